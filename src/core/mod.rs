@@ -1,0 +1,5 @@
+//! The election as a pure state machine.
+pub mod membership;
+pub mod message;
+pub mod settings;
+pub mod types;

@@ -1,0 +1,106 @@
+//! The nouns of the protocol: ids, ranks, epochs, incarnations and time.
+//!
+//! All are plain values that compare by their content, so that a state of the core can be
+//! cloned, hashed and compared by the simulator and by a model checker.
+
+use std::fmt;
+use std::ops::Add;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+/// A member's identity for life: a version 4 UUID, compared as unsigned bytes (seed 000, note 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub Uuid);
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What members compare to find the best of them: first the attribute, then the id, so that
+/// ties fall to the greater id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rank {
+    /// The attribute's value; 0 for all where the rank is the id alone.
+    pub value: i64,
+    /// The member that has it.
+    pub id: NodeId,
+}
+
+/// The number of a leader's reign. It grows with every election and is the fencing token.
+///
+/// An election in progress has a *round*, of the same type; the winner's round becomes its epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Epoch(pub u64);
+
+impl Epoch {
+    /// The epoch after this one.
+    #[must_use]
+    pub fn next(self) -> Epoch {
+        Epoch(self.0.saturating_add(1))
+    }
+}
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// How often a member has been started; the first start is 1. Durable before the first hello.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Incarnation(pub u64);
+
+impl fmt::Display for Incarnation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// An instant, in nanoseconds since a start that only the caller knows (the boot of the machine,
+/// the start of a simulation). The core compares and adds; it never asks what time it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);
+
+impl Time {
+    /// How long ago `earlier` was; zero if it is still to come.
+    #[must_use]
+    pub fn since(self, earlier: Time) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Time;
+
+    fn add(self, rhs: Duration) -> Time {
+        let nanos = u64::try_from(rhs.as_nanos()).unwrap_or(u64::MAX);
+        Time(self.0.saturating_add(nanos))
+    }
+}
+
+/// What a member is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Votes and may lead.
+    #[default]
+    Member,
+    /// Votes and never leads.
+    Witness,
+    /// Follows; neither votes nor leads.
+    Observer,
+}
+
+impl Role {
+    /// The word for this role in config, status and logs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Member => "member",
+            Role::Witness => "witness",
+            Role::Observer => "observer",
+        }
+    }
+}

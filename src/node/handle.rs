@@ -1,0 +1,58 @@
+//! What others hold of a running node: its status, and a way to give it a command.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::status::Status;
+
+/// A command to a node, from its HTTP interface or from a program that embeds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Call an election. A no-op while one is under way.
+    Elect,
+    /// The leader hands over, to the member named if any. Passed on to the leader by any node.
+    Resign {
+        /// The name of the member that is to lead next.
+        to: Option<String>,
+    },
+}
+
+/// What a command achieved, in words and for programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// One sentence.
+    pub sentence: String,
+    /// Who was asked to start the next election, by name.
+    pub successor: Option<String>,
+}
+
+/// Why a command was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CommandError {
+    /// The request itself is wrong, such as the name of no member.
+    #[error("{0}")]
+    Invalid(String),
+    /// The cluster's state does not allow it.
+    #[error("{0}")]
+    Refused(String),
+    /// The node, or the leader it asked, did not answer in time.
+    #[error("{0}")]
+    Unanswered(String),
+}
+
+/// A running node, as its HTTP interface and embedding programs see it. Cheap to clone; never
+/// holds up the election thread.
+pub trait Handle: Clone + Send + Sync + 'static {
+    /// One atomic view of the node. Never waits for the election thread.
+    fn status(&self) -> Status;
+
+    /// Whether the election thread turned within `failure`.
+    fn is_live(&self) -> bool;
+
+    /// Gives the node a command and waits for its outcome, at most this long.
+    ///
+    /// # Errors
+    /// When the command is wrong, refused by the state of the cluster, or not answered in time.
+    fn command(&self, command: Command, timeout: Duration) -> Result<Outcome, CommandError>;
+}

@@ -1,0 +1,3 @@
+//! A running node.
+pub mod handle;
+pub mod status;

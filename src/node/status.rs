@@ -1,0 +1,137 @@
+//! What `GET /status` answers: one atomic view of a node, as JSON.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A node's status. Field names and meanings are part of electd's interface.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The cluster's name.
+    pub cluster: String,
+    /// The node that answers.
+    pub node: NodeRef,
+    /// starting, electing, waiting, following, leading or stopping.
+    pub state: String,
+    /// The leader that this node follows, or itself; null while none is known.
+    pub leader: Option<LeaderStatus>,
+    /// The named leader's epoch; without one, the last known.
+    pub epoch: u64,
+    /// none or majority.
+    pub quorum: String,
+    /// The election algorithm.
+    pub algorithm: String,
+    /// always or never.
+    pub preempt: String,
+    /// Time left of the leader's lease; null in mode none.
+    pub lease_remaining_ms: Option<u64>,
+    /// What is guaranteed, in words.
+    pub guarantee: String,
+    /// The longest failover that the timings allow, computed from them.
+    pub worst_failover_ms: u64,
+    /// All members, in id order.
+    pub members: Vec<MemberStatus>,
+    /// This start's number.
+    pub incarnation: u64,
+    /// Time since the node started.
+    pub uptime_ms: u64,
+    /// Age of this view. One older than `failure` is stalled and names no leader.
+    pub age_ms: u64,
+    /// Whether the election thread missed its turn, so that this node counts itself as failed.
+    pub stalled: bool,
+    /// Messages by kind.
+    pub messages: BTreeMap<String, MessageCount>,
+    /// What was dropped, by the queue that was full or not connected.
+    pub dropped: BTreeMap<String, u64>,
+    /// Members that refuse this node or that it refuses, with the reason in words.
+    pub rejections: Vec<RejectionStatus>,
+    /// The latest changes of state, oldest first, at most 32.
+    pub changes: Vec<ChangeStatus>,
+}
+
+/// A member's id and name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeRef {
+    /// UUID version 4.
+    pub id: String,
+    /// The name in the config.
+    pub name: String,
+}
+
+/// The leader, with the epoch that it leads in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LeaderStatus {
+    /// UUID version 4.
+    pub id: String,
+    /// The name in the config.
+    pub name: String,
+    /// Where members dial it.
+    pub address: String,
+    /// Its epoch, the fencing token.
+    pub epoch: u64,
+}
+
+/// One member as this node sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemberStatus {
+    /// UUID version 4.
+    pub id: String,
+    /// The name in the config.
+    pub name: String,
+    /// Where members dial it.
+    pub address: String,
+    /// member, witness or observer.
+    pub role: String,
+    /// Whether it may be nominated.
+    pub stands: bool,
+    /// alive, suspected or dead.
+    pub status: String,
+    /// What it is compared by.
+    pub rank: RankStatus,
+}
+
+/// A member's rank: the attribute, then the id.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RankStatus {
+    /// The kind of attribute.
+    pub by: String,
+    /// Its value; with `id`, the id itself.
+    pub value: serde_json::Value,
+}
+
+/// How many messages of one kind were sent and received.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MessageCount {
+    /// Handed to a connection.
+    pub sent: u64,
+    /// Read from connections.
+    pub received: u64,
+}
+
+/// A refusal at the hello.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RejectionStatus {
+    /// The name of the peer, or its address where it is not a member.
+    pub peer: String,
+    /// The reason, in words.
+    pub reason: String,
+}
+
+/// One change of state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChangeStatus {
+    /// Counts the changes since the start, from 1.
+    pub number: u64,
+    /// When it happened, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+    /// The state before.
+    pub from: String,
+    /// The state after.
+    pub to: String,
+    /// The leader named afterwards, by its name.
+    pub leader: Option<String>,
+    /// The epoch known afterwards.
+    pub epoch: u64,
+    /// Why, in words.
+    pub reason: String,
+}
