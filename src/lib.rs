@@ -2,4 +2,7 @@
 
 pub mod config;
 pub mod core;
+mod net;
 pub mod node;
+mod store;
+mod wire;

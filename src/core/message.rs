@@ -1,5 +1,7 @@
 //! Every message that members exchange, with who sends it and which reply is expected.
 
+use std::sync::Arc;
+
 use super::membership::ListVersion;
 use super::settings::{AlgorithmKind, Preempt, Quorum};
 use super::types::{Epoch, Incarnation, NodeId, Rank};
@@ -82,6 +84,8 @@ pub enum Message {
         epoch: Epoch,
         /// Who is to start the next election; the others wait for it.
         successor: Option<NodeId>,
+        /// Whether the sender may be nominated again.
+        stands: bool,
     },
     /// A command that this member passes on to the leader. Expects [`Message::Outcome`].
     Forward {
@@ -202,8 +206,6 @@ impl Liveness {
 pub struct Hello {
     /// The version of this protocol.
     pub protocol: u32,
-    /// The cluster that the sender belongs to.
-    pub cluster: String,
     /// Who the sender is.
     pub id: NodeId,
     /// Which start of it this is.
@@ -211,7 +213,7 @@ pub struct Hello {
     /// Tells two processes with one id and one incarnation apart.
     pub instance: u64,
     /// What must be the same on both sides.
-    pub agreement: Agreement,
+    pub agreement: Arc<Agreement>,
     /// The sender's timings in nanoseconds (heartbeat, failure, message); a difference is only
     /// warned of.
     pub timing: [u64; 3],
@@ -230,6 +232,8 @@ pub struct Hello {
 /// The settings that members must share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Agreement {
+    /// The cluster's name.
+    pub cluster: String,
     /// The election algorithm.
     pub algorithm: AlgorithmKind,
     /// The guarantee.

@@ -1,5 +1,6 @@
 //! What a cluster agreed on before it started: the part of the configuration that the core needs.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::membership::MemberList;
@@ -14,6 +15,9 @@ pub enum AlgorithmKind {
 }
 
 impl AlgorithmKind {
+    /// All of them.
+    pub const ALL: [AlgorithmKind; 1] = [AlgorithmKind::Bully];
+
     /// The word for this algorithm in config, status and logs.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -32,6 +36,9 @@ pub enum Quorum {
 }
 
 impl Quorum {
+    /// All of them.
+    pub const ALL: [Quorum; 1] = [Quorum::None];
+
     /// The word for this mode in config, status and logs.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -52,6 +59,9 @@ pub enum Preempt {
 }
 
 impl Preempt {
+    /// All of them.
+    pub const ALL: [Preempt; 2] = [Preempt::Always, Preempt::Never];
+
     /// The word for this choice in config, status and logs.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -115,7 +125,7 @@ pub struct Settings {
     /// A number drawn at this process's start, which tells two processes with one id apart.
     pub instance: u64,
     /// All members, this one included.
-    pub members: MemberList,
+    pub members: Arc<MemberList>,
     /// The election algorithm.
     pub algorithm: AlgorithmKind,
     /// The guarantee.

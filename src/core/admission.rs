@@ -1,0 +1,187 @@
+//! The hello: who may connect, and what the first words tell.
+//!
+//! The dialer says HELLO, the accepter WELCOME or REJECT. A member is counted alive before its
+//! WELCOME leaves, so that nobody wins without having asked a member that knows of it.
+
+use super::detector::{ConnectionId, Peer};
+use super::message::{Hello, PROTOCOL_VERSION, Rejection, View};
+use super::phase::{Phase, Reason};
+use super::settings::PowerOn;
+use super::state::State;
+use super::turn::Turn;
+use super::types::{NodeId, Time};
+use super::{Note, Output};
+
+impl State {
+    /// This member's own first words.
+    fn own_hello(&self, now: Time) -> Hello {
+        let timing = self.settings.timing;
+        let nanos = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let heard = |id| {
+            id == self.id()
+                || self.detector.get(id).is_some_and(|peer| peer.heard_within(timing.failure, now))
+        };
+        Hello {
+            protocol: PROTOCOL_VERSION,
+            id: self.id(),
+            incarnation: self.incarnation,
+            instance: self.settings.instance,
+            agreement: self.agreement.clone(),
+            timing: [timing.heartbeat, timing.failure, timing.message].map(nanos),
+            rank: self.rank(),
+            stands: self.stands(),
+            view: View {
+                epoch: self.view.epoch,
+                leader: self.leader().filter(|leader| heard(leader.id)),
+            },
+            round: self.round,
+            list: self.settings.members.version(),
+        }
+    }
+
+    /// Why a hello must be refused, if it must.
+    fn objection(&self, hello: &Hello) -> Option<Rejection> {
+        if hello.protocol != PROTOCOL_VERSION {
+            return Some(Rejection::Protocol { ours: PROTOCOL_VERSION, theirs: hello.protocol });
+        }
+        let (ours, theirs) = (&self.agreement, &hello.agreement);
+        if ours.cluster != theirs.cluster {
+            let (ours, theirs) = (ours.cluster.clone(), theirs.cluster.clone());
+            return Some(Rejection::Cluster { ours, theirs });
+        }
+        if hello.id == self.id() {
+            return Some(Rejection::OwnId(hello.id));
+        }
+        let Some(peer) = self.detector.get(hello.id) else {
+            return Some(Rejection::UnknownId(hello.id));
+        };
+        if hello.incarnation < peer.incarnation {
+            let (seen, theirs) = (peer.incarnation, hello.incarnation);
+            return Some(Rejection::OldIncarnation { seen, theirs });
+        }
+        let settings = [
+            ("algorithm", ours.algorithm.name(), theirs.algorithm.name()),
+            ("quorum", ours.quorum.name(), theirs.quorum.name()),
+            ("preempt", ours.preempt.name(), theirs.preempt.name()),
+            ("rank", &ours.rank, &theirs.rank),
+        ];
+        let (key, ours, theirs) = settings.into_iter().find(|(_, a, b)| a != b)?;
+        let [key, ours, theirs] = [key, ours, theirs].map(str::to_owned);
+        Some(Rejection::Disagreement { key, ours, theirs })
+    }
+
+    /// Whether another process with this id is connected and was heard within `failure`.
+    fn in_use(&self, peer: &Peer, hello: &Hello, now: Time) -> Option<Rejection> {
+        let (_, address) = peer.inbound.as_ref()?;
+        let same = (peer.incarnation, peer.instance) == (hello.incarnation, hello.instance);
+        let heard = peer.heard_within(self.settings.timing.failure, now);
+        (heard && !same).then(|| Rejection::IdInUse { id: hello.id, address: address.clone() })
+    }
+}
+
+impl Turn<'_> {
+    /// A connection to a peer is open: says hello.
+    pub fn dialed(&mut self, peer: NodeId, attempt: u64) {
+        let hello = self.cx.state.own_hello(self.cx.now);
+        self.cx.out.push(Output::Hello { to: peer, attempt, hello });
+    }
+
+    /// A dialer says hello.
+    pub fn hello(&mut self, connection: ConnectionId, address: String, hello: Hello) {
+        let state = &self.cx.state;
+        let in_use = || {
+            let peer = state.detector.get(hello.id)?;
+            state.in_use(peer, &hello, self.cx.now)
+        };
+        if let Some(reason) = state.objection(&hello).or_else(in_use) {
+            self.cx.out.push(Output::Reject { connection, reason });
+            return;
+        }
+        let peer = hello.id;
+        let replaced = state.detector.get(peer).and_then(|peer| peer.inbound.clone());
+        if let Some((older, _)) = replaced {
+            self.cx.out.push(Output::Close { connection: older });
+        }
+        let restarted = self.meet(&hello);
+        let inbound = Some((connection, address));
+        self.cx.state.detector.change(peer, |peer| peer.inbound = inbound);
+        if restarted {
+            self.cx.state.detector.change(peer, |peer| peer.outbound = false);
+            self.cx.out.push(Output::Disconnect { peer });
+        } else if !self.cx.state.detector.get(peer).is_some_and(|peer| peer.outbound) {
+            self.cx.out.push(Output::Dial { peer });
+        }
+        let welcome = self.cx.state.own_hello(self.cx.now);
+        self.cx.out.push(Output::Welcome { connection, peer, welcome });
+        self.greeted(&hello, restarted);
+    }
+
+    /// The peer that was dialed answered: the connection to it is up.
+    pub fn welcomed(&mut self, peer: NodeId, welcome: Hello) {
+        let objection = if welcome.id == peer {
+            self.cx.state.objection(&welcome)
+        } else {
+            Some(Rejection::WrongAddress { expected: peer, found: welcome.id })
+        };
+        if let Some(reason) = objection {
+            self.cx.out.push(Output::Disconnect { peer });
+            self.cx.out.push(Output::Note(Note::Refused { peer, reason }));
+            return;
+        }
+        self.cx.state.barred = false;
+        let restarted = self.meet(&welcome);
+        self.cx.state.detector.change(peer, |peer| peer.outbound = true);
+        self.cx.out.push(Output::Note(Note::Connected { peer }));
+        if self.cx.state.phase == Phase::Leading {
+            self.beat_to(vec![peer]);
+        }
+        self.greeted(&welcome, restarted);
+    }
+
+    /// The peer that was dialed refused this member.
+    pub fn rejected(&mut self, peer: NodeId, reason: Rejection) {
+        if matches!(reason, Rejection::IdInUse { id, .. } if id == self.cx.state.id()) {
+            self.cx.state.barred = true;
+        }
+        self.cx.out.push(Output::Note(Note::Rejected { peer, reason }));
+    }
+
+    /// Notes what a hello or a welcome says of its sender. Tells whether an earlier life of it
+    /// was known, which is over.
+    fn meet(&mut self, hello: &Hello) -> bool {
+        let mut restarted = false;
+        self.cx.state.detector.change(hello.id, |peer| {
+            let known = (peer.incarnation, peer.instance);
+            restarted = known != (hello.incarnation, hello.instance) && peer.incarnation.0 > 0;
+            peer.incarnation = hello.incarnation;
+            peer.instance = hello.instance;
+            peer.rank = hello.rank;
+            peer.stands = hello.stands;
+            peer.told = None;
+        });
+        self.cx.state.detector.hear(hello.id, self.cx.now);
+        self.cx.note_round(hello.round);
+        let own = self.cx.state.own_hello(self.cx.now).timing;
+        if own != hello.timing {
+            let peer = hello.id;
+            self.cx.out.push(Output::Note(Note::TimingDiffers { peer, theirs: hello.timing }));
+        }
+        restarted
+    }
+
+    /// Acts on what was learned from a hello or a welcome.
+    fn greeted(&mut self, hello: &Hello, restarted: bool) {
+        if restarted {
+            self.lost(hello.id, Reason::LeaderRestarted(hello.id));
+        }
+        self.told(hello.id, hello.view);
+        if self.cx.state.elects() {
+            self.algorithm.get().joined(&mut self.cx, hello.id);
+        }
+        let state = &self.cx.state;
+        let ready = state.phase == Phase::Starting && state.detector.all_connected();
+        if ready && state.settings.power_on == PowerOn::Elect {
+            self.call(Reason::AllConnected);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The failure detector: what is known of every other member, first-hand and second-hand.
+//!
+//! Silence makes a suspect. A refused redial proves a death, and a hello of a new incarnation
+//! proves the death of the older one (seed 000, notes 8 and 9). What third members say of a
+//! member counts only for an incarnation not older than the one that was met.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::membership::MemberList;
+use super::message::{Liveness, MemberReport};
+use super::types::{Epoch, Incarnation, NodeId, Rank, Role, Time};
+
+/// Names one inbound connection; the caller numbers them, never twice the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(pub u64);
+
+/// What this member knows of another.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Peer {
+    /// The incarnation met last; 0 before the first meeting.
+    pub incarnation: Incarnation,
+    /// That incarnation's process.
+    pub instance: u64,
+    /// Alive, suspected or dead.
+    pub status: Liveness,
+    /// Whether the death was proved to this member itself, so that hearsay cannot undo it.
+    pub proved: bool,
+    /// When it was last heard, by any message of its own.
+    pub heard: Option<Time>,
+    /// Its rank, as it told it last.
+    pub rank: Rank,
+    /// Whether it may be nominated.
+    pub stands: bool,
+    /// The connection on which it speaks to this member, and where it comes from.
+    pub inbound: Option<(ConnectionId, String)>,
+    /// Whether the connection to it is up: its WELCOME has come.
+    pub outbound: bool,
+    /// The epoch of which this member, leading, has told it on the present connection.
+    pub told: Option<Epoch>,
+}
+
+impl Peer {
+    /// Connected means both directions.
+    #[must_use]
+    pub fn connected(&self) -> bool {
+        self.inbound.is_some() && self.outbound
+    }
+
+    /// Alive as far as this member knows.
+    #[must_use]
+    pub fn alive(&self) -> bool {
+        self.status == Liveness::Alive
+    }
+
+    /// Whether it was heard within the last `limit`.
+    #[must_use]
+    pub fn heard_within(&self, limit: Duration, now: Time) -> bool {
+        self.heard.is_some_and(|heard| now.since(heard) < limit)
+    }
+}
+
+/// All other members, by id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Detector {
+    peers: BTreeMap<NodeId, Peer>,
+    connected: usize,
+}
+
+impl Detector {
+    /// Knows the members' names and nothing else: none has been met, so all are suspected.
+    #[must_use]
+    pub fn new(members: &MemberList, own: NodeId) -> Detector {
+        let unmet = |member: &super::membership::Member| Peer {
+            incarnation: Incarnation(0),
+            instance: 0,
+            status: Liveness::Suspected,
+            proved: false,
+            heard: None,
+            rank: Rank { value: 0, id: member.id },
+            stands: member.role == Role::Member,
+            inbound: None,
+            outbound: false,
+            told: None,
+        };
+        let others = members.iter().filter(|member| member.id != own);
+        let peers = others.map(|member| (member.id, unmet(member))).collect();
+        Detector { peers, connected: 0 }
+    }
+
+    /// What is known of a member; none for this member itself and for strangers.
+    #[must_use]
+    pub fn get(&self, id: NodeId) -> Option<&Peer> {
+        self.peers.get(&id)
+    }
+
+    /// All other members in id order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (NodeId, &Peer)> {
+        self.peers.iter().map(|(id, peer)| (*id, peer))
+    }
+
+    /// Changes what is known of a member.
+    pub fn change(&mut self, id: NodeId, change: impl FnOnce(&mut Peer)) {
+        if let Some(peer) = self.peers.get_mut(&id) {
+            let before = usize::from(peer.connected());
+            change(peer);
+            self.connected = self.connected + usize::from(peer.connected()) - before;
+        }
+    }
+
+    /// Whether all others are connected, in both directions.
+    #[must_use]
+    pub fn all_connected(&self) -> bool {
+        self.connected == self.peers.len()
+    }
+
+    /// Whether a member is alive as far as is known.
+    #[must_use]
+    pub fn is_alive(&self, id: NodeId) -> bool {
+        self.get(id).is_some_and(Peer::alive)
+    }
+
+    /// The living members that may be nominated.
+    pub fn standing(&self) -> impl DoubleEndedIterator<Item = &Peer> {
+        self.peers.values().filter(|peer| peer.stands && peer.alive())
+    }
+
+    /// Notes a sign of life. Tells whether the member was thought suspected or dead.
+    pub fn hear(&mut self, id: NodeId, now: Time) -> bool {
+        let mut returned = false;
+        self.change(id, |peer| {
+            peer.heard = Some(now);
+            returned = !peer.alive();
+            peer.status = Liveness::Alive;
+            peer.proved = false;
+        });
+        returned
+    }
+
+    /// Notes that a member is suspected, or dead by first-hand proof. Tells whether it was
+    /// thought alive until now.
+    pub fn lose(&mut self, id: NodeId, status: Liveness) -> bool {
+        let mut lost = false;
+        self.change(id, |peer| {
+            lost = peer.alive();
+            if peer.status != Liveness::Dead {
+                peer.status = status;
+            }
+            peer.proved |= status == Liveness::Dead;
+        });
+        lost
+    }
+
+    /// Takes a third member's word. Tells whether the member was thought alive until now and is
+    /// not any more.
+    pub fn hearsay(&mut self, report: &MemberReport) -> bool {
+        let mut lost = false;
+        self.change(report.id, |peer| {
+            if report.incarnation < peer.incarnation || peer.proved {
+                return;
+            }
+            lost = peer.alive() && report.status != Liveness::Alive;
+            peer.status = report.status;
+            peer.stands = report.stands;
+        });
+        lost
+    }
+
+    /// What this member tells others of all.
+    pub fn reports(&self) -> impl Iterator<Item = MemberReport> {
+        self.iter().map(|(id, peer)| MemberReport {
+            id,
+            incarnation: peer.incarnation,
+            status: peer.status,
+            stands: peer.stands,
+        })
+    }
+
+    /// The members for whom `watched` holds and who have been silent for `limit`, counted at
+    /// the earliest from `since`; and when to look again.
+    pub fn silent(
+        &self,
+        watched: impl Fn(NodeId) -> bool,
+        since: Time,
+        limit: Duration,
+        now: Time,
+    ) -> (Vec<NodeId>, Option<Time>) {
+        let mut silent = Vec::new();
+        let mut again = None;
+        for (id, peer) in self.iter().filter(|(id, peer)| peer.alive() && watched(*id)) {
+            let due = peer.heard.map_or(since, |heard| heard.max(since)) + limit;
+            if due <= now {
+                silent.push(id);
+            } else {
+                again = Some(again.map_or(due, |earliest: Time| earliest.min(due)));
+            }
+        }
+        (silent, again)
+    }
+}

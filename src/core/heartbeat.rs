@@ -1,0 +1,90 @@
+//! The leader's heartbeats, their acknowledgements, and the silence that makes suspects.
+
+use super::message::{Liveness, MemberReport, Message};
+use super::phase::{Phase, Reason};
+use super::timer::Timer;
+use super::turn::Turn;
+use super::types::{Epoch, NodeId, Rank};
+
+impl Turn<'_> {
+    /// One heartbeat round: a sign of life to every member that is not proved dead.
+    pub fn beat(&mut self) {
+        let now = self.cx.now;
+        let state = &mut self.cx.state;
+        let (number, _) = state.beat;
+        state.beat = (number + 1, now);
+        let interval = state.settings.timing.heartbeat;
+        self.cx.arm(Timer::Heartbeat, interval);
+        let others = self.cx.all_but_dead();
+        self.beat_to(others);
+    }
+
+    /// Tells these members that this one leads, and what it knows of all.
+    pub fn beat_to(&mut self, to: Vec<NodeId>) {
+        let state = &self.cx.state;
+        let own = MemberReport {
+            id: state.id(),
+            incarnation: state.incarnation,
+            status: Liveness::Alive,
+            stands: state.stands(),
+        };
+        let heartbeat = Message::Heartbeat {
+            epoch: state.view.epoch,
+            number: state.beat.0,
+            rank: state.rank(),
+            members: state.detector.reports().chain([own]).collect(),
+        };
+        self.cx.mark_told(&to);
+        self.cx.send_all(to, heartbeat);
+    }
+
+    /// A heartbeat is judged like a COORDINATOR. From the own leader it is acknowledged, and
+    /// its word on the other members is taken.
+    pub fn heartbeat(
+        &mut self,
+        from: NodeId,
+        epoch: Epoch,
+        number: u64,
+        rank: Rank,
+        members: &[MemberReport],
+    ) {
+        let followed = self.announced(from, epoch, rank);
+        let (own, stands) = (self.cx.state.rank(), self.cx.state.stands());
+        if self.cx.state.view.epoch == epoch {
+            self.cx.send(from, Message::Acknowledge { epoch, number, rank: own, stands });
+        }
+        if followed {
+            for report in members.iter().filter(|report| report.id != from) {
+                self.cx.state.detector.hearsay(report);
+            }
+        }
+    }
+
+    /// A member acknowledged a heartbeat: that it was heard is noted already.
+    pub fn acknowledged(&mut self, from: NodeId, epoch: Epoch, rank: Rank, stands: bool) {
+        if self.cx.state.phase == Phase::Leading && self.cx.state.view.epoch == epoch {
+            self.cx.state.detector.change(from, |peer| {
+                peer.rank = rank;
+                peer.stands = stands;
+            });
+        }
+    }
+
+    /// Suspects whoever is watched and has been silent for `failure`: the leader watches all,
+    /// all watch the leader.
+    pub fn look_for_silence(&mut self) {
+        let state = &self.cx.state;
+        let failure = state.settings.timing.failure;
+        let leads = state.phase == Phase::Leading;
+        let watched = |id| leads || state.follows(id);
+        let (silent, again) =
+            state.detector.silent(watched, state.since, failure, self.cx.now);
+        let next = again.or(leads.then_some(self.cx.now + failure));
+        if let Some(due) = next {
+            self.cx.state.timers.arm(Timer::Silence, due);
+        }
+        for id in silent {
+            self.lose(id, Liveness::Suspected, Reason::LeaderSuspected(id));
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Who leads, for every algorithm: judging what others say of the leader, taking over from a
+//! lower one, and handing over.
+
+use super::message::{Done, Message, Refusal, View};
+use super::phase::{Phase, Reason};
+use super::settings::Preempt;
+use super::state::{Context, Held};
+use super::timer::Timer;
+use super::turn::Turn;
+use super::types::{Epoch, NodeId, Rank};
+
+impl Context<'_> {
+    /// Waits for a durable reserve above an epoch before going on with it.
+    pub fn hold(&mut self, held: Held, reason: Reason) {
+        if self.state.phase != Phase::Electing {
+            self.become_electing(reason);
+        }
+        self.state.timers.cancel(Timer::Answer);
+        self.state.held = Some(held);
+        self.persist();
+    }
+}
+
+impl Turn<'_> {
+    /// A leader announces itself: COORDINATOR or heartbeat. Answers an older one with what is
+    /// known. Tells whether the sender is now this member's leader.
+    pub fn announced(&mut self, from: NodeId, epoch: Epoch, rank: Rank) -> bool {
+        let view = View { epoch, leader: Some(rank) };
+        let known = self.cx.state.view;
+        self.cx.note_round(epoch);
+        if self.cx.state.phase == Phase::Stopping {
+            return false;
+        }
+        if view < known {
+            self.cx.send_view(from);
+            self.meet_at_same_epoch(from, epoch);
+            return false;
+        }
+        self.accept(view, rank);
+        self.cx.state.follows(from)
+    }
+
+    /// A third member, or a reply to something older, tells of a leader.
+    pub fn told(&mut self, from: NodeId, view: View) {
+        self.cx.note_round(view.epoch);
+        if view < self.cx.state.view || self.cx.state.phase == Phase::Stopping {
+            return;
+        }
+        let Some(leader) = view.leader.filter(|leader| leader.id != self.cx.state.id()) else {
+            if self.cx.state.phase == Phase::Leading && view.epoch > self.cx.state.view.epoch {
+                self.call(Reason::Overruled(from)); // its leader is gone, its epoch is not
+            }
+            return;
+        };
+        if self.cx.state.detector.is_alive(leader.id) {
+            self.accept(view, leader);
+        } else if view > self.cx.state.view {
+            self.outdated(view, leader.id);
+        }
+    }
+
+    /// Takes a view that is not older than the own one, of a leader that is alive.
+    fn accept(&mut self, view: View, leader: Rank) {
+        let state = &self.cx.state;
+        if state.leader() == Some(leader) && state.view == view {
+            return; // nothing new
+        }
+        let takes_over = leader < state.rank()
+            && state.stands()
+            && state.settings.preempt != Preempt::Never;
+        if !takes_over {
+            self.follow(view, leader.id);
+        } else if state.takeover == Some(view) {
+            self.ask_for_release(leader.id, view.epoch); // the first may have been lost
+        } else {
+            self.cx.give_up(None);
+            self.cx.state.view = view;
+            self.cx.become_taking_over(view, leader.id);
+            self.ask_for_release(leader.id, view.epoch);
+        }
+    }
+
+    /// "If P receives a Coordinator message, it treats the sender as the coordinator."
+    fn follow(&mut self, view: View, leader: NodeId) {
+        if self.cx.state.tenure.covers(view.epoch) {
+            self.cx.give_up(None);
+            self.cx.become_following(view, leader);
+        } else if self.cx.state.held != Some(Held::Follow(view)) {
+            self.cx.give_up(None);
+            self.cx.hold(Held::Follow(view), Reason::Overruled(leader));
+        }
+    }
+
+    /// A greater epoch exists, and its leader is not within reach: whoever led or was followed
+    /// is outdated.
+    fn outdated(&mut self, view: View, leader: NodeId) {
+        self.cx.give_up(None);
+        let settled = self.cx.state.leader().is_some();
+        self.cx.state.view = view;
+        if settled {
+            let reason = Reason::Overruled(leader);
+            self.algorithm.get().await_leader(&mut self.cx, leader, reason);
+        }
+    }
+
+    /// Two leaders met in one epoch, which must not stay: the survivor runs a new round.
+    fn meet_at_same_epoch(&mut self, other: NodeId, epoch: Epoch) {
+        if self.cx.state.phase == Phase::Leading && self.cx.state.view.epoch == epoch {
+            self.algorithm.get().start(&mut self.cx, Reason::SameEpoch(other));
+        }
+    }
+
+    fn ask_for_release(&mut self, leader: NodeId, epoch: Epoch) {
+        self.cx.send(leader, Message::Preempt { epoch });
+    }
+
+    /// What was asked to wait for its epoch to be durable goes on.
+    pub fn persisted(&mut self, number: u64) {
+        self.cx.state.tenure.persisted(number);
+        match self.cx.state.held.take() {
+            None => {}
+            Some(Held::Win(round)) if self.cx.state.tenure.covers(round) => {
+                self.algorithm.get().resume(&mut self.cx);
+            }
+            Some(win @ Held::Win(_)) => self.cx.state.held = Some(win),
+            Some(Held::Follow(view)) => {
+                let alive = view.leader.filter(|leader| self.cx.state.detector.is_alive(leader.id));
+                match alive {
+                    Some(leader) => self.follow(view, leader.id),
+                    None => self.call(Reason::AnswererLost),
+                }
+            }
+        }
+    }
+
+    /// A higher member asks this one to hand over.
+    pub fn preempted(&mut self, from: NodeId, epoch: Epoch) {
+        let higher = self.cx.state.higher().any(|peer| peer.rank.id == from);
+        let leads = self.cx.state.phase == Phase::Leading && self.cx.state.view.epoch == epoch;
+        if leads && higher {
+            self.release(Some(from), Reason::Preempted(from));
+        } else if let Some((released, successor)) = self.cx.state.released
+            && released == epoch
+            && self.cx.state.view.epoch == epoch
+        {
+            let stands = self.cx.state.stands();
+            self.cx.send(from, Message::Release { epoch, successor, stands });
+        } else {
+            self.cx.send_view(from);
+        }
+    }
+
+    /// Stops leading, says so to all, and awaits the successor.
+    fn release(&mut self, successor: Option<NodeId>, reason: Reason) {
+        let epoch = self.cx.state.view.epoch;
+        self.cx.give_up(successor);
+        match (&reason, successor) {
+            (Reason::Stopped, _) | (_, None) => self.cx.become_stopping(),
+            (_, Some(next)) => self.algorithm.get().await_leader(&mut self.cx, next, reason),
+        }
+        let stands = self.cx.state.stands();
+        let others = self.cx.all_but_dead();
+        self.cx.send_all(others, Message::Release { epoch, successor, stands });
+    }
+
+    /// A leader says that it no longer leads.
+    pub fn released(&mut self, from: NodeId, epoch: Epoch, successor: Option<NodeId>, stands: bool) {
+        self.cx.state.detector.change(from, |peer| peer.stands = stands);
+        let state = &self.cx.state;
+        let takes_over = state.takeover.is_some_and(|view| view.leader.map(|l| l.id) == Some(from));
+        if epoch != state.view.epoch || !(takes_over || state.follows(from)) {
+            return;
+        }
+        let reason = Reason::LeaderReleased(from);
+        self.cx.state.takeover = None;
+        match successor {
+            Some(next) if next == self.cx.state.id() => {
+                self.algorithm.get().succeed(&mut self.cx, reason);
+            }
+            Some(next) if self.cx.state.detector.is_alive(next) => {
+                self.algorithm.get().await_leader(&mut self.cx, next, reason);
+            }
+            _ => self.call(reason),
+        }
+    }
+
+    /// An operator asks the leader to hand over, to the member named if any.
+    pub fn resign(&mut self, to: Option<NodeId>) -> Result<Done, Refusal> {
+        let state = &mut self.cx.state;
+        if state.phase != Phase::Leading {
+            return Err(Refusal::NotLeader);
+        }
+        let best = state.best_other().ok_or(Refusal::NoSuccessor)?;
+        let successor = to.unwrap_or(best);
+        if !state.detector.standing().any(|peer| peer.rank.id == successor) {
+            return Err(Refusal::CannotLead(successor));
+        }
+        if successor != best && state.settings.preempt == Preempt::Always {
+            return Err(Refusal::Outranked { to: successor, by: best });
+        }
+        let epoch = state.view.epoch;
+        state.resigned = true;
+        self.release(Some(successor), Reason::Resigned);
+        Ok(Done::Resigned { epoch, successor: Some(successor) })
+    }
+
+    /// The process is about to end: hands over if it leads.
+    pub fn stop(&mut self) -> Done {
+        match self.cx.state.phase {
+            Phase::Leading => self.release(self.cx.state.best_other(), Reason::Stopped),
+            Phase::Stopping => {}
+            _ => self.cx.become_stopping(),
+        }
+        Done::Stopped
+    }
+}

@@ -1,0 +1,141 @@
+//! The phases of a member and the changes between them, each with its reason: the one
+//! vocabulary that the log, the status and the traces share.
+
+use std::time::Duration;
+
+use super::membership::MemberList;
+use super::types::{Epoch, NodeId};
+
+/// Where a member stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// Just started, or failed and recovering: looks for the others and for a leader.
+    Starting,
+    /// Has asked the higher members and awaits an ANSWER.
+    Electing,
+    /// Awaits the outcome of an election, or the RELEASE of a leader that it takes over from.
+    Waiting,
+    /// Follows a leader.
+    Following,
+    /// Leads.
+    Leading,
+    /// Has left its tenure and is about to end.
+    Stopping,
+}
+
+impl Phase {
+    /// The word for it in status, logs and traces.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Starting => "starting",
+            Phase::Electing => "electing",
+            Phase::Waiting => "waiting",
+            Phase::Following => "following",
+            Phase::Leading => "leading",
+            Phase::Stopping => "stopping",
+        }
+    }
+}
+
+/// One change of phase, leader or epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Transition {
+    /// The phase before.
+    pub from: Phase,
+    /// The phase after.
+    pub to: Phase,
+    /// The leader that the member names afterwards.
+    pub leader: Option<NodeId>,
+    /// The epoch that it knows afterwards.
+    pub epoch: Epoch,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why a member changed its phase.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// The process started.
+    Started,
+    /// All members are connected and none of them leads.
+    AllConnected,
+    /// No leader showed up during the wait at power-on.
+    NobodyLeads,
+    /// The leader's process is gone: its connection ended and a redial was refused.
+    LeaderDead(NodeId),
+    /// The leader has been silent for too long.
+    LeaderSuspected(NodeId),
+    /// The leader came back as a new process, so the old one is gone.
+    LeaderRestarted(NodeId),
+    /// The leader handed over.
+    LeaderReleased(NodeId),
+    /// Somebody asked for an election.
+    Asked,
+    /// A lower member announced an election.
+    Joined(NodeId),
+    /// A higher member is alive.
+    Answered(NodeId),
+    /// Whoever answered is gone.
+    AnswererLost,
+    /// Whoever answered did not come to lead in time.
+    NoCoordinator,
+    /// Nobody else can lead, and this member may not.
+    MayNotLead,
+    /// No member that ranks higher stands.
+    Highest,
+    /// No member that ranks higher answered.
+    NoAnswer,
+    /// The leader that handed over named this member.
+    Named,
+    /// A leader announced itself, or was told of.
+    Announced(NodeId),
+    /// A lower member leads; this one asked it to hand over.
+    TakingOver(NodeId),
+    /// A leader with a greater epoch exists.
+    Overruled(NodeId),
+    /// Another leader was met in the same epoch.
+    SameEpoch(NodeId),
+    /// A higher member asked this one to hand over.
+    Preempted(NodeId),
+    /// An operator asked the leader to hand over.
+    Resigned,
+    /// The member missed its turn for this long: stalled, suspended or starved.
+    Stalled(Duration),
+    /// The process is stopping.
+    Stopped,
+}
+
+impl Reason {
+    /// The reason in words.
+    #[must_use]
+    pub fn sentence(&self, members: &MemberList) -> String {
+        let name = |id: &NodeId| members.name(*id);
+        match self {
+            Reason::Started => "started".into(),
+            Reason::AllConnected => "all members are connected and none leads".into(),
+            Reason::NobodyLeads => "no leader showed up within the failure time".into(),
+            Reason::LeaderDead(id) => format!("leader {} is dead: redial refused", name(id)),
+            Reason::LeaderSuspected(id) => format!("leader {} is silent", name(id)),
+            Reason::LeaderRestarted(id) => format!("leader {} restarted", name(id)),
+            Reason::LeaderReleased(id) => format!("leader {} handed over", name(id)),
+            Reason::Asked => "asked for an election".into(),
+            Reason::Joined(id) => format!("{} announced an election", name(id)),
+            Reason::Answered(id) => format!("{} ranks higher and answered", name(id)),
+            Reason::AnswererLost => "whoever answered is gone".into(),
+            Reason::NoCoordinator => "whoever answered did not come to lead in time".into(),
+            Reason::MayNotLead => "nobody else can lead, and this member may not".into(),
+            Reason::Highest => "no higher member stands".into(),
+            Reason::NoAnswer => "no higher member answered".into(),
+            Reason::Named => "named by the leader that handed over".into(),
+            Reason::Announced(id) => format!("{} leads", name(id)),
+            Reason::TakingOver(id) => format!("asked lower leader {} to hand over", name(id)),
+            Reason::Overruled(id) => format!("{} leads with a greater epoch", name(id)),
+            Reason::SameEpoch(id) => format!("met leader {} in the same epoch", name(id)),
+            Reason::Preempted(id) => format!("higher member {} takes over", name(id)),
+            Reason::Resigned => "resigned".into(),
+            Reason::Stalled(time) => format!("stalled for {} ms", time.as_millis()),
+            Reason::Stopped => "stopping".into(),
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! What a member knows and the steps that every algorithm takes with it: sending, arming timers,
+//! and the changes of phase.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::command::Waiting;
+use super::detector::{Detector, Peer};
+use super::message::{Agreement, Envelope, Liveness, Message, View};
+use super::phase::{Phase, Reason, Transition};
+use super::random::Random;
+use super::settings::{Restored, Settings};
+use super::tenure::{Durable, Tenure};
+use super::timer::{Timer, TimerTable};
+use super::types::{Epoch, Incarnation, NodeId, Rank, Role, Time};
+use super::Output;
+
+/// All that a member knows, but for the state of its election algorithm.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    pub(super) settings: Arc<Settings>,
+    pub(super) agreement: Arc<Agreement>,
+    pub(super) incarnation: Incarnation,
+    pub(super) phase: Phase,
+    /// When this phase began.
+    pub(super) since: Time,
+    /// The greatest (epoch, leader) known; the leader may be gone.
+    pub(super) view: View,
+    /// The greatest round seen or tried.
+    pub(super) round: Epoch,
+    pub(super) detector: Detector,
+    pub(super) timers: TimerTable,
+    pub(super) tenure: Tenure,
+    /// What waits until its epoch is durable.
+    pub(super) held: Option<Held>,
+    /// The leader that was asked to hand over.
+    pub(super) takeover: Option<View>,
+    /// The last own epoch that was given up, and for whom.
+    pub(super) released: Option<(Epoch, Option<NodeId>)>,
+    /// An operator made this member stand back.
+    pub(super) resigned: bool,
+    /// Another process with this id is in the cluster.
+    pub(super) barred: bool,
+    /// The number of the last heartbeat round and when it was sent.
+    pub(super) beat: (u64, Time),
+    pub(super) waiting: Waiting,
+    pub(super) random: Random,
+}
+
+/// What goes on when its epoch has become durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Held {
+    /// The own win of this round.
+    Win(Epoch),
+    /// The adoption of this leader.
+    Follow(View),
+}
+
+impl State {
+    pub(super) fn new(now: Time, settings: Settings, restored: Restored, seed: u64) -> State {
+        let agreement = Agreement {
+            cluster: settings.cluster.clone(),
+            algorithm: settings.algorithm,
+            quorum: settings.quorum,
+            preempt: settings.preempt,
+            rank: "id".to_owned(),
+        };
+        State {
+            agreement: Arc::new(agreement),
+            incarnation: restored.incarnation,
+            phase: Phase::Starting,
+            since: now,
+            view: View { epoch: restored.epoch, leader: None },
+            round: restored.floor.max(restored.epoch),
+            detector: Detector::new(&settings.members, settings.id),
+            timers: TimerTable::default(),
+            tenure: Tenure::new(restored.reserved),
+            held: None,
+            takeover: None,
+            released: None,
+            resigned: false,
+            barred: false,
+            beat: (0, now),
+            waiting: Waiting::default(),
+            random: Random::new(seed),
+            settings: Arc::new(settings),
+        }
+    }
+
+    /// This member.
+    pub(super) fn id(&self) -> NodeId {
+        self.settings.id
+    }
+
+    /// This member's rank.
+    pub(super) fn rank(&self) -> Rank {
+        Rank { value: 0, id: self.settings.id }
+    }
+
+    /// Whether this member may be nominated.
+    pub(super) fn stands(&self) -> bool {
+        let member = self.settings.members.get(self.id());
+        member.is_some_and(|member| member.role == Role::Member)
+            && !self.resigned
+            && !self.barred
+            && self.phase != Phase::Stopping
+    }
+
+    /// The leader that this member names: none until an election has ended.
+    pub(super) fn leader(&self) -> Option<Rank> {
+        let settled = matches!(self.phase, Phase::Following | Phase::Leading);
+        self.view.leader.filter(|_| settled)
+    }
+
+    /// Whether this member names that one as its leader.
+    pub(super) fn follows(&self, id: NodeId) -> bool {
+        self.phase == Phase::Following && self.view.leader.is_some_and(|leader| leader.id == id)
+    }
+
+    /// Whether a member with this rank and standing comes before this one.
+    pub(super) fn is_above(&self, rank: Rank, stands: bool) -> bool {
+        stands && (!self.stands() || rank > self.rank())
+    }
+
+    /// The unsuspected standing members that rank higher than this one.
+    pub(super) fn higher(&self) -> impl DoubleEndedIterator<Item = &Peer> {
+        self.detector.standing().filter(|peer| self.is_above(peer.rank, peer.stands))
+    }
+
+    /// Whether an election is under way, or its outcome awaited.
+    pub(super) fn elects(&self) -> bool {
+        matches!(self.phase, Phase::Electing | Phase::Waiting)
+    }
+
+    /// The best of the others that could lead in this one's place.
+    pub(super) fn best_other(&self) -> Option<NodeId> {
+        self.detector.standing().map(|peer| peer.rank).max().map(|rank| rank.id)
+    }
+}
+
+/// One call of the core: the state, the time, and where the outputs go.
+pub(super) struct Context<'a> {
+    pub state: &'a mut State,
+    pub now: Time,
+    pub out: &'a mut Vec<Output>,
+}
+
+impl Context<'_> {
+    /// Sends a message to one member.
+    pub fn send(&mut self, to: NodeId, message: Message) {
+        self.send_all(vec![to], message);
+    }
+
+    /// Sends one message to several members.
+    pub fn send_all(&mut self, to: Vec<NodeId>, message: Message) {
+        if to.is_empty() {
+            return;
+        }
+        let (epoch, incarnation) = (self.state.view.epoch, self.state.incarnation);
+        let envelope = Envelope { epoch, incarnation, message };
+        self.out.push(Output::Send { to, envelope });
+    }
+
+    /// Tells a member the greatest epoch known, and its leader if this member follows it: the
+    /// reply to whatever is older.
+    pub fn send_view(&mut self, to: NodeId) {
+        let View { epoch, leader } = self.state.view;
+        let leads = self.state.phase == Phase::Leading;
+        let leader = leader.filter(|leader| leads || leader.id != self.state.id());
+        self.send(to, Message::View(View { epoch, leader }));
+    }
+
+    /// Notes that members were told of this leader on their present connections.
+    pub fn mark_told(&mut self, members: &[NodeId]) {
+        let epoch = self.state.view.epoch;
+        for id in members {
+            self.state.detector.change(*id, |peer| peer.told = Some(epoch));
+        }
+    }
+
+    /// All other members that are not proved dead.
+    pub fn all_but_dead(&self) -> Vec<NodeId> {
+        let others = self.state.detector.iter();
+        others.filter(|(_, peer)| peer.status != Liveness::Dead).map(|(id, _)| id).collect()
+    }
+
+    /// Arms a timer to run out after this time.
+    pub fn arm(&mut self, timer: Timer, after: Duration) {
+        self.state.timers.arm(timer, self.now + after);
+    }
+
+    /// Notes a round or epoch that was seen, so that own rounds start above it.
+    pub fn note_round(&mut self, round: Epoch) {
+        self.state.round = self.state.round.max(round);
+        if self.state.tenure.runs_low(self.state.round) {
+            self.persist();
+        }
+    }
+
+    /// Has the present state written, in the background.
+    pub fn persist(&mut self) {
+        let view = self.state.view;
+        let (number, reserved) = self.state.tenure.record(self.state.round.max(view.epoch));
+        let leader = view.leader.map(|leader| leader.id);
+        self.out.push(Output::Persist {
+            number,
+            record: Durable { epoch: view.epoch, reserved, leader },
+        });
+    }
+
+    /// Recovers "just as if from a failure" (seed 002): forgets leader and election, and looks
+    /// for the others anew.
+    pub fn become_starting(&mut self, reason: Reason) {
+        self.enter(Phase::Starting, reason);
+        self.arm(Timer::PowerOn, self.state.settings.timing.failure);
+    }
+
+    /// Has asked the higher members.
+    pub fn become_electing(&mut self, reason: Reason) {
+        self.enter(Phase::Electing, reason);
+        self.arm(Timer::Answer, self.state.settings.timing.t1());
+    }
+
+    /// Awaits another member's COORDINATOR for at most T2, counted from `start`.
+    pub fn become_waiting(&mut self, start: Time, reason: Reason) {
+        self.enter(Phase::Waiting, reason);
+        let timing = self.state.settings.timing;
+        let jitter = self.state.random.up_to(timing.message);
+        self.state.timers.arm(Timer::Coordinator, start + timing.t2() + jitter);
+    }
+
+    /// Awaits the RELEASE of a lower leader, as long as it is heard.
+    pub fn become_taking_over(&mut self, leader: View, from: NodeId) {
+        self.enter(Phase::Waiting, Reason::TakingOver(from));
+        self.state.takeover = Some(leader);
+        self.arm(Timer::Takeover, self.state.settings.timing.failure);
+    }
+
+    /// Follows the leader of `view`.
+    pub fn become_following(&mut self, view: View, leader: NodeId) {
+        debug_assert!(self.state.tenure.covers(view.epoch), "named before it was durable");
+        self.state.view = view;
+        self.enter(Phase::Following, Reason::Announced(leader));
+        self.arm(Timer::Silence, self.state.settings.timing.failure);
+        self.persist();
+    }
+
+    /// Leads in this epoch.
+    pub fn become_leading(&mut self, epoch: Epoch, reason: Reason) {
+        debug_assert!(self.state.tenure.covers(epoch), "claimed before it was durable");
+        debug_assert!(epoch > self.state.view.epoch, "an epoch has one leader");
+        self.state.view = View { epoch, leader: Some(self.state.rank()) };
+        self.state.beat.1 = self.now;
+        self.enter(Phase::Leading, reason);
+        self.arm(Timer::Heartbeat, self.state.settings.timing.heartbeat);
+        self.arm(Timer::Silence, self.state.settings.timing.failure);
+        self.persist();
+    }
+
+    /// Notes that a leader gives up its epoch, so that whoever asks for it is told so.
+    pub fn give_up(&mut self, successor: Option<NodeId>) {
+        if self.state.phase == Phase::Leading {
+            self.state.released = Some((self.state.view.epoch, successor));
+        }
+    }
+
+    /// Has left its tenure for good.
+    pub fn become_stopping(&mut self) {
+        self.enter(Phase::Stopping, Reason::Stopped);
+    }
+
+    /// The one door between phases: ends the old one's timers and promises, and says why.
+    fn enter(&mut self, to: Phase, reason: Reason) {
+        let from = self.state.phase;
+        debug_assert!(from != Phase::Stopping, "a stopping member stays so");
+        self.state.timers.cancel_phase();
+        self.state.takeover = None;
+        self.state.held = None;
+        self.state.phase = to;
+        self.state.since = self.now;
+        let leader = self.state.leader().map(|leader| leader.id);
+        let epoch = self.state.view.epoch;
+        self.out.push(Output::Changed(Transition { from, to, leader, epoch, reason }));
+    }
+}

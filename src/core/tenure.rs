@@ -1,0 +1,98 @@
+//! May a nominee lead, and until when.
+//!
+//! Without a quorum the only condition is that the epoch is durable: it must lie below what the
+//! store has reserved. Reserving runs ahead in the background, so that neither winning nor
+//! following waits for the disk. Votes and leases of a majority belong here too.
+
+use super::types::Epoch;
+
+/// How far ahead epochs are reserved, and when it is time to reserve again.
+const AHEAD: u64 = 64;
+const LOW: u64 = 32;
+
+/// What the store must write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Durable {
+    /// The greatest epoch known.
+    pub epoch: Epoch,
+    /// Own rounds of the next life start above this.
+    pub reserved: Epoch,
+    /// The last leader known.
+    pub leader: Option<super::types::NodeId>,
+}
+
+/// The durable reserve of epochs, and what waits for it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tenure {
+    /// Epochs up to this one are durable.
+    durable: Epoch,
+    /// The greatest reserve asked for, with the number of the record that holds it.
+    asked: Epoch,
+    asked_in: u64,
+    /// The number of the last record handed to the store.
+    written: u64,
+}
+
+impl Tenure {
+    /// Starts with epochs up to `reserved` already durable.
+    #[must_use]
+    pub fn new(reserved: Epoch) -> Tenure {
+        Tenure { durable: reserved, asked: reserved, asked_in: 0, written: 0 }
+    }
+
+    /// What a member that knows of `epoch` reserves at its start.
+    #[must_use]
+    pub fn first_reserve(epoch: Epoch) -> Epoch {
+        Epoch(epoch.0.saturating_add(AHEAD))
+    }
+
+    /// Whether a leader of this epoch may be named.
+    #[must_use]
+    pub fn covers(&self, epoch: Epoch) -> bool {
+        epoch <= self.durable
+    }
+
+    /// Whether the reserve above `epoch` runs low and nothing has been asked for yet.
+    #[must_use]
+    pub fn runs_low(&self, epoch: Epoch) -> bool {
+        self.asked.0 < epoch.0.saturating_add(LOW)
+    }
+
+    /// The number and the reserve of a record to be written now, for a member that knows of
+    /// `epoch`.
+    pub fn record(&mut self, epoch: Epoch) -> (u64, Epoch) {
+        self.written += 1;
+        if self.runs_low(epoch) {
+            self.asked = Tenure::first_reserve(epoch);
+            self.asked_in = self.written;
+        }
+        (self.written, self.asked)
+    }
+
+    /// Notes that all records up to this number are durable.
+    pub fn persisted(&mut self, number: u64) {
+        if number >= self.asked_in {
+            self.durable = self.durable.max(self.asked);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epoch_is_covered_only_after_its_record_is_durable() {
+        let mut tenure = Tenure::new(Epoch(64));
+        assert!(tenure.covers(Epoch(64)) && !tenure.covers(Epoch(65)));
+        assert!(!tenure.runs_low(Epoch(32)) && tenure.runs_low(Epoch(33)));
+
+        let (first, reserved) = tenure.record(Epoch(33));
+        assert_eq!((first, reserved), (1, Epoch(97)));
+        assert!(!tenure.covers(Epoch(97)), "asked for is not written");
+        let (second, reserved) = tenure.record(Epoch(34));
+        assert_eq!((second, reserved), (2, Epoch(97)));
+        tenure.persisted(1);
+        assert!(tenure.covers(Epoch(97)));
+    }
+}

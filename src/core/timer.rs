@@ -1,0 +1,118 @@
+//! The timers of the core: each kind at most once, so that arming again replaces and no stale
+//! expiry exists.
+
+use std::time::Duration;
+
+use super::types::Time;
+
+/// Every timer there is, with when it is armed and in which phase it counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(usize)]
+pub enum Timer {
+    /// Armed at power-on for `failure`; ends the wait for the others. Phase: starting.
+    PowerOn,
+    /// Armed by an asker for T1; nobody who ranks higher is there. Phase: electing.
+    Answer,
+    /// Armed for T2; the one who answered did not come to lead. Phase: waiting.
+    Coordinator,
+    /// Armed while a takeover waits for RELEASE; the leader has been silent for `failure`.
+    /// Phase: waiting.
+    Takeover,
+    /// Armed for the interval between two heartbeat rounds. Phase: leading.
+    Heartbeat,
+    /// Armed at the earliest moment at which a watched member may have been silent for
+    /// `failure`. Phases: leading (watches all), following (watches the leader).
+    Silence,
+    /// Armed while commands wait for the leader's outcome. Any phase.
+    Forward,
+}
+
+const KINDS: usize = 7;
+
+const ALL: [Timer; KINDS] = [
+    Timer::PowerOn,
+    Timer::Answer,
+    Timer::Coordinator,
+    Timer::Takeover,
+    Timer::Heartbeat,
+    Timer::Silence,
+    Timer::Forward,
+];
+
+/// When each timer is due.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TimerTable {
+    due: [Option<Time>; KINDS],
+}
+
+impl TimerTable {
+    /// Arms a timer, or moves it.
+    pub fn arm(&mut self, timer: Timer, due: Time) {
+        self.due[timer as usize] = Some(due);
+    }
+
+    /// Disarms a timer.
+    pub fn cancel(&mut self, timer: Timer) {
+        self.due[timer as usize] = None;
+    }
+
+    /// Disarms every timer that belongs to a phase.
+    pub fn cancel_phase(&mut self) {
+        for timer in ALL {
+            if timer != Timer::Forward {
+                self.cancel(timer);
+            }
+        }
+    }
+
+    /// When the next timer is due.
+    #[must_use]
+    pub fn next(&self) -> Option<Time> {
+        self.due.iter().flatten().min().copied()
+    }
+
+    /// Takes the earliest timer that is due, disarming it.
+    pub fn take_due(&mut self, now: Time) -> Option<Timer> {
+        let timer = ALL
+            .into_iter()
+            .filter(|timer| self.due[*timer as usize].is_some_and(|due| due <= now))
+            .min_by_key(|timer| self.due[*timer as usize])?;
+        self.cancel(timer);
+        Some(timer)
+    }
+
+    /// How long the earliest timer has been overdue.
+    #[must_use]
+    pub fn lateness(&self, now: Time) -> Duration {
+        self.next().map_or(Duration::ZERO, |due| now.since(due))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arming_again_replaces_and_due_timers_come_earliest_first() {
+        let mut timers = TimerTable::default();
+        timers.arm(Timer::Answer, Time(5));
+        timers.arm(Timer::Answer, Time(9));
+        timers.arm(Timer::Silence, Time(7));
+        assert_eq!(timers.next(), Some(Time(7)));
+        assert_eq!(timers.take_due(Time(6)), None, "the first arming is forgotten");
+        assert_eq!(timers.take_due(Time(10)), Some(Timer::Silence));
+        assert_eq!(timers.take_due(Time(10)), Some(Timer::Answer));
+        assert_eq!(timers.take_due(Time(10)), None);
+    }
+
+    #[test]
+    fn a_change_of_phase_keeps_only_the_commands_timer() {
+        let mut timers = TimerTable::default();
+        for timer in ALL {
+            timers.arm(timer, Time(1));
+        }
+        timers.cancel_phase();
+        assert_eq!(timers.take_due(Time(1)), Some(Timer::Forward));
+        assert_eq!(timers.next(), None);
+    }
+}

@@ -1,0 +1,175 @@
+//! One call of the core, with the algorithm at hand: dispatch, and what happens when members
+//! come and go.
+
+use super::algorithm::Algorithm;
+use super::detector::ConnectionId;
+use super::message::{Envelope, Liveness, Message};
+use super::phase::{Phase, Reason};
+use super::state::Context;
+use super::timer::Timer;
+use super::types::NodeId;
+use super::{Input, Output, Redial};
+
+pub(super) struct Turn<'a> {
+    pub cx: Context<'a>,
+    pub algorithm: &'a mut Algorithm,
+}
+
+impl Turn<'_> {
+    pub fn take(&mut self, input: Input) {
+        match input {
+            Input::Tick => self.tick(),
+            Input::Dialed { peer, attempt } => self.dialed(peer, attempt),
+            Input::Hello { connection, address, hello } => self.hello(connection, address, hello),
+            Input::Welcomed { peer, welcome } => self.welcomed(peer, welcome),
+            Input::Rejected { peer, reason } => self.rejected(peer, reason),
+            Input::Refused { peer } => self.redialed(peer, Redial::Refused),
+            Input::Lost { peer } => self.cx.state.detector.change(peer, |p| p.outbound = false),
+            Input::Ended { connection, peer, redial } => self.ended(connection, peer, redial),
+            Input::Message { from, envelope } => self.message(from, envelope),
+            Input::Persisted { number } => self.persisted(number),
+            Input::Command { id, command } => self.command(id, command),
+        }
+    }
+
+    fn tick(&mut self) {
+        while let Some(timer) = self.cx.state.timers.take_due(self.cx.now) {
+            match timer {
+                Timer::PowerOn => self.call(Reason::NobodyLeads),
+                Timer::Takeover => self.takeover_expired(),
+                Timer::Heartbeat => self.beat(),
+                Timer::Silence => self.look_for_silence(),
+                Timer::Forward => self.forwards_expired(),
+                Timer::Answer | Timer::Coordinator => {
+                    self.algorithm.get().expire(&mut self.cx, timer);
+                }
+            }
+        }
+    }
+
+    /// Calls an election.
+    pub fn call(&mut self, reason: Reason) {
+        self.algorithm.get().start(&mut self.cx, reason);
+    }
+
+    fn message(&mut self, from: NodeId, envelope: Envelope) {
+        let known = self.cx.state.detector.get(from).map(|peer| peer.incarnation);
+        if known != Some(envelope.incarnation) {
+            return; // of an earlier life
+        }
+        self.cx.note_round(envelope.epoch);
+        if self.cx.state.detector.hear(from, self.cx.now) {
+            self.algorithm.get().joined(&mut self.cx, from);
+        }
+        match envelope.message {
+            Message::Coordinator { epoch, rank } => {
+                self.announced(from, epoch, rank);
+            }
+            Message::Heartbeat { epoch, number, rank, members } => {
+                self.heartbeat(from, epoch, number, rank, &members);
+            }
+            Message::Acknowledge { epoch, rank, stands, .. } => {
+                self.acknowledged(from, epoch, rank, stands);
+            }
+            Message::View(view) => self.told(from, view),
+            Message::Preempt { epoch } => self.preempted(from, epoch),
+            Message::Release { epoch, successor, stands } => {
+                self.released(from, epoch, successor, stands);
+            }
+            Message::Forward { number, command } => self.forwarded(from, number, command),
+            Message::Outcome { number, result } => self.outcome(from, number, result),
+            message => self.algorithm.get().receive(&mut self.cx, from, &message),
+        }
+    }
+
+    /// An inbound connection ended: the peer is gone if a redial was refused, suspected if it
+    /// failed otherwise, and neither if it was taken.
+    fn ended(&mut self, connection: ConnectionId, id: NodeId, redial: Redial) {
+        let current = self.cx.state.detector.get(id).and_then(|peer| peer.inbound.as_ref());
+        if current.map(|(current, _)| *current) != Some(connection) {
+            return; // replaced by a newer one
+        }
+        self.cx.state.detector.change(id, |peer| {
+            peer.inbound = None;
+            peer.outbound = false;
+            peer.told = None;
+        });
+        self.cx.out.push(Output::Disconnect { peer: id });
+        self.redialed(id, redial);
+    }
+
+    /// The outcome of a dial to a peer that has no connection to this member.
+    fn redialed(&mut self, id: NodeId, redial: Redial) {
+        let connected = self.cx.state.detector.get(id).is_none_or(|peer| peer.inbound.is_some());
+        match redial {
+            _ if connected => {}
+            Redial::Accepted => {}
+            Redial::Refused if self.cx.state.settings.trust_refused => {
+                self.lose(id, Liveness::Dead, Reason::LeaderDead(id));
+            }
+            Redial::Refused | Redial::Failed => {
+                self.lose(id, Liveness::Suspected, Reason::LeaderSuspected(id));
+            }
+        }
+    }
+
+    /// A member is suspected or dead. If it led, or was about to, an election begins.
+    pub fn lose(&mut self, id: NodeId, status: Liveness, reason: Reason) {
+        self.cx.state.detector.lose(id, status);
+        self.lost(id, reason);
+    }
+
+    pub fn lost(&mut self, id: NodeId, reason: Reason) {
+        let state = &mut self.cx.state;
+        if state.resigned && state.best_other().is_none() {
+            state.resigned = false; // nobody else is left to lead
+        }
+        let takes_over = state.takeover.and_then(|view| view.leader);
+        if state.follows(id) || takes_over.is_some_and(|leader| leader.id == id) {
+            self.call(reason);
+        } else if state.elects() {
+            self.algorithm.get().lost(&mut self.cx, id);
+        }
+    }
+
+    fn takeover_expired(&mut self) {
+        let Some(leader) = self.cx.state.takeover.and_then(|view| view.leader) else { return };
+        let failure = self.cx.state.settings.timing.failure;
+        let heard = self.cx.state.detector.get(leader.id).and_then(|peer| peer.heard);
+        match heard.map(|heard| heard + failure).filter(|due| *due > self.cx.now) {
+            Some(due) => self.cx.state.timers.arm(Timer::Takeover, due),
+            None => self.lose(leader.id, Liveness::Suspected, Reason::LeaderSuspected(leader.id)),
+        }
+    }
+
+    /// A member that missed its turn counts itself as failed, before it handles anything else
+    /// (seed 000: processes obey fail-stop). Its connections are closed and it looks for the
+    /// others anew.
+    pub fn recover_if_stalled(&mut self) {
+        let state = &self.cx.state;
+        let stalled = match state.phase {
+            Phase::Stopping | Phase::Starting => return,
+            Phase::Leading => self.cx.now.since(state.beat.1),
+            _ => state.timers.lateness(self.cx.now),
+        };
+        if stalled <= state.settings.timing.stall() {
+            return;
+        }
+        self.cx.give_up(None);
+        let peers = state_ids(&self.cx);
+        for id in peers {
+            self.cx.state.detector.change(id, |peer| {
+                peer.inbound = None;
+                peer.outbound = false;
+                peer.told = None;
+                peer.status = Liveness::Suspected;
+            });
+            self.cx.out.push(Output::Disconnect { peer: id });
+        }
+        self.cx.become_starting(Reason::Stalled(stalled));
+    }
+}
+
+fn state_ids(cx: &Context) -> Vec<NodeId> {
+    cx.state.detector.iter().map(|(id, _)| id).collect()
+}

@@ -1,0 +1,79 @@
+//! Frames: four bytes of length, most significant first, then that many bytes.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use thiserror::Error;
+
+/// The longest payload. A longer announcement ends the connection before anything is allocated.
+pub const MAX_FRAME: usize = 256 * 1024;
+
+/// An encoded frame, length prefix included. Cheap to clone for several receivers.
+pub type Frame = Arc<[u8]>;
+
+/// Why no frame could be read.
+#[derive(Debug, Error)]
+pub enum FrameError {
+    /// The connection ended between two frames.
+    #[error("connection closed")]
+    Closed,
+    /// The length is beyond [`MAX_FRAME`]: not one of ours.
+    #[error("a frame of {0} bytes was announced; the most is {MAX_FRAME}")]
+    TooLong(u32),
+    /// The connection failed, or ended within a frame.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Prefixes a payload with its length.
+pub(super) fn frame(payload: &[u8]) -> Frame {
+    let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+    length.to_be_bytes().iter().chain(payload).copied().collect()
+}
+
+/// Reads one frame into `payload`, which is reused from frame to frame.
+///
+/// # Errors
+/// When the connection ended or failed, or the frame is too long.
+pub fn read_frame(from: &mut impl Read, payload: &mut Vec<u8>) -> Result<(), FrameError> {
+    let mut prefix = [0; 4];
+    match from.read(&mut prefix)? {
+        0 => return Err(FrameError::Closed),
+        n => from.read_exact(&mut prefix[n..])?,
+    }
+    let length = u32::from_be_bytes(prefix);
+    let wanted = usize::try_from(length).unwrap_or(usize::MAX);
+    if wanted > MAX_FRAME {
+        return Err(FrameError::TooLong(length));
+    }
+    payload.clear();
+    payload.resize(wanted, 0);
+    from.read_exact(payload)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_back_one_by_one_and_the_end_is_told_from_a_cut() {
+        let stream = [&frame(b"one")[..], &frame(b"")[..], &frame(b"three")[..5]].concat();
+        let mut from = &stream[..];
+        let mut payload = Vec::new();
+        read_frame(&mut from, &mut payload).unwrap();
+        assert_eq!(payload, b"one");
+        read_frame(&mut from, &mut payload).unwrap();
+        assert_eq!(payload, b"");
+        assert!(matches!(read_frame(&mut from, &mut payload), Err(FrameError::Io(_))), "cut");
+        assert!(matches!(read_frame(&mut &b""[..], &mut payload), Err(FrameError::Closed)));
+    }
+
+    #[test]
+    fn a_prefix_of_four_gigabytes_allocates_nothing() {
+        let mut payload = Vec::new();
+        let error = read_frame(&mut &[0xff; 8][..], &mut payload).unwrap_err();
+        assert!(matches!(error, FrameError::TooLong(u32::MAX)));
+        assert_eq!(payload.capacity(), 0);
+    }
+}

@@ -1,0 +1,10 @@
+//! What goes over a connection: frames with a length prefix, and JSON in them.
+
+mod codec;
+mod convert;
+mod frame;
+mod schema;
+
+pub use codec::{DecodeError, decode_message, decode_opening, decode_reply, encode_hello};
+pub use codec::{Opening, Reply, encode_message, encode_rejection, encode_welcome};
+pub use frame::{Frame, FrameError, MAX_FRAME, read_frame};
