@@ -4,5 +4,5 @@ pub mod config;
 pub mod core;
 mod net;
 pub mod node;
-mod store;
+pub mod store;
 mod wire;

@@ -1,0 +1,50 @@
+# What one does with electd. A newcomer needs make and a stable Rust toolchain, nothing else.
+
+CARGO  ?= cargo
+CONFIG ?= conf/cluster.json
+SEEDS  ?= 1000
+
+.DEFAULT_GOAL := help
+.PHONY: help build test lint fmt run-cluster run-node sim bench cargo rust-tools
+
+help: ## show this list
+	@echo "make TARGET, where TARGET is one of"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) \
+		| while IFS='|' read -r target text; do printf '%-14s %s\n' "$$target" "$$text"; done
+
+build: cargo ## build target/release/electd
+	$(CARGO) build --release
+
+test: cargo ## run all tests
+	$(CARGO) test
+
+lint: rust-tools ## check the format, and clippy without a warning
+	$(CARGO) fmt --check
+	$(CARGO) clippy --all-targets -- -D warnings
+
+fmt: rust-tools ## format the code
+	$(CARGO) fmt
+
+run-cluster: build ## start the nodes of conf/cluster.json and show who leads
+	$(CARGO) run --release --quiet --example cluster -- $(CONFIG)
+
+run-node: build ## start one: make run-node NODE=node-1 [CONFIG=conf/cluster.json]
+	@test -n "$(NODE)" || { echo "which node? make run-node NODE=node-1" >&2; exit 2; }
+	$(CARGO) run --release --quiet --bin electd -- run --config $(CONFIG) --node $(NODE)
+
+sim: cargo ## simulate elections with faults: make sim [SEEDS=1000]
+	$(CARGO) run --release --example sweep -- $(SEEDS)
+
+bench: cargo ## measure the time from a leader's death to the next leader
+	$(CARGO) bench --bench failover
+
+cargo:
+	@command -v $(CARGO) >/dev/null || { \
+		echo "$(CARGO) is missing: install stable Rust from https://rustup.rs, then open a new shell" >&2; \
+		exit 1; }
+
+rust-tools: cargo
+	@$(CARGO) fmt --version >/dev/null 2>&1 || { \
+		echo "rustfmt is missing: rustup component add rustfmt" >&2; exit 1; }
+	@$(CARGO) clippy --version >/dev/null 2>&1 || { \
+		echo "clippy is missing: rustup component add clippy" >&2; exit 1; }

@@ -1,0 +1,136 @@
+//! What can go wrong with durable state: which file, what is wrong with it, what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::record::FORMAT;
+use crate::core::types::NodeId;
+
+/// Why state could not be read or written. None of these changes what was stored before.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// Another process works with this folder.
+    #[error(
+        "the data directory {} is in use by {holder}: stop that process, or check that every \
+         node has a name and a data_dir of its own",
+        .dir.display()
+    )]
+    Locked {
+        /// The node's folder.
+        dir: PathBuf,
+        /// The other process, in words.
+        holder: String,
+    },
+    /// The folder cannot be created, or the lock file in it not be opened, locked or written.
+    #[error("the data directory {} cannot be used: {source}; {}", .dir.display(), remedy(.source))]
+    Folder {
+        /// The node's folder.
+        dir: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The state file is there and cannot be read.
+    #[error("the state file {} cannot be read: {source}; {}", .path.display(), remedy(.source))]
+    Unreadable {
+        /// The state file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A record could not be made durable.
+    #[error(
+        "the state file {} cannot be written: {source}; what it held before is kept; {}",
+        .path.display(),
+        remedy(.source)
+    )]
+    Unwritable {
+        /// The state file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The state file does not hold what electd once wrote.
+    #[error(
+        "the state file {} is damaged: {reason}. It was left as it is. Move it away and give this \
+         member a fresh id in the configuration of every host: under its old id it could repeat \
+         an epoch that it has forgotten",
+        .path.display()
+    )]
+    Damaged {
+        /// The state file.
+        path: PathBuf,
+        /// What is wrong with its content.
+        reason: String,
+    },
+    /// The state file was written by a newer electd.
+    #[error(
+        "the state file {} has format {found}, and this electd reads formats up to {FORMAT}: run \
+         the electd that wrote it, or a later one",
+        .path.display()
+    )]
+    Newer {
+        /// The state file.
+        path: PathBuf,
+        /// Its format.
+        found: u64,
+    },
+    /// The state file belongs to another member.
+    #[error(
+        "the state file {} belongs to member {found}, and this node is {expected}: check the \
+         node's name, its id and data_dir in the configuration; if the id was changed on purpose, \
+         move the file away",
+        .path.display()
+    )]
+    Foreign {
+        /// The state file.
+        path: PathBuf,
+        /// The member that it belongs to.
+        found: NodeId,
+        /// This member.
+        expected: NodeId,
+    },
+}
+
+/// What kind of trouble a [`StoreError`] is, for whoever maps it to an exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The stored state is damaged, of a newer format, or another member's.
+    State,
+    /// The data directory is locked, or the system refuses to read or write in it.
+    Folder,
+}
+
+impl StoreError {
+    /// What kind of trouble this is.
+    #[must_use]
+    pub fn trouble(&self) -> Trouble {
+        match self {
+            StoreError::Damaged { .. } | StoreError::Newer { .. } | StoreError::Foreign { .. } => {
+                Trouble::State
+            }
+            StoreError::Locked { .. }
+            | StoreError::Folder { .. }
+            | StoreError::Unreadable { .. }
+            | StoreError::Unwritable { .. } => Trouble::Folder,
+        }
+    }
+}
+
+/// What to do about an error of the system.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space there",
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "mount it read-write, or choose another data_dir in the configuration"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "give it to the user that electd runs as, or choose another data_dir in the configuration"
+        }
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "a file is in the way: move it, or choose another data_dir in the configuration"
+        }
+        _ => "check the folder and its disk",
+    }
+}

@@ -1,0 +1,326 @@
+//! The durable state of a member, and its JSON form.
+//!
+//! The types of the file are apart from those of the core, so that neither binds the other. A
+//! change of the file's meaning takes a new number in `format`.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::core::membership::{ListVersion, Member, MemberList};
+use crate::core::types::{Epoch, Incarnation, NodeId, Role};
+
+/// The newest format of the state file that this electd reads, and the one that it writes.
+pub const FORMAT: u64 = 1;
+
+/// What a member must not forget.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Whose state this is.
+    pub id: NodeId,
+    /// The number of its latest start.
+    pub incarnation: Incarnation,
+    /// The greatest epoch that it knew.
+    pub epoch: Epoch,
+    /// It may have used any round up to this one without writing it down; never below `epoch`.
+    pub reserved: Epoch,
+    /// The last leader that it named.
+    pub leader: Option<NodeId>,
+    /// The member list.
+    pub members: MemberList,
+}
+
+/// Why bytes are not a record.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// They are not what electd wrote; the reason in words.
+    Damaged(String),
+    /// Their format is newer than [`FORMAT`].
+    Newer(u64),
+}
+
+impl Record {
+    /// The content of the state file.
+    pub(super) fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
+        let mut json = serde_json::to_vec_pretty(&StateFile::from(self))?;
+        json.push(b'\n');
+        Ok(json)
+    }
+
+    /// Reads the content of a state file, and believes it only if all of it makes sense.
+    pub(super) fn from_json(bytes: &[u8]) -> Result<Record, Unfit> {
+        let damaged = |error: serde_json::Error| Unfit::Damaged(error.to_string());
+        if bytes.is_empty() {
+            return Err(Unfit::Damaged("it is empty".to_string()));
+        }
+        // The format first: the rest of a newer one may look like damage.
+        let AnyFormat { format } = serde_json::from_slice(bytes).map_err(damaged)?;
+        match format {
+            FORMAT => serde_json::from_slice::<StateFile>(bytes)
+                .map_err(damaged)?
+                .try_into(),
+            newer if newer > FORMAT => Err(Unfit::Newer(newer)),
+            unknown => Err(Unfit::Damaged(format!("there is no format {unknown}"))),
+        }
+    }
+}
+
+/// The one key that every format has.
+#[derive(Deserialize)]
+struct AnyFormat {
+    format: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StateFile {
+    format: u64,
+    id: Uuid,
+    incarnation: u64,
+    epoch: u64,
+    reserved: u64,
+    leader: Option<Uuid>,
+    version: VersionEntry,
+    members: Vec<MemberEntry>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VersionEntry {
+    epoch: u64,
+    counter: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MemberEntry {
+    id: Uuid,
+    name: String,
+    address: String,
+    #[serde(with = "RoleWord")]
+    role: Role,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Role", rename_all = "lowercase")]
+enum RoleWord {
+    Member,
+    Witness,
+    Observer,
+}
+
+impl From<&Record> for StateFile {
+    fn from(record: &Record) -> StateFile {
+        let version = record.members.version();
+        StateFile {
+            format: FORMAT,
+            id: record.id.0,
+            incarnation: record.incarnation.0,
+            epoch: record.epoch.0,
+            // Reserving more is always safe; a file that reserves less would be refused for ever.
+            reserved: record.reserved.max(record.epoch).0,
+            leader: record.leader.map(|id| id.0),
+            version: VersionEntry {
+                epoch: version.epoch.0,
+                counter: version.counter,
+            },
+            members: record.members.iter().map(MemberEntry::from).collect(),
+        }
+    }
+}
+
+impl TryFrom<StateFile> for Record {
+    type Error = Unfit;
+
+    fn try_from(file: StateFile) -> Result<Record, Unfit> {
+        if file.reserved < file.epoch {
+            return Err(Unfit::Damaged(format!(
+                "\"reserved\" is {}, below \"epoch\", which is {}",
+                file.reserved, file.epoch
+            )));
+        }
+        let count = file.members.len();
+        let version = ListVersion {
+            epoch: Epoch(file.version.epoch),
+            counter: file.version.counter,
+        };
+        let members = MemberList::new(version, file.members.into_iter().map(Into::into).collect());
+        let mut ids: Vec<NodeId> = members.iter().map(|member| member.id).collect();
+        ids.dedup();
+        if ids.len() < count {
+            return Err(Unfit::Damaged("\"members\" holds an id twice".to_string()));
+        }
+        Ok(Record {
+            id: NodeId(file.id),
+            incarnation: Incarnation(file.incarnation),
+            epoch: Epoch(file.epoch),
+            reserved: Epoch(file.reserved),
+            leader: file.leader.map(NodeId),
+            members,
+        })
+    }
+}
+
+impl From<&Member> for MemberEntry {
+    fn from(member: &Member) -> MemberEntry {
+        MemberEntry {
+            id: member.id.0,
+            name: member.name.clone(),
+            address: member.address.clone(),
+            role: member.role,
+        }
+    }
+}
+
+impl From<MemberEntry> for Member {
+    fn from(entry: MemberEntry) -> Member {
+        Member {
+            id: NodeId(entry.id),
+            name: entry.name,
+            address: entry.address,
+            role: entry.role,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// The id of member `n` in these tests.
+    pub fn id(n: u128) -> NodeId {
+        NodeId(Uuid::from_u128(n))
+    }
+
+    /// Member 1 of three, in this epoch.
+    pub fn record(epoch: u64) -> Record {
+        let member = |n: u128, role| Member {
+            id: id(n),
+            name: format!("node-{n}"),
+            address: format!("127.0.0.1:710{n}"),
+            role,
+        };
+        let version = ListVersion {
+            epoch: Epoch(4),
+            counter: 2,
+        };
+        let members = vec![
+            member(1, Role::Member),
+            member(2, Role::Witness),
+            member(3, Role::Observer),
+        ];
+        Record {
+            id: id(1),
+            incarnation: Incarnation(3),
+            epoch: Epoch(epoch),
+            reserved: Epoch(epoch + 100),
+            leader: Some(id(2)),
+            members: MemberList::new(version, members),
+        }
+    }
+
+    fn json(record: &Record) -> String {
+        String::from_utf8(record.to_json().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let leaderless = Record {
+            leader: None,
+            ..record(0)
+        };
+        let last = Record {
+            epoch: Epoch(u64::MAX),
+            reserved: Epoch(u64::MAX),
+            ..record(0)
+        };
+        for record in [record(7), leaderless, last] {
+            assert_eq!(Record::from_json(json(&record).as_bytes()), Ok(record));
+        }
+    }
+
+    #[test]
+    fn the_format_is_a_promise() {
+        let one = r#"{
+            "format": 1,
+            "id": "00000000-0000-0000-0000-000000000001",
+            "incarnation": 3, "epoch": 7, "reserved": 107,
+            "leader": "00000000-0000-0000-0000-000000000002",
+            "version": {"epoch": 4, "counter": 2},
+            "members": [
+                {"id": "00000000-0000-0000-0000-000000000001", "name": "node-1",
+                 "address": "127.0.0.1:7101", "role": "member"},
+                {"id": "00000000-0000-0000-0000-000000000002", "name": "node-2",
+                 "address": "127.0.0.1:7102", "role": "witness"},
+                {"id": "00000000-0000-0000-0000-000000000003", "name": "node-3",
+                 "address": "127.0.0.1:7103", "role": "observer"}
+            ]
+        }"#;
+        assert_eq!(Record::from_json(one.as_bytes()), Ok(record(7)));
+    }
+
+    fn assert_damaged(bytes: &[u8], expected: &str) {
+        match Record::from_json(bytes) {
+            Err(Unfit::Damaged(reason)) => assert!(reason.contains(expected), "{reason}"),
+            other => panic!("expected {expected}, got {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_wrong_document_is_damage() {
+        let good = json(&record(7));
+        assert_damaged(b"", "it is empty");
+        assert_damaged(&good.as_bytes()[..good.len() / 2], "EOF");
+        assert_damaged(&[0; 64], "line 1 column 1");
+        assert_damaged(b"leader: node-1", "expected value");
+        assert_damaged(b"[1, 2]", "line 1");
+        assert_damaged(b"{}", "missing field `format`");
+        assert_damaged(format!("{good}}}").as_bytes(), "trailing");
+    }
+
+    #[test]
+    fn a_wrong_value_is_damage() {
+        let good = json(&record(7));
+        let table = [
+            ("\"format\": 1", "\"format\": 0", "no format 0"),
+            ("\"epoch\": 7", "\"epoch\": \"7\"", "invalid type"),
+            ("\"epoch\": 7", "\"epoch\": -7", "invalid value"),
+            ("\"reserved\": 107", "\"reserved\": 6", "below \"epoch\""),
+            ("\"incarnation\": 3,", "", "missing field `incarnation`"),
+            ("\"incarnation\"", "\"reincarnation\"", "unknown field"),
+            ("-000000000002", "-00000000000x", "UUID"),
+            ("-000000000003", "-000000000002", "an id twice"),
+            ("\"witness\"", "\"bystander\"", "unknown variant"),
+        ];
+        for (from, to, expected) in table {
+            assert!(good.contains(from), "{from} is not in {good}");
+            assert_damaged(good.replace(from, to).as_bytes(), expected);
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_utf8_are_damage() {
+        let mut bytes = record(7).to_json().unwrap();
+        let at = bytes
+            .windows(6)
+            .position(|window| window == b"node-3")
+            .unwrap();
+        bytes[at] = 0xff;
+        assert!(matches!(Record::from_json(&bytes), Err(Unfit::Damaged(_))));
+    }
+
+    #[test]
+    fn a_newer_format_is_not_taken_for_damage() {
+        let newer = br#"{"format": 2, "id": 17, "epochs": {}}"#;
+        assert_eq!(Record::from_json(newer), Err(Unfit::Newer(2)));
+    }
+
+    #[test]
+    fn a_record_that_reserves_too_little_stays_readable() {
+        let record = Record {
+            reserved: Epoch(3),
+            ..record(7)
+        };
+        let read = Record::from_json(json(&record).as_bytes()).unwrap();
+        assert_eq!(read.reserved, Epoch(7));
+    }
+}

@@ -1,0 +1,234 @@
+//! The store on a real disk: first start, restart, damage, a second process, a failing disk.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::record::tests::{id, record};
+use super::*;
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// A folder in which this record was saved.
+fn folder_with(record: &Record) -> TempDir {
+    let dir = TempDir::new().unwrap();
+    let (store, _) = Store::open(dir.path(), record.id).unwrap();
+    store.save(record).unwrap();
+    dir
+}
+
+/// What a start as member 1 with this content in the state file ends with. The content must stay.
+fn refusal(content: &[u8]) -> StoreError {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join(STATE), content).unwrap();
+    let error = Store::open(dir.path(), id(1)).unwrap_err();
+    assert_eq!(fs::read(dir.path().join(STATE)).unwrap(), content);
+    assert!(error.to_string().contains("state.json"), "{error}");
+    error
+}
+
+#[test]
+fn a_first_start_finds_nothing_and_a_restart_what_was_saved() {
+    let dir = TempDir::new().unwrap();
+    let folder = dir.path().join("data/node-1");
+    let (store, found) = Store::open(&folder, id(1)).unwrap();
+    assert_eq!(found, None);
+    store.save(&record(7)).unwrap();
+    store.save(&record(8)).unwrap();
+    drop(store);
+    assert_eq!(Store::open(&folder, id(1)).unwrap().1, Some(record(8)));
+}
+
+#[test]
+fn state_is_for_this_user_only() {
+    let dir = TempDir::new().unwrap();
+    let folder = dir.path().join("data/node-1");
+    let (store, _) = Store::open(&folder, id(1)).unwrap();
+    store.save(&record(7)).unwrap();
+    fs::set_permissions(folder.join(STATE), fs::Permissions::from_mode(0o644)).unwrap();
+    store.save(&record(8)).unwrap();
+    assert_eq!(mode(&dir.path().join("data")), 0o700);
+    assert_eq!(mode(&folder), 0o700);
+    assert_eq!(mode(&folder.join(STATE)), 0o600);
+    assert_eq!(mode(&folder.join(LOCK)), 0o600);
+}
+
+#[test]
+fn a_second_process_is_told_who_holds_the_folder() {
+    let dir = TempDir::new().unwrap();
+    let (store, _) = Store::open(dir.path(), id(1)).unwrap();
+    let error = Store::open(dir.path(), id(1)).unwrap_err();
+    assert_eq!(error.trouble(), Trouble::Folder);
+    let text = error.to_string();
+    assert!(text.contains(&dir.path().display().to_string()), "{text}");
+    assert!(
+        text.contains(&format!("process {}:", std::process::id())),
+        "{text}"
+    );
+    drop(store);
+    assert!(Store::open(dir.path(), id(1)).is_ok());
+}
+
+#[test]
+fn state_that_cannot_be_trusted_is_refused_and_left_alone() {
+    let other = Record {
+        id: id(9),
+        ..record(7)
+    }
+    .to_json()
+    .unwrap();
+    let table: &[(&[u8], &str)] = &[
+        (b"", "is damaged: it is empty"),
+        (b"{\"format\": 1, \"id\": ", "is damaged: EOF"),
+        (
+            br#"{"format": 2}"#,
+            "has format 2, and this electd reads formats up to 1",
+        ),
+        (
+            &other,
+            "belongs to member 00000000-0000-0000-0000-000000000009",
+        ),
+    ];
+    for (content, expected) in table {
+        let error = refusal(content);
+        assert_eq!(error.trouble(), Trouble::State);
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn state_that_cannot_be_read_is_not_a_first_start() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join(STATE);
+    // A folder and a link that leads nowhere: root, too, cannot read them.
+    fs::create_dir(&path).unwrap();
+    let error = Store::open(dir.path(), id(1)).unwrap_err();
+    assert!(error.to_string().contains("cannot be read"), "{error}");
+    fs::remove_dir(&path).unwrap();
+    symlink("/nonexistent/state.json", &path).unwrap();
+    let error = Store::open(dir.path(), id(1)).unwrap_err();
+    assert!(matches!(error, StoreError::Unreadable { .. }), "{error}");
+    assert_eq!(error.trouble(), Trouble::Folder);
+}
+
+#[test]
+fn what_a_crash_left_half_written_is_not_taken_for_state() {
+    let dir = TempDir::new().unwrap();
+    let leftover = dir.path().join(".state.json.Xa81pQ");
+    fs::write(&leftover, record(9).to_json().unwrap()).unwrap();
+    assert_eq!(Store::open(dir.path(), id(1)).unwrap().1, None);
+    assert!(!leftover.exists());
+
+    let dir = folder_with(&record(7));
+    fs::write(
+        dir.path().join(".state.json.b02LmZ"),
+        b"{\"format\": 1, \"ep",
+    )
+    .unwrap();
+    assert_eq!(Store::open(dir.path(), id(1)).unwrap().1, Some(record(7)));
+}
+
+#[test]
+fn a_file_in_place_of_the_folder_is_told() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("data");
+    fs::write(&file, b"").unwrap();
+    for folder in [file.clone(), file.join("node-1")] {
+        let error = Store::open(&folder, id(1)).unwrap_err();
+        assert_eq!(error.trouble(), Trouble::Folder);
+        assert!(
+            error.to_string().contains("a file is in the way"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_failed_write_keeps_what_was_stored() {
+    let dir = TempDir::new().unwrap();
+    let (here, away) = (dir.path().join("node-1"), dir.path().join("away"));
+    let (store, _) = Store::open(&here, id(1)).unwrap();
+    store.save(&record(7)).unwrap();
+    fs::rename(&here, &away).unwrap();
+    let error = store.save(&record(8)).unwrap_err();
+    assert_eq!(error.trouble(), Trouble::Folder);
+    assert!(
+        error.to_string().contains("what it held before is kept"),
+        "{error}"
+    );
+    fs::rename(&away, &here).unwrap();
+    drop(store);
+    assert_eq!(Store::open(&here, id(1)).unwrap().1, Some(record(7)));
+}
+
+/// A file system of 64 kB in memory, where this user may mount one.
+struct SmallDisk(TempDir);
+
+impl SmallDisk {
+    fn mount() -> Option<SmallDisk> {
+        let disk = SmallDisk(TempDir::new().unwrap());
+        let mounted = disk.run("mount", &["-t", "tmpfs", "-o", "size=64k", "none"]);
+        if !mounted {
+            println!("skipped: this user may not mount a small file system to fill it");
+            return None;
+        }
+        Some(disk)
+    }
+
+    fn run(&self, command: &str, arguments: &[&str]) -> bool {
+        let output = Command::new(command)
+            .args(arguments)
+            .arg(self.0.path())
+            .output();
+        output.is_ok_and(|output| output.status.success())
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: a child that another test just forked may have a file open.
+        self.run("umount", &["--lazy"]);
+    }
+}
+
+#[test]
+fn a_full_or_read_only_disk_is_told_and_keeps_what_was_stored() {
+    let Some(disk) = SmallDisk::mount() else {
+        return;
+    };
+    let dir = disk.0.path();
+    let (store, _) = Store::open(dir, id(1)).unwrap();
+    store.save(&record(7)).unwrap();
+
+    let mut ballast = File::create(dir.join("ballast")).unwrap();
+    while ballast.write_all(&[0; 512]).is_ok() {}
+    let full = store.save(&record(8)).unwrap_err().to_string();
+    assert!(full.contains("free some space there"), "{full}");
+    assert_eq!(
+        fs::read_dir(dir).unwrap().count(),
+        3,
+        "a half-written file was left behind"
+    );
+    drop(ballast);
+    fs::remove_file(dir.join("ballast")).unwrap();
+
+    // A disk turns read-only only while no file on it is open for writing, such as the lock.
+    drop(store);
+    if !disk.run("mount", &["-o", "remount,ro"]) {
+        println!("skipped: the small file system does not turn read-only");
+        return;
+    }
+    let store = Store {
+        path: dir.join(STATE),
+        lock: File::open(dir).unwrap(),
+    };
+    let read_only = store.save(&record(9)).unwrap_err().to_string();
+    assert!(read_only.contains("mount it read-write"), "{read_only}");
+    let start = Store::open(dir, id(1)).unwrap_err();
+    assert_eq!(start.trouble(), Trouble::Folder);
+    assert_eq!(read(&store.path, id(1)).unwrap(), Some(record(7)));
+}
