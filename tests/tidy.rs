@@ -43,10 +43,7 @@ impl Source {
     /// The lines with their numbers, without comments.
     fn code(&self) -> impl Iterator<Item = (usize, &str)> {
         self.lines.iter().enumerate().map(|(at, line)| {
-            let comment = line
-                .starts_with("//")
-                .then_some(0)
-                .or_else(|| line.find(" //"));
+            let comment = line.starts_with("//").then_some(0).or_else(|| line.find(" //"));
             (at + 1, &line[..comment.unwrap_or(line.len())])
         })
     }
@@ -89,10 +86,7 @@ fn mentions(line: &str, word: &str) -> bool {
 
 /// Whether a room may use another: itself, what its arrows lead to, and so on.
 fn may_use(room: &str, other: &str) -> bool {
-    let arrows = ARROWS
-        .iter()
-        .find(|(name, _)| *name == room)
-        .map_or(&[][..], |(_, to)| to);
+    let arrows = ARROWS.iter().find(|(name, _)| *name == room).map_or(&[][..], |(_, to)| to);
     room == other || arrows.iter().any(|next| may_use(next, other))
 }
 
@@ -101,10 +95,7 @@ fn the_core_is_pure() {
     let mut broken = Vec::new();
     for file in sources(&["src/core"]) {
         for (number, line) in file.code() {
-            for word in IMPURE
-                .split_whitespace()
-                .filter(|word| mentions(line, word))
-            {
+            for word in IMPURE.split_whitespace().filter(|word| mentions(line, word)) {
                 broken.push(format!("{}:{number} mentions {word}", file.path));
             }
         }
@@ -147,21 +138,10 @@ fn the_arrows_between_the_rooms_point_one_way() {
 
 #[test]
 fn every_file_says_what_it_is_for() {
-    let silent = |file: &Source| {
-        !file
-            .lines
-            .first()
-            .is_some_and(|line| line.starts_with("//! "))
-    };
-    let broken: Vec<String> = sources(&["src"])
-        .into_iter()
-        .filter(silent)
-        .map(|file| file.path)
-        .collect();
-    assert_none(
-        &broken,
-        "open the file with `//! ` and a sentence on what it is for",
-    );
+    let silent = |file: &Source| !file.lines.first().is_some_and(|line| line.starts_with("//! "));
+    let broken: Vec<String> =
+        sources(&["src"]).into_iter().filter(silent).map(|file| file.path).collect();
+    assert_none(&broken, "open the file with `//! ` and a sentence on what it is for");
 }
 
 #[test]
@@ -172,10 +152,7 @@ fn files_are_short() {
             broken.push(format!("{} has {} lines", file.path, file.lines.len()));
         }
     }
-    assert_none(
-        &broken,
-        &format!("split it by nouns: {MAX_FILE_LINES} lines are enough for one"),
-    );
+    assert_none(&broken, &format!("split it by nouns: {MAX_FILE_LINES} lines are enough for one"));
 }
 
 #[test]
@@ -186,11 +163,7 @@ fn functions_fit_a_screen() {
             let length = function_length(&file.lines[at..]);
             if length > MAX_FUNCTION_LINES {
                 let name = line.trim();
-                broken.push(format!(
-                    "{}:{} {name} has {length} lines",
-                    file.path,
-                    at + 1
-                ));
+                broken.push(format!("{}:{} {name} has {length} lines", file.path, at + 1));
             }
         }
     }
@@ -211,16 +184,10 @@ fn function_length(lines: &[String]) -> usize {
     }
     let indent = first.len() - first.trim_start().len();
     let ends = |(at, line): (usize, &String)| {
-        let below = line
-            .get(indent..)
-            .is_some_and(|rest| rest.starts_with(['}', ')']));
+        let below = line.get(indent..).is_some_and(|rest| rest.starts_with(['}', ')']));
         (at == 0 || below) && line.ends_with(['}', ';'])
     };
-    lines
-        .iter()
-        .enumerate()
-        .position(ends)
-        .map_or(lines.len(), |at| at + 1)
+    lines.iter().enumerate().position(ends).map_or(lines.len(), |at| at + 1)
 }
 
 #[test]

@@ -108,6 +108,7 @@ impl Turn<'_> {
         if restarted {
             self.cx.state.detector.change(peer, |peer| peer.outbound = false);
             self.cx.out.push(Output::Disconnect { peer });
+            self.cx.out.push(Output::Dial { peer });
         } else if !self.cx.state.detector.get(peer).is_some_and(|peer| peer.outbound) {
             self.cx.out.push(Output::Dial { peer });
         }

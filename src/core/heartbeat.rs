@@ -77,8 +77,7 @@ impl Turn<'_> {
         let failure = state.settings.timing.failure;
         let leads = state.phase == Phase::Leading;
         let watched = |id| leads || state.follows(id);
-        let (silent, again) =
-            state.detector.silent(watched, state.since, failure, self.cx.now);
+        let (silent, again) = state.detector.silent(watched, state.since, failure, self.cx.now);
         let next = again.or(leads.then_some(self.cx.now + failure));
         if let Some(due) = next {
             self.cx.state.timers.arm(Timer::Silence, due);

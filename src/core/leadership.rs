@@ -65,9 +65,8 @@ impl Turn<'_> {
         if state.leader() == Some(leader) && state.view == view {
             return; // nothing new
         }
-        let takes_over = leader < state.rank()
-            && state.stands()
-            && state.settings.preempt != Preempt::Never;
+        let takes_over =
+            leader < state.rank() && state.stands() && state.settings.preempt != Preempt::Never;
         if !takes_over {
             self.follow(view, leader.id);
         } else if state.takeover == Some(view) {
@@ -164,7 +163,13 @@ impl Turn<'_> {
     }
 
     /// A leader says that it no longer leads.
-    pub fn released(&mut self, from: NodeId, epoch: Epoch, successor: Option<NodeId>, stands: bool) {
+    pub fn released(
+        &mut self,
+        from: NodeId,
+        epoch: Epoch,
+        successor: Option<NodeId>,
+        stands: bool,
+    ) {
         self.cx.state.detector.change(from, |peer| peer.stands = stands);
         let state = &self.cx.state;
         let takes_over = state.takeover.is_some_and(|view| view.leader.map(|l| l.id) == Some(from));

@@ -95,6 +95,8 @@ pub enum Input {
     },
     /// A message came in on a peer's present connection.
     Message {
+        /// The inbound connection.
+        connection: ConnectionId,
         /// The peer.
         from: NodeId,
         /// The message.
@@ -165,7 +167,7 @@ pub enum Output {
         /// The connection.
         connection: ConnectionId,
     },
-    /// Close the connections to and from a peer and dial it anew, at once.
+    /// Close the connections to and from a peer; it is dialed anew, with a back-off.
     Disconnect {
         /// The peer.
         peer: NodeId,

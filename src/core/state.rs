@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Output;
 use super::command::Waiting;
 use super::detector::{Detector, Peer};
 use super::message::{Agreement, Envelope, Liveness, Message, View};
@@ -13,7 +14,6 @@ use super::settings::{Restored, Settings};
 use super::tenure::{Durable, Tenure};
 use super::timer::{Timer, TimerTable};
 use super::types::{Epoch, Incarnation, NodeId, Rank, Role, Time};
-use super::Output;
 
 /// All that a member knows, but for the state of its election algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

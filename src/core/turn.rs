@@ -26,7 +26,9 @@ impl Turn<'_> {
             Input::Refused { peer } => self.redialed(peer, Redial::Refused),
             Input::Lost { peer } => self.cx.state.detector.change(peer, |p| p.outbound = false),
             Input::Ended { connection, peer, redial } => self.ended(connection, peer, redial),
-            Input::Message { from, envelope } => self.message(from, envelope),
+            Input::Message { connection, from, envelope } => {
+                self.message(connection, from, envelope);
+            }
             Input::Persisted { number } => self.persisted(number),
             Input::Command { id, command } => self.command(id, command),
         }
@@ -52,10 +54,9 @@ impl Turn<'_> {
         self.algorithm.get().start(&mut self.cx, reason);
     }
 
-    fn message(&mut self, from: NodeId, envelope: Envelope) {
-        let known = self.cx.state.detector.get(from).map(|peer| peer.incarnation);
-        if known != Some(envelope.incarnation) {
-            return; // of an earlier life
+    fn message(&mut self, connection: ConnectionId, from: NodeId, envelope: Envelope) {
+        if self.inbound(from) != Some(connection) {
+            return; // on a connection that has been replaced or closed
         }
         self.cx.note_round(envelope.epoch);
         if self.cx.state.detector.hear(from, self.cx.now) {
@@ -85,8 +86,7 @@ impl Turn<'_> {
     /// An inbound connection ended: the peer is gone if a redial was refused, suspected if it
     /// failed otherwise, and neither if it was taken.
     fn ended(&mut self, connection: ConnectionId, id: NodeId, redial: Redial) {
-        let current = self.cx.state.detector.get(id).and_then(|peer| peer.inbound.as_ref());
-        if current.map(|(current, _)| *current) != Some(connection) {
+        if self.inbound(id) != Some(connection) {
             return; // replaced by a newer one
         }
         self.cx.state.detector.change(id, |peer| {
@@ -96,6 +96,12 @@ impl Turn<'_> {
         });
         self.cx.out.push(Output::Disconnect { peer: id });
         self.redialed(id, redial);
+    }
+
+    /// The connection on which a peer speaks at present.
+    fn inbound(&self, id: NodeId) -> Option<ConnectionId> {
+        let peer = self.cx.state.detector.get(id)?;
+        peer.inbound.as_ref().map(|(connection, _)| *connection)
     }
 
     /// The outcome of a dial to a peer that has no connection to this member.
@@ -156,8 +162,8 @@ impl Turn<'_> {
             return;
         }
         self.cx.give_up(None);
-        let peers = state_ids(&self.cx);
-        for id in peers {
+        let peers = self.cx.state.detector.iter().map(|(id, _)| id);
+        for id in peers.collect::<Vec<_>>() {
             self.cx.state.detector.change(id, |peer| {
                 peer.inbound = None;
                 peer.outbound = false;
@@ -168,8 +174,4 @@ impl Turn<'_> {
         }
         self.cx.become_starting(Reason::Stalled(stalled));
     }
-}
-
-fn state_ids(cx: &Context) -> Vec<NodeId> {
-    cx.state.detector.iter().map(|(id, _)| id).collect()
 }

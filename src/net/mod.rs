@@ -1,0 +1,140 @@
+//! The network: connections as inputs of the core, and the core's outputs as frames.
+//!
+//! One connection per ordered pair of members. The dialer's writer thread says HELLO and then
+//! only writes; the accepter's reader thread answers and then only reads.
+
+mod counters;
+mod deadline;
+mod inbound;
+mod listener;
+mod outbound;
+mod writer;
+
+use std::io;
+use std::net::TcpListener;
+use std::time::Duration;
+
+use crossbeam::channel::{SendError, Sender};
+use std::sync::Arc;
+
+use crate::core::types::NodeId;
+use crate::core::{Input, Output};
+
+pub use counters::Counters;
+use inbound::{Inbound, Knock};
+use listener::Listener;
+use outbound::Outbound;
+
+/// No step of a connection's set-up or end takes longer, so that a node stops within a second.
+const STEP: Duration = Duration::from_millis(400);
+
+/// A member to dial.
+#[derive(Clone, Debug)]
+pub struct PeerAddress {
+    /// The member.
+    pub id: NodeId,
+    /// Its name, for the names of threads.
+    pub name: String,
+    /// host:port; a name is resolved at every dial.
+    pub address: String,
+}
+
+/// What the network tells the election thread.
+#[derive(Debug)]
+pub enum Event {
+    /// An input of the core.
+    Input(Input),
+    /// A dialer's hello, with the means to answer it.
+    Knock(Box<Knock>),
+}
+
+/// Where events go. The queue is bounded: readers wait when the election thread is behind.
+#[derive(Clone)]
+pub struct Inbox(Arc<dyn Fn(Event) -> bool + Send + Sync>);
+
+impl Inbox {
+    /// An inbox that wraps events into whatever the channel carries.
+    pub fn new<T: From<Event> + Send + 'static>(channel: Sender<T>) -> Inbox {
+        Inbox(Arc::new(move |event| {
+            channel.send(T::from(event)).map_err(|SendError(_)| ()).is_ok()
+        }))
+    }
+
+    /// Hands an event over. False when the election thread has ended.
+    fn send(&self, event: Event) -> bool {
+        (self.0)(event)
+    }
+
+    fn input(&self, input: Input) -> bool {
+        self.send(Event::Input(input))
+    }
+}
+
+/// The network of one node.
+pub struct Net {
+    inbound: Inbound,
+    outbound: Outbound,
+    listener: Listener,
+}
+
+impl Net {
+    /// Starts the listener on a bound socket, and a writer for each peer.
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub fn start(
+        socket: TcpListener,
+        peers: Vec<PeerAddress>,
+        failure: Duration,
+        inbox: Inbox,
+        counters: Arc<Counters>,
+        seed: u64,
+    ) -> io::Result<Net> {
+        let patience = failure.min(STEP);
+        let peers: Arc<[PeerAddress]> = peers.into();
+        let outbound = Outbound::start(&peers, failure, &inbox, &counters, seed)?;
+        let listener = Listener::start(socket, peers, patience, inbox, counters.clone())?;
+        Ok(Net { inbound: Inbound::default(), outbound, listener })
+    }
+
+    /// Takes a dialer's hello, to be answered by a later output.
+    pub fn admit(&mut self, knock: Knock) -> Input {
+        self.inbound.admit(knock)
+    }
+
+    /// Carries out an output that concerns the network; gives back any other.
+    pub fn carry(&mut self, output: Output) -> Option<Output> {
+        match output {
+            Output::Hello { to, attempt, hello } => self.outbound.hello(to, attempt, &hello),
+            Output::Welcome { connection, peer, welcome } => {
+                self.inbound.welcome(connection, peer, &welcome);
+            }
+            Output::Reject { connection, reason } => self.inbound.reject(connection, &reason),
+            Output::Send { to, envelope } => self.outbound.send(&to, &envelope),
+            Output::Close { connection } => self.inbound.close(connection),
+            Output::Disconnect { peer } => {
+                self.inbound.disconnect(peer);
+                self.outbound.disconnect(peer);
+            }
+            Output::Dial { peer } => self.outbound.dial(peer),
+            other => return Some(other),
+        }
+        None
+    }
+
+    /// Sends what is queued, closes all connections and, last, the listener. Joins all threads.
+    pub fn stop(self) {
+        self.outbound.stop();
+        self.listener.stop();
+    }
+}
+
+/// A hello that the core has not judged yet says who a reader belongs to.
+fn name_thread(role: &str, peer: &str) {
+    let name = format!("{role}-{peer}");
+    let short = name.bytes().take(15).filter(|byte| *byte != 0).collect::<Vec<_>>();
+    if let Ok(name) = std::ffi::CString::new(short) {
+        // Only for the eyes of operators; a thread without a name works as well.
+        let _ = rustix::thread::set_name(&name);
+    }
+}

@@ -42,15 +42,9 @@ impl Store {
     /// cannot be trusted: unreadable, damaged, of a newer format, or another member's. A state
     /// file is never changed here.
     pub fn open(dir: &Path, id: NodeId) -> Result<(Store, Option<Record>), StoreError> {
-        let unusable = |source| StoreError::Folder {
-            dir: dir.to_path_buf(),
-            source,
-        };
+        let unusable = |source| StoreError::Folder { dir: dir.to_path_buf(), source };
         create_folder(dir).map_err(unusable)?;
-        let store = Store {
-            path: dir.join(STATE),
-            lock: lock(dir)?,
-        };
+        let store = Store { path: dir.join(STATE), lock: lock(dir)? };
         let record = read(&store.path, id)?;
         // Only now: what lies beside a state that cannot be trusted may help to repair it.
         remove_leftovers(dir).map_err(unusable)?;
@@ -63,18 +57,13 @@ impl Store {
     /// When the disk is full, read-only or broken. What was stored before is intact.
     pub fn save(&self, record: &Record) -> Result<(), StoreError> {
         self.replace(record)
-            .map_err(|source| StoreError::Unwritable {
-                path: self.path.clone(),
-                source,
-            })
+            .map_err(|source| StoreError::Unwritable { path: self.path.clone(), source })
     }
 
     /// Writes a new file, syncs it, renames it over the old one and syncs the folder.
     fn replace(&self, record: &Record) -> io::Result<()> {
-        let mut file = AtomicWriteFile::options()
-            .preserve_mode(false)
-            .mode(0o600)
-            .open(&self.path)?;
+        let mut file =
+            AtomicWriteFile::options().preserve_mode(false).mode(0o600).open(&self.path)?;
         file.write_all(&record.to_json()?)?;
         file.commit()
     }
@@ -111,10 +100,7 @@ fn create_folder(dir: &Path) -> io::Result<()> {
 /// Takes the lock of a folder and leaves this process's id in it. The system frees the lock when
 /// the process ends, however it ends; the file stays, since removing it would race with the next.
 fn lock(dir: &Path) -> Result<File, StoreError> {
-    let unusable = |source| StoreError::Folder {
-        dir: dir.to_path_buf(),
-        source,
-    };
+    let unusable = |source| StoreError::Folder { dir: dir.to_path_buf(), source };
     let mut file = File::options()
         .read(true)
         .write(true)
@@ -126,10 +112,7 @@ fn lock(dir: &Path) -> Result<File, StoreError> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            return Err(StoreError::Locked {
-                dir: dir.to_path_buf(),
-                holder: holder(&mut file),
-            });
+            return Err(StoreError::Locked { dir: dir.to_path_buf(), holder: holder(&mut file) });
         }
         Err(TryLockError::Error(source)) => return Err(unusable(source)),
     }
@@ -146,10 +129,7 @@ fn holder(file: &mut File) -> String {
         Ok(_) => content.trim().parse::<u32>().ok(),
         Err(_) => None,
     };
-    pid.map_or_else(
-        || "another process".to_string(),
-        |pid| format!("process {pid}"),
-    )
+    pid.map_or_else(|| "another process".to_string(), |pid| format!("process {pid}"))
 }
 
 /// Reads the state of this member; none if there is no such file.
@@ -165,11 +145,7 @@ fn read(path: &Path, id: NodeId) -> Result<Option<Record>, StoreError> {
     };
     match Record::from_json(&bytes) {
         Ok(record) if record.id == id => Ok(Some(record)),
-        Ok(record) => Err(StoreError::Foreign {
-            path,
-            found: record.id,
-            expected: id,
-        }),
+        Ok(record) => Err(StoreError::Foreign { path, found: record.id, expected: id }),
         Err(Unfit::Newer(found)) => Err(StoreError::Newer { path, found }),
         Err(Unfit::Damaged(reason)) => Err(StoreError::Damaged { path, reason }),
     }

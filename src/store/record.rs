@@ -55,9 +55,7 @@ impl Record {
         // The format first: the rest of a newer one may look like damage.
         let AnyFormat { format } = serde_json::from_slice(bytes).map_err(damaged)?;
         match format {
-            FORMAT => serde_json::from_slice::<StateFile>(bytes)
-                .map_err(damaged)?
-                .try_into(),
+            FORMAT => serde_json::from_slice::<StateFile>(bytes).map_err(damaged)?.try_into(),
             newer if newer > FORMAT => Err(Unfit::Newer(newer)),
             unknown => Err(Unfit::Damaged(format!("there is no format {unknown}"))),
         }
@@ -119,10 +117,7 @@ impl From<&Record> for StateFile {
             // Reserving more is always safe; a file that reserves less would be refused for ever.
             reserved: record.reserved.max(record.epoch).0,
             leader: record.leader.map(|id| id.0),
-            version: VersionEntry {
-                epoch: version.epoch.0,
-                counter: version.counter,
-            },
+            version: VersionEntry { epoch: version.epoch.0, counter: version.counter },
             members: record.members.iter().map(MemberEntry::from).collect(),
         }
     }
@@ -139,10 +134,8 @@ impl TryFrom<StateFile> for Record {
             )));
         }
         let count = file.members.len();
-        let version = ListVersion {
-            epoch: Epoch(file.version.epoch),
-            counter: file.version.counter,
-        };
+        let version =
+            ListVersion { epoch: Epoch(file.version.epoch), counter: file.version.counter };
         let members = MemberList::new(version, file.members.into_iter().map(Into::into).collect());
         let mut ids: Vec<NodeId> = members.iter().map(|member| member.id).collect();
         ids.dedup();
@@ -173,12 +166,7 @@ impl From<&Member> for MemberEntry {
 
 impl From<MemberEntry> for Member {
     fn from(entry: MemberEntry) -> Member {
-        Member {
-            id: NodeId(entry.id),
-            name: entry.name,
-            address: entry.address,
-            role: entry.role,
-        }
+        Member { id: NodeId(entry.id), name: entry.name, address: entry.address, role: entry.role }
     }
 }
 
@@ -199,15 +187,9 @@ pub(super) mod tests {
             address: format!("127.0.0.1:710{n}"),
             role,
         };
-        let version = ListVersion {
-            epoch: Epoch(4),
-            counter: 2,
-        };
-        let members = vec![
-            member(1, Role::Member),
-            member(2, Role::Witness),
-            member(3, Role::Observer),
-        ];
+        let version = ListVersion { epoch: Epoch(4), counter: 2 };
+        let members =
+            vec![member(1, Role::Member), member(2, Role::Witness), member(3, Role::Observer)];
         Record {
             id: id(1),
             incarnation: Incarnation(3),
@@ -224,15 +206,8 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let leaderless = Record {
-            leader: None,
-            ..record(0)
-        };
-        let last = Record {
-            epoch: Epoch(u64::MAX),
-            reserved: Epoch(u64::MAX),
-            ..record(0)
-        };
+        let leaderless = Record { leader: None, ..record(0) };
+        let last = Record { epoch: Epoch(u64::MAX), reserved: Epoch(u64::MAX), ..record(0) };
         for record in [record(7), leaderless, last] {
             assert_eq!(Record::from_json(json(&record).as_bytes()), Ok(record));
         }
@@ -300,10 +275,7 @@ pub(super) mod tests {
     #[test]
     fn bytes_that_are_no_utf8_are_damage() {
         let mut bytes = record(7).to_json().unwrap();
-        let at = bytes
-            .windows(6)
-            .position(|window| window == b"node-3")
-            .unwrap();
+        let at = bytes.windows(6).position(|window| window == b"node-3").unwrap();
         bytes[at] = 0xff;
         assert!(matches!(Record::from_json(&bytes), Err(Unfit::Damaged(_))));
     }
@@ -316,10 +288,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_record_that_reserves_too_little_stays_readable() {
-        let record = Record {
-            reserved: Epoch(3),
-            ..record(7)
-        };
+        let record = Record { reserved: Epoch(3), ..record(7) };
         let read = Record::from_json(json(&record).as_bytes()).unwrap();
         assert_eq!(read.reserved, Epoch(7));
     }

@@ -65,33 +65,19 @@ fn a_second_process_is_told_who_holds_the_folder() {
     assert_eq!(error.trouble(), Trouble::Folder);
     let text = error.to_string();
     assert!(text.contains(&dir.path().display().to_string()), "{text}");
-    assert!(
-        text.contains(&format!("process {}:", std::process::id())),
-        "{text}"
-    );
+    assert!(text.contains(&format!("process {}:", std::process::id())), "{text}");
     drop(store);
     assert!(Store::open(dir.path(), id(1)).is_ok());
 }
 
 #[test]
 fn state_that_cannot_be_trusted_is_refused_and_left_alone() {
-    let other = Record {
-        id: id(9),
-        ..record(7)
-    }
-    .to_json()
-    .unwrap();
+    let other = Record { id: id(9), ..record(7) }.to_json().unwrap();
     let table: &[(&[u8], &str)] = &[
         (b"", "is damaged: it is empty"),
         (b"{\"format\": 1, \"id\": ", "is damaged: EOF"),
-        (
-            br#"{"format": 2}"#,
-            "has format 2, and this electd reads formats up to 1",
-        ),
-        (
-            &other,
-            "belongs to member 00000000-0000-0000-0000-000000000009",
-        ),
+        (br#"{"format": 2}"#, "has format 2, and this electd reads formats up to 1"),
+        (&other, "belongs to member 00000000-0000-0000-0000-000000000009"),
     ];
     for (content, expected) in table {
         let error = refusal(content);
@@ -124,11 +110,7 @@ fn what_a_crash_left_half_written_is_not_taken_for_state() {
     assert!(!leftover.exists());
 
     let dir = folder_with(&record(7));
-    fs::write(
-        dir.path().join(".state.json.b02LmZ"),
-        b"{\"format\": 1, \"ep",
-    )
-    .unwrap();
+    fs::write(dir.path().join(".state.json.b02LmZ"), b"{\"format\": 1, \"ep").unwrap();
     assert_eq!(Store::open(dir.path(), id(1)).unwrap().1, Some(record(7)));
 }
 
@@ -140,10 +122,7 @@ fn a_file_in_place_of_the_folder_is_told() {
     for folder in [file.clone(), file.join("node-1")] {
         let error = Store::open(&folder, id(1)).unwrap_err();
         assert_eq!(error.trouble(), Trouble::Folder);
-        assert!(
-            error.to_string().contains("a file is in the way"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("a file is in the way"), "{error}");
     }
 }
 
@@ -156,10 +135,7 @@ fn a_failed_write_keeps_what_was_stored() {
     fs::rename(&here, &away).unwrap();
     let error = store.save(&record(8)).unwrap_err();
     assert_eq!(error.trouble(), Trouble::Folder);
-    assert!(
-        error.to_string().contains("what it held before is kept"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("what it held before is kept"), "{error}");
     fs::rename(&away, &here).unwrap();
     drop(store);
     assert_eq!(Store::open(&here, id(1)).unwrap().1, Some(record(7)));
@@ -180,10 +156,7 @@ impl SmallDisk {
     }
 
     fn run(&self, command: &str, arguments: &[&str]) -> bool {
-        let output = Command::new(command)
-            .args(arguments)
-            .arg(self.0.path())
-            .output();
+        let output = Command::new(command).args(arguments).arg(self.0.path()).output();
         output.is_ok_and(|output| output.status.success())
     }
 }
@@ -208,11 +181,7 @@ fn a_full_or_read_only_disk_is_told_and_keeps_what_was_stored() {
     while ballast.write_all(&[0; 512]).is_ok() {}
     let full = store.save(&record(8)).unwrap_err().to_string();
     assert!(full.contains("free some space there"), "{full}");
-    assert_eq!(
-        fs::read_dir(dir).unwrap().count(),
-        3,
-        "a half-written file was left behind"
-    );
+    assert_eq!(fs::read_dir(dir).unwrap().count(), 3, "a half-written file was left behind");
     drop(ballast);
     fs::remove_file(dir.join("ballast")).unwrap();
 
@@ -222,10 +191,7 @@ fn a_full_or_read_only_disk_is_told_and_keeps_what_was_stored() {
         println!("skipped: the small file system does not turn read-only");
         return;
     }
-    let store = Store {
-        path: dir.join(STATE),
-        lock: File::open(dir).unwrap(),
-    };
+    let store = Store { path: dir.join(STATE), lock: File::open(dir).unwrap() };
     let read_only = store.save(&record(9)).unwrap_err().to_string();
     assert!(read_only.contains("mount it read-write"), "{read_only}");
     let start = Store::open(dir, id(1)).unwrap_err();

@@ -42,21 +42,9 @@ impl Writer {
     ) -> io::Result<Writer> {
         let latest = Arc::new(Slot::new(1));
         let (wake, woken) = channel::bounded(1);
-        let work = Work {
-            store,
-            latest: Arc::clone(&latest),
-            woken,
-            complaint: None,
-            on_done,
-        };
-        let thread = thread::Builder::new()
-            .name("store".to_string())
-            .spawn(|| work.run())?;
-        Ok(Writer {
-            latest,
-            wake,
-            thread,
-        })
+        let work = Work { store, latest: Arc::clone(&latest), woken, complaint: None, on_done };
+        let thread = thread::Builder::new().name("store".to_string()).spawn(|| work.run())?;
+        Ok(Writer { latest, wake, thread })
     }
 
     /// Hands over a record under a number greater than all before, and never waits. False if the
@@ -152,8 +140,7 @@ mod tests {
     }
 
     fn next(done: &Done) -> Result<u64, StoreError> {
-        done.recv_timeout(PATIENCE)
-            .expect("the store thread reports")
+        done.recv_timeout(PATIENCE).expect("the store thread reports")
     }
 
     fn stored(dir: &TempDir) -> Option<Record> {
@@ -188,10 +175,7 @@ mod tests {
         assert_eq!(next(&done).unwrap(), 1);
         assert_eq!(next(&done).unwrap(), 100);
         writer.stop();
-        assert!(
-            done.recv().is_err(),
-            "98 records must not be written one by one"
-        );
+        assert!(done.recv().is_err(), "98 records must not be written one by one");
         assert_eq!(stored(&dir), Some(record(100)));
     }
 

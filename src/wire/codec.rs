@@ -120,8 +120,7 @@ mod tests {
         let (epoch, round, number) = (Epoch(7), Epoch(8), 9);
         let rank = Rank { value: -3, id: id(4) };
         let status = Liveness::Suspected;
-        let report =
-            MemberReport { id: id(1), incarnation: Incarnation(2), status, stands: false };
+        let report = MemberReport { id: id(1), incarnation: Incarnation(2), status, stands: false };
         let done = Done::Resigned { epoch, successor: Some(id(2)) };
         let outranked = Refusal::Outranked { to: id(1), by: id(2) };
         vec![

@@ -67,9 +67,8 @@ impl Election for Bully {
     }
 
     fn lost(&mut self, cx: &mut Context, _peer: NodeId) {
-        let gone = |members: &BTreeSet<NodeId>| {
-            !members.iter().any(|id| cx.state.detector.is_alive(*id))
-        };
+        let gone =
+            |members: &BTreeSet<NodeId>| !members.iter().any(|id| cx.state.detector.is_alive(*id));
         match cx.state.phase {
             Phase::Electing if cx.state.held.is_none() && gone(&self.asked) => {
                 self.win_unless_unasked(cx, Reason::NoAnswer);

@@ -1,0 +1,63 @@
+//! Counts of what was sent, received and dropped, for the status.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::core::message::Kind;
+
+/// What can be dropped, and why.
+#[derive(Clone, Copy, Debug)]
+#[repr(usize)]
+pub enum Drop {
+    /// A message for a peer whose queue was full.
+    QueueFull,
+    /// A message for a peer that is not connected, or whose connection ended before it was sent.
+    NotConnected,
+    /// A connection that brought no valid hello.
+    NoHello,
+    /// A connection that brought something that is no message.
+    Junk,
+}
+
+const DROPS: [(Drop, &str); 4] = [
+    (Drop::QueueFull, "queue_full"),
+    (Drop::NotConnected, "not_connected"),
+    (Drop::NoHello, "no_hello"),
+    (Drop::Junk, "junk"),
+];
+
+/// The counters of one node.
+#[derive(Debug, Default)]
+pub struct Counters {
+    sent: [AtomicU64; Kind::ALL.len()],
+    received: [AtomicU64; Kind::ALL.len()],
+    dropped: [AtomicU64; DROPS.len()],
+}
+
+impl Counters {
+    pub(super) fn sent(&self, kind: Kind) {
+        self.sent[kind as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn received(&self, kind: Kind) {
+        self.received[kind as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn dropped(&self, what: Drop, count: u64) {
+        self.dropped[what as usize].fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Each kind of message with how many were sent and received.
+    pub fn messages(&self) -> impl Iterator<Item = (Kind, u64, u64)> {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Kind::ALL.into_iter().map(move |kind| {
+            (kind, read(&self.sent[kind as usize]), read(&self.received[kind as usize]))
+        })
+    }
+
+    /// Each reason for a drop with its count.
+    pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        DROPS
+            .into_iter()
+            .map(|(what, name)| (name, self.dropped[what as usize].load(Ordering::Relaxed)))
+    }
+}

@@ -1,0 +1,66 @@
+//! Reading and writing with an absolute deadline. A socket's own timeout is per call, so a
+//! trickle of bytes would stretch it without end.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+/// A stream whose reads and writes fail once the deadline has passed.
+pub struct Deadline<'a> {
+    stream: &'a TcpStream,
+    until: Instant,
+}
+
+impl<'a> Deadline<'a> {
+    pub fn new(stream: &'a TcpStream, limit: Duration) -> Deadline<'a> {
+        Deadline { stream, until: Instant::now() + limit }
+    }
+
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+    }
+}
+
+impl Read for Deadline<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.left()?))?;
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Deadline<'_> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        self.stream.write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Connects to a host and port, whose name is resolved now. Refused means that every address of
+/// the host refused.
+pub fn connect(address: &str, limit: Duration) -> io::Result<TcpStream> {
+    let mut failure = None;
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, limit) {
+            Ok(stream) if is_own_echo(&stream) => {
+                failure = Some(io::ErrorKind::ConnectionRefused.into());
+            }
+            Ok(stream) => return Ok(stream),
+            Err(error) if failure.is_none() || error.kind() != io::ErrorKind::ConnectionRefused => {
+                failure = Some(error);
+            }
+            Err(_) => {}
+        }
+    }
+    Err(failure.unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such host")))
+}
+
+/// A dial to a free port of the ephemeral range can meet itself (TCP's simultaneous open): then
+/// nobody listens there.
+fn is_own_echo(stream: &TcpStream) -> bool {
+    matches!((stream.local_addr(), stream.peer_addr()), (Ok(own), Ok(peer)) if own == peer)
+}

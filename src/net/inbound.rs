@@ -1,0 +1,233 @@
+//! Connections from other members: one reader thread each.
+//!
+//! A reader waits for the hello, for the core's answer to it, and then for messages. It ends
+//! with its socket: on end of stream, on an error, on junk, or when [`Gate::shut`] closes it.
+
+use std::collections::BTreeMap;
+use std::io::{BufReader, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crossbeam::channel::{Receiver, Sender, bounded};
+use log::{debug, warn};
+
+use super::counters::{Counters, Drop};
+use super::deadline::{Deadline, connect};
+use super::{Event, Inbox, PeerAddress, name_thread};
+use crate::core::detector::ConnectionId;
+use crate::core::message::{Hello, Rejection};
+use crate::core::types::NodeId;
+use crate::core::{Input, Redial};
+use crate::wire::{self, Frame, FrameError, Opening};
+
+/// A hello must be complete within this time, and so must its answer.
+pub const HELLO_DEADLINE: Duration = Duration::from_secs(1);
+
+/// The handle of a connection for those who may close it.
+#[derive(Debug)]
+pub struct Gate {
+    stream: TcpStream,
+    shut: AtomicBool,
+    welcomed: AtomicBool,
+}
+
+impl Gate {
+    pub fn new(stream: TcpStream) -> Gate {
+        Gate { stream, shut: AtomicBool::new(false), welcomed: AtomicBool::new(false) }
+    }
+
+    /// Ends the connection; its reader returns without a word.
+    pub fn shut(&self) {
+        self.shut.store(true, Ordering::Relaxed);
+        let _ = self.stream.shutdown(Shutdown::Both); // it may have ended by itself
+    }
+
+    /// Makes room for a newer connection. If the core welcomed this one meanwhile, its reader
+    /// tells that it ended.
+    pub fn evict(&self) {
+        let _ = self.stream.shutdown(Shutdown::Both); // it may have ended by itself
+    }
+
+    pub fn is_welcomed(&self) -> bool {
+        self.welcomed.load(Ordering::Relaxed)
+    }
+}
+
+/// A dialer's hello, with the means to answer it.
+#[derive(Debug)]
+pub struct Knock {
+    connection: ConnectionId,
+    address: String,
+    hello: Hello,
+    gate: Arc<Gate>,
+    answer: Sender<Answer>,
+}
+
+#[derive(Debug)]
+enum Answer {
+    Welcome(NodeId, Frame),
+    Reject(Frame),
+}
+
+/// The election thread's side of all inbound connections.
+#[derive(Default)]
+pub struct Inbound {
+    knocking: BTreeMap<ConnectionId, (Arc<Gate>, Sender<Answer>)>,
+    open: BTreeMap<NodeId, (ConnectionId, Arc<Gate>)>,
+}
+
+impl Inbound {
+    pub fn admit(&mut self, knock: Knock) -> Input {
+        let Knock { connection, address, hello, gate, answer } = knock;
+        self.knocking.insert(connection, (gate, answer));
+        Input::Hello { connection, address, hello }
+    }
+
+    pub fn welcome(&mut self, connection: ConnectionId, peer: NodeId, welcome: &Hello) {
+        let Some((gate, answer)) = self.knocking.remove(&connection) else { return };
+        gate.welcomed.store(true, Ordering::Relaxed);
+        // A reader that gave up meanwhile tells so by Ended, or told it before.
+        let _ = answer.send(Answer::Welcome(peer, wire::encode_welcome(welcome)));
+        self.open.insert(peer, (connection, gate));
+    }
+
+    pub fn reject(&mut self, connection: ConnectionId, reason: &Rejection) {
+        if let Some((_, answer)) = self.knocking.remove(&connection) {
+            let _ = answer.send(Answer::Reject(wire::encode_rejection(reason)));
+        }
+    }
+
+    pub fn close(&mut self, connection: ConnectionId) {
+        self.open.retain(|_, (open, gate)| {
+            if *open == connection {
+                gate.shut();
+            }
+            *open != connection
+        });
+    }
+
+    pub fn disconnect(&mut self, peer: NodeId) {
+        if let Some((_, gate)) = self.open.remove(&peer) {
+            gate.shut();
+        }
+    }
+}
+
+/// What every reader needs.
+#[derive(Clone)]
+pub struct Reception {
+    pub peers: Arc<[PeerAddress]>,
+    pub patience: Duration,
+    pub inbox: Inbox,
+    pub counters: Arc<Counters>,
+}
+
+impl Reception {
+    /// The life of a reader thread.
+    pub fn serve(&self, connection: ConnectionId, gate: &Arc<Gate>) {
+        match self.greet(connection, gate) {
+            Some(peer) => self.read(connection, gate, peer),
+            None => self.counters.dropped(Drop::NoHello, 1),
+        }
+    }
+
+    /// Takes the hello and passes the answer on. None if the connection is not to be kept.
+    fn greet(&self, connection: ConnectionId, gate: &Arc<Gate>) -> Option<NodeId> {
+        let stream = &gate.stream;
+        let address = stream.peer_addr().ok()?.to_string();
+        let mut payload = Vec::new();
+        let mut timed = Deadline::new(stream, HELLO_DEADLINE);
+        let opening = wire::read_frame(&mut timed, &mut payload)
+            .map_err(|error| debug!("{address} said no hello: {error}"))
+            .and_then(|()| {
+                wire::decode_opening(&payload)
+                    .map_err(|error| debug!("{address} said no hello: {error}"))
+            })
+            .ok()?;
+        let answer = match opening {
+            Opening::Hello(hello) => {
+                let (answer, answered) = bounded(1);
+                let gate = gate.clone();
+                let knock = Knock { connection, address: address.clone(), hello, gate, answer };
+                self.ask(knock, &answered)?
+            }
+            Opening::Reject(reason) => {
+                warn!("rejected {address}: {reason:?}");
+                Answer::Reject(wire::encode_rejection(&reason))
+            }
+        };
+        let (frame, peer) = match answer {
+            Answer::Welcome(peer, frame) => (frame, Some(peer)),
+            Answer::Reject(frame) => (frame, None),
+        };
+        let sent = Deadline::new(stream, self.patience).write_all(&frame);
+        if let (Err(error), Some(peer)) = (sent, peer) {
+            debug!("the welcome did not reach {address}: {error}");
+            self.ended(connection, gate, peer);
+            return None;
+        }
+        peer
+    }
+
+    fn ask(&self, knock: Knock, answered: &Receiver<Answer>) -> Option<Answer> {
+        if !self.inbox.send(Event::Knock(Box::new(knock))) {
+            return None;
+        }
+        answered.recv().ok()
+    }
+
+    /// Reads messages until the connection ends, then redials at once: a refusal proves that the
+    /// process is gone, and this is the fastest way to know.
+    fn read(&self, connection: ConnectionId, gate: &Arc<Gate>, peer: NodeId) {
+        name_thread("reader", self.name(peer));
+        let mut payload = Vec::new();
+        let mut from = BufReader::new(&gate.stream);
+        if gate.stream.set_read_timeout(None).is_ok() {
+            loop {
+                match wire::read_frame(&mut from, &mut payload) {
+                    Ok(()) => {}
+                    Err(FrameError::Closed) => break,
+                    Err(error) => {
+                        debug!("connection from {}: {error}", self.name(peer));
+                        break;
+                    }
+                }
+                let envelope = match wire::decode_message(&payload) {
+                    Ok(envelope) => envelope,
+                    Err(error) => {
+                        warn!("closed the connection from {}: {error}", self.name(peer));
+                        self.counters.dropped(Drop::Junk, 1);
+                        break;
+                    }
+                };
+                self.counters.received(envelope.message.kind());
+                if !self.inbox.input(Input::Message { connection, from: peer, envelope }) {
+                    return;
+                }
+            }
+        }
+        self.ended(connection, gate, peer);
+    }
+
+    fn ended(&self, connection: ConnectionId, gate: &Arc<Gate>, peer: NodeId) {
+        if gate.shut.load(Ordering::Relaxed) {
+            return; // by ourselves
+        }
+        let address = self.peers.iter().find(|known| known.id == peer).map(|peer| &peer.address);
+        let redial = match address.map(|address| connect(address, self.patience)) {
+            Some(Ok(_)) => Redial::Accepted,
+            Some(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                Redial::Refused
+            }
+            _ => Redial::Failed,
+        };
+        gate.shut();
+        self.inbox.input(Input::Ended { connection, peer, redial });
+    }
+
+    fn name(&self, peer: NodeId) -> &str {
+        self.peers.iter().find(|known| known.id == peer).map_or("?", |peer| &peer.name)
+    }
+}

@@ -1,0 +1,141 @@
+//! The listener thread: accepts connections and starts a reader for each.
+//!
+//! At most [`MOST_KNOCKING`] connections may be without a welcome. When one more comes, the
+//! oldest of them goes; the newest is never refused.
+
+use std::io;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use log::warn;
+use socket2::{SockRef, TcpKeepalive};
+
+use super::counters::Counters;
+use super::inbound::{Gate, Reception};
+use super::{Inbox, PeerAddress};
+use crate::core::detector::ConnectionId;
+
+/// How many connections may wait for their welcome at once.
+const MOST_KNOCKING: usize = 64;
+
+/// Readers hold a small buffer and shallow calls.
+const READER_STACK: usize = 256 * 1024;
+
+/// The pause after a failed accept, such as for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+
+pub struct Listener {
+    socket: TcpListener,
+    stopping: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Listener {
+    pub fn start(
+        socket: TcpListener,
+        peers: Arc<[PeerAddress]>,
+        patience: Duration,
+        inbox: Inbox,
+        counters: Arc<Counters>,
+    ) -> io::Result<Listener> {
+        let stopping = Arc::new(AtomicBool::new(false));
+        let mut acceptor = Acceptor {
+            socket: socket.try_clone()?,
+            stopping: stopping.clone(),
+            reception: Arc::new(Reception { peers, patience, inbox, counters }),
+            readers: Vec::new(),
+            last: 0,
+        };
+        let builder = thread::Builder::new().name("listener".to_owned());
+        let thread = builder.spawn(move || acceptor.run())?;
+        Ok(Listener { socket, stopping, thread })
+    }
+
+    /// Stops accepting, closes all connections and joins their readers.
+    pub fn stop(self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        let _ = SockRef::from(&self.socket).shutdown(Shutdown::Both); // wakes accept
+        if self.thread.join().is_err() {
+            warn!("the listener thread panicked");
+        }
+    }
+}
+
+struct Acceptor {
+    socket: TcpListener,
+    stopping: Arc<AtomicBool>,
+    reception: Arc<Reception>,
+    /// Oldest first.
+    readers: Vec<(Arc<Gate>, JoinHandle<()>)>,
+    last: u64,
+}
+
+impl Acceptor {
+    fn run(&mut self) {
+        while !self.stopping.load(Ordering::Relaxed) {
+            match self.socket.accept() {
+                Ok((stream, _)) => self.receive(stream),
+                Err(_) if self.stopping.load(Ordering::Relaxed) => {}
+                Err(error) => {
+                    warn!("cannot accept a connection: {error}");
+                    self.make_room(1);
+                    thread::sleep(ACCEPT_PAUSE);
+                }
+            }
+        }
+        for (gate, _) in &self.readers {
+            gate.shut();
+        }
+        for (_, reader) in self.readers.drain(..) {
+            join(reader);
+        }
+    }
+
+    fn receive(&mut self, stream: TcpStream) {
+        self.make_room(MOST_KNOCKING);
+        tune(&stream);
+        self.last += 1;
+        let connection = ConnectionId(self.last);
+        let gate = Arc::new(Gate::new(stream));
+        let reception = self.reception.clone();
+        let its_gate = gate.clone();
+        let builder = thread::Builder::new().name("reader".to_owned()).stack_size(READER_STACK);
+        match builder.spawn(move || reception.serve(connection, &its_gate)) {
+            Ok(reader) => self.readers.push((gate, reader)),
+            Err(error) => warn!("cannot start a reader: {error}"),
+        }
+    }
+
+    /// Joins the readers that ended, and shuts the oldest that wait for a welcome until fewer
+    /// than `most` are left.
+    fn make_room(&mut self, most: usize) {
+        let (ended, live): (Vec<_>, Vec<_>) =
+            self.readers.drain(..).partition(|(_, reader)| reader.is_finished());
+        self.readers = live;
+        ended.into_iter().for_each(|(_, reader)| join(reader));
+        let knocking = self.readers.iter().filter(|(gate, _)| !gate.is_welcomed());
+        let excess = (knocking.clone().count() + 1).saturating_sub(most);
+        knocking.take(excess).for_each(|(gate, _)| gate.evict());
+    }
+}
+
+fn join(reader: JoinHandle<()>) {
+    if reader.join().is_err() {
+        warn!("a reader thread panicked");
+    }
+}
+
+/// Small messages leave at once, and a silent host's connection does not stay for ever.
+fn tune(stream: &TcpStream) {
+    let keepalive = TcpKeepalive::new()
+        .with_time(Duration::from_secs(10))
+        .with_interval(Duration::from_secs(5));
+    let tuned =
+        stream.set_nodelay(true).and_then(|()| SockRef::from(stream).set_tcp_keepalive(&keepalive));
+    if let Err(error) = tuned {
+        warn!("cannot tune a connection: {error}");
+    }
+}

@@ -1,0 +1,264 @@
+//! The connection to another member: one writer thread each.
+//!
+//! A writer dials, says hello, and then sends what is queued. It waits on its queue, on orders
+//! of the election thread, and between dials on a back-off; it ends when the election thread
+//! lets go of its queue. When a connection ends, what was queued for it is dropped: the other
+//! side may be another process by then.
+
+use std::io::{self, ErrorKind, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crossbeam::channel::{Receiver, RecvTimeoutError, TryRecvError};
+use crossbeam::select;
+use log::debug;
+use rustix::net::{RecvFlags, recv};
+use socket2::SockRef;
+
+use super::counters::{Counters, Drop};
+use super::deadline::{Deadline, connect};
+use super::{Inbox, PeerAddress, STEP};
+use crate::core::Input;
+use crate::core::message::Kind;
+use crate::core::random::Random;
+use crate::wire::{self, Frame, Reply};
+
+/// The first pause between two dials; it doubles up to `failure`.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+
+/// What the election thread orders a writer to do.
+pub enum Control {
+    /// Say this hello, if this dial is still the present one.
+    Hello(u64, Frame),
+    /// Close the connection.
+    Disconnect,
+    /// Dial now, without regard to the back-off.
+    Dial,
+}
+
+pub struct Writer {
+    peer: PeerAddress,
+    failure: Duration,
+    patience: Duration,
+    inbox: Inbox,
+    counters: Arc<Counters>,
+    connected: Arc<AtomicBool>,
+    frames: Receiver<(Kind, Frame)>,
+    orders: Receiver<Control>,
+    random: Random,
+    attempt: u64,
+}
+
+/// Why a writer stops what it does.
+enum End {
+    /// The connection ended, or there was none.
+    Connection,
+    /// The node is stopping.
+    Node,
+}
+
+impl From<io::Error> for End {
+    fn from(_: io::Error) -> End {
+        End::Connection
+    }
+}
+
+impl Writer {
+    pub fn new(
+        peer: PeerAddress,
+        failure: Duration,
+        inbox: Inbox,
+        counters: Arc<Counters>,
+        connected: Arc<AtomicBool>,
+        (frames, orders): (Receiver<(Kind, Frame)>, Receiver<Control>),
+        seed: u64,
+    ) -> Writer {
+        let patience = failure.min(STEP);
+        let random = Random::new(seed);
+        Writer {
+            peer,
+            failure,
+            patience,
+            inbox,
+            counters,
+            connected,
+            frames,
+            orders,
+            random,
+            attempt: 0,
+        }
+    }
+
+    /// The life of a writer thread.
+    pub fn run(mut self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let end = match self.open() {
+                Ok(stream) => {
+                    pause = FIRST_PAUSE;
+                    let end = self.write(&stream);
+                    self.close(&stream);
+                    end
+                }
+                Err(end) => end,
+            };
+            if matches!(end, End::Node) {
+                return;
+            }
+            match self.rest(pause) {
+                Some(true) => pause = FIRST_PAUSE,
+                Some(false) => pause = (pause * 2).min(self.failure),
+                None => return,
+            }
+        }
+    }
+
+    /// Waits out the back-off, jittered. Tells whether an order to dial ended it; none when the
+    /// node is stopping.
+    fn rest(&mut self, pause: Duration) -> Option<bool> {
+        let wait = pause / 2 + self.random.up_to(pause / 2);
+        let until = std::time::Instant::now() + wait;
+        loop {
+            match self.orders.recv_deadline(until) {
+                Ok(Control::Dial) => return Some(true),
+                Ok(_) => {} // of a connection that is gone
+                Err(RecvTimeoutError::Timeout) => return Some(false),
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+    }
+
+    /// Dials and exchanges hellos.
+    fn open(&mut self) -> Result<TcpStream, End> {
+        let peer = self.peer.id;
+        let stream = connect(&self.peer.address, self.patience).inspect_err(|error| {
+            if error.kind() == ErrorKind::ConnectionRefused {
+                self.inbox.input(Input::Refused { peer });
+            }
+        })?;
+        stream.set_nodelay(true)?;
+        SockRef::from(&stream).set_tcp_user_timeout(Some(self.failure.max(STEP)))?;
+        self.attempt += 1;
+        let attempt = self.attempt;
+        if !self.inbox.input(Input::Dialed { peer, attempt }) {
+            return Err(End::Node);
+        }
+        let hello = self.await_hello()?;
+        let mut timed = Deadline::new(&stream, self.patience);
+        timed.write_all(&hello)?;
+        let mut payload = Vec::new();
+        wire::read_frame(&mut timed, &mut payload).map_err(|error| {
+            debug!("{} did not answer the hello: {error}", self.peer.name);
+            End::Connection
+        })?;
+        match wire::decode_reply(&payload) {
+            Ok(Reply::Welcome(welcome)) => {
+                // From here on frames may be queued: those that the welcome leads to.
+                self.connected.store(true, Ordering::Release);
+                self.inbox.input(Input::Welcomed { peer, welcome });
+                Ok(stream)
+            }
+            Ok(Reply::Reject(reason)) => {
+                self.inbox.input(Input::Rejected { peer, reason });
+                Err(End::Connection)
+            }
+            Err(error) => {
+                debug!("{} answered the hello with junk: {error}", self.peer.name);
+                Err(End::Connection)
+            }
+        }
+    }
+
+    /// Waits for the election thread to say what the hello is to tell.
+    fn await_hello(&self) -> Result<Frame, End> {
+        let until = std::time::Instant::now() + self.patience;
+        loop {
+            match self.orders.recv_deadline(until) {
+                Ok(Control::Hello(attempt, hello)) if attempt == self.attempt => return Ok(hello),
+                Ok(_) => {} // of an earlier dial
+                Err(RecvTimeoutError::Timeout) => return Err(End::Connection),
+                Err(RecvTimeoutError::Disconnected) => return Err(End::Node),
+            }
+        }
+    }
+
+    /// Sends what is queued until the connection or the node ends.
+    fn write(&self, stream: &TcpStream) -> End {
+        loop {
+            select! {
+                recv(self.frames) -> frame => match frame {
+                    Ok((kind, frame)) => {
+                        if let Err(error) = self.put(stream, &frame) {
+                            debug!("connection to {}: {error}", self.peer.name);
+                            self.counters.dropped(Drop::NotConnected, 1);
+                            return End::Connection;
+                        }
+                        self.counters.sent(kind);
+                    }
+                    Err(_) => return End::Node,
+                },
+                recv(self.orders) -> order => match order {
+                    Ok(Control::Disconnect) => return End::Connection,
+                    Ok(_) => {}
+                    // The frames' senders went first: what is queued is sent.
+                    Err(_) => {
+                        self.flush(stream);
+                        return End::Node;
+                    }
+                },
+                default(self.failure) => {
+                    if ended(stream) {
+                        return End::Connection;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The last words of a node that is stopping.
+    fn flush(&self, stream: &TcpStream) {
+        let mut timed = Deadline::new(stream, self.patience);
+        for (kind, frame) in self.frames.try_iter() {
+            if timed.write_all(&frame).is_err() {
+                return;
+            }
+            self.counters.sent(kind);
+        }
+    }
+
+    fn put(&self, stream: &TcpStream, frame: &[u8]) -> io::Result<()> {
+        // The other side never writes here, so the end of the connection shows only to those
+        // who look; writing into it would seem to work once.
+        if ended(stream) {
+            return Err(ErrorKind::ConnectionReset.into());
+        }
+        Deadline::new(stream, self.patience).write_all(frame)
+    }
+
+    /// Ends a connection: says so, and drops what was queued for it.
+    fn close(&self, stream: &TcpStream) {
+        self.connected.store(false, Ordering::Release);
+        let _ = stream.shutdown(Shutdown::Both); // it may have ended by itself
+        let mut dropped = 0;
+        while !matches!(
+            self.frames.try_recv(),
+            Err(TryRecvError::Empty | TryRecvError::Disconnected)
+        ) {
+            dropped += 1;
+        }
+        self.counters.dropped(Drop::NotConnected, dropped);
+        self.inbox.input(Input::Lost { peer: self.peer.id });
+    }
+}
+
+/// Whether the other side has closed the connection, without waiting.
+fn ended(stream: &TcpStream) -> bool {
+    let mut byte = [0; 1];
+    match recv(stream, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+        Ok((0, _)) => true,
+        Ok(_) => false,
+        Err(error) => error != rustix::io::Errno::AGAIN,
+    }
+}

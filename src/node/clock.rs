@@ -1,0 +1,14 @@
+//! The node's clock: CLOCK_BOOTTIME, which goes on while the machine is suspended, so that a
+//! member that slept through its leadership notices.
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::core::types::Time;
+
+/// Now, since the boot of the machine.
+pub fn now() -> Time {
+    let time = clock_gettime(ClockId::Boottime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
+    Time(seconds * 1_000_000_000 + nanos)
+}
