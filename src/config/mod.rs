@@ -4,7 +4,9 @@
 //! its place, its value and a remedy. Inwards this room knows the words of the file; outwards it
 //! offers [`Config`], which is right as a whole or does not exist.
 //!
-//!     json -> report -> document, members, timing -> Config
+//! ```text
+//! json -> report -> document, members, timing -> Config
+//! ```
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -38,12 +40,13 @@ const LARGEST: u64 = 1 << 20;
 pub fn load(path: &Path) -> Result<Config, ConfigErrors> {
     let bytes = read(path).map_err(|error| {
         let remedy = "name it with --config or ELECTD_CONFIG, or write one with `electd init`";
-        ConfigErrors::whole_file(path, format!("cannot be read: {error}"), remedy)
+        ConfigErrors::unreadable(path, None, format!("cannot be read: {error}"), remedy)
     })?;
     let text = String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let what = format!("is not UTF-8 text (byte {at})");
-        ConfigErrors::whole_file(path, what, "save it as UTF-8")
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let position = Position::of(&String::from_utf8_lossy(valid), valid.len());
+        let what = "is not UTF-8 text".to_owned();
+        ConfigErrors::unreadable(path, Some(position), what, "save it as UTF-8")
     })?;
     parse(&text, path)
 }
@@ -73,6 +76,10 @@ pub fn parse(text: &str, path: &Path) -> Result<Config, ConfigErrors> {
     let mut report = report::Report::new(text);
     let config = document::read(&report::Spot::root(root), folder, &mut report);
     let problems = report.finish();
+    debug_assert!(
+        config.is_some() || !problems.is_empty(),
+        "refused without a reason"
+    );
     match config {
         Some(config) if problems.is_empty() => Ok(config),
         _ => Err(ConfigErrors {
@@ -92,13 +99,17 @@ fn syntax(error: &serde_json::Error, text: &str, path: &Path) -> ConfigErrors {
     let place = format!(" at line {} column {}", error.line(), error.column());
     let reason = error.to_string();
     let reason = reason.strip_suffix(&place).unwrap_or(&reason);
-    let mut errors = ConfigErrors::whole_file(path, format!("is not JSON: {reason}"), remedy);
+    // serde_json counts the end of a line as column 0 of the next.
     let position = Position {
         line: error.line().max(1),
         column: error.column().max(1),
     };
-    errors.problems[0].position = Some(position);
-    errors
+    ConfigErrors::unreadable(
+        path,
+        Some(position),
+        format!("is not JSON: {reason}"),
+        remedy,
+    )
 }
 
 /// The words of the file for `--quorum`: the value, or why this version does not take it.
@@ -108,4 +119,36 @@ fn syntax(error: &serde_json::Error, text: &str, path: &Path) -> ConfigErrors {
 pub fn parse_quorum(word: &str) -> Result<Quorum, String> {
     available::pick("quorum", word, available::QUORUMS)
         .map_err(|(what, remedy)| format!("{what}: {remedy}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever a slip of the editor leaves is either a configuration or refused with reasons;
+    /// that a refusal has one is asserted in `parse`.
+    #[test]
+    fn no_damage_to_a_file_makes_reading_it_panic() {
+        let good = include_str!("../../conf/cluster.json");
+        for at in (0..good.len()).filter(|&at| good.is_char_boundary(at)) {
+            let _ = parse(&good[..at], Path::new("c.json"));
+            for piece in [
+                "", "\"", "{", "]", "0", "-", "\\", "\u{e9}", "null", "\\ud800",
+            ] {
+                let (before, after) = (&good[..at], &good[at + 1..]);
+                let _ = parse(&format!("{before}{piece}{after}"), Path::new("c.json"));
+            }
+        }
+    }
+
+    #[test]
+    fn paths_start_at_the_folder_of_the_file() {
+        let text = include_str!("../../conf/cluster.json");
+        let data_dir = |path| parse(text, Path::new(path)).unwrap().data_dir;
+        assert_eq!(
+            data_dir("/etc/electd/cluster.json"),
+            Path::new("/etc/electd/data")
+        );
+        assert_eq!(data_dir("cluster.json"), Path::new("data"));
+    }
 }

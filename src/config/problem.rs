@@ -14,10 +14,15 @@ pub struct ConfigErrors {
 }
 
 impl ConfigErrors {
-    /// A problem with the file as a whole.
-    pub(super) fn whole_file(file: &Path, what: String, remedy: &str) -> ConfigErrors {
+    /// The one problem of a file that cannot be read far enough to find others.
+    pub(super) fn unreadable(
+        file: &Path,
+        position: Option<Position>,
+        what: String,
+        remedy: &str,
+    ) -> ConfigErrors {
         let problem = Problem {
-            position: None,
+            position,
             key: String::new(),
             what,
             value: None,
