@@ -1,3 +1,130 @@
 //! From a file to a validated configuration.
+//!
+//! The file is operated by people, so every problem in it is found in one go and is reported with
+//! its place, its value and a remedy. Inwards this room knows the words of the file; outwards it
+//! offers [`Config`], which is right as a whole or does not exist.
+//!
+//! ```text
+//! json -> report -> document, members, timing -> Config
+//! ```
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+pub(crate) mod address;
+mod available;
+mod document;
+pub mod guarantee;
+mod json;
+pub(crate) mod members;
+mod node;
+mod problem;
+mod report;
+mod timing;
 pub mod types;
+
+pub use node::{NodeNameError, node_name};
+pub use problem::{ConfigErrors, Position, Problem};
 pub use types::{Config, MemberConfig};
+
+use crate::core::settings::Quorum;
+
+/// The largest file that is read: a thousand members fit many times over, a device does not.
+const LARGEST: u64 = 1 << 20;
+
+/// Reads and validates a configuration file.
+///
+/// # Errors
+/// With all problems found in the file.
+pub fn load(path: &Path) -> Result<Config, ConfigErrors> {
+    let bytes = read(path).map_err(|error| {
+        let remedy = "name it with --config or ELECTD_CONFIG, or write one with `electd init`";
+        ConfigErrors::unreadable(path, None, format!("cannot be read: {error}"), remedy)
+    })?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let position = Position::of(&String::from_utf8_lossy(valid), valid.len());
+        let what = "is not UTF-8 text".to_owned();
+        ConfigErrors::unreadable(path, Some(position), what, "save it as UTF-8")
+    })?;
+    parse(&text, path)
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 1 MiB"));
+    }
+    Ok(bytes)
+}
+
+/// Validates the text of a configuration. `path` says where it comes from: errors name it, and
+/// paths in the text start at its folder.
+///
+/// # Errors
+/// With all problems found in the text.
+pub fn parse(text: &str, path: &Path) -> Result<Config, ConfigErrors> {
+    let root = json::Node::parse(text).map_err(|error| syntax(&error, text, path))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut report = report::Report::new(text);
+    let config = document::read(&report::Spot::root(root), folder, &mut report);
+    let problems = report.finish();
+    debug_assert!(config.is_some() || !problems.is_empty(), "refused without a reason");
+    match config {
+        Some(config) if problems.is_empty() => Ok(config),
+        _ => Err(ConfigErrors { file: path.to_owned(), problems }),
+    }
+}
+
+/// A text that is no JSON has this one problem: behind it nothing can be trusted.
+fn syntax(error: &serde_json::Error, text: &str, path: &Path) -> ConfigErrors {
+    let remedy = if text.starts_with('\u{feff}') {
+        "save it without a byte order mark"
+    } else {
+        "mind commas, quotes and brackets just before this place; JSON has no comments"
+    };
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let reason = error.to_string();
+    let reason = reason.strip_suffix(&place).unwrap_or(&reason);
+    // serde_json counts the end of a line as column 0 of the next.
+    let position = Position { line: error.line().max(1), column: error.column().max(1) };
+    ConfigErrors::unreadable(path, Some(position), format!("is not JSON: {reason}"), remedy)
+}
+
+/// The words of the file for `--quorum`: the value, or why this version does not take it.
+///
+/// # Errors
+/// In words, with a remedy.
+pub fn parse_quorum(word: &str) -> Result<Quorum, String> {
+    available::pick("quorum", word, available::QUORUMS)
+        .map_err(|(what, remedy)| format!("{what}: {remedy}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever a slip of the editor leaves is either a configuration or refused with reasons;
+    /// that a refusal has one is asserted in `parse`.
+    #[test]
+    fn no_damage_to_a_file_makes_reading_it_panic() {
+        let good = include_str!("../../conf/cluster.json");
+        for at in (0..good.len()).filter(|&at| good.is_char_boundary(at)) {
+            let _ = parse(&good[..at], Path::new("c.json"));
+            for piece in ["", "\"", "{", "]", "0", "-", "\\", "\u{e9}", "null", "\\ud800"] {
+                let (before, after) = (&good[..at], &good[at + 1..]);
+                let _ = parse(&format!("{before}{piece}{after}"), Path::new("c.json"));
+            }
+        }
+    }
+
+    #[test]
+    fn paths_start_at_the_folder_of_the_file() {
+        let text = include_str!("../../conf/cluster.json");
+        let data_dir = |path| parse(text, Path::new(path)).unwrap().data_dir;
+        assert_eq!(data_dir("/etc/electd/cluster.json"), Path::new("/etc/electd/data"));
+        assert_eq!(data_dir("cluster.json"), Path::new("data"));
+    }
+}

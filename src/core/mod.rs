@@ -7,6 +7,7 @@
 
 mod admission;
 mod algorithm;
+pub mod bounds;
 mod command;
 pub mod detector;
 mod heartbeat;

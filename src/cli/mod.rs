@@ -1,0 +1,98 @@
+//! The command line: one file a command, and what they share.
+//!
+//! Results go to stdout, messages to stderr. A command returns `Ok` when it did what was asked,
+//! or a [`CliError`] that holds the exit code.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub mod args;
+mod check;
+pub mod error;
+pub mod exit;
+mod init;
+pub mod print;
+
+use error::CliError;
+use exit::Exit;
+
+/// Elects one leader among N processes and keeps it elected.
+#[derive(Parser, Debug)]
+#[command(name = "electd", version, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Try it:
+  electd init --nodes 3 --out cluster.json     write a cluster of three on this machine
+  electd check --config cluster.json           what it guarantees, and how fast
+
+Exit codes: 0 done; 1 no; 2 usage; 65 state damaged or of a newer format; 69 no node answers;
+70 internal; 71 cannot listen; 73 data directory locked or not writable; 78 configuration.";
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Check(check::Check),
+    Init(init::Init),
+    // Further commands are listed here, each with its file: run, status, leader, watch, resign,
+    // simulate.
+}
+
+impl Command {
+    fn run(self) -> Result<(), CliError> {
+        match self {
+            Command::Check(check) => check.run(),
+            Command::Init(init) => init.run(),
+        }
+    }
+}
+
+/// Runs the command that this process was started with.
+#[must_use]
+pub fn main() -> ExitCode {
+    let outcome = match Cli::try_parse() {
+        Ok(cli) => cli.command.run(),
+        Err(error) => usage(&error),
+    };
+    match outcome {
+        Ok(()) => Exit::Done.into(),
+        Err(CliError { exit, message }) => {
+            if !message.is_empty() {
+                print::message(&message);
+            }
+            exit.into()
+        }
+    }
+}
+
+/// Help and the version are results; all else that clap says is an error of usage.
+fn usage(error: &clap::Error) -> Result<(), CliError> {
+    // A reader that closed the pipe does not want to know.
+    let _ = error.print();
+    if error.use_stderr() { Err(CliError::silent(Exit::Usage)) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_an_example_in_its_help() {
+        for command in Cli::command().get_subcommands() {
+            assert!(command.get_about().is_some(), "{}", command.get_name());
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let example = format!("electd {}", command.get_name());
+            assert!(help.contains(&example), "{}", command.get_name());
+        }
+    }
+}

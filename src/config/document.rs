@@ -1,0 +1,141 @@
+//! The top level of the file: its keys, their defaults, and what they say about each other.
+
+use std::path::{Path, PathBuf};
+
+use super::available::{ALGORITHMS, PREEMPTS, QUORUMS, nearest};
+use super::report::{Object, Report, Spot};
+use super::types::{Config, MemberConfig};
+use super::{members, timing};
+use crate::core::settings::{AlgorithmKind, Preempt, Quorum};
+
+const KEYS: &[&str] = &[
+    "cluster",
+    "quorum",
+    "data_dir",
+    "members",
+    "timing",
+    "algorithm",
+    "preempt",
+    "rank",
+    "trust_refused",
+    "node",
+    "admin_token_file",
+];
+
+/// The longest name of a cluster, in characters.
+const CLUSTER_LENGTH: usize = 63;
+
+/// Reads the document; paths in it are relative to `folder`. Every key is read before the first
+/// `?`, so that all problems are reported.
+pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) -> Option<Config> {
+    let top = Object::open(root, KEYS, report)?;
+    let cluster = top.require("cluster", "name the cluster, such as \"demo\"", report);
+    let cluster = cluster.and_then(|spot| cluster_name(spot, report));
+    let quorum = top.require("quorum", "say what is guaranteed: \"none\"", report);
+    let quorum = quorum.and_then(|spot| report.choice(spot, QUORUMS));
+    let data_dir =
+        top.require("data_dir", "name the folder of the state, such as \"data\"", report);
+    let data_dir = data_dir.and_then(|spot| path(spot, folder, report));
+    let members = top.require("members", "list them, or let `electd init` write them", report);
+    let members = members.and_then(|spot| members::read(spot, report));
+    let timing = timing::read(top.get("timing"), report);
+    let algorithm = optional(top.get("algorithm"), |spot| report.choice(spot, ALGORITHMS));
+    let preempt = optional(top.get("preempt"), |spot| preempt(spot, report));
+    let ranked = top.get("rank").is_none_or(|spot| members::rank(spot, report));
+    let trust_refused = optional(top.get("trust_refused"), |spot| report.boolean(spot));
+    let node = optional(top.get("node"), |spot| node(spot, members.as_deref(), report));
+    let token = optional(top.get("admin_token_file"), |spot| path(spot, folder, report));
+    let quorum = quorum?;
+    let config = Config {
+        cluster: cluster?,
+        quorum,
+        data_dir: data_dir?,
+        algorithm: algorithm?.unwrap_or(AlgorithmKind::default()),
+        preempt: preempt?.unwrap_or(Preempt::default()),
+        timing: timing?,
+        trust_refused: trust_refused?.unwrap_or(trusts_refused(quorum)),
+        members: members?,
+        node: node?,
+        admin_token_file: token?,
+    };
+    ranked.then_some(config)
+}
+
+/// `Some(None)` for a key that is not given, `None` for one that is wrong and was reported.
+#[allow(clippy::option_option)]
+fn optional<'s, 't, T>(
+    spot: Option<&'s Spot<'t>>,
+    read: impl FnOnce(&'s Spot<'t>) -> Option<T>,
+) -> Option<Option<T>> {
+    spot.map_or(Some(None), |spot| read(spot).map(Some))
+}
+
+/// Whether a refused redial proves a death, where the file does not say. A firewall can forge it,
+/// which mode none has no promise to lose by.
+fn trusts_refused(quorum: Quorum) -> bool {
+    match quorum {
+        Quorum::None => true,
+    }
+}
+
+fn cluster_name<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<String> {
+    let name = report.string(spot)?;
+    if name.trim().is_empty() {
+        report.wrong(spot, "is empty", "name the cluster, such as \"demo\"");
+        return None;
+    }
+    let plain = name.trim() == name && !name.contains(char::is_control);
+    if !plain || name.chars().count() > CLUSTER_LENGTH {
+        let remedy = "use at most 63 characters on one line, no space at either end";
+        report.wrong(spot, "is not a name", remedy);
+        return None;
+    }
+    Some(name)
+}
+
+fn preempt<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<Preempt> {
+    if !spot.is_object() {
+        return report.choice(spot, PREEMPTS);
+    }
+    if Object::open(spot, &["after"], report)?.get("after").is_some() {
+        report.not_yet(spot, PREEMPTS);
+    } else {
+        report.wrong(spot, "is not one of the choices", "use \"always\" or \"never\"");
+    }
+    None
+}
+
+fn node<'t>(
+    spot: &Spot<'t>,
+    members: Option<&[MemberConfig]>,
+    report: &mut Report<'t>,
+) -> Option<String> {
+    let name = report.string(spot)?;
+    // Without a valid list there is nothing to compare with, and its own problems come first.
+    let Some(members) = members else {
+        return Some(name);
+    };
+    let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+    if names.contains(&name.as_str()) {
+        return Some(name);
+    }
+    let remedy = match nearest(&name, &names) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("name one of {}", names.join(", ")),
+    };
+    report.wrong(spot, "is the name of no member", remedy);
+    None
+}
+
+fn path<'t>(spot: &Spot<'t>, folder: &Path, report: &mut Report<'t>) -> Option<PathBuf> {
+    let text = report.string(spot)?;
+    if text.is_empty() || text.contains('\0') {
+        report.wrong(
+            spot,
+            "is not a path",
+            "name a path; relative ones start at this file's folder",
+        );
+        return None;
+    }
+    Some(folder.join(text))
+}

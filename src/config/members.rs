@@ -1,0 +1,218 @@
+//! The members: each entry by itself, then what no two of them may share.
+
+use std::collections::BTreeMap;
+
+use uuid::{Uuid, Variant};
+
+use super::address::{BadAddress, HostPort};
+use super::available::{RANKS, ROLES};
+use super::report::{Object, Report, Spot};
+use super::types::MemberConfig;
+use crate::core::types::{NodeId, Role};
+
+const KEYS: &[&str] = &["name", "id", "address", "listen", "admin", "role", "rank"];
+const RANK_KEYS: &[&str] = &["by", "priority", "path", "command", "timeout", "every"];
+
+/// Reads `members`.
+pub(super) fn read<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<Vec<MemberConfig>> {
+    let spots = report.list(spot)?;
+    if spots.is_empty() {
+        report.wrong(spot, "has no members", "list at least one, or let `electd init` write them");
+    }
+    let mut taken = Taken::default();
+    let members: Vec<Option<MemberConfig>> =
+        spots.iter().map(|spot| member(spot, &mut taken, report)).collect();
+    taken.check(report);
+    members.into_iter().collect()
+}
+
+fn member<'t>(
+    spot: &Spot<'t>,
+    taken: &mut Taken<'t>,
+    report: &mut Report<'t>,
+) -> Option<MemberConfig> {
+    let object = Object::open(spot, KEYS, report)?;
+    let name = object.require("name", "give it one, such as \"node-1\"", report);
+    let name = name.and_then(|spot| {
+        let name = self::name(spot, report)?;
+        taken.names.push((name.clone(), spot.clone()));
+        Some(name)
+    });
+    let id = object.require("id", "give it a version 4 UUID, as `uuidgen -r` prints", report);
+    let id = id.and_then(|spot| {
+        let id = self::id(spot, report)?;
+        taken.ids.push((id, spot.clone()));
+        Some(id)
+    });
+    let sockets = sockets(&object, taken, report);
+    let role = match object.get("role") {
+        Some(spot) => report.choice(spot, ROLES),
+        None => Some(Role::default()),
+    };
+    let ranked = object.get("rank").is_none_or(|spot| rank(spot, report));
+    let (address, listen, admin) = sockets?;
+    let member = MemberConfig { name: name?, id: NodeId(id?), address, listen, admin, role: role? };
+    ranked.then_some(member)
+}
+
+/// `address`, `listen` and `admin`, as they are written.
+fn sockets<'t>(
+    object: &Object<'t>,
+    taken: &mut Taken<'t>,
+    report: &mut Report<'t>,
+) -> Option<(String, String, Option<String>)> {
+    let address = object.require("address", "give host:port that the others dial", report);
+    let address = address.and_then(|spot| dialled(spot, taken, report));
+    let mut optional = |key, taken: &mut Vec<(HostPort, Spot<'t>)>| match object.get(key) {
+        Some(spot) => {
+            let (text, parsed) = socket(spot, report)?;
+            taken.push((parsed, spot.clone()));
+            Some(Some(text))
+        }
+        None => Some(None),
+    };
+    let listen = optional("listen", &mut taken.listens);
+    let admin = optional("admin", &mut taken.admins);
+    let (address, listen, admin) = (address?, listen?, admin?);
+    Some((address.clone(), listen.unwrap_or(address), admin))
+}
+
+fn dialled<'t>(spot: &Spot<'t>, taken: &mut Taken<'t>, report: &mut Report<'t>) -> Option<String> {
+    let (text, parsed) = socket(spot, report)?;
+    if parsed.is_wildcard() {
+        let remedy = "give the address that the others dial, and this one as `listen`";
+        report.wrong(spot, "is every address of a host, which nobody can dial", remedy);
+        return None;
+    }
+    taken.addresses.push((parsed, spot.clone()));
+    Some(text)
+}
+
+fn socket<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<(String, HostPort)> {
+    let text = report.string(spot)?;
+    match HostPort::parse(&text) {
+        Ok(parsed) => Some((text, parsed)),
+        Err(BadAddress { what, remedy }) => {
+            report.wrong(spot, what, remedy);
+            None
+        }
+    }
+}
+
+/// A member's name, which is a folder too.
+fn name<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<String> {
+    let name = report.string(spot)?;
+    if is_name(&name) {
+        return Some(name);
+    }
+    report.wrong(spot, "is not a name", NAME_RULE);
+    None
+}
+
+pub(crate) const NAME_RULE: &str =
+    "use 1 to 63 of the characters A-Z a-z 0-9 . _ - (but neither \".\" nor \"..\")";
+
+/// Whether a member may be called this.
+pub(crate) fn is_name(name: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+    (1..=63).contains(&name.len()) && name.bytes().all(allowed) && name != "." && name != ".."
+}
+
+fn id<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<Uuid> {
+    let text = report.string(spot)?;
+    let remedy = "give a fresh one, as `uuidgen -r` or `electd init` prints";
+    match Uuid::parse_str(&text) {
+        Ok(id) if id.get_version_num() == 4 && id.get_variant() == Variant::RFC4122 => Some(id),
+        Ok(_) => {
+            report.wrong(spot, "is a UUID, but not of version 4", remedy);
+            None
+        }
+        Err(_) => {
+            report.wrong(spot, "is not a version 4 UUID", remedy);
+            None
+        }
+    }
+}
+
+/// `rank`, of the cluster or of one member. By id is the only one so far, and has no figures.
+pub(super) fn rank<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> bool {
+    let Some(object) = Object::open(spot, RANK_KEYS, report) else {
+        return false;
+    };
+    if let Some(by) = object.get("by")
+        && report.choice(by, RANKS).is_none()
+    {
+        return false;
+    }
+    let figures: Vec<_> = RANK_KEYS[1..].iter().filter_map(|key| object.get(key)).collect();
+    for figure in &figures {
+        let what = "belongs to a rank that is not available in this version";
+        report.wrong(figure, what, "remove it; members rank by id");
+    }
+    figures.is_empty()
+}
+
+/// What members claimed for themselves, with the place of each claim.
+#[derive(Default)]
+struct Taken<'t> {
+    names: Vec<(String, Spot<'t>)>,
+    ids: Vec<(Uuid, Spot<'t>)>,
+    addresses: Vec<(HostPort, Spot<'t>)>,
+    listens: Vec<(HostPort, Spot<'t>)>,
+    admins: Vec<(HostPort, Spot<'t>)>,
+}
+
+impl<'t> Taken<'t> {
+    fn check(&self, report: &mut Report<'t>) {
+        distinct(&self.names, "give every member a name of its own", report);
+        distinct(&self.ids, "give every member a fresh id, as `uuidgen -r` prints", report);
+        distinct(&self.addresses, "give every member an address of its own", report);
+        distinct(&self.admins, "give every member an admin address of its own", report);
+        self.admins_apart(report);
+    }
+
+    /// No admin address is one that peers dial: the two speak different protocols. (Two members
+    /// may `listen` on the same address, though: they are on different hosts.)
+    fn admins_apart(&self, report: &mut Report<'t>) {
+        for (admin, spot) in &self.admins {
+            let clash = self.addresses.iter().chain(&self.listens).find(|(peers, at)| {
+                admin == peers || (spot.parent() == at.parent() && admin.clashes(peers))
+            });
+            if let Some((_, at)) = clash {
+                let what = format!("is taken by {} on line {}", at.key, report.line(at));
+                report.wrong(spot, what, "give admin a port of its own");
+            }
+        }
+    }
+}
+
+/// Reports every value that stood further up already.
+fn distinct<'t, T: Ord + Clone>(claims: &[(T, Spot<'t>)], remedy: &str, report: &mut Report<'t>) {
+    let mut seen: BTreeMap<&T, &Spot<'t>> = BTreeMap::new();
+    for (value, spot) in claims {
+        match seen.get(value) {
+            Some(first) => {
+                let what = format!("is taken by {} on line {}", first.key, report.line(first));
+                report.wrong(spot, what, remedy);
+            }
+            None => {
+                seen.insert(value, spot);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_safe_as_folders() {
+        for name in ["a", "node-1", "Node_1.example", "...", &"x".repeat(63)] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in ["", ".", "..", "a/b", "a b", "ä", "a\n", &"x".repeat(64)] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+}

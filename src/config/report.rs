@@ -1,0 +1,227 @@
+//! Reads a document against the keys that it may have, and collects every problem on the way.
+//!
+//! A reading function returns `None` after it reported why, so that its caller goes on with the
+//! next key and the user sees all problems of a file in one go.
+
+use super::available::{Choice, nearest, not_yet, pick};
+use super::json::Node;
+use super::problem::{Position, Problem, quote};
+
+/// A value with the path of keys that leads to it.
+#[derive(Clone, Debug)]
+pub(super) struct Spot<'t> {
+    pub(super) key: String,
+    node: Node<'t>,
+}
+
+impl<'t> Spot<'t> {
+    /// The document itself.
+    pub(super) fn root(node: Node<'t>) -> Spot<'t> {
+        Spot { key: String::new(), node }
+    }
+
+    /// The path of the object that this is a value of.
+    pub(super) fn parent(&self) -> &str {
+        self.key.rsplit_once('.').map_or("", |(parent, _)| parent)
+    }
+
+    /// The last key of the path.
+    fn name(&self) -> &str {
+        self.key.rsplit('.').next().unwrap_or_default()
+    }
+
+    /// Whether it is an object.
+    pub(super) fn is_object(&self) -> bool {
+        self.node.text().starts_with('{')
+    }
+
+    /// The number as it is written, where it is one.
+    pub(super) fn number(&self) -> Option<&'t str> {
+        (self.node.kind() == "a number").then(|| self.node.text())
+    }
+
+    /// The path of a key of this object.
+    fn path_of(&self, name: &str) -> String {
+        if self.key.is_empty() { name.to_owned() } else { format!("{}.{name}", self.key) }
+    }
+}
+
+/// The problems found so far.
+pub(super) struct Report<'t> {
+    document: &'t str,
+    problems: Vec<Problem>,
+}
+
+impl<'t> Report<'t> {
+    pub(super) fn new(document: &'t str) -> Report<'t> {
+        Report { document, problems: Vec::new() }
+    }
+
+    /// All problems in the order of the file.
+    pub(super) fn finish(mut self) -> Vec<Problem> {
+        self.problems.sort_by_key(|problem| problem.position);
+        self.problems
+    }
+
+    /// A value is wrong.
+    pub(super) fn wrong(
+        &mut self,
+        spot: &Spot<'t>,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        let value = Some(quote(spot.node.text()));
+        self.add(spot.node, spot.key.clone(), what.into(), value, remedy.into());
+    }
+
+    /// The line that a value stands on.
+    pub(super) fn line(&self, spot: &Spot<'t>) -> usize {
+        self.position(spot.node).line
+    }
+
+    fn position(&self, node: Node<'t>) -> Position {
+        Position::of(self.document, node.offset(self.document))
+    }
+
+    fn add(
+        &mut self,
+        at: Node<'t>,
+        key: String,
+        what: String,
+        value: Option<String>,
+        remedy: String,
+    ) {
+        let position = Some(self.position(at));
+        self.problems.push(Problem { position, key, what, value, remedy });
+    }
+
+    /// A string.
+    pub(super) fn string(&mut self, spot: &Spot<'t>) -> Option<String> {
+        let content = spot.node.string();
+        if content.is_none() {
+            self.wrong_kind(spot, "a string", "write it in double quotes");
+        }
+        content
+    }
+
+    /// true or false.
+    pub(super) fn boolean(&mut self, spot: &Spot<'t>) -> Option<bool> {
+        let content = spot.node.boolean();
+        if content.is_none() {
+            self.wrong_kind(spot, "a boolean", "write true or false, without quotes");
+        }
+        content
+    }
+
+    /// The values of a list.
+    pub(super) fn list(&mut self, spot: &Spot<'t>) -> Option<Vec<Spot<'t>>> {
+        let Some(items) = spot.node.items() else {
+            self.wrong_kind(spot, "a list", "write it as [...]");
+            return None;
+        };
+        let spot = |(at, node)| Spot { key: format!("{}[{at}]", spot.key), node };
+        Some(items.into_iter().enumerate().map(spot).collect())
+    }
+
+    /// One of the words of a choice that this version has.
+    pub(super) fn choice<T: Copy>(&mut self, spot: &Spot<'t>, choices: &[Choice<T>]) -> Option<T> {
+        let word = self.string(spot)?;
+        match pick(spot.name(), &word, choices) {
+            Ok(value) => Some(value),
+            Err((what, remedy)) => {
+                self.add(spot.node, spot.key.clone(), what, None, remedy);
+                None
+            }
+        }
+    }
+
+    /// A choice that is no word, and that this version does not have yet.
+    pub(super) fn not_yet<T>(&mut self, spot: &Spot<'t>, choices: &[Choice<T>]) {
+        let (what, remedy) = not_yet(spot.name(), &quote(spot.node.text()), choices);
+        self.add(spot.node, spot.key.clone(), what, None, remedy);
+    }
+
+    fn wrong_kind(&mut self, spot: &Spot<'t>, wanted: &str, remedy: &str) {
+        let found = spot.node.kind();
+        let what = if found == wanted {
+            // Only a string can be of the right kind and still not be readable.
+            "holds an escape that is no character".to_owned()
+        } else {
+            format!("is {found}, not {wanted}")
+        };
+        self.wrong(spot, what, remedy);
+    }
+}
+
+/// An object whose keys have been checked: all known, none twice.
+pub(super) struct Object<'t> {
+    spot: Spot<'t>,
+    entries: Vec<(String, Spot<'t>)>,
+    /// Keys that an unknown one was probably meant to be; they are not reported as missing too.
+    meant: Vec<&'static str>,
+}
+
+impl<'t> Object<'t> {
+    /// Reads an object that may have these keys.
+    pub(super) fn open(
+        spot: &Spot<'t>,
+        known: &[&'static str],
+        report: &mut Report<'t>,
+    ) -> Option<Object<'t>> {
+        let Some(pairs) = spot.node.entries() else {
+            report.wrong_kind(spot, "an object", "write it as {...}");
+            return None;
+        };
+        let mut object = Object { spot: spot.clone(), entries: Vec::new(), meant: Vec::new() };
+        for (key, value) in pairs {
+            object.enter(key, value, known, report);
+        }
+        Some(object)
+    }
+
+    fn enter(
+        &mut self,
+        key: Node<'t>,
+        value: Node<'t>,
+        known: &[&'static str],
+        report: &mut Report<'t>,
+    ) {
+        let name = key.string().unwrap_or_else(|| key.text().to_owned());
+        let path = self.spot.path_of(&quote(&name));
+        if let Some(first) = self.get(&name) {
+            let what = format!("is given twice, first on line {}", report.line(first));
+            report.add(key, path, what, Some(quote(value.text())), "keep one of them".to_owned());
+        } else if known.contains(&name.as_str()) {
+            self.entries.push((name, Spot { key: path, node: value }));
+        } else {
+            let remedy = match nearest(&name, known) {
+                Some(near) => {
+                    self.meant.push(near);
+                    format!("did you mean `{near}`?")
+                }
+                None => format!("remove it; the keys here are {}", known.join(", ")),
+            };
+            report.add(key, path, "unknown key".to_owned(), Some(quote(value.text())), remedy);
+        }
+    }
+
+    /// The value of a key, where it is given.
+    pub(super) fn get(&self, name: &str) -> Option<&Spot<'t>> {
+        self.entries.iter().find(|(key, _)| key == name).map(|(_, spot)| spot)
+    }
+
+    /// The value of a key that must be given.
+    pub(super) fn require(
+        &self,
+        name: &str,
+        remedy: &str,
+        report: &mut Report<'t>,
+    ) -> Option<&Spot<'t>> {
+        let found = self.get(name);
+        if found.is_none() && !self.meant.contains(&name) {
+            let path = self.spot.path_of(name);
+            report.add(self.spot.node, path, "is missing".to_owned(), None, remedy.to_owned());
+        }
+        found
+    }
+}

@@ -1,0 +1,530 @@
+//! `electd check` and `electd init`, run as users run them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A valid file that the tests break in one place at a time.
+const GOOD: &str = r#"{
+  "cluster": "demo",
+  "quorum": "none",
+  "data_dir": "data",
+  "timing": {"heartbeat": "100ms", "failure": "500ms", "message": "50ms", "lease": "400ms"},
+  "members": [
+    {"name": "node-1", "id": "0dac99d5-3e7f-40fb-ace7-f991c011c960", "address": "127.0.0.1:7101", "admin": "127.0.0.1:7201"},
+    {"name": "node-2", "id": "665ab310-e093-4084-beaa-df6001b3876c", "address": "127.0.0.1:7102", "admin": "127.0.0.1:7202"}
+  ]
+}
+"#;
+
+fn electd(args: &[&str]) -> Output {
+    command(args).output().unwrap()
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+    command.args(args).env_remove("ELECTD_CONFIG").env_remove("ELECTD_NODE");
+    command
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// A configuration file in a folder of its own, both gone when it is dropped.
+struct ConfigFile {
+    _folder: TempDir,
+    path: PathBuf,
+}
+
+impl ConfigFile {
+    fn new(text: &str) -> ConfigFile {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cluster.json");
+        fs::write(&path, text).unwrap();
+        ConfigFile { _folder: folder, path }
+    }
+
+    fn arg(&self) -> &str {
+        self.path.to_str().unwrap()
+    }
+
+    /// Runs `check` on it.
+    fn check(&self, more: &[&str]) -> Output {
+        electd(&[&["check", "--config", self.arg()], more].concat())
+    }
+
+    /// The problems that `check` finds, without the name of the file.
+    fn problems(&self) -> Vec<String> {
+        let output = self.check(&[]);
+        assert_eq!(output.status.code(), Some(78), "{output:?}");
+        assert_eq!(stdout(&output), "", "problems are no result");
+        let prefix = format!("{}:", self.arg());
+        let strip = |line: &str| line.strip_prefix(&prefix).unwrap_or(line).to_owned();
+        stderr(&output).lines().map(strip).collect()
+    }
+}
+
+/// The good file with one piece replaced.
+fn with(piece: &str, replacement: &str) -> ConfigFile {
+    assert_eq!(GOOD.matches(piece).count(), 1, "{piece} is not unique");
+    ConfigFile::new(&GOOD.replace(piece, replacement))
+}
+
+#[track_caller]
+fn one_problem(piece: &str, replacement: &str, expected: &str) {
+    assert_eq!(with(piece, replacement).problems(), [expected], "{piece} -> {replacement}");
+}
+
+#[test]
+fn the_good_file_is_good() {
+    let output = ConfigFile::new(GOOD).check(&[]);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+}
+
+#[test]
+fn keys() {
+    one_problem(
+        "\"cluster\": \"demo\",",
+        "",
+        "1:1: cluster: is missing: name the cluster, such as \"demo\"",
+    );
+    one_problem(
+        "\"quorum\": \"none\",",
+        "",
+        "1:1: quorum: is missing: say what is guaranteed: \"none\"",
+    );
+    one_problem(
+        "\"id\": \"665ab310-e093-4084-beaa-df6001b3876c\", ",
+        "",
+        "8:5: members[1].id: is missing: give it a version 4 UUID, as `uuidgen -r` prints",
+    );
+    one_problem(
+        "\"heartbeat\"",
+        "\"hearbeat\"",
+        "5:14: timing.hearbeat: unknown key (value \"100ms\"): did you mean `heartbeat`?",
+    );
+    one_problem(
+        "\"admin\": \"127.0.0.1:7202\"",
+        "\"colour\": [1, 2]",
+        "8:99: members[1].colour: unknown key (value [1, 2]): remove it; the keys here are \
+         name, id, address, listen, admin, role, rank",
+    );
+    one_problem(
+        "\"quorum\": \"none\",",
+        "\"quorum\": \"none\", \"cluster\": \"other\",",
+        "3:21: cluster: is given twice, first on line 2 (value \"other\"): keep one of them",
+    );
+}
+
+#[test]
+fn types() {
+    one_problem(
+        "\"demo\"",
+        "7",
+        "2:14: cluster: is a number, not a string (value 7): write it in double quotes",
+    );
+    one_problem(
+        "{\"heartbeat\": \"100ms\", \"failure\": \"500ms\", \"message\": \"50ms\", \"lease\": \"400ms\"}",
+        "\"500ms\"",
+        "5:13: timing: is a string, not an object (value \"500ms\"): write it as {...}",
+    );
+    one_problem(
+        "\"quorum\": \"none\",",
+        "\"quorum\": \"none\", \"trust_refused\": 1,",
+        "3:38: trust_refused: is a number, not a boolean (value 1): write true or false, without quotes",
+    );
+}
+
+#[test]
+fn syntax() {
+    let remedy = "mind commas, quotes and brackets just before this place; JSON has no comments";
+    let cases = [
+        (format!("{GOOD}x"), "11:1: is not JSON: trailing characters"),
+        (GOOD.replace("\"none\",", "\"none\""), "4:3: is not JSON: expected `,` or `}`"),
+        (GOOD.replace("]\n}", "]"), "10:1: is not JSON: EOF while parsing an object"),
+        (GOOD.replace("\"none\",", "\"none\", // none"), "3:21: is not JSON: key must be a string"),
+        (String::new(), "1:1: is not JSON: EOF while parsing a value"),
+    ];
+    for (text, expected) in cases {
+        let expected = format!("{expected}: {remedy}");
+        assert_eq!(ConfigFile::new(&text).problems(), [expected], "{text}");
+    }
+}
+
+#[test]
+fn members() {
+    one_problem(
+        "\"node-2\"",
+        "\"node-1\"",
+        "8:14: members[1].name: is taken by members[0].name on line 7 (value \"node-1\"): \
+         give every member a name of its own",
+    );
+    one_problem(
+        "\"node-2\"",
+        "\"..\"",
+        "8:14: members[1].name: is not a name (value \"..\"): use 1 to 63 of the characters \
+         A-Z a-z 0-9 . _ - (but neither \".\" nor \"..\")",
+    );
+    one_problem(
+        "665ab310-e093-4084-beaa-df6001b3876c",
+        "0DAC99D5-3E7F-40FB-ACE7-F991C011C960",
+        "8:30: members[1].id: is taken by members[0].id on line 7 (value \
+         \"0DAC99D5-3E7F-40FB-ACE7-F991C011C960\"): give every member a fresh id, as `uuidgen -r` \
+         prints",
+    );
+    one_problem(
+        "665ab310-e093-4084-beaa-df6001b3876c",
+        "665ab310-e093-1084-beaa-df6001b3876c",
+        "8:30: members[1].id: is a UUID, but not of version 4 (value \
+         \"665ab310-e093-1084-beaa-df6001b3876c\"): give a fresh one, as `uuidgen -r` or \
+         `electd init` prints",
+    );
+    one_problem(
+        "665ab310-e093-4084-beaa-df6001b3876c",
+        "node-2",
+        "8:30: members[1].id: is not a version 4 UUID (value \"node-2\"): give a fresh one, as \
+         `uuidgen -r` or `electd init` prints",
+    );
+    one_problem(
+        "\"data_dir\": \"data\"",
+        "\"data_dir\": \"data\", \"node\": \"node-3\"",
+        "4:31: node: is the name of no member (value \"node-3\"): did you mean \"node-1\"?",
+    );
+}
+
+#[test]
+fn a_cluster_has_members() {
+    let text = r#"{"cluster": " ", "quorum": "none", "data_dir": "", "members": []}"#;
+    assert_eq!(
+        ConfigFile::new(text).problems(),
+        [
+            "1:13: cluster: is empty (value \" \"): name the cluster, such as \"demo\"",
+            "1:48: data_dir: is not a path (value \"\"): name a path; relative ones start at this \
+             file's folder",
+            "1:63: members: has no members (value []): list at least one, or let `electd init` \
+             write them",
+        ]
+    );
+}
+
+#[test]
+fn addresses() {
+    let remedy =
+        "write host:port, such as \"10.0.0.1:7101\", \"db1.example.com:7101\" or \"[::1]:7101\"";
+    let cases = [
+        ("127.0.0.1", "has no port", remedy),
+        ("127.0.0.1:0", "has no port between 1 and 65535", remedy),
+        ("127.0.0.256:7102", "has no valid host", remedy),
+        ("::1:7102", "is ambiguous", "write an IPv6 address in brackets, such as \"[::1]:7101\""),
+        (
+            "0.0.0.0:7102",
+            "is every address of a host, which nobody can dial",
+            "give the address that the others dial, and this one as `listen`",
+        ),
+        (
+            "127.0.0.1:7101",
+            "is taken by members[0].address on line 7",
+            "give every member an address of its own",
+        ),
+    ];
+    for (address, what, remedy) in cases {
+        let expected = format!("8:81: members[1].address: {what} (value \"{address}\"): {remedy}");
+        one_problem("127.0.0.1:7102", address, &expected);
+    }
+    for address in ["[::1]:7102", "db-2.example.com:7102", "localhost:1"] {
+        assert!(with("127.0.0.1:7102", address).check(&[]).status.success(), "{address}");
+    }
+}
+
+#[test]
+fn admin_addresses() {
+    one_problem(
+        "127.0.0.1:7202",
+        "127.0.0.1:7201",
+        "8:108: members[1].admin: is taken by members[0].admin on line 7 (value \
+         \"127.0.0.1:7201\"): give every member an admin address of its own",
+    );
+    one_problem(
+        "127.0.0.1:7202",
+        "127.0.0.1:7101",
+        "8:108: members[1].admin: is taken by members[0].address on line 7 (value \
+         \"127.0.0.1:7101\"): give admin a port of its own",
+    );
+    one_problem(
+        "\"admin\": \"127.0.0.1:7202\"",
+        "\"admin\": \"127.0.0.1:9000\", \"listen\": \"0.0.0.0:9000\"",
+        "8:108: members[1].admin: is taken by members[1].listen on line 8 (value \
+         \"127.0.0.1:9000\"): give admin a port of its own",
+    );
+}
+
+#[test]
+fn members_on_different_hosts_may_listen_alike() {
+    let text = GOOD.replace("\"admin\"", "\"listen\": \"0.0.0.0:7101\", \"admin\"");
+    assert!(ConfigFile::new(&text).check(&[]).status.success());
+}
+
+#[test]
+fn durations() {
+    let cases = [
+        ("500", "is a number without a unit", "give it a unit, in quotes, such as \"500ms\""),
+        ("\"500\"", "has no unit", "write \"500ms\" or \"500s\""),
+        ("\"0ms\"", "is not above zero", "give at least \"1ms\""),
+        ("\"-1s\"", "is not above zero", "give at least \"1ms\""),
+        ("\"25h\"", "is longer than a day", "give at most \"24h\""),
+        (
+            "\"soon\"",
+            "is not a duration",
+            "write a number and a unit, such as \"150ms\", \"1.5s\" or \"1m 30s\"",
+        ),
+    ];
+    for (value, what, remedy) in cases {
+        let expected = format!("5:47: timing.failure: {what} (value {value}): {remedy}");
+        one_problem("\"500ms\"", value, &expected);
+    }
+}
+
+#[test]
+fn timings_fit_together() {
+    one_problem(
+        "\"heartbeat\": \"100ms\"",
+        "\"heartbeat\": \"251ms\"",
+        "5:47: timing.failure: failure 500ms is under twice the heartbeat 251ms (value \"500ms\"): \
+         raise failure to at least \"502ms\", or lower heartbeat to at most \"250ms\"",
+    );
+    one_problem(
+        "\"50ms\"",
+        "\"200ms\"",
+        "5:67: timing.message: failure 500ms less 2 * message 200ms is not above heartbeat 100ms, \
+         so that a healthy leader would count itself as stalled (value \"200ms\"): lower message \
+         below \"200ms\", or raise failure above \"500ms\"",
+    );
+    one_problem(
+        "\"400ms\"",
+        "\"501ms\"",
+        "5:84: timing.lease: lease 501ms is above failure 500ms (value \"501ms\"): lower it to at \
+         most \"500ms\", or leave it out: 400ms",
+    );
+}
+
+#[test]
+fn what_is_not_available_yet_is_refused_by_name() {
+    one_problem(
+        "\"none\"",
+        "\"majority\"",
+        "3:13: quorum: quorum \"majority\" is not available in this version: use \"none\"",
+    );
+    let cases = [
+        ("algorithm", "\"ring\"", "algorithm \"ring\"", "use \"bully\""),
+        ("algorithm", "\"halting\"", "algorithm \"halting\"", "use \"bully\""),
+        (
+            "preempt",
+            "{\"after\": \"30s\"}",
+            "preempt {\"after\": \"30s\"}",
+            "use \"always\" or \"never\"",
+        ),
+    ];
+    for (key, value, what, remedy) in cases {
+        let more = format!("\"quorum\": \"none\", \"{key}\": {value}");
+        let column = 25 + key.len();
+        let expected =
+            format!("3:{column}: {key}: {what} is not available in this version: {remedy}");
+        one_problem("\"quorum\": \"none\"", &more, &expected);
+    }
+    one_problem(
+        "\"quorum\": \"none\"",
+        "\"quorum\": \"none\", \"rank\": {\"by\": \"cpu\", \"every\": \"30s\"}",
+        "3:36: rank.by: by \"cpu\" is not available in this version: use \"id\"",
+    );
+    one_problem(
+        "\"admin\": \"127.0.0.1:7202\"",
+        "\"role\": \"witness\"",
+        "8:107: members[1].role: role \"witness\" is not available in this version: use \"member\"",
+    );
+}
+
+#[test]
+fn what_this_version_has_is_accepted() {
+    let more = r#""quorum": "none", "algorithm": "bully", "preempt": "never", "rank": {"by": "id"},
+        "trust_refused": false, "node": "node-2", "admin_token_file": "token""#;
+    let output = with("\"quorum\": \"none\"", more).check(&["--output", "json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["preempt"], "never");
+    assert_eq!(json["trust_refused"], false);
+    assert_eq!(json["node"], "node-2");
+    assert_eq!(json["proven_failover_ms"], serde_json::Value::Null);
+}
+
+#[test]
+fn all_problems_of_a_file_come_in_one_go_and_in_its_order() {
+    let text = GOOD
+        .replace("\"none\"", "\"most\"")
+        .replace("\"500ms\"", "500")
+        .replace("127.0.0.1:7101", "node-1")
+        .replace("665ab310", "665ab31");
+    let places: Vec<String> = ConfigFile::new(&text)
+        .problems()
+        .iter()
+        .map(|line| line.split(": ").take(2).collect::<Vec<_>>().join(" "))
+        .collect();
+    let expected =
+        ["3:13 quorum", "5:47 timing.failure", "7:81 members[0].address", "8:30 members[1].id"];
+    assert_eq!(places, expected);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let output = electd(&["check", "--config", "/nonexistent/cluster.json"]);
+    assert_eq!(output.status.code(), Some(78));
+    assert!(stderr(&output).starts_with("/nonexistent/cluster.json: cannot be read: "));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("latin1.json");
+    fs::write(&path, b"{\"cluster\": \"d\xe9mo\"}").unwrap();
+    let output = electd(&["check", "--config", path.to_str().unwrap()]);
+    assert!(stderr(&output).contains(":1:15: is not UTF-8 text: save it as UTF-8"), "{output:?}");
+}
+
+#[test]
+fn check_states_the_timings_and_the_guarantee() {
+    let file = ConfigFile::new(GOOD);
+    let text = stdout(&file.check(&["--node", "node-2"]));
+    for piece in
+        ["node-1  0dac99d5", "T2         400ms", "within 550ms", "at most 800ms", "data/node-2"]
+    {
+        assert!(text.contains(piece), "{piece} is missing from\n{text}");
+    }
+    let output = file.check(&["--output", "json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["timing"]["t1_ms"], 100);
+    assert_eq!(json["worst_failover_ms"], 550);
+    assert_eq!(json["dual_leader_window_ms"], 800);
+    assert_eq!(json["members"][1]["admin"], "127.0.0.1:7202");
+    let folder = file.path.parent().unwrap();
+    assert_eq!(json["data_dir"], folder.join("data").to_str().unwrap(), "beside the file");
+}
+
+#[test]
+fn the_defaults_follow_failure() {
+    let timing =
+        r#"{"heartbeat": "100ms", "failure": "500ms", "message": "50ms", "lease": "400ms"}"#;
+    let output = with(timing, r#"{"failure": "2s"}"#).check(&["--output", "json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["timing"]["heartbeat_ms"], 400);
+    assert_eq!(json["timing"]["message_ms"], 200);
+}
+
+#[test]
+fn a_node_is_a_member_and_the_flag_beats_the_environment() {
+    let file = ConfigFile::new(GOOD);
+    let output = file.check(&["--node", "node-3"]);
+    assert_eq!(output.status.code(), Some(78));
+    assert!(stderr(&output).contains("name one of node-1, node-2"), "{output:?}");
+    let node = |args: &[&str]| {
+        let args = [&["check", "--output", "json"], args].concat();
+        let output = command(&args)
+            .env("ELECTD_CONFIG", &file.path)
+            .env("ELECTD_NODE", "node-2")
+            .output()
+            .unwrap();
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()["node"].clone()
+    };
+    assert_eq!(node(&[]), "node-2");
+    assert_eq!(node(&["--node", "node-1"]), "node-1");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let file = ConfigFile::new(GOOD);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut check = command(&["check", "--config", file.arg()]);
+    let output = check.stdout(writer).stderr(Stdio::piped()).output().unwrap();
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+}
+
+#[test]
+fn a_wrong_command_line_exits_with_2() {
+    for args in [&["check", "--colour"][..], &["init"], &["init", "--nodes", "0"], &["elect"], &[]]
+    {
+        assert_eq!(electd(args).status.code(), Some(2), "{args:?}");
+    }
+    for args in [&["--version"][..], &["--help"], &["help", "init"]] {
+        assert_eq!(electd(args).status.code(), Some(0), "{args:?}");
+    }
+}
+
+/// The members of a file, after `check` passed it.
+fn checked_members(path: &Path) -> Vec<serde_json::Value> {
+    let output = electd(&["check", "--output", "json", "--config", path.to_str().unwrap()]);
+    assert!(output.status.success(), "{output:?}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    json["members"].as_array().unwrap().clone()
+}
+
+#[test]
+fn init_writes_a_local_cluster_that_check_passes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cluster.json");
+    let out = path.to_str().unwrap();
+    let output = electd(&["init", "--nodes", "12", "--base-port", "9001", "--out", out]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(stderr(&output).contains("quorum is \"none\""), "{output:?}");
+    let members = checked_members(&path);
+    assert_eq!(members.len(), 12);
+    assert_eq!(members[11]["name"], "node-12");
+    assert_eq!(members[11]["address"], "127.0.0.1:9012");
+    assert_eq!(members[11]["admin"], "127.0.0.1:9112");
+    let ids: Vec<&str> = members.iter().map(|member| member["id"].as_str().unwrap()).collect();
+    assert!(ids.is_sorted(), "a later member ranks higher: {ids:?}");
+
+    let before = fs::read(&path).unwrap();
+    let output = electd(&["init", "--nodes", "3", "--out", out]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("is not overwritten"), "{output:?}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn init_writes_a_cluster_of_hosts_to_stdout() {
+    let args = ["init", "--quorum", "none", "--cluster", "a \"b\"", "--member", "db1=10.0.0.1"];
+    let output = electd(&[&args[..], &["--member", "db2=[::1]:7301", "db3=h"]].concat());
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+    let members = checked_members(&ConfigFile::new(&stdout(&output)).path);
+    let addresses: Vec<_> = members.iter().map(|member| &member["address"]).collect();
+    assert_eq!(addresses, ["10.0.0.1:7101", "[::1]:7301", "h:7101"]);
+    assert_eq!(members[1]["admin"], "[::1]:7401");
+}
+
+#[test]
+fn init_refuses_what_check_would_refuse() {
+    let cases = [
+        (&["--member", "a=h", "a=i"][..], "is taken by members[0].name"),
+        (&["--member", "a=h", "b=h:7201"], "is taken by members[1].address"),
+        (&["--member", "a b=h"], "is not a name"),
+        (&["--nodes", "2", "--cluster", ""], "cluster: is empty"),
+        (&["--nodes", "2", "--quorum", "majority"], "is not available in this version"),
+        (&["--nodes", "2", "--base-port", "65500"], "is too high"),
+    ];
+    for (args, expected) in cases {
+        let output = electd(&[&["init"], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&output).contains(expected), "{args:?}: {output:?}");
+        assert_eq!(stdout(&output), "", "{args:?}");
+    }
+}
+
+#[test]
+fn the_cluster_in_conf_is_good_and_its_ids_follow_the_names() {
+    let members =
+        checked_members(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/conf/cluster.json")));
+    let ids: Vec<&str> = members.iter().map(|member| member["id"].as_str().unwrap()).collect();
+    assert_eq!(members.len(), 5);
+    assert!(ids.is_sorted(), "node-5 is the first to lead");
+}
