@@ -13,6 +13,7 @@ pub mod error;
 pub mod exit;
 mod init;
 pub mod print;
+mod run;
 
 use error::CliError;
 use exit::Exit;
@@ -35,15 +36,17 @@ Exit codes: 0 done; 1 no; 2 usage; 65 state damaged or of a newer format; 69 no 
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    Run(run::Run),
     Check(check::Check),
     Init(init::Init),
-    // Further commands are listed here, each with its file: run, status, leader, watch, resign,
+    // Further commands are listed here, each with its file: status, leader, watch, resign,
     // simulate.
 }
 
 impl Command {
     fn run(self) -> Result<(), CliError> {
         match self {
+            Command::Run(run) => run.run(),
             Command::Check(check) => check.run(),
             Command::Init(init) => init.run(),
         }
