@@ -4,7 +4,7 @@ use super::message::{Liveness, MemberReport, Message};
 use super::phase::{Phase, Reason};
 use super::timer::Timer;
 use super::turn::Turn;
-use super::types::{Epoch, NodeId, Rank};
+use super::types::{Epoch, NodeId, Rank, Time};
 
 impl Turn<'_> {
     /// One heartbeat round: a sign of life to every member that is not proved dead.
@@ -71,15 +71,18 @@ impl Turn<'_> {
     }
 
     /// Suspects whoever is watched and has been silent for `failure`: the leader watches all,
-    /// all watch the leader.
+    /// all watch the leader, and in an election the last one.
     pub fn look_for_silence(&mut self) {
         let state = &self.cx.state;
         let failure = state.settings.timing.failure;
         let leads = state.phase == Phase::Leading;
-        let watched = |id| leads || state.follows(id);
-        let (silent, again) = state.detector.silent(watched, state.since, failure, self.cx.now);
-        let next = again.or(leads.then_some(self.cx.now + failure));
-        if let Some(due) = next {
+        let last = state.view.leader.map(|leader| leader.id);
+        // Silence counts from when it began to matter that this member is heard.
+        let counted = leads || state.phase == Phase::Following || state.takeover.is_some();
+        let since = if counted { state.since } else { Time::default() };
+        let watched = |id| leads || last == Some(id);
+        let (silent, again) = state.detector.silent(watched, since, failure, self.cx.now);
+        if let Some(due) = again.or(leads.then_some(self.cx.now + failure)) {
             self.cx.state.timers.arm(Timer::Silence, due);
         }
         for id in silent {

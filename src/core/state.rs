@@ -218,12 +218,14 @@ impl Context<'_> {
     /// Has asked the higher members.
     pub fn become_electing(&mut self, reason: Reason) {
         self.enter(Phase::Electing, reason);
+        self.watch_last_leader();
         self.arm(Timer::Answer, self.state.settings.timing.t1());
     }
 
     /// Awaits another member's COORDINATOR for at most T2, counted from `start`.
     pub fn become_waiting(&mut self, start: Time, reason: Reason) {
         self.enter(Phase::Waiting, reason);
+        self.watch_last_leader();
         let timing = self.state.settings.timing;
         let jitter = self.state.random.up_to(timing.message);
         self.state.timers.arm(Timer::Coordinator, start + timing.t2() + jitter);
@@ -233,7 +235,17 @@ impl Context<'_> {
     pub fn become_taking_over(&mut self, leader: View, from: NodeId) {
         self.enter(Phase::Waiting, Reason::TakingOver(from));
         self.state.takeover = Some(leader);
-        self.arm(Timer::Takeover, self.state.settings.timing.failure);
+        self.arm(Timer::Silence, self.state.settings.timing.failure);
+    }
+
+    /// During an election the last leader is still watched: it may have been asked, and its
+    /// silence then ends the wait for its answer.
+    fn watch_last_leader(&mut self) {
+        let leader = self.state.view.leader.and_then(|leader| self.state.detector.get(leader.id));
+        if let Some(heard) = leader.filter(|peer| peer.alive()).and_then(|peer| peer.heard) {
+            let failure = self.state.settings.timing.failure;
+            self.state.timers.arm(Timer::Silence, (heard + failure).max(self.now));
+        }
     }
 
     /// Follows the leader of `view`.

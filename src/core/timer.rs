@@ -15,25 +15,22 @@ pub enum Timer {
     Answer,
     /// Armed for T2; the one who answered did not come to lead. Phase: waiting.
     Coordinator,
-    /// Armed while a takeover waits for RELEASE; the leader has been silent for `failure`.
-    /// Phase: waiting.
-    Takeover,
     /// Armed for the interval between two heartbeat rounds. Phase: leading.
     Heartbeat,
     /// Armed at the earliest moment at which a watched member may have been silent for
-    /// `failure`. Phases: leading (watches all), following (watches the leader).
+    /// `failure`. Phases: leading (watches all), following, electing, waiting (watch the last
+    /// leader: who is asked to answer or to hand over may fall silent meanwhile).
     Silence,
     /// Armed while commands wait for the leader's outcome. Any phase.
     Forward,
 }
 
-const KINDS: usize = 7;
+const KINDS: usize = 6;
 
 const ALL: [Timer; KINDS] = [
     Timer::PowerOn,
     Timer::Answer,
     Timer::Coordinator,
-    Timer::Takeover,
     Timer::Heartbeat,
     Timer::Silence,
     Timer::Forward,

@@ -38,7 +38,6 @@ impl Turn<'_> {
         while let Some(timer) = self.cx.state.timers.take_due(self.cx.now) {
             match timer {
                 Timer::PowerOn => self.call(Reason::NobodyLeads),
-                Timer::Takeover => self.takeover_expired(),
                 Timer::Heartbeat => self.beat(),
                 Timer::Silence => self.look_for_silence(),
                 Timer::Forward => self.forwards_expired(),
@@ -135,16 +134,6 @@ impl Turn<'_> {
             self.call(reason);
         } else if state.elects() {
             self.algorithm.get().lost(&mut self.cx, id);
-        }
-    }
-
-    fn takeover_expired(&mut self) {
-        let Some(leader) = self.cx.state.takeover.and_then(|view| view.leader) else { return };
-        let failure = self.cx.state.settings.timing.failure;
-        let heard = self.cx.state.detector.get(leader.id).and_then(|peer| peer.heard);
-        match heard.map(|heard| heard + failure).filter(|due| *due > self.cx.now) {
-            Some(due) => self.cx.state.timers.arm(Timer::Takeover, due),
-            None => self.lose(leader.id, Liveness::Suspected, Reason::LeaderSuspected(leader.id)),
         }
     }
 
