@@ -1,5 +1,6 @@
 //! electd elects one leader among N processes and keeps it elected.
 
+pub mod admin;
 pub mod config;
 pub mod core;
 pub mod node;

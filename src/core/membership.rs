@@ -65,12 +65,15 @@ impl MemberList {
     /// Where a member stands in the list: its place in id order.
     #[must_use]
     pub fn position(&self, id: NodeId) -> Option<usize> {
-        self.members.binary_search_by_key(&id, |member| member.id).ok()
+        self.members
+            .binary_search_by_key(&id, |member| member.id)
+            .ok()
     }
 
     /// The name of a member, or its id where it is not listed.
     #[must_use]
     pub fn name(&self, id: NodeId) -> String {
-        self.get(id).map_or_else(|| id.to_string(), |member| member.name.clone())
+        self.get(id)
+            .map_or_else(|| id.to_string(), |member| member.name.clone())
     }
 }
