@@ -4,11 +4,12 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::limits;
 
-/// The mark of a connection whose command the node is carrying out.
+/// The mark of a connection that cannot be taken away: no worker has it yet, or the node is carrying
+/// out its command.
 const HELD: u64 = u64::MAX;
 
 /// A client's connection, shared by the worker that serves it and the accepting thread.
@@ -16,7 +17,7 @@ pub struct Connection {
     stream: TcpStream,
     /// What `since` counts from.
     origin: Instant,
-    /// Microseconds at which it last got on: accepted, asked, answered. Or `HELD`.
+    /// Microseconds at which it last got on: was taken by a worker, or asked. Or `HELD`.
     since: AtomicU64,
 }
 
@@ -32,18 +33,16 @@ pub enum Fill {
 }
 
 impl Connection {
-    /// A connection that was accepted now.
+    /// A connection that no worker has taken yet; it is held until then.
     pub fn new(stream: TcpStream, origin: Instant) -> Connection {
-        let connection = Connection {
+        Connection {
             stream,
             origin,
             since: AtomicU64::new(HELD),
-        };
-        connection.touch();
-        connection
+        }
     }
 
-    /// It got on: the client has asked, or its answer is about to be written.
+    /// It got on: a worker has taken it, or its client has asked.
     pub fn touch(&self) {
         let since = u64::try_from(self.origin.elapsed().as_micros()).unwrap_or(HELD - 1);
         self.since.store(since, Ordering::Relaxed);
@@ -54,9 +53,16 @@ impl Connection {
         self.since.store(HELD, Ordering::Relaxed);
     }
 
-    /// When it last got on; none while it is held.
-    pub fn waiting_since(&self) -> Option<u64> {
-        Some(self.since.load(Ordering::Relaxed)).filter(|&since| since != HELD)
+    /// How long it has not got on; none while it is held.
+    pub fn waits(&self) -> Option<Duration> {
+        match self.since.load(Ordering::Relaxed) {
+            HELD => None,
+            since => Some(
+                self.origin
+                    .elapsed()
+                    .saturating_sub(Duration::from_micros(since)),
+            ),
+        }
     }
 
     /// Ends the stream in one direction or both; unblocks the thread that reads or writes it.
@@ -127,7 +133,7 @@ impl Connection {
 }
 
 /// The time left, never zero, which a socket would take for no deadline at all.
-fn left(deadline: Instant) -> io::Result<std::time::Duration> {
+fn left(deadline: Instant) -> io::Result<Duration> {
     match deadline.checked_duration_since(Instant::now()) {
         Some(left) if !left.is_zero() => Ok(left),
         _ => Err(ErrorKind::TimedOut.into()),

@@ -32,6 +32,11 @@ mod limits {
     /// Connections served at once, each by a thread. One more, and the one that has not got on
     /// for longest goes.
     pub const WORKERS: usize = 64;
+    /// Newcomers that wait for a worker to take leave of its client.
+    pub const QUEUE: usize = 8;
+    /// Nobody is taken away so soon: whoever asks as soon as he is connected is answered,
+    /// however many come after him. A storm of newcomers is slowed down to `WORKERS` in this time.
+    pub const FAIR: Duration = Duration::from_millis(5);
     /// Commands given to the node at once. Well under `WORKERS`: their connections cannot be
     /// taken away, and a newcomer must always find one that can.
     pub const COMMANDS: usize = 16;

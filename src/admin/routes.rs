@@ -19,6 +19,9 @@ pub struct Desk<H> {
     token: Option<String>,
     /// Set when the server stops: answers under way are the last on their connections.
     closing: AtomicBool,
+    /// Set while there are more clients than workers: then too, each answer is the last on its
+    /// connection, and a client that never stops asking keeps nobody else out.
+    crowded: AtomicBool,
     /// Commands that the node is working on.
     commands: AtomicUsize,
 }
@@ -31,6 +34,7 @@ impl<H: Handle> Desk<H> {
             handle,
             token: token.filter(|token| !token.is_empty()),
             closing: AtomicBool::new(false),
+            crowded: AtomicBool::new(false),
             commands: AtomicUsize::new(0),
         }
     }
@@ -43,6 +47,16 @@ impl<H: Handle> Desk<H> {
     /// Whether the server stops.
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
+    }
+
+    /// Says whether there are more clients than workers.
+    pub fn set_crowded(&self, crowded: bool) {
+        self.crowded.store(crowded, Ordering::Relaxed);
+    }
+
+    /// Whether an answer is to be the last on its connection.
+    pub fn wants_close(&self) -> bool {
+        self.is_closing() || self.crowded.load(Ordering::Relaxed)
     }
 }
 

@@ -12,6 +12,7 @@ use super::routes::{self, Desk};
 
 /// Serves a connection until its client leaves, errs or is late, or until it is taken away.
 pub fn serve<H: Handle>(connection: &Connection, desk: &Desk<H>) {
+    connection.touch();
     let mut inbound = Inbound {
         connection,
         buffer: Vec::new(),
@@ -52,7 +53,7 @@ fn reply<H: Handle>(
     let response = routes::answer(request, body, connection, desk);
     let delivery = Delivery {
         head_only: request.method == "HEAD",
-        close: request.wants_close() || desk.is_closing(),
+        close: request.wants_close() || desk.wants_close(),
         old: request.old,
     };
     deliver(connection, &response, delivery)

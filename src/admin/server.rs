@@ -6,18 +6,18 @@
 //! | `admin-worker-N` | the queue, then one client at a time | the queue is closed; its connection is shut down before |
 //!
 //! Workers are hired as connections come, at most [`limits::WORKERS`], and stay. When all are
-//! taken, the connection that has not got on for longest is shut down (idle, or slow to ask, or slow
-//! to take its answer), and its worker is the one to take the newcomer: so the newest is never refused, and the accepting thread never
-//! waits for a worker. There is no lock: a worker's connection ends with its last reference, and
-//! the accepting thread keeps only weak ones.
+//! taken, the connection that has not got on for longest is shut down (idle, slow to ask, or slow
+//! to take its answer), and its worker is the one to take the newcomer: so the newest is never
+//! refused, and the accepting thread waits for no client. There is no lock: a worker's connection
+//! ends with its last reference, and the accepting thread keeps only weak ones.
 
 use std::io::{self, ErrorKind};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crossbeam::channel::{self, Receiver, RecvTimeoutError, Sender, TrySendError};
+use crossbeam::channel::{self, Receiver, RecvTimeoutError, Sender};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::node::handle::Handle;
@@ -85,7 +85,8 @@ impl Server {
         SockRef::from(&listener).set_send_buffer_size(SEND_BUFFER)?;
         let listener = Arc::new(listener);
         let desk = Arc::new(Desk::new(handle, token));
-        let reception = Reception::new(Arc::clone(&desk));
+        let mut reception = Reception::new(Arc::clone(&desk));
+        reception.hire()?;
         let accepting = {
             let listener = Arc::clone(&listener);
             thread::Builder::new()
@@ -145,7 +146,7 @@ struct Reception<H> {
 
 impl<H: Handle> Reception<H> {
     fn new(desk: Arc<Desk<H>>) -> Reception<H> {
-        let (queue, queued) = channel::bounded(limits::WORKERS);
+        let (queue, queued) = channel::bounded(limits::QUEUE);
         let (working, ended) = channel::bounded(0);
         Reception {
             desk,
@@ -167,71 +168,86 @@ impl<H: Handle> Reception<H> {
                 return self.close();
             }
             match accepted {
-                Ok((stream, _)) => self.admit(stream),
+                Ok((stream, _)) => {
+                    self.in_trouble = false;
+                    self.admit(stream);
+                }
                 Err(error) => self.recover(&error),
             }
         }
     }
 
     fn admit(&mut self, stream: TcpStream) {
-        self.in_trouble = false;
-        self.open.retain(|connection| connection.strong_count() > 0);
-        if self.open.len() >= self.workers.len() && !self.hire() {
+        let has_room = self.has_idle() || self.grow();
+        self.desk.set_crowded(!has_room);
+        if !has_room {
             self.evict();
         }
         let connection = Arc::new(Connection::new(stream, self.origin));
         self.open.push(Arc::downgrade(&connection));
-        self.enqueue(connection);
-    }
-
-    /// Queues a newcomer. Where the workers are too slow even to take leave, the oldest in the
-    /// queue goes.
-    fn enqueue(&self, mut connection: Arc<Connection>) {
-        while let Err(TrySendError::Full(back)) = self.queue.try_send(connection) {
-            connection = back;
-            drop(self.queued.try_recv());
+        // Each in the queue has a worker that is free or taking leave, so that a full queue moves
+        // at once. It fails only when all workers are gone, which takes a defect.
+        if self.queue.send(connection).is_err() {
+            log::error!("no admin worker is left; this is a defect");
         }
     }
 
-    /// One more worker, if there may be one more.
-    fn hire(&mut self) -> bool {
+    /// Whether there are more workers than connections.
+    fn has_idle(&mut self) -> bool {
+        self.open.retain(|connection| connection.strong_count() > 0);
+        self.open.len() < self.workers.len()
+    }
+
+    /// Hires one more worker, if there may be one more.
+    fn grow(&mut self) -> bool {
         if self.workers.len() >= limits::WORKERS {
             return false;
         }
+        let hired = self.hire();
+        if let Err(error) = &hired {
+            self.report("no thread for an admin connection", error);
+        }
+        hired.is_ok()
+    }
+
+    fn hire(&mut self) -> io::Result<()> {
         let (desk, queued, working) = (
             Arc::clone(&self.desk),
             self.queued.clone(),
             self.working.clone(),
         );
-        let work = move || {
-            queued
-                .iter()
-                .for_each(|connection| serve(&connection, &desk));
-            drop(working);
-        };
         let name = format!("admin-worker-{}", self.workers.len() + 1);
-        match thread::Builder::new()
+        let worker = thread::Builder::new()
             .name(name)
             .stack_size(STACK)
-            .spawn(work)
-        {
-            Ok(worker) => self.workers.push(worker),
-            Err(error) => self.report("no thread for an admin connection", &error),
-        }
-        self.open.len() < self.workers.len()
+            .spawn(move || {
+                queued
+                    .iter()
+                    .for_each(|connection| serve(&connection, &desk));
+                drop(working);
+            })?;
+        self.workers.push(worker);
+        Ok(())
     }
 
-    /// Takes away the connection that has not got on for longest.
+    /// Takes away the connection that has not got on for longest, but not sooner than is fair.
     fn evict(&mut self) {
-        let oldest = self
-            .open
-            .iter()
-            .enumerate()
-            .filter_map(|(at, connection)| Some((connection.upgrade()?.waiting_since()?, at)))
-            .min();
-        if let Some(connection) = oldest.and_then(|(_, at)| self.open.swap_remove(at).upgrade()) {
+        if let Some((_, waits)) = self.oldest().filter(|(_, waits)| *waits < limits::FAIR) {
+            thread::sleep(limits::FAIR - waits);
+        }
+        if let Some((at, _)) = self.oldest()
+            && let Some(connection) = self.open.swap_remove(at).upgrade()
+        {
             connection.shutdown(Shutdown::Both);
         }
+    }
+
+    /// The connection that has not got on for longest, and for how long.
+    fn oldest(&self) -> Option<(usize, Duration)> {
+        let waits = |open: &Weak<Connection>| open.upgrade()?.waits();
+        let all = self.open.iter().enumerate();
+        all.filter_map(|(at, open)| Some((at, waits(open)?)))
+            .max_by_key(|(_, waits)| *waits)
     }
 
     /// After a failed accept. Errors of the newcomer alone are over with it; a want of file
@@ -244,7 +260,6 @@ impl<H: Handle> Reception<H> {
             return;
         }
         self.report("cannot accept an admin connection", error);
-        self.open.retain(|connection| connection.strong_count() > 0);
         self.evict();
         thread::sleep(limits::PAUSE);
     }
