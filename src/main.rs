@@ -1,2 +1,7 @@
-//! The command `electd`.
-fn main() {}
+//! The command `electd`: turns the result of a command into an exit code.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    electd::cli::main()
+}

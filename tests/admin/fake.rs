@@ -21,6 +21,8 @@ pub struct State {
     pub live: bool,
     pub outcome: Result<Outcome, CommandError>,
     pub commands: Vec<Command>,
+    /// What a command changes.
+    effect: fn(&mut State),
 }
 
 impl Handle for FakeNode {
@@ -35,6 +37,7 @@ impl Handle for FakeNode {
     fn command(&self, command: Command, _: Duration) -> Result<Outcome, CommandError> {
         let mut state = self.0.lock().unwrap();
         state.commands.push(command);
+        (state.effect)(&mut state);
         state.outcome.clone()
     }
 }
@@ -51,11 +54,17 @@ impl FakeNode {
             live: true,
             outcome: Ok(outcome),
             commands: Vec::new(),
+            effect: |_| {},
         })))
     }
 
     pub fn set(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.0.lock().unwrap());
+    }
+
+    /// What each command is to change.
+    pub fn on_command(&self, effect: fn(&mut State)) {
+        self.set(|state| state.effect = effect);
     }
 
     pub fn commands(&self) -> Vec<Command> {

@@ -1,0 +1,60 @@
+//! How a command fails: an exit code and a message for stderr.
+
+use std::fmt::Display;
+use std::io;
+
+use super::exit::Exit;
+use crate::config::{ConfigErrors, NodeNameError};
+
+/// Why a command did not end with [`Exit::Done`]; or, without a message, that it ended early.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CliError {
+    /// What the process exits with.
+    pub exit: Exit,
+    /// For stderr; nothing is printed when it is empty.
+    pub message: String,
+}
+
+impl CliError {
+    /// An exit with a message.
+    pub fn new(exit: Exit, message: impl Display) -> CliError {
+        CliError {
+            exit,
+            message: message.to_string(),
+        }
+    }
+
+    /// An exit that says all by its code, such as the "no" of a check.
+    #[must_use]
+    pub fn silent(exit: Exit) -> CliError {
+        CliError {
+            exit,
+            message: String::new(),
+        }
+    }
+
+    /// Results could not be written to stdout. Who closed the pipe has read enough, as `head`
+    /// does: that is no failure, but there is no sense in going on.
+    #[must_use]
+    pub fn stdout(error: &io::Error) -> CliError {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => CliError::silent(Exit::Done),
+            _ => CliError::new(
+                Exit::Internal,
+                format_args!("cannot write to stdout: {error}"),
+            ),
+        }
+    }
+}
+
+impl From<ConfigErrors> for CliError {
+    fn from(errors: ConfigErrors) -> CliError {
+        CliError::new(Exit::Config, errors)
+    }
+}
+
+impl From<NodeNameError> for CliError {
+    fn from(error: NodeNameError) -> CliError {
+        CliError::new(Exit::Config, error)
+    }
+}

@@ -1,0 +1,62 @@
+//! Results to stdout, messages to stderr; neither panics when nobody reads them.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use comfy_table::{Table, presets};
+use serde_json::{Number, Value};
+
+use super::error::CliError;
+
+/// Writes results to stdout, as they are.
+///
+/// # Errors
+/// When stdout is closed ([`CliError::stdout`]): end the command.
+pub fn result(text: &str) -> Result<(), CliError> {
+    let mut stdout = io::stdout().lock();
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .map_err(|error| CliError::stdout(&error))
+}
+
+/// Writes results to stdout as JSON.
+///
+/// # Errors
+/// When stdout is closed ([`CliError::stdout`]): end the command.
+pub fn json(value: &Value) -> Result<(), CliError> {
+    result(&format!("{value:#}\n"))
+}
+
+/// Writes a message to stderr, as it is: problems of a file start with its name, as editors and
+/// terminals expect.
+pub fn message(text: &str) {
+    // There is nobody left to tell when stderr is gone.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// A table in plain columns, which `awk` reads as well.
+#[must_use]
+pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_header(header.iter().copied())
+        .add_rows(rows);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    let lines = table.lines().map(|line| format!("{}\n", line.trim_end()));
+    lines.collect()
+}
+
+/// A duration in milliseconds for JSON, whole where it is.
+#[must_use]
+pub fn millis(duration: Duration) -> Value {
+    if duration.subsec_nanos().is_multiple_of(1_000_000)
+        && let Ok(whole) = u64::try_from(duration.as_millis())
+    {
+        return Value::from(whole);
+    }
+    Number::from_f64(duration.as_secs_f64() * 1000.0).map_or(Value::Null, Value::Number)
+}
