@@ -15,6 +15,7 @@ use super::exit::Exit;
 
 /// Which nodes are asked: the one at an address, the one named, or all of the cluster.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("node", |arg| arg.help("Ask the member of this name alone")))]
 pub struct NodeArgs {
     #[command(flatten)]
     config: ConfigArgs,

@@ -45,13 +45,14 @@ impl Line {
         let states = match (&self.from, &self.to) {
             (Some(from), Some(to)) => format!("{from} -> {to}"),
             (None, Some(to)) => to.clone(),
-            _ => "-".to_owned(),
+            _ => "silent".to_owned(),
         };
         let leader = self.leader.as_deref().unwrap_or("-");
         let epoch = self.epoch.map_or("-".to_owned(), |epoch| epoch.to_string());
-        format!(
+        let line = format!(
             "{time}  {node:width$}  {states:<22}  leader {leader:width$}  epoch {epoch:<4}  {reason}"
-        )
+        );
+        line.trim_end().to_owned()
     }
 
     /// For programs.

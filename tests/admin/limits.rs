@@ -116,3 +116,18 @@ fn a_body_that_does_not_come_is_not_waited_for() {
     assert_eq!(peer.answer().code, 408);
     assert!(node.commands().is_empty());
 }
+
+#[test]
+fn a_client_that_takes_no_answer_does_not_hold_up_a_stop() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let mut peer = Peer::connect(server.local_addr());
+    peer.limit_writes();
+    let questions = "GET /status HTTP/1.1\r\nHost: n\r\n\r\n".repeat(100);
+    // Once the server cannot write it stops reading, and then nothing more goes in.
+    while peer.try_say(questions.as_bytes()) {}
+    let begun = Instant::now();
+    server.stop();
+    let took = begun.elapsed();
+    assert!(took < Duration::from_millis(900), "stopping took {took:?}");
+}
