@@ -95,7 +95,7 @@ fn words(kind: usize) -> Vec<u8> {
 
 fn attacker(address: SocketAddr) -> Peer {
     let peer = Peer::connect(address);
-    peer.limit_writes();
+    peer.limit_writes(Duration::from_millis(1));
     peer
 }
 

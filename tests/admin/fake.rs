@@ -160,12 +160,9 @@ impl Peer {
         self.0.get_mut().write_all(bytes).is_ok()
     }
 
-    /// Gives up on a server that does not read.
-    pub fn limit_writes(&self) {
-        self.0
-            .get_ref()
-            .set_write_timeout(Some(Duration::from_millis(1)))
-            .unwrap();
+    /// Gives up on a server that reads nothing for so long.
+    pub fn limit_writes(&self, patience: Duration) {
+        self.0.get_ref().set_write_timeout(Some(patience)).unwrap();
     }
 
     /// Whether the server has closed, looked up without waiting and without reading.
