@@ -227,7 +227,7 @@ pub mod tests {
             preempt: "always".to_owned(),
             lease_remaining_ms: None,
             guarantee: "one leader while all reach each other".to_owned(),
-            worst_failover_ms: 900,
+            worst_failover_ms: Some(900),
             members: Vec::new(),
             incarnation: 1,
             uptime_ms: 61_000,

@@ -100,7 +100,7 @@ pub fn status(state: &str, leader: Option<&str>) -> Status {
         preempt: "always".to_owned(),
         lease_remaining_ms: None,
         guarantee: "one leader while all reach each other".to_owned(),
-        worst_failover_ms: 900,
+        worst_failover_ms: Some(900),
         members: Vec::new(),
         incarnation: 1,
         uptime_ms: 1000,
