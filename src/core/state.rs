@@ -192,20 +192,22 @@ impl Context<'_> {
     /// Notes a round or epoch that was seen, so that own rounds start above it.
     pub fn note_round(&mut self, round: Epoch) {
         self.state.round = self.state.round.max(round);
-        if self.state.tenure.runs_low(self.state.round) {
+        let stopping = self.state.phase == Phase::Stopping;
+        if !stopping && self.state.tenure.runs_low(self.state.round) {
             self.persist();
         }
     }
 
     /// Has the present state written, in the background.
     pub fn persist(&mut self) {
-        let view = self.state.view;
-        let (number, reserved) = self.state.tenure.record(self.state.round.max(view.epoch));
-        let leader = view.leader.map(|leader| leader.id);
-        self.out.push(Output::Persist {
-            number,
-            record: Durable { epoch: view.epoch, reserved, leader },
-        });
+        let round = self.state.round.max(self.state.view.epoch);
+        let (number, reserved) = match self.state.phase {
+            Phase::Stopping => self.state.tenure.last_record(round),
+            _ => self.state.tenure.record(round),
+        };
+        let View { epoch, leader } = self.state.view;
+        let leader = leader.map(|leader| leader.id);
+        self.out.push(Output::Persist { number, record: Durable { epoch, reserved, leader } });
     }
 
     /// Recovers "just as if from a failure" (seed 002): forgets leader and election, and looks
@@ -279,6 +281,7 @@ impl Context<'_> {
     /// Has left its tenure for good.
     pub fn become_stopping(&mut self) {
         self.enter(Phase::Stopping, Reason::Stopped);
+        self.persist();
     }
 
     /// The one door between phases: ends the old one's timers and promises, and says why.

@@ -69,6 +69,15 @@ impl Tenure {
         (self.written, self.asked)
     }
 
+    /// The number of the last record of this life, which gives back what was reserved above
+    /// `round` and never used: nothing is claimed after it.
+    pub fn last_record(&mut self, round: Epoch) -> (u64, Epoch) {
+        self.written += 1;
+        self.asked = round;
+        self.asked_in = u64::MAX;
+        (self.written, round)
+    }
+
     /// Notes that all records up to this number are durable.
     pub fn persisted(&mut self, number: u64) {
         if number >= self.asked_in {
