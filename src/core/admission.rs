@@ -52,12 +52,8 @@ impl State {
         if hello.id == self.id() {
             return Some(Rejection::OwnId(hello.id));
         }
-        let Some(peer) = self.detector.get(hello.id) else {
+        if self.detector.get(hello.id).is_none() {
             return Some(Rejection::UnknownId(hello.id));
-        };
-        if hello.incarnation < peer.incarnation {
-            let (seen, theirs) = (peer.incarnation, hello.incarnation);
-            return Some(Rejection::OldIncarnation { seen, theirs });
         }
         let settings = [
             ("algorithm", ours.algorithm.name(), theirs.algorithm.name()),
@@ -70,11 +66,13 @@ impl State {
         Some(Rejection::Disagreement { key, ours, theirs })
     }
 
-    /// Whether another process with this id is connected and was heard within `failure`.
+    /// Whether another process with this id is connected and alive: heard within `failure`, or
+    /// not suspected by the leader that this member follows, who hears all.
     fn in_use(&self, peer: &Peer, hello: &Hello, now: Time) -> Option<Rejection> {
         let (_, address) = peer.inbound.as_ref()?;
         let same = (peer.incarnation, peer.instance) == (hello.incarnation, hello.instance);
-        let heard = peer.heard_within(self.settings.timing.failure, now);
+        let heard = peer.heard_within(self.settings.timing.failure, now)
+            || (peer.alive() && self.phase == Phase::Following && !self.follows(hello.id));
         (heard && !same).then(|| Rejection::IdInUse { id: hello.id, address: address.clone() })
     }
 }
@@ -150,10 +148,11 @@ impl Turn<'_> {
     /// Notes what a hello or a welcome says of its sender. Tells whether an earlier life of it
     /// was known, which is over.
     fn meet(&mut self, hello: &Hello) -> bool {
-        let mut restarted = false;
+        let (mut unmet, mut restarted) = (false, false);
         self.cx.state.detector.change(hello.id, |peer| {
             let known = (peer.incarnation, peer.instance);
-            restarted = known != (hello.incarnation, hello.instance) && peer.incarnation.0 > 0;
+            unmet = known != (hello.incarnation, hello.instance);
+            restarted = unmet && peer.incarnation.0 > 0;
             peer.incarnation = hello.incarnation;
             peer.instance = hello.instance;
             peer.rank = hello.rank;
@@ -163,7 +162,7 @@ impl Turn<'_> {
         self.cx.state.detector.hear(hello.id, self.cx.now);
         self.cx.note_round(hello.round);
         let own = self.cx.state.own_hello(self.cx.now).timing;
-        if own != hello.timing {
+        if unmet && own != hello.timing {
             let peer = hello.id;
             self.cx.out.push(Output::Note(Note::TimingDiffers { peer, theirs: hello.timing }));
         }

@@ -15,7 +15,7 @@ impl Turn<'_> {
         state.beat = (number + 1, now);
         let interval = state.settings.timing.heartbeat;
         self.cx.arm(Timer::Heartbeat, interval);
-        let others = self.cx.all_but_dead();
+        let others = self.cx.all_others();
         self.beat_to(others);
     }
 

@@ -25,6 +25,7 @@ impl Turn<'_> {
     /// A leader announces itself: COORDINATOR or heartbeat. Answers an older one with what is
     /// known. Tells whether the sender is now this member's leader.
     pub fn announced(&mut self, from: NodeId, epoch: Epoch, rank: Rank) -> bool {
+        let rank = Rank { id: from, ..rank };
         let view = View { epoch, leader: Some(rank) };
         let known = self.cx.state.view;
         self.cx.note_round(epoch);
@@ -36,7 +37,11 @@ impl Turn<'_> {
             self.meet_at_same_epoch(from, epoch);
             return false;
         }
-        self.accept(view, rank);
+        if self.cx.state.takeover == Some(view) {
+            self.cx.send(from, Message::Preempt { epoch }); // the first may have been lost
+        } else {
+            self.accept(view, rank);
+        }
         self.cx.state.follows(from)
     }
 
@@ -69,13 +74,8 @@ impl Turn<'_> {
             leader < state.rank() && state.stands() && state.settings.preempt != Preempt::Never;
         if !takes_over {
             self.follow(view, leader.id);
-        } else if state.takeover == Some(view) {
-            self.ask_for_release(leader.id, view.epoch); // the first may have been lost
-        } else {
-            self.cx.give_up(None);
-            self.cx.state.view = view;
+        } else if state.takeover != Some(view) {
             self.cx.become_taking_over(view, leader.id);
-            self.ask_for_release(leader.id, view.epoch);
         }
     }
 
@@ -109,10 +109,6 @@ impl Turn<'_> {
         }
     }
 
-    fn ask_for_release(&mut self, leader: NodeId, epoch: Epoch) {
-        self.cx.send(leader, Message::Preempt { epoch });
-    }
-
     /// What was asked to wait for its epoch to be durable goes on.
     pub fn persisted(&mut self, number: u64) {
         self.cx.state.tenure.persisted(number);
@@ -134,9 +130,11 @@ impl Turn<'_> {
 
     /// A higher member asks this one to hand over.
     pub fn preempted(&mut self, from: NodeId, epoch: Epoch) {
-        let higher = self.cx.state.higher().any(|peer| peer.rank.id == from);
-        let leads = self.cx.state.phase == Phase::Leading && self.cx.state.view.epoch == epoch;
-        if leads && higher {
+        // Who asks, stands.
+        self.cx.state.detector.change(from, |peer| peer.stands = true);
+        let state = &self.cx.state;
+        let higher = state.higher().any(|peer| peer.rank.id == from);
+        if state.phase == Phase::Leading && state.view.epoch == epoch && higher {
             self.release(Some(from), Reason::Preempted(from));
         } else if let Some((released, successor)) = self.cx.state.released
             && released == epoch
@@ -158,7 +156,7 @@ impl Turn<'_> {
             (_, Some(next)) => self.algorithm.get().await_leader(&mut self.cx, next, reason),
         }
         let stands = self.cx.state.stands();
-        let others = self.cx.all_but_dead();
+        let others = self.cx.all_others();
         self.cx.send_all(others, Message::Release { epoch, successor, stands });
     }
 

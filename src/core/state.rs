@@ -127,6 +127,12 @@ impl State {
         self.detector.standing().filter(|peer| self.is_above(peer.rank, peer.stands))
     }
 
+    /// A live leader that this member ranks above: it has to hand over before this one may start.
+    pub(super) fn lower_leader(&self) -> Option<Rank> {
+        let lower = |leader: &Rank| *leader < self.rank() && self.stands();
+        self.leader().filter(lower).filter(|leader| self.detector.is_alive(leader.id))
+    }
+
     /// Whether an election is under way, or its outcome awaited.
     pub(super) fn elects(&self) -> bool {
         matches!(self.phase, Phase::Electing | Phase::Waiting)
@@ -178,10 +184,12 @@ impl Context<'_> {
         }
     }
 
-    /// All other members that are not proved dead.
-    pub fn all_but_dead(&self) -> Vec<NodeId> {
+    /// All other members that can be told something: not proved dead, and the connection to
+    /// them is up. Whoever connects later is told then.
+    pub fn all_others(&self) -> Vec<NodeId> {
         let others = self.state.detector.iter();
-        others.filter(|(_, peer)| peer.status != Liveness::Dead).map(|(id, _)| id).collect()
+        let within_reach = |peer: &Peer| peer.outbound && peer.status != Liveness::Dead;
+        others.filter(|(_, peer)| within_reach(peer)).map(|(id, _)| id).collect()
     }
 
     /// Arms a timer to run out after this time.
@@ -234,10 +242,13 @@ impl Context<'_> {
     }
 
     /// Awaits the RELEASE of a lower leader, as long as it is heard.
-    pub fn become_taking_over(&mut self, leader: View, from: NodeId) {
-        self.enter(Phase::Waiting, Reason::TakingOver(from));
-        self.state.takeover = Some(leader);
+    pub fn become_taking_over(&mut self, view: View, leader: NodeId) {
+        self.give_up(None);
+        self.state.view = view;
+        self.enter(Phase::Waiting, Reason::TakingOver(leader));
+        self.state.takeover = Some(view);
         self.arm(Timer::Silence, self.state.settings.timing.failure);
+        self.send(leader, Message::Preempt { epoch: view.epoch });
     }
 
     /// During an election the last leader is still watched: it may have been asked, and its

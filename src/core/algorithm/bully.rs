@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::Election;
+use crate::core::detector::Peer;
 use crate::core::message::Message;
 use crate::core::phase::{Phase, Reason};
 use crate::core::settings::Preempt;
@@ -81,7 +82,8 @@ impl Election for Bully {
     }
 
     fn joined(&mut self, cx: &mut Context, peer: NodeId) {
-        let higher = cx.state.higher().any(|other| other.rank.id == peer);
+        let within_reach = |other: &Peer| other.rank.id == peer && other.outbound;
+        let higher = cx.state.higher().any(within_reach);
         if cx.state.phase == Phase::Electing && higher {
             self.ask(cx, vec![peer]);
         }
@@ -144,7 +146,7 @@ impl Bully {
     fn lead(&mut self, cx: &mut Context, reason: Reason) {
         let (epoch, rank) = (self.round, cx.state.rank());
         cx.become_leading(epoch, reason);
-        let others = cx.all_but_dead();
+        let others = cx.all_others();
         cx.mark_told(&others);
         cx.send_all(others, Message::Coordinator { epoch, rank });
     }
@@ -154,6 +156,7 @@ impl Bully {
     fn election(&mut self, cx: &mut Context, from: NodeId, round: Epoch, rank: Rank, stands: bool) {
         let known = cx.state.view.epoch;
         cx.note_round(round);
+        cx.state.detector.change(from, |peer| peer.stands = stands);
         if cx.state.is_above(rank, stands) || !cx.state.stands() {
             // Answering would shut down the better candidate. If it knows less, it is told.
             if cx.state.leader().is_some() {
@@ -182,7 +185,9 @@ impl Bully {
     }
 
     fn join(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
-        if !matches!(cx.state.phase, Phase::Electing | Phase::Waiting | Phase::Stopping) {
+        if let Some(leader) = cx.state.lower_leader() {
+            cx.become_taking_over(cx.state.view, leader.id);
+        } else if !cx.state.elects() {
             self.begin(cx, round, Reason::Joined(from));
         }
     }
