@@ -133,6 +133,8 @@ impl Turn<'_> {
         self.cx.out.push(Output::Note(Note::Connected { peer }));
         if self.cx.state.phase == Phase::Leading {
             self.beat_to(vec![peer]);
+        } else {
+            self.repeat_release(peer); // it may have asked before it could be answered
         }
         self.greeted(&welcome, restarted);
     }

@@ -38,7 +38,7 @@ impl Turn<'_> {
             return false;
         }
         if self.cx.state.takeover == Some(view) {
-            self.cx.send(from, Message::Preempt { epoch }); // the first may have been lost
+            self.cx.ask_for_release(epoch, from);
         } else {
             self.accept(view, rank);
         }
@@ -136,14 +136,20 @@ impl Turn<'_> {
         let higher = state.higher().any(|peer| peer.rank.id == from);
         if state.phase == Phase::Leading && state.view.epoch == epoch && higher {
             self.release(Some(from), Reason::Preempted(from));
-        } else if let Some((released, successor)) = self.cx.state.released
-            && released == epoch
-            && self.cx.state.view.epoch == epoch
-        {
-            let stands = self.cx.state.stands();
-            self.cx.send(from, Message::Release { epoch, successor, stands });
-        } else {
+        } else if state.view.epoch != epoch || !self.repeat_release(from) {
             self.cx.send_view(from);
+        }
+    }
+
+    /// Tells a member that the epoch known was given up by this one, if it was.
+    pub fn repeat_release(&mut self, to: NodeId) -> bool {
+        match self.cx.state.released {
+            Some((epoch, successor)) if epoch == self.cx.state.view.epoch => {
+                let stands = self.cx.state.stands();
+                self.cx.send(to, Message::Release { epoch, successor, stands });
+                true
+            }
+            _ => false,
         }
     }
 

@@ -241,14 +241,19 @@ impl Context<'_> {
         self.state.timers.arm(Timer::Coordinator, start + timing.t2() + jitter);
     }
 
-    /// Awaits the RELEASE of a lower leader, as long as it is heard.
+    /// Awaits the RELEASE of a lower leader, until it has not announced itself for `failure`.
     pub fn become_taking_over(&mut self, view: View, leader: NodeId) {
         self.give_up(None);
         self.state.view = view;
         self.enter(Phase::Waiting, Reason::TakingOver(leader));
         self.state.takeover = Some(view);
-        self.arm(Timer::Silence, self.state.settings.timing.failure);
-        self.send(leader, Message::Preempt { epoch: view.epoch });
+        self.ask_for_release(view.epoch, leader);
+    }
+
+    /// Asks again whenever the leader announces itself: what was said before may be lost.
+    pub fn ask_for_release(&mut self, epoch: Epoch, leader: NodeId) {
+        self.arm(Timer::Coordinator, self.state.settings.timing.failure);
+        self.send(leader, Message::Preempt { epoch });
     }
 
     /// During an election the last leader is still watched: it may have been asked, and its
