@@ -13,6 +13,7 @@ pub mod error;
 pub mod exit;
 mod init;
 pub mod print;
+mod simulate;
 
 use error::CliError;
 use exit::Exit;
@@ -37,8 +38,8 @@ Exit codes: 0 done; 1 no; 2 usage; 65 state damaged or of a newer format; 69 no 
 enum Command {
     Check(check::Check),
     Init(init::Init),
-    // Further commands are listed here, each with its file: run, status, leader, watch, resign,
-    // simulate.
+    Simulate(simulate::Simulate),
+    // Further commands are listed here, each with its file: run, status, leader, watch, resign.
 }
 
 impl Command {
@@ -46,6 +47,7 @@ impl Command {
         match self {
             Command::Check(check) => check.run(),
             Command::Init(init) => init.run(),
+            Command::Simulate(simulate) => simulate.run(),
         }
     }
 }
