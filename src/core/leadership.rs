@@ -109,7 +109,7 @@ impl Turn<'_> {
         }
     }
 
-    fn ask_for_release(&mut self, leader: NodeId, epoch: Epoch) {
+    pub fn ask_for_release(&mut self, leader: NodeId, epoch: Epoch) {
         self.cx.send(leader, Message::Preempt { epoch });
     }
 

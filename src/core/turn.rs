@@ -143,7 +143,11 @@ impl Turn<'_> {
         let failure = self.cx.state.settings.timing.failure;
         let heard = self.cx.state.detector.get(leader.id).and_then(|peer| peer.heard);
         match heard.map(|heard| heard + failure).filter(|due| *due > self.cx.now) {
-            Some(due) => self.cx.state.timers.arm(Timer::Takeover, due),
+            Some(due) => {
+                self.cx.state.timers.arm(Timer::Takeover, due);
+                // It lives: the RELEASE was lost, as it came to it before the way back was open.
+                self.ask_for_release(leader.id, self.cx.state.view.epoch);
+            }
             None => self.lose(leader.id, Liveness::Suspected, Reason::LeaderSuspected(leader.id)),
         }
     }
