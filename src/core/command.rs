@@ -41,7 +41,8 @@ impl Turn<'_> {
             Command::Stop => Ok(self.stop()),
             _ if stopping => Err(Refusal::Stopping),
             Command::Elect => {
-                if !self.cx.state.elects() {
+                // Who looks around will call one when it has met the others.
+                if !self.cx.state.elects() && !self.cx.state.looks_around() {
                     self.cx.give_up(None);
                     self.call(Reason::Asked);
                 }

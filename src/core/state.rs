@@ -132,6 +132,14 @@ impl State {
         matches!(self.phase, Phase::Electing | Phase::Waiting)
     }
 
+    /// Whether this member still looks for the others: it would win against those whom it has
+    /// not met, in a round that they may win as well.
+    pub(super) fn looks_around(&self) -> bool {
+        self.phase == Phase::Starting
+            && self.timers.is_armed(Timer::PowerOn)
+            && !self.detector.all_connected()
+    }
+
     /// The best of the others that could lead in this one's place.
     pub(super) fn best_other(&self) -> Option<NodeId> {
         self.detector.standing().map(|peer| peer.rank).max().map(|rank| rank.id)

@@ -182,7 +182,8 @@ impl Bully {
     }
 
     fn join(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
-        if !matches!(cx.state.phase, Phase::Electing | Phase::Waiting | Phase::Stopping) {
+        let busy = matches!(cx.state.phase, Phase::Electing | Phase::Waiting | Phase::Stopping);
+        if !busy && !cx.state.looks_around() {
             self.begin(cx, round, Reason::Joined(from));
         }
     }
