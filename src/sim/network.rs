@@ -158,6 +158,7 @@ impl World {
             let connection = self.network.connect(from, to, life);
             self.network.enter(from, to, LinkState::Greeting(connection));
             self.put(connection, Payload::Hello(Box::new(hello)));
+            self.transit(PATIENCE, Transit::NoReply(connection));
         }
     }
 

@@ -23,6 +23,8 @@ pub(super) enum Transit {
     Arrives(usize, Payload),
     /// The accepter's answer to a hello arrives.
     Reply(usize, Result<Box<Hello>, Rejection>),
+    /// The answer to a hello should have come by now.
+    NoReply(usize),
     /// The accepter's end of a connection is closed, and the dialer could see it.
     Closed(usize),
     /// The dialer sees that its connection has ended.
@@ -85,6 +87,7 @@ impl World {
             Transit::Arrives(connection, payload) => self.arrives(connection, payload),
             Transit::Reply(connection, reply) => self.reply(connection, reply),
             Transit::Closed(connection) => self.closed(connection),
+            Transit::NoReply(connection) => self.no_reply(connection),
             Transit::Broken(connection) => self.broken(connection),
             Transit::Redial(connection) => self.redial(connection),
         }
@@ -186,6 +189,16 @@ impl World {
                 self.transit(after, Transit::Broken(at));
             }
             _ => self.broken(at),
+        }
+    }
+
+    fn no_reply(&mut self, at: usize) {
+        let (from, to) = self.ends(at);
+        let state = self.network.link(from, to).state;
+        if [LinkState::Greeting(at), LinkState::Doomed(at)].contains(&state) {
+            let delay = self.delay();
+            self.transit(delay, Transit::Arrives(at, Payload::End));
+            self.rest(from, to);
         }
     }
 
