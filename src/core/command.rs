@@ -41,8 +41,7 @@ impl Turn<'_> {
             Command::Stop => Ok(self.stop()),
             _ if stopping => Err(Refusal::Stopping),
             Command::Elect => {
-                // Who looks around will call one when it has met the others.
-                if !self.cx.state.elects() && !self.cx.state.looks_around() {
+                if !self.cx.state.elects() && !self.cx.take_over_first() {
                     self.cx.give_up(None);
                     self.call(Reason::Asked);
                 }

@@ -19,6 +19,31 @@ impl Context<'_> {
         self.state.held = Some(held);
         self.persist();
     }
+
+    /// Asks a lower leader to hand over, before this member starts.
+    fn take_over(&mut self, view: View, leader: NodeId) {
+        self.give_up(None);
+        self.state.view = view;
+        self.become_taking_over(view, leader);
+        self.ask_for_release(leader, view.epoch);
+    }
+
+    /// Takes over if a lower leader lives, which this member followed as it did not stand or
+    /// does not preempt unasked. Tells whether it did: it must not start before the RELEASE.
+    pub fn take_over_first(&mut self) -> bool {
+        let state = &self.state;
+        let leader = state.leader().filter(|leader| {
+            *leader < state.rank() && state.stands() && state.detector.is_alive(leader.id)
+        });
+        if let Some(leader) = leader {
+            self.take_over(state.view, leader.id);
+        }
+        leader.is_some()
+    }
+
+    pub fn ask_for_release(&mut self, leader: NodeId, epoch: Epoch) {
+        self.send(leader, Message::Preempt { epoch });
+    }
 }
 
 impl Turn<'_> {
@@ -62,20 +87,17 @@ impl Turn<'_> {
     /// Takes a view that is not older than the own one, of a leader that is alive.
     fn accept(&mut self, view: View, leader: Rank) {
         let state = &self.cx.state;
-        if state.leader() == Some(leader) && state.view == view {
-            return; // nothing new
-        }
         let takes_over =
             leader < state.rank() && state.stands() && state.settings.preempt != Preempt::Never;
         if !takes_over {
+            if state.leader() == Some(leader) && state.view == view {
+                return; // nothing new
+            }
             self.follow(view, leader.id);
         } else if state.takeover == Some(view) {
-            self.ask_for_release(leader.id, view.epoch); // the first may have been lost
+            self.cx.ask_for_release(leader.id, view.epoch); // the first may have been lost
         } else {
-            self.cx.give_up(None);
-            self.cx.state.view = view;
-            self.cx.become_taking_over(view, leader.id);
-            self.ask_for_release(leader.id, view.epoch);
+            self.cx.take_over(view, leader.id);
         }
     }
 
@@ -107,10 +129,6 @@ impl Turn<'_> {
         if self.cx.state.phase == Phase::Leading && self.cx.state.view.epoch == epoch {
             self.algorithm.get().start(&mut self.cx, Reason::SameEpoch(other));
         }
-    }
-
-    pub fn ask_for_release(&mut self, leader: NodeId, epoch: Epoch) {
-        self.cx.send(leader, Message::Preempt { epoch });
     }
 
     /// What was asked to wait for its epoch to be durable goes on.
@@ -182,10 +200,11 @@ impl Turn<'_> {
             Some(next) if next == self.cx.state.id() => {
                 self.algorithm.get().succeed(&mut self.cx, reason);
             }
-            Some(next) if self.cx.state.detector.is_alive(next) => {
+            // It need not have been met: the leader knows it.
+            Some(next) => {
                 self.algorithm.get().await_leader(&mut self.cx, next, reason);
             }
-            _ => self.call(reason),
+            None => self.call(reason),
         }
     }
 

@@ -10,7 +10,7 @@ use super::detector::{Detector, Peer};
 use super::message::{Agreement, Envelope, Liveness, Message, View};
 use super::phase::{Phase, Reason, Transition};
 use super::random::Random;
-use super::settings::{Restored, Settings};
+use super::settings::{PowerOn, Restored, Settings};
 use super::tenure::{Durable, Tenure};
 use super::timer::{Timer, TimerTable};
 use super::types::{Epoch, Incarnation, NodeId, Rank, Role, Time};
@@ -24,6 +24,8 @@ pub struct State {
     pub(super) phase: Phase,
     /// When this phase began.
     pub(super) since: Time,
+    /// Until when it looks for the others, unless all are connected before.
+    pub(super) look_until: Time,
     /// The greatest (epoch, leader) known; the leader may be gone.
     pub(super) view: View,
     /// The greatest round seen or tried.
@@ -70,6 +72,10 @@ impl State {
             incarnation: restored.incarnation,
             phase: Phase::Starting,
             since: now,
+            look_until: match settings.power_on {
+                PowerOn::Elect => now + settings.timing.failure,
+                PowerOn::Wait => now,
+            },
             view: View { epoch: restored.epoch, leader: None },
             round: restored.floor.max(restored.epoch),
             detector: Detector::new(&settings.members, settings.id),
@@ -134,10 +140,8 @@ impl State {
 
     /// Whether this member still looks for the others: it would win against those whom it has
     /// not met, in a round that they may win as well.
-    pub(super) fn looks_around(&self) -> bool {
-        self.phase == Phase::Starting
-            && self.timers.is_armed(Timer::PowerOn)
-            && !self.detector.all_connected()
+    pub(super) fn looks_around(&self, now: Time) -> bool {
+        now < self.look_until && !self.detector.all_connected()
     }
 
     /// The best of the others that could lead in this one's place.
@@ -220,7 +224,7 @@ impl Context<'_> {
     /// for the others anew.
     pub fn become_starting(&mut self, reason: Reason) {
         self.enter(Phase::Starting, reason);
-        self.arm(Timer::PowerOn, self.state.settings.timing.failure);
+        self.state.timers.arm(Timer::PowerOn, self.state.look_until);
     }
 
     /// Has asked the higher members.

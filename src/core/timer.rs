@@ -56,12 +56,6 @@ impl TimerTable {
         self.due[timer as usize] = None;
     }
 
-    /// Whether a timer is armed.
-    #[must_use]
-    pub fn is_armed(&self, timer: Timer) -> bool {
-        self.due[timer as usize].is_some()
-    }
-
     /// Disarms every timer that belongs to a phase.
     pub fn cancel_phase(&mut self) {
         for timer in ALL {

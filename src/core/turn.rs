@@ -49,9 +49,13 @@ impl Turn<'_> {
         }
     }
 
-    /// Calls an election.
+    /// Calls an election. Who still looks for the others looks on first.
     pub fn call(&mut self, reason: Reason) {
-        self.algorithm.get().start(&mut self.cx, reason);
+        if !self.cx.state.looks_around(self.cx.now) {
+            self.algorithm.get().start(&mut self.cx, reason);
+        } else if self.cx.state.phase != Phase::Starting {
+            self.cx.become_starting(reason);
+        }
     }
 
     fn message(&mut self, connection: ConnectionId, from: NodeId, envelope: Envelope) {
@@ -146,7 +150,7 @@ impl Turn<'_> {
             Some(due) => {
                 self.cx.state.timers.arm(Timer::Takeover, due);
                 // It lives: the RELEASE was lost, as it came to it before the way back was open.
-                self.ask_for_release(leader.id, self.cx.state.view.epoch);
+                self.cx.ask_for_release(leader.id, self.cx.state.view.epoch);
             }
             None => self.lose(leader.id, Liveness::Suspected, Reason::LeaderSuspected(leader.id)),
         }
@@ -176,6 +180,7 @@ impl Turn<'_> {
             });
             self.cx.out.push(Output::Disconnect { peer: id });
         }
+        self.cx.state.look_until = self.cx.now + self.cx.state.settings.timing.failure;
         self.cx.become_starting(Reason::Stalled(stalled));
     }
 }

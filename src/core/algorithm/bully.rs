@@ -112,7 +112,9 @@ impl Bully {
 
     /// Sends ELECTION; T1 runs from the latest one.
     fn ask(&mut self, cx: &mut Context, to: Vec<NodeId>) {
-        self.asked.extend(&to);
+        // To those without a connection it cannot be sent: they are asked when it is up.
+        let connected = |id: &&NodeId| cx.state.detector.get(**id).is_some_and(|p| p.outbound);
+        self.asked.extend(to.iter().filter(connected));
         let (rank, stands) = (cx.state.rank(), cx.state.stands());
         cx.send_all(to, Message::Election { round: self.round, rank, stands });
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
@@ -122,7 +124,8 @@ impl Bully {
     fn win_unless_unasked(&mut self, cx: &mut Context, reason: Reason) {
         let higher = cx.state.higher().map(|peer| peer.rank.id);
         let unasked = higher.filter(|id| !self.asked.contains(id)).collect::<Vec<_>>();
-        if !unasked.is_empty() {
+        let patient = cx.now < self.started + cx.state.settings.timing.failure;
+        if !unasked.is_empty() && patient {
             self.ask(cx, unasked);
         } else if cx.state.stands() && self.round > cx.state.view.epoch {
             self.win(cx, reason);
@@ -183,7 +186,7 @@ impl Bully {
 
     fn join(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
         let busy = matches!(cx.state.phase, Phase::Electing | Phase::Waiting | Phase::Stopping);
-        if !busy && !cx.state.looks_around() {
+        if !busy && !cx.state.looks_around(cx.now) && !cx.take_over_first() {
             self.begin(cx, round, Reason::Joined(from));
         }
     }
