@@ -43,5 +43,7 @@ pub mod config;
 pub mod core;
 mod net;
 pub mod node;
+pub mod sim;
 pub mod store;
+pub mod trace;
 mod wire;

@@ -17,6 +17,7 @@ mod leader;
 pub mod print;
 mod resign;
 mod run;
+mod simulate;
 mod status;
 mod transition;
 mod watch;
@@ -49,6 +50,7 @@ enum Command {
     Leader(leader::Leader),
     Watch(watch::Watch),
     Resign(resign::Resign),
+    Simulate(simulate::Simulate),
 }
 
 impl Command {
@@ -61,6 +63,7 @@ impl Command {
             Command::Leader(leader) => leader.run(),
             Command::Watch(watch) => watch.run(),
             Command::Resign(resign) => resign.run(),
+            Command::Simulate(simulate) => simulate.run(),
         }
     }
 }

@@ -10,12 +10,14 @@ use super::turn::Turn;
 use super::types::{Epoch, NodeId, Rank};
 
 impl Context<'_> {
-    /// Waits for a durable reserve above an epoch before going on with it.
+    /// Waits for an epoch to be durable before going on with it.
     pub fn hold(&mut self, held: Held, reason: Reason) {
-        if self.state.phase != Phase::Electing {
-            self.become_electing(reason);
+        match held {
+            Held::Win(_) => self.become_electing(reason),
+            Held::Follow(_) => self.become_waiting(self.now, reason),
         }
         self.state.timers.cancel(Timer::Answer);
+        self.state.timers.cancel(Timer::Coordinator);
         self.state.held = Some(held);
         self.persist();
     }
@@ -67,14 +69,12 @@ impl Turn<'_> {
     /// Takes a view that is not older than the own one, of a leader that is alive.
     fn accept(&mut self, view: View, leader: Rank) {
         let state = &self.cx.state;
-        if state.leader() == Some(leader) && state.view == view {
-            return; // nothing new
-        }
         let takes_over =
             leader < state.rank() && state.stands() && state.settings.preempt != Preempt::Never;
-        if !takes_over {
+        let known = state.leader() == Some(leader) && state.view == view;
+        if !takes_over && !known {
             self.follow(view, leader.id);
-        } else if state.takeover != Some(view) {
+        } else if takes_over && state.takeover != Some(view) {
             self.cx.become_taking_over(view, leader.id);
         }
     }
@@ -86,7 +86,7 @@ impl Turn<'_> {
             self.cx.become_following(view, leader);
         } else if self.cx.state.held != Some(Held::Follow(view)) {
             self.cx.give_up(None);
-            self.cx.hold(Held::Follow(view), Reason::Overruled(leader));
+            self.cx.hold(Held::Follow(view), Reason::Storing(leader));
         }
     }
 
@@ -186,10 +186,11 @@ impl Turn<'_> {
             Some(next) if next == self.cx.state.id() => {
                 self.algorithm.get().succeed(&mut self.cx, reason);
             }
-            Some(next) if self.cx.state.detector.is_alive(next) => {
+            // This member need not have met it: the leader knows it.
+            Some(next) => {
                 self.algorithm.get().await_leader(&mut self.cx, next, reason);
             }
-            _ => self.call(reason),
+            None => self.call(reason),
         }
     }
 

@@ -10,7 +10,7 @@ use super::detector::{Detector, Peer};
 use super::message::{Agreement, Envelope, Liveness, Message, View};
 use super::phase::{Phase, Reason, Transition};
 use super::random::Random;
-use super::settings::{Restored, Settings};
+use super::settings::{PowerOn, Restored, Settings};
 use super::tenure::{Durable, Tenure};
 use super::timer::{Timer, TimerTable};
 use super::types::{Epoch, Incarnation, NodeId, Rank, Role, Time};
@@ -24,10 +24,14 @@ pub struct State {
     pub(super) phase: Phase,
     /// When this phase began.
     pub(super) since: Time,
+    /// Until when it looks for the others, unless all are connected before.
+    pub(super) look_until: Time,
     /// The greatest (epoch, leader) known; the leader may be gone.
     pub(super) view: View,
     /// The greatest round seen or tried.
     pub(super) round: Epoch,
+    /// A round that others began while this member looked for them, to be joined afterwards.
+    pub(super) invited: Option<Epoch>,
     pub(super) detector: Detector,
     pub(super) timers: TimerTable,
     pub(super) tenure: Tenure,
@@ -70,8 +74,13 @@ impl State {
             incarnation: restored.incarnation,
             phase: Phase::Starting,
             since: now,
+            look_until: match settings.power_on {
+                PowerOn::Elect => now + settings.timing.failure,
+                PowerOn::Wait => now,
+            },
             view: View { epoch: restored.epoch, leader: None },
             round: restored.floor.max(restored.epoch),
+            invited: None,
             detector: Detector::new(&settings.members, settings.id),
             timers: TimerTable::default(),
             tenure: Tenure::new(restored.reserved),
@@ -136,6 +145,12 @@ impl State {
     /// Whether an election is under way, or its outcome awaited.
     pub(super) fn elects(&self) -> bool {
         matches!(self.phase, Phase::Electing | Phase::Waiting)
+    }
+
+    /// Whether this member still looks for the others: it would win against those whom it has
+    /// not met, in a round that they may win as well.
+    pub(super) fn looks_around(&self, now: Time) -> bool {
+        now < self.look_until && !self.detector.all_connected()
     }
 
     /// The best of the others that could lead in this one's place.
@@ -206,6 +221,14 @@ impl Context<'_> {
         }
     }
 
+    /// The number of an election that this member calls: above every round seen or tried, or the
+    /// one that it was drawn into and could not join at once.
+    pub fn next_round(&mut self) -> Epoch {
+        let State { round, view, .. } = *self.state;
+        let invited = self.state.invited.take();
+        invited.filter(|invited| *invited == round && round > view.epoch).unwrap_or(round.next())
+    }
+
     /// Has the present state written, in the background.
     pub fn persist(&mut self) {
         let round = self.state.round.max(self.state.view.epoch);
@@ -222,7 +245,7 @@ impl Context<'_> {
     /// for the others anew.
     pub fn become_starting(&mut self, reason: Reason) {
         self.enter(Phase::Starting, reason);
-        self.arm(Timer::PowerOn, self.state.settings.timing.failure);
+        self.state.timers.arm(Timer::PowerOn, self.state.look_until);
     }
 
     /// Has asked the higher members.

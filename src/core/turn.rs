@@ -48,9 +48,13 @@ impl Turn<'_> {
         }
     }
 
-    /// Calls an election.
+    /// Calls an election. Who still looks for the others looks on first.
     pub fn call(&mut self, reason: Reason) {
-        self.algorithm.get().start(&mut self.cx, reason);
+        if !self.cx.state.looks_around(self.cx.now) {
+            self.algorithm.get().start(&mut self.cx, reason);
+        } else if self.cx.state.phase != Phase::Starting {
+            self.cx.become_starting(reason);
+        }
     }
 
     fn message(&mut self, connection: ConnectionId, from: NodeId, envelope: Envelope) {
@@ -151,6 +155,7 @@ impl Turn<'_> {
             return;
         }
         self.cx.give_up(None);
+        self.cx.state.look_until = self.cx.now + self.cx.state.settings.timing.failure;
         let peers = self.cx.state.detector.iter().map(|(id, _)| id);
         for id in peers.collect::<Vec<_>>() {
             self.cx.state.detector.change(id, |peer| {

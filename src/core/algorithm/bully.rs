@@ -30,7 +30,7 @@ pub struct Bully {
 
 impl Election for Bully {
     fn start(&mut self, cx: &mut Context, reason: Reason) {
-        self.begin(cx, cx.state.round.next(), reason);
+        self.begin(cx, None, reason);
     }
 
     fn receive(&mut self, cx: &mut Context, from: NodeId, message: &Message) {
@@ -47,7 +47,7 @@ impl Election for Bully {
         match timer {
             Timer::Answer => self.win_unless_unasked(cx, Reason::NoAnswer),
             Timer::Coordinator => {
-                self.begin(cx, cx.state.round.next(), Reason::NoCoordinator);
+                self.begin(cx, None, Reason::NoCoordinator);
             }
             _ => {}
         }
@@ -59,11 +59,11 @@ impl Election for Bully {
 
     fn succeed(&mut self, cx: &mut Context, reason: Reason) {
         if cx.state.settings.preempt == Preempt::Never && cx.state.stands() {
-            self.round = cx.state.round.next();
+            self.round = cx.next_round();
             cx.note_round(self.round);
             self.win(cx, Reason::Named);
         } else {
-            self.begin(cx, cx.state.round.next(), reason);
+            self.begin(cx, None, reason);
         }
     }
 
@@ -75,7 +75,7 @@ impl Election for Bully {
                 self.win_unless_unasked(cx, Reason::NoAnswer);
             }
             Phase::Waiting if cx.state.takeover.is_none() && gone(&self.awaited) => {
-                self.begin(cx, cx.state.round.next(), Reason::AnswererLost);
+                self.begin(cx, None, Reason::AnswererLost);
             }
             _ => {}
         }
@@ -98,7 +98,8 @@ impl Election for Bully {
 impl Bully {
     /// "Broadcasts an Election message to all other processes with higher process IDs than
     /// itself", or wins at once if there are none.
-    fn begin(&mut self, cx: &mut Context, round: Epoch, reason: Reason) {
+    fn begin(&mut self, cx: &mut Context, joined: Option<Epoch>, reason: Reason) {
+        let round = joined.unwrap_or_else(|| cx.next_round());
         *self = Bully { round, started: cx.now, ..Bully::default() };
         cx.note_round(round);
         let higher = cx.state.higher().map(|peer| peer.rank.id).collect::<Vec<_>>();
@@ -114,7 +115,9 @@ impl Bully {
 
     /// Sends ELECTION; T1 runs from the latest one.
     fn ask(&mut self, cx: &mut Context, to: Vec<NodeId>) {
-        self.asked.extend(&to);
+        // To those without a connection it cannot be sent: they are asked when it is up.
+        let connected = |id: &&NodeId| cx.state.detector.get(**id).is_some_and(|p| p.outbound);
+        self.asked.extend(to.iter().filter(connected));
         let (rank, stands) = (cx.state.rank(), cx.state.stands());
         cx.send_all(to, Message::Election { round: self.round, rank, stands });
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
@@ -124,12 +127,13 @@ impl Bully {
     fn win_unless_unasked(&mut self, cx: &mut Context, reason: Reason) {
         let higher = cx.state.higher().map(|peer| peer.rank.id);
         let unasked = higher.filter(|id| !self.asked.contains(id)).collect::<Vec<_>>();
-        if !unasked.is_empty() {
+        let patient = cx.now < self.started + cx.state.settings.timing.failure;
+        if !unasked.is_empty() && patient {
             self.ask(cx, unasked);
         } else if cx.state.stands() && self.round > cx.state.view.epoch {
             self.win(cx, reason);
         } else {
-            self.begin(cx, cx.state.round.next(), reason);
+            self.begin(cx, None, reason);
         }
     }
 
@@ -187,8 +191,12 @@ impl Bully {
     fn join(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
         if let Some(leader) = cx.state.lower_leader() {
             cx.become_taking_over(cx.state.view, leader.id);
-        } else if !cx.state.elects() {
-            self.begin(cx, round, Reason::Joined(from));
+        } else if cx.state.elects() {
+            // One election at a time.
+        } else if cx.state.looks_around(cx.now) {
+            cx.state.invited = Some(round);
+        } else {
+            self.begin(cx, Some(round), Reason::Joined(from));
         }
     }
 
