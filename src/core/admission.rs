@@ -8,6 +8,7 @@ use super::message::{Hello, PROTOCOL_VERSION, Rejection, View};
 use super::phase::{Phase, Reason};
 use super::settings::PowerOn;
 use super::state::State;
+use super::timer::Timer;
 use super::turn::Turn;
 use super::types::{NodeId, Time};
 use super::{Note, Output};
@@ -143,6 +144,7 @@ impl Turn<'_> {
     pub fn rejected(&mut self, peer: NodeId, reason: Rejection) {
         if matches!(reason, Rejection::IdInUse { id, .. } if id == self.cx.state.id()) {
             self.cx.state.barred = true;
+            self.cx.arm(Timer::Barred, self.cx.state.settings.timing.failure * 2);
         }
         self.cx.out.push(Output::Note(Note::Rejected { peer, reason }));
     }

@@ -25,9 +25,12 @@ pub enum Timer {
     Silence,
     /// Armed while commands wait for the leader's outcome. Any phase.
     Forward,
+    /// Armed for twice `failure` when a peer refuses this id as in use: by then it would have
+    /// refused again. Any phase.
+    Barred,
 }
 
-const KINDS: usize = 7;
+const KINDS: usize = 8;
 
 const ALL: [Timer; KINDS] = [
     Timer::PowerOn,
@@ -37,6 +40,7 @@ const ALL: [Timer; KINDS] = [
     Timer::Heartbeat,
     Timer::Silence,
     Timer::Forward,
+    Timer::Barred,
 ];
 
 /// When each timer is due.
@@ -59,7 +63,7 @@ impl TimerTable {
     /// Disarms every timer that belongs to a phase.
     pub fn cancel_phase(&mut self) {
         for timer in ALL {
-            if timer != Timer::Forward {
+            if ![Timer::Forward, Timer::Barred].contains(&timer) {
                 self.cancel(timer);
             }
         }
@@ -106,13 +110,14 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_phase_keeps_only_the_commands_timer() {
+    fn a_change_of_phase_keeps_only_the_timers_of_any_phase() {
         let mut timers = TimerTable::default();
         for timer in ALL {
             timers.arm(timer, Time(1));
         }
         timers.cancel_phase();
         assert_eq!(timers.take_due(Time(1)), Some(Timer::Forward));
+        assert_eq!(timers.take_due(Time(1)), Some(Timer::Barred));
         assert_eq!(timers.next(), None);
     }
 }
