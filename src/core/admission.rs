@@ -30,7 +30,7 @@ impl State {
             agreement: self.agreement.clone(),
             timing: [timing.heartbeat, timing.failure, timing.message].map(nanos),
             rank: self.rank(),
-            stands: self.stands(),
+            stands: self.will_stand(),
             view: View {
                 epoch: self.view.epoch,
                 leader: self.leader().filter(|leader| heard(leader.id)),
@@ -130,7 +130,7 @@ impl Turn<'_> {
             self.cx.out.push(Output::Note(Note::Refused { peer, reason }));
             return;
         }
-        self.cx.state.barred = false;
+        self.cx.state.barred.remove(&peer);
         let restarted = self.meet(&welcome);
         self.cx.state.detector.change(peer, |peer| peer.outbound = true);
         self.cx.out.push(Output::Note(Note::Connected { peer }));
@@ -143,7 +143,7 @@ impl Turn<'_> {
     /// The peer that was dialed refused this member.
     pub fn rejected(&mut self, peer: NodeId, reason: Rejection) {
         if matches!(reason, Rejection::IdInUse { id, .. } if id == self.cx.state.id()) {
-            self.cx.state.barred = true;
+            self.cx.state.barred.insert(peer);
             self.cx.arm(Timer::Barred, self.cx.state.settings.timing.failure * 2);
         }
         self.cx.out.push(Output::Note(Note::Rejected { peer, reason }));

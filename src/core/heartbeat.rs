@@ -26,7 +26,7 @@ impl Turn<'_> {
             id: state.id(),
             incarnation: state.incarnation,
             status: Liveness::Alive,
-            stands: state.stands(),
+            stands: state.will_stand(),
         };
         let heartbeat = Message::Heartbeat {
             epoch: state.view.epoch,
@@ -49,7 +49,7 @@ impl Turn<'_> {
         members: &[MemberReport],
     ) {
         let followed = self.announced(from, epoch, rank);
-        let (own, stands) = (self.cx.state.rank(), self.cx.state.stands());
+        let (own, stands) = (self.cx.state.rank(), self.cx.state.will_stand());
         if self.cx.state.view.epoch == epoch {
             self.cx.send(from, Message::Acknowledge { epoch, number, rank: own, stands });
         }

@@ -156,11 +156,12 @@ impl Turn<'_> {
         let leads = self.cx.state.phase == Phase::Leading && self.cx.state.view.epoch == epoch;
         if leads && higher {
             self.release(Some(from), Reason::Preempted(from));
-        } else if let Some((released, successor)) = self.cx.state.released
-            && released == epoch
-            && self.cx.state.view.epoch == epoch
-        {
-            let stands = self.cx.state.stands();
+        } else if !leads && self.cx.state.view.epoch <= epoch {
+            // Also where only an earlier life of this process led: it never will again.
+            self.cx.note_round(epoch);
+            let released = self.cx.state.released.filter(|(released, _)| *released == epoch);
+            let successor = released.and_then(|(_, successor)| successor);
+            let stands = self.cx.state.will_stand();
             self.cx.send(from, Message::Release { epoch, successor, stands });
         } else {
             self.cx.send_view(from);
@@ -175,7 +176,7 @@ impl Turn<'_> {
             (Reason::Stopped, _) | (_, None) => self.cx.become_stopping(),
             (_, Some(next)) => self.algorithm.get().await_leader(&mut self.cx, next, reason),
         }
-        let stands = self.cx.state.stands();
+        let stands = self.cx.state.will_stand();
         let others = self.cx.all_but_dead();
         self.cx.send_all(others, Message::Release { epoch, successor, stands });
     }

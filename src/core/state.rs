@@ -1,6 +1,7 @@
 //! What a member knows and the steps that every algorithm takes with it: sending, arming timers,
 //! and the changes of phase.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,8 +42,8 @@ pub struct State {
     pub(super) released: Option<(Epoch, Option<NodeId>)>,
     /// An operator made this member stand back.
     pub(super) resigned: bool,
-    /// Another process with this id is in the cluster.
-    pub(super) barred: bool,
+    /// The peers that know another process with this id.
+    pub(super) barred: BTreeSet<NodeId>,
     /// The number of the last heartbeat round and when it was sent.
     pub(super) beat: (u64, Time),
     pub(super) waiting: Waiting,
@@ -85,7 +86,7 @@ impl State {
             takeover: None,
             released: None,
             resigned: false,
-            barred: false,
+            barred: BTreeSet::new(),
             beat: (0, now),
             waiting: Waiting::default(),
             random: Random::new(seed),
@@ -105,10 +106,15 @@ impl State {
 
     /// Whether this member may be nominated.
     pub(super) fn stands(&self) -> bool {
+        self.barred.is_empty() && self.will_stand()
+    }
+
+    /// Whether this member stands as soon as no peer refuses its id. This is what others are
+    /// told: a refusal may end at any moment, and they must have asked by then.
+    pub(super) fn will_stand(&self) -> bool {
         let member = self.settings.members.get(self.id());
         member.is_some_and(|member| member.role == Role::Member)
             && !self.resigned
-            && !self.barred
             && self.phase != Phase::Stopping
     }
 

@@ -42,7 +42,7 @@ impl Turn<'_> {
                 Timer::Heartbeat => self.beat(),
                 Timer::Silence => self.look_for_silence(),
                 Timer::Forward => self.forwards_expired(),
-                Timer::Barred => self.cx.state.barred = false,
+                Timer::Barred => self.cx.state.barred.clear(),
                 Timer::Answer | Timer::Coordinator => {
                     self.algorithm.get().expire(&mut self.cx, timer);
                 }

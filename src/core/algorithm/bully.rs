@@ -157,7 +157,7 @@ impl Bully {
     fn election(&mut self, cx: &mut Context, from: NodeId, round: Epoch, rank: Rank, stands: bool) {
         let known = cx.state.view.epoch;
         cx.note_round(round);
-        cx.state.detector.change(from, |peer| peer.stands = stands);
+        cx.state.detector.change(from, |peer| peer.stands |= stands);
         if cx.state.is_above(rank, stands) || !cx.state.stands() {
             // Answering would shut down the better candidate. If it knows less, it is told.
             if cx.state.leader().is_some() {
