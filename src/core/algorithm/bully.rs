@@ -82,7 +82,7 @@ impl Election for Bully {
 
     fn joined(&mut self, cx: &mut Context, peer: NodeId) {
         let higher = cx.state.higher().any(|other| other.rank.id == peer);
-        if cx.state.phase == Phase::Electing && higher {
+        if Bully::asks(cx) && higher {
             self.ask(cx, vec![peer]);
         }
     }
@@ -94,6 +94,12 @@ impl Election for Bully {
 }
 
 impl Bully {
+    /// Whether an election of this member's own is under way. Who merely waits to follow a
+    /// leader whose epoch is not durable yet has none.
+    fn asks(cx: &Context) -> bool {
+        cx.state.phase == Phase::Electing && !matches!(cx.state.held, Some(Held::Follow(_)))
+    }
+
     /// "Broadcasts an Election message to all other processes with higher process IDs than
     /// itself", or wins at once if there are none.
     fn begin(&mut self, cx: &mut Context, round: Epoch, reason: Reason) {
@@ -198,7 +204,7 @@ impl Bully {
             return; // of an election that is over
         }
         match cx.state.phase {
-            Phase::Electing => {
+            Phase::Electing if Bully::asks(cx) => {
                 self.awaited = BTreeSet::from([from]);
                 cx.become_waiting(self.started, Reason::Answered(from));
             }
