@@ -181,6 +181,16 @@ impl Turn<'_> {
         self.cx.send_all(others, Message::Release { epoch, successor, stands });
     }
 
+    /// Tells a member whose connection was not up when this one handed over.
+    pub fn release_again(&mut self, to: NodeId) {
+        if let Some((epoch, successor)) = self.cx.state.released
+            && epoch == self.cx.state.view.epoch
+        {
+            let stands = self.cx.state.will_stand();
+            self.cx.send(to, Message::Release { epoch, successor, stands });
+        }
+    }
+
     /// A leader says that it no longer leads.
     pub fn released(
         &mut self,

@@ -150,6 +150,19 @@ impl State {
         now < self.look_until && !self.detector.all_connected()
     }
 
+    /// Stands again if nobody else is left to lead. Others that resigned find the same, so they
+    /// are expected to stand as well, and asked.
+    pub(super) fn end_resignation_if_alone(&mut self) {
+        if !self.resigned || self.best_other().is_some() {
+            return;
+        }
+        self.resigned = false;
+        for member in self.settings.members.iter() {
+            let stands = member.role == Role::Member;
+            self.detector.change(member.id, |peer| peer.stands = stands);
+        }
+    }
+
     /// The best of the others that could lead in this one's place.
     pub(super) fn best_other(&self) -> Option<NodeId> {
         self.detector.standing().map(|peer| peer.rank).max().map(|rank| rank.id)

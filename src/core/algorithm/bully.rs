@@ -7,7 +7,8 @@
 use std::collections::BTreeSet;
 
 use super::Election;
-use crate::core::message::Message;
+use crate::core::detector::Peer;
+use crate::core::message::{Liveness, Message};
 use crate::core::phase::{Phase, Reason};
 use crate::core::settings::Preempt;
 use crate::core::state::{Context, Held};
@@ -118,9 +119,11 @@ impl Bully {
 
     /// Sends ELECTION; T1 runs from the latest one.
     fn ask(&mut self, cx: &mut Context, to: Vec<NodeId>) {
-        // To those without a connection it cannot be sent: they are asked when it is up.
-        let connected = |id: &&NodeId| cx.state.detector.get(**id).is_some_and(|p| p.outbound);
-        self.asked.extend(to.iter().filter(connected));
+        // The others are asked when their connection is up: neither the question nor the ANSWER
+        // would get through before.
+        let connected = |id: &NodeId| cx.state.detector.get(*id).is_some_and(Peer::connected);
+        let to = to.into_iter().filter(connected).collect::<Vec<_>>();
+        self.asked.extend(&to);
         let (rank, stands) = (cx.state.rank(), cx.state.stands());
         cx.send_all(to, Message::Election { round: self.round, rank, stands });
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
@@ -128,14 +131,22 @@ impl Bully {
 
     /// T1 has passed: asks those higher members that appeared meanwhile, or wins.
     fn win_unless_unasked(&mut self, cx: &mut Context, reason: Reason) {
-        let higher = cx.state.higher().map(|peer| peer.rank.id);
-        let unasked = higher.filter(|id| !self.asked.contains(id)).collect::<Vec<_>>();
+        let higher = cx.state.higher().map(|peer| peer.rank.id).collect::<Vec<_>>();
+        let unasked = higher.iter().copied().filter(|id| !self.asked.contains(id));
+        let unasked = unasked.collect::<Vec<_>>();
         let patient = cx.now < self.started + cx.state.settings.timing.failure;
         if !unasked.is_empty() && patient {
             self.ask(cx, unasked);
         } else if cx.state.stands() && self.round > cx.state.view.epoch {
             self.win(cx, reason);
         } else {
+            if !cx.state.stands() {
+                // It needs one of these to lead, and none of them is there.
+                for id in higher {
+                    cx.state.detector.lose(id, Liveness::Suspected);
+                }
+                cx.state.end_resignation_if_alone();
+            }
             self.begin(cx, cx.state.round.next(), reason);
         }
     }
@@ -194,6 +205,8 @@ impl Bully {
     fn join(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
         let busy = matches!(cx.state.phase, Phase::Electing | Phase::Waiting | Phase::Stopping);
         if !busy && !cx.state.looks_around(cx.now) && !cx.take_over_first() {
+            // Below a round seen or reserved this member may have led already.
+            let round = if round < cx.state.round { cx.state.round.next() } else { round };
             self.begin(cx, round, Reason::Joined(from));
         }
     }
