@@ -127,7 +127,6 @@ impl Turn<'_> {
             self.cx.out.push(Output::Note(Note::Refused { peer, reason }));
             return;
         }
-        self.cx.state.barred = false;
         let restarted = self.meet(&welcome);
         self.cx.state.detector.change(peer, |peer| peer.outbound = true);
         self.cx.out.push(Output::Note(Note::Connected { peer }));
@@ -142,7 +141,8 @@ impl Turn<'_> {
     /// The peer that was dialed refused this member.
     pub fn rejected(&mut self, peer: NodeId, reason: Rejection) {
         if matches!(reason, Rejection::IdInUse { id, .. } if id == self.cx.state.id()) {
-            self.cx.state.barred = true;
+            // The other process holds the id; or it is gone, and the refusals will end soon.
+            self.cx.look_around(self.cx.state.settings.timing.failure * 2);
         }
         self.cx.out.push(Output::Note(Note::Rejected { peer, reason }));
     }

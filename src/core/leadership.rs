@@ -134,10 +134,16 @@ impl Turn<'_> {
         self.cx.state.detector.change(from, |peer| peer.stands = true);
         let state = &self.cx.state;
         let higher = state.higher().any(|peer| peer.rank.id == from);
-        if state.phase == Phase::Leading && state.view.epoch == epoch && higher {
+        let leads = state.phase == Phase::Leading;
+        if leads && state.view.epoch == epoch && higher {
             self.release(Some(from), Reason::Preempted(from));
-        } else if state.view.epoch != epoch || !self.repeat_release(from) {
+        } else if leads || state.view.epoch > epoch {
             self.cx.send_view(from);
+        } else if !self.repeat_release(from) {
+            // An earlier life of this member led, and never will again.
+            self.cx.note_round(epoch);
+            let stands = self.cx.state.stands();
+            self.cx.send(from, Message::Release { epoch, successor: None, stands });
         }
     }
 

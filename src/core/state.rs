@@ -43,8 +43,6 @@ pub struct State {
     pub(super) released: Option<(Epoch, Option<NodeId>)>,
     /// An operator made this member stand back.
     pub(super) resigned: bool,
-    /// Another process with this id is in the cluster.
-    pub(super) barred: bool,
     /// The number of the last heartbeat round and when it was sent.
     pub(super) beat: (u64, Time),
     pub(super) waiting: Waiting,
@@ -88,7 +86,6 @@ impl State {
             takeover: None,
             released: None,
             resigned: false,
-            barred: false,
             beat: (0, now),
             waiting: Waiting::default(),
             random: Random::new(seed),
@@ -111,7 +108,6 @@ impl State {
         let member = self.settings.members.get(self.id());
         member.is_some_and(|member| member.role == Role::Member)
             && !self.resigned
-            && !self.barred
             && self.phase != Phase::Stopping
     }
 
@@ -147,7 +143,7 @@ impl State {
         matches!(self.phase, Phase::Electing | Phase::Waiting)
     }
 
-    /// Whether this member still looks for the others: it would win against those whom it has
+    /// Whether this member still looks for the others, or was refused its id: it would win against those whom it has
     /// not met, in a round that they may win as well.
     pub(super) fn looks_around(&self, now: Time) -> bool {
         now < self.look_until && !self.detector.all_connected()
@@ -241,6 +237,14 @@ impl Context<'_> {
         self.out.push(Output::Persist { number, record: Durable { epoch, reserved, leader } });
     }
 
+    /// Looks for the others for at least this long from now, before it elects.
+    pub fn look_around(&mut self, time: Duration) {
+        self.state.look_until = self.now + time;
+        if self.state.phase == Phase::Starting {
+            self.state.timers.arm(Timer::PowerOn, self.state.look_until);
+        }
+    }
+
     /// Recovers "just as if from a failure" (seed 002): forgets leader and election, and looks
     /// for the others anew.
     pub fn become_starting(&mut self, reason: Reason) {
@@ -261,7 +265,8 @@ impl Context<'_> {
         self.watch_last_leader();
         let timing = self.state.settings.timing;
         let jitter = self.state.random.up_to(timing.message);
-        self.state.timers.arm(Timer::Coordinator, start + timing.t2() + jitter);
+        let due = (start + timing.t2() + jitter).max(self.now);
+        self.state.timers.arm(Timer::Coordinator, due);
     }
 
     /// Awaits the RELEASE of a lower leader, until it has not announced itself for `failure`.

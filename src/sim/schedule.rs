@@ -53,12 +53,14 @@ pub struct Faults {
     pub stops: u64,
     /// How often a member came to lead.
     pub elected: u64,
+    /// Of these, in an epoch in which another had led who is dead.
+    pub repeated: u64,
 }
 
 impl Faults {
     /// All figures with their names.
     #[must_use]
-    pub fn list(&self) -> [(&'static str, u64); 9] {
+    pub fn list(&self) -> [(&'static str, u64); 10] {
         [
             ("starts and restarts", self.starts),
             ("processes killed", self.kills),
@@ -69,6 +71,7 @@ impl Faults {
             ("elections asked for", self.elects),
             ("resignations asked for", self.resigns),
             ("leaders elected", self.elected),
+            ("  in an epoch of a dead one", self.repeated),
         ]
     }
 }
@@ -84,6 +87,7 @@ impl AddAssign for Faults {
         self.resigns += other.resigns;
         self.stops += other.stops;
         self.elected += other.elected;
+        self.repeated += other.repeated;
     }
 }
 
@@ -152,6 +156,7 @@ impl Schedule {
         let plan = plan(&mut random, world.nodes.len());
         let what = live_through(&mut world, plan, &mut faults);
         faults.elected = world.checker.elected;
+        faults.repeated = world.checker.repeated;
         let trace = world.lines;
         match what {
             Ok(settled) => Ok(Run { faults, settled, trace }),
