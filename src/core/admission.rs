@@ -130,12 +130,21 @@ impl Turn<'_> {
         let restarted = self.meet(&welcome);
         self.cx.state.detector.change(peer, |peer| peer.outbound = true);
         self.cx.out.push(Output::Note(Note::Connected { peer }));
-        if self.cx.state.phase == Phase::Leading {
-            self.beat_to(vec![peer]);
-        } else {
-            self.repeat_release(peer); // it may have asked before it could be answered
-        }
+        self.say_what_was_lost(peer);
         self.greeted(&welcome, restarted);
+    }
+
+    /// A peer can be told from now on what would not have reached it before.
+    fn say_what_was_lost(&mut self, peer: NodeId) {
+        match self.cx.state.takeover {
+            Some(View { epoch, leader: Some(leader) }) if leader.id == peer => {
+                self.cx.ask_for_release(epoch, peer);
+            }
+            _ if self.cx.state.phase == Phase::Leading => self.beat_to(vec![peer]),
+            _ => {
+                self.repeat_release(peer);
+            }
+        }
     }
 
     /// The peer that was dialed refused this member.
@@ -177,9 +186,7 @@ impl Turn<'_> {
             self.lost(hello.id, Reason::LeaderRestarted(hello.id));
         }
         self.told(hello.id, hello.view);
-        if self.cx.state.elects() {
-            self.algorithm.get().joined(&mut self.cx, hello.id);
-        }
+        self.algorithm.get().joined(&mut self.cx, hello.id);
         let state = &self.cx.state;
         let ready = state.phase == Phase::Starting && state.detector.all_connected();
         if ready && state.settings.power_on == PowerOn::Elect {

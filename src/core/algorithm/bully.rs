@@ -4,10 +4,9 @@
 //! attempt down, and it waits for a COORDINATOR. Without an ANSWER within T1 it leads, in an
 //! epoch that is the round it started with.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Election;
-use crate::core::detector::Peer;
 use crate::core::message::Message;
 use crate::core::phase::{Phase, Reason};
 use crate::core::settings::Preempt;
@@ -26,6 +25,8 @@ pub struct Bully {
     asked: BTreeSet<NodeId>,
     /// Who answered, or is expected to lead for another reason.
     awaited: BTreeSet<NodeId>,
+    /// Whose ELECTION is to be answered when the connection to it is up.
+    owed: BTreeMap<NodeId, Epoch>,
 }
 
 impl Election for Bully {
@@ -67,14 +68,10 @@ impl Election for Bully {
         }
     }
 
-    fn lost(&mut self, cx: &mut Context, _peer: NodeId) {
-        let gone =
-            |members: &BTreeSet<NodeId>| !members.iter().any(|id| cx.state.detector.is_alive(*id));
+    fn lost(&mut self, cx: &mut Context, peer: NodeId) {
         match cx.state.phase {
-            Phase::Electing if cx.state.held.is_none() && gone(&self.asked) => {
-                self.win_unless_unasked(cx, Reason::NoAnswer);
-            }
-            Phase::Waiting if cx.state.takeover.is_none() && gone(&self.awaited) => {
+            Phase::Electing if self.asked.contains(&peer) => self.lost_asked(cx),
+            Phase::Waiting if self.awaited.remove(&peer) && self.awaited.is_empty() => {
                 self.begin(cx, None, Reason::AnswererLost);
             }
             _ => {}
@@ -82,8 +79,13 @@ impl Election for Bully {
     }
 
     fn joined(&mut self, cx: &mut Context, peer: NodeId) {
-        let within_reach = |other: &Peer| other.rank.id == peer && other.outbound;
-        let higher = cx.state.higher().any(within_reach);
+        if !cx.state.detector.get(peer).is_some_and(|peer| peer.outbound) {
+            return; // it can be told nothing yet
+        }
+        if let Some(round) = self.owed.remove(&peer) {
+            cx.send(peer, Message::Answer { round });
+        }
+        let higher = cx.state.higher().any(|other| other.rank.id == peer);
         if cx.state.phase == Phase::Electing && higher {
             self.ask(cx, vec![peer]);
         }
@@ -100,7 +102,8 @@ impl Bully {
     /// itself", or wins at once if there are none.
     fn begin(&mut self, cx: &mut Context, joined: Option<Epoch>, reason: Reason) {
         let round = joined.unwrap_or_else(|| cx.next_round());
-        *self = Bully { round, started: cx.now, ..Bully::default() };
+        let owed = std::mem::take(&mut self.owed);
+        *self = Bully { round, started: cx.now, owed, ..Bully::default() };
         cx.note_round(round);
         let higher = cx.state.higher().map(|peer| peer.rank.id).collect::<Vec<_>>();
         if !higher.is_empty() {
@@ -121,6 +124,19 @@ impl Bully {
         let (rank, stands) = (cx.state.rank(), cx.state.stands());
         cx.send_all(to, Message::Election { round: self.round, rank, stands });
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
+    }
+
+    /// T1 ends early when all who were asked are suspected or dead.
+    fn lost_asked(&mut self, cx: &mut Context) {
+        let last_leader = cx.state.view.leader.map(|leader| leader.id);
+        if cx.state.held.is_some() || self.asked.iter().any(|id| cx.state.detector.is_alive(*id)) {
+            return;
+        }
+        if self.asked.iter().all(|id| Some(*id) == last_leader) {
+            self.win_unless_unasked(cx, Reason::NoAnswer);
+        } else {
+            self.begin(cx, None, Reason::NoAnswer); // who died may have won this round
+        }
     }
 
     /// T1 has passed: asks those higher members that appeared meanwhile, or wins.
@@ -168,7 +184,11 @@ impl Bully {
             }
             return;
         }
-        cx.send(from, Message::Answer { round });
+        if cx.state.detector.get(from).is_some_and(|peer| peer.outbound) {
+            cx.send(from, Message::Answer { round });
+        } else {
+            self.owed.insert(from, round);
+        }
         if cx.state.phase == Phase::Leading {
             self.remind(cx, from, round);
         } else if round <= known {
