@@ -188,6 +188,7 @@ impl Turn<'_> {
         }
         let reason = Reason::LeaderReleased(from);
         self.cx.state.takeover = None;
+        self.cx.state.timers.cancel(Timer::Silence); // it need not be heard any more
         match successor {
             Some(next) if next == self.cx.state.id() => {
                 self.algorithm.get().succeed(&mut self.cx, reason);

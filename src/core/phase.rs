@@ -24,6 +24,12 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// Whether an election is under way, or its outcome awaited.
+    #[must_use]
+    pub fn elects(self) -> bool {
+        matches!(self, Phase::Electing | Phase::Waiting)
+    }
+
     /// The word for it in status, logs and traces.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -1,6 +1,7 @@
 //! What a member knows and the steps that every algorithm takes with it: sending, arming timers,
 //! and the changes of phase.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -140,7 +141,7 @@ impl State {
 
     /// Whether an election is under way, or its outcome awaited.
     pub(super) fn elects(&self) -> bool {
-        matches!(self.phase, Phase::Electing | Phase::Waiting)
+        self.phase.elects()
     }
 
     /// Whether this member still looks for the others, or was refused its id: it would win against those whom it has
@@ -237,6 +238,31 @@ impl Context<'_> {
         self.out.push(Output::Persist { number, record: Durable { epoch, reserved, leader } });
     }
 
+    /// Suspects members that did not answer within T1, or could not be asked for even longer.
+    pub fn suspect_unheard(&mut self, members: &BTreeSet<NodeId>, since: Time) {
+        for id in members {
+            let heard = self.state.detector.get(*id).and_then(|peer| peer.heard);
+            if heard.is_none_or(|heard| heard < since) {
+                self.state.detector.lose(*id, Liveness::Suspected);
+            }
+        }
+        self.stand_if_alone();
+    }
+
+    /// A member that resigned stands again when nobody else is left to lead. Others that resigned
+    /// find the same, so they are asked.
+    pub fn stand_if_alone(&mut self) {
+        let state = &mut *self.state;
+        if !state.resigned || state.best_other().is_some() {
+            return;
+        }
+        state.resigned = false;
+        for member in state.settings.members.iter() {
+            let stands = member.role == Role::Member;
+            state.detector.change(member.id, |peer| peer.stands = stands);
+        }
+    }
+
     /// Looks for the others for at least this long from now, before it elects.
     pub fn look_around(&mut self, time: Duration) {
         self.state.look_until = self.now + time;
@@ -255,14 +281,12 @@ impl Context<'_> {
     /// Has asked the higher members.
     pub fn become_electing(&mut self, reason: Reason) {
         self.enter(Phase::Electing, reason);
-        self.watch_last_leader();
         self.arm(Timer::Answer, self.state.settings.timing.t1());
     }
 
     /// Awaits another member's COORDINATOR for at most T2, counted from `start`.
     pub fn become_waiting(&mut self, start: Time, reason: Reason) {
         self.enter(Phase::Waiting, reason);
-        self.watch_last_leader();
         let timing = self.state.settings.timing;
         let jitter = self.state.random.up_to(timing.message);
         let due = (start + timing.t2() + jitter).max(self.now);
@@ -282,16 +306,6 @@ impl Context<'_> {
     pub fn ask_for_release(&mut self, epoch: Epoch, leader: NodeId) {
         self.arm(Timer::Coordinator, self.state.settings.timing.failure);
         self.send(leader, Message::Preempt { epoch });
-    }
-
-    /// During an election the last leader is still watched: it may have been asked, and its
-    /// silence then ends the wait for its answer.
-    fn watch_last_leader(&mut self) {
-        let leader = self.state.view.leader.and_then(|leader| self.state.detector.get(leader.id));
-        if let Some(heard) = leader.filter(|peer| peer.alive()).and_then(|peer| peer.heard) {
-            let failure = self.state.settings.timing.failure;
-            self.state.timers.arm(Timer::Silence, (heard + failure).max(self.now));
-        }
     }
 
     /// Follows the leader of `view`.
@@ -332,7 +346,12 @@ impl Context<'_> {
     fn enter(&mut self, to: Phase, reason: Reason) {
         let from = self.state.phase;
         debug_assert!(from != Phase::Stopping, "a stopping member stays so");
+        let silence = self.state.timers.due(Timer::Silence);
         self.state.timers.cancel_phase();
+        if let Some(due) = silence.filter(|_| from != Phase::Leading && to.elects()) {
+            // The leader that was followed may have been asked: its silence ends the wait.
+            self.state.timers.arm(Timer::Silence, due);
+        }
         self.state.takeover = None;
         self.state.held = None;
         self.state.phase = to;

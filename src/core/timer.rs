@@ -63,6 +63,12 @@ impl TimerTable {
         }
     }
 
+    /// When a timer is due, if it is armed.
+    #[must_use]
+    pub fn due(&self, timer: Timer) -> Option<Time> {
+        self.due[timer as usize]
+    }
+
     /// When the next timer is due.
     #[must_use]
     pub fn next(&self) -> Option<Time> {

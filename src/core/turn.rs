@@ -7,7 +7,7 @@ use super::message::{Envelope, Liveness, Message};
 use super::phase::{Phase, Reason};
 use super::state::Context;
 use super::timer::Timer;
-use super::types::{NodeId, Role};
+use super::types::NodeId;
 use super::{Input, Output, Redial};
 
 pub(super) struct Turn<'a> {
@@ -129,15 +129,8 @@ impl Turn<'_> {
     }
 
     pub fn lost(&mut self, id: NodeId, reason: Reason) {
-        let state = &mut self.cx.state;
-        if state.resigned && state.best_other().is_none() {
-            // Nobody else is left to lead. Others that resigned find the same, so they are asked.
-            state.resigned = false;
-            for member in state.settings.members.iter() {
-                let stands = member.role == Role::Member;
-                state.detector.change(member.id, |peer| peer.stands = stands);
-            }
-        }
+        self.cx.stand_if_alone();
+        let state = &self.cx.state;
         let takes_over = state.takeover.and_then(|view| view.leader);
         if state.follows(id) || takes_over.is_some_and(|leader| leader.id == id) {
             self.call(reason);

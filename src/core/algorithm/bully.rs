@@ -46,7 +46,10 @@ impl Election for Bully {
 
     fn expire(&mut self, cx: &mut Context, timer: Timer) {
         match timer {
-            Timer::Answer => self.win_unless_unasked(cx, Reason::NoAnswer),
+            Timer::Answer => {
+                cx.suspect_unheard(&self.asked, self.started);
+                self.win_unless_unasked(cx, Reason::NoAnswer);
+            }
             Timer::Coordinator => {
                 self.begin(cx, None, Reason::NoCoordinator);
             }
@@ -142,11 +145,13 @@ impl Bully {
     /// T1 has passed: asks those higher members that appeared meanwhile, or wins.
     fn win_unless_unasked(&mut self, cx: &mut Context, reason: Reason) {
         let higher = cx.state.higher().map(|peer| peer.rank.id);
-        let unasked = higher.filter(|id| !self.asked.contains(id)).collect::<Vec<_>>();
-        let patient = cx.now < self.started + cx.state.settings.timing.failure;
-        if !unasked.is_empty() && patient {
-            self.ask(cx, unasked);
-        } else if cx.state.stands() && self.round > cx.state.view.epoch {
+        let unasked = higher.filter(|id| !self.asked.contains(id)).collect::<BTreeSet<_>>();
+        if !unasked.is_empty() && cx.now < self.started + cx.state.settings.timing.failure {
+            self.ask(cx, unasked.into_iter().collect());
+            return;
+        }
+        cx.suspect_unheard(&unasked, self.started);
+        if cx.state.stands() && self.round > cx.state.view.epoch {
             self.win(cx, reason);
         } else {
             self.begin(cx, None, reason);
