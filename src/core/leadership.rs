@@ -181,9 +181,13 @@ impl Turn<'_> {
         stands: bool,
     ) {
         self.cx.state.detector.change(from, |peer| peer.stands = stands);
+        if let Some(Held::Follow(view)) = self.cx.state.held
+            && view.epoch == epoch
+        {
+            self.cx.state.view = view; // too late to follow it
+        }
         let state = &self.cx.state;
-        let takes_over = state.takeover.is_some_and(|view| view.leader.map(|l| l.id) == Some(from));
-        if epoch != state.view.epoch || !(takes_over || state.follows(from)) {
+        if epoch != state.view.epoch || !(state.is_bound_to(from) || state.follows(from)) {
             return;
         }
         let reason = Reason::LeaderReleased(from);

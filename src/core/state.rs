@@ -123,6 +123,17 @@ impl State {
         self.phase == Phase::Following && self.view.leader.is_some_and(|leader| leader.id == id)
     }
 
+    /// Whether this member is about to follow, or to succeed, that one: it asked for its release,
+    /// or waits for its epoch to be durable.
+    pub(super) fn is_bound_to(&self, id: NodeId) -> bool {
+        let held = match self.held {
+            Some(Held::Follow(view)) => Some(view),
+            _ => None,
+        };
+        let leader = self.takeover.or(held).and_then(|view| view.leader);
+        leader.is_some_and(|leader| leader.id == id)
+    }
+
     /// Whether a member with this rank and standing comes before this one.
     pub(super) fn is_above(&self, rank: Rank, stands: bool) -> bool {
         stands && (!self.stands() || rank > self.rank())

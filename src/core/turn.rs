@@ -131,8 +131,7 @@ impl Turn<'_> {
     pub fn lost(&mut self, id: NodeId, reason: Reason) {
         self.cx.stand_if_alone();
         let state = &self.cx.state;
-        let takes_over = state.takeover.and_then(|view| view.leader);
-        if state.follows(id) || takes_over.is_some_and(|leader| leader.id == id) {
+        if state.follows(id) || state.is_bound_to(id) {
             self.call(reason);
         } else if state.elects() {
             self.algorithm.get().lost(&mut self.cx, id);

@@ -74,8 +74,10 @@ impl Election for Bully {
     fn lost(&mut self, cx: &mut Context, peer: NodeId) {
         match cx.state.phase {
             Phase::Electing if self.asked.contains(&peer) => self.lost_asked(cx),
-            Phase::Waiting if self.awaited.remove(&peer) && self.awaited.is_empty() => {
-                self.begin(cx, None, Reason::AnswererLost);
+            Phase::Waiting if cx.state.takeover.is_none() && cx.state.held.is_none() => {
+                if self.awaited.remove(&peer) && self.awaited.is_empty() {
+                    self.begin(cx, None, Reason::AnswererLost);
+                }
             }
             _ => {}
         }
