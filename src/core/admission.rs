@@ -12,6 +12,17 @@ use super::turn::Turn;
 use super::types::{NodeId, Time};
 use super::{Note, Output};
 
+/// What a hello tells of its sender's life.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Life {
+    /// It was met before.
+    Known,
+    /// It was not, and no earlier life of the sender was thought alive.
+    New,
+    /// An earlier life of the sender was thought alive until now.
+    Restarted,
+}
+
 impl State {
     /// This member's own first words.
     fn own_hello(&self, now: Time) -> Hello {
@@ -96,23 +107,21 @@ impl Turn<'_> {
             return;
         }
         let peer = hello.id;
-        let replaced = state.detector.get(peer).and_then(|peer| peer.inbound.clone());
-        if let Some((older, _)) = replaced {
-            self.cx.out.push(Output::Close { connection: older });
-        }
-        let restarted = self.meet(&hello);
+        self.close_inbound(peer);
+        let life = self.meet(&hello);
         let inbound = Some((connection, address));
         self.cx.state.detector.change(peer, |peer| peer.inbound = inbound);
-        if restarted {
+        let outbound = self.cx.state.detector.get(peer).is_some_and(|peer| peer.outbound);
+        if outbound && life != Life::Known {
             self.cx.state.detector.change(peer, |peer| peer.outbound = false);
             self.cx.out.push(Output::Disconnect { peer });
-            self.cx.out.push(Output::Dial { peer });
-        } else if !self.cx.state.detector.get(peer).is_some_and(|peer| peer.outbound) {
+        }
+        if !outbound || life != Life::Known {
             self.cx.out.push(Output::Dial { peer });
         }
         let welcome = self.cx.state.own_hello(self.cx.now);
         self.cx.out.push(Output::Welcome { connection, peer, welcome });
-        self.greeted(&hello, restarted);
+        self.greeted(&hello, life);
     }
 
     /// The peer that was dialed answered: the connection to it is up.
@@ -127,11 +136,14 @@ impl Turn<'_> {
             self.cx.out.push(Output::Note(Note::Refused { peer, reason }));
             return;
         }
-        let restarted = self.meet(&welcome);
+        let life = self.meet(&welcome);
+        if life != Life::Known {
+            self.close_inbound(peer); // of an earlier life
+        }
         self.cx.state.detector.change(peer, |peer| peer.outbound = true);
         self.cx.out.push(Output::Note(Note::Connected { peer }));
         self.say_what_was_lost(peer);
-        self.greeted(&welcome, restarted);
+        self.greeted(&welcome, life);
     }
 
     /// A peer can be told from now on what would not have reached it before.
@@ -156,14 +168,22 @@ impl Turn<'_> {
         self.cx.out.push(Output::Note(Note::Rejected { peer, reason }));
     }
 
-    /// Notes what a hello or a welcome says of its sender. Tells whether an earlier life of it
-    /// was known, which is over.
-    fn meet(&mut self, hello: &Hello) -> bool {
-        let (mut unmet, mut restarted) = (false, false);
+    /// Ends the connection on which a peer spoke so far.
+    fn close_inbound(&mut self, peer: NodeId) {
+        let mut older = None;
+        self.cx.state.detector.change(peer, |peer| older = peer.inbound.take());
+        if let Some((connection, _)) = older {
+            self.cx.out.push(Output::Close { connection });
+        }
+    }
+
+    /// Notes what a hello or a welcome says of its sender.
+    fn meet(&mut self, hello: &Hello) -> Life {
+        let mut life = Life::Known;
         self.cx.state.detector.change(hello.id, |peer| {
-            let known = (peer.incarnation, peer.instance);
-            unmet = known != (hello.incarnation, hello.instance);
-            restarted = unmet && peer.incarnation.0 > 0;
+            if (peer.incarnation, peer.instance) != (hello.incarnation, hello.instance) {
+                life = if peer.alive() { Life::Restarted } else { Life::New };
+            }
             peer.incarnation = hello.incarnation;
             peer.instance = hello.instance;
             peer.rank = hello.rank;
@@ -173,16 +193,16 @@ impl Turn<'_> {
         self.cx.state.detector.hear(hello.id, self.cx.now);
         self.cx.note_round(hello.round);
         let own = self.cx.state.own_hello(self.cx.now).timing;
-        if unmet && own != hello.timing {
+        if life != Life::Known && own != hello.timing {
             let peer = hello.id;
             self.cx.out.push(Output::Note(Note::TimingDiffers { peer, theirs: hello.timing }));
         }
-        restarted
+        life
     }
 
     /// Acts on what was learned from a hello or a welcome.
-    fn greeted(&mut self, hello: &Hello, restarted: bool) {
-        if restarted {
+    fn greeted(&mut self, hello: &Hello, life: Life) {
+        if life == Life::Restarted {
             self.lost(hello.id, Reason::LeaderRestarted(hello.id));
         }
         self.told(hello.id, hello.view);

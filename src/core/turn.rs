@@ -124,8 +124,9 @@ impl Turn<'_> {
 
     /// A member is suspected or dead. If it led, or was about to, an election begins.
     pub fn lose(&mut self, id: NodeId, status: Liveness, reason: Reason) {
-        self.cx.state.detector.lose(id, status);
-        self.lost(id, reason);
+        if self.cx.state.detector.lose(id, status) {
+            self.lost(id, reason);
+        }
     }
 
     pub fn lost(&mut self, id: NodeId, reason: Reason) {

@@ -85,7 +85,9 @@ impl Election for Bully {
 
     fn joined(&mut self, cx: &mut Context, peer: NodeId) {
         if !cx.state.detector.get(peer).is_some_and(|peer| peer.outbound) {
-            return; // it can be told nothing yet
+            // It can be told nothing yet, and may have lost what it was asked before.
+            self.asked.remove(&peer);
+            return;
         }
         if let Some(round) = self.owed.remove(&peer) {
             cx.send(peer, Message::Answer { round });
