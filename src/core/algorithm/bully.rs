@@ -67,9 +67,11 @@ impl Election for Bully {
         }
     }
 
-    fn lost(&mut self, cx: &mut Context, _peer: NodeId) {
-        let gone =
-            |members: &BTreeSet<NodeId>| !members.iter().any(|id| cx.state.detector.is_alive(*id));
+    fn lost(&mut self, cx: &mut Context, peer: NodeId) {
+        // The one awaited may not have been met yet: only who was lost can end the wait.
+        let gone = |members: &BTreeSet<NodeId>| {
+            members.contains(&peer) && !members.iter().any(|id| cx.state.detector.is_alive(*id))
+        };
         match cx.state.phase {
             Phase::Electing if cx.state.held.is_none() && gone(&self.asked) => {
                 self.win_unless_unasked(cx, Reason::NoAnswer);
