@@ -41,7 +41,10 @@ impl Turn<'_> {
             Command::Stop => Ok(self.stop()),
             _ if stopping => Err(Refusal::Stopping),
             Command::Elect => {
-                if !self.cx.state.elects() && !self.cx.take_over_first() {
+                // A leader that has not met all would stop and look on, unknown to the others.
+                let state = &self.cx.state;
+                let new = state.phase == Phase::Leading && state.looks_around(self.cx.now);
+                if !state.elects() && !new && !self.cx.take_over_first() {
                     self.cx.give_up(None);
                     self.call(Reason::Asked);
                 }
