@@ -180,9 +180,7 @@ impl Turn<'_> {
             self.lost(hello.id, Reason::LeaderRestarted(hello.id));
         }
         self.told(hello.id, hello.view);
-        if self.cx.state.elects() {
-            self.algorithm.get().joined(&mut self.cx, hello.id);
-        }
+        self.algorithm.get().joined(&mut self.cx, hello.id);
         let state = &self.cx.state;
         let ready = state.phase == Phase::Starting && state.detector.all_connected();
         if ready && state.settings.power_on == PowerOn::Elect {

@@ -1,7 +1,8 @@
 //! The leader's heartbeats, their acknowledgements, and the silence that makes suspects.
 
-use super::message::{Liveness, MemberReport, Message};
+use super::message::{Liveness, MemberReport, Message, View};
 use super::phase::{Phase, Reason};
+use super::state::Held;
 use super::timer::Timer;
 use super::turn::Turn;
 use super::types::{Epoch, NodeId, Rank};
@@ -50,7 +51,10 @@ impl Turn<'_> {
     ) {
         let followed = self.announced(from, epoch, rank);
         let (own, stands) = (self.cx.state.rank(), self.cx.state.will_stand());
-        if self.cx.state.view.epoch == epoch {
+        // Who waits for its disk before it follows is alive as well, and says so.
+        let view = View { epoch, leader: Some(rank) };
+        let will_follow = self.cx.state.held == Some(Held::Follow(view));
+        if self.cx.state.view.epoch == epoch || will_follow {
             self.cx.send(from, Message::Acknowledge { epoch, number, rank: own, stands });
         }
         if followed {

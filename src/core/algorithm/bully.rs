@@ -4,7 +4,7 @@
 //! attempt down, and it waits for a COORDINATOR. Without an ANSWER within T1 it leads, in an
 //! epoch that is the round it started with.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Election;
 use crate::core::detector::Peer;
@@ -26,6 +26,8 @@ pub struct Bully {
     asked: BTreeSet<NodeId>,
     /// Who answered, or is expected to lead for another reason.
     awaited: BTreeSet<NodeId>,
+    /// The rounds of those who asked while this member could not answer.
+    owed: BTreeMap<NodeId, Epoch>,
 }
 
 impl Election for Bully {
@@ -54,11 +56,14 @@ impl Election for Bully {
     }
 
     fn resume(&mut self, cx: &mut Context) {
+        self.started = cx.now; // whoever was not asked before the wait is asked now
         self.win_unless_unasked(cx, Reason::Highest);
     }
 
     fn succeed(&mut self, cx: &mut Context, reason: Reason) {
-        if cx.state.settings.preempt == Preempt::Never && cx.state.stands() {
+        // Elections that overlap find different winners; then the higher ones are asked.
+        let quiet = cx.now >= self.started + cx.state.settings.timing.t2();
+        if cx.state.settings.preempt == Preempt::Never && cx.state.stands() && quiet {
             self.round = cx.state.round.next();
             cx.note_round(self.round);
             self.win(cx, Reason::Named);
@@ -84,6 +89,10 @@ impl Election for Bully {
     }
 
     fn joined(&mut self, cx: &mut Context, peer: NodeId) {
+        let connected = cx.state.detector.get(peer).is_some_and(Peer::connected);
+        if let Some(round) = self.owed.remove(&peer).filter(|_| connected && cx.state.stands()) {
+            cx.send(peer, Message::Answer { round });
+        }
         let higher = cx.state.higher().any(|other| other.rank.id == peer);
         if Bully::asks(cx) && higher {
             self.ask(cx, vec![peer]);
@@ -106,7 +115,8 @@ impl Bully {
     /// "Broadcasts an Election message to all other processes with higher process IDs than
     /// itself", or wins at once if there are none.
     fn begin(&mut self, cx: &mut Context, round: Epoch, reason: Reason) {
-        *self = Bully { round, started: cx.now, ..Bully::default() };
+        let owed = std::mem::take(&mut self.owed);
+        *self = Bully { round, started: cx.now, owed, ..Bully::default() };
         cx.note_round(round);
         let higher = cx.state.higher().map(|peer| peer.rank.id).collect::<Vec<_>>();
         if !higher.is_empty() {
@@ -177,6 +187,10 @@ impl Bully {
         let known = cx.state.view.epoch;
         cx.note_round(round);
         cx.state.detector.change(from, |peer| peer.stands |= stands);
+        let connected = cx.state.detector.get(from).is_some_and(|peer| peer.outbound);
+        if rank < cx.state.rank() && !(connected && cx.state.stands()) {
+            self.owed.insert(from, round); // its T1 lasts until the connection or the bar is gone
+        }
         if cx.state.is_above(rank, stands) || !cx.state.stands() {
             // Answering would shut down the better candidate. If it knows less, it is told.
             if cx.state.leader().is_some() {
