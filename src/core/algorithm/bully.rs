@@ -93,8 +93,8 @@ impl Election for Bully {
         if let Some(round) = self.owed.remove(&peer).filter(|_| connected && cx.state.stands()) {
             cx.send(peer, Message::Answer { round });
         }
-        let higher = cx.state.higher().any(|other| other.rank.id == peer);
-        if Bully::asks(cx) && higher {
+        let higher = |cx: &Context| cx.state.higher().any(|other| other.rank.id == peer);
+        if Bully::asks(cx) && higher(cx) {
             self.ask(cx, vec![peer]);
         }
     }
