@@ -8,12 +8,19 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub mod args;
+mod ask;
 mod check;
 pub mod error;
 pub mod exit;
 mod init;
+mod leader;
 pub mod print;
+mod resign;
+mod run;
 mod simulate;
+mod status;
+mod transition;
+mod watch;
 
 use error::CliError;
 use exit::Exit;
@@ -36,17 +43,26 @@ Exit codes: 0 done; 1 no; 2 usage; 65 state damaged or of a newer format; 69 no 
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    Run(run::Run),
     Check(check::Check),
     Init(init::Init),
+    Status(status::Status),
+    Leader(leader::Leader),
+    Watch(watch::Watch),
+    Resign(resign::Resign),
     Simulate(simulate::Simulate),
-    // Further commands are listed here, each with its file: run, status, leader, watch, resign.
 }
 
 impl Command {
     fn run(self) -> Result<(), CliError> {
         match self {
+            Command::Run(run) => run.run(),
             Command::Check(check) => check.run(),
             Command::Init(init) => init.run(),
+            Command::Status(status) => status.run(),
+            Command::Leader(leader) => leader.run(),
+            Command::Watch(watch) => watch.run(),
+            Command::Resign(resign) => resign.run(),
             Command::Simulate(simulate) => simulate.run(),
         }
     }

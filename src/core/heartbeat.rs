@@ -1,11 +1,10 @@
 //! The leader's heartbeats, their acknowledgements, and the silence that makes suspects.
 
-use super::message::{Liveness, MemberReport, Message, View};
+use super::message::{Liveness, MemberReport, Message};
 use super::phase::{Phase, Reason};
-use super::state::Held;
 use super::timer::Timer;
 use super::turn::Turn;
-use super::types::{Epoch, NodeId, Rank};
+use super::types::{Epoch, NodeId, Rank, Time};
 
 impl Turn<'_> {
     /// One heartbeat round: a sign of life to every member that is not proved dead.
@@ -16,7 +15,7 @@ impl Turn<'_> {
         state.beat = (number + 1, now);
         let interval = state.settings.timing.heartbeat;
         self.cx.arm(Timer::Heartbeat, interval);
-        let others = self.cx.all_but_dead();
+        let others = self.cx.all_others();
         self.beat_to(others);
     }
 
@@ -27,7 +26,7 @@ impl Turn<'_> {
             id: state.id(),
             incarnation: state.incarnation,
             status: Liveness::Alive,
-            stands: state.will_stand(),
+            stands: state.stands(),
         };
         let heartbeat = Message::Heartbeat {
             epoch: state.view.epoch,
@@ -50,11 +49,8 @@ impl Turn<'_> {
         members: &[MemberReport],
     ) {
         let followed = self.announced(from, epoch, rank);
-        let (own, stands) = (self.cx.state.rank(), self.cx.state.will_stand());
-        // Who waits for its disk before it follows is alive as well, and says so.
-        let view = View { epoch, leader: Some(rank) };
-        let will_follow = self.cx.state.held == Some(Held::Follow(view));
-        if self.cx.state.view.epoch == epoch || will_follow {
+        let (own, stands) = (self.cx.state.rank(), self.cx.state.stands());
+        if self.cx.state.view.epoch == epoch {
             self.cx.send(from, Message::Acknowledge { epoch, number, rank: own, stands });
         }
         if followed {
@@ -75,15 +71,18 @@ impl Turn<'_> {
     }
 
     /// Suspects whoever is watched and has been silent for `failure`: the leader watches all,
-    /// all watch the leader.
+    /// all watch the leader, and in an election the last one.
     pub fn look_for_silence(&mut self) {
         let state = &self.cx.state;
         let failure = state.settings.timing.failure;
         let leads = state.phase == Phase::Leading;
-        let watched = |id| leads || state.follows(id);
-        let (silent, again) = state.detector.silent(watched, state.since, failure, self.cx.now);
-        let next = again.or(leads.then_some(self.cx.now + failure));
-        if let Some(due) = next {
+        let last = state.view.leader.map(|leader| leader.id);
+        // Silence counts from when it began to matter that this member is heard.
+        let counts_anew = leads || state.phase == Phase::Following;
+        let since = if counts_anew { state.since } else { Time::default() };
+        let watched = |id| leads || last == Some(id);
+        let (silent, again) = state.detector.silent(watched, since, failure, self.cx.now);
+        if let Some(due) = again.or(leads.then_some(self.cx.now + failure)) {
             self.cx.state.timers.arm(Timer::Silence, due);
         }
         for id in silent {

@@ -10,39 +10,16 @@ use super::turn::Turn;
 use super::types::{Epoch, NodeId, Rank};
 
 impl Context<'_> {
-    /// Waits for a durable reserve above an epoch before going on with it.
+    /// Waits for an epoch to be durable before going on with it.
     pub fn hold(&mut self, held: Held, reason: Reason) {
-        if self.state.phase != Phase::Electing {
-            self.become_electing(reason);
+        match held {
+            Held::Win(_) => self.become_electing(reason),
+            Held::Follow(_) => self.become_waiting(self.now, reason),
         }
         self.state.timers.cancel(Timer::Answer);
+        self.state.timers.cancel(Timer::Coordinator);
         self.state.held = Some(held);
         self.persist();
-    }
-
-    /// Asks a lower leader to hand over, before this member starts.
-    fn take_over(&mut self, view: View, leader: NodeId) {
-        self.give_up(None);
-        self.state.view = view;
-        self.become_taking_over(view, leader);
-        self.ask_for_release(leader, view.epoch);
-    }
-
-    /// Takes over if a lower leader lives, which this member followed as it did not stand or
-    /// does not preempt unasked. Tells whether it did: it must not start before the RELEASE.
-    pub fn take_over_first(&mut self) -> bool {
-        let state = &self.state;
-        let leader = state.leader().filter(|leader| {
-            *leader < state.rank() && state.stands() && state.detector.is_alive(leader.id)
-        });
-        if let Some(leader) = leader {
-            self.take_over(state.view, leader.id);
-        }
-        leader.is_some()
-    }
-
-    pub fn ask_for_release(&mut self, leader: NodeId, epoch: Epoch) {
-        self.send(leader, Message::Preempt { epoch });
     }
 }
 
@@ -50,6 +27,7 @@ impl Turn<'_> {
     /// A leader announces itself: COORDINATOR or heartbeat. Answers an older one with what is
     /// known. Tells whether the sender is now this member's leader.
     pub fn announced(&mut self, from: NodeId, epoch: Epoch, rank: Rank) -> bool {
+        let rank = Rank { id: from, ..rank };
         let view = View { epoch, leader: Some(rank) };
         let known = self.cx.state.view;
         self.cx.note_round(epoch);
@@ -61,7 +39,11 @@ impl Turn<'_> {
             self.meet_at_same_epoch(from, epoch);
             return false;
         }
-        self.accept(view, rank);
+        if self.cx.state.takeover == Some(view) {
+            self.cx.ask_for_release(epoch, from);
+        } else {
+            self.accept(view, rank);
+        }
         self.cx.state.follows(from)
     }
 
@@ -89,15 +71,11 @@ impl Turn<'_> {
         let state = &self.cx.state;
         let takes_over =
             leader < state.rank() && state.stands() && state.settings.preempt != Preempt::Never;
-        if !takes_over {
-            if state.leader() == Some(leader) && state.view == view {
-                return; // nothing new
-            }
+        let known = state.leader() == Some(leader) && state.view == view;
+        if !takes_over && !known {
             self.follow(view, leader.id);
-        } else if state.takeover == Some(view) {
-            self.cx.ask_for_release(leader.id, view.epoch); // the first may have been lost
-        } else {
-            self.cx.take_over(view, leader.id);
+        } else if takes_over && state.takeover != Some(view) {
+            self.cx.become_taking_over(view, leader.id);
         }
     }
 
@@ -108,7 +86,7 @@ impl Turn<'_> {
             self.cx.become_following(view, leader);
         } else if self.cx.state.held != Some(Held::Follow(view)) {
             self.cx.give_up(None);
-            self.cx.hold(Held::Follow(view), Reason::Overruled(leader));
+            self.cx.hold(Held::Follow(view), Reason::Storing(leader));
         }
     }
 
@@ -152,19 +130,32 @@ impl Turn<'_> {
 
     /// A higher member asks this one to hand over.
     pub fn preempted(&mut self, from: NodeId, epoch: Epoch) {
-        let higher = self.cx.state.higher().any(|peer| peer.rank.id == from);
-        let leads = self.cx.state.phase == Phase::Leading && self.cx.state.view.epoch == epoch;
-        if leads && higher {
+        // Who asks, stands.
+        self.cx.state.detector.change(from, |peer| peer.stands = true);
+        let state = &self.cx.state;
+        let higher = state.higher().any(|peer| peer.rank.id == from);
+        let leads = state.phase == Phase::Leading;
+        if leads && state.view.epoch == epoch && higher {
             self.release(Some(from), Reason::Preempted(from));
-        } else if !leads && self.cx.state.view.epoch <= epoch {
-            // Also where only an earlier life of this process led: it never will again.
-            self.cx.note_round(epoch);
-            let released = self.cx.state.released.filter(|(released, _)| *released == epoch);
-            let successor = released.and_then(|(_, successor)| successor);
-            let stands = self.cx.state.will_stand();
-            self.cx.send(from, Message::Release { epoch, successor, stands });
-        } else {
+        } else if leads || state.view.epoch > epoch {
             self.cx.send_view(from);
+        } else if !self.repeat_release(from) {
+            // An earlier life of this member led, and never will again.
+            self.cx.note_round(epoch);
+            let stands = self.cx.state.stands();
+            self.cx.send(from, Message::Release { epoch, successor: None, stands });
+        }
+    }
+
+    /// Tells a member that the epoch known was given up by this one, if it was.
+    pub fn repeat_release(&mut self, to: NodeId) -> bool {
+        match self.cx.state.released {
+            Some((epoch, successor)) if epoch == self.cx.state.view.epoch => {
+                let stands = self.cx.state.stands();
+                self.cx.send(to, Message::Release { epoch, successor, stands });
+                true
+            }
+            _ => false,
         }
     }
 
@@ -176,19 +167,9 @@ impl Turn<'_> {
             (Reason::Stopped, _) | (_, None) => self.cx.become_stopping(),
             (_, Some(next)) => self.algorithm.get().await_leader(&mut self.cx, next, reason),
         }
-        let stands = self.cx.state.will_stand();
-        let others = self.cx.all_but_dead();
+        let stands = self.cx.state.stands();
+        let others = self.cx.all_others();
         self.cx.send_all(others, Message::Release { epoch, successor, stands });
-    }
-
-    /// Tells a member whose connection was not up when this one handed over.
-    pub fn release_again(&mut self, to: NodeId) {
-        if let Some((epoch, successor)) = self.cx.state.released
-            && epoch == self.cx.state.view.epoch
-        {
-            let stands = self.cx.state.will_stand();
-            self.cx.send(to, Message::Release { epoch, successor, stands });
-        }
     }
 
     /// A leader says that it no longer leads.
@@ -200,18 +181,23 @@ impl Turn<'_> {
         stands: bool,
     ) {
         self.cx.state.detector.change(from, |peer| peer.stands = stands);
+        if let Some(Held::Follow(view)) = self.cx.state.held
+            && view.epoch == epoch
+        {
+            self.cx.state.view = view; // too late to follow it
+        }
         let state = &self.cx.state;
-        let takes_over = state.takeover.is_some_and(|view| view.leader.map(|l| l.id) == Some(from));
-        if epoch != state.view.epoch || !(takes_over || state.follows(from)) {
+        if epoch != state.view.epoch || !(state.is_bound_to(from) || state.follows(from)) {
             return;
         }
         let reason = Reason::LeaderReleased(from);
         self.cx.state.takeover = None;
+        self.cx.state.timers.cancel(Timer::Silence); // it need not be heard any more
         match successor {
             Some(next) if next == self.cx.state.id() => {
                 self.algorithm.get().succeed(&mut self.cx, reason);
             }
-            // It need not have been met: the leader knows it.
+            // This member need not have met it: the leader knows it.
             Some(next) => {
                 self.algorithm.get().await_leader(&mut self.cx, next, reason);
             }

@@ -13,34 +13,28 @@ pub enum Timer {
     PowerOn,
     /// Armed by an asker for T1; nobody who ranks higher is there. Phase: electing.
     Answer,
-    /// Armed for T2; the one who answered did not come to lead. Phase: waiting.
+    /// Armed for T2; the one who answered did not come to lead. Armed for `failure` when a lower
+    /// leader was asked to hand over, and again whenever it announces itself. Phase: waiting.
     Coordinator,
-    /// Armed while a takeover waits for RELEASE; the leader has been silent for `failure`.
-    /// Phase: waiting.
-    Takeover,
     /// Armed for the interval between two heartbeat rounds. Phase: leading.
     Heartbeat,
     /// Armed at the earliest moment at which a watched member may have been silent for
-    /// `failure`. Phases: leading (watches all), following (watches the leader).
+    /// `failure`. Phases: leading (watches all), following, electing, waiting (watch the last
+    /// leader: who is asked to answer or to hand over may fall silent meanwhile).
     Silence,
     /// Armed while commands wait for the leader's outcome. Any phase.
     Forward,
-    /// Armed for twice `failure` when a peer refuses this id as in use: by then it would have
-    /// refused again. Any phase.
-    Barred,
 }
 
-const KINDS: usize = 8;
+const KINDS: usize = 6;
 
 const ALL: [Timer; KINDS] = [
     Timer::PowerOn,
     Timer::Answer,
     Timer::Coordinator,
-    Timer::Takeover,
     Timer::Heartbeat,
     Timer::Silence,
     Timer::Forward,
-    Timer::Barred,
 ];
 
 /// When each timer is due.
@@ -63,10 +57,16 @@ impl TimerTable {
     /// Disarms every timer that belongs to a phase.
     pub fn cancel_phase(&mut self) {
         for timer in ALL {
-            if ![Timer::Forward, Timer::Barred].contains(&timer) {
+            if timer != Timer::Forward {
                 self.cancel(timer);
             }
         }
+    }
+
+    /// When a timer is due, if it is armed.
+    #[must_use]
+    pub fn due(&self, timer: Timer) -> Option<Time> {
+        self.due[timer as usize]
     }
 
     /// When the next timer is due.
@@ -110,14 +110,13 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_phase_keeps_only_the_timers_of_any_phase() {
+    fn a_change_of_phase_keeps_only_the_commands_timer() {
         let mut timers = TimerTable::default();
         for timer in ALL {
             timers.arm(timer, Time(1));
         }
         timers.cancel_phase();
         assert_eq!(timers.take_due(Time(1)), Some(Timer::Forward));
-        assert_eq!(timers.take_due(Time(1)), Some(Timer::Barred));
         assert_eq!(timers.next(), None);
     }
 }

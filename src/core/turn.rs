@@ -38,11 +38,9 @@ impl Turn<'_> {
         while let Some(timer) = self.cx.state.timers.take_due(self.cx.now) {
             match timer {
                 Timer::PowerOn => self.call(Reason::NobodyLeads),
-                Timer::Takeover => self.takeover_expired(),
                 Timer::Heartbeat => self.beat(),
                 Timer::Silence => self.look_for_silence(),
                 Timer::Forward => self.forwards_expired(),
-                Timer::Barred => self.cx.state.barred.clear(),
                 Timer::Answer | Timer::Coordinator => {
                     self.algorithm.get().expire(&mut self.cx, timer);
                 }
@@ -126,32 +124,18 @@ impl Turn<'_> {
 
     /// A member is suspected or dead. If it led, or was about to, an election begins.
     pub fn lose(&mut self, id: NodeId, status: Liveness, reason: Reason) {
-        self.cx.state.detector.lose(id, status);
-        self.lost(id, reason);
-    }
-
-    pub fn lost(&mut self, id: NodeId, reason: Reason) {
-        let state = &mut self.cx.state;
-        state.end_resignation_if_alone();
-        let takes_over = state.takeover.and_then(|view| view.leader);
-        if state.follows(id) || takes_over.is_some_and(|leader| leader.id == id) {
-            self.call(reason);
-        } else if state.elects() {
-            self.algorithm.get().lost(&mut self.cx, id);
+        if self.cx.state.detector.lose(id, status) {
+            self.lost(id, reason);
         }
     }
 
-    fn takeover_expired(&mut self) {
-        let Some(leader) = self.cx.state.takeover.and_then(|view| view.leader) else { return };
-        let failure = self.cx.state.settings.timing.failure;
-        let heard = self.cx.state.detector.get(leader.id).and_then(|peer| peer.heard);
-        match heard.map(|heard| heard + failure).filter(|due| *due > self.cx.now) {
-            Some(due) => {
-                self.cx.state.timers.arm(Timer::Takeover, due);
-                // It lives: the RELEASE was lost, as it came to it before the way back was open.
-                self.cx.ask_for_release(leader.id, self.cx.state.view.epoch);
-            }
-            None => self.lose(leader.id, Liveness::Suspected, Reason::LeaderSuspected(leader.id)),
+    pub fn lost(&mut self, id: NodeId, reason: Reason) {
+        self.cx.stand_if_alone();
+        let state = &self.cx.state;
+        if state.follows(id) || state.is_bound_to(id) {
+            self.call(reason);
+        } else if state.elects() {
+            self.algorithm.get().lost(&mut self.cx, id);
         }
     }
 
@@ -169,6 +153,7 @@ impl Turn<'_> {
             return;
         }
         self.cx.give_up(None);
+        self.cx.state.look_until = self.cx.now + self.cx.state.settings.timing.failure;
         let peers = self.cx.state.detector.iter().map(|(id, _)| id);
         for id in peers.collect::<Vec<_>>() {
             self.cx.state.detector.change(id, |peer| {
@@ -179,7 +164,6 @@ impl Turn<'_> {
             });
             self.cx.out.push(Output::Disconnect { peer: id });
         }
-        self.cx.state.look_until = self.cx.now + self.cx.state.settings.timing.failure;
         self.cx.become_starting(Reason::Stalled(stalled));
     }
 }

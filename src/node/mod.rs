@@ -1,3 +1,249 @@
-//! A running node.
+//! A running node: it starts and joins the threads that the crate's first page lists, and hands
+//! out the handle by which others see it.
+
+mod clock;
+mod election;
 pub mod handle;
+mod publish;
 pub mod status;
+mod words;
+
+use std::io;
+use std::net::{TcpListener, ToSocketAddrs};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crossbeam::channel::{Sender, bounded};
+use thiserror::Error;
+use uuid::Uuid;
+
+use crate::config::guarantee::Guarantee;
+use crate::config::{Config, MemberConfig};
+use crate::core::membership::{ListVersion, Member, MemberList};
+use crate::core::settings::{PowerOn, Restored, Settings};
+use crate::core::tenure::Tenure;
+use crate::core::{self, Core};
+use crate::net::{Counters, Inbox, Net, PeerAddress};
+use crate::store::{Record, Store, StoreError, Writer};
+
+use election::{Election, Event, Order};
+use handle::{Command, CommandError, Handle, Outcome};
+use publish::Board;
+use status::Status;
+
+/// How many events may wait for the election thread before readers wait.
+const EVENTS: usize = 1024;
+
+/// How many commands may wait for the election thread.
+const ORDERS: usize = 64;
+
+/// Why a node did not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The config has no such member.
+    #[error("the config has no member named \"{0}\"")]
+    NoMember(String),
+    /// The durable state cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The address of this member cannot be listened on.
+    #[error(
+        "cannot listen on {address}: {source}; is another process there, or is it another host's?"
+    )]
+    Listen {
+        /// The address.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system has no thread left.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[source] io::Error),
+}
+
+/// A running node. Stop it with [`Node::stop`]; dropped, it ends in the background.
+pub struct Node {
+    handle: NodeHandle,
+    thread: JoinHandle<(Net, Writer)>,
+}
+
+/// The handle of a [`Node`].
+#[derive(Clone)]
+pub struct NodeHandle {
+    board: Arc<Board>,
+    orders: Sender<Order>,
+}
+
+impl Node {
+    /// Starts the member with this name.
+    ///
+    /// # Errors
+    /// When the state cannot be used or the address cannot be listened on.
+    pub fn start(config: &Config, name: &str) -> Result<Node, StartError> {
+        let own = config.member(name).ok_or_else(|| StartError::NoMember(name.to_owned()))?;
+        let settings = settings(config, own);
+        let (store, restored) = restore(config, own, &settings.members)?;
+        let socket = listen(&own.listen)?;
+        let guarantee = Guarantee::of(
+            config.quorum,
+            &config.timing,
+            config.members.len(),
+            config.trust_refused,
+        );
+        let seed = settings.instance;
+        let core = Core::new(clock::now(), settings, restored, seed);
+        start_threads(config, own, core, store, socket, guarantee, seed).map_err(StartError::Thread)
+    }
+
+    /// A handle for those who watch and command this node.
+    #[must_use]
+    pub fn handle(&self) -> NodeHandle {
+        self.handle.clone()
+    }
+
+    /// Hands over if it leads, closes all connections and, last, the listener, and joins all
+    /// threads.
+    pub fn stop(self) {
+        let stop = self.handle.order(core::Command::Stop, Duration::from_secs(1));
+        if stop.is_err() {
+            log::warn!("the election thread did not answer in time");
+        }
+        match self.thread.join() {
+            Ok((net, store)) => {
+                net.stop();
+                store.stop();
+            }
+            Err(_) => log::error!("the election thread panicked"),
+        }
+    }
+}
+
+impl NodeHandle {
+    fn order(
+        &self,
+        command: core::Command,
+        timeout: Duration,
+    ) -> Result<Result<core::message::Done, core::message::Refusal>, CommandError> {
+        let unanswered = || CommandError::Unanswered("this node did not answer in time".to_owned());
+        let (answer, answered) = bounded(1);
+        self.orders.send_timeout(Order { command, answer }, timeout).map_err(|_| unanswered())?;
+        answered.recv_timeout(timeout).map_err(|_| unanswered())
+    }
+}
+
+impl Handle for NodeHandle {
+    fn status(&self) -> Status {
+        self.board.status()
+    }
+
+    fn is_live(&self) -> bool {
+        self.board.is_live()
+    }
+
+    fn command(&self, command: Command, timeout: Duration) -> Result<Outcome, CommandError> {
+        let members = self.board.members();
+        let command = match command {
+            Command::Elect => core::Command::Elect,
+            Command::Resign { to: None } => core::Command::Resign { to: None },
+            Command::Resign { to: Some(name) } => match members.named(&name) {
+                Some(member) => core::Command::Resign { to: Some(member.id) },
+                None => {
+                    let names = members.iter().map(|member| member.name.as_str());
+                    let names = names.collect::<Vec<_>>().join(", ");
+                    let what = format!("no member is named \"{name}\"; there are {names}");
+                    return Err(CommandError::Invalid(what));
+                }
+            },
+        };
+        self.order(command, timeout)?
+            .map(|done| words::outcome(&done, members))
+            .map_err(|reason| words::refusal(&reason, members))
+    }
+}
+
+fn settings(config: &Config, own: &MemberConfig) -> Settings {
+    let members = config.members.iter().map(|member| Member {
+        id: member.id,
+        name: member.name.clone(),
+        address: member.address.clone(),
+        role: member.role,
+    });
+    Settings {
+        cluster: config.cluster.clone(),
+        id: own.id,
+        instance: Uuid::new_v4().as_u64_pair().0,
+        members: Arc::new(MemberList::new(ListVersion::default(), members.collect())),
+        algorithm: config.algorithm,
+        quorum: config.quorum,
+        preempt: config.preempt,
+        timing: config.timing,
+        trust_refused: config.trust_refused,
+        power_on: PowerOn::Elect,
+    }
+}
+
+/// Reads the durable state and makes this start durable, before anybody hears of it.
+fn restore(
+    config: &Config,
+    own: &MemberConfig,
+    members: &MemberList,
+) -> Result<(Store, Restored), StoreError> {
+    let (store, record) = Store::open(&config.state_dir(&own.name), own.id)?;
+    let last = record.as_ref();
+    let epoch = last.map(|record| record.epoch).unwrap_or_default();
+    let floor = last.map(|record| record.reserved).unwrap_or_default();
+    let incarnation = last.map(|record| record.incarnation).unwrap_or_default();
+    let restored = Restored {
+        incarnation: core::types::Incarnation(incarnation.0 + 1),
+        epoch,
+        floor,
+        reserved: Tenure::first_reserve(floor),
+    };
+    store.save(&Record {
+        id: own.id,
+        incarnation: restored.incarnation,
+        epoch,
+        reserved: restored.reserved,
+        leader: last.and_then(|record| record.leader),
+        members: members.clone(),
+    })?;
+    Ok((store, restored))
+}
+
+fn listen(address: &str) -> Result<TcpListener, StartError> {
+    let listen = || {
+        let addresses = address.to_socket_addrs()?.collect::<Vec<_>>();
+        TcpListener::bind(&addresses[..])
+    };
+    listen().map_err(|source| StartError::Listen { address: address.to_owned(), source })
+}
+
+fn start_threads(
+    config: &Config,
+    own: &MemberConfig,
+    core: Core,
+    store: Store,
+    socket: TcpListener,
+    guarantee: Guarantee,
+    seed: u64,
+) -> io::Result<Node> {
+    let (event, events) = bounded(EVENTS);
+    let (orders, ordered) = bounded(ORDERS);
+    let counters = Arc::new(Counters::default());
+    let board = Arc::new(Board::new(&core, guarantee, counters.clone()));
+    let stored = event.clone();
+    let store = Writer::start(store, move |result| {
+        let _ = stored.send(Event::Stored(result)); // the election thread may have ended
+    })?;
+    let peers = config.members.iter().filter(|member| member.id != own.id).map(|member| {
+        let (id, name, address) = (member.id, member.name.clone(), member.address.clone());
+        PeerAddress { id, name, address }
+    });
+    let inbox = Inbox::new(event);
+    let net = Net::start(socket, peers.collect(), config.timing.failure, inbox, counters, seed)?;
+    let election = Election::new(core, net, store, events, ordered, board.clone());
+    let builder = thread::Builder::new().name("election".to_owned());
+    let thread = builder.spawn(move || election.run())?;
+    Ok(Node { handle: NodeHandle { board, orders }, thread })
+}

@@ -27,8 +27,8 @@ pub struct Status {
     pub lease_remaining_ms: Option<u64>,
     /// What is guaranteed, in words.
     pub guarantee: String,
-    /// The longest failover that the timings allow, computed from them.
-    pub worst_failover_ms: u64,
+    /// The longest failover that the timings allow, computed from them; null for a lone member.
+    pub worst_failover_ms: Option<u64>,
     /// All members, in id order.
     pub members: Vec<MemberStatus>,
     /// This start's number.

@@ -5,6 +5,6 @@ mod convert;
 mod frame;
 mod schema;
 
-pub use codec::{DecodeError, decode_message, decode_opening, decode_reply, encode_hello};
 pub use codec::{Opening, Reply, encode_message, encode_rejection, encode_welcome};
-pub use frame::{Frame, FrameError, MAX_FRAME, read_frame};
+pub use codec::{decode_message, decode_opening, decode_reply, encode_hello};
+pub use frame::{Frame, FrameError, read_frame};

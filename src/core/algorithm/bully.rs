@@ -7,8 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Election;
-use crate::core::detector::Peer;
-use crate::core::message::{Liveness, Message};
+use crate::core::message::Message;
 use crate::core::phase::{Phase, Reason};
 use crate::core::settings::Preempt;
 use crate::core::state::{Context, Held};
@@ -26,13 +25,13 @@ pub struct Bully {
     asked: BTreeSet<NodeId>,
     /// Who answered, or is expected to lead for another reason.
     awaited: BTreeSet<NodeId>,
-    /// The rounds of those who asked while this member could not answer.
+    /// Whose ELECTION is to be answered when the connection to it is up.
     owed: BTreeMap<NodeId, Epoch>,
 }
 
 impl Election for Bully {
     fn start(&mut self, cx: &mut Context, reason: Reason) {
-        self.begin(cx, cx.state.round.next(), reason);
+        self.begin(cx, None, reason);
     }
 
     fn receive(&mut self, cx: &mut Context, from: NodeId, message: &Message) {
@@ -47,54 +46,54 @@ impl Election for Bully {
 
     fn expire(&mut self, cx: &mut Context, timer: Timer) {
         match timer {
-            Timer::Answer => self.win_unless_unasked(cx, Reason::NoAnswer),
+            Timer::Answer => {
+                cx.suspect_unheard(&self.asked, self.started);
+                self.win_unless_unasked(cx, Reason::NoAnswer);
+            }
             Timer::Coordinator => {
-                self.begin(cx, cx.state.round.next(), Reason::NoCoordinator);
+                self.begin(cx, None, Reason::NoCoordinator);
             }
             _ => {}
         }
     }
 
     fn resume(&mut self, cx: &mut Context) {
-        self.started = cx.now; // whoever was not asked before the wait is asked now
         self.win_unless_unasked(cx, Reason::Highest);
     }
 
     fn succeed(&mut self, cx: &mut Context, reason: Reason) {
-        // Elections that overlap find different winners; then the higher ones are asked.
-        let quiet = cx.now >= self.started + cx.state.settings.timing.t2();
-        if cx.state.settings.preempt == Preempt::Never && cx.state.stands() && quiet {
-            self.round = cx.state.round.next();
+        if cx.state.settings.preempt == Preempt::Never && cx.state.stands() {
+            self.round = cx.next_round();
             cx.note_round(self.round);
             self.win(cx, Reason::Named);
         } else {
-            self.begin(cx, cx.state.round.next(), reason);
+            self.begin(cx, None, reason);
         }
     }
 
     fn lost(&mut self, cx: &mut Context, peer: NodeId) {
-        // The one awaited may not have been met yet: only who was lost can end the wait.
-        let gone = |members: &BTreeSet<NodeId>| {
-            members.contains(&peer) && !members.iter().any(|id| cx.state.detector.is_alive(*id))
-        };
         match cx.state.phase {
-            Phase::Electing if cx.state.held.is_none() && gone(&self.asked) => {
-                self.win_unless_unasked(cx, Reason::NoAnswer);
-            }
-            Phase::Waiting if cx.state.takeover.is_none() && gone(&self.awaited) => {
-                self.begin(cx, cx.state.round.next(), Reason::AnswererLost);
+            Phase::Electing if self.asked.contains(&peer) => self.lost_asked(cx),
+            Phase::Waiting if cx.state.takeover.is_none() && cx.state.held.is_none() => {
+                if self.awaited.remove(&peer) && self.awaited.is_empty() {
+                    self.begin(cx, None, Reason::AnswererLost);
+                }
             }
             _ => {}
         }
     }
 
     fn joined(&mut self, cx: &mut Context, peer: NodeId) {
-        let connected = cx.state.detector.get(peer).is_some_and(Peer::connected);
-        if let Some(round) = self.owed.remove(&peer).filter(|_| connected && cx.state.stands()) {
+        if !cx.state.detector.get(peer).is_some_and(|peer| peer.outbound) {
+            // It can be told nothing yet, and may have lost what it was asked before.
+            self.asked.remove(&peer);
+            return;
+        }
+        if let Some(round) = self.owed.remove(&peer) {
             cx.send(peer, Message::Answer { round });
         }
-        let higher = |cx: &Context| cx.state.higher().any(|other| other.rank.id == peer);
-        if Bully::asks(cx) && higher(cx) {
+        let higher = cx.state.higher().any(|other| other.rank.id == peer);
+        if cx.state.phase == Phase::Electing && higher {
             self.ask(cx, vec![peer]);
         }
     }
@@ -106,15 +105,10 @@ impl Election for Bully {
 }
 
 impl Bully {
-    /// Whether an election of this member's own is under way. Who merely waits to follow a
-    /// leader whose epoch is not durable yet has none.
-    fn asks(cx: &Context) -> bool {
-        cx.state.phase == Phase::Electing && !matches!(cx.state.held, Some(Held::Follow(_)))
-    }
-
     /// "Broadcasts an Election message to all other processes with higher process IDs than
     /// itself", or wins at once if there are none.
-    fn begin(&mut self, cx: &mut Context, round: Epoch, reason: Reason) {
+    fn begin(&mut self, cx: &mut Context, joined: Option<Epoch>, reason: Reason) {
+        let round = joined.unwrap_or_else(|| cx.next_round());
         let owed = std::mem::take(&mut self.owed);
         *self = Bully { round, started: cx.now, owed, ..Bully::default() };
         cx.note_round(round);
@@ -131,35 +125,40 @@ impl Bully {
 
     /// Sends ELECTION; T1 runs from the latest one.
     fn ask(&mut self, cx: &mut Context, to: Vec<NodeId>) {
-        // The others are asked when their connection is up: neither the question nor the ANSWER
-        // would get through before.
-        let connected = |id: &NodeId| cx.state.detector.get(*id).is_some_and(Peer::connected);
-        let to = to.into_iter().filter(connected).collect::<Vec<_>>();
-        self.asked.extend(&to);
+        // To those without a connection it cannot be sent: they are asked when it is up.
+        let connected = |id: &&NodeId| cx.state.detector.get(**id).is_some_and(|p| p.outbound);
+        self.asked.extend(to.iter().filter(connected));
         let (rank, stands) = (cx.state.rank(), cx.state.stands());
         cx.send_all(to, Message::Election { round: self.round, rank, stands });
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
     }
 
+    /// T1 ends early when all who were asked are suspected or dead.
+    fn lost_asked(&mut self, cx: &mut Context) {
+        let last_leader = cx.state.view.leader.map(|leader| leader.id);
+        if cx.state.held.is_some() || self.asked.iter().any(|id| cx.state.detector.is_alive(*id)) {
+            return;
+        }
+        if self.asked.iter().all(|id| Some(*id) == last_leader) {
+            self.win_unless_unasked(cx, Reason::NoAnswer);
+        } else {
+            self.begin(cx, None, Reason::NoAnswer); // who died may have won this round
+        }
+    }
+
     /// T1 has passed: asks those higher members that appeared meanwhile, or wins.
     fn win_unless_unasked(&mut self, cx: &mut Context, reason: Reason) {
-        let higher = cx.state.higher().map(|peer| peer.rank.id).collect::<Vec<_>>();
-        let unasked = higher.iter().copied().filter(|id| !self.asked.contains(id));
-        let unasked = unasked.collect::<Vec<_>>();
-        let patient = cx.now < self.started + cx.state.settings.timing.failure;
-        if !unasked.is_empty() && patient {
-            self.ask(cx, unasked);
-        } else if cx.state.stands() && self.round > cx.state.view.epoch {
+        let higher = cx.state.higher().map(|peer| peer.rank.id);
+        let unasked = higher.filter(|id| !self.asked.contains(id)).collect::<BTreeSet<_>>();
+        if !unasked.is_empty() && cx.now < self.started + cx.state.settings.timing.failure {
+            self.ask(cx, unasked.into_iter().collect());
+            return;
+        }
+        cx.suspect_unheard(&unasked, self.started);
+        if cx.state.stands() && self.round > cx.state.view.epoch {
             self.win(cx, reason);
         } else {
-            if !cx.state.stands() {
-                // It needs one of these to lead, and none of them is there.
-                for id in higher {
-                    cx.state.detector.lose(id, Liveness::Suspected);
-                }
-                cx.state.end_resignation_if_alone();
-            }
-            self.begin(cx, cx.state.round.next(), reason);
+            self.begin(cx, None, reason);
         }
     }
 
@@ -176,7 +175,7 @@ impl Bully {
     fn lead(&mut self, cx: &mut Context, reason: Reason) {
         let (epoch, rank) = (self.round, cx.state.rank());
         cx.become_leading(epoch, reason);
-        let others = cx.all_but_dead();
+        let others = cx.all_others();
         cx.mark_told(&others);
         cx.send_all(others, Message::Coordinator { epoch, rank });
     }
@@ -186,11 +185,7 @@ impl Bully {
     fn election(&mut self, cx: &mut Context, from: NodeId, round: Epoch, rank: Rank, stands: bool) {
         let known = cx.state.view.epoch;
         cx.note_round(round);
-        cx.state.detector.change(from, |peer| peer.stands |= stands);
-        let connected = cx.state.detector.get(from).is_some_and(|peer| peer.outbound);
-        if rank < cx.state.rank() && !(connected && cx.state.stands()) {
-            self.owed.insert(from, round); // its T1 lasts until the connection or the bar is gone
-        }
+        cx.state.detector.change(from, |peer| peer.stands = stands);
         if cx.state.is_above(rank, stands) || !cx.state.stands() {
             // Answering would shut down the better candidate. If it knows less, it is told.
             if cx.state.leader().is_some() {
@@ -198,7 +193,11 @@ impl Bully {
             }
             return;
         }
-        cx.send(from, Message::Answer { round });
+        if cx.state.detector.get(from).is_some_and(|peer| peer.outbound) {
+            cx.send(from, Message::Answer { round });
+        } else {
+            self.owed.insert(from, round);
+        }
         if cx.state.phase == Phase::Leading {
             self.remind(cx, from, round);
         } else if round <= known {
@@ -219,11 +218,14 @@ impl Bully {
     }
 
     fn join(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
-        let busy = matches!(cx.state.phase, Phase::Electing | Phase::Waiting | Phase::Stopping);
-        if !busy && !cx.state.looks_around(cx.now) && !cx.take_over_first() {
-            // Below a round seen or reserved this member may have led already.
-            let round = if round < cx.state.round { cx.state.round.next() } else { round };
-            self.begin(cx, round, Reason::Joined(from));
+        if let Some(leader) = cx.state.lower_leader() {
+            cx.become_taking_over(cx.state.view, leader.id);
+        } else if cx.state.elects() {
+            // One election at a time.
+        } else if cx.state.looks_around(cx.now) {
+            cx.state.invited = Some(round);
+        } else {
+            self.begin(cx, Some(round), Reason::Joined(from));
         }
     }
 
@@ -233,7 +235,7 @@ impl Bully {
             return; // of an election that is over
         }
         match cx.state.phase {
-            Phase::Electing if Bully::asks(cx) => {
+            Phase::Electing => {
                 self.awaited = BTreeSet::from([from]);
                 cx.become_waiting(self.started, Reason::Answered(from));
             }

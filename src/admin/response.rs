@@ -1,0 +1,98 @@
+//! An answer, and how it is written.
+
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimePrinter;
+use serde::Serialize;
+use serde_json::json;
+
+/// The answer to one request: a code and a JSON document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The status code.
+    pub code: u16,
+    /// The methods of the path, where the client should know them.
+    pub allow: Option<&'static str>,
+    /// The body, one JSON document.
+    pub body: String,
+}
+
+/// How an answer is put on the wire; depends on the request, not on the answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery {
+    /// For HEAD: the header alone.
+    pub head_only: bool,
+    /// No further request is taken.
+    pub close: bool,
+    /// The client is of HTTP/1.0, where staying open has to be said.
+    pub old: bool,
+}
+
+impl Response {
+    /// An answer with this document.
+    pub fn json(code: u16, document: &impl Serialize) -> Response {
+        let (code, mut body) = match serde_json::to_string(document) {
+            Ok(body) => (code, body),
+            // Documents are made of strings and numbers; this is a defect, and still an answer.
+            Err(error) => (500, json!({ "error": error.to_string() }).to_string()),
+        };
+        body.push('\n');
+        Response { code, allow: None, body }
+    }
+
+    /// A refusal: what is wrong, and what to do about it.
+    pub fn error(code: u16, sentence: impl AsRef<str>) -> Response {
+        Response::json(code, &json!({ "error": sentence.as_ref() }))
+    }
+
+    /// The same answer, naming the methods of the path.
+    pub fn allowing(self, methods: &'static str) -> Response {
+        Response { allow: Some(methods), ..self }
+    }
+
+    /// The answer as bytes.
+    pub fn encode(&self, delivery: Delivery) -> Vec<u8> {
+        let mut text = format!(
+            "HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+             Cache-Control: no-store\r\n",
+            self.code,
+            reason(self.code),
+            self.body.len()
+        );
+        // Fails only for years that HTTP cannot write.
+        if let Ok(date) = DateTimePrinter::new().timestamp_to_rfc9110_string(&Timestamp::now()) {
+            text += &format!("Date: {date}\r\n");
+        }
+        if let Some(methods) = self.allow {
+            text += &format!("Allow: {methods}\r\n");
+        }
+        if delivery.close {
+            text += "Connection: close\r\n";
+        } else if delivery.old {
+            text += "Connection: keep-alive\r\n";
+        }
+        text += "\r\n";
+        if !delivery.head_only {
+            text += &self.body;
+        }
+        text.into_bytes()
+    }
+}
+
+fn reason(code: u16) -> &'static str {
+    match code {
+        200 => "OK",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        413 => "Content Too Large",
+        417 => "Expectation Failed",
+        431 => "Request Header Fields Too Large",
+        501 => "Not Implemented",
+        503 => "Service Unavailable",
+        505 => "HTTP Version Not Supported",
+        _ => "Internal Server Error",
+    }
+}

@@ -1,0 +1,235 @@
+//! From a request to its answer: what a node shows, and the commands that it takes.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::node::handle::{Command, CommandError, Handle};
+use crate::node::status::Status;
+
+use super::connection::Connection;
+use super::request::Request;
+use super::response::Response;
+use super::{guard, limits};
+
+/// What all workers share.
+pub struct Desk<H> {
+    handle: H,
+    token: Option<String>,
+    /// Set when the server stops: answers under way are the last on their connections.
+    closing: AtomicBool,
+    /// Set while there are more clients than workers: then too, each answer is the last on its
+    /// connection, and a client that never stops asking keeps nobody else out.
+    crowded: AtomicBool,
+    /// Commands that the node is working on.
+    commands: AtomicUsize,
+}
+
+impl<H: Handle> Desk<H> {
+    /// A desk for a node. An empty token is none: it would let everybody in.
+    pub fn new(handle: H, token: Option<String>) -> Desk<H> {
+        let token = token.map(|token| token.trim().to_owned());
+        Desk {
+            handle,
+            token: token.filter(|token| !token.is_empty()),
+            closing: AtomicBool::new(false),
+            crowded: AtomicBool::new(false),
+            commands: AtomicUsize::new(0),
+        }
+    }
+
+    /// From now on each answer is the last on its connection.
+    pub fn close(&self) {
+        self.closing.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the server stops.
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::SeqCst)
+    }
+
+    /// Says whether there are more clients than workers.
+    pub fn set_crowded(&self, crowded: bool) {
+        self.crowded.store(crowded, Ordering::Relaxed);
+    }
+
+    /// Whether an answer is to be the last on its connection.
+    pub fn wants_close(&self) -> bool {
+        self.is_closing() || self.crowded.load(Ordering::Relaxed)
+    }
+}
+
+/// What a path is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Route {
+    Status,
+    Leader,
+    Follower,
+    Live,
+    Ready,
+    Elections,
+    Resign,
+}
+
+const ROUTES: [(&str, Route); 7] = [
+    ("/status", Route::Status),
+    ("/leader", Route::Leader),
+    ("/follower", Route::Follower),
+    ("/livez", Route::Live),
+    ("/readyz", Route::Ready),
+    ("/elections", Route::Elections),
+    ("/resign", Route::Resign),
+];
+
+impl Route {
+    fn of(path: &str) -> Option<Route> {
+        ROUTES.iter().find(|(known, _)| *known == path).map(|(_, route)| *route)
+    }
+
+    fn is_command(self) -> bool {
+        matches!(self, Route::Elections | Route::Resign)
+    }
+
+    fn methods(self) -> &'static str {
+        if self.is_command() { "POST, OPTIONS" } else { "GET, HEAD, OPTIONS" }
+    }
+}
+
+/// The answer to a request that came on this connection.
+pub fn answer<H: Handle>(
+    request: &Request,
+    body: &[u8],
+    connection: &Connection,
+    desk: &Desk<H>,
+) -> Response {
+    let method = request.method.as_str();
+    if request.path == "*" && method == "OPTIONS" {
+        return Response::json(200, &json!({ "paths": paths() }))
+            .allowing("GET, HEAD, POST, OPTIONS");
+    }
+    let Some(route) = Route::of(&request.path) else {
+        return unknown(&request.path);
+    };
+    match (route.is_command(), method) {
+        (false, "GET" | "HEAD") => show(route, &desk.handle),
+        (false, "OPTIONS") => show(route, &desk.handle).allowing(route.methods()),
+        (true, "OPTIONS") => {
+            Response::json(200, &json!({ "paths": paths() })).allowing(route.methods())
+        }
+        (true, "POST") => match guard::admit(request, connection.ends(), desk.token.as_deref()) {
+            Ok(()) => command(route, body, connection, desk),
+            Err(refusal) => refusal,
+        },
+        _ => Response::error(
+            405,
+            format!("{} does not take {method}; it takes {}", request.path, route.methods()),
+        )
+        .allowing(route.methods()),
+    }
+}
+
+fn paths() -> Vec<String> {
+    ROUTES
+        .iter()
+        .map(|(path, route)| format!("{} {path}", if route.is_command() { "POST" } else { "GET" }))
+        .collect()
+}
+
+fn unknown(path: &str) -> Response {
+    let sentence = format!("there is no {path} here; ask for one of the paths listed");
+    Response::json(404, &json!({ "error": sentence, "paths": paths() }))
+}
+
+/// A view of the node. The code is for load balancers and probes, the body for people.
+fn show<H: Handle>(route: Route, handle: &H) -> Response {
+    if route == Route::Live {
+        return live(handle);
+    }
+    let status = handle.status();
+    let holds = match route {
+        Route::Leader => leads(&status),
+        Route::Follower => status.state == "following" && knows_leader(&status),
+        Route::Ready => knows_leader(&status),
+        _ => true,
+    };
+    Response::json(if holds { 200 } else { 503 }, &status)
+}
+
+fn leads(status: &Status) -> bool {
+    status.state == "leading" && !status.stalled
+}
+
+/// A stalled node may have been replaced, or its leader, without knowing it.
+fn knows_leader(status: &Status) -> bool {
+    status.leader.is_some() && !status.stalled
+}
+
+fn live<H: Handle>(handle: &H) -> Response {
+    if handle.is_live() {
+        return Response::json(200, &json!({ "live": true }));
+    }
+    let sentence = "the election thread has missed its turn; if this lasts, restart the node";
+    Response::json(503, &json!({ "live": false, "error": sentence }))
+}
+
+/// The body of `POST /resign`.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Resignation {
+    #[serde(default)]
+    to: Option<String>,
+}
+
+/// The body of `POST /elections`.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Election {}
+
+fn command<H: Handle>(
+    route: Route,
+    body: &[u8],
+    connection: &Connection,
+    desk: &Desk<H>,
+) -> Response {
+    let command = match route {
+        Route::Resign => parse::<Resignation>(body, r#"{"to": "NAME"}"#)
+            .map(|resignation| Command::Resign { to: resignation.to }),
+        _ => parse::<Election>(body, "{}").map(|Election {}| Command::Elect),
+    };
+    match command {
+        Ok(command) => carry_out(command, connection, desk),
+        Err(refusal) => refusal,
+    }
+}
+
+/// A body, or none at all, which stands for an empty document.
+fn parse<'a, T: Default + Deserialize<'a>>(body: &'a [u8], example: &str) -> Result<T, Response> {
+    if body.trim_ascii().is_empty() {
+        return Ok(T::default());
+    }
+    serde_json::from_slice(body).map_err(|error| {
+        Response::error(400, format!("the body cannot be used: {error}; send {example} or nothing"))
+    })
+}
+
+/// Gives the node a command. Its connection is held meanwhile: the client must learn the outcome.
+fn carry_out<H: Handle>(command: Command, connection: &Connection, desk: &Desk<H>) -> Response {
+    if desk.commands.fetch_add(1, Ordering::Relaxed) >= limits::COMMANDS {
+        desk.commands.fetch_sub(1, Ordering::Relaxed);
+        return Response::error(503, "too many commands are under way; try again in a moment");
+    }
+    connection.hold();
+    let outcome = desk.handle.command(command, limits::COMMAND);
+    connection.touch();
+    desk.commands.fetch_sub(1, Ordering::Relaxed);
+    match outcome {
+        Ok(outcome) => Response::json(
+            200,
+            &json!({ "result": outcome.sentence, "successor": outcome.successor }),
+        ),
+        Err(CommandError::Invalid(sentence)) => Response::error(400, sentence),
+        Err(CommandError::Refused(sentence)) => Response::error(409, sentence),
+        Err(CommandError::Unanswered(sentence)) => Response::error(503, sentence),
+    }
+}

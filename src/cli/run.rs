@@ -1,0 +1,135 @@
+//! `electd run`: a node in the foreground.
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::path::Path;
+
+use clap::Args;
+use log::{error, info};
+use signal_hook::consts::SIGTERM;
+use signal_hook::iterator::{Signals, SignalsInfo};
+
+use super::args::ConfigArgs;
+use super::error::CliError;
+use super::exit::Exit;
+use crate::admin::{self, Server};
+use crate::config::{Config, node_name};
+use crate::node::{Node, StartError};
+use crate::store::Trouble;
+
+/// Run a node in the foreground.
+///
+/// It logs to stderr, one line a change; RUST_LOG=debug says more. TERM and INT make it hand over
+/// if it leads, and end with 0.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  electd run --config cluster.json --node node-1
+  ELECTD_CONFIG=cluster.json ELECTD_NODE=node-1 electd run")]
+pub struct Run {
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+impl Run {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), CliError> {
+        let config = self.config.load()?;
+        let name = node_name(&config, self.config.node.as_deref())?;
+        start_log(name);
+        fail_stop();
+        // Before the node starts: no signal is lost, and a port in use leaves no trace.
+        let mut signals = Endings::watch()?;
+        let token = config.admin_token_file.as_deref().map(read_token).transpose()?;
+        let admin = listen(&config, name)?;
+        let node = Node::start(&config, name)?;
+        let server = admin.map(|socket| Server::start(socket, node.handle(), token)).transpose();
+        let server = server.map_err(|error| CliError::new(Exit::Internal, error))?;
+        info!("{name} of cluster \"{}\" runs, process {}", config.cluster, std::process::id());
+        signals.wait();
+        info!("stopping");
+        node.stop();
+        if let Some(server) = server {
+            server.stop();
+        }
+        Ok(())
+    }
+}
+
+impl From<StartError> for CliError {
+    fn from(error: StartError) -> CliError {
+        let exit = match &error {
+            StartError::NoMember(_) => Exit::Config,
+            StartError::Store(store) if store.trouble() == Trouble::State => Exit::State,
+            StartError::Store(_) => Exit::DataDir,
+            StartError::Listen { .. } => Exit::Listen,
+            StartError::Thread(_) => Exit::Internal,
+        };
+        CliError::new(exit, error)
+    }
+}
+
+/// Binds the admin address, if this member has one.
+fn listen(config: &Config, name: &str) -> Result<Option<TcpListener>, CliError> {
+    let Some(address) = config.member(name).and_then(|member| member.admin.as_ref()) else {
+        return Ok(None);
+    };
+    admin::listen(address).map(Some).map_err(|error| {
+        let what = format!("cannot listen on {address}, the admin address of {name}: {error}");
+        CliError::new(Exit::Listen, what)
+    })
+}
+
+fn read_token(path: &Path) -> Result<String, CliError> {
+    let token = std::fs::read_to_string(path).map_err(|error| {
+        let what = format!("cannot read admin_token_file {}: {error}", path.display());
+        CliError::new(Exit::Config, what)
+    })?;
+    match token.trim() {
+        "" => {
+            let what = format!("admin_token_file {} is empty: write a token", path.display());
+            Err(CliError::new(Exit::Config, what))
+        }
+        token => Ok(token.to_owned()),
+    }
+}
+
+/// The signals that end a node: TERM by one crate, INT by the other, whose own way to take TERM
+/// would take HUP too.
+struct Endings(SignalsInfo);
+
+impl Endings {
+    fn watch() -> Result<Endings, CliError> {
+        let internal = |error: String| CliError::new(Exit::Internal, error);
+        let signals = Signals::new([SIGTERM]).map_err(|error| internal(error.to_string()))?;
+        let interrupted = signals.handle();
+        ctrlc::set_handler(move || interrupted.close())
+            .map_err(|error| internal(error.to_string()))?;
+        Ok(Endings(signals))
+    }
+
+    /// Waits for one of them.
+    fn wait(&mut self) {
+        let _ = self.0.forever().next(); // none when it was INT
+    }
+}
+
+/// A process that is not whole must not take part: any panic ends it.
+fn fail_stop() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        error!("a thread panicked, so this node ends: please report this");
+        std::process::exit(Exit::Internal as i32);
+    }));
+}
+
+fn start_log(name: &str) {
+    let name = name.to_owned();
+    let env = env_logger::Env::default().default_filter_or("info");
+    let format = move |out: &mut env_logger::fmt::Formatter, record: &log::Record| {
+        let (time, level) = (out.timestamp_millis(), record.level());
+        writeln!(out, "{time} {level:<5} {name}: {}", record.args())
+    };
+    env_logger::Builder::from_env(env).format(format).init();
+}

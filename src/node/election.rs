@@ -1,0 +1,266 @@
+//! The election thread: the only one that touches the core. It waits in one place, on one
+//! `select!`, and never on a peer or on the disk.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam::channel::{Receiver, Sender};
+use crossbeam::select;
+use log::{info, warn};
+
+use super::clock;
+use super::publish::{Board, Snapshot};
+use super::words;
+use crate::core::membership::MemberList;
+use crate::core::message::{Done, Refusal};
+use crate::core::tenure::Durable;
+use crate::core::types::{NodeId, Time};
+use crate::core::{self, Command, CommandId, Core, Input, Note, Output, Transition};
+use crate::net::{Event as NetEvent, Net};
+use crate::store::{Record, StoreError, Writer};
+
+/// How many inputs are taken before the timers get their turn, however many wait.
+const BATCH: usize = 256;
+
+/// What the election thread waits for besides commands and time.
+#[derive(Debug)]
+pub enum Event {
+    /// The network.
+    Net(NetEvent),
+    /// The store.
+    Stored(Result<u64, StoreError>),
+}
+
+impl From<NetEvent> for Event {
+    fn from(event: NetEvent) -> Event {
+        Event::Net(event)
+    }
+}
+
+/// A command, with where its answer goes.
+pub struct Order {
+    pub command: Command,
+    pub answer: Sender<Result<Done, Refusal>>,
+}
+
+/// Everything that the election thread owns.
+pub struct Election {
+    core: Core,
+    net: Net,
+    store: Writer,
+    events: Receiver<Event>,
+    orders: Receiver<Order>,
+    board: Arc<Board>,
+    snapshot: Snapshot,
+    answers: BTreeMap<CommandId, Sender<Result<Done, Refusal>>>,
+    last_command: u64,
+    out: Vec<Output>,
+    /// What is logged once the outputs have left.
+    log: Vec<Transition>,
+    stopped: bool,
+}
+
+/// What ended a wait.
+enum Woken {
+    Event(Event),
+    Order(Order),
+    Deadline,
+    /// All handles of the node are gone.
+    Abandoned,
+}
+
+impl Election {
+    pub fn new(
+        core: Core,
+        net: Net,
+        store: Writer,
+        events: Receiver<Event>,
+        orders: Receiver<Order>,
+        board: Arc<Board>,
+    ) -> Election {
+        let snapshot = Snapshot::new(&core, clock::now());
+        Election {
+            core,
+            net,
+            store,
+            events,
+            orders,
+            board,
+            snapshot,
+            answers: BTreeMap::new(),
+            last_command: 0,
+            out: Vec::new(),
+            log: Vec::new(),
+            stopped: false,
+        }
+    }
+
+    /// The life of the election thread. Gives back what is left to be stopped, in order.
+    pub fn run(mut self) -> (Net, Writer) {
+        let mut batch = 0;
+        while !self.stopped {
+            let woken = self.wait();
+            let waiting = !self.events.is_empty() && batch < BATCH;
+            batch = if waiting { batch + 1 } else { 0 };
+            if let Some(input) = self.input(woken) {
+                self.turn(input);
+            }
+            // What has arrived counts before what is late: a heartbeat in the queue is no silence.
+            if !waiting && self.core.deadline().is_some_and(|due| due <= clock::now()) {
+                self.turn(Input::Tick);
+            }
+        }
+        (self.net, self.store)
+    }
+
+    /// The one place where this thread waits.
+    fn wait(&self) -> Woken {
+        let timeout = self.timeout();
+        select! {
+            recv(self.events) -> event => event.map_or(Woken::Abandoned, Woken::Event),
+            recv(self.orders) -> order => order.map_or(Woken::Abandoned, Woken::Order),
+            default(timeout) => Woken::Deadline,
+        }
+    }
+
+    /// Until the core's deadline, but short enough that this thread shows a sign of life.
+    fn timeout(&self) -> Duration {
+        let alive = self.core.settings().timing.failure / 3;
+        let now = clock::now();
+        self.core.deadline().map_or(alive, |due| due.since(now).min(alive))
+    }
+
+    fn input(&mut self, woken: Woken) -> Option<Input> {
+        match woken {
+            Woken::Event(Event::Net(NetEvent::Input(input))) => Some(input),
+            Woken::Event(Event::Net(NetEvent::Knock(knock))) => Some(self.net.admit(*knock)),
+            Woken::Event(Event::Stored(result)) => {
+                result.ok().map(|number| Input::Persisted { number }) // the store logs failures
+            }
+            Woken::Order(Order { command, answer }) => {
+                self.last_command += 1;
+                let id = CommandId(self.last_command);
+                self.answers.insert(id, answer);
+                Some(Input::Command { id, command })
+            }
+            Woken::Deadline => {
+                self.board.turned(clock::now());
+                None
+            }
+            Woken::Abandoned => {
+                self.stopped = true;
+                None
+            }
+        }
+    }
+
+    /// One call of the core, and its outputs in their order.
+    fn turn(&mut self, input: Input) {
+        let now = clock::now();
+        let mut out = std::mem::take(&mut self.out);
+        self.core.handle(now, input, &mut out);
+        self.board.turned(now);
+        self.show(&out, now);
+        for output in out.drain(..) {
+            if let Some(output) = self.net.carry(output) {
+                self.carry(output, now);
+            }
+        }
+        self.out = out;
+        let members = self.core.settings().members.clone();
+        for change in self.log.drain(..) {
+            log_change(&change, &members);
+        }
+    }
+
+    /// Publishes where the core stands, before anybody is told: a leader that steps down stops
+    /// saying so before anybody else may start.
+    fn show(&mut self, out: &[Output], now: Time) {
+        for output in out {
+            if let Output::Changed(change) = output {
+                self.snapshot.changed(change, &self.core.settings().members);
+            }
+        }
+        self.publish(now);
+    }
+
+    fn carry(&mut self, output: Output, now: Time) {
+        match output {
+            Output::Persist { number, record } => self.persist(number, record),
+            Output::Changed(change) => self.log.push(change),
+            Output::Answer { id, result } => {
+                self.stopped |= result == Ok(Done::Stopped);
+                if let Some(answer) = self.answers.remove(&id) {
+                    let _ = answer.try_send(result); // whoever asked may have given up
+                }
+            }
+            Output::Note(note) => self.note(note, now),
+            other => debug_assert!(false, "the network carries {other:?}"),
+        }
+    }
+
+    fn publish(&mut self, now: Time) {
+        self.snapshot.update(&self.core, now);
+        self.board.publish(&self.snapshot);
+    }
+
+    fn persist(&self, number: u64, record: Durable) {
+        let settings = self.core.settings();
+        self.store.submit(
+            number,
+            Record {
+                id: settings.id,
+                incarnation: self.core.incarnation(),
+                epoch: record.epoch,
+                reserved: record.reserved,
+                leader: record.leader,
+                members: MemberList::clone(&settings.members),
+            },
+        );
+    }
+
+    fn note(&mut self, note: Note, now: Time) {
+        let members = self.core.settings().members.clone();
+        match note {
+            Note::Rejected { peer, reason } => {
+                self.refused(peer, "rejects this node", &words::rejection(&reason, &members));
+            }
+            Note::Refused { peer, reason } => {
+                self.refused(peer, "is refused", &words::rejection(&reason, &members));
+            }
+            Note::Connected { peer } => {
+                if self.snapshot.rejection(peer, None) {
+                    info!("{} accepts this node now", members.name(peer));
+                }
+            }
+            Note::TimingDiffers { peer, theirs } => {
+                let name = members.name(peer);
+                let [heartbeat, failure, message] = theirs.map(Duration::from_nanos);
+                warn!(
+                    "{name} has other timings (heartbeat {heartbeat:?}, failure {failure:?}, \
+                     message {message:?}): the bounds that status shows do not hold"
+                );
+            }
+        }
+        self.publish(now);
+    }
+
+    /// Logs a refusal once, until it changes.
+    fn refused(&mut self, peer: NodeId, what: &str, why: &str) {
+        if self.snapshot.rejection(peer, Some(format!("{what}: {why}"))) {
+            warn!("{} {what}: {why}", self.core.settings().members.name(peer));
+        }
+    }
+}
+
+fn log_change(change: &Transition, members: &MemberList) {
+    let core::Transition { from, to, leader, epoch, reason } = change;
+    let leader = leader.map_or_else(|| "none".to_owned(), |id| members.name(id));
+    info!(
+        "{} -> {}, leader {leader}, epoch {epoch}: {}",
+        from.name(),
+        to.name(),
+        reason.sentence(members)
+    );
+}

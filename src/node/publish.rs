@@ -1,0 +1,241 @@
+//! The published snapshot: what the election thread shows the rest of the process.
+//!
+//! The election thread replaces it as a whole after each turn that changed something; readers
+//! take it as a whole. It carries its own expiry, so that a stalled node does not answer "I
+//! lead" for ever.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::RwLock;
+use serde_json::Value;
+
+use super::clock;
+use super::status::{
+    ChangeStatus, LeaderStatus, MemberStatus, MessageCount, NodeRef, RankStatus, RejectionStatus,
+    Status,
+};
+use crate::config::guarantee::Guarantee;
+use crate::core::membership::{Member, MemberList};
+use crate::core::message::Liveness;
+use crate::core::settings::Settings;
+use crate::core::types::{Epoch, Incarnation, NodeId, Time};
+use crate::core::{Core, Phase, Transition};
+use crate::net::Counters;
+
+/// How many of the latest changes of state are shown.
+const CHANGES: usize = 32;
+
+/// What election thread and readers share.
+#[derive(Debug)]
+pub struct Board {
+    settings: Settings,
+    guarantee: Guarantee,
+    incarnation: Incarnation,
+    started: Time,
+    counters: Arc<Counters>,
+    snapshot: RwLock<Arc<Snapshot>>,
+    /// When the election thread turned last.
+    turned: AtomicU64,
+}
+
+/// One state of the node.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    phase: Phase,
+    leader: Option<NodeId>,
+    epoch: Epoch,
+    /// Not to be believed after this.
+    until: Time,
+    /// Whether each member stands and lives, by id.
+    members: Vec<(NodeId, bool, Liveness)>,
+    changes: VecDeque<Arc<ChangeStatus>>,
+    rejections: BTreeMap<NodeId, String>,
+}
+
+impl Snapshot {
+    /// The state of a node before its first turn.
+    pub fn new(core: &Core, now: Time) -> Snapshot {
+        let mut snapshot = Snapshot {
+            phase: core.phase(),
+            leader: None,
+            epoch: core.view().epoch,
+            until: now,
+            members: Vec::new(),
+            changes: VecDeque::new(),
+            rejections: BTreeMap::new(),
+        };
+        snapshot.update(core, now);
+        snapshot
+    }
+
+    /// Takes over where the core stands now.
+    pub fn update(&mut self, core: &Core, now: Time) {
+        self.phase = core.phase();
+        self.leader = core.leader().map(|leader| leader.id);
+        self.epoch = core.view().epoch;
+        self.until = core.believable_until(now);
+        let own = (core.id(), core.stands(), Liveness::Alive);
+        let others = core.detector().iter().map(|(id, peer)| (id, peer.stands, peer.status));
+        self.members.clear();
+        self.members.extend(others.chain([own]));
+    }
+
+    /// Adds a change of state to the latest ones.
+    pub fn changed(&mut self, change: &Transition, members: &MemberList) {
+        let last = self.changes.back().map_or(0, |change| change.number);
+        if self.changes.len() == CHANGES {
+            self.changes.pop_front();
+        }
+        self.changes.push_back(Arc::new(ChangeStatus {
+            number: last + 1,
+            at_ms: wall_clock_ms(),
+            from: change.from.name().to_owned(),
+            to: change.to.name().to_owned(),
+            leader: change.leader.map(|id| members.name(id)),
+            epoch: change.epoch.0,
+            reason: change.reason.sentence(members),
+        }));
+    }
+
+    /// Notes, or forgets, why a peer and this node refuse each other. Tells whether it is news.
+    pub fn rejection(&mut self, peer: NodeId, reason: Option<String>) -> bool {
+        match reason {
+            None => self.rejections.remove(&peer).is_some(),
+            Some(reason) if self.rejections.get(&peer) == Some(&reason) => false,
+            Some(reason) => {
+                self.rejections.insert(peer, reason);
+                true
+            }
+        }
+    }
+}
+
+impl Board {
+    pub fn new(core: &Core, guarantee: Guarantee, counters: Arc<Counters>) -> Board {
+        let now = clock::now();
+        Board {
+            settings: core.settings().clone(),
+            guarantee,
+            incarnation: core.incarnation(),
+            started: now,
+            counters,
+            snapshot: RwLock::new(Arc::new(Snapshot::new(core, now))),
+            turned: AtomicU64::new(now.0),
+        }
+    }
+
+    /// Replaces the snapshot.
+    pub fn publish(&self, snapshot: &Snapshot) {
+        let snapshot = Arc::new(snapshot.clone());
+        *self.snapshot.write() = snapshot;
+    }
+
+    /// Notes that the election thread turned.
+    pub fn turned(&self, now: Time) {
+        self.turned.store(now.0, Ordering::Relaxed);
+    }
+
+    /// Whether the election thread turned within `failure`.
+    pub fn is_live(&self) -> bool {
+        let turned = Time(self.turned.load(Ordering::Relaxed));
+        clock::now().since(turned) < self.settings.timing.failure
+    }
+
+    /// The members of the cluster.
+    pub fn members(&self) -> &MemberList {
+        &self.settings.members
+    }
+
+    /// The status for people and programs.
+    pub fn status(&self) -> Status {
+        let snapshot = self.snapshot.read().clone();
+        let turned = Time(self.turned.load(Ordering::Relaxed));
+        let now = clock::now();
+        let settings = &self.settings;
+        // A stalled member counts itself as failed; until it can say so itself, this does.
+        let stalled = snapshot.phase != Phase::Stopping && !self.is_believable(&snapshot, now);
+        let phase = if stalled { Phase::Starting } else { snapshot.phase };
+        let leader = snapshot.leader.filter(|_| !stalled).and_then(|id| settings.members.get(id));
+        let millis =
+            |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        Status {
+            cluster: settings.cluster.clone(),
+            node: NodeRef { id: settings.id.to_string(), name: settings.members.name(settings.id) },
+            state: phase.name().to_owned(),
+            leader: leader.map(|member| LeaderStatus {
+                id: member.id.to_string(),
+                name: member.name.clone(),
+                address: member.address.clone(),
+                epoch: snapshot.epoch.0,
+            }),
+            epoch: snapshot.epoch.0,
+            quorum: settings.quorum.name().to_owned(),
+            algorithm: settings.algorithm.name().to_owned(),
+            preempt: settings.preempt.name().to_owned(),
+            lease_remaining_ms: None,
+            guarantee: self.guarantee.text(),
+            worst_failover_ms: self.guarantee.worst_failover.map(millis),
+            members: settings
+                .members
+                .iter()
+                .map(|member| member_status(member, &snapshot))
+                .collect(),
+            incarnation: self.incarnation.0,
+            uptime_ms: millis(now.since(self.started)),
+            age_ms: millis(now.since(turned)),
+            stalled,
+            messages: self.messages(),
+            dropped: self.counters.drops().map(|(name, count)| (name.to_owned(), count)).collect(),
+            rejections: self.rejections(&snapshot),
+            changes: snapshot.changes.iter().map(|change| ChangeStatus::clone(change)).collect(),
+        }
+    }
+
+    fn is_believable(&self, snapshot: &Snapshot, now: Time) -> bool {
+        match snapshot.phase {
+            Phase::Leading => now < snapshot.until,
+            _ => self.is_live(),
+        }
+    }
+
+    fn messages(&self) -> BTreeMap<String, MessageCount> {
+        let counts = self.counters.messages();
+        counts
+            .map(|(kind, sent, received)| (kind.name().to_owned(), MessageCount { sent, received }))
+            .collect()
+    }
+
+    fn rejections(&self, snapshot: &Snapshot) -> Vec<RejectionStatus> {
+        let entries = snapshot.rejections.iter();
+        entries
+            .map(|(peer, reason)| RejectionStatus {
+                peer: self.settings.members.name(*peer),
+                reason: reason.clone(),
+            })
+            .collect()
+    }
+}
+
+fn member_status(member: &Member, snapshot: &Snapshot) -> MemberStatus {
+    let known = snapshot.members.iter().find(|(id, ..)| *id == member.id);
+    let (stands, status) =
+        known.map_or((false, Liveness::Suspected), |(_, stands, status)| (*stands, *status));
+    let id = member.id.to_string();
+    MemberStatus {
+        name: member.name.clone(),
+        address: member.address.clone(),
+        role: member.role.name().to_owned(),
+        stands,
+        status: status.name().to_owned(),
+        rank: RankStatus { by: "id".to_owned(), value: Value::String(id.clone()) },
+        id,
+    }
+}
+
+fn wall_clock_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

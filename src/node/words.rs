@@ -1,0 +1,71 @@
+//! The core's refusals and notes, in words for operators.
+
+use super::handle::{CommandError, Outcome};
+use crate::core::membership::MemberList;
+use crate::core::message::{Done, Refusal, Rejection};
+
+/// A rejected hello, in words: what is wrong, which values, what to do.
+pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
+    match reason {
+        Rejection::Protocol { ours, theirs } => format!(
+            "protocols differ, {ours} there and {theirs} here: run the same version of electd"
+        ),
+        Rejection::Cluster { ours, theirs } => format!(
+            "clusters differ: it belongs to \"{ours}\", and was greeted as \"{theirs}\": give \
+             both the same config, or other addresses"
+        ),
+        Rejection::UnknownId(id) => {
+            format!("id {id} is not in its member list: give both the same members")
+        }
+        Rejection::OwnId(id) => format!("id {id} is its own: give every member an id of its own"),
+        Rejection::IdInUse { id, address } => format!(
+            "id {} ({id}) in use by {address}: another process runs as this member; stop one",
+            members.name(*id)
+        ),
+        Rejection::Disagreement { key, ours, theirs } => {
+            format!("{key} differs: \"{ours}\" there, \"{theirs}\" here: give both the same config")
+        }
+        Rejection::WrongAddress { expected, found } => format!(
+            "{} answers at the address of {}: correct the addresses",
+            members.name(*found),
+            members.name(*expected)
+        ),
+    }
+}
+
+/// What a command achieved.
+pub fn outcome(done: &Done, members: &MemberList) -> Outcome {
+    match done {
+        Done::Called => Outcome { sentence: "an election is under way".into(), successor: None },
+        Done::Resigned { epoch, successor } => {
+            let successor = successor.map(|id| members.name(id));
+            let to = successor.as_deref().unwrap_or("nobody");
+            let sentence = format!("the leader of epoch {epoch} handed over to {to}");
+            Outcome { sentence, successor }
+        }
+        Done::Stopped => Outcome { sentence: "stopping".into(), successor: None },
+    }
+}
+
+/// Why a command was not carried out.
+pub fn refusal(reason: &Refusal, members: &MemberList) -> CommandError {
+    let name = |id| members.name(id);
+    CommandError::Refused(match *reason {
+        Refusal::NoLeader => "no leader is known here, so nobody can resign; try again".into(),
+        Refusal::NotLeader => "the leader changed meanwhile; try again".into(),
+        Refusal::NoSuccessor => {
+            "no other live member may lead: resigning would be an outage".into()
+        }
+        Refusal::CannotLead(id) => format!("{} is not alive or stands back", name(id)),
+        Refusal::Outranked { to, by } => format!(
+            "{} ranks higher than {} and would take over at once: name it, or set preempt to never",
+            name(by),
+            name(to)
+        ),
+        Refusal::TooMany => "too many commands wait for the leader; try again".into(),
+        Refusal::NoReply => {
+            return CommandError::Unanswered("the leader did not answer in time".into());
+        }
+        Refusal::Stopping => "this node is stopping; ask another".into(),
+    })
+}
