@@ -41,6 +41,9 @@ impl Turn<'_> {
                 Timer::Heartbeat => self.beat(),
                 Timer::Silence => self.look_for_silence(),
                 Timer::Forward => self.forwards_expired(),
+                Timer::Coordinator if self.cx.state.looks_around(self.cx.now) => {
+                    self.call(Reason::NoCoordinator);
+                }
                 Timer::Answer | Timer::Coordinator => {
                     self.algorithm.get().expire(&mut self.cx, timer);
                 }
