@@ -30,7 +30,7 @@ fn killed_one_by_one_the_next_highest_leads_down_to_the_last_survivor() {
 
 #[test]
 fn a_lone_node_leads() {
-    let cluster = Cluster::start(1);
+    let cluster = Cluster::start_watchful(1);
     assert_eq!(cluster.agree_on(1), 1);
 }
 
