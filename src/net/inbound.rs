@@ -44,7 +44,7 @@ impl Gate {
         let _ = self.stream.shutdown(Shutdown::Both); // it may have ended by itself
     }
 
-    /// Makes room for a newer connection. If the core welcomed this one meanwhile, its reader
+    /// Ends a connection that is not to be kept. If the core welcomed this one meanwhile, its reader
     /// tells that it ended.
     pub fn evict(&self) {
         let _ = self.stream.shutdown(Shutdown::Both); // it may have ended by itself
@@ -129,7 +129,10 @@ impl Reception {
     pub fn serve(&self, connection: ConnectionId, gate: &Arc<Gate>) {
         match self.greet(connection, gate) {
             Some(peer) => self.read(connection, gate, peer),
-            None => self.counters.dropped(Drop::NoHello, 1),
+            None => {
+                self.counters.dropped(Drop::NoHello, 1);
+                gate.evict(); // the listener holds it until the next one comes
+            }
         }
     }
 
