@@ -11,8 +11,9 @@ use support::{Cluster, ensure, eventually};
 /// On each port; a node has two.
 const CLIENTS: usize = 300;
 
-/// 64 strangers on each port, a reader and a writer for each peer, and a handful of its own.
-const MOST_THREADS: u64 = 64 + 64 + 20;
+/// 64 strangers on each port and 16 on their way out, a reader and a writer for each peer, and a
+/// handful of its own.
+const MOST_THREADS: u64 = 64 + 64 + 16 + 20;
 
 const MOST_MEMORY_KB: u64 = 64 * 1024;
 
