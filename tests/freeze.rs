@@ -42,6 +42,9 @@ fn a_frozen_follower_is_suspected_and_comes_back_without_changing_the_epoch() {
         eventually("node-1 is alive again", || member_is(&cluster, observer, "alive"));
     }
     assert_eq!(cluster.agree_on(3), epoch);
+    let changes = cluster.status(1).unwrap().changes;
+    let failed = changes.iter().any(|change| change.reason.starts_with("stalled for"));
+    assert!(failed, "it did not count itself as failed: {changes:?}");
 }
 
 /// Whether this node shows node-1 so.
