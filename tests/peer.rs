@@ -12,8 +12,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use support::{Cluster, ensure, eventually};
 
-/// How many connections may wait for their welcome.
-const MOST_KNOCKING: usize = 64;
+/// Strangers, some three times as many as may wait for their welcome.
+const CROWD: usize = 200;
+
+/// 64 that wait, 16 on their way out, and a node's own.
+const MOST_THREADS: u64 = 64 + 16 + 20;
 
 /// Two members: the test is node-1, and node-2 runs.
 struct Scene {
@@ -168,10 +171,12 @@ fn in_a_crowd_the_oldest_stranger_goes_and_the_newest_is_heard() {
     let scene = Scene::new();
     let hello = scene.own_hello();
     let oldest = scene.dial();
-    let crowd: Vec<TcpStream> = (0..MOST_KNOCKING).map(|_| scene.dial()).collect();
+    let crowd: Vec<TcpStream> = (0..CROWD).map(|_| scene.dial()).collect();
     let mut newest = scene.dial();
     write(&mut newest, &hello);
     assert!(read(&mut newest).unwrap().get("welcome").is_some());
+    let threads = scene.cluster.node(2).figure("Threads");
+    assert!(threads <= MOST_THREADS, "{threads} threads");
     ends(oldest);
     drop(crowd);
 }
