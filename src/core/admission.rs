@@ -223,6 +223,9 @@ impl Turn<'_> {
 
     /// Acts on what was learned from a hello or a welcome.
     fn greeted(&mut self, hello: &Hello, life: Life) {
+        if self.cx.state.detector.all_connected() {
+            self.cx.state.look_until = self.cx.now; // all have been met: who goes now is missed
+        }
         if life == Life::Restarted {
             self.lost(hello.id, Reason::LeaderRestarted(hello.id));
         }
