@@ -37,6 +37,9 @@ pub enum Delays {
 /// The time of every message in lock-step.
 const STEP: Duration = Duration::from_millis(10);
 
+/// More events than any run has; a thousand nodes in one election make two million.
+const MOST_STEPS: u64 = 20_000_000;
+
 /// What a world is made of.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setup {
@@ -61,6 +64,7 @@ pub(super) struct World {
     pub nodes: Vec<Node>,
     pub network: Network,
     agenda: Agenda,
+    steps: u64,
     pub checker: Checker,
     /// How many messages of each kind were sent, by [`Kind`].
     pub sent: [u64; Kind::ALL.len()],
@@ -104,6 +108,7 @@ impl World {
             nodes: members.iter().map(settings).map(Node::new).collect(),
             network: Network::new(setup.members),
             agenda: Agenda::default(),
+            steps: 0,
             checker: Checker::new(setup.members, setup.preempt),
             sent: [0; Kind::ALL.len()],
             in_flight: 0,
@@ -161,6 +166,10 @@ impl World {
         }
         let Some((at, event)) = self.agenda.take() else { return false };
         self.now = at;
+        self.steps += 1;
+        if self.steps > MOST_STEPS {
+            self.checker.fail(at, "it goes on and on");
+        }
         match event {
             Event::Tick { node, life } => self.tick(node, life),
             Event::Input { node, life, input } if self.nodes[node].alive(life).is_some() => {
