@@ -46,6 +46,15 @@ impl Turn<'_> {
         self.cx.state.follows(from)
     }
 
+    /// The reply to something older. One without a leader, in the very epoch in which this member
+    /// leads, comes from another that led in it and gave it up.
+    pub fn replied(&mut self, from: NodeId, view: View) {
+        if view.leader.is_none() {
+            self.meet_at_same_epoch(from, view.epoch);
+        }
+        self.told(from, view);
+    }
+
     /// A hello, or the reply to something older, tells of a leader. Only the leader itself is
     /// followed on its word: it says hello to all, and what third members know of it may be of
     /// an earlier life.

@@ -81,7 +81,7 @@ impl Turn<'_> {
             Message::Acknowledge { epoch, rank, stands, .. } => {
                 self.acknowledged(from, epoch, rank, stands);
             }
-            Message::View(view) => self.told(from, view),
+            Message::View(view) => self.replied(from, view),
             Message::Preempt { epoch } => self.preempted(from, epoch),
             Message::Release { epoch, successor, stands } => {
                 self.released(from, epoch, successor, stands);

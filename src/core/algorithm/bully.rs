@@ -59,12 +59,16 @@ impl Election for Bully {
     }
 
     fn resume(&mut self, cx: &mut Context) {
-        self.win_unless_unasked(cx, Reason::Highest);
+        // Who was asked during the wait still has its T1.
+        if cx.state.timers.due(Timer::Answer).is_none() {
+            self.win_unless_unasked(cx, Reason::Highest);
+        }
     }
 
     fn succeed(&mut self, cx: &mut Context, reason: Reason) {
         if cx.state.settings.preempt == Preempt::Never && cx.state.stands() {
-            self.round = cx.next_round();
+            // Nobody is asked: who had not heard of the handing over may win the next round.
+            self.round = cx.next_round().next();
             cx.note_round(self.round);
             self.win(cx, Reason::Named);
         } else {
@@ -235,7 +239,9 @@ impl Bully {
         } else if cx.state.looks_around(cx.now) {
             cx.state.invited = Some(round);
         } else {
-            self.begin(cx, Some(round), Reason::Joined(from));
+            // Below a round seen or reserved this member may have led already.
+            let joined = Some(round).filter(|round| *round >= cx.state.round);
+            self.begin(cx, joined, Reason::Joined(from));
         }
     }
 
