@@ -1,0 +1,74 @@
+//! `electd simulate`, run as users run it.
+
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+fn simulate(args: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+    command.arg("simulate").args(args.split_whitespace()).output().expect("electd runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+fn figures(args: &str) -> Value {
+    let output = simulate(&format!("{args} --output json"));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    serde_json::from_slice(&output.stdout).expect("JSON on stdout")
+}
+
+#[test]
+fn the_leader_and_the_counts_as_json() {
+    let figures =
+        figures("--algorithm bully --nodes 5 --initiators 1,2 --crash 5 --detected --seed 7");
+    assert_eq!(figures["leader"], 4);
+    assert_eq!(figures["epoch"], 1);
+    let messages = json!({"election": 6, "answer": 6, "coordinator": 3, "total": 15});
+    assert_eq!(figures["messages"], messages);
+    assert_eq!(figures["time_ms"], 30);
+}
+
+#[test]
+fn every_message_and_a_summary_as_text() {
+    let output = simulate("--nodes 3 --crash 3 --initiators 2");
+    let text = stdout(&output);
+    assert!(text.contains("node-2   sends ELECTION(round 1) to node-3\n"), "{text}");
+    assert!(text.ends_with("1 ELECTION + 0 ANSWER + 1 COORDINATOR = 2 messages\n"), "{text}");
+}
+
+#[test]
+fn the_same_arguments_give_the_same_run() {
+    let run = |seed| stdout(&simulate(&format!("--nodes 6 --delays random --seed {seed}")));
+    assert_eq!(run(3), run(3));
+    assert_ne!(run(3), run(4));
+}
+
+#[test]
+fn a_random_life_is_replayed_by_its_seed() {
+    let text = stdout(&simulate("--faults --seed 7"));
+    assert!(text.contains("starts: incarnation 1"), "{text}");
+    assert!(text.contains("leaders elected"), "{text}");
+    assert_eq!(figures("--faults --seed 7")["seed"], 7);
+}
+
+#[test]
+fn nonsense_is_an_error_of_usage_in_words() {
+    let cases = [
+        ("--nodes 5 --initiators 6", "--initiators 6: there is no such node"),
+        ("--nodes 5 --crash 5 --initiators 5", "node 5 crashes before the election"),
+        ("--nodes 0", "--nodes 0: give a number from 1 to 1000"),
+        ("--nodes 5 --initiators 1,1", "node 1 is named twice"),
+        ("--nodes 5 --detected", "--crash"),
+        ("--faults --nodes 5", "cannot be used with"),
+        ("--algorithm raft", "possible values: bully"),
+    ];
+    for (args, sentence) in cases {
+        let output = simulate(args);
+        assert_eq!(output.status.code(), Some(2), "{args}");
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(words.contains(sentence), "{args}: {words}");
+        assert!(output.stdout.is_empty(), "{args}");
+    }
+}
