@@ -39,7 +39,8 @@ pub struct Resign {
     #[command(flatten)]
     nodes: NodeArgs,
 
-    /// The member that is to lead next.
+    /// The member that is to lead next. It must be the highest of the others that may lead, as
+    /// a higher one would win; naming it makes the command fail if it is not.
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
 

@@ -204,14 +204,11 @@ impl Turn<'_> {
         self.cx.state.takeover = None;
         self.cx.state.timers.cancel(Timer::Silence); // it need not be heard any more
         match successor {
-            Some(next) if next == self.cx.state.id() => {
-                self.algorithm.get().succeed(&mut self.cx, reason);
-            }
             // This member need not have met it: the leader knows it.
-            Some(next) => {
+            Some(next) if next != self.cx.state.id() => {
                 self.algorithm.get().await_leader(&mut self.cx, next, reason);
             }
-            None => self.call(reason),
+            _ => self.call(reason),
         }
     }
 
@@ -226,7 +223,7 @@ impl Turn<'_> {
         if !state.detector.standing().any(|peer| peer.rank.id == successor) {
             return Err(Refusal::CannotLead(successor));
         }
-        if successor != best && state.settings.preempt == Preempt::Always {
+        if successor != best {
             return Err(Refusal::Outranked { to: successor, by: best });
         }
         let epoch = state.view.epoch;

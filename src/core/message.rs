@@ -140,7 +140,7 @@ pub enum Refusal {
     NoSuccessor,
     /// The member named is not alive or does not stand.
     CannotLead(NodeId),
-    /// A member that ranks higher than the one named would take over at once.
+    /// A member that ranks higher than the one named would win the election.
     Outranked {
         /// The member that was named.
         to: NodeId,

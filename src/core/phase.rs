@@ -92,8 +92,6 @@ pub enum Reason {
     Highest,
     /// No member that ranks higher answered.
     NoAnswer,
-    /// The leader that handed over named this member.
-    Named,
     /// A leader announced itself, or was told of.
     Announced(NodeId),
     /// A leader announced itself in an epoch that is not durable here yet.
@@ -135,7 +133,6 @@ impl Reason {
             Reason::MayNotLead => "nobody else can lead, and this member may not".into(),
             Reason::Highest => "no higher member stands".into(),
             Reason::NoAnswer => "no higher member answered".into(),
-            Reason::Named => "named by the leader that handed over".into(),
             Reason::Announced(id) => format!("{} leads", name(id)),
             Reason::Storing(id) => format!("{} leads, once its epoch is stored", name(id)),
             Reason::TakingOver(id) => format!("asked lower leader {} to hand over", name(id)),

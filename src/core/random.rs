@@ -14,7 +14,7 @@ impl Random {
     }
 
     /// The next number, uniform over all values.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,7 +24,7 @@ impl Random {
 
     /// A number below `bound`; 0 if the bound is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        let wide = u128::from(self.next()) * u128::from(bound);
+        let wide = u128::from(self.draw()) * u128::from(bound);
         u64::try_from(wide >> 64).unwrap_or(0)
     }
 

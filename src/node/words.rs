@@ -58,7 +58,7 @@ pub fn refusal(reason: &Refusal, members: &MemberList) -> CommandError {
         }
         Refusal::CannotLead(id) => format!("{} is not alive or stands back", name(id)),
         Refusal::Outranked { to, by } => format!(
-            "{} ranks higher than {} and would take over at once: name it, or set preempt to never",
+            "{} ranks higher than {} and would win the election: name it, or stop it first",
             name(by),
             name(to)
         ),

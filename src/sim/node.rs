@@ -62,8 +62,8 @@ impl Node {
     /// Starts a process with what the disk holds. The incarnation is durable before it runs.
     pub fn start(&mut self, now: Time, random: &mut Random) -> Restored {
         let restored = self.disk.open();
-        self.settings.instance = random.next();
-        self.core = Some(Core::new(now, self.settings.clone(), restored, random.next()));
+        self.settings.instance = random.draw();
+        self.core = Some(Core::new(now, self.settings.clone(), restored, random.draw()));
         self.life += 1;
         self.host = true;
         self.tick = None;

@@ -172,7 +172,7 @@ impl Schedule {
             power_on: PowerOn::Elect,
             delays: Delays::Random,
             disk: if slow { TIMING.failure * 2 } else { TIMING.message / 4 },
-            seed: random.next(),
+            seed: random.draw(),
             detail: self.trace.then_some(Detail::All),
         }
     }

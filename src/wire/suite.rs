@@ -132,7 +132,7 @@ fn a_length_beyond_the_cap_allocates_nothing<T: Transport>() {
 fn junk_is_no_message<T: Transport>() {
     let mut random = crate::core::random::Random::new(7);
     for _ in 0..50 {
-        let mut junk: Vec<u8> = (0..300).map(|_| random.next() as u8).collect();
+        let mut junk: Vec<u8> = (0..300).map(|_| random.draw() as u8).collect();
         junk[..3].fill(0); // or hardly any would be short enough to be read
         let (payloads, _) = read_all(&mut T::carry(vec![junk]));
         for payload in payloads {

@@ -10,7 +10,6 @@ use super::Election;
 use crate::core::detector::Peer;
 use crate::core::message::Message;
 use crate::core::phase::{Phase, Reason};
-use crate::core::settings::Preempt;
 use crate::core::state::{Context, Held};
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Time};
@@ -59,30 +58,17 @@ impl Election for Bully {
     }
 
     fn resume(&mut self, cx: &mut Context) {
-        // Who was asked during the wait still has its T1.
+        // A higher member that appeared meanwhile has been asked: its T1 runs.
         if cx.state.timers.due(Timer::Answer).is_none() {
             self.win_unless_unasked(cx, Reason::Highest);
-        }
-    }
-
-    fn succeed(&mut self, cx: &mut Context, reason: Reason) {
-        if cx.state.settings.preempt == Preempt::Never && cx.state.stands() {
-            // Nobody is asked: who had not heard of the handing over may win the next round.
-            self.round = cx.next_round().next();
-            cx.note_round(self.round);
-            self.win(cx, Reason::Named);
-        } else {
-            self.begin(cx, None, reason);
         }
     }
 
     fn lost(&mut self, cx: &mut Context, peer: NodeId) {
         match cx.state.phase {
             Phase::Electing if self.asked.contains(&peer) => self.lost_asked(cx),
-            Phase::Waiting if cx.state.takeover.is_none() && cx.state.held.is_none() => {
-                if self.awaited.remove(&peer) && self.awaited.is_empty() {
-                    self.begin(cx, None, Reason::AnswererLost);
-                }
+            Phase::Waiting if self.waits_for_the_last(cx, peer) => {
+                self.begin(cx, None, Reason::AnswererLost);
             }
             _ => {}
         }
@@ -136,6 +122,13 @@ impl Bully {
         let (rank, stands) = (cx.state.rank(), cx.state.stands());
         cx.send_all(to, Message::Election { round: self.round, rank, stands });
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
+    }
+
+    /// Whether this member waits for the outcome of an election, and nobody else is left who
+    /// could bring it.
+    fn waits_for_the_last(&mut self, cx: &Context, peer: NodeId) -> bool {
+        let bound = cx.state.takeover.is_some() || cx.state.held.is_some();
+        !bound && self.awaited.remove(&peer) && self.awaited.is_empty()
     }
 
     /// T1 ends early when all who were asked are suspected or dead.

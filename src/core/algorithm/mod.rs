@@ -26,10 +26,6 @@ pub(super) trait Election {
     /// The epoch that this member's win waited for is durable.
     fn resume(&mut self, cx: &mut Context);
 
-    /// The leader that handed over named this member: leads without asking those who would not
-    /// take over anyway.
-    fn succeed(&mut self, cx: &mut Context, reason: Reason);
-
     /// A member became suspected or dead while an election is under way.
     fn lost(&mut self, cx: &mut Context, peer: NodeId);
 
