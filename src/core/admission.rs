@@ -135,6 +135,8 @@ impl Turn<'_> {
         self.cx.out.push(Output::Note(Note::Connected { peer }));
         if self.cx.state.phase == Phase::Leading {
             self.beat_to(vec![peer]);
+        } else {
+            self.repeat_release(peer);
         }
         self.greeted(&welcome, restarted);
     }

@@ -138,15 +138,22 @@ impl Turn<'_> {
         let leads = self.cx.state.phase == Phase::Leading && self.cx.state.view.epoch == epoch;
         if leads && higher {
             self.release(Some(from), Reason::Preempted(from));
-        } else if let Some((released, successor)) = self.cx.state.released
-            && released == epoch
-            && self.cx.state.view.epoch == epoch
-        {
-            let stands = self.cx.state.stands();
-            self.cx.send(from, Message::Release { epoch, successor, stands });
-        } else {
+        } else if self.cx.state.view.epoch != epoch || !self.repeat_release(from) {
             self.cx.send_view(from);
         }
+    }
+
+    /// Tells a member that this one gave up the present epoch, if it did: the RELEASE is lost on
+    /// a member that asked for it before the connection to it was up. Tells whether it did.
+    pub fn repeat_release(&mut self, to: NodeId) -> bool {
+        let known = self.cx.state.view.epoch;
+        let Some((epoch, successor)) = self.cx.state.released.filter(|(epoch, _)| *epoch == known)
+        else {
+            return false;
+        };
+        let stands = self.cx.state.stands();
+        self.cx.send(to, Message::Release { epoch, successor, stands });
+        true
     }
 
     /// Stops leading, says so to all, and awaits the successor.

@@ -182,7 +182,11 @@ impl Bully {
     }
 
     fn join(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
-        if !matches!(cx.state.phase, Phase::Electing | Phase::Waiting | Phase::Stopping) {
+        // A leader that was asked to hand over and now elects has done so, whatever got lost.
+        let leader = cx.state.takeover.and_then(|view| view.leader);
+        let released = leader.is_some_and(|leader| leader.id == from);
+        let busy = matches!(cx.state.phase, Phase::Electing | Phase::Waiting | Phase::Stopping);
+        if released || !busy {
             self.begin(cx, round, Reason::Joined(from));
         }
     }
