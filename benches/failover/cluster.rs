@@ -18,7 +18,7 @@ use crate::process;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How many lines of the nodes' logs are kept.
-const LATEST: usize = 6000;
+const LATEST: usize = 100;
 
 /// Below the ports that systems give to outgoing connections, which could take a dead node's.
 const PORTS: std::ops::Range<u16> = 18_000..32_000;
