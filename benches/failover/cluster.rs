@@ -2,6 +2,7 @@
 //! is asked of the nodes, so watching costs them no more than their log does.
 
 use std::collections::VecDeque;
+use std::env;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -109,7 +110,7 @@ impl Cluster {
     pub fn start_node(&mut self, at: usize) {
         let node = &mut self.nodes[at];
         let mut child = process::command("guarded")
-            .arg(env!("CARGO_BIN_EXE_electd"))
+            .arg(env::var_os("FAILOVER_ELECTD").unwrap_or(env!("CARGO_BIN_EXE_electd").into()))
             .args(["run", "--node", &node.name, "--config"])
             .arg(self.folder.join("cluster.json"))
             .env_remove("RUST_LOG")

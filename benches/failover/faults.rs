@@ -40,7 +40,6 @@ impl Run<'_> {
     /// Strikes the leader this many times.
     pub fn measure(&mut self, fault: Fault, times: usize, report: &mut Report) {
         let size = self.cluster.size();
-        eprintln!("{} of {size}, {times} times", fault.name());
         let mut led = Vec::new();
         let mut agreed = Vec::new();
         let mut floor = Vec::new();

@@ -2,7 +2,8 @@
 //! the fault until the last survivor knows the next leader, beside the floor of the same run.
 //!
 //! `FAILOVER_RUNS=30` is the number of faults of each kind, `FAILOVER_LARGE=25` adds a cluster of
-//! that many processes with a calm minute. Linux only: it reads /proc.
+//! that many processes with a calm minute, and `FAILOVER_ELECTD=PATH` measures another build.
+//! Linux only: it reads /proc.
 
 mod calm;
 mod cluster;

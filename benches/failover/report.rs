@@ -38,6 +38,7 @@ pub struct Report {
 
 impl Report {
     pub fn row(&mut self, row: Row) {
+        eprintln!("{}", row.cells().join("  "));
         self.rows.push(row);
     }
 
