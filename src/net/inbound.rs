@@ -217,8 +217,8 @@ impl Reception {
         }
         let taken = self.redial(peer);
         let redial = taken.as_ref().map_or_else(|redial| *redial, |_| Redial::Accepted);
-        gate.shut();
         self.inbox.input(Input::Ended { connection, peer, redial });
+        gate.shut();
         if taken.is_ok_and(|stream| self.is_reset(&stream))
             && matches!(self.redial(peer), Err(Redial::Refused))
         {
