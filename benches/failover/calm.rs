@@ -43,6 +43,11 @@ pub fn usage(cluster: &Cluster, time: Duration) -> Vec<Usage> {
     used.collect()
 }
 
+/// How many threads a process has.
+pub fn threads(pid: u32) -> usize {
+    run_times(pid).len()
+}
+
 /// The time on a processor of each thread, in nanoseconds; the ticks of /proc/PID/stat are too
 /// coarse for an idle node.
 fn run_times(pid: u32) -> BTreeMap<PathBuf, u64> {

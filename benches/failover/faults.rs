@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use electd::core::random::Random;
 use rustix::process::Signal;
 
+use crate::calm;
 use crate::cluster::{Agreement, Cluster};
 use crate::floor::Floor;
 use crate::report::{Report, Row};
@@ -33,33 +34,40 @@ pub enum Fault {
 pub struct Run<'a> {
     pub cluster: Cluster,
     pub floor: Floor,
+    /// The floor for processes with as many threads as a node.
+    pub threads_floor: Floor,
     pub random: &'a mut Random,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    pub fn new(cluster: Cluster, random: &'a mut Random) -> Run<'a> {
+        let threads = cluster.pids().map(calm::threads).max().unwrap_or(1);
+        let (floor, threads_floor) = (Floor::start(1), Floor::start(threads));
+        Run { cluster, floor, threads_floor, random }
+    }
+
     /// Strikes the leader this many times.
     pub fn measure(&mut self, fault: Fault, times: usize, report: &mut Report) {
         let size = self.cluster.size();
         let mut led = Vec::new();
         let mut agreed = Vec::new();
         let mut floor = Vec::new();
+        let mut threads_floor = Vec::new();
         for _ in 0..times {
             let (start, agreement) = self.strike(fault, report);
             led.push(agreement.led_at - start);
             agreed.push(agreement.complete_at - start);
             floor.push(self.floor.measure());
+            threads_floor.push(self.threads_floor.measure());
         }
         let beside = match fault {
-            Fault::Freeze => vec![FAILURE; times],
-            _ => floor,
+            Fault::Freeze => vec![vec![FAILURE]],
+            _ => vec![floor, threads_floor],
         };
         let what = format!("{} of {size}", fault.name());
-        report.row(Row {
-            what: format!("{what}: all agree"),
-            times: agreed,
-            beside: beside.clone(),
-        });
-        report.row(Row { what: format!("{what}: one leads"), times: led, beside });
+        let row = |what, times| Row { what, times, beside: beside.clone() };
+        report.row(row(format!("{what}: all agree"), agreed));
+        report.row(row(format!("{what}: one leads"), led));
     }
 
     /// One fault and its repair. Gives the time of the fault and what the survivors came to.

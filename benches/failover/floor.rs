@@ -1,15 +1,20 @@
 //! The floor: what the machine takes for the least that any failover over TCP consists of.
 //!
 //! A process is killed that holds a connection to another. That one sees the end of the stream,
-//! dials again and is refused, makes one round trip with a third process, and says so on its
-//! stdout. All wait as blocked threads, and it is observed just like the nodes are.
+//! dials again and is refused, makes one round trip with a third, and says so on its stdout. All
+//! wait as blocked threads, and it is observed just like the nodes are.
+//!
+//! Once with one thread a process; and once with the threads of a node: the kernel closes the
+//! connections of a killed process when its last thread has ended, and in the survivor the news
+//! goes from the thread that reads to one that decides, and from there to one that writes.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::{Child, ChildStdout, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::{Receiver, unbounded};
+use crossbeam::channel::{Receiver, bounded, unbounded};
 
 use crate::process;
 
@@ -25,21 +30,24 @@ pub struct Floor {
     echo: Child,
     /// Where a victim connects to.
     port: String,
+    threads: String,
     lines: Receiver<(Instant, String)>,
 }
 
 impl Floor {
-    pub fn start() -> Floor {
-        let (echo, lines) = start("echo", "");
+    /// With this many threads in each victim; with more than one in the survivor too.
+    pub fn start(threads: usize) -> Floor {
+        let threads = threads.to_string();
+        let (echo, lines) = start("echo", &[]);
         let (_, echo_port) = lines.recv_timeout(PATIENCE).expect("the echo listens");
-        let (survivor, lines) = start("survivor", &echo_port);
+        let (survivor, lines) = start("survivor", &[&echo_port, &threads]);
         let (_, port) = lines.recv_timeout(PATIENCE).expect("the survivor listens");
-        Floor { survivor, echo, port, lines }
+        Floor { survivor, echo, port, threads, lines }
     }
 
     /// From just before the kill until the survivor says that all of it is done.
     pub fn measure(&self) -> Duration {
-        let (mut victim, _) = start("victim", &self.port);
+        let (mut victim, _) = start("victim", &[&self.port, &self.threads]);
         self.expect("connected");
         let start = Instant::now();
         victim.kill().expect("the victim can be killed");
@@ -62,9 +70,9 @@ impl Drop for Floor {
     }
 }
 
-fn start(role: &str, port: &str) -> (Child, Receiver<(Instant, String)>) {
+fn start(role: &str, arguments: &[&str]) -> (Child, Receiver<(Instant, String)>) {
     let command = &mut process::command(role);
-    let mut child = command.arg(port).stdout(Stdio::piped()).spawn().expect("a child starts");
+    let mut child = command.args(arguments).stdout(Stdio::piped()).spawn().expect("a child starts");
     let (sender, lines) = unbounded();
     let stdout: ChildStdout = child.stdout.take().expect("it is piped");
     process::watch(stdout, move |at, line| {
@@ -86,7 +94,26 @@ pub fn echo() {
 
 /// Outlives one victim after the other.
 pub fn survive() {
-    let mut echo = dial(argument()).expect("the echo listens");
+    let [echo, threads] = arguments();
+    let mut echo = dial(echo).expect("the echo listens");
+    let mut message = [0; MESSAGE];
+    let mut make_round_trip = move || {
+        echo.write_all(&message).expect("the echo is there");
+        echo.read_exact(&mut message).expect("the echo is there");
+        say("done");
+    };
+    if threads == 1 {
+        return watch_victims(make_round_trip);
+    }
+    let (decide, decided) = bounded(1);
+    let (write, written) = bounded(1);
+    thread::spawn(move || watch_victims(|| decide.send(()).expect("the next thread lives")));
+    thread::spawn(move || decided.iter().try_for_each(|()| write.send(())));
+    written.iter().for_each(|()| make_round_trip());
+}
+
+/// Takes one victim after the other, and tells when it is proved dead.
+fn watch_victims(mut tell: impl FnMut()) {
     let listener = listen();
     say(&port(&listener).to_string());
     let mut message = [0; MESSAGE];
@@ -101,16 +128,22 @@ pub fn survive() {
         while let Ok(mut taken) = dial(u16::from_be_bytes(port)) {
             let _ = taken.read(&mut message);
         }
-        echo.write_all(&message).expect("the echo is there");
-        echo.read_exact(&mut message).expect("the echo is there");
-        say("done");
+        tell();
     }
 }
 
 /// Holds a connection and waits for the end.
 pub fn wait_for_death() {
+    let [survivor, threads] = arguments();
+    for _ in 1..threads {
+        thread::spawn(|| {
+            loop {
+                thread::park();
+            }
+        });
+    }
     let listener = listen();
-    let mut survivor = dial(argument()).expect("the survivor listens");
+    let mut survivor = dial(survivor).expect("the survivor listens");
     survivor.write_all(&port(&listener).to_be_bytes()).expect("the survivor reads");
     let _ = survivor.read(&mut [0; 1]); // it never writes
 }
@@ -135,10 +168,11 @@ fn dial(port: u16) -> std::io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// The port that this process was given.
-fn argument() -> u16 {
-    let argument = std::env::args().next_back().expect("there is one");
-    argument.parse().expect("it is a port")
+/// The last arguments: the port of another process, and a number of threads.
+fn arguments() -> [u16; 2] {
+    let arguments = std::env::args().collect::<Vec<_>>();
+    let last = arguments.last_chunk::<2>().expect("there are more");
+    [0, 1].map(|at| last[at].parse().expect("it is a number"))
 }
 
 /// One line, in one write.

@@ -20,7 +20,6 @@ use std::time::Duration;
 use cluster::Cluster;
 use electd::core::random::Random;
 use faults::{Fault, Run};
-use floor::Floor;
 use process::Role;
 use report::Report;
 use scratch::Scratch;
@@ -46,7 +45,7 @@ fn main() {
     let mut random = Random::new(u64::from(std::process::id()));
     for size in [3, 5, 9] {
         let cluster = Cluster::start(scratch.folder(&format!("{size}")), size);
-        let mut run = Run { cluster, floor: Floor::start(), random: &mut random };
+        let mut run = Run::new(cluster, &mut random);
         if size == 5 {
             report.usage(size, &calm::usage(&run.cluster, CALM));
         }
@@ -68,7 +67,7 @@ fn main() {
 fn measure_large(scratch: &Scratch, size: usize, random: &mut Random, report: &mut Report) {
     let cluster = Cluster::start(scratch.folder("large"), size);
     report.first_election(size, cluster.first_election());
-    let mut run = Run { cluster, floor: Floor::start(), random };
+    let mut run = Run::new(cluster, random);
     report.usage(size, &calm::usage(&run.cluster, CALM));
     report.calm(size, CALM_LARGE, run.cluster.count_changes(CALM_LARGE));
     run.measure(Fault::Kill, 10, report);
