@@ -1,4 +1,41 @@
 //! electd elects one leader among N processes and keeps it elected.
+//!
+//! The command `electd` is the usual way to use it; this library is the same code. A program that
+//! embeds a member starts a [`node::Node`] from a [`config::Config`] and asks its handle who
+//! leads:
+//!
+//! ```no_run
+//! use electd::config;
+//! use electd::node::{Node, handle::Handle};
+//!
+//! let config = config::load("cluster.json".as_ref())?;
+//! let node = Node::start(&config, "node-1")?;
+//! let status = node.handle().status();
+//! println!("{} leads", status.leader.map_or("nobody".to_owned(), |leader| leader.name));
+//! node.stop();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Rooms
+//!
+//! [`core`] is the election as a pure state machine; the simulator and the node run the same
+//! code. Around it: `wire` (frames and JSON), `net` (sockets), [`store`] (durable state),
+//! [`config`], [`node`] (the election thread), [`admin`] (HTTP) and [`cli`]. Arrows point inwards:
+//! nothing in the core knows of the rooms around it.
+//!
+//! # Threads of a node
+//!
+//! | thread | waits on | ends when |
+//! |---|---|---|
+//! | main | a signal | TERM or INT came, and all others are joined |
+//! | election | one `select!`: events, commands, the core's deadline | it was told to stop |
+//! | store | records to write | its writer is stopped |
+//! | listener | accept | its socket is shut down |
+//! | reader-PEER | its connection | end of stream, an error, or its socket is shut down |
+//! | writer-PEER | its queue, orders, the back-off between dials | its queue is let go of |
+//! | admin | accept | its socket is shut down |
+//! | admin-worker-N | its connection | its socket is shut down |
+//! | ctrl-c | INT | the process ends |
 
 pub mod admin;
 pub mod cli;
@@ -6,5 +43,7 @@ pub mod config;
 pub mod core;
 mod net;
 pub mod node;
+pub mod sim;
 pub mod store;
+pub mod trace;
 mod wire;

@@ -31,6 +31,9 @@ pub enum ClientError {
         /// What happened.
         reason: String,
     },
+    /// There is no address to ask at.
+    #[error("it has no \"admin\" address in the configuration")]
+    NotServed,
     /// A node answered, and does not do it.
     #[error("{sentence}")]
     Refused {

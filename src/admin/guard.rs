@@ -89,3 +89,60 @@ fn is_fixed(host: &str) -> bool {
     let name = name.trim_start_matches('[').trim_end_matches(']');
     name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a plain POST passes from this peer to this local address.
+    fn passes(peer: &str, local: &str, headers: &str, token: Option<&str>) -> bool {
+        let text = format!("POST /resign HTTP/1.1\r\nHost: n\r\n{headers}\r\n");
+        let (request, _) = Request::parse(text.as_bytes()).unwrap().unwrap();
+        let end = |ip: &str| SocketAddr::new(ip.parse().unwrap(), 7201);
+        admit(&request, Some((end(peer), end(local))), token).is_ok()
+    }
+
+    #[test]
+    fn this_hosts_own_addresses_may_command() {
+        for (peer, local) in [
+            ("127.0.0.1", "127.0.0.1"),
+            ("127.0.0.2", "127.0.0.1"),
+            ("::1", "::1"),
+            ("::ffff:127.0.0.1", "::ffff:127.0.0.1"),
+            ("10.0.0.1", "10.0.0.1"),
+            ("::ffff:10.0.0.1", "10.0.0.1"),
+            ("fe80::1", "fe80::1"),
+        ] {
+            assert!(passes(peer, local, "", None), "{peer} to {local}");
+        }
+    }
+
+    #[test]
+    fn other_hosts_need_the_token() {
+        let bearer = "Authorization: Bearer s3cret\r\n";
+        for (peer, local) in
+            [("10.0.0.2", "10.0.0.1"), ("::ffff:10.0.0.2", "10.0.0.1"), ("fe80::2", "::1")]
+        {
+            assert!(!passes(peer, local, "", None), "{peer} to {local}");
+            assert!(!passes(peer, local, bearer, None), "{peer} to {local}");
+            assert!(!passes(peer, local, bearer, Some("other")), "{peer} to {local}");
+            assert!(passes(peer, local, bearer, Some("s3cret")), "{peer} to {local}");
+        }
+        let twice = format!("{bearer}{bearer}");
+        assert!(!passes("10.0.0.2", "10.0.0.1", &twice, Some("s3cret")));
+    }
+
+    #[test]
+    fn a_client_that_is_gone_is_nobody() {
+        let (request, _) = Request::parse(b"POST /resign HTTP/1.0\r\n\r\n").unwrap().unwrap();
+        assert!(admit(&request, None, None).is_err());
+    }
+
+    #[test]
+    fn comparison_sees_each_byte_and_the_length() {
+        assert!(same(b"s3cret", b"s3cret"));
+        for other in [b"s3creT".as_slice(), b"S3cret", b"s3cre", b"s3crett", b""] {
+            assert!(!same(b"s3cret", other));
+        }
+    }
+}

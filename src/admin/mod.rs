@@ -63,4 +63,6 @@ mod limits {
     pub const GRACE: Duration = Duration::from_millis(200);
     /// The pause after an accept that failed for want of something, such as a file descriptor.
     pub const PAUSE: Duration = Duration::from_millis(20);
+    /// Between two lines in the log about such failures.
+    pub const REPORT: Duration = Duration::from_secs(60);
 }

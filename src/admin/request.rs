@@ -172,3 +172,58 @@ fn too_large() -> Response {
         ),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Request {
+        let (request, used) = Request::parse(text.as_bytes()).unwrap().unwrap();
+        assert_eq!(used, text.len());
+        request
+    }
+
+    #[test]
+    fn a_request_is_incomplete_up_to_its_last_byte() {
+        let text = b"POST /resign HTTP/1.1\r\nHost: n\r\nContent-Length: 2\r\n\r\n{}";
+        let head = text.len() - 2;
+        for length in 0..head {
+            assert_eq!(Request::parse(&text[..length]), Ok(None), "{length} bytes");
+        }
+        let (request, used) = Request::parse(text).unwrap().unwrap();
+        assert_eq!((request.body_length, used), (2, head));
+    }
+
+    #[test]
+    fn whatever_bytes_come_parsing_does_not_panic() {
+        let good = b"GET /status HTTP/1.1\r\nHost: n\r\nContent-Length: 0\r\n\r\n";
+        for at in 0..good.len() {
+            for byte in 0..=255 {
+                let mut bytes = good.to_vec();
+                bytes[at] = byte;
+                let _ = Request::parse(&bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn closing_goes_by_version_and_word() {
+        for (head, close) in [
+            ("GET / HTTP/1.1\r\nHost: n\r\n", false),
+            ("GET / HTTP/1.1\r\nHost: n\r\nConnection: close\r\n", true),
+            ("GET / HTTP/1.1\r\nHost: n\r\nConnection: closed\r\n", false),
+            ("GET / HTTP/1.0\r\n", true),
+            ("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n", false),
+            ("GET / HTTP/1.0\r\nConnection: keep-alive, close\r\n", true),
+        ] {
+            assert_eq!(parse(&format!("{head}\r\n")).wants_close(), close, "{head}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_is_there_twice_has_no_value() {
+        let request = parse("GET / HTTP/1.1\r\nHost: n\r\nX: 1\r\nx: 2\r\nY:  3 \r\n\r\n");
+        assert_eq!((request.header("x"), request.has("x")), (None, true));
+        assert_eq!((request.header("y"), request.header("z")), (Some("3"), None));
+    }
+}

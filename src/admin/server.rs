@@ -61,7 +61,7 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
 pub struct Server {
     listener: Arc<TcpListener>,
     address: SocketAddr,
-    close: Arc<dyn Fn() + Send + Sync>,
+    close: Box<dyn Fn() + Send + Sync>,
     accepting: Option<JoinHandle<()>>,
 }
 
@@ -90,7 +90,7 @@ impl Server {
                 .stack_size(STACK)
                 .spawn(move || reception.run(&listener))?
         };
-        let close = Arc::new(move || desk.close());
+        let close = Box::new(move || desk.close());
         Ok(Server { listener, address, close, accepting: Some(accepting) })
     }
 
@@ -132,7 +132,8 @@ struct Reception<H> {
     /// Held by each worker; closed when the last has ended.
     working: Sender<()>,
     ended: Receiver<()>,
-    in_trouble: bool,
+    /// When trouble was last logged.
+    reported: Option<Instant>,
 }
 
 impl<H: Handle> Reception<H> {
@@ -148,7 +149,7 @@ impl<H: Handle> Reception<H> {
             queued,
             working,
             ended,
-            in_trouble: false,
+            reported: None,
         }
     }
 
@@ -159,10 +160,7 @@ impl<H: Handle> Reception<H> {
                 return self.close();
             }
             match accepted {
-                Ok((stream, _)) => {
-                    self.in_trouble = false;
-                    self.admit(stream);
-                }
+                Ok((stream, _)) => self.admit(stream),
                 Err(error) => self.recover(&error),
             }
         }
@@ -177,10 +175,8 @@ impl<H: Handle> Reception<H> {
         let connection = Arc::new(Connection::new(stream, self.origin));
         self.open.push(Arc::downgrade(&connection));
         // Each in the queue has a worker that is free or taking leave, so that a full queue moves
-        // at once. It fails only when all workers are gone, which takes a defect.
-        if self.queue.send(connection).is_err() {
-            log::error!("no admin worker is left; this is a defect");
-        }
+        // at once. Sending cannot fail: the other end is held here too.
+        let _ = self.queue.send(connection);
     }
 
     /// Whether there are more workers than connections.
@@ -243,12 +239,12 @@ impl<H: Handle> Reception<H> {
         thread::sleep(limits::PAUSE);
     }
 
-    /// Logs the first of a row of failures.
+    /// Logs trouble, which comes in crowds, once in a while.
     fn report(&mut self, what: &str, error: &io::Error) {
-        if !self.in_trouble {
+        if self.reported.is_none_or(|at| at.elapsed() >= limits::REPORT) {
+            self.reported = Some(Instant::now());
             log::warn!("{what}: {error}; the oldest connections give way");
         }
-        self.in_trouble = true;
     }
 
     /// Ends the connections, first those that are idle, then, after a grace, all; joins the workers.

@@ -8,12 +8,19 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub mod args;
+mod ask;
 mod check;
 pub mod error;
 pub mod exit;
 mod init;
+mod leader;
 pub mod print;
+mod resign;
 mod run;
+mod simulate;
+mod status;
+mod transition;
+mod watch;
 
 use error::CliError;
 use exit::Exit;
@@ -39,8 +46,11 @@ enum Command {
     Run(run::Run),
     Check(check::Check),
     Init(init::Init),
-    // Further commands are listed here, each with its file: status, leader, watch, resign,
-    // simulate.
+    Status(status::Status),
+    Leader(leader::Leader),
+    Watch(watch::Watch),
+    Resign(resign::Resign),
+    Simulate(simulate::Simulate),
 }
 
 impl Command {
@@ -49,6 +59,11 @@ impl Command {
             Command::Run(run) => run.run(),
             Command::Check(check) => check.run(),
             Command::Init(init) => init.run(),
+            Command::Status(status) => status.run(),
+            Command::Leader(leader) => leader.run(),
+            Command::Watch(watch) => watch.run(),
+            Command::Resign(resign) => resign.run(),
+            Command::Simulate(simulate) => simulate.run(),
         }
     }
 }

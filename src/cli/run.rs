@@ -12,7 +12,7 @@ use signal_hook::iterator::{Signals, SignalsInfo};
 use super::args::ConfigArgs;
 use super::error::CliError;
 use super::exit::Exit;
-use crate::admin::Server;
+use crate::admin::{self, Server};
 use crate::config::{Config, node_name};
 use crate::node::{Node, StartError};
 use crate::store::Trouble;
@@ -74,7 +74,7 @@ fn listen(config: &Config, name: &str) -> Result<Option<TcpListener>, CliError> 
     let Some(address) = config.member(name).and_then(|member| member.admin.as_ref()) else {
         return Ok(None);
     };
-    TcpListener::bind(address).map(Some).map_err(|error| {
+    admin::listen(address).map(Some).map_err(|error| {
         let what = format!("cannot listen on {address}, the admin address of {name}: {error}");
         CliError::new(Exit::Listen, what)
     })

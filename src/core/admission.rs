@@ -12,6 +12,17 @@ use super::turn::Turn;
 use super::types::{NodeId, Time};
 use super::{Note, Output};
 
+/// What a hello tells of its sender's life.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Life {
+    /// It was met before.
+    Known,
+    /// It was not, and no earlier life of the sender was thought alive.
+    New,
+    /// An earlier life of the sender was thought alive until now.
+    Restarted,
+}
+
 impl State {
     /// This member's own first words.
     fn own_hello(&self, now: Time) -> Hello {
@@ -52,12 +63,8 @@ impl State {
         if hello.id == self.id() {
             return Some(Rejection::OwnId(hello.id));
         }
-        let Some(peer) = self.detector.get(hello.id) else {
+        if self.detector.get(hello.id).is_none() {
             return Some(Rejection::UnknownId(hello.id));
-        };
-        if hello.incarnation < peer.incarnation {
-            let (seen, theirs) = (peer.incarnation, hello.incarnation);
-            return Some(Rejection::OldIncarnation { seen, theirs });
         }
         let settings = [
             ("algorithm", ours.algorithm.name(), theirs.algorithm.name()),
@@ -70,11 +77,13 @@ impl State {
         Some(Rejection::Disagreement { key, ours, theirs })
     }
 
-    /// Whether another process with this id is connected and was heard within `failure`.
+    /// Whether another process with this id is connected and alive: heard within `failure`, or
+    /// not suspected by the leader that this member follows, who hears all.
     fn in_use(&self, peer: &Peer, hello: &Hello, now: Time) -> Option<Rejection> {
         let (_, address) = peer.inbound.as_ref()?;
         let same = (peer.incarnation, peer.instance) == (hello.incarnation, hello.instance);
-        let heard = peer.heard_within(self.settings.timing.failure, now);
+        let heard = peer.heard_within(self.settings.timing.failure, now)
+            || (peer.alive() && self.phase == Phase::Following && !self.follows(hello.id));
         (heard && !same).then(|| Rejection::IdInUse { id: hello.id, address: address.clone() })
     }
 }
@@ -98,23 +107,21 @@ impl Turn<'_> {
             return;
         }
         let peer = hello.id;
-        let replaced = state.detector.get(peer).and_then(|peer| peer.inbound.clone());
-        if let Some((older, _)) = replaced {
-            self.cx.out.push(Output::Close { connection: older });
-        }
-        let restarted = self.meet(&hello);
+        self.close_inbound(peer);
+        let life = self.meet(&hello);
         let inbound = Some((connection, address));
         self.cx.state.detector.change(peer, |peer| peer.inbound = inbound);
-        if restarted {
+        let outbound = self.cx.state.detector.get(peer).is_some_and(|peer| peer.outbound);
+        if outbound && life != Life::Known {
             self.cx.state.detector.change(peer, |peer| peer.outbound = false);
             self.cx.out.push(Output::Disconnect { peer });
-            self.cx.out.push(Output::Dial { peer });
-        } else if !self.cx.state.detector.get(peer).is_some_and(|peer| peer.outbound) {
+        }
+        if !outbound || life != Life::Known {
             self.cx.out.push(Output::Dial { peer });
         }
         let welcome = self.cx.state.own_hello(self.cx.now);
         self.cx.out.push(Output::Welcome { connection, peer, welcome });
-        self.greeted(&hello, restarted);
+        self.greeted(&hello, life);
     }
 
     /// The peer that was dialed answered: the connection to it is up.
@@ -129,33 +136,54 @@ impl Turn<'_> {
             self.cx.out.push(Output::Note(Note::Refused { peer, reason }));
             return;
         }
-        self.cx.state.barred = false;
-        let restarted = self.meet(&welcome);
+        let life = self.meet(&welcome);
+        if life != Life::Known {
+            self.close_inbound(peer); // of an earlier life
+        }
         self.cx.state.detector.change(peer, |peer| peer.outbound = true);
         self.cx.out.push(Output::Note(Note::Connected { peer }));
-        if self.cx.state.phase == Phase::Leading {
-            self.beat_to(vec![peer]);
-        } else {
-            self.repeat_release(peer);
+        self.say_what_was_lost(peer);
+        self.greeted(&welcome, life);
+    }
+
+    /// A peer can be told from now on what would not have reached it before.
+    fn say_what_was_lost(&mut self, peer: NodeId) {
+        match self.cx.state.takeover {
+            Some(View { epoch, leader: Some(leader) }) if leader.id == peer => {
+                self.cx.ask_for_release(epoch, peer);
+            }
+            _ if self.cx.state.phase == Phase::Leading => self.beat_to(vec![peer]),
+            _ => {
+                self.repeat_release(peer);
+            }
         }
-        self.greeted(&welcome, restarted);
     }
 
     /// The peer that was dialed refused this member.
     pub fn rejected(&mut self, peer: NodeId, reason: Rejection) {
         if matches!(reason, Rejection::IdInUse { id, .. } if id == self.cx.state.id()) {
-            self.cx.state.barred = true;
+            // The other process holds the id; or it is gone, and the refusals will end soon.
+            self.cx.look_around(self.cx.state.settings.timing.failure * 2);
         }
         self.cx.out.push(Output::Note(Note::Rejected { peer, reason }));
     }
 
-    /// Notes what a hello or a welcome says of its sender. Tells whether an earlier life of it
-    /// was known, which is over.
-    fn meet(&mut self, hello: &Hello) -> bool {
-        let mut restarted = false;
+    /// Ends the connection on which a peer spoke so far.
+    fn close_inbound(&mut self, peer: NodeId) {
+        let mut older = None;
+        self.cx.state.detector.change(peer, |peer| older = peer.inbound.take());
+        if let Some((connection, _)) = older {
+            self.cx.out.push(Output::Close { connection });
+        }
+    }
+
+    /// Notes what a hello or a welcome says of its sender.
+    fn meet(&mut self, hello: &Hello) -> Life {
+        let mut life = Life::Known;
         self.cx.state.detector.change(hello.id, |peer| {
-            let known = (peer.incarnation, peer.instance);
-            restarted = known != (hello.incarnation, hello.instance) && peer.incarnation.0 > 0;
+            if (peer.incarnation, peer.instance) != (hello.incarnation, hello.instance) {
+                life = if peer.alive() { Life::Restarted } else { Life::New };
+            }
             peer.incarnation = hello.incarnation;
             peer.instance = hello.instance;
             peer.rank = hello.rank;
@@ -165,22 +193,20 @@ impl Turn<'_> {
         self.cx.state.detector.hear(hello.id, self.cx.now);
         self.cx.note_round(hello.round);
         let own = self.cx.state.own_hello(self.cx.now).timing;
-        if own != hello.timing {
+        if life != Life::Known && own != hello.timing {
             let peer = hello.id;
             self.cx.out.push(Output::Note(Note::TimingDiffers { peer, theirs: hello.timing }));
         }
-        restarted
+        life
     }
 
     /// Acts on what was learned from a hello or a welcome.
-    fn greeted(&mut self, hello: &Hello, restarted: bool) {
-        if restarted {
+    fn greeted(&mut self, hello: &Hello, life: Life) {
+        if life == Life::Restarted {
             self.lost(hello.id, Reason::LeaderRestarted(hello.id));
         }
         self.told(hello.id, hello.view);
-        if self.cx.state.elects() {
-            self.algorithm.get().joined(&mut self.cx, hello.id);
-        }
+        self.algorithm.get().joined(&mut self.cx, hello.id);
         let state = &self.cx.state;
         let ready = state.phase == Phase::Starting && state.detector.all_connected();
         if ready && state.settings.power_on == PowerOn::Elect {

@@ -41,10 +41,7 @@ impl Turn<'_> {
             Command::Stop => Ok(self.stop()),
             _ if stopping => Err(Refusal::Stopping),
             Command::Elect => {
-                if !self.cx.state.elects() {
-                    self.cx.give_up(None);
-                    self.call(Reason::Asked);
-                }
+                self.elect();
                 Ok(Done::Called)
             }
             Command::Resign { to } => match self.cx.state.leader() {
@@ -57,6 +54,16 @@ impl Turn<'_> {
             },
         };
         self.cx.out.push(Output::Answer { id, result });
+    }
+
+    /// Calls an election, unless one is under way. A live lower leader has to hand over first.
+    fn elect(&mut self) {
+        if let Some(leader) = self.cx.state.lower_leader() {
+            self.cx.become_taking_over(self.cx.state.view, leader.id);
+        } else if !self.cx.state.elects() {
+            self.cx.give_up(None);
+            self.call(Reason::Asked);
+        }
     }
 
     fn forward(&mut self, id: CommandId, leader: NodeId, command: Forwarded) {

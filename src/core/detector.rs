@@ -156,9 +156,12 @@ impl Detector {
     pub fn hearsay(&mut self, report: &MemberReport) -> bool {
         let mut lost = false;
         self.change(report.id, |peer| {
-            if report.incarnation < peer.incarnation || peer.proved {
+            let older = report.incarnation < peer.incarnation;
+            let same = report.incarnation == peer.incarnation;
+            if older || (same && peer.proved) {
                 return;
             }
+            peer.proved = false;
             lost = peer.alive() && report.status != Liveness::Alive;
             peer.status = report.status;
             peer.stands = report.stands;

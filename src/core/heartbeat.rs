@@ -15,7 +15,7 @@ impl Turn<'_> {
         state.beat = (number + 1, now);
         let interval = state.settings.timing.heartbeat;
         self.cx.arm(Timer::Heartbeat, interval);
-        let others = self.cx.all_but_dead();
+        let others = self.cx.all_others();
         self.beat_to(others);
     }
 
@@ -78,8 +78,8 @@ impl Turn<'_> {
         let leads = state.phase == Phase::Leading;
         let last = state.view.leader.map(|leader| leader.id);
         // Silence counts from when it began to matter that this member is heard.
-        let counted = leads || state.phase == Phase::Following || state.takeover.is_some();
-        let since = if counted { state.since } else { Time::default() };
+        let counts_anew = leads || state.phase == Phase::Following;
+        let since = if counts_anew { state.since } else { Time::default() };
         let watched = |id| leads || last == Some(id);
         let (silent, again) = state.detector.silent(watched, since, failure, self.cx.now);
         if let Some(due) = again.or(leads.then_some(self.cx.now + failure)) {

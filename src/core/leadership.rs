@@ -10,12 +10,14 @@ use super::turn::Turn;
 use super::types::{Epoch, NodeId, Rank};
 
 impl Context<'_> {
-    /// Waits for a durable reserve above an epoch before going on with it.
+    /// Waits for an epoch to be durable before going on with it.
     pub fn hold(&mut self, held: Held, reason: Reason) {
-        if self.state.phase != Phase::Electing {
-            self.become_electing(reason);
+        match held {
+            Held::Win(_) => self.become_electing(reason),
+            Held::Follow(_) => self.become_waiting(self.now, reason),
         }
         self.state.timers.cancel(Timer::Answer);
+        self.state.timers.cancel(Timer::Coordinator);
         self.state.held = Some(held);
         self.persist();
     }
@@ -25,6 +27,7 @@ impl Turn<'_> {
     /// A leader announces itself: COORDINATOR or heartbeat. Answers an older one with what is
     /// known. Tells whether the sender is now this member's leader.
     pub fn announced(&mut self, from: NodeId, epoch: Epoch, rank: Rank) -> bool {
+        let rank = Rank { id: from, ..rank };
         let view = View { epoch, leader: Some(rank) };
         let known = self.cx.state.view;
         self.cx.note_round(epoch);
@@ -36,7 +39,11 @@ impl Turn<'_> {
             self.meet_at_same_epoch(from, epoch);
             return false;
         }
-        self.accept(view, rank);
+        if self.cx.state.takeover == Some(view) {
+            self.cx.ask_for_release(epoch, from);
+        } else {
+            self.accept(view, rank);
+        }
         self.cx.state.follows(from)
     }
 
@@ -62,20 +69,13 @@ impl Turn<'_> {
     /// Takes a view that is not older than the own one, of a leader that is alive.
     fn accept(&mut self, view: View, leader: Rank) {
         let state = &self.cx.state;
-        if state.leader() == Some(leader) && state.view == view {
-            return; // nothing new
-        }
         let takes_over =
             leader < state.rank() && state.stands() && state.settings.preempt != Preempt::Never;
-        if !takes_over {
+        let known = state.leader() == Some(leader) && state.view == view;
+        if !takes_over && !known {
             self.follow(view, leader.id);
-        } else if state.takeover == Some(view) {
-            self.ask_for_release(leader.id, view.epoch); // the first may have been lost
-        } else {
-            self.cx.give_up(None);
-            self.cx.state.view = view;
+        } else if takes_over && state.takeover != Some(view) {
             self.cx.become_taking_over(view, leader.id);
-            self.ask_for_release(leader.id, view.epoch);
         }
     }
 
@@ -86,7 +86,7 @@ impl Turn<'_> {
             self.cx.become_following(view, leader);
         } else if self.cx.state.held != Some(Held::Follow(view)) {
             self.cx.give_up(None);
-            self.cx.hold(Held::Follow(view), Reason::Overruled(leader));
+            self.cx.hold(Held::Follow(view), Reason::Storing(leader));
         }
     }
 
@@ -107,10 +107,6 @@ impl Turn<'_> {
         if self.cx.state.phase == Phase::Leading && self.cx.state.view.epoch == epoch {
             self.algorithm.get().start(&mut self.cx, Reason::SameEpoch(other));
         }
-    }
-
-    fn ask_for_release(&mut self, leader: NodeId, epoch: Epoch) {
-        self.cx.send(leader, Message::Preempt { epoch });
     }
 
     /// What was asked to wait for its epoch to be durable goes on.
@@ -134,26 +130,33 @@ impl Turn<'_> {
 
     /// A higher member asks this one to hand over.
     pub fn preempted(&mut self, from: NodeId, epoch: Epoch) {
-        let higher = self.cx.state.higher().any(|peer| peer.rank.id == from);
-        let leads = self.cx.state.phase == Phase::Leading && self.cx.state.view.epoch == epoch;
-        if leads && higher {
+        // Who asks, stands.
+        self.cx.state.detector.change(from, |peer| peer.stands = true);
+        let state = &self.cx.state;
+        let higher = state.higher().any(|peer| peer.rank.id == from);
+        let leads = state.phase == Phase::Leading;
+        if leads && state.view.epoch == epoch && higher {
             self.release(Some(from), Reason::Preempted(from));
-        } else if self.cx.state.view.epoch != epoch || !self.repeat_release(from) {
+        } else if leads || state.view.epoch > epoch {
             self.cx.send_view(from);
+        } else if !self.repeat_release(from) {
+            // An earlier life of this member led, and never will again.
+            self.cx.note_round(epoch);
+            let stands = self.cx.state.stands();
+            self.cx.send(from, Message::Release { epoch, successor: None, stands });
         }
     }
 
-    /// Tells a member that this one gave up the present epoch, if it did: the RELEASE is lost on
-    /// a member that asked for it before the connection to it was up. Tells whether it did.
+    /// Tells a member that the epoch known was given up by this one, if it was.
     pub fn repeat_release(&mut self, to: NodeId) -> bool {
-        let known = self.cx.state.view.epoch;
-        let Some((epoch, successor)) = self.cx.state.released.filter(|(epoch, _)| *epoch == known)
-        else {
-            return false;
-        };
-        let stands = self.cx.state.stands();
-        self.cx.send(to, Message::Release { epoch, successor, stands });
-        true
+        match self.cx.state.released {
+            Some((epoch, successor)) if epoch == self.cx.state.view.epoch => {
+                let stands = self.cx.state.stands();
+                self.cx.send(to, Message::Release { epoch, successor, stands });
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Stops leading, says so to all, and awaits the successor.
@@ -165,7 +168,7 @@ impl Turn<'_> {
             (_, Some(next)) => self.algorithm.get().await_leader(&mut self.cx, next, reason),
         }
         let stands = self.cx.state.stands();
-        let others = self.cx.all_but_dead();
+        let others = self.cx.all_others();
         self.cx.send_all(others, Message::Release { epoch, successor, stands });
     }
 
@@ -178,21 +181,27 @@ impl Turn<'_> {
         stands: bool,
     ) {
         self.cx.state.detector.change(from, |peer| peer.stands = stands);
+        if let Some(Held::Follow(view)) = self.cx.state.held
+            && view.epoch == epoch
+        {
+            self.cx.state.view = view; // too late to follow it
+        }
         let state = &self.cx.state;
-        let takes_over = state.takeover.is_some_and(|view| view.leader.map(|l| l.id) == Some(from));
-        if epoch != state.view.epoch || !(takes_over || state.follows(from)) {
+        if epoch != state.view.epoch || !(state.is_bound_to(from) || state.follows(from)) {
             return;
         }
         let reason = Reason::LeaderReleased(from);
         self.cx.state.takeover = None;
+        self.cx.state.timers.cancel(Timer::Silence); // it need not be heard any more
         match successor {
             Some(next) if next == self.cx.state.id() => {
                 self.algorithm.get().succeed(&mut self.cx, reason);
             }
-            Some(next) if self.cx.state.detector.is_alive(next) => {
+            // This member need not have met it: the leader knows it.
+            Some(next) => {
                 self.algorithm.get().await_leader(&mut self.cx, next, reason);
             }
-            _ => self.call(reason),
+            None => self.call(reason),
         }
     }
 

@@ -272,13 +272,6 @@ pub enum Rejection {
         /// Where the other process connected from.
         address: String,
     },
-    /// A newer incarnation of this member has been seen.
-    OldIncarnation {
-        /// The newest incarnation seen.
-        seen: Incarnation,
-        /// The incarnation of the dialer.
-        theirs: Incarnation,
-    },
     /// A setting that must be shared is not.
     Disagreement {
         /// The key in the configuration.

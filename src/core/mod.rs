@@ -243,7 +243,7 @@ impl Core {
         let algorithm = Algorithm::new(settings.algorithm);
         let mut state = State::new(now, settings, restored, seed);
         if state.settings.power_on == PowerOn::Elect {
-            state.timers.arm(Timer::PowerOn, now + state.settings.timing.failure);
+            state.timers.arm(Timer::PowerOn, state.look_until);
         }
         Core { state, algorithm }
     }

@@ -24,6 +24,12 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// Whether an election is under way, or its outcome awaited.
+    #[must_use]
+    pub fn elects(self) -> bool {
+        matches!(self, Phase::Electing | Phase::Waiting)
+    }
+
     /// The word for it in status, logs and traces.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -90,6 +96,8 @@ pub enum Reason {
     Named,
     /// A leader announced itself, or was told of.
     Announced(NodeId),
+    /// A leader announced itself in an epoch that is not durable here yet.
+    Storing(NodeId),
     /// A lower member leads; this one asked it to hand over.
     TakingOver(NodeId),
     /// A leader with a greater epoch exists.
@@ -129,6 +137,7 @@ impl Reason {
             Reason::NoAnswer => "no higher member answered".into(),
             Reason::Named => "named by the leader that handed over".into(),
             Reason::Announced(id) => format!("{} leads", name(id)),
+            Reason::Storing(id) => format!("{} leads, once its epoch is stored", name(id)),
             Reason::TakingOver(id) => format!("asked lower leader {} to hand over", name(id)),
             Reason::Overruled(id) => format!("{} leads with a greater epoch", name(id)),
             Reason::SameEpoch(id) => format!("met leader {} in the same epoch", name(id)),

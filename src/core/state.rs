@@ -1,6 +1,7 @@
 //! What a member knows and the steps that every algorithm takes with it: sending, arming timers,
 //! and the changes of phase.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use super::detector::{Detector, Peer};
 use super::message::{Agreement, Envelope, Liveness, Message, View};
 use super::phase::{Phase, Reason, Transition};
 use super::random::Random;
-use super::settings::{Restored, Settings};
+use super::settings::{PowerOn, Restored, Settings};
 use super::tenure::{Durable, Tenure};
 use super::timer::{Timer, TimerTable};
 use super::types::{Epoch, Incarnation, NodeId, Rank, Role, Time};
@@ -24,10 +25,14 @@ pub struct State {
     pub(super) phase: Phase,
     /// When this phase began.
     pub(super) since: Time,
+    /// Until when it looks for the others, unless all are connected before.
+    pub(super) look_until: Time,
     /// The greatest (epoch, leader) known; the leader may be gone.
     pub(super) view: View,
     /// The greatest round seen or tried.
     pub(super) round: Epoch,
+    /// A round that others began while this member looked for them, to be joined afterwards.
+    pub(super) invited: Option<Epoch>,
     pub(super) detector: Detector,
     pub(super) timers: TimerTable,
     pub(super) tenure: Tenure,
@@ -39,8 +44,6 @@ pub struct State {
     pub(super) released: Option<(Epoch, Option<NodeId>)>,
     /// An operator made this member stand back.
     pub(super) resigned: bool,
-    /// Another process with this id is in the cluster.
-    pub(super) barred: bool,
     /// The number of the last heartbeat round and when it was sent.
     pub(super) beat: (u64, Time),
     pub(super) waiting: Waiting,
@@ -70,8 +73,13 @@ impl State {
             incarnation: restored.incarnation,
             phase: Phase::Starting,
             since: now,
+            look_until: match settings.power_on {
+                PowerOn::Elect => now + settings.timing.failure,
+                PowerOn::Wait => now,
+            },
             view: View { epoch: restored.epoch, leader: None },
             round: restored.floor.max(restored.epoch),
+            invited: None,
             detector: Detector::new(&settings.members, settings.id),
             timers: TimerTable::default(),
             tenure: Tenure::new(restored.reserved),
@@ -79,7 +87,6 @@ impl State {
             takeover: None,
             released: None,
             resigned: false,
-            barred: false,
             beat: (0, now),
             waiting: Waiting::default(),
             random: Random::new(seed),
@@ -102,7 +109,6 @@ impl State {
         let member = self.settings.members.get(self.id());
         member.is_some_and(|member| member.role == Role::Member)
             && !self.resigned
-            && !self.barred
             && self.phase != Phase::Stopping
     }
 
@@ -117,6 +123,17 @@ impl State {
         self.phase == Phase::Following && self.view.leader.is_some_and(|leader| leader.id == id)
     }
 
+    /// Whether this member is about to follow, or to succeed, that one: it asked for its release,
+    /// or waits for its epoch to be durable.
+    pub(super) fn is_bound_to(&self, id: NodeId) -> bool {
+        let held = match self.held {
+            Some(Held::Follow(view)) => Some(view),
+            _ => None,
+        };
+        let leader = self.takeover.or(held).and_then(|view| view.leader);
+        leader.is_some_and(|leader| leader.id == id)
+    }
+
     /// Whether a member with this rank and standing comes before this one.
     pub(super) fn is_above(&self, rank: Rank, stands: bool) -> bool {
         stands && (!self.stands() || rank > self.rank())
@@ -127,9 +144,21 @@ impl State {
         self.detector.standing().filter(|peer| self.is_above(peer.rank, peer.stands))
     }
 
+    /// A live leader that this member ranks above: it has to hand over before this one may start.
+    pub(super) fn lower_leader(&self) -> Option<Rank> {
+        let lower = |leader: &Rank| *leader < self.rank() && self.stands();
+        self.leader().filter(lower).filter(|leader| self.detector.is_alive(leader.id))
+    }
+
     /// Whether an election is under way, or its outcome awaited.
     pub(super) fn elects(&self) -> bool {
-        matches!(self.phase, Phase::Electing | Phase::Waiting)
+        self.phase.elects()
+    }
+
+    /// Whether this member still looks for the others, or was refused its id: it would win against those whom it has
+    /// not met, in a round that they may win as well.
+    pub(super) fn looks_around(&self, now: Time) -> bool {
+        now < self.look_until && !self.detector.all_connected()
     }
 
     /// The best of the others that could lead in this one's place.
@@ -178,10 +207,12 @@ impl Context<'_> {
         }
     }
 
-    /// All other members that are not proved dead.
-    pub fn all_but_dead(&self) -> Vec<NodeId> {
+    /// All other members that can be told something: not proved dead, and the connection to
+    /// them is up. Whoever connects later is told then.
+    pub fn all_others(&self) -> Vec<NodeId> {
         let others = self.state.detector.iter();
-        others.filter(|(_, peer)| peer.status != Liveness::Dead).map(|(id, _)| id).collect()
+        let within_reach = |peer: &Peer| peer.outbound && peer.status != Liveness::Dead;
+        others.filter(|(_, peer)| within_reach(peer)).map(|(id, _)| id).collect()
     }
 
     /// Arms a timer to run out after this time.
@@ -192,60 +223,100 @@ impl Context<'_> {
     /// Notes a round or epoch that was seen, so that own rounds start above it.
     pub fn note_round(&mut self, round: Epoch) {
         self.state.round = self.state.round.max(round);
-        if self.state.tenure.runs_low(self.state.round) {
+        let stopping = self.state.phase == Phase::Stopping;
+        if !stopping && self.state.tenure.runs_low(self.state.round) {
             self.persist();
         }
     }
 
+    /// The number of an election that this member calls: above every round seen or tried, or the
+    /// one that it was drawn into and could not join at once.
+    pub fn next_round(&mut self) -> Epoch {
+        let State { round, view, .. } = *self.state;
+        let invited = self.state.invited.take();
+        invited.filter(|invited| *invited == round && round > view.epoch).unwrap_or(round.next())
+    }
+
     /// Has the present state written, in the background.
     pub fn persist(&mut self) {
-        let view = self.state.view;
-        let (number, reserved) = self.state.tenure.record(self.state.round.max(view.epoch));
-        let leader = view.leader.map(|leader| leader.id);
-        self.out.push(Output::Persist {
-            number,
-            record: Durable { epoch: view.epoch, reserved, leader },
-        });
+        let round = self.state.round.max(self.state.view.epoch);
+        let (number, reserved) = match self.state.phase {
+            Phase::Stopping => self.state.tenure.last_record(round),
+            _ => self.state.tenure.record(round),
+        };
+        let View { epoch, leader } = self.state.view;
+        let leader = leader.map(|leader| leader.id);
+        self.out.push(Output::Persist { number, record: Durable { epoch, reserved, leader } });
+    }
+
+    /// Suspects members that did not answer within T1, or could not be asked for even longer.
+    pub fn suspect_unheard(&mut self, members: &BTreeSet<NodeId>, since: Time) {
+        for id in members {
+            let heard = self.state.detector.get(*id).and_then(|peer| peer.heard);
+            if heard.is_none_or(|heard| heard < since) {
+                self.state.detector.lose(*id, Liveness::Suspected);
+            }
+        }
+        self.stand_if_alone();
+    }
+
+    /// A member that resigned stands again when nobody else is left to lead. Others that resigned
+    /// find the same, so they are asked.
+    pub fn stand_if_alone(&mut self) {
+        let state = &mut *self.state;
+        if !state.resigned || state.best_other().is_some() {
+            return;
+        }
+        state.resigned = false;
+        for member in state.settings.members.iter() {
+            let stands = member.role == Role::Member;
+            state.detector.change(member.id, |peer| peer.stands = stands);
+        }
+    }
+
+    /// Looks for the others for at least this long from now, before it elects.
+    pub fn look_around(&mut self, time: Duration) {
+        self.state.look_until = self.now + time;
+        if self.state.phase == Phase::Starting {
+            self.state.timers.arm(Timer::PowerOn, self.state.look_until);
+        }
     }
 
     /// Recovers "just as if from a failure" (seed 002): forgets leader and election, and looks
     /// for the others anew.
     pub fn become_starting(&mut self, reason: Reason) {
         self.enter(Phase::Starting, reason);
-        self.arm(Timer::PowerOn, self.state.settings.timing.failure);
+        self.state.timers.arm(Timer::PowerOn, self.state.look_until);
     }
 
     /// Has asked the higher members.
     pub fn become_electing(&mut self, reason: Reason) {
         self.enter(Phase::Electing, reason);
-        self.watch_last_leader();
         self.arm(Timer::Answer, self.state.settings.timing.t1());
     }
 
     /// Awaits another member's COORDINATOR for at most T2, counted from `start`.
     pub fn become_waiting(&mut self, start: Time, reason: Reason) {
         self.enter(Phase::Waiting, reason);
-        self.watch_last_leader();
         let timing = self.state.settings.timing;
         let jitter = self.state.random.up_to(timing.message);
-        self.state.timers.arm(Timer::Coordinator, start + timing.t2() + jitter);
+        let due = (start + timing.t2() + jitter).max(self.now);
+        self.state.timers.arm(Timer::Coordinator, due);
     }
 
-    /// Awaits the RELEASE of a lower leader, as long as it is heard.
-    pub fn become_taking_over(&mut self, leader: View, from: NodeId) {
-        self.enter(Phase::Waiting, Reason::TakingOver(from));
-        self.state.takeover = Some(leader);
-        self.arm(Timer::Silence, self.state.settings.timing.failure);
+    /// Awaits the RELEASE of a lower leader, until it has not announced itself for `failure`.
+    pub fn become_taking_over(&mut self, view: View, leader: NodeId) {
+        self.give_up(None);
+        self.state.view = view;
+        self.enter(Phase::Waiting, Reason::TakingOver(leader));
+        self.state.takeover = Some(view);
+        self.ask_for_release(view.epoch, leader);
     }
 
-    /// During an election the last leader is still watched: it may have been asked, and its
-    /// silence then ends the wait for its answer.
-    fn watch_last_leader(&mut self) {
-        let leader = self.state.view.leader.and_then(|leader| self.state.detector.get(leader.id));
-        if let Some(heard) = leader.filter(|peer| peer.alive()).and_then(|peer| peer.heard) {
-            let failure = self.state.settings.timing.failure;
-            self.state.timers.arm(Timer::Silence, (heard + failure).max(self.now));
-        }
+    /// Asks again whenever the leader announces itself: what was said before may be lost.
+    pub fn ask_for_release(&mut self, epoch: Epoch, leader: NodeId) {
+        self.arm(Timer::Coordinator, self.state.settings.timing.failure);
+        self.send(leader, Message::Preempt { epoch });
     }
 
     /// Follows the leader of `view`.
@@ -279,13 +350,19 @@ impl Context<'_> {
     /// Has left its tenure for good.
     pub fn become_stopping(&mut self) {
         self.enter(Phase::Stopping, Reason::Stopped);
+        self.persist();
     }
 
     /// The one door between phases: ends the old one's timers and promises, and says why.
     fn enter(&mut self, to: Phase, reason: Reason) {
         let from = self.state.phase;
         debug_assert!(from != Phase::Stopping, "a stopping member stays so");
+        let silence = self.state.timers.due(Timer::Silence);
         self.state.timers.cancel_phase();
+        if let Some(due) = silence.filter(|_| from != Phase::Leading && to.elects()) {
+            // The leader that was followed may have been asked: its silence ends the wait.
+            self.state.timers.arm(Timer::Silence, due);
+        }
         self.state.takeover = None;
         self.state.held = None;
         self.state.phase = to;

@@ -7,8 +7,8 @@
 use super::types::Epoch;
 
 /// How far ahead epochs are reserved, and when it is time to reserve again.
-const AHEAD: u64 = 64;
-const LOW: u64 = 32;
+const AHEAD: u64 = 16;
+const LOW: u64 = 8;
 
 /// What the store must write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -69,6 +69,15 @@ impl Tenure {
         (self.written, self.asked)
     }
 
+    /// The number of the last record of this life, which gives back what was reserved above
+    /// `round` and never used: nothing is claimed after it.
+    pub fn last_record(&mut self, round: Epoch) -> (u64, Epoch) {
+        self.written += 1;
+        self.asked = round;
+        self.asked_in = u64::MAX;
+        (self.written, round)
+    }
+
     /// Notes that all records up to this number are durable.
     pub fn persisted(&mut self, number: u64) {
         if number >= self.asked_in {
@@ -83,16 +92,23 @@ mod tests {
 
     #[test]
     fn an_epoch_is_covered_only_after_its_record_is_durable() {
-        let mut tenure = Tenure::new(Epoch(64));
-        assert!(tenure.covers(Epoch(64)) && !tenure.covers(Epoch(65)));
-        assert!(!tenure.runs_low(Epoch(32)) && tenure.runs_low(Epoch(33)));
+        let mut tenure = Tenure::new(Epoch(AHEAD));
+        assert!(tenure.covers(Epoch(AHEAD)) && !tenure.covers(Epoch(AHEAD + 1)));
+        assert!(!tenure.runs_low(Epoch(LOW)) && tenure.runs_low(Epoch(LOW + 1)));
 
-        let (first, reserved) = tenure.record(Epoch(33));
-        assert_eq!((first, reserved), (1, Epoch(97)));
-        assert!(!tenure.covers(Epoch(97)), "asked for is not written");
-        let (second, reserved) = tenure.record(Epoch(34));
-        assert_eq!((second, reserved), (2, Epoch(97)));
+        let next = Epoch(LOW + 1 + AHEAD);
+        assert_eq!(tenure.record(Epoch(LOW + 1)), (1, next));
+        assert!(!tenure.covers(next), "asked for is not written");
+        assert_eq!(tenure.record(Epoch(LOW + 2)), (2, next));
         tenure.persisted(1);
-        assert!(tenure.covers(Epoch(97)));
+        assert!(tenure.covers(next));
+    }
+
+    #[test]
+    fn the_last_record_gives_back_what_was_not_used() {
+        let mut tenure = Tenure::new(Epoch(AHEAD));
+        assert_eq!(tenure.last_record(Epoch(3)), (1, Epoch(3)));
+        tenure.persisted(1);
+        assert!(tenure.covers(Epoch(AHEAD)), "of this life");
     }
 }

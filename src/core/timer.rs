@@ -13,7 +13,8 @@ pub enum Timer {
     PowerOn,
     /// Armed by an asker for T1; nobody who ranks higher is there. Phase: electing.
     Answer,
-    /// Armed for T2; the one who answered did not come to lead. Phase: waiting.
+    /// Armed for T2; the one who answered did not come to lead. Armed for `failure` when a lower
+    /// leader was asked to hand over, and again whenever it announces itself. Phase: waiting.
     Coordinator,
     /// Armed for the interval between two heartbeat rounds. Phase: leading.
     Heartbeat,
@@ -60,6 +61,12 @@ impl TimerTable {
                 self.cancel(timer);
             }
         }
+    }
+
+    /// When a timer is due, if it is armed.
+    #[must_use]
+    pub fn due(&self, timer: Timer) -> Option<Time> {
+        self.due[timer as usize]
     }
 
     /// When the next timer is due.

@@ -48,9 +48,13 @@ impl Turn<'_> {
         }
     }
 
-    /// Calls an election.
+    /// Calls an election. Who still looks for the others looks on first.
     pub fn call(&mut self, reason: Reason) {
-        self.algorithm.get().start(&mut self.cx, reason);
+        if !self.cx.state.looks_around(self.cx.now) {
+            self.algorithm.get().start(&mut self.cx, reason);
+        } else if self.cx.state.phase != Phase::Starting {
+            self.cx.become_starting(reason);
+        }
     }
 
     fn message(&mut self, connection: ConnectionId, from: NodeId, envelope: Envelope) {
@@ -120,17 +124,15 @@ impl Turn<'_> {
 
     /// A member is suspected or dead. If it led, or was about to, an election begins.
     pub fn lose(&mut self, id: NodeId, status: Liveness, reason: Reason) {
-        self.cx.state.detector.lose(id, status);
-        self.lost(id, reason);
+        if self.cx.state.detector.lose(id, status) {
+            self.lost(id, reason);
+        }
     }
 
     pub fn lost(&mut self, id: NodeId, reason: Reason) {
-        let state = &mut self.cx.state;
-        if state.resigned && state.best_other().is_none() {
-            state.resigned = false; // nobody else is left to lead
-        }
-        let takes_over = state.takeover.and_then(|view| view.leader);
-        if state.follows(id) || takes_over.is_some_and(|leader| leader.id == id) {
+        self.cx.stand_if_alone();
+        let state = &self.cx.state;
+        if state.follows(id) || state.is_bound_to(id) {
             self.call(reason);
         } else if state.elects() {
             self.algorithm.get().lost(&mut self.cx, id);
@@ -151,6 +153,7 @@ impl Turn<'_> {
             return;
         }
         self.cx.give_up(None);
+        self.cx.state.look_until = self.cx.now + self.cx.state.settings.timing.failure;
         let peers = self.cx.state.detector.iter().map(|(id, _)| id);
         for id in peers.collect::<Vec<_>>() {
             self.cx.state.detector.change(id, |peer| {

@@ -1,14 +1,5 @@
-//! A running node: its threads, and the handle by which others see it.
-//!
-//! | thread | waits on | ends when |
-//! |---|---|---|
-//! | election | its one `select!`: events, commands, the core's deadline | told to stop |
-//! | store | records to write | its writer is stopped |
-//! | listener | accept | its socket is shut down |
-//! | reader-PEER | its connection | end of stream, an error, or its socket is shut down |
-//! | writer-PEER | its queue, orders, or the back-off between dials | its queue is let go of |
-//!
-//! All are named, and all are joined by [`Node::stop`].
+//! A running node: it starts and joins the threads that the crate's first page lists, and hands
+//! out the handle by which others see it.
 
 mod clock;
 mod election;

@@ -22,10 +22,6 @@ pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
             "id {} ({id}) in use by {address}: another process runs as this member; stop one",
             members.name(*id)
         ),
-        Rejection::OldIncarnation { seen, theirs } => format!(
-            "incarnation {seen} was seen, {theirs} is older: the data directory was lost or \
-             restored; give the member a fresh id"
-        ),
         Rejection::Disagreement { key, ours, theirs } => {
             format!("{key} differs: \"{ours}\" there, \"{theirs}\" here: give both the same config")
         }

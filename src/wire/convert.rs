@@ -257,9 +257,6 @@ impl From<&Rejection> for wire::Rejection {
             Rejection::UnknownId(id) => Self::UnknownId { id: id.0 },
             Rejection::OwnId(id) => Self::OwnId { id: id.0 },
             Rejection::IdInUse { id, address } => Self::IdInUse { id: id.0, address },
-            Rejection::OldIncarnation { seen, theirs } => {
-                Self::OldIncarnation { seen: seen.0, theirs: theirs.0 }
-            }
             Rejection::Disagreement { key, ours, theirs } => {
                 Self::Disagreement { key, ours, theirs }
             }
@@ -279,9 +276,6 @@ impl From<wire::Rejection> for Rejection {
             R::UnknownId { id } => Self::UnknownId(NodeId(id)),
             R::OwnId { id } => Self::OwnId(NodeId(id)),
             R::IdInUse { id, address } => Self::IdInUse { id: NodeId(id), address },
-            R::OldIncarnation { seen, theirs } => {
-                Self::OldIncarnation { seen: Incarnation(seen), theirs: Incarnation(theirs) }
-            }
             R::Disagreement { key, ours, theirs } => Self::Disagreement { key, ours, theirs },
             R::WrongAddress { expected, found } => {
                 Self::WrongAddress { expected: NodeId(expected), found: NodeId(found) }

@@ -39,7 +39,6 @@ pub enum Rejection {
     UnknownId { id: Uuid },
     OwnId { id: Uuid },
     IdInUse { id: Uuid, address: String },
-    OldIncarnation { seen: u64, theirs: u64 },
     Disagreement { key: String, ours: String, theirs: String },
     WrongAddress { expected: Uuid, found: Uuid },
 }

@@ -4,7 +4,7 @@
 //! attempt down, and it waits for a COORDINATOR. Without an ANSWER within T1 it leads, in an
 //! epoch that is the round it started with.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Election;
 use crate::core::message::Message;
@@ -25,11 +25,13 @@ pub struct Bully {
     asked: BTreeSet<NodeId>,
     /// Who answered, or is expected to lead for another reason.
     awaited: BTreeSet<NodeId>,
+    /// Whose ELECTION is to be answered when the connection to it is up.
+    owed: BTreeMap<NodeId, Epoch>,
 }
 
 impl Election for Bully {
     fn start(&mut self, cx: &mut Context, reason: Reason) {
-        self.begin(cx, cx.state.round.next(), reason);
+        self.begin(cx, None, reason);
     }
 
     fn receive(&mut self, cx: &mut Context, from: NodeId, message: &Message) {
@@ -44,9 +46,12 @@ impl Election for Bully {
 
     fn expire(&mut self, cx: &mut Context, timer: Timer) {
         match timer {
-            Timer::Answer => self.win_unless_unasked(cx, Reason::NoAnswer),
+            Timer::Answer => {
+                cx.suspect_unheard(&self.asked, self.started);
+                self.win_unless_unasked(cx, Reason::NoAnswer);
+            }
             Timer::Coordinator => {
-                self.begin(cx, cx.state.round.next(), Reason::NoCoordinator);
+                self.begin(cx, None, Reason::NoCoordinator);
             }
             _ => {}
         }
@@ -58,29 +63,35 @@ impl Election for Bully {
 
     fn succeed(&mut self, cx: &mut Context, reason: Reason) {
         if cx.state.settings.preempt == Preempt::Never && cx.state.stands() {
-            self.round = cx.state.round.next();
+            self.round = cx.next_round();
             cx.note_round(self.round);
             self.win(cx, Reason::Named);
         } else {
-            self.begin(cx, cx.state.round.next(), reason);
+            self.begin(cx, None, reason);
         }
     }
 
-    fn lost(&mut self, cx: &mut Context, _peer: NodeId) {
-        let gone =
-            |members: &BTreeSet<NodeId>| !members.iter().any(|id| cx.state.detector.is_alive(*id));
+    fn lost(&mut self, cx: &mut Context, peer: NodeId) {
         match cx.state.phase {
-            Phase::Electing if cx.state.held.is_none() && gone(&self.asked) => {
-                self.win_unless_unasked(cx, Reason::NoAnswer);
-            }
-            Phase::Waiting if cx.state.takeover.is_none() && gone(&self.awaited) => {
-                self.begin(cx, cx.state.round.next(), Reason::AnswererLost);
+            Phase::Electing if self.asked.contains(&peer) => self.lost_asked(cx),
+            Phase::Waiting if cx.state.takeover.is_none() && cx.state.held.is_none() => {
+                if self.awaited.remove(&peer) && self.awaited.is_empty() {
+                    self.begin(cx, None, Reason::AnswererLost);
+                }
             }
             _ => {}
         }
     }
 
     fn joined(&mut self, cx: &mut Context, peer: NodeId) {
+        if !cx.state.detector.get(peer).is_some_and(|peer| peer.outbound) {
+            // It can be told nothing yet, and may have lost what it was asked before.
+            self.asked.remove(&peer);
+            return;
+        }
+        if let Some(round) = self.owed.remove(&peer) {
+            cx.send(peer, Message::Answer { round });
+        }
         let higher = cx.state.higher().any(|other| other.rank.id == peer);
         if cx.state.phase == Phase::Electing && higher {
             self.ask(cx, vec![peer]);
@@ -96,8 +107,10 @@ impl Election for Bully {
 impl Bully {
     /// "Broadcasts an Election message to all other processes with higher process IDs than
     /// itself", or wins at once if there are none.
-    fn begin(&mut self, cx: &mut Context, round: Epoch, reason: Reason) {
-        *self = Bully { round, started: cx.now, ..Bully::default() };
+    fn begin(&mut self, cx: &mut Context, joined: Option<Epoch>, reason: Reason) {
+        let round = joined.unwrap_or_else(|| cx.next_round());
+        let owed = std::mem::take(&mut self.owed);
+        *self = Bully { round, started: cx.now, owed, ..Bully::default() };
         cx.note_round(round);
         let higher = cx.state.higher().map(|peer| peer.rank.id).collect::<Vec<_>>();
         if !higher.is_empty() {
@@ -112,22 +125,40 @@ impl Bully {
 
     /// Sends ELECTION; T1 runs from the latest one.
     fn ask(&mut self, cx: &mut Context, to: Vec<NodeId>) {
-        self.asked.extend(&to);
+        // To those without a connection it cannot be sent: they are asked when it is up.
+        let connected = |id: &&NodeId| cx.state.detector.get(**id).is_some_and(|p| p.outbound);
+        self.asked.extend(to.iter().filter(connected));
         let (rank, stands) = (cx.state.rank(), cx.state.stands());
         cx.send_all(to, Message::Election { round: self.round, rank, stands });
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
     }
 
+    /// T1 ends early when all who were asked are suspected or dead.
+    fn lost_asked(&mut self, cx: &mut Context) {
+        let last_leader = cx.state.view.leader.map(|leader| leader.id);
+        if cx.state.held.is_some() || self.asked.iter().any(|id| cx.state.detector.is_alive(*id)) {
+            return;
+        }
+        if self.asked.iter().all(|id| Some(*id) == last_leader) {
+            self.win_unless_unasked(cx, Reason::NoAnswer);
+        } else {
+            self.begin(cx, None, Reason::NoAnswer); // who died may have won this round
+        }
+    }
+
     /// T1 has passed: asks those higher members that appeared meanwhile, or wins.
     fn win_unless_unasked(&mut self, cx: &mut Context, reason: Reason) {
         let higher = cx.state.higher().map(|peer| peer.rank.id);
-        let unasked = higher.filter(|id| !self.asked.contains(id)).collect::<Vec<_>>();
-        if !unasked.is_empty() {
-            self.ask(cx, unasked);
-        } else if cx.state.stands() && self.round > cx.state.view.epoch {
+        let unasked = higher.filter(|id| !self.asked.contains(id)).collect::<BTreeSet<_>>();
+        if !unasked.is_empty() && cx.now < self.started + cx.state.settings.timing.failure {
+            self.ask(cx, unasked.into_iter().collect());
+            return;
+        }
+        cx.suspect_unheard(&unasked, self.started);
+        if cx.state.stands() && self.round > cx.state.view.epoch {
             self.win(cx, reason);
         } else {
-            self.begin(cx, cx.state.round.next(), reason);
+            self.begin(cx, None, reason);
         }
     }
 
@@ -144,7 +175,7 @@ impl Bully {
     fn lead(&mut self, cx: &mut Context, reason: Reason) {
         let (epoch, rank) = (self.round, cx.state.rank());
         cx.become_leading(epoch, reason);
-        let others = cx.all_but_dead();
+        let others = cx.all_others();
         cx.mark_told(&others);
         cx.send_all(others, Message::Coordinator { epoch, rank });
     }
@@ -154,6 +185,7 @@ impl Bully {
     fn election(&mut self, cx: &mut Context, from: NodeId, round: Epoch, rank: Rank, stands: bool) {
         let known = cx.state.view.epoch;
         cx.note_round(round);
+        cx.state.detector.change(from, |peer| peer.stands = stands);
         if cx.state.is_above(rank, stands) || !cx.state.stands() {
             // Answering would shut down the better candidate. If it knows less, it is told.
             if cx.state.leader().is_some() {
@@ -161,7 +193,11 @@ impl Bully {
             }
             return;
         }
-        cx.send(from, Message::Answer { round });
+        if cx.state.detector.get(from).is_some_and(|peer| peer.outbound) {
+            cx.send(from, Message::Answer { round });
+        } else {
+            self.owed.insert(from, round);
+        }
         if cx.state.phase == Phase::Leading {
             self.remind(cx, from, round);
         } else if round <= known {
@@ -182,12 +218,14 @@ impl Bully {
     }
 
     fn join(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
-        // A leader that was asked to hand over and now elects has done so, whatever got lost.
-        let leader = cx.state.takeover.and_then(|view| view.leader);
-        let released = leader.is_some_and(|leader| leader.id == from);
-        let busy = matches!(cx.state.phase, Phase::Electing | Phase::Waiting | Phase::Stopping);
-        if released || !busy {
-            self.begin(cx, round, Reason::Joined(from));
+        if let Some(leader) = cx.state.lower_leader() {
+            cx.become_taking_over(cx.state.view, leader.id);
+        } else if cx.state.elects() {
+            // One election at a time.
+        } else if cx.state.looks_around(cx.now) {
+            cx.state.invited = Some(round);
+        } else {
+            self.begin(cx, Some(round), Reason::Joined(from));
         }
     }
 

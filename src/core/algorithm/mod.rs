@@ -33,7 +33,7 @@ pub(super) trait Election {
     /// A member became suspected or dead while an election is under way.
     fn lost(&mut self, cx: &mut Context, peer: NodeId);
 
-    /// A member said hello, or was heard again, while an election is under way.
+    /// A member said hello or welcome, or was heard again.
     fn joined(&mut self, cx: &mut Context, peer: NodeId);
 
     /// Awaits the COORDINATOR of a member that is about to lead.

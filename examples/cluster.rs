@@ -1,0 +1,208 @@
+//! Starts all nodes of a config on this machine and shows who leads, until Ctrl-C. This is what
+//! `make run-cluster` runs.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use crossbeam::channel::{Receiver, bounded};
+use electd::admin::client::Client;
+use electd::cli::print::table;
+use electd::config::{self, Config, MemberConfig};
+use electd::node::status::Status;
+
+/// How often the table is drawn.
+const REFRESH: Duration = Duration::from_millis(200);
+
+/// How long a node may take to stop before it is killed.
+const GRACE: Duration = Duration::from_secs(3);
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), String> {
+    let path = std::env::args_os().nth(1).map_or_else(|| "conf/cluster.json".into(), PathBuf::from);
+    let config = config::load(&path).map_err(|errors| errors.to_string())?;
+    let ended = endings()?;
+    let mut cluster = Cluster::start(&config, &path)?;
+    let mut screen = Screen::new();
+    while ended.recv_timeout(REFRESH).is_err() {
+        screen.show(&cluster.picture()).map_err(|error| error.to_string())?;
+    }
+    println!("\nending all nodes ...");
+    cluster.stop();
+    Ok(())
+}
+
+/// Tells when Ctrl-C was pressed or TERM came.
+fn endings() -> Result<Receiver<()>, String> {
+    let (end, ended) = bounded(1);
+    let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGTERM])
+        .map_err(|error| error.to_string())?;
+    let interrupted = signals.handle();
+    ctrlc::set_handler(move || interrupted.close()).map_err(|error| error.to_string())?;
+    std::thread::spawn(move || {
+        let _ = signals.forever().next();
+        let _ = end.send(());
+    });
+    Ok(ended)
+}
+
+/// The nodes of one config, each a process. Dropped, it ends them.
+struct Cluster<'a> {
+    config: &'a Config,
+    path: &'a Path,
+    electd: PathBuf,
+    nodes: Vec<(&'a MemberConfig, Child)>,
+    client: Client,
+}
+
+impl<'a> Cluster<'a> {
+    fn start(config: &'a Config, path: &'a Path) -> Result<Cluster<'a>, String> {
+        let electd = executable()?;
+        std::fs::create_dir_all(&config.data_dir)
+            .map_err(|error| format!("cannot create {}: {error}", config.data_dir.display()))?;
+        let client = Client::new(None);
+        let mut cluster = Cluster { config, path, electd, nodes: Vec::new(), client };
+        for member in &config.members {
+            let child = cluster
+                .start_node(member)
+                .map_err(|error| format!("cannot start {}: {error}", member.name))?;
+            cluster.nodes.push((member, child));
+        }
+        Ok(cluster)
+    }
+
+    fn start_node(&self, member: &MemberConfig) -> io::Result<Child> {
+        Command::new(&self.electd)
+            .args(["run", "--node", &member.name, "--config"])
+            .arg(self.path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(File::create(self.log(member))?)
+            .spawn()
+    }
+
+    fn log(&self, member: &MemberConfig) -> PathBuf {
+        self.config.data_dir.join(format!("{}.log", member.name))
+    }
+
+    /// Who leads, in which epoch, and what to try.
+    fn picture(&mut self) -> String {
+        let admins = self.config.members.iter().map(|member| member.admin.as_deref());
+        let admins = admins.map(|admin| admin.unwrap_or_default()).collect::<Vec<_>>();
+        let statuses = self.client.statuses(&admins);
+        let rows = self.nodes.iter_mut().zip(&statuses).map(|((member, child), status)| {
+            let process = match child.try_wait() {
+                Ok(None) => child.id().to_string(),
+                Ok(Some(status)) => status.to_string(),
+                Err(error) => error.to_string(),
+            };
+            row(member, process, status.as_ref().ok())
+        });
+        let mut picture = table(&["NODE", "PROCESS", "STATE", "LEADER", "EPOCH", "WHY"], rows);
+        let _ = write!(picture, "\n{}", self.advice(statuses.iter().flatten()));
+        picture
+    }
+
+    fn advice<'s>(&self, mut statuses: impl Iterator<Item = &'s Status>) -> String {
+        let leader = statuses.find_map(|status| status.leader.clone());
+        let process = leader.and_then(|leader| {
+            let (_, child) = self.nodes.iter().find(|(member, _)| member.name == leader.name)?;
+            Some(child.id())
+        });
+        let (electd, config) = (self.electd.display(), self.path.display());
+        let kill = process.map_or_else(String::new, |id| format!("  kill -9 {id}\n"));
+        format!(
+            "Try in another terminal:\n{kill}  {electd} watch --config {config}\n  \
+             {electd} resign --config {config}\nand start a killed node again:\n  \
+             make run-node NODE=NAME CONFIG={config}\n\
+             Logs and state are in {}. Ctrl-C ends all.\n",
+            self.config.data_dir.display()
+        )
+    }
+
+    /// Asks all nodes to end, at once, and waits for them.
+    fn stop(&mut self) {
+        for (_, child) in &mut self.nodes {
+            if matches!(child.try_wait(), Ok(None)) {
+                let id = rustix::process::Pid::from_child(child);
+                let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
+            }
+        }
+        let deadline = Instant::now() + GRACE;
+        for (_, child) in &mut self.nodes {
+            while matches!(child.try_wait(), Ok(None)) && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        self.nodes.clear();
+    }
+}
+
+impl Drop for Cluster<'_> {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn row(member: &MemberConfig, process: String, status: Option<&Status>) -> Vec<String> {
+    let text = |of: fn(&Status) -> String| status.map_or_else(|| "-".to_owned(), of);
+    vec![
+        member.name.clone(),
+        process,
+        text(|status| status.state.clone()),
+        text(|status| status.leader.as_ref().map_or("none".into(), |leader| leader.name.clone())),
+        text(|status| status.epoch.to_string()),
+        text(|status| status.changes.last().map_or(String::new(), |change| change.reason.clone())),
+    ]
+}
+
+/// The program `electd`, which was built beside this one.
+fn executable() -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let electd = own.ancestors().nth(2).unwrap_or(Path::new(".")).join("electd");
+    if electd.exists() {
+        let here = std::env::current_dir().unwrap_or_default();
+        Ok(electd.strip_prefix(&here).map(Path::to_path_buf).unwrap_or(electd))
+    } else {
+        Err(format!("{} is missing: run make build first", electd.display()))
+    }
+}
+
+/// Draws in place on a terminal; elsewhere it prints what changed.
+struct Screen {
+    terminal: bool,
+    last: String,
+}
+
+impl Screen {
+    fn new() -> Screen {
+        Screen { terminal: io::stdout().is_terminal(), last: String::new() }
+    }
+
+    fn show(&mut self, picture: &str) -> io::Result<()> {
+        if picture == self.last {
+            return Ok(());
+        }
+        let mut out = io::stdout().lock();
+        if self.terminal && !self.last.is_empty() {
+            write!(out, "\x1b[{}A\x1b[J", self.last.lines().count())?; // up, and clear below
+        }
+        write!(out, "{picture}")?;
+        picture.clone_into(&mut self.last);
+        out.flush()
+    }
+}

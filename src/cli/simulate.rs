@@ -1,0 +1,188 @@
+//! `electd simulate`: runs an election on a simulated network.
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::print::{self, millis};
+use crate::core::settings::AlgorithmKind;
+use crate::core::types::Time;
+use crate::sim::{Delays, Failure, Outcome, Run, Scenario, Schedule, SimError};
+use crate::trace::Line;
+
+/// Run an election on a simulated network and show every message of it.
+///
+/// Nodes are numbered 1 to N; a greater number ranks higher. Without --crash all are alive and
+/// none leads. Only the initiators start, and the run ends when the election is over. The counts
+/// are those of the election's messages; a COORDINATOR counts if its receiver lives. The same
+/// arguments always give the same run.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  electd simulate --nodes 5 --crash 5                     the leader died; node 1 notices first
+  electd simulate --nodes 5 --initiators 4 --crash 5      the best case: N - 1 messages
+  electd simulate --nodes 5 --initiators 1,2 --crash 5 --detected --output json
+  electd simulate --nodes 7 --delays random --seed 7      other delays, another order
+  electd simulate --faults --seed 7                       a random life with crashes and restarts")]
+pub struct Simulate {
+    /// The election algorithm.
+    #[arg(long, value_enum, default_value = "bully")]
+    algorithm: Algorithm,
+    /// How many nodes there are.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    nodes: usize,
+    /// Who calls the election, such as 1,2. Without it: the lowest node that is alive.
+    #[arg(long, value_name = "NODES", value_delimiter = ',')]
+    initiators: Vec<usize>,
+    /// Who died just before the election, such as 5. It led; of several, the greatest.
+    #[arg(long, value_name = "NODES", value_delimiter = ',')]
+    crash: Vec<usize>,
+    /// The others know of the crash beforehand, and do not ask the dead.
+    #[arg(long, requires = "crash")]
+    detected: bool,
+    /// Whether all messages take the same time, or one drawn from the seed.
+    #[arg(long, value_enum, default_value = "lockstep")]
+    delays: DelaysArg,
+    /// Instead of one election: a random life of a cluster, with starts, crashes, restarts and
+    /// commands drawn from the seed, and all invariants checked after every event.
+    #[arg(long, conflicts_with_all = ["nodes", "initiators", "crash", "detected", "delays"])]
+    faults: bool,
+    /// What all random choices follow from.
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+    /// How the run is printed: with a trace for people, or its figures for programs.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: Output,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Algorithm {
+    /// The highest that lives bullies its way to the top.
+    Bully,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DelaysArg {
+    /// All messages take the same time.
+    Lockstep,
+    /// Drawn from the seed, below the longest that the timings allow.
+    Random,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// The trace and a summary, for people.
+    #[default]
+    Text,
+    /// The figures, for programs.
+    Json,
+}
+
+impl Simulate {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), CliError> {
+        if self.faults { self.life() } else { self.election() }
+    }
+
+    fn election(self) -> Result<(), CliError> {
+        let Algorithm::Bully = self.algorithm;
+        let delays = match self.delays {
+            DelaysArg::Lockstep => Delays::Lockstep,
+            DelaysArg::Random => Delays::Random,
+        };
+        let output = self.output;
+        let scenario = Scenario {
+            nodes: self.nodes,
+            initiators: self.initiators,
+            crashed: self.crash,
+            detected: self.detected,
+            delays,
+            seed: self.seed,
+            trace: output == Output::Text,
+        };
+        let outcome = scenario.run()?;
+        match output {
+            Output::Text => print::result(&election_text(&outcome)),
+            Output::Json => print::json(&election_object(&scenario, &outcome)),
+        }
+    }
+
+    fn life(self) -> Result<(), CliError> {
+        let (seed, text) = (self.seed, self.output == Output::Text);
+        let run = Schedule { seed, trace: text }.run();
+        if text {
+            let trace = match &run {
+                Ok(run) => &run.trace,
+                Err(failure) => &failure.trace,
+            };
+            print::result(&lines(trace))?;
+        }
+        let run = run.map_err(|failure: Failure| CliError::new(Exit::Internal, failure))?;
+        if text { print::result(&life_text(&run)) } else { print::json(&life_object(seed, &run)) }
+    }
+}
+
+impl From<SimError> for CliError {
+    fn from(error: SimError) -> CliError {
+        let exit = if error.is_usage() { Exit::Usage } else { Exit::Internal };
+        CliError::new(exit, error)
+    }
+}
+
+fn lines(trace: &[Line]) -> String {
+    trace.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn election_text(outcome: &Outcome) -> String {
+    let Outcome { leader, epoch, messages, time, trace } = outcome;
+    let ms = millis(time.since(Time(0)));
+    format!(
+        "{}\nnode-{leader} leads in epoch {epoch}, {ms} ms after the start\n\
+         {} ELECTION + {} ANSWER + {} COORDINATOR = {} messages\n",
+        lines(trace),
+        messages.election,
+        messages.answer,
+        messages.coordinator,
+        messages.total()
+    )
+}
+
+fn election_object(scenario: &Scenario, outcome: &Outcome) -> Value {
+    let messages = outcome.messages;
+    json!({
+        "algorithm": AlgorithmKind::Bully.name(),
+        "nodes": scenario.nodes,
+        "seed": scenario.seed,
+        "leader": outcome.leader,
+        "epoch": outcome.epoch.0,
+        "messages": {
+            "election": messages.election,
+            "answer": messages.answer,
+            "coordinator": messages.coordinator,
+            "total": messages.total(),
+        },
+        "time_ms": millis(outcome.time.since(Time(0))),
+    })
+}
+
+fn life_text(run: &Run) -> String {
+    let mut text = String::from("\n");
+    for (what, count) in run.faults.list() {
+        text += &format!("{what:<32}{count:>6}\n");
+    }
+    text + &format!("{:<32}{:>6}\n", "ms from the last fault to agreement", run.settled.as_millis())
+}
+
+fn life_object(seed: u64, run: &Run) -> Value {
+    let faults = run.faults;
+    json!({
+        "seed": seed,
+        "starts": faults.starts,
+        "kills": faults.kills,
+        "vanished": faults.vanished,
+        "stops": faults.stops,
+        "elected": faults.elected,
+        "settled_ms": millis(run.settled),
+    })
+}

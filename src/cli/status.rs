@@ -1,0 +1,187 @@
+//! `electd status`: how one node sees the cluster, or all nodes in a table.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::admin::client::Client;
+use crate::node::status::{self, MemberStatus};
+
+use super::args::{Output, OutputArgs};
+use super::ask::{Asked, NodeArgs, any_answer, leader_of, moment};
+use super::error::CliError;
+use super::print;
+
+/// Show the state of one node, or of all.
+///
+/// Without --node and --admin all members are asked, and each answers in a row of the table. With
+/// one of them, that node alone is asked, and shows all that it knows: the guarantee, the members
+/// as it sees them, who was refused and why, and the reason of its last change.
+///
+/// Exit code 69 when no node answers.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  electd status --config cluster.json                    all nodes, a row each
+  electd status --config cluster.json --node node-1      all that node-1 knows
+  electd status --admin 127.0.0.1:7201 --output json     the same as GET /status there")]
+pub struct Status {
+    #[command(flatten)]
+    nodes: NodeArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl Status {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), CliError> {
+        let targets = self.nodes.targets()?;
+        let asked = targets.ask(&Client::new(None));
+        match (self.output.output, asked.as_slice()) {
+            (output, [Asked { answer: Ok(status), .. }]) if targets.one => match output {
+                Output::Json => print::json(&json!(status)),
+                Output::Table => print::result(&details(status)),
+            },
+            (_, _) if targets.one => any_answer(&asked),
+            // A row each, also where nobody answers: the rows say why.
+            (Output::Json, all) => print::json(&document(all)).and_then(|()| any_answer(all)),
+            (Output::Table, all) => print::result(&overview(all)).and_then(|()| any_answer(all)),
+        }
+    }
+}
+
+/// All nodes, for programs.
+fn document(asked: &[Asked]) -> Value {
+    let node = |asked: &Asked| {
+        json!({
+            "name": asked.name(),
+            "admin": asked.target.admin,
+            "status": asked.answer.as_ref().ok(),
+            "error": asked.answer.as_ref().err().map(ToString::to_string),
+        })
+    };
+    json!({ "nodes": asked.iter().map(node).collect::<Vec<_>>() })
+}
+
+/// All nodes, for people: a row each, and what they guarantee.
+fn overview(asked: &[Asked]) -> String {
+    let header = ["NODE", "STATE", "LEADER", "EPOCH", "AGE", "NOTE"];
+    let mut text = print::table(&header, asked.iter().map(row));
+    if let Some(Ok(status)) = asked.iter().map(|asked| &asked.answer).find(|answer| answer.is_ok())
+    {
+        let _ = write!(text, "\n{}: {}\n", status.cluster, status.guarantee);
+    }
+    text
+}
+
+fn row(asked: &Asked) -> Vec<String> {
+    let name = asked.name().to_owned();
+    match &asked.answer {
+        Ok(status) => vec![
+            name,
+            status.state.clone(),
+            leader_of(status).map_or("-", |leader| &leader.name).to_owned(),
+            status.epoch.to_string(),
+            format!("{} ms", status.age_ms),
+            note(status),
+        ],
+        Err(error) => {
+            let unknown = || "-".to_owned();
+            vec![name, unknown(), unknown(), unknown(), unknown(), error.to_string()]
+        }
+    }
+}
+
+/// What deserves a word: a stall, a refusal, else why it is in this state.
+fn note(status: &status::Status) -> String {
+    if status.stalled {
+        return "stalled: its view is old, and it vouches for no leader".to_owned();
+    }
+    if let Some(refusal) = status.rejections.first() {
+        return format!("refusal, {}: {}", refusal.peer, refusal.reason);
+    }
+    status.changes.last().map(|change| change.reason.clone()).unwrap_or_default()
+}
+
+/// One node, with all that it knows.
+fn details(status: &status::Status) -> String {
+    let mut text = String::new();
+    for (key, value) in facts(status) {
+        let _ = writeln!(text, "{key:<12}{value}");
+    }
+    let header = ["MEMBER", "STATUS", "ROLE", "RANK", "ADDRESS", "ID"];
+    let _ = write!(text, "\n{}", print::table(&header, status.members.iter().map(member)));
+    if !status.rejections.is_empty() {
+        let rows = status
+            .rejections
+            .iter()
+            .map(|refusal| vec![refusal.peer.clone(), refusal.reason.clone()]);
+        let _ = write!(text, "\n{}", print::table(&["REFUSAL", "REASON"], rows));
+    }
+    text
+}
+
+fn facts(status: &status::Status) -> Vec<(&'static str, String)> {
+    let uptime = Duration::from_secs(status.uptime_ms / 1000);
+    let leader = leader_of(status)
+        .map_or("none known".to_owned(), |leader| format!("{} at {}", leader.name, leader.address));
+    let mut facts = vec![
+        ("node", format!("{}, start {}, up {uptime:?}", status.node.name, status.incarnation)),
+        (
+            "cluster",
+            format!(
+                "{}, {} members, algorithm {}, preempt {}, quorum {}",
+                status.cluster,
+                status.members.len(),
+                status.algorithm,
+                status.preempt,
+                status.quorum
+            ),
+        ),
+        ("state", status.state.clone() + if status.stalled { ", stalled" } else { "" }),
+        ("leader", leader),
+        ("epoch", status.epoch.to_string()),
+        ("guarantee", status.guarantee.clone()),
+        (
+            "failover",
+            status.worst_failover_ms.map_or_else(
+                || "none: no other member".to_owned(),
+                |ms| format!("{ms} ms at worst"),
+            ),
+        ),
+        ("age", format!("{} ms", status.age_ms)),
+    ];
+    if let Some(left) = status.lease_remaining_ms {
+        facts.push(("lease", format!("{left} ms left")));
+    }
+    if let Some(change) = status.changes.last() {
+        let when = moment(change.at_ms);
+        facts.push(("last change", format!("{} -> {} at {when}", change.from, change.to)));
+        facts.push(("because", change.reason.clone()));
+    }
+    for (queue, count) in status.dropped.iter().filter(|(_, count)| **count > 0) {
+        facts.push(("dropped", format!("{count} messages, {queue}")));
+    }
+    facts
+}
+
+fn member(member: &MemberStatus) -> Vec<String> {
+    let rank = match (member.rank.by.as_str(), &member.rank.value) {
+        // The id is its own value, and has a column.
+        ("id", _) => "id".to_owned(),
+        (by, Value::String(value)) => format!("{by} {value}"),
+        (by, value) => format!("{by} {value}"),
+    };
+    let role =
+        if member.stands { &member.role } else { &format!("{}, does not stand", member.role) };
+    vec![
+        member.name.clone(),
+        member.status.clone(),
+        role.clone(),
+        rank,
+        member.address.clone(),
+        member.id.clone(),
+    ]
+}

@@ -1,0 +1,145 @@
+//! `electd watch`: every node's changes as they happen, a line each.
+//!
+//! | thread | does | ends with |
+//! |---|---|---|
+//! | main | prints | Ctrl-C, or nobody reads stdout |
+//! | `ask-NODE` | asks its node ten times a second | main, which it has nothing to tell any more |
+//! | `stdout` | waits until nobody reads stdout | main |
+//!
+//! Main does not wait for the others: one may be waiting for a frozen node.
+
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use crossbeam::channel::{self, Receiver, Sender};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use crate::admin::client::{Client, ClientError};
+use crate::node::status::Status;
+
+use super::args::{Output, OutputArgs};
+use super::ask::{NodeArgs, Target, Targets};
+use super::error::CliError;
+use super::exit::Exit;
+use super::print;
+use super::transition::{Line, Tracker};
+
+/// Between two questions to a node. Changes between them are not lost: nodes keep the latest.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Answers that wait to be printed.
+const QUEUE: usize = 64;
+
+/// Show each change of state as it happens, a line each, with its reason.
+///
+/// The first lines tell each node's state now. Nodes that stop or start to answer have lines too.
+/// Ends with Ctrl-C.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  electd watch --config cluster.json                          all nodes
+  electd watch --admin 127.0.0.1:7201                         one node
+  electd watch --config cluster.json --output json | jq 'select(.to == \"leading\")'")]
+pub struct Watch {
+    #[command(flatten)]
+    nodes: NodeArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl Watch {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), CliError> {
+        let targets = self.nodes.targets()?;
+        let ends = ends()?;
+        let (sender, answers) = channel::bounded(QUEUE);
+        let trackers = start(&targets, &sender)?;
+        show(trackers, &answers, &ends, self.output.output)
+    }
+}
+
+/// What a node answered, by its place among the targets.
+type Answer = (usize, Result<Status, ClientError>);
+
+/// Prints lines until an end is signalled.
+fn show(
+    mut trackers: Vec<Tracker>,
+    answers: &Receiver<Answer>,
+    ends: &Receiver<()>,
+    output: Output,
+) -> Result<(), CliError> {
+    let width = trackers.iter().map(|tracker| tracker.name().len()).max().unwrap_or(0);
+    for tracker in &mut trackers {
+        if let Some(line) = tracker.introduce() {
+            print_line(&line, width, output)?;
+        }
+    }
+    loop {
+        channel::select! {
+            recv(ends) -> _ => return Ok(()),
+            recv(answers) -> answer => {
+                let Ok((place, answer)) = answer else { return Ok(()) };
+                for line in trackers[place].observe(answer) {
+                    print_line(&line, width, output)?;
+                }
+            }
+        }
+    }
+}
+
+fn print_line(line: &Line, width: usize, output: Output) -> Result<(), CliError> {
+    match output {
+        Output::Table => print::result(&format!("{}\n", line.text(width))),
+        Output::Json => print::result(&format!("{}\n", line.json())),
+    }
+}
+
+/// One thread for each node that can be asked; a tracker for each.
+fn start(targets: &Targets, sender: &Sender<Answer>) -> Result<Vec<Tracker>, CliError> {
+    let client = Client::new(None);
+    for (place, target) in targets.nodes.iter().enumerate() {
+        let Some(address) = target.admin.clone() else {
+            continue;
+        };
+        let (client, sender) = (client.clone(), sender.clone());
+        spawn(&format!("ask-{}", target.name()), move || {
+            while sender.send((place, client.status(&address))).is_ok() {
+                thread::sleep(PAUSE);
+            }
+        })?;
+    }
+    Ok(targets.nodes.iter().map(tracker).collect())
+}
+
+fn tracker(target: &Target) -> Tracker {
+    Tracker::new(target.name(), target.admin.is_some())
+}
+
+/// Signals Ctrl-C, and that nobody reads stdout any more.
+fn ends() -> Result<Receiver<()>, CliError> {
+    let (end, ends) = channel::bounded(1);
+    let interrupt = end.clone();
+    // A signal that finds the channel full is one too many.
+    let on_interrupt = move || {
+        let _ = interrupt.try_send(());
+    };
+    ctrlc::set_handler(on_interrupt).map_err(|error| {
+        CliError::new(Exit::Internal, format!("cannot watch for Ctrl-C: {error}"))
+    })?;
+    spawn("stdout", move || {
+        // With no events asked for, poll returns on an error or a hang-up alone. Without this, the
+        // watch of a quiet cluster would outlive its reader.
+        let stdout = io::stdout();
+        while poll(&mut [PollFd::new(&stdout, PollFlags::empty())], None)
+            == Err(rustix::io::Errno::INTR)
+        {}
+        let _ = end.try_send(());
+    })?;
+    Ok(ends)
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), CliError> {
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
+    thread.map(drop).map_err(|error| CliError::new(Exit::Internal, format!("no thread: {error}")))
+}

@@ -1,0 +1,62 @@
+//! What is still to happen in a simulated world, in the order in which it will.
+
+use std::collections::BTreeMap;
+
+use super::transit::Transit;
+use crate::core::Input;
+use crate::core::types::Time;
+
+/// Something that is to happen.
+#[derive(Clone, Debug)]
+pub(super) enum Event {
+    /// A node's deadline may have come.
+    Tick {
+        /// The node.
+        node: usize,
+        /// The life of its process that this is meant for.
+        life: u64,
+    },
+    /// An input for a process, if it lives to see it.
+    Input {
+        /// The node.
+        node: usize,
+        /// The life of its process that this is meant for.
+        life: u64,
+        /// What it is told.
+        input: Input,
+    },
+    /// All records of a node up to this number reach its disk.
+    Durable {
+        /// The node.
+        node: usize,
+        /// The life of its process that wrote them.
+        life: u64,
+        /// The number.
+        number: u64,
+    },
+    /// Something moves on in the network.
+    Transit(Transit),
+}
+
+/// The events to come, by time and, at one time, in the order in which they were noted.
+#[derive(Debug, Default)]
+pub(super) struct Agenda {
+    noted: u64,
+    events: BTreeMap<(Time, u64), Event>,
+}
+
+impl Agenda {
+    pub fn note(&mut self, at: Time, event: Event) {
+        self.noted += 1;
+        self.events.insert((at, self.noted), event);
+    }
+
+    /// When the next event is due.
+    pub fn next(&self) -> Option<Time> {
+        self.events.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    pub fn take(&mut self) -> Option<(Time, Event)> {
+        self.events.pop_first().map(|((at, _), event)| (at, event))
+    }
+}

@@ -1,0 +1,145 @@
+//! What must hold after every event of every simulated run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::life::millis;
+use super::node::Node;
+use crate::core::message::View;
+use crate::core::settings::{Preempt, Restored};
+use crate::core::types::{Epoch, NodeId, Time};
+use crate::core::{Core, Phase, Transition};
+
+/// What was seen of one node.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    /// The epoch in which its process leads now.
+    leads: Option<Epoch>,
+    /// The view of its process.
+    view: View,
+    /// The greatest epoch that it ever led in, in any life.
+    led: Option<Epoch>,
+    /// The greatest epoch whose leader it ever named, in any life.
+    named: Epoch,
+}
+
+/// Watches all nodes and keeps the first breach of an invariant.
+#[derive(Debug)]
+pub(super) struct Checker {
+    preempt: Preempt,
+    seen: Vec<Seen>,
+    /// Who led in which epoch.
+    reigns: BTreeMap<Epoch, BTreeSet<NodeId>>,
+    pub breach: Option<String>,
+    /// How often one came to lead in an epoch of another who is dead: whoever knew it was not
+    /// heard. Without a quorum this is not promised.
+    pub repeated: u64,
+    /// How often a member came to lead.
+    pub elected: u64,
+}
+
+impl Checker {
+    pub fn new(nodes: usize, preempt: Preempt) -> Checker {
+        let seen = vec![Seen::default(); nodes];
+        Checker { preempt, seen, reigns: BTreeMap::new(), breach: None, repeated: 0, elected: 0 }
+    }
+
+    /// Notes a leader that reigned before the run.
+    pub fn reigned(&mut self, epoch: Epoch, leader: NodeId) {
+        self.reigns.entry(epoch).or_default().insert(leader);
+    }
+
+    pub fn fail(&mut self, now: Time, what: impl std::fmt::Display) {
+        self.breach.get_or_insert_with(|| format!("at {:.3} ms: {what}", millis(now)));
+    }
+
+    /// "What a member claims never goes backwards, across restarts."
+    pub fn started(&mut self, now: Time, node: usize, restored: Restored) {
+        let seen = &mut self.seen[node];
+        seen.view = View { epoch: restored.epoch, leader: None };
+        let named = seen.named;
+        if restored.floor.max(restored.epoch) < named {
+            self.fail(
+                now,
+                format_args!("node-{} forgot the epoch {named} that it named", node + 1),
+            );
+        }
+    }
+
+    pub fn died(&mut self, node: usize) {
+        self.seen[node].leads = None;
+    }
+
+    /// A transition that the world has come to see.
+    pub fn changed(&mut self, now: Time, node: usize, core: &Core, to: &Transition, all: &[Node]) {
+        self.seen[node].leads = None;
+        if to.to == Phase::Leading {
+            self.elected += 1;
+            self.comes_to_lead(now, node, core, to.epoch, all);
+        }
+    }
+
+    fn comes_to_lead(&mut self, now: Time, node: usize, core: &Core, epoch: Epoch, all: &[Node]) {
+        let name = format!("node-{}", node + 1);
+        if let Some(other) = self.seen.iter().position(|other| other.leads == Some(epoch)) {
+            let what = format_args!("{name} and node-{} both lead in epoch {epoch}", other + 1);
+            self.fail(now, what);
+        }
+        if self.seen[node].led >= Some(epoch) {
+            self.fail(now, format_args!("{name} leads in epoch {epoch} or a later one again"));
+        }
+        self.repeated += u64::from(self.reigns.contains_key(&epoch));
+        let before = self.seen[node].view;
+        if self.overrides(core, before, all) {
+            let what =
+                format_args!("{name} did not wait for the RELEASE of epoch {}", before.epoch);
+            self.fail(now, what);
+        }
+        let seen = &mut self.seen[node];
+        seen.leads = Some(epoch);
+        seen.led = Some(epoch);
+        self.reigned(epoch, core.id());
+    }
+
+    /// Whether a member knew a lower leader, thinks it alive and did not let it hand over.
+    fn overrides(&self, core: &Core, before: View, all: &[Node]) -> bool {
+        let Some(leader) = before.leader.filter(|leader| *leader < core.rank()) else {
+            return false;
+        };
+        let host = all.iter().find(|node| node.settings.id == leader.id);
+        let Some(other) = host.and_then(|node| node.core.as_ref()) else { return false };
+        let reigns = other.phase() == Phase::Leading && other.view() == before;
+        let thought_alive = core.detector().is_alive(leader.id);
+        self.preempt == Preempt::Always && reigns && thought_alive
+    }
+
+    /// What must hold of a process after anything it was told.
+    pub fn look(&mut self, now: Time, node: usize, core: &Core, all: &[Node]) {
+        let name = || format!("node-{}", node + 1);
+        let (view, leader) = (core.view(), core.leader());
+        if view.epoch < self.seen[node].view.epoch {
+            self.fail(now, format_args!("the epoch of {} went back to {}", name(), view.epoch));
+        }
+        self.seen[node].view = view;
+        let own = leader.is_some_and(|leader| leader.id == core.id());
+        let fits = match core.phase() {
+            Phase::Leading => own && self.seen[node].leads == Some(view.epoch),
+            Phase::Following => leader.is_some() && !own,
+            _ => leader.is_none(),
+        };
+        if !fits {
+            let phase = core.phase().name();
+            self.fail(now, format_args!("{} is {phase} and names {leader:?}", name()));
+        }
+        let Some(leader) = leader else { return };
+        if !self.reigns.get(&view.epoch).is_some_and(|led| led.contains(&leader.id)) {
+            let what = format!("{} follows one who never led in epoch {}", name(), view.epoch);
+            self.fail(now, what);
+        }
+        if all[node].disk.kept() < view.epoch {
+            let what = format_args!("{} names epoch {} before it is durable", name(), view.epoch);
+            self.fail(now, what);
+        }
+        let seen = &mut self.seen[node];
+        seen.named = seen.named.max(view.epoch);
+    }
+}

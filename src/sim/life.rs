@@ -1,0 +1,151 @@
+//! What a simulated process does between its start and its death, besides the network.
+
+use std::time::Duration;
+
+use super::agenda::Event;
+use super::node::Death;
+use super::transit::Payload;
+use super::world::{Delays, World};
+use crate::core::message::{Envelope, Kind};
+use crate::core::tenure::Durable;
+use crate::core::types::{NodeId, Time};
+use crate::core::{Core, Transition};
+use crate::trace::{Line, Narrator};
+
+/// How late a process may be woken.
+const LATE: Duration = Duration::from_millis(1);
+
+impl World {
+    /// Starts a process, unless one runs.
+    pub fn start(&mut self, node: usize) {
+        if self.nodes[node].core.is_some() {
+            return;
+        }
+        let now = self.now;
+        let restored = self.nodes[node].start(now, &mut self.random);
+        self.checker.started(now, node, restored);
+        self.say(node, || {
+            format!(
+                "starts: incarnation {}, epoch {}, own rounds above {}",
+                restored.incarnation, restored.epoch, restored.floor
+            )
+        });
+        self.arm(node);
+    }
+
+    /// Ends a process, at once.
+    pub fn die(&mut self, node: usize, death: Death) {
+        if self.nodes[node].core.take().is_none() {
+            return;
+        }
+        self.nodes[node].host = death == Death::Killed;
+        self.nodes[node].fuse = None;
+        self.nodes[node].disk.crash(&mut self.random);
+        self.checker.died(node);
+        self.say(node, || match death {
+            Death::Killed => "dies".to_owned(),
+            Death::Vanished => "vanishes with its host".to_owned(),
+        });
+        self.cut_off(node, death);
+    }
+
+    /// Uses up one output of a process that is about to die. Tells whether it is dead.
+    pub(super) fn burnt(&mut self, node: usize) -> bool {
+        if let Some((left, death)) = self.nodes[node].fuse {
+            if left == 0 {
+                self.die(node, death);
+            } else {
+                self.nodes[node].fuse = Some((left - 1, death));
+            }
+        }
+        self.nodes[node].core.is_none()
+    }
+
+    /// Sends to each receiver in turn; the sender may die between any two of them.
+    pub(super) fn send_all(&mut self, node: usize, to: &[NodeId], envelope: &Envelope) {
+        let kind = envelope.message.kind();
+        for to in to {
+            let Some(to) = self.place(*to) else { continue };
+            if self.burnt(node) {
+                return;
+            }
+            let live = self.nodes[to].core.is_some();
+            if self.send(node, to, envelope) {
+                self.in_flight += u64::from(is_election(kind));
+                self.sent[kind as usize] += u64::from(live || kind != Kind::Coordinator);
+            }
+        }
+    }
+
+    /// Something has arrived, whether anybody is there to take it or not.
+    pub(super) fn arrived(&mut self, payload: &Payload) {
+        if let Payload::Message(envelope) = payload {
+            self.in_flight -= u64::from(is_election(envelope.message.kind()));
+        }
+    }
+
+    pub(super) fn persist(&mut self, node: usize, number: u64, record: Durable) {
+        let slowest = self.setup.disk;
+        let takes = self.random.up_to(slowest);
+        let now = self.now;
+        let host = &mut self.nodes[node];
+        host.disk.write(number, record);
+        host.disk.busy_until = host.disk.busy_until.max(now) + takes;
+        let (at, life) = (host.disk.busy_until, host.life);
+        self.note(at, Event::Durable { node, life, number });
+    }
+
+    pub(super) fn changed(&mut self, node: usize, change: &Transition) {
+        let Some(core) = &self.nodes[node].core else { return };
+        self.checker.changed(self.now, node, core, change, &self.nodes);
+    }
+
+    /// Checks the invariants of a node that was just told something.
+    pub(super) fn check(&mut self, node: usize) {
+        if let Some(core) = &self.nodes[node].core {
+            self.checker.look(self.now, node, core, &self.nodes);
+        }
+    }
+
+    /// Has the node called at its deadline, unless it will be called by then anyway.
+    pub(super) fn arm(&mut self, node: usize) {
+        let due = self.nodes[node].core.as_ref().and_then(Core::deadline);
+        let Some(due) = due else { return };
+        if self.nodes[node].tick.is_some_and(|tick| tick <= due + LATE) {
+            return;
+        }
+        let late = match self.setup.delays {
+            Delays::Lockstep => Duration::ZERO,
+            Delays::Random => self.random.up_to(LATE),
+        };
+        let at = due.max(self.now) + late;
+        let life = self.nodes[node].life;
+        self.nodes[node].tick = Some(at);
+        self.note(at, Event::Tick { node, life });
+    }
+
+    pub(super) fn trace(&mut self, node: usize, what: impl FnOnce(&Narrator) -> Option<String>) {
+        let Some(detail) = self.setup.detail else { return };
+        let narrator = Narrator { members: &self.members, detail };
+        if let Some(what) = what(&narrator) {
+            self.say(node, || what);
+        }
+    }
+
+    /// Adds a line to the trace, if there is one.
+    pub(super) fn say(&mut self, node: usize, what: impl FnOnce() -> String) {
+        if self.setup.detail.is_some() {
+            let node = self.members.name(self.id(node));
+            self.lines.push(Line { time: self.now, node, what: what() });
+        }
+    }
+}
+
+fn is_election(kind: Kind) -> bool {
+    matches!(kind, Kind::Election | Kind::Answer | Kind::Coordinator)
+}
+
+/// A time for people.
+pub(super) fn millis(time: Time) -> f64 {
+    time.0 as f64 / 1e6
+}

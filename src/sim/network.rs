@@ -1,0 +1,273 @@
+//! The simulated network: one connection per ordered pair of members, as the real one has it.
+//!
+//! The dialer says HELLO and then only writes; the accepter answers and then only reads. What
+//! is sent on one connection arrives in order. Here is what the processes do with it;
+//! `transit.rs` has what happens on the way.
+
+use std::time::Duration;
+
+use super::agenda::Event;
+use super::node::Death;
+use super::transit::{Pair, Payload, Transit};
+use super::world::World;
+use crate::core::Input;
+use crate::core::detector::ConnectionId;
+use crate::core::message::{Envelope, Hello, Rejection};
+use crate::core::types::Time;
+
+/// The first pause between two dials; it doubles up to `failure`.
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(10);
+
+/// How long a dial to a host that does not answer takes.
+pub(super) const PATIENCE: Duration = Duration::from_millis(400);
+
+/// All links and connections.
+#[derive(Debug)]
+pub(super) struct Network {
+    size: usize,
+    links: Vec<Link>,
+    connections: Vec<Connection>,
+}
+
+/// What one member has to do with its connection to another.
+#[derive(Clone, Debug)]
+pub(super) struct Link {
+    pub state: LinkState,
+    /// Changes with every state, so that what was meant for an earlier one is not done.
+    token: u64,
+    pub attempt: u64,
+    pub pause: Duration,
+    /// An order to dial waits for the end of what goes on.
+    pub redial: bool,
+    /// The connection that the other side has welcomed.
+    pub accepted: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinkState {
+    Resting,
+    Dialing,
+    /// Open to this life of the other process; the core is asked what to say.
+    Opened(u64),
+    /// Has said hello.
+    Greeting(usize),
+    /// Has said hello, and is to be closed again.
+    Doomed(usize),
+    Up(usize),
+}
+
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub from: usize,
+    pub to: usize,
+    /// The life of the process that accepted it.
+    pub life: u64,
+    /// Nothing arrives before what was sent earlier.
+    ready: Time,
+    /// The accepter has closed it.
+    pub shut: bool,
+    /// The dialer would see its end if it looked.
+    pub ended: bool,
+}
+
+impl Network {
+    pub fn new(size: usize) -> Network {
+        let link = Link {
+            state: LinkState::Resting,
+            token: 0,
+            attempt: 0,
+            pause: FIRST_PAUSE,
+            redial: false,
+            accepted: None,
+        };
+        Network { size, links: vec![link; size * size], connections: Vec::new() }
+    }
+
+    pub fn link(&mut self, from: usize, to: usize) -> &mut Link {
+        &mut self.links[from * self.size + to]
+    }
+
+    pub fn connection(&mut self, at: usize) -> &mut Connection {
+        &mut self.connections[at]
+    }
+
+    pub fn enter(&mut self, from: usize, to: usize, state: LinkState) -> Pair {
+        let link = self.link(from, to);
+        link.state = state;
+        link.token += 1;
+        Pair { from, to, token: link.token }
+    }
+
+    pub fn is_present(&mut self, pair: Pair) -> bool {
+        self.link(pair.from, pair.to).token == pair.token
+    }
+
+    /// A connection to this life of a process.
+    pub fn connect(&mut self, from: usize, to: usize, life: u64) -> usize {
+        self.connections.push(Connection {
+            from,
+            to,
+            life,
+            ready: Time(0),
+            shut: false,
+            ended: false,
+        });
+        self.connections.len() - 1
+    }
+}
+
+/// A connection's number as the core knows it.
+pub(super) fn id(connection: usize) -> ConnectionId {
+    ConnectionId(connection as u64)
+}
+
+impl World {
+    /// A new process dials all others.
+    pub(super) fn dial_all(&mut self, from: usize) {
+        for to in self.others(from) {
+            self.network.link(from, to).pause = FIRST_PAUSE;
+            self.dial_now(from, to);
+        }
+    }
+
+    pub(super) fn dial_now(&mut self, from: usize, to: usize) {
+        let pair = self.network.enter(from, to, LinkState::Resting);
+        self.transit(Duration::ZERO, Transit::Dial(pair));
+    }
+
+    /// Waits out the back-off before the next dial.
+    pub(super) fn rest(&mut self, from: usize, to: usize) {
+        let failure = self.timing().failure;
+        let link = self.network.link(from, to);
+        if std::mem::take(&mut link.redial) {
+            link.pause = FIRST_PAUSE;
+            return self.dial_now(from, to);
+        }
+        let pause = link.pause;
+        link.pause = (pause * 2).min(failure);
+        let wait = pause / 2 + self.random.up_to(pause / 2);
+        let pair = self.network.enter(from, to, LinkState::Resting);
+        self.transit(wait, Transit::Dial(pair));
+    }
+
+    pub(super) fn say_hello(&mut self, from: usize, to: usize, attempt: u64, hello: Hello) {
+        let link = self.network.link(from, to);
+        if let LinkState::Opened(life) = link.state
+            && link.attempt == attempt
+        {
+            let connection = self.network.connect(from, to, life);
+            self.network.enter(from, to, LinkState::Greeting(connection));
+            self.put(connection, Payload::Hello(Box::new(hello)));
+            self.transit(PATIENCE, Transit::NoReply(connection));
+        }
+    }
+
+    pub(super) fn welcome(&mut self, connection: ConnectionId, welcome: Hello) {
+        let at = connection.0 as usize;
+        let (from, to) = self.ends(at);
+        self.network.link(from, to).accepted = Some(at);
+        let delay = self.delay();
+        self.transit(delay, Transit::Reply(at, Ok(Box::new(welcome))));
+    }
+
+    pub(super) fn reject(&mut self, connection: ConnectionId, reason: Rejection) {
+        let delay = self.delay();
+        self.transit(delay, Transit::Reply(connection.0 as usize, Err(reason)));
+    }
+
+    /// Sends to one member, or drops what cannot be sent. Tells whether it was sent.
+    pub(super) fn send(&mut self, from: usize, to: usize, envelope: &Envelope) -> bool {
+        let LinkState::Up(connection) = self.network.link(from, to).state else { return false };
+        if self.network.connection(connection).ended {
+            self.transit(Duration::ZERO, Transit::Broken(connection));
+            return false;
+        }
+        self.put(connection, Payload::Message(Box::new(envelope.clone())));
+        true
+    }
+
+    /// Writes on a connection, in order.
+    fn put(&mut self, connection: usize, payload: Payload) {
+        let arrival = self.now + self.delay();
+        let ready = &mut self.network.connection(connection).ready;
+        *ready = arrival.max(*ready);
+        let at = *ready;
+        self.note(at, Event::Transit(Transit::Arrives(connection, payload)));
+    }
+
+    pub(super) fn ends(&mut self, connection: usize) -> (usize, usize) {
+        let connection = self.network.connection(connection);
+        (connection.from, connection.to)
+    }
+
+    /// The accepter closes a connection.
+    pub(super) fn shut(&mut self, connection: usize) {
+        let (from, to) = self.ends(connection);
+        self.network.connection(connection).shut = true;
+        let accepted = &mut self.network.link(from, to).accepted;
+        accepted.take_if(|at| *at == connection);
+        let delay = self.delay();
+        self.transit(delay, Transit::Closed(connection));
+    }
+
+    /// A member closes its connections to and from another.
+    pub(super) fn disconnect(&mut self, node: usize, peer: usize) {
+        if let Some(connection) = self.network.link(peer, node).accepted {
+            self.shut(connection);
+        }
+        match self.network.link(node, peer).state {
+            LinkState::Up(connection) => self.hang_up(node, peer, connection),
+            LinkState::Greeting(connection) => {
+                self.network.link(node, peer).state = LinkState::Doomed(connection);
+            }
+            _ => {}
+        }
+    }
+
+    /// The dialer closes a connection, and dials anew after a back-off.
+    pub(super) fn hang_up(&mut self, node: usize, peer: usize, connection: usize) {
+        self.put(connection, Payload::End);
+        let lost = Input::Lost { peer: self.id(peer) };
+        self.tell(Duration::ZERO, node, lost);
+        self.rest(node, peer);
+    }
+
+    /// Dials a member now; an order that comes during a dial waits for its end.
+    pub(super) fn dial(&mut self, node: usize, peer: usize) {
+        let link = self.network.link(node, peer);
+        match link.state {
+            LinkState::Resting => {
+                link.pause = FIRST_PAUSE;
+                self.dial_now(node, peer);
+            }
+            LinkState::Dialing | LinkState::Greeting(_) | LinkState::Doomed(_) => {
+                link.redial = true;
+            }
+            LinkState::Opened(_) | LinkState::Up(_) => {}
+        }
+    }
+
+    /// A process is gone, and with it its ends of all connections. If its host lives, it closes
+    /// them, after what was sent on them.
+    pub(super) fn cut_off(&mut self, node: usize, death: Death) {
+        for peer in self.others(node) {
+            let own = self.network.link(node, peer).state;
+            if let LinkState::Up(at) | LinkState::Greeting(at) | LinkState::Doomed(at) = own
+                && death == Death::Killed
+            {
+                self.put(at, Payload::End);
+            }
+            self.network.enter(node, peer, LinkState::Resting);
+            self.network.link(node, peer).redial = false;
+            let theirs = self.network.link(peer, node);
+            theirs.accepted = None;
+            if let LinkState::Up(at) | LinkState::Greeting(at) | LinkState::Doomed(at) =
+                theirs.state
+                && death == Death::Killed
+            {
+                let delay = self.delay();
+                self.transit(delay, Transit::Closed(at));
+            }
+        }
+    }
+}

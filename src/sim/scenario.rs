@@ -1,0 +1,223 @@
+//! Elections with chosen initiators, as `electd simulate` shows them.
+//!
+//! Members 1 to N are connected and know each other as alive before time 0; a greater number
+//! ranks higher. Only the initiators start, at time 0. The run ends when the election is over:
+//! all live members name the same live leader and no message of the election is on its way.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::network::{LinkState, id};
+use super::node::Death;
+use super::world::{Delays, Setup, TIMING, World};
+use super::{Counts, SimError};
+use crate::core::detector::ConnectionId;
+use crate::core::message::{Envelope, Hello, Message};
+use crate::core::settings::{PowerOn, Preempt};
+use crate::core::types::{Epoch, Incarnation, Rank, Time};
+use crate::core::{Command, CommandId, Input, Output, Redial};
+use crate::trace::{Detail, Line};
+
+/// The most nodes of a scenario: each knows every other.
+pub const MOST_NODES: usize = 1000;
+
+/// An election to be run.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// How many members there are.
+    pub nodes: usize,
+    /// Who calls the election at time 0, by number; the lowest live member if empty.
+    pub initiators: Vec<usize>,
+    /// Who died just before, by number; the highest of them led.
+    pub crashed: Vec<usize>,
+    /// Whether all others know of these deaths.
+    pub detected: bool,
+    /// How long messages take.
+    pub delays: Delays,
+    /// From which the delays are drawn.
+    pub seed: u64,
+    /// Whether to keep a trace.
+    pub trace: bool,
+}
+
+/// How an election ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The number of the leader.
+    pub leader: usize,
+    /// Its epoch.
+    pub epoch: Epoch,
+    /// The messages of the election.
+    pub messages: Counts,
+    /// When the election was over.
+    pub time: Time,
+    /// What happened.
+    pub trace: Vec<Line>,
+}
+
+impl Scenario {
+    /// A scenario in lock-step, in which all members live and the lowest calls the election.
+    #[must_use]
+    pub fn new(nodes: usize) -> Scenario {
+        Scenario {
+            nodes,
+            initiators: Vec::new(),
+            crashed: Vec::new(),
+            detected: false,
+            delays: Delays::Lockstep,
+            seed: 0,
+            trace: false,
+        }
+    }
+
+    /// Runs the election to its end.
+    ///
+    /// # Errors
+    /// When the scenario makes no sense, or its election does not end.
+    pub fn run(&self) -> Result<Outcome, SimError> {
+        let initiators = self.initiators()?;
+        let dead = self.places("crash", &self.crashed)?;
+        let mut world = self.world();
+        connect_all(&mut world);
+        self.remember(&mut world, &dead);
+        world.setup.detail = self.trace.then_some(Detail::Election);
+        for node in dead {
+            world.die(node, if self.detected { Death::Killed } else { Death::Vanished });
+        }
+        for node in initiators {
+            let (id, command) = (CommandId(0), Command::Elect);
+            world.tell(Duration::ZERO, node, Input::Command { id, command });
+        }
+        finish(world)
+    }
+
+    /// The places of the initiators, once the scenario is known to make sense.
+    fn initiators(&self) -> Result<BTreeSet<usize>, SimError> {
+        if !(1..=MOST_NODES).contains(&self.nodes) {
+            return Err(SimError::Nodes { nodes: self.nodes });
+        }
+        let crashed = self.places("crash", &self.crashed)?;
+        let initiators = self.places("initiators", &self.initiators)?;
+        if let Some(dead) = initiators.intersection(&crashed).next() {
+            return Err(SimError::DeadInitiator { node: dead + 1 });
+        }
+        if !initiators.is_empty() {
+            return Ok(initiators);
+        }
+        let lowest = (0..self.nodes).find(|node| !crashed.contains(node));
+        lowest.map(|node| BTreeSet::from([node])).ok_or(SimError::AllDead)
+    }
+
+    fn places(&self, list: &'static str, numbers: &[usize]) -> Result<BTreeSet<usize>, SimError> {
+        let mut places = BTreeSet::new();
+        for number in numbers {
+            if !(1..=self.nodes).contains(number) {
+                return Err(SimError::NoSuchNode { list, node: *number, nodes: self.nodes });
+            }
+            if !places.insert(number - 1) {
+                return Err(SimError::Twice { list, node: *number });
+            }
+        }
+        Ok(places)
+    }
+
+    fn world(&self) -> World {
+        // Where a lower member led, preemption cannot have been on.
+        let lower_led = self.crashed.iter().max().is_some_and(|leader| *leader < self.nodes);
+        let preempt = if lower_led { Preempt::Never } else { Preempt::Always };
+        let mut world = World::new(Setup {
+            members: self.nodes,
+            preempt,
+            power_on: PowerOn::Wait,
+            delays: self.delays,
+            disk: TIMING.message,
+            seed: self.seed,
+            detail: None, // the set-up is not part of the run
+        });
+        for node in 0..self.nodes {
+            world.start(node);
+        }
+        world
+    }
+
+    /// The greatest of the crashed members led before the run: the others follow it or, where
+    /// the deaths are known, had just learned of them when nobody led.
+    fn remember(&self, world: &mut World, dead: &BTreeSet<usize>) {
+        let Some(leader) = dead.last() else { return };
+        let rank = Rank { value: 0, id: world.id(*leader) };
+        let epoch = Epoch(0);
+        world.checker.reigned(epoch, rank.id);
+        for node in (0..self.nodes).filter(|node| !dead.contains(node)) {
+            if !self.detected {
+                let message = Message::Coordinator { epoch, rank };
+                let envelope = Envelope { epoch, incarnation: Incarnation(1), message };
+                let connection = inbound(world, node, *leader);
+                world.give(node, Input::Message { connection, from: rank.id, envelope });
+                continue;
+            }
+            for peer in dead {
+                let connection = inbound(world, node, *peer);
+                let (peer, redial) = (world.id(*peer), Redial::Refused);
+                world.give(node, Input::Ended { connection, peer, redial });
+            }
+        }
+    }
+}
+
+/// The connection on which a peer speaks to a node.
+fn inbound(world: &mut World, node: usize, peer: usize) -> ConnectionId {
+    id(world.network.link(peer, node).accepted.unwrap_or_default())
+}
+
+/// Connects every pair by the hellos that they would exchange, without a delay.
+fn connect_all(world: &mut World) {
+    let hellos: Vec<Option<Hello>> = (0..world.nodes.len()).map(|at| hello(world, at)).collect();
+    for from in 0..world.nodes.len() {
+        for to in world.others(from) {
+            let (Some(hello), Some(welcome)) = (&hellos[from], &hellos[to]) else { continue };
+            let connection = world.network.connect(from, to, world.nodes[to].life);
+            world.network.enter(from, to, LinkState::Up(connection));
+            world.network.link(from, to).accepted = Some(connection);
+            world.greet(
+                to,
+                Input::Hello {
+                    connection: id(connection),
+                    address: String::new(),
+                    hello: hello.clone(),
+                },
+            );
+            let peer = world.id(to);
+            world.greet(from, Input::Welcomed { peer, welcome: welcome.clone() });
+        }
+    }
+}
+
+/// What a node says to whoever it dials.
+fn hello(world: &mut World, node: usize) -> Option<Hello> {
+    let peer = world.id(node);
+    let core = world.nodes[node].core.as_mut()?;
+    let mut out = Vec::new();
+    core.handle(world.now, Input::Dialed { peer, attempt: 0 }, &mut out);
+    out.into_iter().find_map(|output| match output {
+        Output::Hello { hello, .. } => Some(hello),
+        _ => None,
+    })
+}
+
+/// Runs until the election is over; no election takes a hundred `failure`s.
+fn finish(mut world: World) -> Result<Outcome, SimError> {
+    let limit = Time(0) + TIMING.failure * 100;
+    while world.step(limit) {
+        if let Some(breach) = world.checker.breach.take() {
+            return Err(SimError::Breach(breach));
+        }
+        if world.in_flight == 0
+            && let Some((leader, epoch)) = world.agreed()
+        {
+            let messages = Counts::of(&world.sent);
+            let (time, trace) = (world.now, world.lines);
+            return Ok(Outcome { leader: leader + 1, epoch, messages, time, trace });
+        }
+    }
+    Err(SimError::Endless { time: limit })
+}

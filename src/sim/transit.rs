@@ -1,0 +1,229 @@
+//! What happens in the simulated network between one process and another.
+
+use super::agenda::Event;
+use super::network::{LinkState, PATIENCE, id};
+use super::world::World;
+use crate::core::message::{Envelope, Hello, Rejection};
+use crate::core::{Input, Redial};
+
+/// What moves on in the network.
+#[derive(Clone, Debug)]
+pub(super) enum Transit {
+    /// The back-off of a link is over.
+    Dial(Pair),
+    /// A dial arrives.
+    Knock(Pair),
+    /// A dial was taken by this life of the other process.
+    Opened(Pair, u64),
+    /// A dial was refused.
+    Refused(Pair),
+    /// A dial got no answer.
+    TimedOut(Pair),
+    /// Something arrives at the accepter.
+    Arrives(usize, Payload),
+    /// The accepter's answer to a hello arrives.
+    Reply(usize, Result<Box<Hello>, Rejection>),
+    /// The answer to a hello should have come by now.
+    NoReply(usize),
+    /// The accepter's end of a connection is closed, and the dialer could see it.
+    Closed(usize),
+    /// The dialer sees that its connection has ended.
+    Broken(usize),
+    /// The redial arrives that follows the end of a connection.
+    Redial(usize),
+}
+
+/// A link, in the state in which it had this token.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pair {
+    pub from: usize,
+    pub to: usize,
+    pub token: u64,
+}
+
+/// What a dialer writes.
+#[derive(Clone, Debug)]
+pub(super) enum Payload {
+    Hello(Box<Hello>),
+    Message(Box<Envelope>),
+    End,
+}
+
+/// What a dial finds.
+enum Door {
+    /// A process of this life.
+    Open(u64),
+    /// A host without the process.
+    Closed,
+    /// Nothing.
+    Gone,
+}
+
+impl World {
+    pub(super) fn transit(&mut self, after: std::time::Duration, transit: Transit) {
+        self.note(self.now + after, Event::Transit(transit));
+    }
+
+    pub(super) fn move_on(&mut self, transit: Transit) {
+        match transit {
+            Transit::Dial(pair)
+            | Transit::Knock(pair)
+            | Transit::Refused(pair)
+            | Transit::TimedOut(pair)
+            | Transit::Opened(pair, _)
+                if !self.network.is_present(pair) => {}
+            Transit::Dial(pair) => {
+                let pair = self.network.enter(pair.from, pair.to, LinkState::Dialing);
+                let delay = self.delay();
+                self.transit(delay, Transit::Knock(pair));
+            }
+            Transit::Knock(pair) => self.knock(pair),
+            Transit::Opened(pair, life) => self.opened(pair, life),
+            Transit::Refused(pair) => {
+                self.rest(pair.from, pair.to);
+                self.give(pair.from, Input::Refused { peer: self.id(pair.to) });
+            }
+            Transit::TimedOut(pair) => self.rest(pair.from, pair.to),
+            Transit::Arrives(connection, payload) => self.arrives(connection, payload),
+            Transit::Reply(connection, reply) => self.reply(connection, reply),
+            Transit::Closed(connection) => self.closed(connection),
+            Transit::NoReply(connection) => self.no_reply(connection),
+            Transit::Broken(connection) => self.broken(connection),
+            Transit::Redial(connection) => self.redial(connection),
+        }
+    }
+
+    fn door(&self, node: usize) -> Door {
+        let node = &self.nodes[node];
+        match (&node.core, node.host) {
+            (Some(_), _) => Door::Open(node.life),
+            (None, true) => Door::Closed,
+            (None, false) => Door::Gone,
+        }
+    }
+
+    fn knock(&mut self, pair: Pair) {
+        let delay = self.delay();
+        match self.door(pair.to) {
+            Door::Open(life) => self.transit(delay, Transit::Opened(pair, life)),
+            Door::Closed => self.transit(delay, Transit::Refused(pair)),
+            Door::Gone => self.transit(PATIENCE, Transit::TimedOut(pair)),
+        }
+    }
+
+    fn opened(&mut self, pair: Pair, life: u64) {
+        let Pair { from, to, .. } = pair;
+        self.network.enter(from, to, LinkState::Opened(life));
+        let link = self.network.link(from, to);
+        link.attempt += 1;
+        link.redial = false;
+        let attempt = link.attempt;
+        self.give(from, Input::Dialed { peer: self.id(to), attempt });
+    }
+
+    fn arrives(&mut self, at: usize, payload: Payload) {
+        let connection = self.network.connection(at);
+        let (from, to, life, shut) =
+            (connection.from, connection.to, connection.life, connection.shut);
+        self.arrived(&payload);
+        match self.door(to) {
+            Door::Gone => self.transit(self.timing().failure, Transit::Broken(at)),
+            Door::Open(present) if present == life => match payload {
+                Payload::Hello(hello) => {
+                    let address = format!("host-{}", from + 1);
+                    self.give(to, Input::Hello { connection: id(at), address, hello: *hello });
+                }
+                Payload::Message(envelope) => {
+                    let from = self.id(from);
+                    let envelope = *envelope;
+                    self.give(to, Input::Message { connection: id(at), from, envelope });
+                }
+                Payload::End if shut => {}
+                Payload::End => {
+                    let delay = self.delay();
+                    self.transit(delay, Transit::Redial(at));
+                }
+            },
+            // The process that accepted it is gone: its host resets the connection.
+            Door::Open(_) | Door::Closed => {
+                let delay = self.delay();
+                self.transit(delay, Transit::Closed(at));
+            }
+        }
+    }
+
+    fn reply(&mut self, at: usize, reply: Result<Box<Hello>, Rejection>) {
+        let (from, to) = self.ends(at);
+        let state = self.network.link(from, to).state;
+        let doomed = state == LinkState::Doomed(at);
+        if !doomed && state != LinkState::Greeting(at) {
+            return; // the dialer is gone, or saw the end of the connection
+        }
+        let peer = self.id(to);
+        match reply {
+            Ok(welcome) => {
+                self.network.enter(from, to, LinkState::Up(at));
+                self.network.link(from, to).pause = super::network::FIRST_PAUSE;
+                self.give(from, Input::Welcomed { peer, welcome: *welcome });
+                if doomed && self.network.link(from, to).state == LinkState::Up(at) {
+                    self.hang_up(from, to, at);
+                } else {
+                    self.network.link(from, to).redial = false;
+                }
+            }
+            Err(reason) => {
+                self.rest(from, to);
+                self.give(from, Input::Rejected { peer, reason });
+            }
+        }
+    }
+
+    /// A dialer that waits for its welcome sees the end at once; one that only writes sees it
+    /// when it looks: at the next send, or after `failure`.
+    fn closed(&mut self, at: usize) {
+        let (from, to) = self.ends(at);
+        self.network.connection(at).ended = true;
+        match self.network.link(from, to).state {
+            LinkState::Up(up) if up == at => {
+                let after = self.random.up_to(self.timing().failure);
+                self.transit(after, Transit::Broken(at));
+            }
+            _ => self.broken(at),
+        }
+    }
+
+    fn no_reply(&mut self, at: usize) {
+        let (from, to) = self.ends(at);
+        let state = self.network.link(from, to).state;
+        if [LinkState::Greeting(at), LinkState::Doomed(at)].contains(&state) {
+            let delay = self.delay();
+            self.transit(delay, Transit::Arrives(at, Payload::End));
+            self.rest(from, to);
+        }
+    }
+
+    fn broken(&mut self, at: usize) {
+        let (from, to) = self.ends(at);
+        match self.network.link(from, to).state {
+            LinkState::Up(up) if up == at => {
+                self.rest(from, to);
+                self.give(from, Input::Lost { peer: self.id(to) });
+            }
+            LinkState::Greeting(up) | LinkState::Doomed(up) if up == at => self.rest(from, to),
+            _ => {}
+        }
+    }
+
+    /// Whoever accepted a connection that ended learns how its redial went.
+    fn redial(&mut self, at: usize) {
+        let (from, to) = self.ends(at);
+        let (after, redial) = match self.door(from) {
+            Door::Open(_) => (self.delay(), Redial::Accepted),
+            Door::Closed => (self.delay(), Redial::Refused),
+            Door::Gone => (PATIENCE, Redial::Failed),
+        };
+        let life = self.network.connection(at).life;
+        let input = Input::Ended { connection: id(at), peer: self.id(from), redial };
+        self.note(self.now + after, Event::Input { node: to, life, input });
+    }
+}

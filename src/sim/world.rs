@@ -1,0 +1,248 @@
+//! The simulated world: nodes, their disks and the network between them, moved on event by
+//! event. Everything follows from the seed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::agenda::{Agenda, Event};
+use super::checker::Checker;
+use super::network::Network;
+use super::node::{Death, Node};
+use crate::core::membership::{ListVersion, Member, MemberList};
+use crate::core::message::{Done, Kind};
+use crate::core::random::Random;
+use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, Settings, Timing};
+use crate::core::types::{NodeId, Role, Time};
+use crate::core::{Core, Input, Output};
+use crate::trace::{Detail, Line};
+
+/// The timings of every simulated cluster: the defaults of the configuration.
+pub const TIMING: Timing = Timing {
+    heartbeat: Duration::from_millis(100),
+    failure: Duration::from_millis(500),
+    message: Duration::from_millis(50),
+};
+
+/// How long messages take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delays {
+    /// All the same, so that an ANSWER is back well before T1.
+    Lockstep,
+    /// Drawn from the seed, below the longest that the model allows.
+    Random,
+}
+
+/// The time of every message in lock-step.
+const STEP: Duration = Duration::from_millis(10);
+
+/// What a world is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setup {
+    pub members: usize,
+    pub preempt: Preempt,
+    pub power_on: PowerOn,
+    pub delays: Delays,
+    /// The longest that a write takes.
+    pub disk: Duration,
+    pub seed: u64,
+    /// What the trace holds; none without one.
+    pub detail: Option<Detail>,
+}
+
+/// All nodes and what goes on between them.
+#[derive(Debug)]
+pub(super) struct World {
+    pub now: Time,
+    pub random: Random,
+    pub setup: Setup,
+    pub members: Arc<MemberList>,
+    pub nodes: Vec<Node>,
+    pub network: Network,
+    agenda: Agenda,
+    pub checker: Checker,
+    /// How many messages of each kind were sent, by [`Kind`].
+    pub sent: [u64; Kind::ALL.len()],
+    /// How many of an election's messages are on their way.
+    pub in_flight: u64,
+    pub lines: Vec<Line>,
+}
+
+/// The id of the node at this place: version 4, ascending.
+fn node_id(at: usize) -> NodeId {
+    let number = at as u128 + 1;
+    NodeId(Uuid::from_u128((number << 96) | 0x4000_8000_0000_0000_0000 | number))
+}
+
+impl World {
+    pub fn new(setup: Setup) -> World {
+        let member = |at| Member {
+            id: node_id(at),
+            name: format!("node-{}", at + 1),
+            address: format!("host-{}:7101", at + 1),
+            role: Role::Member,
+        };
+        let members = (0..setup.members).map(member).collect();
+        let members = Arc::new(MemberList::new(ListVersion::default(), members));
+        let settings = |member: &Member| Settings {
+            cluster: "simulated".to_owned(),
+            id: member.id,
+            instance: 0,
+            members: members.clone(),
+            algorithm: AlgorithmKind::Bully,
+            quorum: Quorum::None,
+            preempt: setup.preempt,
+            timing: TIMING,
+            trust_refused: true,
+            power_on: setup.power_on,
+        };
+        World {
+            now: Time(0),
+            random: Random::new(setup.seed),
+            setup,
+            nodes: members.iter().map(settings).map(Node::new).collect(),
+            network: Network::new(setup.members),
+            agenda: Agenda::default(),
+            checker: Checker::new(setup.members, setup.preempt),
+            sent: [0; Kind::ALL.len()],
+            in_flight: 0,
+            lines: Vec::new(),
+            members,
+        }
+    }
+
+    pub fn timing(&self) -> Timing {
+        TIMING
+    }
+
+    pub fn id(&self, node: usize) -> NodeId {
+        self.nodes[node].settings.id
+    }
+
+    /// The place of a member; ids come from the list, so it is there.
+    pub fn place(&self, id: NodeId) -> Option<usize> {
+        self.members.position(id)
+    }
+
+    pub fn others(&self, node: usize) -> impl Iterator<Item = usize> + use<> {
+        (0..self.nodes.len()).filter(move |other| *other != node)
+    }
+
+    pub fn live(&self) -> impl Iterator<Item = (usize, &Core)> {
+        let nodes = self.nodes.iter().enumerate();
+        nodes.filter_map(|(at, node)| node.core.as_ref().map(|core| (at, core)))
+    }
+
+    /// How long the next message takes, its processing included.
+    pub fn delay(&mut self) -> Duration {
+        match self.setup.delays {
+            Delays::Lockstep => STEP,
+            // Most are fast, so that orders vary; some take almost as long as they may.
+            Delays::Random if self.random.below(2) == 0 => self.random.up_to(TIMING.message / 20),
+            Delays::Random => self.random.up_to(TIMING.message),
+        }
+    }
+
+    pub fn note(&mut self, at: Time, event: Event) {
+        self.agenda.note(at, event);
+    }
+
+    /// Has a process told something, if it lives until then.
+    pub fn tell(&mut self, after: Duration, node: usize, input: Input) {
+        let life = self.nodes[node].life;
+        self.note(self.now + after, Event::Input { node, life, input });
+    }
+
+    /// Lets the next event happen, if there is one until then. Tells whether there was.
+    pub fn step(&mut self, until: Time) -> bool {
+        if self.agenda.next().is_none_or(|at| at > until) {
+            return false;
+        }
+        let Some((at, event)) = self.agenda.take() else { return false };
+        self.now = at;
+        match event {
+            Event::Tick { node, life } => self.tick(node, life),
+            Event::Input { node, life, input } if self.nodes[node].alive(life).is_some() => {
+                self.give(node, input);
+            }
+            Event::Durable { node, life, number } if self.nodes[node].alive(life).is_some() => {
+                self.nodes[node].disk.done(number);
+                self.give(node, Input::Persisted { number });
+            }
+            Event::Input { .. } | Event::Durable { .. } => {}
+            Event::Transit(transit) => self.move_on(transit),
+        }
+        true
+    }
+
+    fn tick(&mut self, node: usize, life: u64) {
+        if self.nodes[node].life != life || self.nodes[node].tick != Some(self.now) {
+            return; // meant for an earlier process, or moved to an earlier time
+        }
+        self.nodes[node].tick = None;
+        let due = self.nodes[node].core.as_ref().and_then(Core::deadline);
+        if due.is_some_and(|due| due <= self.now) {
+            self.give(node, Input::Tick);
+        } else {
+            self.arm(node);
+        }
+    }
+
+    /// Hands a process an input and carries out what it answers, one by one: it may die between
+    /// any two of them.
+    pub fn give(&mut self, node: usize, input: Input) {
+        self.trace(node, |narrator| narrator.input(&input));
+        let tick = input == Input::Tick;
+        let now = self.now;
+        let Some(core) = &mut self.nodes[node].core else { return };
+        let mut out = Vec::new();
+        core.handle(now, input, &mut out);
+        let busy = tick && core.deadline().is_some_and(|due| due <= now);
+        if busy {
+            self.checker.fail(now, "its deadline has passed after a tick");
+        }
+        for output in out {
+            if self.burnt(node) {
+                break;
+            }
+            self.trace(node, |narrator| narrator.output(&output));
+            self.carry(node, output);
+        }
+        self.check(node);
+        self.arm(node);
+    }
+
+    /// Hands a process an input whose outputs are carried out already.
+    pub fn greet(&mut self, node: usize, input: Input) {
+        if let Some(core) = &mut self.nodes[node].core {
+            core.handle(self.now, input, &mut Vec::new());
+        }
+    }
+
+    fn carry(&mut self, node: usize, output: Output) {
+        match output {
+            Output::Hello { to, attempt, hello } => {
+                let Some(to) = self.place(to) else { return };
+                self.say_hello(node, to, attempt, hello);
+            }
+            Output::Welcome { connection, welcome, .. } => self.welcome(connection, welcome),
+            Output::Reject { connection, reason } => self.reject(connection, reason),
+            Output::Send { to, envelope } => self.send_all(node, &to, &envelope),
+            Output::Close { connection } => self.shut(connection.0 as usize),
+            Output::Disconnect { peer } => {
+                let Some(peer) = self.place(peer) else { return };
+                self.disconnect(node, peer);
+            }
+            Output::Dial { peer } => {
+                let Some(peer) = self.place(peer) else { return };
+                self.dial(node, peer);
+            }
+            Output::Persist { number, record } => self.persist(node, number, record),
+            Output::Changed(change) => self.changed(node, &change),
+            // The last output of a process that was asked to stop: it ends in order.
+            Output::Answer { result: Ok(Done::Stopped), .. } => self.die(node, Death::Killed),
+            Output::Answer { .. } | Output::Note(_) => {}
+        }
+    }
+}

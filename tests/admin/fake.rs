@@ -1,0 +1,236 @@
+//! A fake node, its server, and a client that says exactly what it is told to.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use electd::admin::{Server, listen};
+use electd::node::handle::{Command, CommandError, Handle, Outcome};
+use electd::node::status::{LeaderStatus, NodeRef, Status};
+use serde_json::Value;
+
+/// A node that shows and does what the test says.
+#[derive(Clone)]
+pub struct FakeNode(pub Arc<Mutex<State>>);
+
+/// What the fake node shows, and what it was told.
+pub struct State {
+    pub status: Status,
+    pub live: bool,
+    pub outcome: Result<Outcome, CommandError>,
+    pub commands: Vec<Command>,
+    /// What a command changes.
+    effect: fn(&mut State),
+}
+
+impl Handle for FakeNode {
+    fn status(&self) -> Status {
+        self.0.lock().unwrap().status.clone()
+    }
+
+    fn is_live(&self) -> bool {
+        self.0.lock().unwrap().live
+    }
+
+    fn command(&self, command: Command, _: Duration) -> Result<Outcome, CommandError> {
+        let mut state = self.0.lock().unwrap();
+        state.commands.push(command);
+        (state.effect)(&mut state);
+        state.outcome.clone()
+    }
+}
+
+impl FakeNode {
+    /// A follower of node-2 in epoch 7.
+    pub fn new() -> FakeNode {
+        let outcome = Outcome {
+            sentence: "node-2 resigned; node-1 was asked to lead".to_owned(),
+            successor: Some("node-1".to_owned()),
+        };
+        FakeNode(Arc::new(Mutex::new(State {
+            status: status("following", Some("node-2")),
+            live: true,
+            outcome: Ok(outcome),
+            commands: Vec::new(),
+            effect: |_| {},
+        })))
+    }
+
+    pub fn set(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.0.lock().unwrap());
+    }
+
+    /// What each command is to change.
+    pub fn on_command(&self, effect: fn(&mut State)) {
+        self.set(|state| state.effect = effect);
+    }
+
+    pub fn commands(&self) -> Vec<Command> {
+        self.0.lock().unwrap().commands.clone()
+    }
+
+    pub fn serve(&self) -> Server {
+        self.serve_with(None)
+    }
+
+    pub fn serve_with(&self, token: Option<&str>) -> Server {
+        let listener = listen("127.0.0.1:0").unwrap();
+        Server::start(listener, self.clone(), token.map(str::to_owned)).unwrap()
+    }
+}
+
+/// A status in this state, with this leader.
+pub fn status(state: &str, leader: Option<&str>) -> Status {
+    let id = |name: &str| format!("00000000-0000-4000-8000-00000000000{}", &name[5..]);
+    Status {
+        cluster: "demo".to_owned(),
+        node: NodeRef { id: id("node-1"), name: "node-1".to_owned() },
+        state: state.to_owned(),
+        leader: leader.map(|name| LeaderStatus {
+            id: id(name),
+            name: name.to_owned(),
+            address: "127.0.0.1:7102".to_owned(),
+            epoch: 7,
+        }),
+        epoch: 7,
+        quorum: "none".to_owned(),
+        algorithm: "bully".to_owned(),
+        preempt: "always".to_owned(),
+        lease_remaining_ms: None,
+        guarantee: "one leader while all reach each other".to_owned(),
+        worst_failover_ms: Some(900),
+        members: Vec::new(),
+        incarnation: 1,
+        uptime_ms: 1000,
+        age_ms: 3,
+        stalled: false,
+        messages: BTreeMap::new(),
+        dropped: BTreeMap::new(),
+        rejections: Vec::new(),
+        changes: Vec::new(),
+    }
+}
+
+/// A client's connection. Reads fail after ten seconds, so that no test hangs.
+pub struct Peer(BufReader<TcpStream>);
+
+/// An answer as it came.
+#[derive(Debug)]
+pub struct Answer {
+    pub code: u16,
+    pub headers: BTreeMap<String, String>,
+    pub body: String,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(String::as_str)
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    /// The words of a refusal.
+    pub fn error(&self) -> String {
+        self.json()["error"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+impl Peer {
+    pub fn connect(address: SocketAddr) -> Peer {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        Peer(BufReader::new(stream))
+    }
+
+    pub fn say(&mut self, text: &str) {
+        self.0.get_mut().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Says as much as the server takes; it may close meanwhile.
+    pub fn try_say(&mut self, bytes: &[u8]) -> bool {
+        self.0.get_mut().write_all(bytes).is_ok()
+    }
+
+    /// Gives up on a server that reads nothing for so long.
+    pub fn limit_writes(&self, patience: Duration) {
+        self.0.get_ref().set_write_timeout(Some(patience)).unwrap();
+    }
+
+    /// Whether the server has closed, looked up without waiting and without reading.
+    pub fn is_reset(&self) -> bool {
+        let stream = self.0.get_ref();
+        stream.set_nonblocking(true).unwrap();
+        let ended = matches!(stream.peek(&mut [0]), Ok(0));
+        stream.set_nonblocking(false).unwrap();
+        ended
+    }
+
+    /// The next answer; its body is read by its Content-Length.
+    pub fn answer(&mut self) -> Answer {
+        let mut answer = self.header();
+        let length = answer.header("content-length").unwrap().parse().unwrap();
+        let mut body = vec![0; length];
+        self.0.read_exact(&mut body).unwrap();
+        answer.body = String::from_utf8(body).unwrap();
+        answer
+    }
+
+    /// The next answer without a body, as to HEAD.
+    pub fn header(&mut self) -> Answer {
+        let first = self.line();
+        let code = first.split(' ').nth(1).unwrap_or_else(|| panic!("no answer: {first:?}"));
+        let code = code.parse().unwrap();
+        let mut headers = BTreeMap::new();
+        loop {
+            let line = self.line();
+            match line.split_once(": ") {
+                Some((name, value)) => headers.insert(name.to_ascii_lowercase(), value.to_owned()),
+                None => {
+                    return Answer { code, headers, body: String::new() };
+                }
+            };
+        }
+    }
+
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// Waits for the server to close; true if it said nothing more.
+    pub fn is_closed(&mut self) -> bool {
+        let mut rest = Vec::new();
+        // A reset closes as well.
+        let _ = self.0.read_to_end(&mut rest);
+        rest.is_empty()
+    }
+}
+
+/// One request on a connection of its own.
+pub fn ask(address: SocketAddr, text: &str) -> Answer {
+    let mut peer = Peer::connect(address);
+    peer.say(text);
+    peer.answer()
+}
+
+/// `GET path`, on a connection of its own.
+pub fn get(address: SocketAddr, path: &str) -> Answer {
+    ask(address, &format!("GET {path} HTTP/1.1\r\nHost: node\r\n\r\n"))
+}
+
+/// `POST path` with this body and these header lines.
+pub fn post(address: SocketAddr, path: &str, headers: &[&str], body: &str) -> Answer {
+    let mut text = format!("POST {path} HTTP/1.1\r\nContent-Length: {}\r\n", body.len());
+    if !headers.iter().any(|header| header.starts_with("Host:")) {
+        text += "Host: node\r\n";
+    }
+    for header in headers {
+        text += &format!("{header}\r\n");
+    }
+    ask(address, &format!("{text}\r\n{body}"))
+}

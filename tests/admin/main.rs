@@ -1,0 +1,9 @@
+//! The HTTP interface of a node, over real sockets on free loopback ports, with a fake node.
+
+mod cli;
+mod commands;
+mod crowd;
+mod fake;
+mod limits;
+mod protocol;
+mod views;
