@@ -182,7 +182,8 @@ impl Turn<'_> {
         let mut life = Life::Known;
         self.cx.state.detector.change(hello.id, |peer| {
             if (peer.incarnation, peer.instance) != (hello.incarnation, hello.instance) {
-                life = if peer.alive() { Life::Restarted } else { Life::New };
+                let met = peer.incarnation.0 > 0;
+                life = if met && peer.alive() { Life::Restarted } else { Life::New };
             }
             peer.incarnation = hello.incarnation;
             peer.instance = hello.instance;

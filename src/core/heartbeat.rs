@@ -50,7 +50,8 @@ impl Turn<'_> {
     ) {
         let followed = self.announced(from, epoch, rank);
         let (own, stands) = (self.cx.state.rank(), self.cx.state.stands());
-        if self.cx.state.view.epoch == epoch {
+        // Who waits for its disk before it follows is alive as well, and says so.
+        if self.cx.state.view.epoch == epoch || self.cx.state.is_bound_to(from) {
             self.cx.send(from, Message::Acknowledge { epoch, number, rank: own, stands });
         }
         if followed {

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Election;
+use crate::core::detector::Peer;
 use crate::core::message::Message;
 use crate::core::phase::{Phase, Reason};
 use crate::core::settings::Preempt;
@@ -125,8 +126,8 @@ impl Bully {
 
     /// Sends ELECTION; T1 runs from the latest one.
     fn ask(&mut self, cx: &mut Context, to: Vec<NodeId>) {
-        // To those without a connection it cannot be sent: they are asked when it is up.
-        let connected = |id: &&NodeId| cx.state.detector.get(**id).is_some_and(|p| p.outbound);
+        // Without both connections the question or the answer is lost: they are asked again.
+        let connected = |id: &&NodeId| cx.state.detector.get(**id).is_some_and(Peer::connected);
         self.asked.extend(to.iter().filter(connected));
         let (rank, stands) = (cx.state.rank(), cx.state.stands());
         cx.send_all(to, Message::Election { round: self.round, rank, stands });
