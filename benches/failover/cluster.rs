@@ -19,7 +19,7 @@ use crate::process;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How many lines of the nodes' logs are kept.
-const LATEST: usize = 100;
+const LATEST: usize = 40;
 
 /// Below the ports that systems give to outgoing connections, which could take a dead node's.
 const PORTS: std::ops::Range<u16> = 18_000..32_000;
@@ -215,7 +215,8 @@ impl Cluster {
         .filter(|_| states.iter().all(agrees))
     }
 
-    fn latest_lines(&self) -> String {
+    /// The end of what the nodes logged.
+    pub fn latest_lines(&self) -> String {
         self.latest.iter().map(|line| format!("{line}\n")).collect()
     }
 }

@@ -17,6 +17,9 @@ use crate::{FAILURE, HEARTBEAT};
 /// A restarted node is dialed by all others within this time.
 const REST: Duration = Duration::from_millis(200);
 
+/// A failover that takes longer waited for something that it should not wait for.
+const SLOW: Duration = Duration::from_millis(50);
+
 /// What happens to the leader.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
@@ -41,6 +44,7 @@ pub struct Run<'a> {
 
 impl<'a> Run<'a> {
     pub fn new(cluster: Cluster, random: &'a mut Random) -> Run<'a> {
+        thread::sleep(FAILURE); // for as long, a new node looks for the others before it elects
         let threads = cluster.pids().map(calm::threads).max().unwrap_or(1);
         let (floor, threads_floor) = (Floor::start(1), Floor::start(threads));
         Run { cluster, floor, threads_floor, random }
@@ -82,6 +86,9 @@ impl<'a> Run<'a> {
         let start = self.cluster.strike(leader, fault.signal());
         let agreement = self.cluster.await_agreement();
         report.unsteady(self.cluster.count_changes(REST));
+        if fault != Fault::Freeze && agreement.complete_at - start > SLOW {
+            eprintln!("this one took long:\n{}", self.cluster.latest_lines());
+        }
 
         if fault == Fault::KillWithoutDisk {
             self.cluster.take_disk_away(false);
