@@ -23,7 +23,8 @@ mod routes;
 mod serve;
 mod server;
 
-pub use server::{Server, listen};
+pub use crate::net::listen;
+pub use server::Server;
 
 /// The limits that keep strangers from taking more than their share.
 mod limits {

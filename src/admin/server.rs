@@ -12,13 +12,13 @@
 //! ends with its last reference, and the accepting thread keeps only weak ones.
 
 use std::io::{self, ErrorKind};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{self, Receiver, RecvTimeoutError, Sender};
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::SockRef;
 
 use crate::node::handle::Handle;
 
@@ -29,33 +29,8 @@ use super::serve::serve;
 
 /// Enough for a request and its answer, both of which live on the heap.
 const STACK: usize = 256 * 1024;
-/// Newcomers that the kernel holds for us; std's 128 would make some of a crowd wait a second.
-const BACKLOG: i32 = 1024;
 /// What the kernel keeps for a client that does not read.
 const SEND_BUFFER: usize = 64 * 1024;
-
-/// Listens on an admin address, host:port.
-///
-/// # Errors
-/// When the address cannot be resolved or is taken.
-pub fn listen(address: &str) -> io::Result<TcpListener> {
-    let mut failure = io::Error::new(ErrorKind::NotFound, "the host has no address");
-    for address in address.to_socket_addrs()? {
-        match listen_on(address) {
-            Ok(listener) => return Ok(listener),
-            Err(error) => failure = error,
-        }
-    }
-    Err(failure)
-}
-
-fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_reuse_address(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
-    Ok(socket.into())
-}
 
 /// The HTTP server of a node. Dropping it stops it too.
 pub struct Server {

@@ -4,7 +4,7 @@
 //! WELCOME leaves, so that nobody wins without having asked a member that knows of it.
 
 use super::detector::{ConnectionId, Peer};
-use super::message::{Hello, PROTOCOL_VERSION, Rejection, View};
+use super::message::{Hello, MemberReport, PROTOCOL_VERSION, Rejection, View};
 use super::phase::{Phase, Reason};
 use super::settings::PowerOn;
 use super::state::State;
@@ -177,6 +177,26 @@ impl Turn<'_> {
         }
     }
 
+    /// The leader has met a newer life of a peer: what is still open leads to the older one, and
+    /// the word that the peer is alive must not keep the newer one out.
+    pub fn forget_earlier_life(&mut self, report: &MemberReport) {
+        let peer = report.id;
+        let older = self.cx.state.detector.get(peer).is_some_and(|known| {
+            known.incarnation < report.incarnation && (known.inbound.is_some() || known.outbound)
+        });
+        if !older {
+            return;
+        }
+        self.cx.state.detector.change(peer, |peer| {
+            peer.inbound = None;
+            peer.outbound = false;
+            peer.told = None;
+            peer.heard = None;
+        });
+        self.cx.out.push(Output::Disconnect { peer });
+        self.cx.out.push(Output::Dial { peer });
+    }
+
     /// Notes what a hello or a welcome says of its sender.
     fn meet(&mut self, hello: &Hello) -> Life {
         let mut life = Life::Known;
@@ -203,6 +223,9 @@ impl Turn<'_> {
 
     /// Acts on what was learned from a hello or a welcome.
     fn greeted(&mut self, hello: &Hello, life: Life) {
+        if self.cx.state.detector.all_connected() {
+            self.cx.state.look_until = self.cx.now; // all have been met: who goes now is missed
+        }
         if life == Life::Restarted {
             self.lost(hello.id, Reason::LeaderRestarted(hello.id));
         }

@@ -56,6 +56,7 @@ impl Turn<'_> {
         }
         if followed {
             for report in members.iter().filter(|report| report.id != from) {
+                self.forget_earlier_life(report);
                 self.cx.state.detector.hearsay(report);
             }
         }

@@ -18,8 +18,7 @@ impl Context<'_> {
         }
         self.state.timers.cancel(Timer::Answer);
         self.state.timers.cancel(Timer::Coordinator);
-        self.state.held = Some(held);
-        self.persist();
+        self.state.held = Some(held); // its record was ordered when the round was noted
     }
 }
 
@@ -47,22 +46,24 @@ impl Turn<'_> {
         self.cx.state.follows(from)
     }
 
-    /// A third member, or a reply to something older, tells of a leader.
+    /// A hello, or the reply to something older, tells of a leader. Only the leader itself is
+    /// followed on its word: it says hello to all, and what third members know of it may be of
+    /// an earlier life.
     pub fn told(&mut self, from: NodeId, view: View) {
         self.cx.note_round(view.epoch);
-        if view < self.cx.state.view || self.cx.state.phase == Phase::Stopping {
+        let state = &self.cx.state;
+        if view < state.view || state.phase == Phase::Stopping {
             return;
         }
-        let Some(leader) = view.leader.filter(|leader| leader.id != self.cx.state.id()) else {
-            if self.cx.state.phase == Phase::Leading && view.epoch > self.cx.state.view.epoch {
+        match view.leader {
+            Some(leader) if leader.id == from => self.accept(view, leader),
+            Some(leader) if leader.id != state.id() && view > state.view => {
+                self.outdated(view, leader.id);
+            }
+            _ if state.phase == Phase::Leading && view.epoch > state.view.epoch => {
                 self.call(Reason::Overruled(from)); // its leader is gone, its epoch is not
             }
-            return;
-        };
-        if self.cx.state.detector.is_alive(leader.id) {
-            self.accept(view, leader);
-        } else if view > self.cx.state.view {
-            self.outdated(view, leader.id);
+            _ => {}
         }
     }
 
@@ -90,8 +91,8 @@ impl Turn<'_> {
         }
     }
 
-    /// A greater epoch exists, and its leader is not within reach: whoever led or was followed
-    /// is outdated.
+    /// A greater epoch exists: whoever led or was followed is outdated. Its leader will tell so
+    /// itself.
     fn outdated(&mut self, view: View, leader: NodeId) {
         self.cx.give_up(None);
         let settled = self.cx.state.leader().is_some();

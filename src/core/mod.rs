@@ -26,6 +26,8 @@ pub mod types;
 pub use command::Command;
 pub use phase::{Phase, Reason, Transition};
 
+use std::time::Duration;
+
 use algorithm::Algorithm;
 use detector::{ConnectionId, Detector};
 use message::{Done, Envelope, Hello, Refusal, Rejection, View};
@@ -45,6 +47,11 @@ pub struct CommandId(pub u64);
 pub enum Input {
     /// Time has passed.
     Tick,
+    /// The caller did not run for this long: it was frozen, suspended or starved.
+    Stalled {
+        /// The time between its last turn and this one.
+        time: Duration,
+    },
     /// A connection to a peer is open and awaits a [`Output::Hello`] with this attempt.
     Dialed {
         /// The peer.

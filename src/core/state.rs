@@ -359,8 +359,9 @@ impl Context<'_> {
         debug_assert!(from != Phase::Stopping, "a stopping member stays so");
         let silence = self.state.timers.due(Timer::Silence);
         self.state.timers.cancel_phase();
-        if let Some(due) = silence.filter(|_| from != Phase::Leading && to.elects()) {
-            // The leader that was followed may have been asked: its silence ends the wait.
+        if let Some(due) = silence.filter(|_| from == Phase::Following && to.elects()) {
+            // The leader that was followed may have been asked: its silence ends the wait. In
+            // a later election it has no reason to speak before it is asked.
             self.state.timers.arm(Timer::Silence, due);
         }
         self.state.takeover = None;

@@ -1,6 +1,8 @@
 //! One call of the core, with the algorithm at hand: dispatch, and what happens when members
 //! come and go.
 
+use std::time::Duration;
+
 use super::algorithm::Algorithm;
 use super::detector::ConnectionId;
 use super::message::{Envelope, Liveness, Message};
@@ -19,6 +21,7 @@ impl Turn<'_> {
     pub fn take(&mut self, input: Input) {
         match input {
             Input::Tick => self.tick(),
+            Input::Stalled { time } => self.recover_from(time),
             Input::Dialed { peer, attempt } => self.dialed(peer, attempt),
             Input::Hello { connection, address, hello } => self.hello(connection, address, hello),
             Input::Welcomed { peer, welcome } => self.welcomed(peer, welcome),
@@ -41,6 +44,9 @@ impl Turn<'_> {
                 Timer::Heartbeat => self.beat(),
                 Timer::Silence => self.look_for_silence(),
                 Timer::Forward => self.forwards_expired(),
+                Timer::Coordinator if self.cx.state.looks_around(self.cx.now) => {
+                    self.call(Reason::NoCoordinator);
+                }
                 Timer::Answer | Timer::Coordinator => {
                     self.algorithm.get().expire(&mut self.cx, timer);
                 }
@@ -145,11 +151,17 @@ impl Turn<'_> {
     pub fn recover_if_stalled(&mut self) {
         let state = &self.cx.state;
         let stalled = match state.phase {
-            Phase::Stopping | Phase::Starting => return,
             Phase::Leading => self.cx.now.since(state.beat.1),
             _ => state.timers.lateness(self.cx.now),
         };
-        if stalled <= state.settings.timing.stall() {
+        self.recover_from(stalled);
+    }
+
+    /// A pause that was short, or before or after this member takes part, is no failure.
+    fn recover_from(&mut self, stalled: Duration) {
+        let state = &self.cx.state;
+        let takes_part = !matches!(state.phase, Phase::Stopping | Phase::Starting);
+        if !takes_part || stalled <= state.settings.timing.stall() {
             return;
         }
         self.cx.give_up(None);

@@ -30,12 +30,14 @@ pub const HELLO_DEADLINE: Duration = Duration::from_secs(1);
 pub struct Gate {
     stream: TcpStream,
     shut: AtomicBool,
+    evicted: AtomicBool,
     welcomed: AtomicBool,
 }
 
 impl Gate {
     pub fn new(stream: TcpStream) -> Gate {
-        Gate { stream, shut: AtomicBool::new(false), welcomed: AtomicBool::new(false) }
+        let [shut, evicted, welcomed] = [const { AtomicBool::new(false) }; 3];
+        Gate { stream, shut, evicted, welcomed }
     }
 
     /// Ends the connection; its reader returns without a word.
@@ -44,10 +46,16 @@ impl Gate {
         let _ = self.stream.shutdown(Shutdown::Both); // it may have ended by itself
     }
 
-    /// Makes room for a newer connection. If the core welcomed this one meanwhile, its reader
+    /// Ends a connection that is not to be kept. If the core welcomed this one meanwhile, its reader
     /// tells that it ended.
     pub fn evict(&self) {
+        self.evicted.store(true, Ordering::Relaxed);
         let _ = self.stream.shutdown(Shutdown::Both); // it may have ended by itself
+    }
+
+    /// Whether its reader is on its way out.
+    pub fn is_evicted(&self) -> bool {
+        self.evicted.load(Ordering::Relaxed)
     }
 
     pub fn is_welcomed(&self) -> bool {
@@ -129,7 +137,10 @@ impl Reception {
     pub fn serve(&self, connection: ConnectionId, gate: &Arc<Gate>) {
         match self.greet(connection, gate) {
             Some(peer) => self.read(connection, gate, peer),
-            None => self.counters.dropped(Drop::NoHello, 1),
+            None => {
+                self.counters.dropped(Drop::NoHello, 1);
+                gate.evict(); // the listener holds it until the next one comes
+            }
         }
     }
 

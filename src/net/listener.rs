@@ -21,6 +21,10 @@ use crate::core::detector::ConnectionId;
 /// How many connections may wait for their welcome at once.
 const MOST_KNOCKING: usize = 64;
 
+/// How many readers that were evicted may still be on their way out. On a busy machine a crowd
+/// comes faster than they go, and threads must not pile up.
+const MOST_LEAVING: usize = 16;
+
 /// Readers hold a small buffer and shallow calls.
 const READER_STACK: usize = 256 * 1024;
 
@@ -119,6 +123,11 @@ impl Acceptor {
         let knocking = self.readers.iter().filter(|(gate, _)| !gate.is_welcomed());
         let excess = (knocking.clone().count() + 1).saturating_sub(most);
         knocking.take(excess).for_each(|(gate, _)| gate.evict());
+        for _ in MOST_LEAVING..excess {
+            if let Some(at) = self.readers.iter().position(|(gate, _)| gate.is_evicted()) {
+                join(self.readers.remove(at).1); // its socket is shut, so it ends
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! One connection per ordered pair of members. The dialer's writer thread says HELLO and then
 //! only writes; the accepter's reader thread answers and then only reads.
 
+mod bind;
 mod counters;
 mod deadline;
 mod inbound;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use crate::core::types::NodeId;
 use crate::core::{Input, Output};
 
+pub use bind::listen;
 pub use counters::Counters;
 use inbound::{Inbound, Knock};
 use listener::Listener;

@@ -101,6 +101,7 @@ impl Election {
         let mut batch = 0;
         while !self.stopped {
             let woken = self.wait();
+            self.notice_stall();
             let waiting = !self.events.is_empty() && batch < BATCH;
             batch = if waiting { batch + 1 } else { 0 };
             if let Some(input) = self.input(woken) {
@@ -112,6 +113,14 @@ impl Election {
             }
         }
         (self.net, self.store)
+    }
+
+    /// A process that was frozen finds messages that were true before. It fails first.
+    fn notice_stall(&mut self) {
+        let time = self.board.since_turn(clock::now());
+        if time > self.core.settings().timing.stall() {
+            self.turn(Input::Stalled { time });
+        }
     }
 
     /// The one place where this thread waits.

@@ -9,7 +9,7 @@ pub mod status;
 mod words;
 
 use std::io;
-use std::net::{TcpListener, ToSocketAddrs};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::settings::{PowerOn, Restored, Settings};
 use crate::core::tenure::Tenure;
 use crate::core::{self, Core};
-use crate::net::{Counters, Inbox, Net, PeerAddress};
+use crate::net::{self, Counters, Inbox, Net, PeerAddress};
 use crate::store::{Record, Store, StoreError, Writer};
 
 use election::{Election, Event, Order};
@@ -212,11 +212,8 @@ fn restore(
 }
 
 fn listen(address: &str) -> Result<TcpListener, StartError> {
-    let listen = || {
-        let addresses = address.to_socket_addrs()?.collect::<Vec<_>>();
-        TcpListener::bind(&addresses[..])
-    };
-    listen().map_err(|source| StartError::Listen { address: address.to_owned(), source })
+    net::listen(address)
+        .map_err(|source| StartError::Listen { address: address.to_owned(), source })
 }
 
 fn start_threads(

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::RwLock;
 use serde_json::Value;
@@ -138,10 +138,14 @@ impl Board {
         self.turned.store(now.0, Ordering::Relaxed);
     }
 
+    /// How long ago the election thread turned.
+    pub fn since_turn(&self, now: Time) -> Duration {
+        now.since(Time(self.turned.load(Ordering::Relaxed)))
+    }
+
     /// Whether the election thread turned within `failure`.
     pub fn is_live(&self) -> bool {
-        let turned = Time(self.turned.load(Ordering::Relaxed));
-        clock::now().since(turned) < self.settings.timing.failure
+        self.since_turn(clock::now()) < self.settings.timing.failure
     }
 
     /// The members of the cluster.
@@ -152,15 +156,13 @@ impl Board {
     /// The status for people and programs.
     pub fn status(&self) -> Status {
         let snapshot = self.snapshot.read().clone();
-        let turned = Time(self.turned.load(Ordering::Relaxed));
         let now = clock::now();
         let settings = &self.settings;
         // A stalled member counts itself as failed; until it can say so itself, this does.
         let stalled = snapshot.phase != Phase::Stopping && !self.is_believable(&snapshot, now);
         let phase = if stalled { Phase::Starting } else { snapshot.phase };
         let leader = snapshot.leader.filter(|_| !stalled).and_then(|id| settings.members.get(id));
-        let millis =
-            |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Status {
             cluster: settings.cluster.clone(),
             node: NodeRef { id: settings.id.to_string(), name: settings.members.name(settings.id) },
@@ -185,7 +187,7 @@ impl Board {
                 .collect(),
             incarnation: self.incarnation.0,
             uptime_ms: millis(now.since(self.started)),
-            age_ms: millis(now.since(turned)),
+            age_ms: millis(self.since_turn(now)),
             stalled,
             messages: self.messages(),
             dropped: self.counters.drops().map(|(name, count)| (name.to_owned(), count)).collect(),

@@ -25,14 +25,12 @@ pub(super) enum Event {
         /// What it is told.
         input: Input,
     },
-    /// All records of a node up to this number reach its disk.
-    Durable {
+    /// The write of a node's disk is done.
+    Written {
         /// The node.
         node: usize,
-        /// The life of its process that wrote them.
+        /// The life of its process that wants to know.
         life: u64,
-        /// The number.
-        number: u64,
     },
     /// Something moves on in the network.
     Transit(Transit),

@@ -9,7 +9,7 @@ use super::world::{Delays, World};
 use crate::core::message::{Envelope, Kind};
 use crate::core::tenure::Durable;
 use crate::core::types::{NodeId, Time};
-use crate::core::{Core, Transition};
+use crate::core::{Core, Input, Transition};
 use crate::trace::{Line, Narrator};
 
 /// How late a process may be woken.
@@ -85,14 +85,23 @@ impl World {
     }
 
     pub(super) fn persist(&mut self, node: usize, number: u64, record: Durable) {
-        let slowest = self.setup.disk;
-        let takes = self.random.up_to(slowest);
-        let now = self.now;
-        let host = &mut self.nodes[node];
-        host.disk.write(number, record);
-        host.disk.busy_until = host.disk.busy_until.max(now) + takes;
-        let (at, life) = (host.disk.busy_until, host.life);
-        self.note(at, Event::Durable { node, life, number });
+        if self.nodes[node].disk.write(number, record) {
+            self.write(node);
+        }
+    }
+
+    fn write(&mut self, node: usize) {
+        let at = self.now + self.random.up_to(self.setup.disk);
+        let life = self.nodes[node].life;
+        self.note(at, Event::Written { node, life });
+    }
+
+    pub(super) fn written(&mut self, node: usize) {
+        let Some((number, goes_on)) = self.nodes[node].disk.done() else { return };
+        if goes_on {
+            self.write(node);
+        }
+        self.give(node, Input::Persisted { number });
     }
 
     pub(super) fn changed(&mut self, node: usize, change: &Transition) {

@@ -11,13 +11,14 @@ mod error;
 mod life;
 mod network;
 mod node;
+mod play;
 mod scenario;
 mod schedule;
 mod transit;
 mod world;
 
 pub use error::SimError;
-pub use node::Death;
+pub use play::{Play, Step};
 pub use scenario::{MOST_NODES, Outcome, Scenario};
 pub use schedule::{Failure, Faults, Run, Schedule};
 pub use world::{Delays, TIMING};

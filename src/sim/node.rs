@@ -1,7 +1,5 @@
 //! A simulated host with its disk and the one process that may run on it.
 
-use std::collections::VecDeque;
-
 use crate::core::random::Random;
 use crate::core::settings::{Restored, Settings};
 use crate::core::tenure::{Durable, Tenure};
@@ -39,9 +37,10 @@ pub enum Death {
 pub(super) struct Disk {
     incarnation: Incarnation,
     durable: Durable,
-    writing: VecDeque<(u64, Durable)>,
-    /// When the last write will be done.
-    pub busy_until: Time,
+    /// The record that is being written.
+    writing: Option<(u64, Durable)>,
+    /// The latest that waits: those between are skipped.
+    waiting: Option<(u64, Durable)>,
 }
 
 impl Node {
@@ -49,8 +48,8 @@ impl Node {
         let disk = Disk {
             incarnation: Incarnation(0),
             durable: Durable { epoch: Epoch(0), reserved: Epoch(0), leader: None },
-            writing: VecDeque::new(),
-            busy_until: Time(0),
+            writing: None,
+            waiting: None,
         };
         Node { settings, core: None, life: 0, host: true, disk, tick: None, fuse: None }
     }
@@ -69,7 +68,6 @@ impl Node {
         self.host = true;
         self.tick = None;
         self.fuse = None;
-        self.disk.busy_until = now;
         restored
     }
 
@@ -93,25 +91,28 @@ impl Disk {
         self.durable.epoch.max(self.durable.reserved)
     }
 
-    pub fn write(&mut self, number: u64, record: Durable) {
-        self.writing.push_back((number, record));
+    /// Takes a record. Tells whether the disk is free and starts to write it.
+    pub fn write(&mut self, number: u64, record: Durable) -> bool {
+        let free = self.writing.is_none();
+        let place = if free { &mut self.writing } else { &mut self.waiting };
+        *place = Some((number, record));
+        free
     }
 
-    /// All writes up to this one are done.
-    pub fn done(&mut self, number: u64) {
-        while let Some((_, record)) = self.writing.pop_front_if(|(written, _)| *written <= number) {
+    /// The write is done. Tells its number, and whether the next one starts.
+    pub fn done(&mut self) -> Option<(u64, bool)> {
+        let (number, record) = self.writing.take()?;
+        self.durable = record;
+        self.writing = self.waiting.take();
+        Some((number, self.writing.is_some()))
+    }
+
+    /// The process is gone; what it was writing may have reached the disk all the same.
+    pub fn crash(&mut self, random: &mut Random) {
+        if let Some((_, record)) = self.writing.take_if(|_| random.below(2) == 0) {
             self.durable = record;
         }
-    }
-
-    /// The process is gone; some of what it handed over may have reached the disk all the same.
-    pub fn crash(&mut self, random: &mut Random) {
-        let kept = random.below(self.writing.len() as u64 + 1);
-        for _ in 0..kept {
-            if let Some((_, record)) = self.writing.pop_front() {
-                self.durable = record;
-            }
-        }
-        self.writing.clear();
+        self.writing = None;
+        self.waiting = None;
     }
 }

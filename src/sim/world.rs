@@ -166,11 +166,10 @@ impl World {
             Event::Input { node, life, input } if self.nodes[node].alive(life).is_some() => {
                 self.give(node, input);
             }
-            Event::Durable { node, life, number } if self.nodes[node].alive(life).is_some() => {
-                self.nodes[node].disk.done(number);
-                self.give(node, Input::Persisted { number });
+            Event::Written { node, life } if self.nodes[node].alive(life).is_some() => {
+                self.written(node);
             }
-            Event::Input { .. } | Event::Durable { .. } => {}
+            Event::Input { .. } | Event::Written { .. } => {}
             Event::Transit(transit) => self.move_on(transit),
         }
         true

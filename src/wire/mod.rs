@@ -8,3 +8,6 @@ mod schema;
 pub use codec::{Opening, Reply, encode_message, encode_rejection, encode_welcome};
 pub use codec::{decode_message, decode_opening, decode_reply, encode_hello};
 pub use frame::{Frame, FrameError, read_frame};
+
+#[cfg(test)]
+mod suite;

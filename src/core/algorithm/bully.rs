@@ -157,20 +157,29 @@ impl Bully {
         }
     }
 
-    /// T1 has passed: asks those higher members that appeared meanwhile, or wins.
+    /// T1 has passed: asks those higher members that appeared or could not be asked meanwhile,
+    /// as long as one may take to connect; or wins.
     fn win_unless_unasked(&mut self, cx: &mut Context, reason: Reason) {
-        let higher = cx.state.higher().map(|peer| peer.rank.id);
-        let unasked = higher.filter(|id| !self.asked.contains(id)).collect::<BTreeSet<_>>();
-        if !unasked.is_empty() && cx.now < self.started + cx.state.settings.timing.failure {
-            self.ask(cx, unasked.into_iter().collect());
-            return;
+        let unasked = self.unasked(cx);
+        let patient = cx.now < self.started + cx.state.settings.timing.failure;
+        if !unasked.is_empty() && !patient {
+            cx.suspect_unheard(&unasked, self.started);
         }
-        cx.suspect_unheard(&unasked, self.started);
-        if cx.state.stands() && self.round > cx.state.view.epoch {
+        if !unasked.is_empty() && patient {
+            self.ask(cx, unasked.into_iter().collect());
+        } else if cx.state.stands()
+            && self.round > cx.state.view.epoch
+            && self.unasked(cx).is_empty()
+        {
             self.win(cx, reason);
         } else {
             self.begin(cx, None, reason);
         }
+    }
+
+    fn unasked(&self, cx: &Context) -> BTreeSet<NodeId> {
+        let higher = cx.state.higher().map(|peer| peer.rank.id);
+        higher.filter(|id| !self.asked.contains(id)).collect()
     }
 
     /// The round becomes the epoch, as soon as it is durable.

@@ -1,0 +1,95 @@
+//! A life of a cluster by script, in lock-step: for traces that tell a story.
+
+use std::time::Duration;
+
+use super::SimError;
+use super::node::Death;
+use super::world::{Delays, Setup, TIMING, World};
+use crate::core::settings::{PowerOn, Preempt};
+use crate::core::types::Time;
+use crate::core::{Command, CommandId, Input};
+use crate::trace::{Detail, Line};
+
+/// What happens to a member, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Its process is started.
+    Start(usize),
+    /// Its process is gone: connections end, and dials are refused.
+    Kill(usize),
+    /// Its host is gone, silently.
+    Vanish(usize),
+    /// It is asked for an election.
+    Elect(usize),
+    /// It is asked to hand over.
+    Resign(usize),
+    /// It is asked to stop.
+    Stop(usize),
+}
+
+/// A script.
+#[derive(Clone, Debug)]
+pub struct Play {
+    /// How many members there are.
+    pub nodes: usize,
+    /// Whether a higher member takes over.
+    pub preempt: Preempt,
+    /// What happens when, in order of time.
+    pub steps: Vec<(Duration, Step)>,
+    /// From when on there is a trace.
+    pub from: Duration,
+    /// When it ends.
+    pub until: Duration,
+}
+
+impl Play {
+    /// Plays the script. Tells what happened, heartbeats and hellos left out.
+    ///
+    /// # Errors
+    /// When an invariant is broken.
+    pub fn run(&self) -> Result<Vec<Line>, SimError> {
+        let mut world = World::new(Setup {
+            members: self.nodes,
+            preempt: self.preempt,
+            power_on: PowerOn::Elect,
+            delays: Delays::Lockstep,
+            disk: TIMING.message / 4,
+            seed: 0,
+            detail: Some(Detail::Election),
+        });
+        for (after, step) in &self.steps {
+            run_until(&mut world, Time(0) + *after)?;
+            perform(&mut world, *step);
+        }
+        run_until(&mut world, Time(0) + self.until)?;
+        let from = Time(0) + self.from;
+        Ok(world.lines.into_iter().filter(|line| line.time >= from).collect())
+    }
+}
+
+fn run_until(world: &mut World, until: Time) -> Result<(), SimError> {
+    while world.step(until) {
+        if let Some(breach) = world.checker.breach.take() {
+            return Err(SimError::Breach(breach));
+        }
+    }
+    world.now = until;
+    Ok(())
+}
+
+fn perform(world: &mut World, step: Step) {
+    let ask = |world: &mut World, number: usize, command| {
+        world.give(number - 1, Input::Command { id: CommandId(0), command });
+    };
+    match step {
+        Step::Start(number) => {
+            world.start(number - 1);
+            world.dial_all(number - 1);
+        }
+        Step::Kill(number) => world.die(number - 1, Death::Killed),
+        Step::Vanish(number) => world.die(number - 1, Death::Vanished),
+        Step::Elect(number) => ask(world, number, Command::Elect),
+        Step::Resign(number) => ask(world, number, Command::Resign { to: None }),
+        Step::Stop(number) => ask(world, number, Command::Stop),
+    }
+}

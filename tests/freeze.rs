@@ -1,0 +1,55 @@
+//! Processes that stand still and go on, as after a suspend or on a starved host.
+
+mod support;
+
+use electd::node::status::{ChangeStatus, Status};
+use support::{Cluster, ensure, eventually};
+
+#[test]
+fn a_frozen_leader_is_replaced_and_thawed_counts_itself_as_failed_before_it_leads_again() {
+    let cluster = Cluster::start_watchful(3);
+    let first = cluster.agree_on(3);
+
+    cluster.node(3).freeze();
+    let second = cluster.agree_on(2);
+    assert!(second > first);
+
+    // From here on every answer counts: the record fails if two ever led in one epoch.
+    cluster.node(3).thaw();
+    let third = cluster.agree_on(3);
+    assert!(third > second);
+
+    let changes = cluster.status(3).unwrap().changes;
+    let first_after = |epoch| changes.iter().position(|change: &ChangeStatus| change.epoch > epoch);
+    let failed = changes.iter().position(|change| change.reason.starts_with("stalled for"));
+    assert!(failed.is_some_and(|at| changes[at].to == "starting" && changes[at].leader.is_none()));
+    assert!(failed < first_after(first), "it did something before it failed: {changes:?}");
+}
+
+#[test]
+fn a_frozen_follower_is_suspected_and_comes_back_without_changing_the_epoch() {
+    let cluster = Cluster::start_watchful(3);
+    let epoch = cluster.agree_on(3);
+
+    cluster.node(1).freeze();
+    for observer in [2, 3] {
+        eventually("node-1 is suspected", || member_is(&cluster, observer, "suspected"));
+    }
+    assert_eq!(cluster.agree_on(3), epoch);
+
+    cluster.node(1).thaw();
+    for observer in [2, 3] {
+        eventually("node-1 is alive again", || member_is(&cluster, observer, "alive"));
+    }
+    assert_eq!(cluster.agree_on(3), epoch);
+    let changes = cluster.status(1).unwrap().changes;
+    let failed = changes.iter().any(|change| change.reason.starts_with("stalled for"));
+    assert!(failed, "it did not count itself as failed: {changes:?}");
+}
+
+/// Whether this node shows node-1 so.
+fn member_is(cluster: &Cluster, observer: usize, expected: &str) -> Result<(), String> {
+    let Status { node, members, .. } = cluster.status(observer)?;
+    let shown = &members[0].status;
+    ensure(shown == expected, || format!("{} shows it as {shown}", node.name))
+}

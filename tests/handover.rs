@@ -1,0 +1,120 @@
+//! Leaders that go in order, and elections that are asked for.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use support::{Cluster, Node, ensure, eventually};
+
+/// The commanded node's answer: its code, and its sentence or successor.
+fn resign(node: &Node, body: &Value) -> (u16, String) {
+    let answer = node.post("/resign", &body.to_string()).unwrap();
+    let document = answer.json();
+    let word = document["successor"].as_str().or(document["error"].as_str());
+    (answer.code, word.unwrap_or_default().to_owned())
+}
+
+/// Whether this node has gone through a change for this reason.
+fn changed_because(cluster: &Cluster, number: usize, reason: &str) -> bool {
+    let changes = cluster.status(number).unwrap().changes;
+    changes.iter().any(|change| change.reason == reason)
+}
+
+#[test]
+fn a_leader_that_is_told_to_stop_hands_over_and_ends() {
+    let cluster = Cluster::start(3);
+    let epoch = cluster.agree_on(3);
+
+    let told = Instant::now();
+    cluster.node(3).stop_term();
+    assert_eq!(cluster.node(3).exit_code(), 0);
+    // A second is promised; the rest is for a busy machine.
+    assert!(told.elapsed() < Duration::from_secs(5), "it took {:?}", told.elapsed());
+
+    assert!(cluster.agree_on(2) > epoch);
+    assert!(changed_because(&cluster, 2, "leader node-3 handed over"));
+    for follower in [1, 2] {
+        let releases = cluster.status(follower).unwrap().messages["release"].received;
+        assert_eq!(releases, 1, "node-{follower} was told");
+    }
+}
+
+#[test]
+fn a_follower_that_is_told_to_stop_ends_and_disturbs_nobody() {
+    let cluster = Cluster::start(3);
+    let epoch = cluster.agree_on(3);
+    cluster.node(1).stop_term();
+    assert_eq!(cluster.node(1).exit_code(), 0);
+    assert_eq!(cluster.agree_on(3), epoch);
+}
+
+#[test]
+fn the_leader_resigns_wherever_it_is_asked_until_nobody_is_left_to_lead() {
+    let cluster = Cluster::start(3);
+    let first = cluster.agree_on(3);
+
+    assert_eq!(resign(cluster.node(1), &json!({})), (200, "node-2".into()), "by a follower");
+    let second = cluster.agree_on(2);
+    assert!(second > first);
+    assert!(!cluster.status(3).unwrap().members[2].stands, "who resigned stands back");
+
+    assert_eq!(resign(cluster.node(2), &json!({"to": "node-1"})), (200, "node-1".into()));
+    let third = cluster.agree_on(1);
+    assert!(third > second);
+
+    let (code, sentence) = resign(cluster.node(1), &json!({}));
+    assert_eq!(code, 409);
+    assert_eq!(sentence, "no other live member may lead: resigning would be an outage");
+    assert_eq!(cluster.agree_on(1), third);
+
+    cluster.node(3).restart();
+    assert!(cluster.agree_on(3) > third, "a restart ends standing back");
+}
+
+#[test]
+fn a_member_that_cannot_lead_is_refused_by_name() {
+    let cluster = Cluster::start(3);
+    let epoch = cluster.agree_on(3);
+    for asked in [1, 3] {
+        let asked = cluster.node(asked);
+        let (code, sentence) = resign(asked, &json!({"to": "node-1"}));
+        assert_eq!(code, 409, "{sentence}");
+        assert!(sentence.starts_with("node-2 ranks higher than node-1"), "{sentence}");
+        let (code, sentence) = resign(asked, &json!({"to": "nobody"}));
+        assert_eq!(code, 400, "{sentence}");
+        assert!(sentence.contains("\"nobody\"; there are node-1, node-2, node-3"), "{sentence}");
+        assert_eq!(resign(asked, &json!({"too": "node-2"})).0, 400);
+    }
+    cluster.node(2).kill_9();
+    eventually("the leader knows that node-2 is dead", || {
+        let shown = cluster.status(3)?.members[1].status.clone();
+        ensure(shown == "dead", || shown)
+    });
+    let (code, sentence) = resign(cluster.node(1), &json!({"to": "node-2"}));
+    assert_eq!(code, 409);
+    assert!(sentence.starts_with("node-2 is not alive"), "{sentence}");
+    assert_eq!(cluster.agree_on(3), epoch, "nothing of this changed who leads");
+}
+
+#[test]
+fn without_preemption_any_live_member_can_be_named() {
+    let cluster = Cluster::start_with(3, |config| config["preempt"] = "never".into());
+    cluster.agree_on(3);
+    assert_eq!(resign(cluster.node(2), &json!({"to": "node-1"})), (200, "node-1".into()));
+    cluster.agree_on(1);
+    assert!(changed_because(&cluster, 1, "named by the leader that handed over"));
+}
+
+#[test]
+fn an_election_that_is_asked_for_ends_with_the_same_leader() {
+    let cluster = Cluster::start(3);
+    let first = cluster.agree_on(3);
+
+    assert_eq!(cluster.node(1).post("/elections", "").unwrap().code, 200);
+    assert!(changed_because(&cluster, 1, "asked for an election"));
+    assert_eq!(cluster.agree_on(3), first, "the leader lives, so its epoch goes on");
+
+    assert_eq!(cluster.node(3).post("/elections", "{}").unwrap().code, 200);
+    assert!(cluster.agree_on(3) > first, "the leader itself runs a new round");
+}

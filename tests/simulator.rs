@@ -1,0 +1,174 @@
+//! The bully's message counts, exact, as the literature gives them; and random schedules.
+
+use electd::sim::{Counts, Delays, Outcome, Scenario, Schedule, SimError};
+
+/// The cluster sizes whose counts are checked.
+const SIZES: std::ops::RangeInclusive<u64> = 2..=12;
+
+/// How many random schedules a test run lives through; `make sim` runs more.
+const SEEDS: u64 = 2000;
+
+/// A cluster of `n` whose highest member led and died.
+fn leader_died(n: u64, initiators: &[u64], detected: bool) -> Scenario {
+    let place = |number: &u64| usize::try_from(*number).unwrap();
+    Scenario {
+        crashed: vec![place(&n)],
+        initiators: initiators.iter().map(place).collect(),
+        detected,
+        ..Scenario::new(place(&n))
+    }
+}
+
+fn run(scenario: &Scenario) -> Outcome {
+    scenario.run().unwrap_or_else(|error| panic!("{error}: {scenario:?}"))
+}
+
+/// "Death not known beforehand (ELECTION also goes to the dead), lowest initiator i, k = N-i."
+fn unknown_death(n: u64, lowest: u64) -> Counts {
+    let k = n - lowest;
+    Counts { election: k * (k + 1) / 2, answer: k * (k - 1) / 2, coordinator: n - 2 }
+}
+
+/// "Death known (the detector filters it), M live, lowest initiator of rank r (1 = lowest)."
+fn known_death(n: u64, lowest: u64) -> Counts {
+    let (m, r) = (n - 1, lowest);
+    let asked = (m - r) * (m - r + 1) / 2;
+    Counts { election: asked, answer: asked, coordinator: m - 1 }
+}
+
+#[test]
+fn counts_are_exact_when_the_death_is_not_known() {
+    for n in SIZES {
+        for initiator in 1..n {
+            let outcome = run(&leader_died(n, &[initiator], false));
+            assert_eq!(outcome.messages, unknown_death(n, initiator), "{initiator} of {n}");
+            let k = n - initiator;
+            assert_eq!(outcome.messages.total(), k * k + n - 2);
+            assert_eq!((outcome.leader as u64, outcome.epoch.0), (n - 1, 1));
+        }
+    }
+}
+
+#[test]
+fn counts_are_exact_when_the_death_is_known() {
+    for n in SIZES {
+        for initiator in 1..n {
+            let outcome = run(&leader_died(n, &[initiator], true));
+            assert_eq!(outcome.messages, known_death(n, initiator), "{initiator} of {n}");
+            let (m, r) = (n - 1, initiator);
+            assert_eq!(outcome.messages.total(), (m - r) * (m - r + 1) + m - 1);
+            assert_eq!((outcome.leader as u64, outcome.epoch.0), (n - 1, 1));
+        }
+    }
+}
+
+#[test]
+fn best_and_worst_case() {
+    for n in SIZES {
+        let total =
+            |initiator, detected| run(&leader_died(n, &[initiator], detected)).messages.total();
+        assert_eq!(total(n - 1, false), n - 1, "best: the highest survivor notices");
+        assert_eq!(total(1, false), n * n - n - 1, "worst: the lowest notices");
+        assert_eq!(total(n - 1, true), n - 2);
+        assert_eq!(total(1, true), (n - 1) * (n - 1) - 1);
+    }
+}
+
+/// All sets of initiators of up to seven members, the top live one not among them.
+#[test]
+fn several_initiators_cost_no_more_than_the_lowest_of_them() {
+    for n in 3..=7_u64 {
+        for set in 1..1_u64 << (n - 2) {
+            let initiators = (1..n - 1).filter(|i| set & (1 << (i - 1)) != 0).collect::<Vec<_>>();
+            let lowest = initiators[0];
+            let known = run(&leader_died(n, &initiators, true));
+            assert_eq!(known.messages, known_death(n, lowest), "{initiators:?} of {n}");
+            let unknown = run(&leader_died(n, &initiators, false));
+            assert_eq!(unknown.messages, unknown_death(n, lowest), "{initiators:?} of {n}");
+        }
+    }
+}
+
+#[test]
+fn without_a_death_the_highest_leads_whoever_calls() {
+    for n in 1..=9 {
+        for initiator in 1..=n {
+            let outcome = run(&Scenario { initiators: vec![initiator], ..Scenario::new(n) });
+            assert_eq!((outcome.leader, outcome.epoch.0), (n, 1));
+        }
+    }
+}
+
+#[test]
+fn under_random_delays_the_counts_are_upper_bounds() {
+    for seed in 0..20 {
+        for n in SIZES {
+            for initiator in 1..n {
+                for (detected, bound) in
+                    [(false, unknown_death(n, initiator)), (true, known_death(n, initiator))]
+                {
+                    let scenario = leader_died(n, &[initiator], detected);
+                    let scenario = Scenario { delays: Delays::Random, seed, ..scenario };
+                    let outcome = run(&scenario);
+                    assert_eq!((outcome.leader as u64, outcome.epoch.0), (n - 1, 1));
+                    let messages = outcome.messages;
+                    assert!(messages.election <= bound.election, "{scenario:?}: {messages:?}");
+                    assert!(messages.answer <= bound.answer, "{scenario:?}: {messages:?}");
+                    assert!(
+                        messages.coordinator <= bound.coordinator,
+                        "{scenario:?}: {messages:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_follows_from_its_seed() {
+    let run = || Schedule { seed: 7, trace: true }.run().expect("seed 7 is fine").trace;
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn random_schedules_keep_the_invariants_and_converge() {
+    for seed in 0..SEEDS {
+        if let Err(failure) = (Schedule { seed, trace: false }).run() {
+            panic!("{failure}\nreplay: {}", failure.replay());
+        }
+    }
+}
+
+#[test]
+fn scenarios_that_make_no_sense_are_refused_in_words() {
+    let five = || Scenario::new(5);
+    let cases = [
+        (Scenario::new(0), "--nodes 0: give a number from 1 to 1000"),
+        (Scenario::new(1001), "--nodes 1001: give a number from 1 to 1000"),
+        (
+            Scenario { initiators: vec![6], ..five() },
+            "--initiators 6: there is no such node; they are numbered 1 to 5",
+        ),
+        (
+            Scenario { initiators: vec![2, 2], ..five() },
+            "--initiators: node 2 is named twice; name it once",
+        ),
+        (
+            Scenario { crashed: vec![0], ..five() },
+            "--crash 0: there is no such node; they are numbered 1 to 5",
+        ),
+        (
+            Scenario { crashed: vec![5], initiators: vec![5], ..five() },
+            "--initiators 5: node 5 crashes before the election; name a live one",
+        ),
+        (
+            Scenario { crashed: vec![1], ..Scenario::new(1) },
+            "--crash: no node is left to elect; let one live",
+        ),
+    ];
+    for (scenario, sentence) in cases {
+        let error: SimError = scenario.run().expect_err(sentence);
+        assert_eq!(error.to_string(), sentence);
+        assert!(error.is_usage());
+    }
+}

@@ -1,0 +1,52 @@
+//! A small HTTP client: one question a connection, and never a long wait.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// Long enough for any node that answers at all; a command may take two seconds.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What a node answered.
+#[derive(Debug)]
+pub struct Answer {
+    pub code: u16,
+    pub body: String,
+}
+
+impl Answer {
+    /// The body as JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The sentence of a refusal.
+    #[track_caller]
+    pub fn error(&self) -> String {
+        self.json()["error"].as_str().unwrap_or_else(|| panic!("no error in {self:?}")).to_owned()
+    }
+}
+
+/// Asks one question.
+pub fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> io::Result<Answer> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    )?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    parse(&answer).ok_or_else(|| io::Error::other(format!("not an answer: {answer:?}")))
+}
+
+fn parse(answer: &str) -> Option<Answer> {
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let code = head.split(' ').nth(1)?.parse().ok()?;
+    Some(Answer { code, body: body.to_owned() })
+}

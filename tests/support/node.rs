@@ -1,0 +1,178 @@
+//! One `electd` process, from its start to its certain end.
+
+use std::cell::{Cell, RefCell};
+use std::fs::{self, File};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use electd::node::status::Status;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::eventually;
+use super::http::{self, Answer};
+
+/// What a process is doing, as far as the test itself decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    Runs,
+    Frozen,
+    Down,
+}
+
+/// A node process; killed when this is dropped.
+pub struct Node {
+    pub name: String,
+    /// Where other members dial it.
+    pub address: SocketAddr,
+    /// Its HTTP address.
+    pub admin: SocketAddr,
+    config: PathBuf,
+    log: PathBuf,
+    child: RefCell<Option<Child>>,
+    condition: Cell<Condition>,
+}
+
+impl Node {
+    /// A node that has not been started yet. Its log is appended to this file.
+    pub fn new(
+        name: &str,
+        (address, admin): (SocketAddr, SocketAddr),
+        config: &Path,
+        log: &Path,
+    ) -> Node {
+        Node {
+            name: name.to_owned(),
+            address,
+            admin,
+            config: config.to_path_buf(),
+            log: log.to_path_buf(),
+            child: RefCell::new(None),
+            condition: Cell::new(Condition::Down),
+        }
+    }
+
+    /// Starts the process; it need not stay.
+    pub fn start(&self) {
+        assert_eq!(self.condition.get(), Condition::Down, "{} runs already", self.name);
+        let log = File::options().create(true).append(true).open(&self.log).unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_electd"))
+            .args(["run", "--node", &self.name, "--config"])
+            .arg(&self.config)
+            .env_remove("RUST_LOG")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        self.child.replace(Some(child));
+        self.condition.set(Condition::Runs);
+    }
+
+    /// SIGKILL: the process is gone when this returns.
+    pub fn kill_9(&self) {
+        self.condition.set(Condition::Down);
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    /// SIGTERM. The process ends in its own time: [`Node::exit_code`].
+    pub fn stop_term(&self) {
+        self.signal(Signal::TERM);
+        self.condition.set(Condition::Down);
+    }
+
+    /// SIGSTOP.
+    pub fn freeze(&self) {
+        self.signal(Signal::STOP);
+        self.condition.set(Condition::Frozen);
+    }
+
+    /// SIGCONT.
+    pub fn thaw(&self) {
+        self.signal(Signal::CONT);
+        self.condition.set(Condition::Runs);
+    }
+
+    /// SIGKILL, and a new start with the same data.
+    pub fn restart(&self) {
+        self.kill_9();
+        self.start();
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(self.child.borrow().as_ref().unwrap()), signal).unwrap();
+    }
+
+    /// Waits for the process to end by itself, and gives its exit code.
+    #[track_caller]
+    pub fn exit_code(&self) -> i32 {
+        let status = eventually(&format!("the process of {} ends", self.name), || {
+            let mut child = self.child.borrow_mut();
+            let ended = child.as_mut().unwrap().try_wait().unwrap();
+            ended.ok_or_else(|| self.log_tail(20))
+        });
+        self.child.take();
+        self.condition.set(Condition::Down);
+        status.code().unwrap_or_else(|| panic!("{} was ended by a signal: {status}", self.name))
+    }
+
+    pub fn runs(&self) -> bool {
+        self.condition.get() == Condition::Runs
+    }
+
+    pub fn condition(&self) -> Condition {
+        self.condition.get()
+    }
+
+    /// GET; an error in words if nobody answers.
+    pub fn get(&self, path: &str) -> Result<Answer, String> {
+        self.ask("GET", path, "")
+    }
+
+    /// POST; an error in words if nobody answers.
+    pub fn post(&self, path: &str, body: &str) -> Result<Answer, String> {
+        self.ask("POST", path, body)
+    }
+
+    fn ask(&self, method: &str, path: &str, body: &str) -> Result<Answer, String> {
+        http::ask(self.admin, method, path, body)
+            .map_err(|error| format!("{} does not answer {method} {path}: {error}", self.name))
+    }
+
+    /// GET /status.
+    pub fn status(&self) -> Result<Status, String> {
+        let answer = self.get("/status")?;
+        serde_json::from_str(&answer.body).map_err(|error| format!("{error}: {answer:?}"))
+    }
+
+    /// All that it has logged, over all its lives.
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// The end of its log.
+    pub fn log_tail(&self, lines: usize) -> String {
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().rev().take(lines).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+    }
+
+    /// A figure of /proc/PID/status, such as Threads, or VmRSS in kB.
+    #[track_caller]
+    pub fn figure(&self, key: &str) -> u64 {
+        let pid = self.child.borrow().as_ref().unwrap().id();
+        let figures = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = figures.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
+        line.and_then(|rest| rest.split_whitespace().next()?.parse().ok())
+            .unwrap_or_else(|| panic!("no {key} in {figures}"))
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.kill_9();
+    }
+}

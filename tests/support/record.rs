@@ -1,0 +1,46 @@
+//! What nodes said of themselves over a whole test, held against what must never happen.
+
+use std::collections::BTreeMap;
+
+use electd::node::status::Status;
+
+/// Every status that a test has seen, in short.
+#[derive(Default)]
+pub struct Record {
+    /// Who said `leading` in each epoch.
+    leaders: BTreeMap<u64, String>,
+    /// The greatest epoch that each life of each node has told.
+    epochs: BTreeMap<(String, u64), u64>,
+    /// The greatest epoch that each node has led in, over all its lives.
+    reigns: BTreeMap<String, u64>,
+}
+
+impl Record {
+    /// Takes a status in, or says which promise it breaks.
+    pub fn take(&mut self, status: &Status) -> Result<(), String> {
+        let (name, epoch) = (&status.node.name, status.epoch);
+        let told = self.epochs.entry((name.clone(), status.incarnation)).or_default();
+        if epoch < *told {
+            return Err(format!("{name} went back from epoch {told} to {epoch}"));
+        }
+        *told = epoch;
+        if status.state != "leading" {
+            return Ok(());
+        }
+        let first = self.leaders.entry(epoch).or_insert_with(|| name.clone());
+        if first != name {
+            return Err(format!("{first} and {name} both led in epoch {epoch}"));
+        }
+        let reign = self.reigns.entry(name.clone()).or_default();
+        if epoch < *reign {
+            return Err(format!("{name} led in epoch {reign} and then in {epoch}"));
+        }
+        *reign = epoch;
+        Ok(())
+    }
+
+    /// The greatest epoch that anybody has told.
+    pub fn greatest_epoch(&self) -> u64 {
+        self.epochs.values().copied().max().unwrap_or(0)
+    }
+}
