@@ -98,12 +98,13 @@ fn a_member_that_cannot_lead_is_refused_by_name() {
 }
 
 #[test]
-fn without_preemption_any_live_member_can_be_named() {
+fn without_preemption_too_the_highest_succeeds() {
     let cluster = Cluster::start_with(3, |config| config["preempt"] = "never".into());
     cluster.agree_on(3);
-    assert_eq!(resign(cluster.node(2), &json!({"to": "node-1"})), (200, "node-1".into()));
-    cluster.agree_on(1);
-    assert!(changed_because(&cluster, 1, "named by the leader that handed over"));
+    let (code, sentence) = resign(cluster.node(2), &json!({"to": "node-1"}));
+    assert_eq!(code, 409, "{sentence}");
+    assert_eq!(resign(cluster.node(2), &json!({"to": "node-2"})), (200, "node-2".into()));
+    cluster.agree_on(2);
 }
 
 #[test]

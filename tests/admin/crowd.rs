@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::fake::{FakeNode, Peer, get};
+use crate::pace::pace;
 
 const LIVEZ: &str = "GET /livez HTTP/1.1\r\nHost: n\r\n\r\n";
 /// The workers of a server.
@@ -100,7 +101,7 @@ fn attack(address: SocketAddr, mut clients: Vec<Peer>, words: &[u8], over: &Atom
                 *client = attacker(address);
             }
         }
-        thread::sleep(Duration::from_millis(10));
+        pace(10);
     }
 }
 

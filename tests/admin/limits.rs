@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::fake::{FakeNode, Peer, ask, get};
+use crate::pace::pace;
 
 #[test]
 fn a_header_may_be_large_but_not_larger() {
@@ -82,7 +83,7 @@ fn a_trickle_does_not_stretch_the_deadline() {
     // Each byte is well within any timeout of a single read.
     while begun.elapsed() < Duration::from_millis(1500) {
         peer.try_say(&[*request.next().unwrap()]);
-        std::thread::sleep(Duration::from_millis(20));
+        pace(20);
     }
     let answer = peer.answer();
     assert_eq!((answer.code, answer.header("connection")), (408, Some("close")));

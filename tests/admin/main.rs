@@ -5,5 +5,6 @@ mod commands;
 mod crowd;
 mod fake;
 mod limits;
+mod pace;
 mod protocol;
 mod views;

@@ -1,0 +1,145 @@
+//! `check` and `init` as users run them.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use super::files::*;
+
+#[test]
+fn check_states_the_timings_and_the_guarantee() {
+    let file = ConfigFile::new(GOOD);
+    let text = stdout(&file.check(&["--node", "node-2"]));
+    for piece in
+        ["node-1  0dac99d5", "T2         400ms", "within 550ms", "at most 800ms", "data/node-2"]
+    {
+        assert!(text.contains(piece), "{piece} is missing from\n{text}");
+    }
+    let output = file.check(&["--output", "json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["timing"]["t1_ms"], 100);
+    assert_eq!(json["worst_failover_ms"], 550);
+    assert_eq!(json["dual_leader_window_ms"], 800);
+    assert_eq!(json["members"][1]["admin"], "127.0.0.1:7202");
+    let folder = file.path.parent().unwrap();
+    assert_eq!(json["data_dir"], folder.join("data").to_str().unwrap(), "beside the file");
+}
+
+#[test]
+fn the_defaults_follow_failure() {
+    let timing =
+        r#"{"heartbeat": "100ms", "failure": "500ms", "message": "50ms", "lease": "400ms"}"#;
+    let output = with(timing, r#"{"failure": "2s"}"#).check(&["--output", "json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["timing"]["heartbeat_ms"], 400);
+    assert_eq!(json["timing"]["message_ms"], 200);
+}
+
+#[test]
+fn a_node_is_a_member_and_the_flag_beats_the_environment() {
+    let file = ConfigFile::new(GOOD);
+    let output = file.check(&["--node", "node-3"]);
+    assert_eq!(output.status.code(), Some(78));
+    assert!(stderr(&output).contains("name one of node-1, node-2"), "{output:?}");
+    let node = |args: &[&str]| {
+        let args = [&["check", "--output", "json"], args].concat();
+        let output = command(&args)
+            .env("ELECTD_CONFIG", &file.path)
+            .env("ELECTD_NODE", "node-2")
+            .output()
+            .unwrap();
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()["node"].clone()
+    };
+    assert_eq!(node(&[]), "node-2");
+    assert_eq!(node(&["--node", "node-1"]), "node-1");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let file = ConfigFile::new(GOOD);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut check = command(&["check", "--config", file.arg()]);
+    let output = check.stdout(writer).stderr(Stdio::piped()).output().unwrap();
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+}
+
+#[test]
+fn a_wrong_command_line_exits_with_2() {
+    for args in [&["check", "--colour"][..], &["init"], &["init", "--nodes", "0"], &["elect"], &[]]
+    {
+        assert_eq!(electd(args).status.code(), Some(2), "{args:?}");
+    }
+    for args in [&["--version"][..], &["--help"], &["help", "init"]] {
+        assert_eq!(electd(args).status.code(), Some(0), "{args:?}");
+    }
+}
+
+/// The members of a file, after `check` passed it.
+fn checked_members(path: &Path) -> Vec<serde_json::Value> {
+    let output = electd(&["check", "--output", "json", "--config", path.to_str().unwrap()]);
+    assert!(output.status.success(), "{output:?}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    json["members"].as_array().unwrap().clone()
+}
+
+#[test]
+fn init_writes_a_local_cluster_that_check_passes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cluster.json");
+    let out = path.to_str().unwrap();
+    let output = electd(&["init", "--nodes", "12", "--base-port", "9001", "--out", out]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(stderr(&output).contains("quorum is \"none\""), "{output:?}");
+    let members = checked_members(&path);
+    assert_eq!(members.len(), 12);
+    assert_eq!(members[11]["name"], "node-12");
+    assert_eq!(members[11]["address"], "127.0.0.1:9012");
+    assert_eq!(members[11]["admin"], "127.0.0.1:9112");
+    let ids: Vec<&str> = members.iter().map(|member| member["id"].as_str().unwrap()).collect();
+    assert!(ids.is_sorted(), "a later member ranks higher: {ids:?}");
+
+    let before = fs::read(&path).unwrap();
+    let output = electd(&["init", "--nodes", "3", "--out", out]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("is not overwritten"), "{output:?}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn init_writes_a_cluster_of_hosts_to_stdout() {
+    let args = ["init", "--quorum", "none", "--cluster", "a \"b\"", "--member", "db1=10.0.0.1"];
+    let output = electd(&[&args[..], &["--member", "db2=[::1]:7301", "db3=h"]].concat());
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+    let members = checked_members(&ConfigFile::new(&stdout(&output)).path);
+    let addresses: Vec<_> = members.iter().map(|member| &member["address"]).collect();
+    assert_eq!(addresses, ["10.0.0.1:7101", "[::1]:7301", "h:7101"]);
+    assert_eq!(members[1]["admin"], "[::1]:7401");
+}
+
+#[test]
+fn init_refuses_what_check_would_refuse() {
+    let cases = [
+        (&["--member", "a=h", "a=i"][..], "is taken by members[0].name"),
+        (&["--member", "a=h", "b=h:7201"], "is taken by members[1].address"),
+        (&["--member", "a b=h"], "is not a name"),
+        (&["--nodes", "2", "--cluster", ""], "cluster: is empty"),
+        (&["--nodes", "2", "--quorum", "majority"], "is not available in this version"),
+        (&["--nodes", "2", "--base-port", "65500"], "is too high"),
+    ];
+    for (args, expected) in cases {
+        let output = electd(&[&["init"], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&output).contains(expected), "{args:?}: {output:?}");
+        assert_eq!(stdout(&output), "", "{args:?}");
+    }
+}
+
+#[test]
+fn the_cluster_in_conf_is_good_and_its_ids_follow_the_names() {
+    let members =
+        checked_members(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/conf/cluster.json")));
+    let ids: Vec<&str> = members.iter().map(|member| member["id"].as_str().unwrap()).collect();
+    assert_eq!(members.len(), 5);
+    assert!(ids.is_sorted(), "node-5 is the first to lead");
+}

@@ -1,0 +1,5 @@
+//! The configuration and the commands about it, by running the program.
+
+mod commands;
+mod files;
+mod problems;
