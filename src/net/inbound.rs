@@ -4,7 +4,7 @@
 //! with its socket: on end of stream, on an error, on junk, or when [`Gate::shut`] closes it.
 
 use std::collections::BTreeMap;
-use std::io::{BufReader, Write};
+use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -226,16 +226,33 @@ impl Reception {
         if gate.shut.load(Ordering::Relaxed) {
             return; // by ourselves
         }
-        let address = self.peers.iter().find(|known| known.id == peer).map(|peer| &peer.address);
-        let redial = match address.map(|address| connect(address, self.patience)) {
-            Some(Ok(_)) => Redial::Accepted,
-            Some(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
-                Redial::Refused
-            }
-            _ => Redial::Failed,
-        };
-        gate.shut();
+        let taken = self.redial(peer);
+        let redial = taken.as_ref().map_or_else(|redial| *redial, |_| Redial::Accepted);
         self.inbox.input(Input::Ended { connection, peer, redial });
+        gate.shut();
+        if taken.is_ok_and(|stream| self.is_reset(&stream))
+            && matches!(self.redial(peer), Err(Redial::Refused))
+        {
+            self.inbox.input(Input::Refused { peer });
+        }
+    }
+
+    /// Dials a peer; the error says how it went if nobody took the call.
+    fn redial(&self, peer: NodeId) -> Result<TcpStream, Redial> {
+        let address = self.peers.iter().find(|known| known.id == peer).map(|peer| &peer.address);
+        let address = address.ok_or(Redial::Failed)?;
+        connect(address, self.patience).map_err(|error| match error.kind() {
+            ErrorKind::ConnectionRefused => Redial::Refused,
+            _ => Redial::Failed,
+        })
+    }
+
+    /// Whether a call was taken by a process that is being killed: the kernel may close its
+    /// connections before its listener, and resets a call that came between the two. One that
+    /// lives waits for a hello meanwhile.
+    fn is_reset(&self, stream: &TcpStream) -> bool {
+        let end = Deadline::new(stream, self.patience).read(&mut [0; 1]);
+        end.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset)
     }
 
     fn name(&self, peer: NodeId) -> &str {

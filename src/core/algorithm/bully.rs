@@ -66,7 +66,11 @@ impl Election for Bully {
 
     fn lost(&mut self, cx: &mut Context, peer: NodeId) {
         match cx.state.phase {
-            Phase::Electing if self.asked.contains(&peer) => self.lost_asked(cx),
+            // One who was to be asked as soon as it is connected counts like one who was asked.
+            Phase::Electing if self.asked.contains(&peer) || was_higher(cx, peer) => {
+                self.asked.insert(peer);
+                self.lost_asked(cx);
+            }
             Phase::Waiting if self.waits_for_the_last(cx, peer) => {
                 self.begin(cx, None, Reason::AnswererLost);
             }
@@ -93,6 +97,12 @@ impl Election for Bully {
         self.awaited = BTreeSet::from([leader]);
         cx.become_waiting(cx.now, reason);
     }
+}
+
+/// Whether a member that was lost ranks higher than this one.
+fn was_higher(cx: &Context, peer: NodeId) -> bool {
+    let peer = cx.state.detector.get(peer);
+    peer.is_some_and(|peer| cx.state.is_above(peer.rank, peer.stands))
 }
 
 impl Bully {

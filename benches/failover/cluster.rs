@@ -1,0 +1,267 @@
+//! A cluster of real processes, watched by the lines that they log: one a change of state. Nothing
+//! is asked of the nodes, so watching costs them no more than their log does.
+
+use std::collections::VecDeque;
+use std::env;
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crossbeam::channel::{Receiver, Sender, unbounded};
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::process;
+
+/// Far longer than any election takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How many lines of the nodes' logs are kept.
+const LATEST: usize = 40;
+
+/// Below the ports that systems give to outgoing connections, which could take a dead node's.
+const PORTS: std::ops::Range<u16> = 18_000..32_000;
+
+/// What a node said of itself last.
+#[derive(Clone, Debug, PartialEq)]
+struct State {
+    phase: String,
+    leader: String,
+    epoch: String,
+    at: Instant,
+}
+
+/// One member and the process that runs it, if any.
+struct Node {
+    name: String,
+    process: Option<Child>,
+    /// Tells the lines of this process from those of earlier ones.
+    life: u32,
+    /// Whether it takes part: it runs, is not frozen and was not told to end.
+    counts: bool,
+    state: Option<State>,
+}
+
+/// That all live nodes name one leader, and that one leads.
+#[derive(Clone, Copy, Debug)]
+pub struct Agreement {
+    /// The position of the leader.
+    pub leader: usize,
+    /// When the leader said so.
+    pub led_at: Instant,
+    /// When the last of them said so.
+    pub complete_at: Instant,
+}
+
+struct Event {
+    node: usize,
+    life: u32,
+    line: String,
+    /// What the line says of the node's state, if anything.
+    state: Option<State>,
+}
+
+pub struct Cluster {
+    folder: PathBuf,
+    nodes: Vec<Node>,
+    sender: Sender<Event>,
+    events: Receiver<Event>,
+    /// What the nodes logged last, for when something is wrong.
+    latest: VecDeque<String>,
+    first_election: Duration,
+}
+
+impl Cluster {
+    /// Starts this many nodes in an empty folder and waits until they agree.
+    pub fn start(folder: PathBuf, size: usize) -> Cluster {
+        fs::write(folder.join("cluster.json"), config(size)).expect("the config can be written");
+        let (sender, events) = unbounded();
+        let nodes = (1..=size).map(|n| Node {
+            name: format!("node-{n}"),
+            process: None,
+            life: 0,
+            counts: false,
+            state: None,
+        });
+        let nodes = nodes.collect();
+        let (latest, first_election) = (VecDeque::new(), Duration::ZERO);
+        let mut cluster = Cluster { folder, nodes, sender, events, latest, first_election };
+        let start = Instant::now();
+        (0..size).for_each(|node| cluster.start_node(node));
+        cluster.first_election = cluster.await_agreement().complete_at - start;
+        cluster
+    }
+
+    pub fn size(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// From before the first process was started until all agreed.
+    pub fn first_election(&self) -> Duration {
+        self.first_election
+    }
+
+    pub fn pids(&self) -> impl Iterator<Item = u32> {
+        self.nodes.iter().filter_map(|node| node.process.as_ref()).map(Child::id)
+    }
+
+    pub fn start_node(&mut self, at: usize) {
+        let node = &mut self.nodes[at];
+        let mut child = process::command("guarded")
+            .arg(env::var_os("FAILOVER_ELECTD").unwrap_or(env!("CARGO_BIN_EXE_electd").into()))
+            .args(["run", "--node", &node.name, "--config"])
+            .arg(self.folder.join("cluster.json"))
+            .env_remove("RUST_LOG")
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a node starts");
+        node.life += 1;
+        node.state = None;
+        node.counts = true;
+        let (sender, life) = (self.sender.clone(), node.life);
+        let stderr = child.stderr.take().expect("it is piped");
+        node.process = Some(child);
+        process::watch(stderr, move |arrival, line| {
+            let event =
+                Event { node: at, life, line: line.to_owned(), state: transition(line, arrival) };
+            let _ = sender.send(event); // the bench may be over
+        });
+    }
+
+    /// Sends a signal that takes a node out, and gives the time just before.
+    pub fn strike(&mut self, at: usize, signal: Signal) -> Instant {
+        let node = &mut self.nodes[at];
+        node.life += u32::from(signal != Signal::STOP); // what it still says does not count
+        node.counts = false;
+        let now = Instant::now();
+        process::signal(node.process.as_ref().expect("it runs"), signal);
+        now
+    }
+
+    /// Waits for the end of a node that was told to end.
+    pub fn reap(&mut self, at: usize) {
+        if let Some(mut process) = self.nodes[at].process.take() {
+            process.wait().expect("a child can be waited for");
+        }
+    }
+
+    /// SIGCONT. It counts from its next word on.
+    pub fn thaw(&mut self, at: usize) {
+        let node = &mut self.nodes[at];
+        node.counts = true;
+        node.state = None;
+        process::signal(node.process.as_ref().expect("it runs"), Signal::CONT);
+    }
+
+    /// Moves the data folders of all nodes out of reach, or back: while they are away every write
+    /// fails.
+    pub fn take_disk_away(&self, away: bool) {
+        let (data, hidden) = (self.folder.join("data"), self.folder.join("hidden"));
+        let (from, to) = if away { (data, hidden) } else { (hidden, data) };
+        fs::rename(from, to).expect("the data folder can be moved");
+    }
+
+    /// Waits until all nodes that run name one leader.
+    pub fn await_agreement(&mut self) -> Agreement {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(agreement) = self.agreement() {
+                return agreement;
+            }
+            match self.events.recv_deadline(deadline) {
+                Ok(event) => self.note(event),
+                Err(_) => panic!("no agreement; the latest of the logs:\n{}", self.latest_lines()),
+            }
+        }
+    }
+
+    /// How many changes of state the nodes tell of during this time.
+    pub fn count_changes(&mut self, time: Duration) -> usize {
+        let deadline = Instant::now() + time;
+        let mut changes = 0;
+        while let Ok(event) = self.events.recv_deadline(deadline) {
+            changes += usize::from(event.state.is_some());
+            self.note(event);
+        }
+        changes
+    }
+
+    fn note(&mut self, event: Event) {
+        if self.latest.len() == LATEST {
+            self.latest.pop_front();
+        }
+        self.latest.push_back(event.line);
+        let node = &mut self.nodes[event.node];
+        if node.life == event.life && event.state.is_some() {
+            node.state = event.state;
+        }
+    }
+
+    fn agreement(&self) -> Option<Agreement> {
+        let states = self.nodes.iter().filter(|node| node.counts).map(|node| node.state.as_ref());
+        let states = states.collect::<Option<Vec<&State>>>()?;
+        let led = *states.iter().find(|state| state.phase == "leading")?;
+        let agrees = |state: &&State| {
+            let settled = *state == led || state.phase == "following";
+            settled && (&state.leader, &state.epoch) == (&led.leader, &led.epoch)
+        };
+        Some(Agreement {
+            leader: self.nodes.iter().position(|node| node.name == led.leader)?,
+            led_at: led.at,
+            complete_at: states.iter().map(|state| state.at).max()?,
+        })
+        .filter(|_| states.iter().all(agrees))
+    }
+
+    /// The end of what the nodes logged.
+    pub fn latest_lines(&self) -> String {
+        self.latest.iter().map(|line| format!("{line}\n")).collect()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for process in self.nodes.iter_mut().filter_map(|node| node.process.as_mut()) {
+            process::end(process);
+        }
+    }
+}
+
+/// The state in a line such as
+/// `TIME INFO  node-1: electing -> following, leader node-4, epoch 2: node-4 leads`.
+fn transition(line: &str, at: Instant) -> Option<State> {
+    let (_, rest) = line.split_once(" -> ")?;
+    let (phase, rest) = rest.split_once(", leader ")?;
+    let (leader, rest) = rest.split_once(", epoch ")?;
+    let (epoch, _) = rest.split_once(':')?;
+    Some(State { phase: phase.into(), leader: leader.into(), epoch: epoch.into(), at })
+}
+
+/// A config at default timing; the last node ranks highest.
+fn config(size: usize) -> String {
+    let members = (1..=size).zip(free_ports(size)).map(|(n, port)| {
+        json!({
+            "name": format!("node-{n}"),
+            "id": format!("{n:08x}-0000-4000-8000-000000000000"),
+            "address": format!("127.0.0.1:{port}"),
+        })
+    });
+    json!({
+        "cluster": "bench",
+        "quorum": "none",
+        "data_dir": "data",
+        "members": members.collect::<Vec<_>>(),
+    })
+    .to_string()
+}
+
+fn free_ports(count: usize) -> Vec<u16> {
+    let offset = u16::try_from(std::process::id() % 10_000).expect("it is small");
+    let ports = PORTS.start + offset..PORTS.end;
+    let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    let ports = ports.filter(free).take(count).collect::<Vec<_>>();
+    assert_eq!(ports.len(), count, "ports are free");
+    ports
+}

@@ -1,0 +1,80 @@
+//! How long a cluster is without a leader: real `electd` processes on loopback, from just before
+//! the fault until the last survivor knows the next leader, beside the floor of the same run.
+//!
+//! `FAILOVER_RUNS=30` is the number of faults of each kind, `FAILOVER_LARGE=25` adds a cluster of
+//! that many processes with a calm minute, and `FAILOVER_ELECTD=PATH` measures another build.
+//! Linux only: it reads /proc.
+
+mod calm;
+mod cluster;
+mod disk;
+mod faults;
+mod floor;
+mod process;
+mod report;
+mod scratch;
+
+use std::env;
+use std::time::Duration;
+
+use cluster::Cluster;
+use electd::core::random::Random;
+use faults::{Fault, Run};
+use process::Role;
+use report::Report;
+use scratch::Scratch;
+
+/// The default timing of electd, which the clusters run at.
+const HEARTBEAT: Duration = Duration::from_millis(100);
+const FAILURE: Duration = Duration::from_millis(500);
+
+/// How long the use of an idle cluster is measured.
+const CALM: Duration = Duration::from_secs(5);
+
+/// How long a large cluster must keep its leader.
+const CALM_LARGE: Duration = Duration::from_secs(60);
+
+fn main() {
+    if let Some(role) = Role::of_this_process() {
+        return role.play();
+    }
+    let runs = setting("FAILOVER_RUNS", 30);
+    let large = setting("FAILOVER_LARGE", 0);
+    let scratch = Scratch::new();
+    let mut report = Report::default();
+    let mut random = Random::new(u64::from(std::process::id()));
+    for size in [3, 5, 9] {
+        let cluster = Cluster::start(scratch.folder(&format!("{size}")), size);
+        let mut run = Run::new(cluster, &mut random);
+        if size == 5 {
+            report.usage(size, &calm::usage(&run.cluster, CALM));
+        }
+        run.measure(Fault::Kill, runs, &mut report);
+        if size == 5 {
+            run.measure(Fault::Terminate, runs, &mut report);
+            run.measure(Fault::KillWithoutDisk, runs, &mut report);
+            run.measure(Fault::Freeze, runs.div_ceil(3), &mut report);
+        }
+    }
+    report.durable_write(&disk::durable_writes(&scratch.folder("disk"), runs));
+    if large > 0 {
+        measure_large(&scratch, large, &mut random, &mut report);
+    }
+    report.print();
+}
+
+/// Whether many processes on one machine elect, stay calm and fail over.
+fn measure_large(scratch: &Scratch, size: usize, random: &mut Random, report: &mut Report) {
+    let cluster = Cluster::start(scratch.folder("large"), size);
+    report.first_election(size, cluster.first_election());
+    let mut run = Run::new(cluster, random);
+    report.usage(size, &calm::usage(&run.cluster, CALM));
+    report.calm(size, CALM_LARGE, run.cluster.count_changes(CALM_LARGE));
+    run.measure(Fault::Kill, 10, report);
+}
+
+/// A number from the environment.
+fn setting(name: &str, default: usize) -> usize {
+    let Ok(value) = env::var(name) else { return default };
+    value.parse().unwrap_or_else(|_| panic!("{name} is \"{value}\": give it a number"))
+}
