@@ -87,8 +87,8 @@ impl Election for Bully {
         if let Some(round) = self.owed.remove(&peer) {
             cx.send(peer, Message::Answer { round });
         }
-        let higher = cx.state.higher().any(|other| other.rank.id == peer);
-        if cx.state.phase == Phase::Electing && higher {
+        let higher = |cx: &Context| cx.state.higher().any(|other| other.rank.id == peer);
+        if cx.state.phase == Phase::Electing && higher(cx) {
             self.ask(cx, vec![peer]);
         }
     }
