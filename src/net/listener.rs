@@ -32,7 +32,7 @@ const READER_STACK: usize = 256 * 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 pub struct Listener {
-    socket: TcpListener,
+    socket: Arc<TcpListener>,
     stopping: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
@@ -45,9 +45,11 @@ impl Listener {
         inbox: Inbox,
         counters: Arc<Counters>,
     ) -> io::Result<Listener> {
+        // One descriptor only: a copy would keep the socket alive until it is closed too.
+        let socket = Arc::new(socket);
         let stopping = Arc::new(AtomicBool::new(false));
         let mut acceptor = Acceptor {
-            socket: socket.try_clone()?,
+            socket: socket.clone(),
             stopping: stopping.clone(),
             reception: Arc::new(Reception { peers, patience, inbox, counters }),
             readers: Vec::new(),
@@ -61,7 +63,7 @@ impl Listener {
     /// Stops accepting, closes all connections and joins their readers.
     pub fn stop(self) {
         self.stopping.store(true, Ordering::Relaxed);
-        let _ = SockRef::from(&self.socket).shutdown(Shutdown::Both); // wakes accept
+        let _ = SockRef::from(&*self.socket).shutdown(Shutdown::Both); // wakes accept
         if self.thread.join().is_err() {
             warn!("the listener thread panicked");
         }
@@ -69,7 +71,7 @@ impl Listener {
 }
 
 struct Acceptor {
-    socket: TcpListener,
+    socket: Arc<TcpListener>,
     stopping: Arc<AtomicBool>,
     reception: Arc<Reception>,
     /// Oldest first.
