@@ -103,7 +103,8 @@ impl Turn<'_> {
             state.in_use(peer, &hello, self.cx.now)
         };
         if let Some(reason) = state.objection(&hello).or_else(in_use) {
-            self.cx.out.push(Output::Reject { connection, reason });
+            let note = Note::Refused { peer: hello.id, reason: reason.clone() };
+            self.cx.out.extend([Output::Reject { connection, reason }, Output::Note(note)]);
             return;
         }
         let peer = hello.id;

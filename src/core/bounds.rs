@@ -34,7 +34,7 @@ pub fn worst_failover(timing: &Timing, members: usize) -> Option<Duration> {
 /// silently too, before it announced itself.
 ///
 /// Who was answered waits T2 from the start of its election and then starts again, after a jitter
-/// of at most T1; the new election asks the dead one again, and waits T1.
+/// of less than T1; the new election asks the dead one again, and waits T1.
 #[must_use]
 pub fn further_death(timing: &Timing) -> Duration {
     timing.t2() + timing.t1() + timing.t1()

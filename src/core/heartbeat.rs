@@ -66,7 +66,7 @@ impl Turn<'_> {
     pub fn acknowledged(&mut self, from: NodeId, epoch: Epoch, rank: Rank, stands: bool) {
         if self.cx.state.phase == Phase::Leading && self.cx.state.view.epoch == epoch {
             self.cx.state.detector.change(from, |peer| {
-                peer.rank = rank;
+                peer.rank = Rank { id: from, ..rank };
                 peer.stands = stands;
             });
         }

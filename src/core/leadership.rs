@@ -173,9 +173,11 @@ impl Turn<'_> {
     fn release(&mut self, successor: Option<NodeId>, reason: Reason) {
         let epoch = self.cx.state.view.epoch;
         self.cx.give_up(successor);
-        match (&reason, successor) {
-            (Reason::Stopped, _) | (_, None) => self.cx.become_stopping(),
-            (_, Some(next)) => self.algorithm.get().await_leader(&mut self.cx, next, reason),
+        match successor {
+            Some(next) if reason != Reason::Stopped => {
+                self.algorithm.get().await_leader(&mut self.cx, next, reason);
+            }
+            _ => self.cx.become_stopping(), // nobody is preempted or resigns for nobody
         }
         let stands = self.cx.state.stands();
         let others = self.cx.all_others();

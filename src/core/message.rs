@@ -244,7 +244,8 @@ pub struct Agreement {
     pub rank: String,
 }
 
-/// Why a hello was refused. Both sides log it once, in words, and show it in their status.
+/// Why a hello was refused. Both sides log it, in words, once until it changes, and show it in
+/// their status; strangers are only logged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Rejection {
     /// The dialer speaks another version of the protocol.

@@ -215,7 +215,7 @@ pub enum Note {
         /// Why.
         reason: Rejection,
     },
-    /// This member refuses the answer of a peer that it dialed.
+    /// This member refuses a dialer, or the answer of a peer that it dialed.
     Refused {
         /// The peer.
         peer: NodeId,

@@ -62,8 +62,6 @@ pub struct Transition {
 /// Why a member changed its phase.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// The process started.
-    Started,
     /// All members are connected and none of them leads.
     AllConnected,
     /// No leader showed up during the wait at power-on.
@@ -118,7 +116,6 @@ impl Reason {
     pub fn sentence(&self, members: &MemberList) -> String {
         let name = |id: &NodeId| members.name(*id);
         match self {
-            Reason::Started => "started".into(),
             Reason::AllConnected => "all members are connected and none leads".into(),
             Reason::NobodyLeads => "no leader showed up within the failure time".into(),
             Reason::LeaderDead(id) => format!("leader {} is dead: redial refused", name(id)),

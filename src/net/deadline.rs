@@ -45,10 +45,9 @@ impl Write for Deadline<'_> {
 pub fn connect(address: &str, limit: Duration) -> io::Result<TcpStream> {
     let mut failure = None;
     for address in address.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, limit) {
-            Ok(stream) if is_own_echo(&stream) => {
-                failure = Some(io::ErrorKind::ConnectionRefused.into());
-            }
+        let dialed = TcpStream::connect_timeout(&address, limit);
+        let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
+        match dialed.and_then(|s| if is_own_echo(&s) { Err(refused()) } else { Ok(s) }) {
             Ok(stream) => return Ok(stream),
             Err(error) if failure.is_none() || error.kind() != io::ErrorKind::ConnectionRefused => {
                 failure = Some(error);

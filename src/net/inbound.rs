@@ -22,7 +22,7 @@ use crate::core::types::NodeId;
 use crate::core::{Input, Redial};
 use crate::wire::{self, Frame, FrameError, Opening};
 
-/// A hello must be complete within this time, and so must its answer.
+/// A hello must be complete within this time.
 pub const HELLO_DEADLINE: Duration = Duration::from_secs(1);
 
 /// The handle of a connection for those who may close it.
@@ -165,7 +165,7 @@ impl Reception {
                 self.ask(knock, &answered)?
             }
             Opening::Reject(reason) => {
-                warn!("rejected {address}: {reason:?}");
+                debug!("rejected {address}: {reason:?}");
                 Answer::Reject(wire::encode_rejection(&reason))
             }
         };

@@ -9,9 +9,9 @@ use std::io::{self, ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crossbeam::channel::{Receiver, RecvTimeoutError, TryRecvError};
+use crossbeam::channel::{Receiver, RecvTimeoutError};
 use crossbeam::select;
 use log::debug;
 use rustix::net::{RecvFlags, recv};
@@ -97,9 +97,12 @@ impl Writer {
         loop {
             let end = match self.open() {
                 Ok(stream) => {
-                    pause = FIRST_PAUSE;
+                    let opened = Instant::now();
                     let end = self.write(&stream);
                     self.close(&stream);
+                    if opened.elapsed() >= self.failure {
+                        pause = FIRST_PAUSE; // it was of use
+                    }
                     end
                 }
                 Err(end) => end,
@@ -119,7 +122,7 @@ impl Writer {
     /// node is stopping.
     fn rest(&mut self, pause: Duration) -> Option<bool> {
         let wait = pause / 2 + self.random.up_to(pause / 2);
-        let until = std::time::Instant::now() + wait;
+        let until = Instant::now() + wait;
         loop {
             match self.orders.recv_deadline(until) {
                 Ok(Control::Dial) => return Some(true),
@@ -155,6 +158,7 @@ impl Writer {
         })?;
         match wire::decode_reply(&payload) {
             Ok(Reply::Welcome(welcome)) => {
+                self.drop_queued(); // what was handed over as the last connection ended
                 // From here on frames may be queued: those that the welcome leads to.
                 self.connected.store(true, Ordering::Release);
                 self.inbox.input(Input::Welcomed { peer, welcome });
@@ -173,7 +177,7 @@ impl Writer {
 
     /// Waits for the election thread to say what the hello is to tell.
     fn await_hello(&self) -> Result<Frame, End> {
-        let until = std::time::Instant::now() + self.patience;
+        let until = Instant::now() + self.patience;
         loop {
             match self.orders.recv_deadline(until) {
                 Ok(Control::Hello(attempt, hello)) if attempt == self.attempt => return Ok(hello),
@@ -237,18 +241,16 @@ impl Writer {
         Deadline::new(stream, self.patience).write_all(frame)
     }
 
+    fn drop_queued(&self) {
+        let dropped = self.frames.try_iter().count();
+        self.counters.dropped(Drop::NotConnected, dropped as u64);
+    }
+
     /// Ends a connection: says so, and drops what was queued for it.
     fn close(&self, stream: &TcpStream) {
         self.connected.store(false, Ordering::Release);
         let _ = stream.shutdown(Shutdown::Both); // it may have ended by itself
-        let mut dropped = 0;
-        while !matches!(
-            self.frames.try_recv(),
-            Err(TryRecvError::Empty | TryRecvError::Disconnected)
-        ) {
-            dropped += 1;
-        }
-        self.counters.dropped(Drop::NotConnected, dropped);
+        self.drop_queued();
         self.inbox.input(Input::Lost { peer: self.peer.id });
     }
 }

@@ -102,6 +102,7 @@ impl Election {
         while !self.stopped {
             let woken = self.wait();
             self.notice_stall();
+            self.board.turned(clock::now());
             let waiting = !self.events.is_empty() && batch < BATCH;
             batch = if waiting { batch + 1 } else { 0 };
             if let Some(input) = self.input(woken) {
@@ -153,10 +154,7 @@ impl Election {
                 self.answers.insert(id, answer);
                 Some(Input::Command { id, command })
             }
-            Woken::Deadline => {
-                self.board.turned(clock::now());
-                None
-            }
+            Woken::Deadline => None,
             Woken::Abandoned => {
                 self.stopped = true;
                 None

@@ -62,7 +62,7 @@ pub enum StartError {
     Thread(#[source] io::Error),
 }
 
-/// A running node. Stop it with [`Node::stop`]; dropped, it ends in the background.
+/// A running node. It runs until [`Node::stop`]; dropping it only lets go of this handle.
 pub struct Node {
     handle: NodeHandle,
     thread: JoinHandle<(Net, Writer)>,

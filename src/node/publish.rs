@@ -28,6 +28,9 @@ use crate::net::Counters;
 /// How many of the latest changes of state are shown.
 const CHANGES: usize = 32;
 
+/// How many refusals are kept.
+const REJECTIONS: usize = 64;
+
 /// What election thread and readers share.
 #[derive(Debug)]
 pub struct Board {
@@ -105,6 +108,8 @@ impl Snapshot {
         match reason {
             None => self.rejections.remove(&peer).is_some(),
             Some(reason) if self.rejections.get(&peer) == Some(&reason) => false,
+            // Strangers may come with ever new ids.
+            Some(_) if self.rejections.len() >= REJECTIONS => false,
             Some(reason) => {
                 self.rejections.insert(peer, reason);
                 true

@@ -8,22 +8,28 @@ use crate::core::message::{Done, Refusal, Rejection};
 pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
     match reason {
         Rejection::Protocol { ours, theirs } => format!(
-            "protocols differ, {ours} there and {theirs} here: run the same version of electd"
+            "protocols differ: the side that refuses speaks {ours}, the other {theirs}: run the \
+             same version of electd"
         ),
         Rejection::Cluster { ours, theirs } => format!(
-            "clusters differ: it belongs to \"{ours}\", and was greeted as \"{theirs}\": give \
-             both the same config, or other addresses"
+            "clusters differ: the side that refuses belongs to \"{ours}\", the other to \
+             \"{theirs}\": give both the same config, or other addresses"
         ),
-        Rejection::UnknownId(id) => {
-            format!("id {id} is not in its member list: give both the same members")
+        Rejection::UnknownId(id) => format!(
+            "id {id} is not in the member list of the side that refuses: give both the same members"
+        ),
+        Rejection::OwnId(id) => {
+            format!("id {id} is that of the side that refuses: give every member an id of its own")
         }
-        Rejection::OwnId(id) => format!("id {id} is its own: give every member an id of its own"),
         Rejection::IdInUse { id, address } => format!(
             "id {} ({id}) in use by {address}: another process runs as this member; stop one",
             members.name(*id)
         ),
         Rejection::Disagreement { key, ours, theirs } => {
-            format!("{key} differs: \"{ours}\" there, \"{theirs}\" here: give both the same config")
+            format!(
+                "{key} differs: the side that refuses has \"{ours}\", the other \"{theirs}\": \
+                 give both the same config"
+            )
         }
         Rejection::WrongAddress { expected, found } => format!(
             "{} answers at the address of {}: correct the addresses",

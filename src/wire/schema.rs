@@ -1,7 +1,19 @@
 //! The JSON of every message, apart from the core's types, so that either can change alone.
 
+use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+/// Beyond any epoch that elections reach. A greater one would leave no number above it.
+const GREATEST: u64 = 1 << 62;
+
+fn bounded<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let number = u64::deserialize(from)?;
+    if number > GREATEST {
+        return Err(D::Error::custom("an epoch or round beyond all elections"));
+    }
+    Ok(number)
+}
 
 /// The first frame of a dialer.
 #[derive(Debug, Serialize, Deserialize)]
@@ -19,6 +31,7 @@ pub struct Hello {
     pub rank: i64,
     pub stands: bool,
     pub view: View,
+    #[serde(deserialize_with = "bounded")]
     pub round: u64,
     pub list: [u64; 2],
 }
@@ -45,6 +58,7 @@ pub enum Rejection {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Envelope {
+    #[serde(deserialize_with = "bounded")]
     pub epoch: u64,
     pub incarnation: u64,
     pub message: Message,
@@ -53,16 +67,54 @@ pub struct Envelope {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
-    Election { round: u64, rank: Rank, stands: bool },
-    Answer { round: u64 },
-    Coordinator { epoch: u64, rank: Rank },
-    Heartbeat { epoch: u64, number: u64, rank: Rank, members: Vec<MemberReport> },
-    Acknowledge { epoch: u64, number: u64, rank: Rank, stands: bool },
+    Election {
+        #[serde(deserialize_with = "bounded")]
+        round: u64,
+        rank: Rank,
+        stands: bool,
+    },
+    Answer {
+        #[serde(deserialize_with = "bounded")]
+        round: u64,
+    },
+    Coordinator {
+        #[serde(deserialize_with = "bounded")]
+        epoch: u64,
+        rank: Rank,
+    },
+    Heartbeat {
+        #[serde(deserialize_with = "bounded")]
+        epoch: u64,
+        number: u64,
+        rank: Rank,
+        members: Vec<MemberReport>,
+    },
+    Acknowledge {
+        #[serde(deserialize_with = "bounded")]
+        epoch: u64,
+        number: u64,
+        rank: Rank,
+        stands: bool,
+    },
     View(View),
-    Preempt { epoch: u64 },
-    Release { epoch: u64, successor: Option<Uuid>, stands: bool },
-    Forward { number: u64, command: Forwarded },
-    Outcome { number: u64, result: Result<Done, Refusal> },
+    Preempt {
+        #[serde(deserialize_with = "bounded")]
+        epoch: u64,
+    },
+    Release {
+        #[serde(deserialize_with = "bounded")]
+        epoch: u64,
+        successor: Option<Uuid>,
+        stands: bool,
+    },
+    Forward {
+        number: u64,
+        command: Forwarded,
+    },
+    Outcome {
+        number: u64,
+        result: Result<Done, Refusal>,
+    },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -73,6 +125,7 @@ pub struct Rank {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct View {
+    #[serde(deserialize_with = "bounded")]
     pub epoch: u64,
     pub leader: Option<Rank>,
 }
@@ -103,7 +156,11 @@ pub enum Forwarded {
 #[serde(rename_all = "snake_case")]
 pub enum Done {
     Called,
-    Resigned { epoch: u64, successor: Option<Uuid> },
+    Resigned {
+        #[serde(deserialize_with = "bounded")]
+        epoch: u64,
+        successor: Option<Uuid>,
+    },
     Stopped,
 }
 

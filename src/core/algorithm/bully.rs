@@ -94,6 +94,7 @@ impl Election for Bully {
     }
 
     fn await_leader(&mut self, cx: &mut Context, leader: NodeId, reason: Reason) {
+        self.asked.clear();
         self.awaited = BTreeSet::from([leader]);
         cx.become_waiting(cx.now, reason);
     }
@@ -200,6 +201,7 @@ impl Bully {
     /// "If P receives an Election message from another process with a lower ID it sends an
     /// Answer message back and starts the election process at the beginning."
     fn election(&mut self, cx: &mut Context, from: NodeId, round: Epoch, rank: Rank, stands: bool) {
+        let rank = Rank { id: from, ..rank };
         let known = cx.state.view.epoch;
         cx.note_round(round);
         cx.state.detector.change(from, |peer| peer.stands = stands);
