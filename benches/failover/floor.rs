@@ -164,6 +164,10 @@ fn accept(listener: &TcpListener) -> TcpStream {
 
 fn dial(port: u16) -> std::io::Result<TcpStream> {
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    if stream.local_addr()? == stream.peer_addr()? {
+        // A dial to a port that was just given up can meet itself: nobody listens there.
+        return Err(std::io::ErrorKind::ConnectionRefused.into());
+    }
     stream.set_nodelay(true)?;
     Ok(stream)
 }
