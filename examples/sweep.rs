@@ -1,6 +1,6 @@
 //! Runs random schedules on all cores and says what they met: `make sim SEEDS=1000`.
 //!
-//! Arguments: COUNT, or FROM..TO. Ends with 1 if a seed fails, and prints the command that
+//! Arguments: COUNT, or FROM..TO; and an algorithm, without which all take their turn. Ends with 1 if a seed fails, and prints the command that
 //! replays it.
 
 use std::process::ExitCode;
@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use electd::core::settings::AlgorithmKind;
 use electd::sim::{Failure, Faults, Schedule};
 
 /// At most so many failures are told of.
@@ -27,11 +28,17 @@ fn main() -> ExitCode {
         eprintln!("{argument}: give a number of seeds, or the first and the last as FROM..TO");
         return ExitCode::from(2);
     };
-    println!("seeds {from}..{to}");
-    let begin = Instant::now();
-    let seen = sweep(from, to);
-    report(&seen, to - from, begin.elapsed());
-    ExitCode::from(u8::from(!seen.failures.is_empty()))
+    let word = std::env::args().nth(2);
+    let chosen = |algorithm: &AlgorithmKind| word.as_deref().is_none_or(|w| w == algorithm.name());
+    let mut failed = false;
+    for algorithm in AlgorithmKind::ALL.into_iter().filter(chosen) {
+        println!("{}, seeds {from}..{to}", algorithm.name());
+        let begin = Instant::now();
+        let seen = sweep(algorithm, from, to);
+        report(&seen, to - from, begin.elapsed());
+        failed |= !seen.failures.is_empty();
+    }
+    ExitCode::from(u8::from(failed))
 }
 
 fn range(argument: &str) -> Option<(u64, u64)> {
@@ -43,7 +50,7 @@ fn range(argument: &str) -> Option<(u64, u64)> {
 }
 
 /// Runs the seeds on all cores; whoever is free takes the next.
-fn sweep(from: u64, to: u64) -> Seen {
+fn sweep(algorithm: AlgorithmKind, from: u64, to: u64) -> Seen {
     let next = AtomicU64::new(from);
     let work = || {
         let mut seen = Seen::default();
@@ -52,7 +59,7 @@ fn sweep(from: u64, to: u64) -> Seen {
             if seed >= to {
                 return seen;
             }
-            match (Schedule { seed, trace: false }).run() {
+            match (Schedule { algorithm, seed, trace: false }).run() {
                 Ok(run) => {
                     seen.faults += run.faults;
                     seen.slowest = seen.slowest.max((run.settled, seed));

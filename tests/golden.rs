@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use electd::core::settings::Preempt;
+use electd::core::settings::{AlgorithmKind, Preempt};
 use electd::sim::Step::{Elect, Kill, Resign, Start, Stop, Vanish};
 use electd::sim::{Play, Scenario, Step};
 use electd::trace::Line;
@@ -23,6 +23,7 @@ fn after_a_second(nodes: usize, steps: &[(u64, Step)], until: u64) -> String {
     let starts = (1..=nodes).map(|node| (ms(0), Start(node)));
     let later = steps.iter().map(|(at, step)| (ms(1000 + at), *step));
     let play = Play {
+        algorithm: AlgorithmKind::Bully,
         nodes,
         preempt: Preempt::Always,
         steps: starts.chain(later).collect(),
@@ -35,7 +36,14 @@ fn after_a_second(nodes: usize, steps: &[(u64, Step)], until: u64) -> String {
 #[test]
 fn first_start_of_three() {
     let steps = (1..=3).map(|node| (ms(0), Start(node))).collect();
-    let play = Play { nodes: 3, preempt: Preempt::Always, steps, from: ms(0), until: ms(400) };
+    let play = Play {
+        algorithm: AlgorithmKind::Bully,
+        nodes: 3,
+        preempt: Preempt::Always,
+        steps,
+        from: ms(0),
+        until: ms(400),
+    };
     insta::assert_snapshot!(text(&play.run().expect("the invariants hold")));
 }
 

@@ -6,8 +6,10 @@ use std::time::Duration;
 use electd::core::detector::ConnectionId;
 use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::{Envelope, Hello, Message};
-use electd::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, Restored, Settings, Timing};
-use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Time};
+use electd::core::settings::{
+    AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
+};
+use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
 use electd::core::{Command, CommandId, Core, Input, Output, Phase, Redial};
 use uuid::Uuid;
 
@@ -43,6 +45,10 @@ fn settings(number: u8, members: u8, power_on: PowerOn) -> Settings {
         algorithm: AlgorithmKind::Bully,
         quorum: Quorum::None,
         preempt: Preempt::Always,
+        rank: RankKind::Id,
+        value: Some(0),
+        task: Task::default(),
+        hierarchy: true,
         timing: TIMING,
         trust_refused: true,
         power_on,
@@ -308,7 +314,7 @@ fn the_death_of_the_one_who_answered_starts_again() {
 #[test]
 fn a_lower_leader_is_bullied_but_not_beside_itself() {
     let mut p5 = Process::new(5);
-    let preempt = Message::Preempt { epoch: Epoch(1) };
+    let preempt = Message::Preempt { epoch: Epoch(1), rank: rank(5) };
     assert_eq!(p5.hears(4, coordinator(1, 4)), [(vec![4], preempt)]);
     assert_eq!(p5.leader(), None);
     let release = Message::Release { epoch: Epoch(1), successor: Some(id(5)), stands: true };

@@ -1,5 +1,6 @@
 //! The bully's message counts, exact, as the literature gives them; and random schedules.
 
+use electd::core::settings::AlgorithmKind;
 use electd::sim::{Counts, Delays, Outcome, Scenario, Schedule, SimError};
 
 /// The cluster sizes whose counts are checked.
@@ -126,14 +127,21 @@ fn under_random_delays_the_counts_are_upper_bounds() {
 
 #[test]
 fn a_run_follows_from_its_seed() {
-    let run = || Schedule { seed: 7, trace: true }.run().expect("seed 7 is fine").trace;
+    let run = || {
+        Schedule { algorithm: AlgorithmKind::Bully, seed: 7, trace: true }
+            .run()
+            .expect("seed 7 is fine")
+            .trace
+    };
     assert_eq!(run(), run());
 }
 
 #[test]
 fn random_schedules_keep_the_invariants_and_converge() {
     for seed in 0..SEEDS {
-        if let Err(failure) = (Schedule { seed, trace: false }).run() {
+        if let Err(failure) =
+            (Schedule { algorithm: AlgorithmKind::Bully, seed, trace: false }).run()
+        {
             panic!("{failure}\nreplay: {}", failure.replay());
         }
     }

@@ -60,7 +60,7 @@ fn summary(config: &Config, node: Option<&MemberConfig>) -> String {
         ("cluster", config.cluster.clone()),
         ("quorum", config.quorum.name().to_owned()),
         ("algorithm", config.algorithm.name().to_owned()),
-        ("preempt", config.preempt.name().to_owned()),
+        ("preempt", config.preempt.to_string()),
         ("data_dir", config.data_dir.display().to_string()),
     ];
     if let Some(node) = node {
@@ -119,7 +119,7 @@ fn object(config: &Config, node: Option<&MemberConfig>) -> Value {
         "cluster": config.cluster,
         "quorum": config.quorum.name(),
         "algorithm": config.algorithm.name(),
-        "preempt": config.preempt.name(),
+        "preempt": config.preempt.to_string(),
         "trust_refused": config.trust_refused,
         "data_dir": config.data_dir,
         "node": node.map(|node| &node.name),

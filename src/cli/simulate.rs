@@ -60,6 +60,20 @@ pub struct Simulate {
 enum Algorithm {
     /// The highest that lives bullies its way to the top.
     Bully,
+    /// The bully that halts the others and hands out a task before it leads.
+    Halting,
+    /// A ballot goes around a ring.
+    Ring,
+}
+
+impl Algorithm {
+    fn kind(self) -> AlgorithmKind {
+        match self {
+            Algorithm::Bully => AlgorithmKind::Bully,
+            Algorithm::Halting => AlgorithmKind::Halting,
+            Algorithm::Ring => AlgorithmKind::Ring,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -86,13 +100,14 @@ impl Simulate {
     }
 
     fn election(self) -> Result<(), CliError> {
-        let Algorithm::Bully = self.algorithm;
+        let algorithm = self.algorithm.kind();
         let delays = match self.delays {
             DelaysArg::Lockstep => Delays::Lockstep,
             DelaysArg::Random => Delays::Random,
         };
         let output = self.output;
         let scenario = Scenario {
+            algorithm,
             nodes: self.nodes,
             initiators: self.initiators,
             crashed: self.crash,
@@ -110,7 +125,8 @@ impl Simulate {
 
     fn life(self) -> Result<(), CliError> {
         let (seed, text) = (self.seed, self.output == Output::Text);
-        let run = Schedule { seed, trace: text }.run();
+        let algorithm = self.algorithm.kind();
+        let run = Schedule { algorithm, seed, trace: text }.run();
         if text {
             let trace = match &run {
                 Ok(run) => &run.trace,
@@ -151,7 +167,7 @@ fn election_text(outcome: &Outcome) -> String {
 fn election_object(scenario: &Scenario, outcome: &Outcome) -> Value {
     let messages = outcome.messages;
     json!({
-        "algorithm": AlgorithmKind::Bully.name(),
+        "algorithm": scenario.algorithm.name(),
         "nodes": scenario.nodes,
         "seed": scenario.seed,
         "leader": outcome.leader,

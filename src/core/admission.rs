@@ -69,7 +69,7 @@ impl State {
         let settings = [
             ("algorithm", ours.algorithm.name(), theirs.algorithm.name()),
             ("quorum", ours.quorum.name(), theirs.quorum.name()),
-            ("preempt", ours.preempt.name(), theirs.preempt.name()),
+            ("preempt", &ours.preempt, &theirs.preempt),
             ("rank", &ours.rank, &theirs.rank),
         ];
         let (key, ours, theirs) = settings.into_iter().find(|(_, a, b)| a != b)?;

@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use super::message::{Done, Forwarded, Message, Refusal};
 use super::phase::{Phase, Reason};
+use super::settings::AlgorithmKind;
 use super::timer::Timer;
 use super::turn::Turn;
-use super::types::{NodeId, Time};
+use super::types::{NodeId, Task, Time};
 use super::{CommandId, Output};
 
 /// How many commands may wait for the leader at once.
 const MOST_WAITING: usize = 64;
 
 /// What an operator may ask of a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     /// Call an election; a no-op while one is under way.
     Elect,
@@ -21,6 +22,11 @@ pub enum Command {
     Resign {
         /// The member that is to lead next.
         to: Option<NodeId>,
+    },
+    /// The coordinator of the halting algorithm hands out this task.
+    HandOut {
+        /// The task.
+        task: Task,
     },
     /// The process is about to end.
     Stop,
@@ -44,6 +50,7 @@ impl Turn<'_> {
                 self.elect();
                 Ok(Done::Called)
             }
+            Command::HandOut { task } => self.hand_out(task),
             Command::Resign { to } => match self.cx.state.leader() {
                 Some(leader) if leader.id != self.cx.state.id() => {
                     self.forward(id, leader.id, Forwarded::Resign { to });
@@ -59,10 +66,30 @@ impl Turn<'_> {
     /// Calls an election, unless one is under way. A live lower leader has to hand over first.
     fn elect(&mut self) {
         if let Some(leader) = self.cx.state.lower_leader() {
-            self.cx.become_taking_over(self.cx.state.view, leader.id);
+            self.cx.become_taking_over(
+                self.cx.state.view,
+                leader.id,
+                Reason::TakingOver(leader.id),
+            );
         } else if !self.cx.state.elects() {
             self.cx.give_up(None);
             self.call(Reason::Asked);
+        }
+    }
+
+    /// Takes a task, if this member is the coordinator.
+    fn hand_out(&mut self, task: Task) -> Result<Done, Refusal> {
+        let state = &mut self.cx.state;
+        if state.settings.algorithm != AlgorithmKind::Halting {
+            Err(Refusal::NoTask)
+        } else if task.0.len() > Task::LONGEST {
+            Err(Refusal::TaskTooLong(task.0.len()))
+        } else if !state.leads() {
+            Err(Refusal::NotCoordinator(state.leader().map(|leader| leader.id)))
+        } else {
+            state.task = task;
+            self.algorithm.get().hand_out(&mut self.cx);
+            Ok(Done::TaskTaken)
         }
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::membership::MemberList;
 use super::message::{Liveness, MemberReport};
+use super::standing::Standing;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Role, Time};
 
 /// Names one inbound connection; the caller numbers them, never twice the same.
@@ -38,6 +39,8 @@ pub struct Peer {
     pub outbound: bool,
     /// The epoch of which this member, leading, has told it on the present connection.
     pub told: Option<Epoch>,
+    /// For how long it has stood without a break.
+    pub standing: Standing,
 }
 
 impl Peer {
@@ -82,6 +85,7 @@ impl Detector {
             inbound: None,
             outbound: false,
             told: None,
+            standing: Standing::default(),
         };
         let others = members.iter().filter(|member| member.id != own);
         let peers = others.map(|member| (member.id, unmet(member))).collect();
@@ -169,6 +173,14 @@ impl Detector {
         lost
     }
 
+    /// Notes who stands, from one heartbeat round to the next.
+    pub fn observe_standing(&mut self, after: Duration, now: Time) {
+        for peer in self.peers.values_mut() {
+            let stands = peer.alive() && peer.stands;
+            peer.standing.observe(stands, peer.incarnation, after, now);
+        }
+    }
+
     /// What this member tells others of all.
     pub fn reports(&self) -> impl Iterator<Item = MemberReport> {
         self.iter().map(|(id, peer)| MemberReport {
@@ -179,18 +191,18 @@ impl Detector {
         })
     }
 
-    /// The members for whom `watched` holds and who have been silent for `limit`, counted at
-    /// the earliest from `since`; and when to look again.
+    /// The members that have been silent for `limit`, counted at the earliest from when `watched`
+    /// says that each is watched, if it is; and when to look again.
     pub fn silent(
         &self,
-        watched: impl Fn(NodeId) -> bool,
-        since: Time,
+        watched: impl Fn(NodeId) -> Option<Time>,
         limit: Duration,
         now: Time,
     ) -> (Vec<NodeId>, Option<Time>) {
         let mut silent = Vec::new();
         let mut again = None;
-        for (id, peer) in self.iter().filter(|(id, peer)| peer.alive() && watched(*id)) {
+        for (id, peer) in self.iter().filter(|(_, peer)| peer.alive()) {
+            let Some(since) = watched(id) else { continue };
             let due = peer.heard.map_or(since, |heard| heard.max(since)) + limit;
             if due <= now {
                 silent.push(id);

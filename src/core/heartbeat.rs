@@ -15,6 +15,7 @@ impl Turn<'_> {
         state.beat = (number + 1, now);
         let interval = state.settings.timing.heartbeat;
         self.cx.arm(Timer::Heartbeat, interval);
+        self.cx.observe_standing();
         let others = self.cx.all_others();
         self.beat_to(others);
     }
@@ -59,6 +60,8 @@ impl Turn<'_> {
                 self.forget_earlier_life(report);
                 self.cx.state.detector.hearsay(report);
             }
+            self.cx.observe_standing();
+            self.cx.ask_politely();
         }
     }
 
@@ -73,7 +76,7 @@ impl Turn<'_> {
     }
 
     /// Suspects whoever is watched and has been silent for `failure`: the leader watches all,
-    /// all watch the leader, and in an election the last one.
+    /// all watch the leader, and in an election the last one; and whom the algorithm watches.
     pub fn look_for_silence(&mut self) {
         let state = &self.cx.state;
         let failure = state.settings.timing.failure;
@@ -82,8 +85,11 @@ impl Turn<'_> {
         // Silence counts from when it began to matter that this member is heard.
         let counts_anew = leads || state.phase == Phase::Following;
         let since = if counts_anew { state.since } else { Time::default() };
-        let watched = |id| leads || last == Some(id);
-        let (silent, again) = state.detector.silent(watched, since, failure, self.cx.now);
+        let watched = |id| match state.watches {
+            Some((watched, since)) if watched == id => Some(since),
+            _ => (leads || last == Some(id)).then_some(since),
+        };
+        let (silent, again) = state.detector.silent(watched, failure, self.cx.now);
         if let Some(due) = again.or(leads.then_some(self.cx.now + failure)) {
             self.cx.state.timers.arm(Timer::Silence, due);
         }

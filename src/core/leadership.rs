@@ -1,10 +1,11 @@
 //! Who leads, for every algorithm: judging what others say of the leader, taking over from a
 //! lower one, and handing over.
 
+use super::context::Context;
 use super::message::{Done, Message, Refusal, View};
 use super::phase::{Phase, Reason};
 use super::settings::Preempt;
-use super::state::{Context, Held};
+use super::state::Held;
 use super::timer::Timer;
 use super::turn::Turn;
 use super::types::{Epoch, NodeId, Rank};
@@ -80,12 +81,14 @@ impl Turn<'_> {
     fn accept(&mut self, view: View, leader: Rank) {
         let state = &self.cx.state;
         let takes_over =
-            leader < state.rank() && state.stands() && state.settings.preempt != Preempt::Never;
+            leader < state.rank() && state.stands() && state.settings.preempt == Preempt::Always;
         let known = state.leader() == Some(leader) && state.view == view;
         if !takes_over && !known {
-            self.follow(view, leader.id);
+            if self.algorithm.get().may_follow(&mut self.cx, view, leader.id) {
+                self.follow(view, leader.id);
+            }
         } else if takes_over && state.takeover != Some(view) {
-            self.cx.become_taking_over(view, leader.id);
+            self.cx.become_taking_over(view, leader.id, Reason::TakingOver(leader.id));
         }
     }
 
@@ -139,11 +142,14 @@ impl Turn<'_> {
     }
 
     /// A higher member asks this one to hand over.
-    pub fn preempted(&mut self, from: NodeId, epoch: Epoch) {
-        // Who asks, stands.
-        self.cx.state.detector.change(from, |peer| peer.stands = true);
+    pub fn preempted(&mut self, from: NodeId, epoch: Epoch, rank: Rank) {
+        let rank = Rank { id: from, ..rank };
+        self.cx.state.detector.change(from, |peer| {
+            peer.stands = true; // who asks, stands
+            peer.rank = rank;
+        });
         let state = &self.cx.state;
-        let higher = state.higher().any(|peer| peer.rank.id == from);
+        let higher = state.is_above(rank, true) && self.stood_for_long_enough(from);
         let leads = state.phase == Phase::Leading;
         if leads && state.view.epoch == epoch && higher {
             self.release(Some(from), Reason::Preempted(from));
@@ -155,6 +161,14 @@ impl Turn<'_> {
             let stands = self.cx.state.stands();
             self.cx.send(from, Message::Release { epoch, successor: None, stands });
         }
+    }
+
+    /// Whether a member may take over by now, where that is only after a while.
+    fn stood_for_long_enough(&self, id: NodeId) -> bool {
+        let Preempt::After(after) = self.cx.state.settings.preempt else { return true };
+        let peer = self.cx.state.detector.get(id);
+        let due = peer.and_then(|peer| peer.standing.due(after));
+        due.is_some_and(|due| due <= self.cx.now)
     }
 
     /// Tells a member that the epoch known was given up by this one, if it was.

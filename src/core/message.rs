@@ -1,14 +1,8 @@
 //! Every message that members exchange, with who sends it and which reply is expected.
 
-use std::sync::Arc;
-
-use super::membership::ListVersion;
-use super::settings::{AlgorithmKind, Preempt, Quorum};
-use super::types::{Epoch, Incarnation, NodeId, Rank};
-
-/// The version of the messages below and of their frames. Members of different versions refuse
-/// each other at the hello.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub use super::hello::{Agreement, Hello, PROTOCOL_VERSION, Rejection};
+pub use super::kind::Kind;
+use super::types::{Epoch, Incarnation, NodeId, Rank, Task};
 
 /// A message with what every message carries: where its sender stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +32,12 @@ pub enum Message {
         /// The round of the ELECTION that is answered.
         round: Epoch,
     },
+    /// "I am alive and rank lower": the reply to an ELECTION where ranks change, so that it goes to
+    /// all. Expects nothing.
+    Lower {
+        /// The round of the ELECTION that is answered.
+        round: Epoch,
+    },
     /// The winner's announcement, to all others. Expects nothing, but an older one is answered
     /// with a [`Message::View`].
     Coordinator {
@@ -45,6 +45,67 @@ pub enum Message {
         epoch: Epoch,
         /// Its rank.
         rank: Rank,
+    },
+    /// Halting: asks whether a member is up. This and the four calls below expect a
+    /// [`Message::Reply`] with their number.
+    AreYouThere {
+        /// Tells the sender's calls apart.
+        number: u64,
+    },
+    /// Halting: the coordinator asks whether a member is Normal under it, in the epoch of the
+    /// envelope.
+    AreYouNormal {
+        /// Tells the sender's calls apart.
+        number: u64,
+    },
+    /// Halting: the organiser of a new round has a lower member stop its work.
+    Halt {
+        /// Tells the sender's calls apart.
+        number: u64,
+        /// The round.
+        round: Epoch,
+        /// The organiser's rank.
+        rank: Rank,
+        /// The organiser leads and takes in members anew: higher ones obey as well, unless they
+        /// may take over.
+        incumbent: bool,
+    },
+    /// Halting: "I am elected" (New-Coordinator), to those that were halted.
+    Elected {
+        /// Tells the sender's calls apart.
+        number: u64,
+        /// The round, which becomes the epoch.
+        round: Epoch,
+    },
+    /// Halting: the task description, to those that accepted the coordinator.
+    Ready {
+        /// Tells the sender's calls apart.
+        number: u64,
+        /// The round, which becomes the epoch.
+        round: Epoch,
+        /// What is to be done.
+        task: Task,
+    },
+    /// Halting: the reply to a call.
+    Reply {
+        /// The number of the call.
+        number: u64,
+        /// Whether it was accepted; the yes or no to ARE-YOU-NORMAL.
+        accepted: bool,
+    },
+    /// Ring: the travelling ballot, to the next live member clockwise (ELECTION of seed 004).
+    Ballot(Ballot),
+    /// Ring: the winner's announcement, once around (ELECTED of seed 004).
+    Lap(Lap),
+    /// Asks whether a member is alive. Expects [`Message::Alive`].
+    Probe {
+        /// Tells the sender's probes apart.
+        number: u64,
+    },
+    /// A sign of life: the reply to a probe, and that of an organiser to those that it halted.
+    Alive {
+        /// The number of the probe; 0 without one.
+        number: u64,
     },
     /// The leader's sign of life, to every member not proved dead, judged like a COORDINATOR.
     /// Expects [`Message::Acknowledge`].
@@ -77,6 +138,8 @@ pub enum Message {
     Preempt {
         /// The epoch to be released.
         epoch: Epoch,
+        /// The rank of the member that asks.
+        rank: Rank,
     },
     /// "I no longer lead in this epoch", to all, after the work has stopped.
     Release {
@@ -103,6 +166,48 @@ pub enum Message {
     },
 }
 
+/// A run of the ring election. Runs compare by epoch, then by initiator: the hierarchy of seed 004.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Run {
+    /// The round, which becomes the epoch.
+    pub epoch: Epoch,
+    /// Who began it.
+    pub initiator: NodeId,
+}
+
+/// Who a ballot nominates. Candidates compare by whether they stand, then by rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Candidate {
+    /// Whether it may be nominated; one that may not only begins a ballot.
+    pub stands: bool,
+    /// Its rank, frozen for the run.
+    pub rank: Rank,
+    /// Which start of it this is.
+    pub incarnation: Incarnation,
+}
+
+/// A ballot on its way around the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ballot {
+    /// The run that it belongs to.
+    pub run: Run,
+    /// The best so far.
+    pub candidate: Candidate,
+    /// How often it has been sent.
+    pub hops: u32,
+}
+
+/// The announcement of a ring's leader on its way around.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lap {
+    /// The run that it won.
+    pub run: Run,
+    /// The leader's rank.
+    pub leader: Rank,
+    /// How often it has been sent.
+    pub hops: u32,
+}
+
 /// The commands that a member passes on to the leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Forwarded {
@@ -127,6 +232,8 @@ pub enum Done {
     },
     /// The member left its tenure and is ready to end.
     Stopped,
+    /// The coordinator took the task and hands it out, in a new epoch.
+    TaskTaken,
 }
 
 /// Why a command was not carried out.
@@ -153,6 +260,12 @@ pub enum Refusal {
     NoReply,
     /// The member is stopping.
     Stopping,
+    /// The algorithm hands out no task.
+    NoTask,
+    /// Only the coordinator takes a task; it is this member, if known.
+    NotCoordinator(Option<NodeId>),
+    /// The task is longer than [`Task::LONGEST`].
+    TaskTooLong(usize),
 }
 
 /// The greatest epoch that a member knows and the leader it belongs to. Views compare by epoch,
@@ -197,174 +310,6 @@ impl Liveness {
             Liveness::Alive => "alive",
             Liveness::Suspected => "suspected",
             Liveness::Dead => "dead",
-        }
-    }
-}
-
-/// The first words on a connection, from the dialer (HELLO) and back (WELCOME).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Hello {
-    /// The version of this protocol.
-    pub protocol: u32,
-    /// Who the sender is.
-    pub id: NodeId,
-    /// Which start of it this is.
-    pub incarnation: Incarnation,
-    /// Tells two processes with one id and one incarnation apart.
-    pub instance: u64,
-    /// What must be the same on both sides.
-    pub agreement: Arc<Agreement>,
-    /// The sender's timings in nanoseconds (heartbeat, failure, message); a difference is only
-    /// warned of.
-    pub timing: [u64; 3],
-    /// The sender's rank.
-    pub rank: Rank,
-    /// Whether it may be nominated.
-    pub stands: bool,
-    /// The leader and epoch that it knows; the leader only if heard within `failure`.
-    pub view: View,
-    /// The greatest round that it has seen.
-    pub round: Epoch,
-    /// The version of its member list.
-    pub list: ListVersion,
-}
-
-/// The settings that members must share.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Agreement {
-    /// The cluster's name.
-    pub cluster: String,
-    /// The election algorithm.
-    pub algorithm: AlgorithmKind,
-    /// The guarantee.
-    pub quorum: Quorum,
-    /// Whether a higher member takes over.
-    pub preempt: Preempt,
-    /// What the attribute of a rank is.
-    pub rank: String,
-}
-
-/// Why a hello was refused. Both sides log it, in words, once until it changes, and show it in
-/// their status; strangers are only logged.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Rejection {
-    /// The dialer speaks another version of the protocol.
-    Protocol {
-        /// The version of the member that refuses.
-        ours: u32,
-        /// The version of the dialer.
-        theirs: u32,
-    },
-    /// The dialer belongs to another cluster.
-    Cluster {
-        /// The cluster of the member that refuses.
-        ours: String,
-        /// The cluster of the dialer.
-        theirs: String,
-    },
-    /// The dialer's id is not in the member list.
-    UnknownId(NodeId),
-    /// The dialer carries the id of the member that refuses.
-    OwnId(NodeId),
-    /// Another process with this id was heard within `failure`.
-    IdInUse {
-        /// The id.
-        id: NodeId,
-        /// Where the other process connected from.
-        address: String,
-    },
-    /// A setting that must be shared is not.
-    Disagreement {
-        /// The key in the configuration.
-        key: String,
-        /// The value of the member that refuses.
-        ours: String,
-        /// The value of the dialer.
-        theirs: String,
-    },
-    /// Another member answers at the address that was dialed.
-    WrongAddress {
-        /// The member that was to be there.
-        expected: NodeId,
-        /// The member that is there.
-        found: NodeId,
-    },
-}
-
-impl Message {
-    /// The name of this kind of message in status, traces and counts.
-    #[must_use]
-    pub fn kind(&self) -> Kind {
-        match self {
-            Message::Election { .. } => Kind::Election,
-            Message::Answer { .. } => Kind::Answer,
-            Message::Coordinator { .. } => Kind::Coordinator,
-            Message::Heartbeat { .. } => Kind::Heartbeat,
-            Message::Acknowledge { .. } => Kind::Acknowledge,
-            Message::View(_) => Kind::View,
-            Message::Preempt { .. } => Kind::Preempt,
-            Message::Release { .. } => Kind::Release,
-            Message::Forward { .. } => Kind::Forward,
-            Message::Outcome { .. } => Kind::Outcome,
-        }
-    }
-}
-
-/// The kinds of messages, in the order in which they are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(usize)]
-pub enum Kind {
-    /// [`Message::Election`]
-    Election,
-    /// [`Message::Answer`]
-    Answer,
-    /// [`Message::Coordinator`]
-    Coordinator,
-    /// [`Message::Heartbeat`]
-    Heartbeat,
-    /// [`Message::Acknowledge`]
-    Acknowledge,
-    /// [`Message::View`]
-    View,
-    /// [`Message::Preempt`]
-    Preempt,
-    /// [`Message::Release`]
-    Release,
-    /// [`Message::Forward`]
-    Forward,
-    /// [`Message::Outcome`]
-    Outcome,
-}
-
-impl Kind {
-    /// All kinds, in the order in which they are shown.
-    pub const ALL: [Kind; 10] = [
-        Kind::Election,
-        Kind::Answer,
-        Kind::Coordinator,
-        Kind::Heartbeat,
-        Kind::Acknowledge,
-        Kind::View,
-        Kind::Preempt,
-        Kind::Release,
-        Kind::Forward,
-        Kind::Outcome,
-    ];
-
-    /// The name in status, traces and counts.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Election => "election",
-            Kind::Answer => "answer",
-            Kind::Coordinator => "coordinator",
-            Kind::Heartbeat => "heartbeat",
-            Kind::Acknowledge => "acknowledge",
-            Kind::View => "view",
-            Kind::Preempt => "preempt",
-            Kind::Release => "release",
-            Kind::Forward => "forward",
-            Kind::Outcome => "outcome",
         }
     }
 }

@@ -9,14 +9,19 @@ mod admission;
 mod algorithm;
 pub mod bounds;
 mod command;
+mod context;
 pub mod detector;
 mod heartbeat;
+mod hello;
+mod kind;
 mod leadership;
 pub mod membership;
 pub mod message;
 mod phase;
 pub mod random;
+mod ranking;
 pub mod settings;
+mod standing;
 mod state;
 pub mod tenure;
 mod timer;
@@ -24,19 +29,20 @@ mod turn;
 pub mod types;
 
 pub use command::Command;
-pub use phase::{Phase, Reason, Transition};
+pub use phase::{NodeStatus, Phase, Reason, Transition};
 
 use std::time::Duration;
 
 use algorithm::Algorithm;
+use context::Context;
 use detector::{ConnectionId, Detector};
 use message::{Done, Envelope, Hello, Refusal, Rejection, View};
 use settings::{PowerOn, Restored, Settings};
-use state::{Context, State};
+use state::State;
 use tenure::Durable;
 use timer::Timer;
 use turn::Turn;
-use types::{Incarnation, NodeId, Rank, Time};
+use types::{Incarnation, NodeId, Rank, Task, Time};
 
 /// Names a command, so that its answer finds whoever gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -109,6 +115,11 @@ pub enum Input {
         from: NodeId,
         /// The message.
         envelope: Envelope,
+    },
+    /// The member's attribute was sampled anew; none if that failed, so that it stands back.
+    Sampled {
+        /// Its value.
+        value: Option<i64>,
     },
     /// All records up to this number are durable.
     Persisted {
@@ -302,6 +313,20 @@ impl Core {
     #[must_use]
     pub fn detector(&self) -> &Detector {
         &self.state.detector
+    }
+
+    /// The member that halted this one, or whom it accepted as coordinator, in an election of the
+    /// halting algorithm.
+    #[must_use]
+    pub fn halter(&self) -> Option<NodeId> {
+        let halted = matches!(self.state.phase, Phase::Halted | Phase::Reorganizing);
+        self.state.watches.filter(|_| halted).map(|(halter, _)| halter)
+    }
+
+    /// The task that this member was handed last.
+    #[must_use]
+    pub fn task(&self) -> &Task {
+        &self.state.task
     }
 
     /// The settings that this member started with.

@@ -15,6 +15,11 @@ pub enum Phase {
     Electing,
     /// Awaits the outcome of an election, or the RELEASE of a leader that it takes over from.
     Waiting,
+    /// Stopped its work for an organiser, whose outcome it awaits (halting only).
+    Halted,
+    /// Has a coordinator and awaits its task, or is that coordinator and hands it out (halting
+    /// only).
+    Reorganizing,
     /// Follows a leader.
     Following,
     /// Leads.
@@ -27,7 +32,7 @@ impl Phase {
     /// Whether an election is under way, or its outcome awaited.
     #[must_use]
     pub fn elects(self) -> bool {
-        matches!(self, Phase::Electing | Phase::Waiting)
+        matches!(self, Phase::Electing | Phase::Waiting | Phase::Halted | Phase::Reorganizing)
     }
 
     /// The word for it in status, logs and traces.
@@ -37,9 +42,48 @@ impl Phase {
             Phase::Starting => "starting",
             Phase::Electing => "electing",
             Phase::Waiting => "waiting",
+            Phase::Halted => "halted",
+            Phase::Reorganizing => "reorganizing",
             Phase::Following => "following",
             Phase::Leading => "leading",
             Phase::Stopping => "stopping",
+        }
+    }
+}
+
+/// The status of a node in Garcia-Molina's paper (seed 002).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NodeStatus {
+    /// Not taking part.
+    Down,
+    /// In an election.
+    Election,
+    /// Has a coordinator, and not its task yet.
+    Reorganization,
+    /// At work under its coordinator.
+    Normal,
+}
+
+impl NodeStatus {
+    /// The word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            NodeStatus::Down => "down",
+            NodeStatus::Election => "election",
+            NodeStatus::Reorganization => "reorganization",
+            NodeStatus::Normal => "normal",
+        }
+    }
+}
+
+impl From<Phase> for NodeStatus {
+    fn from(phase: Phase) -> NodeStatus {
+        match phase {
+            Phase::Starting | Phase::Stopping => NodeStatus::Down,
+            Phase::Electing | Phase::Waiting | Phase::Halted => NodeStatus::Election,
+            Phase::Reorganizing => NodeStatus::Reorganization,
+            Phase::Following | Phase::Leading => NodeStatus::Normal,
         }
     }
 }
@@ -106,6 +150,28 @@ pub enum Reason {
     Resigned,
     /// The member missed its turn for this long: stalled, suspended or starved.
     Stalled(Duration),
+    /// This member's rank rose above that of the leader, whom it asked to hand over.
+    Outranks(NodeId),
+    /// A higher member halts all for its round.
+    HaltedBy(NodeId),
+    /// Whoever halted this member is gone.
+    HalterLost(NodeId),
+    /// The organiser was elected, and hands out the task.
+    Organised(NodeId),
+    /// All lower members are in a known state: this one hands out the task.
+    AllHalted,
+    /// Some member did not accept this one in time, or refused it.
+    NotAccepted,
+    /// All members have the task.
+    AllReady,
+    /// The coordinator found a member that is not Normal, and takes it in.
+    NotNormal(NodeId),
+    /// The coordinator has a new task to hand out.
+    NewTask,
+    /// The ballot came back around the ring.
+    BallotBack,
+    /// The ballot was lost, or its candidate is.
+    BallotLost,
     /// The process is stopping.
     Stopped,
 }
@@ -138,6 +204,17 @@ impl Reason {
             Reason::Preempted(id) => format!("higher member {} takes over", name(id)),
             Reason::Resigned => "resigned".into(),
             Reason::Stalled(time) => format!("stalled for {} ms", time.as_millis()),
+            Reason::Outranks(id) => format!("its rank rose above leader {}'s", name(id)),
+            Reason::HaltedBy(id) => format!("{} halts the lower members", name(id)),
+            Reason::HalterLost(id) => format!("{}, which halted it, is gone", name(id)),
+            Reason::Organised(id) => format!("{} is elected", name(id)),
+            Reason::AllHalted => "all lower members are in a known state".into(),
+            Reason::NotAccepted => "a member did not accept it".into(),
+            Reason::AllReady => "all members have the task".into(),
+            Reason::NotNormal(id) => format!("{} has to be taken in", name(id)),
+            Reason::NewTask => "there is a new task".into(),
+            Reason::BallotBack => "its ballot came back".into(),
+            Reason::BallotLost => "the ballot was lost".into(),
             Reason::Stopped => "stopping".into(),
         }
     }

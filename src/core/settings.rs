@@ -1,10 +1,11 @@
 //! What a cluster agreed on before it started: the part of the configuration that the core needs.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::membership::MemberList;
-use super::types::{Epoch, Incarnation, NodeId};
+use super::types::{Epoch, Incarnation, NodeId, Task};
 
 /// The election algorithm that nominates a leader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -12,18 +13,79 @@ pub enum AlgorithmKind {
     /// The bully of seeds 000, 001, 003 and 004.
     #[default]
     Bully,
+    /// Garcia-Molina's bully with halt and reorganization (seed 002).
+    Halting,
+    /// The ring of Chang and Roberts with several initiators and repair (seed 004).
+    Ring,
 }
 
 impl AlgorithmKind {
     /// All of them.
-    pub const ALL: [AlgorithmKind; 1] = [AlgorithmKind::Bully];
+    pub const ALL: [AlgorithmKind; 3] =
+        [AlgorithmKind::Bully, AlgorithmKind::Halting, AlgorithmKind::Ring];
 
     /// The word for this algorithm in config, status and logs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             AlgorithmKind::Bully => "bully",
+            AlgorithmKind::Halting => "halting",
+            AlgorithmKind::Ring => "ring",
         }
+    }
+}
+
+/// What the attribute of a rank is (seed 004: "highest id, highest ip addr, fastest cpu, most disk
+/// space, most num of files, etc.").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RankKind {
+    /// None: the id alone.
+    #[default]
+    Id,
+    /// A number that the configuration gives each member.
+    Priority,
+    /// The IP address.
+    Address,
+    /// The number of cores times their clock.
+    Cpu,
+    /// The free space of a file system.
+    Disk,
+    /// The number of files in a folder.
+    Files,
+    /// A number that a program prints.
+    Command,
+}
+
+impl RankKind {
+    /// All of them.
+    pub const ALL: [RankKind; 7] = [
+        RankKind::Id,
+        RankKind::Priority,
+        RankKind::Address,
+        RankKind::Cpu,
+        RankKind::Disk,
+        RankKind::Files,
+        RankKind::Command,
+    ];
+
+    /// The word for this kind in config, status and logs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            RankKind::Id => "id",
+            RankKind::Priority => "priority",
+            RankKind::Address => "address",
+            RankKind::Cpu => "cpu",
+            RankKind::Disk => "disk",
+            RankKind::Files => "files",
+            RankKind::Command => "command",
+        }
+    }
+
+    /// Whether a member's value may change while it runs, so that nobody else can know it.
+    #[must_use]
+    pub fn changes(self) -> bool {
+        matches!(self, RankKind::Cpu | RankKind::Disk | RankKind::Files | RankKind::Command)
     }
 }
 
@@ -56,18 +118,17 @@ pub enum Preempt {
     Always,
     /// Not while the leader lives.
     Never,
+    /// After it has stood without a break for so long; longer for one that flaps.
+    After(Duration),
 }
 
-impl Preempt {
-    /// All of them.
-    pub const ALL: [Preempt; 2] = [Preempt::Always, Preempt::Never];
-
-    /// The word for this choice in config, status and logs.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+impl fmt::Display for Preempt {
+    /// The words for this choice in status and logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Preempt::Always => "always",
-            Preempt::Never => "never",
+            Preempt::Always => f.write_str("always"),
+            Preempt::Never => f.write_str("never"),
+            Preempt::After(time) => write!(f, "after {time:?}"),
         }
     }
 }
@@ -132,6 +193,15 @@ pub struct Settings {
     pub quorum: Quorum,
     /// Whether a higher member takes over.
     pub preempt: Preempt,
+    /// What members are ranked by.
+    pub rank: RankKind,
+    /// This member's attribute at its start; without one it stands back until it has one.
+    pub value: Option<i64>,
+    /// What a coordinator of the halting algorithm hands out, until it learns of another.
+    pub task: Task,
+    /// Ring: the run of a greater initiator ends that of a lesser one (seed 004). Without it the
+    /// ring is that of Chang and Roberts, to be compared with in the simulator.
+    pub hierarchy: bool,
     /// The timings.
     pub timing: Timing,
     /// Whether a refused redial proves a death.

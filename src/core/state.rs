@@ -1,20 +1,17 @@
-//! What a member knows and the steps that every algorithm takes with it: sending, arming timers,
-//! and the changes of phase.
+//! What a member knows, whatever the algorithm.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::Output;
 use super::command::Waiting;
 use super::detector::{Detector, Peer};
-use super::message::{Agreement, Envelope, Liveness, Message, View};
-use super::phase::{Phase, Reason, Transition};
+use super::message::{Agreement, View};
+use super::phase::Phase;
 use super::random::Random;
 use super::settings::{PowerOn, Restored, Settings};
-use super::tenure::{Durable, Tenure};
-use super::timer::{Timer, TimerTable};
-use super::types::{Epoch, Incarnation, NodeId, Rank, Role, Time};
+use super::standing::Standing;
+use super::tenure::Tenure;
+use super::timer::TimerTable;
+use super::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
 
 /// All that a member knows, but for the state of its election algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +41,17 @@ pub struct State {
     pub(super) released: Option<(Epoch, Option<NodeId>)>,
     /// An operator made this member stand back.
     pub(super) resigned: bool,
+    /// The own attribute, frozen for the election that is under way.
+    pub(super) value: Option<i64>,
+    /// Its latest sample.
+    pub(super) sample: Option<i64>,
+    /// For how long this member has stood without a break.
+    pub(super) standing: Standing,
+    /// The task that a coordinator of the halting algorithm handed out last.
+    pub(super) task: Task,
+    /// A member that is watched like a leader, and since when: the halter, or the neighbour in
+    /// the ring.
+    pub(super) watches: Option<(NodeId, Time)>,
     /// The number of the last heartbeat round and when it was sent.
     pub(super) beat: (u64, Time),
     pub(super) waiting: Waiting,
@@ -65,8 +73,8 @@ impl State {
             cluster: settings.cluster.clone(),
             algorithm: settings.algorithm,
             quorum: settings.quorum,
-            preempt: settings.preempt,
-            rank: "id".to_owned(),
+            preempt: settings.preempt.to_string(),
+            rank: settings.rank.name().to_owned(),
         };
         State {
             agreement: Arc::new(agreement),
@@ -87,6 +95,11 @@ impl State {
             takeover: None,
             released: None,
             resigned: false,
+            value: settings.value,
+            sample: settings.value,
+            standing: Standing::default(),
+            task: settings.task.clone(),
+            watches: None,
             beat: (0, now),
             waiting: Waiting::default(),
             random: Random::new(seed),
@@ -101,7 +114,7 @@ impl State {
 
     /// This member's rank.
     pub(super) fn rank(&self) -> Rank {
-        Rank { value: 0, id: self.settings.id }
+        Rank { value: self.value.unwrap_or(i64::MIN), id: self.settings.id }
     }
 
     /// Whether this member may be nominated.
@@ -109,6 +122,7 @@ impl State {
         let member = self.settings.members.get(self.id());
         member.is_some_and(|member| member.role == Role::Member)
             && !self.resigned
+            && self.value.is_some()
             && self.phase != Phase::Stopping
     }
 
@@ -116,6 +130,11 @@ impl State {
     pub(super) fn leader(&self) -> Option<Rank> {
         let settled = matches!(self.phase, Phase::Following | Phase::Leading);
         self.view.leader.filter(|_| settled)
+    }
+
+    /// Whether this member leads.
+    pub(super) fn leads(&self) -> bool {
+        self.phase == Phase::Leading
     }
 
     /// Whether this member names that one as its leader.
@@ -139,9 +158,12 @@ impl State {
         stands && (!self.stands() || rank > self.rank())
     }
 
-    /// The unsuspected standing members that rank higher than this one.
+    /// The unsuspected standing members that rank higher than this one; where ranks change, all
+    /// that stand, since nobody can know.
     pub(super) fn higher(&self) -> impl DoubleEndedIterator<Item = &Peer> {
-        self.detector.standing().filter(|peer| self.is_above(peer.rank, peer.stands))
+        let changes = self.settings.rank.changes();
+        let standing = self.detector.standing();
+        standing.filter(move |peer| changes || self.is_above(peer.rank, peer.stands))
     }
 
     /// A live leader that this member ranks above: it has to hand over before this one may start.
@@ -164,212 +186,5 @@ impl State {
     /// The best of the others that could lead in this one's place.
     pub(super) fn best_other(&self) -> Option<NodeId> {
         self.detector.standing().map(|peer| peer.rank).max().map(|rank| rank.id)
-    }
-}
-
-/// One call of the core: the state, the time, and where the outputs go.
-pub(super) struct Context<'a> {
-    pub state: &'a mut State,
-    pub now: Time,
-    pub out: &'a mut Vec<Output>,
-}
-
-impl Context<'_> {
-    /// Sends a message to one member.
-    pub fn send(&mut self, to: NodeId, message: Message) {
-        self.send_all(vec![to], message);
-    }
-
-    /// Sends one message to several members.
-    pub fn send_all(&mut self, to: Vec<NodeId>, message: Message) {
-        if to.is_empty() {
-            return;
-        }
-        let (epoch, incarnation) = (self.state.view.epoch, self.state.incarnation);
-        let envelope = Envelope { epoch, incarnation, message };
-        self.out.push(Output::Send { to, envelope });
-    }
-
-    /// Tells a member the greatest epoch known, and its leader if this member follows it: the
-    /// reply to whatever is older.
-    pub fn send_view(&mut self, to: NodeId) {
-        let View { epoch, leader } = self.state.view;
-        let leads = self.state.phase == Phase::Leading;
-        let leader = leader.filter(|leader| leads || leader.id != self.state.id());
-        self.send(to, Message::View(View { epoch, leader }));
-    }
-
-    /// Notes that members were told of this leader on their present connections.
-    pub fn mark_told(&mut self, members: &[NodeId]) {
-        let epoch = self.state.view.epoch;
-        for id in members {
-            self.state.detector.change(*id, |peer| peer.told = Some(epoch));
-        }
-    }
-
-    /// All other members that can be told something: not proved dead, and the connection to
-    /// them is up. Whoever connects later is told then.
-    pub fn all_others(&self) -> Vec<NodeId> {
-        let others = self.state.detector.iter();
-        let within_reach = |peer: &Peer| peer.outbound && peer.status != Liveness::Dead;
-        others.filter(|(_, peer)| within_reach(peer)).map(|(id, _)| id).collect()
-    }
-
-    /// Arms a timer to run out after this time.
-    pub fn arm(&mut self, timer: Timer, after: Duration) {
-        self.state.timers.arm(timer, self.now + after);
-    }
-
-    /// Notes a round or epoch that was seen, so that own rounds start above it.
-    pub fn note_round(&mut self, round: Epoch) {
-        self.state.round = self.state.round.max(round);
-        let stopping = self.state.phase == Phase::Stopping;
-        if !stopping && self.state.tenure.runs_low(self.state.round) {
-            self.persist();
-        }
-    }
-
-    /// The number of an election that this member calls: above every round seen or tried, or the
-    /// one that it was drawn into and could not join at once.
-    pub fn next_round(&mut self) -> Epoch {
-        let State { round, view, .. } = *self.state;
-        let invited = self.state.invited.take();
-        invited.filter(|invited| *invited == round && round > view.epoch).unwrap_or(round.next())
-    }
-
-    /// Has the present state written, in the background.
-    pub fn persist(&mut self) {
-        let round = self.state.round.max(self.state.view.epoch);
-        let (number, reserved) = match self.state.phase {
-            Phase::Stopping => self.state.tenure.last_record(round),
-            _ => self.state.tenure.record(round),
-        };
-        let View { epoch, leader } = self.state.view;
-        let leader = leader.map(|leader| leader.id);
-        self.out.push(Output::Persist { number, record: Durable { epoch, reserved, leader } });
-    }
-
-    /// Suspects members that did not answer within T1, or could not be asked for even longer.
-    pub fn suspect_unheard(&mut self, members: &BTreeSet<NodeId>, since: Time) {
-        for id in members {
-            let heard = self.state.detector.get(*id).and_then(|peer| peer.heard);
-            if heard.is_none_or(|heard| heard < since) {
-                self.state.detector.lose(*id, Liveness::Suspected);
-            }
-        }
-        self.stand_if_alone();
-    }
-
-    /// A member that resigned stands again when nobody else is left to lead. Others that resigned
-    /// find the same, so they are asked.
-    pub fn stand_if_alone(&mut self) {
-        let state = &mut *self.state;
-        if !state.resigned || state.best_other().is_some() {
-            return;
-        }
-        state.resigned = false;
-        for member in state.settings.members.iter() {
-            let stands = member.role == Role::Member;
-            state.detector.change(member.id, |peer| peer.stands = stands);
-        }
-    }
-
-    /// Looks for the others for at least this long from now, before it elects.
-    pub fn look_around(&mut self, time: Duration) {
-        self.state.look_until = self.now + time;
-        if self.state.phase == Phase::Starting {
-            self.state.timers.arm(Timer::PowerOn, self.state.look_until);
-        }
-    }
-
-    /// Recovers "just as if from a failure" (seed 002): forgets leader and election, and looks
-    /// for the others anew.
-    pub fn become_starting(&mut self, reason: Reason) {
-        self.enter(Phase::Starting, reason);
-        self.state.timers.arm(Timer::PowerOn, self.state.look_until);
-    }
-
-    /// Has asked the higher members.
-    pub fn become_electing(&mut self, reason: Reason) {
-        self.enter(Phase::Electing, reason);
-        self.arm(Timer::Answer, self.state.settings.timing.t1());
-    }
-
-    /// Awaits another member's COORDINATOR for at most T2, counted from `start`.
-    pub fn become_waiting(&mut self, start: Time, reason: Reason) {
-        self.enter(Phase::Waiting, reason);
-        let timing = self.state.settings.timing;
-        let jitter = self.state.random.up_to(timing.message);
-        let due = (start + timing.t2() + jitter).max(self.now);
-        self.state.timers.arm(Timer::Coordinator, due);
-    }
-
-    /// Awaits the RELEASE of a lower leader, until it has not announced itself for `failure`.
-    pub fn become_taking_over(&mut self, view: View, leader: NodeId) {
-        self.give_up(None);
-        self.state.view = view;
-        self.enter(Phase::Waiting, Reason::TakingOver(leader));
-        self.state.takeover = Some(view);
-        self.ask_for_release(view.epoch, leader);
-    }
-
-    /// Asks again whenever the leader announces itself: what was said before may be lost.
-    pub fn ask_for_release(&mut self, epoch: Epoch, leader: NodeId) {
-        self.arm(Timer::Coordinator, self.state.settings.timing.failure);
-        self.send(leader, Message::Preempt { epoch });
-    }
-
-    /// Follows the leader of `view`.
-    pub fn become_following(&mut self, view: View, leader: NodeId) {
-        debug_assert!(self.state.tenure.covers(view.epoch), "named before it was durable");
-        self.state.view = view;
-        self.enter(Phase::Following, Reason::Announced(leader));
-        self.arm(Timer::Silence, self.state.settings.timing.failure);
-        self.persist();
-    }
-
-    /// Leads in this epoch.
-    pub fn become_leading(&mut self, epoch: Epoch, reason: Reason) {
-        debug_assert!(self.state.tenure.covers(epoch), "claimed before it was durable");
-        debug_assert!(epoch > self.state.view.epoch, "an epoch has one leader");
-        self.state.view = View { epoch, leader: Some(self.state.rank()) };
-        self.state.beat.1 = self.now;
-        self.enter(Phase::Leading, reason);
-        self.arm(Timer::Heartbeat, self.state.settings.timing.heartbeat);
-        self.arm(Timer::Silence, self.state.settings.timing.failure);
-        self.persist();
-    }
-
-    /// Notes that a leader gives up its epoch, so that whoever asks for it is told so.
-    pub fn give_up(&mut self, successor: Option<NodeId>) {
-        if self.state.phase == Phase::Leading {
-            self.state.released = Some((self.state.view.epoch, successor));
-        }
-    }
-
-    /// Has left its tenure for good.
-    pub fn become_stopping(&mut self) {
-        self.enter(Phase::Stopping, Reason::Stopped);
-        self.persist();
-    }
-
-    /// The one door between phases: ends the old one's timers and promises, and says why.
-    fn enter(&mut self, to: Phase, reason: Reason) {
-        let from = self.state.phase;
-        debug_assert!(from != Phase::Stopping, "a stopping member stays so");
-        let silence = self.state.timers.due(Timer::Silence);
-        self.state.timers.cancel_phase();
-        if let Some(due) = silence.filter(|_| from == Phase::Following && to.elects()) {
-            // The leader that was followed may have been asked: its silence ends the wait. In
-            // a later election it has no reason to speak before it is asked.
-            self.state.timers.arm(Timer::Silence, due);
-        }
-        self.state.takeover = None;
-        self.state.held = None;
-        self.state.phase = to;
-        self.state.since = self.now;
-        let leader = self.state.leader().map(|leader| leader.id);
-        let epoch = self.state.view.epoch;
-        self.out.push(Output::Changed(Transition { from, to, leader, epoch, reason }));
     }
 }

@@ -4,21 +4,23 @@
 //! store has reserved. Reserving runs ahead in the background, so that neither winning nor
 //! following waits for the disk. Votes and leases of a majority belong here too.
 
-use super::types::Epoch;
+use super::types::{Epoch, NodeId, Task};
 
 /// How far ahead epochs are reserved, and when it is time to reserve again.
 const AHEAD: u64 = 16;
 const LOW: u64 = 8;
 
 /// What the store must write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Durable {
     /// The greatest epoch known.
     pub epoch: Epoch,
     /// Own rounds of the next life start above this.
     pub reserved: Epoch,
     /// The last leader known.
-    pub leader: Option<super::types::NodeId>,
+    pub leader: Option<NodeId>,
+    /// The last task known.
+    pub task: Task,
 }
 
 /// The durable reserve of epochs, and what waits for it.

@@ -22,11 +22,16 @@ pub enum Timer {
     /// `failure`. Phases: leading (watches all), following, electing, waiting (watch the last
     /// leader: who is asked to answer or to hand over may fall silent meanwhile).
     Silence,
+    /// Halting: armed for `failure`; the coordinator asks whether all are Normal. Phase: leading.
+    Check,
+    /// Armed for the interval between two signs of life besides those of the leader: an
+    /// organiser's to those it halted, and a ring's probes. Any phase.
+    Pulse,
     /// Armed while commands wait for the leader's outcome. Any phase.
     Forward,
 }
 
-const KINDS: usize = 6;
+const KINDS: usize = 8;
 
 const ALL: [Timer; KINDS] = [
     Timer::PowerOn,
@@ -34,6 +39,8 @@ const ALL: [Timer; KINDS] = [
     Timer::Coordinator,
     Timer::Heartbeat,
     Timer::Silence,
+    Timer::Check,
+    Timer::Pulse,
     Timer::Forward,
 ];
 
@@ -57,7 +64,7 @@ impl TimerTable {
     /// Disarms every timer that belongs to a phase.
     pub fn cancel_phase(&mut self) {
         for timer in ALL {
-            if timer != Timer::Forward {
+            if timer != Timer::Forward && timer != Timer::Pulse {
                 self.cancel(timer);
             }
         }
@@ -110,12 +117,13 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_phase_keeps_only_the_commands_timer() {
+    fn a_change_of_phase_keeps_what_is_due_in_any() {
         let mut timers = TimerTable::default();
         for timer in ALL {
             timers.arm(timer, Time(1));
         }
         timers.cancel_phase();
+        assert_eq!(timers.take_due(Time(1)), Some(Timer::Pulse));
         assert_eq!(timers.take_due(Time(1)), Some(Timer::Forward));
         assert_eq!(timers.next(), None);
     }

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use super::algorithm::Algorithm;
+use super::context::Context;
 use super::detector::ConnectionId;
 use super::message::{Envelope, Liveness, Message};
 use super::phase::{Phase, Reason};
-use super::state::Context;
 use super::timer::Timer;
 use super::types::NodeId;
 use super::{Input, Output, Redial};
@@ -32,6 +32,7 @@ impl Turn<'_> {
             Input::Message { connection, from, envelope } => {
                 self.message(connection, from, envelope);
             }
+            Input::Sampled { value } => self.sampled(value),
             Input::Persisted { number } => self.persisted(number),
             Input::Command { id, command } => self.command(id, command),
         }
@@ -47,7 +48,7 @@ impl Turn<'_> {
                 Timer::Coordinator if self.cx.state.looks_around(self.cx.now) => {
                     self.call(Reason::NoCoordinator);
                 }
-                Timer::Answer | Timer::Coordinator => {
+                Timer::Answer | Timer::Coordinator | Timer::Check | Timer::Pulse => {
                     self.algorithm.get().expire(&mut self.cx, timer);
                 }
             }
@@ -82,7 +83,9 @@ impl Turn<'_> {
                 self.acknowledged(from, epoch, rank, stands);
             }
             Message::View(view) => self.replied(from, view),
-            Message::Preempt { epoch } => self.preempted(from, epoch),
+            Message::Preempt { epoch, rank } => self.preempted(from, epoch, rank),
+            Message::Probe { number } => self.cx.send(from, Message::Alive { number }),
+            Message::Alive { .. } => {} // that it was heard is noted
             Message::Release { epoch, successor, stands } => {
                 self.released(from, epoch, successor, stands);
             }
@@ -140,7 +143,7 @@ impl Turn<'_> {
         let state = &self.cx.state;
         if state.follows(id) || state.is_bound_to(id) {
             self.call(reason);
-        } else if state.elects() {
+        } else {
             self.algorithm.get().lost(&mut self.cx, id);
         }
     }

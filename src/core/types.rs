@@ -5,12 +5,13 @@
 
 use std::fmt;
 use std::ops::Add;
+use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
 
 /// A member's identity for life: a version 4 UUID, compared as unsigned bytes (seed 000, note 1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub Uuid);
 
 impl fmt::Display for NodeId {
@@ -79,6 +80,17 @@ impl Add<Duration> for Time {
         let nanos = u64::try_from(rhs.as_nanos()).unwrap_or(u64::MAX);
         Time(self.0.saturating_add(nanos))
     }
+}
+
+/// The task description of the halting algorithm: an opaque document that a coordinator hands to
+/// every member (seed 002's upstream calls it the state of the system's work). At most
+/// [`Task::LONGEST`] bytes; empty where none was given.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Task(pub Arc<[u8]>);
+
+impl Task {
+    /// The longest task, in bytes.
+    pub const LONGEST: usize = 64 * 1024;
 }
 
 /// What a member is for.

@@ -21,8 +21,9 @@ use uuid::Uuid;
 use crate::config::guarantee::Guarantee;
 use crate::config::{Config, MemberConfig};
 use crate::core::membership::{ListVersion, Member, MemberList};
-use crate::core::settings::{PowerOn, Restored, Settings};
+use crate::core::settings::{PowerOn, RankKind, Restored, Settings};
 use crate::core::tenure::Tenure;
+use crate::core::types::Task;
 use crate::core::{self, Core};
 use crate::net::{self, Counters, Inbox, Net, PeerAddress};
 use crate::store::{Record, Store, StoreError, Writer};
@@ -177,6 +178,10 @@ fn settings(config: &Config, own: &MemberConfig) -> Settings {
         algorithm: config.algorithm,
         quorum: config.quorum,
         preempt: config.preempt,
+        rank: RankKind::Id,
+        value: Some(0),
+        task: Task::default(),
+        hierarchy: true,
         timing: config.timing,
         trust_refused: config.trust_refused,
         power_on: PowerOn::Elect,

@@ -181,7 +181,7 @@ impl Board {
             epoch: snapshot.epoch.0,
             quorum: settings.quorum.name().to_owned(),
             algorithm: settings.algorithm.name().to_owned(),
-            preempt: settings.preempt.name().to_owned(),
+            preempt: settings.preempt.to_string(),
             lease_remaining_ms: None,
             guarantee: self.guarantee.text(),
             worst_failover_ms: self.guarantee.worst_failover.map(millis),

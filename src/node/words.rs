@@ -3,6 +3,7 @@
 use super::handle::{CommandError, Outcome};
 use crate::core::membership::MemberList;
 use crate::core::message::{Done, Refusal, Rejection};
+use crate::core::types::Task;
 
 /// A rejected hello, in words: what is wrong, which values, what to do.
 pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
@@ -49,6 +50,7 @@ pub fn outcome(done: &Done, members: &MemberList) -> Outcome {
             let sentence = format!("the leader of epoch {epoch} handed over to {to}");
             Outcome { sentence, successor }
         }
+        Done::TaskTaken => Outcome { sentence: "the task is handed out".into(), successor: None },
         Done::Stopped => Outcome { sentence: "stopping".into(), successor: None },
     }
 }
@@ -71,6 +73,14 @@ pub fn refusal(reason: &Refusal, members: &MemberList) -> CommandError {
         Refusal::TooMany => "too many commands wait for the leader; try again".into(),
         Refusal::NoReply => {
             return CommandError::Unanswered("the leader did not answer in time".into());
+        }
+        Refusal::NoTask => "only the algorithm \"halting\" hands out a task".into(),
+        Refusal::NotCoordinator(Some(id)) => {
+            format!("only the leader takes a task: ask {}", name(id))
+        }
+        Refusal::NotCoordinator(None) => "only the leader takes a task, and none is known".into(),
+        Refusal::TaskTooLong(bytes) => {
+            format!("the task has {bytes} bytes; the most is {}", Task::LONGEST)
         }
         Refusal::Stopping => "this node is stopping; ask another".into(),
     })

@@ -47,7 +47,7 @@ impl Node {
     pub fn new(settings: Settings) -> Node {
         let disk = Disk {
             incarnation: Incarnation(0),
-            durable: Durable { epoch: Epoch(0), reserved: Epoch(0), leader: None },
+            durable: Durable::default(),
             writing: None,
             waiting: None,
         };
@@ -79,7 +79,7 @@ impl Node {
 
 impl Disk {
     fn open(&mut self) -> Restored {
-        let Durable { epoch, reserved: floor, .. } = self.durable;
+        let (epoch, floor) = (self.durable.epoch, self.durable.reserved);
         self.incarnation = Incarnation(self.incarnation.0 + 1);
         let reserved = Tenure::first_reserve(epoch.max(floor));
         self.durable.reserved = reserved;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::SimError;
 use super::node::Death;
 use super::world::{Delays, Setup, TIMING, World};
-use crate::core::settings::{PowerOn, Preempt};
+use crate::core::settings::{AlgorithmKind, PowerOn, Preempt};
 use crate::core::types::Time;
 use crate::core::{Command, CommandId, Input};
 use crate::trace::{Detail, Line};
@@ -32,6 +32,8 @@ pub enum Step {
 pub struct Play {
     /// How many members there are.
     pub nodes: usize,
+    /// How they elect.
+    pub algorithm: AlgorithmKind,
     /// Whether a higher member takes over.
     pub preempt: Preempt,
     /// What happens when, in order of time.
@@ -49,6 +51,7 @@ impl Play {
     /// When an invariant is broken.
     pub fn run(&self) -> Result<Vec<Line>, SimError> {
         let mut world = World::new(Setup {
+            algorithm: self.algorithm,
             members: self.nodes,
             preempt: self.preempt,
             power_on: PowerOn::Elect,

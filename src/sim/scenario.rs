@@ -13,7 +13,7 @@ use super::world::{Delays, Setup, TIMING, World};
 use super::{Counts, SimError};
 use crate::core::detector::ConnectionId;
 use crate::core::message::{Envelope, Hello, Message};
-use crate::core::settings::{PowerOn, Preempt};
+use crate::core::settings::{AlgorithmKind, PowerOn, Preempt};
 use crate::core::types::{Epoch, Incarnation, Rank, Time};
 use crate::core::{Command, CommandId, Input, Output, Redial};
 use crate::trace::{Detail, Line};
@@ -24,6 +24,8 @@ pub const MOST_NODES: usize = 1000;
 /// An election to be run.
 #[derive(Clone, Debug)]
 pub struct Scenario {
+    /// How the members elect.
+    pub algorithm: AlgorithmKind,
     /// How many members there are.
     pub nodes: usize,
     /// Who calls the election at time 0, by number; the lowest live member if empty.
@@ -60,6 +62,7 @@ impl Scenario {
     #[must_use]
     pub fn new(nodes: usize) -> Scenario {
         Scenario {
+            algorithm: AlgorithmKind::default(),
             nodes,
             initiators: Vec::new(),
             crashed: Vec::new(),
@@ -126,6 +129,7 @@ impl Scenario {
         let lower_led = self.crashed.iter().max().is_some_and(|leader| *leader < self.nodes);
         let preempt = if lower_led { Preempt::Never } else { Preempt::Always };
         let mut world = World::new(Setup {
+            algorithm: self.algorithm,
             members: self.nodes,
             preempt,
             power_on: PowerOn::Wait,

@@ -10,7 +10,7 @@ use super::node::Death;
 use super::world::{Delays, Setup, TIMING, World};
 use crate::core::bounds;
 use crate::core::random::Random;
-use crate::core::settings::{PowerOn, Preempt};
+use crate::core::settings::{AlgorithmKind, PowerOn, Preempt};
 use crate::core::types::Time;
 use crate::core::{Command, CommandId, Input};
 use crate::trace::{Detail, Line};
@@ -94,6 +94,8 @@ impl AddAssign for Faults {
 /// A random schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
+    /// How the members elect.
+    pub algorithm: AlgorithmKind,
     /// All that happens follows from it.
     pub seed: u64,
     /// Whether to keep a trace.
@@ -115,6 +117,8 @@ pub struct Run {
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("seed {seed}: {what}")]
 pub struct Failure {
+    /// How the members elected.
+    pub algorithm: AlgorithmKind,
     /// The seed.
     pub seed: u64,
     /// What should not have happened.
@@ -127,7 +131,8 @@ impl Failure {
     /// The command that shows this run again.
     #[must_use]
     pub fn replay(&self) -> String {
-        format!("electd simulate --faults --seed {}", self.seed)
+        let algorithm = self.algorithm.name();
+        format!("electd simulate --algorithm {algorithm} --faults --seed {}", self.seed)
     }
 }
 
@@ -160,13 +165,14 @@ impl Schedule {
         let trace = world.lines;
         match what {
             Ok(settled) => Ok(Run { faults, settled, trace }),
-            Err(what) => Err(Failure { seed: self.seed, what, trace }),
+            Err(what) => Err(Failure { algorithm: self.algorithm, seed: self.seed, what, trace }),
         }
     }
 
     fn setup(self, random: &mut Random) -> Setup {
         let slow = random.below(8) == 0;
         Setup {
+            algorithm: self.algorithm,
             members: 2 + random.below(6) as usize,
             preempt: if random.below(3) == 0 { Preempt::Never } else { Preempt::Always },
             power_on: PowerOn::Elect,

@@ -13,8 +13,8 @@ use super::node::{Death, Node};
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::message::{Done, Kind};
 use crate::core::random::Random;
-use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, Settings, Timing};
-use crate::core::types::{NodeId, Role, Time};
+use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Settings, Timing};
+use crate::core::types::{NodeId, Role, Task, Time};
 use crate::core::{Core, Input, Output};
 use crate::trace::{Detail, Line};
 
@@ -43,6 +43,7 @@ const MOST_STEPS: u64 = 20_000_000;
 /// What a world is made of.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setup {
+    pub algorithm: AlgorithmKind,
     pub members: usize,
     pub preempt: Preempt,
     pub power_on: PowerOn,
@@ -94,9 +95,13 @@ impl World {
             id: member.id,
             instance: 0,
             members: members.clone(),
-            algorithm: AlgorithmKind::Bully,
+            algorithm: setup.algorithm,
             quorum: Quorum::None,
             preempt: setup.preempt,
+            rank: RankKind::Id,
+            value: Some(0),
+            task: Task::default(),
+            hierarchy: true,
             timing: TIMING,
             trust_refused: true,
             power_on: setup.power_on,

@@ -1,20 +1,41 @@
 //! Messages in words.
 
 use super::{Detail, Narrator};
-use crate::core::message::{Kind, Message, View};
+use crate::core::message::{Ballot, Kind, Lap, Message, Run, View};
 
 impl Narrator<'_> {
     /// Whether messages of this kind make a line.
     pub(super) fn tells(&self, message: &Message) -> bool {
-        self.detail == Detail::All || !matches!(message.kind(), Kind::Heartbeat | Kind::Acknowledge)
+        let background = matches!(
+            message.kind(),
+            Kind::Heartbeat | Kind::Acknowledge | Kind::Probe | Kind::Alive | Kind::AreYouNormal
+        );
+        self.detail == Detail::All || !background
     }
 
     /// A message with what it says.
     pub(super) fn message(&self, message: &Message) -> String {
-        let name = message.kind().name().to_uppercase();
+        let name = message.kind().name().to_uppercase().replace('_', "-");
         let content = match message {
-            Message::Election { round, .. } | Message::Answer { round } => format!("round {round}"),
-            Message::Coordinator { epoch, .. } | Message::Preempt { epoch } => {
+            Message::Election { round, .. }
+            | Message::Answer { round }
+            | Message::Lower { round }
+            | Message::Halt { round, .. }
+            | Message::Elected { round, .. }
+            | Message::Ready { round, .. } => format!("round {round}"),
+            Message::AreYouThere { .. }
+            | Message::AreYouNormal { .. }
+            | Message::Probe { .. }
+            | Message::Alive { .. } => return name,
+            Message::Reply { accepted: true, .. } => "yes".to_owned(),
+            Message::Reply { accepted: false, .. } => "no".to_owned(),
+            Message::Ballot(Ballot { run, candidate, .. }) => {
+                format!("{}, candidate {}", self.run(*run), self.members.name(candidate.rank.id))
+            }
+            Message::Lap(Lap { run, leader, .. }) => {
+                format!("{}, leader {}", self.run(*run), self.members.name(leader.id))
+            }
+            Message::Coordinator { epoch, .. } | Message::Preempt { epoch, .. } => {
                 format!("epoch {epoch}")
             }
             Message::Heartbeat { epoch, number, .. }
@@ -33,5 +54,9 @@ impl Narrator<'_> {
             Message::Outcome { result, .. } => format!("{result:?}"),
         };
         format!("{name}({content})")
+    }
+
+    fn run(&self, run: Run) -> String {
+        format!("run {} of {}", run.epoch, self.members.name(run.initiator))
     }
 }

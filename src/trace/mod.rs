@@ -82,7 +82,7 @@ impl Narrator<'_> {
                 Some(format!("rejected by {}: {reason:?}", self.name(*peer)))
             }
             Input::Persisted { number } if all => Some(format!("record {number} is durable")),
-            Input::Command { command, .. } => Some(self.command(*command)),
+            Input::Command { command, .. } => Some(self.command(command)),
             _ => None,
         }
     }
@@ -124,11 +124,12 @@ impl Narrator<'_> {
         )
     }
 
-    fn command(&self, command: Command) -> String {
+    fn command(&self, command: &Command) -> String {
         match command {
             Command::Elect => "is asked for an election".to_owned(),
             Command::Resign { to: None } => "is asked to resign".to_owned(),
-            Command::Resign { to: Some(id) } => format!("is asked to resign to {}", self.name(id)),
+            Command::Resign { to: Some(id) } => format!("is asked to resign to {}", self.name(*id)),
+            Command::HandOut { task } => format!("is given a task of {} bytes", task.0.len()),
             Command::Stop => "is asked to stop".to_owned(),
         }
     }

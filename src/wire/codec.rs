@@ -109,8 +109,11 @@ fn encode(value: &impl serde::Serialize) -> Frame {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::message::{Done, Forwarded, Liveness, MemberReport, Message, Refusal, View};
-    use crate::core::types::{NodeId, Rank};
+    use crate::core::message::{
+        Ballot, Candidate, Done, Forwarded, Kind, Lap, Liveness, MemberReport, Message, Refusal,
+        Run, View,
+    };
+    use crate::core::types::{NodeId, Rank, Task};
 
     fn id(n: u128) -> NodeId {
         NodeId(uuid::Uuid::from_u128(n))
@@ -122,6 +125,8 @@ mod tests {
         let status = Liveness::Suspected;
         let report = MemberReport { id: id(1), incarnation: Incarnation(2), status, stands: false };
         let done = Done::Resigned { epoch, successor: Some(id(2)) };
+        let run = Run { epoch: round, initiator: id(3) };
+        let candidate = Candidate { stands: true, rank, incarnation: Incarnation(5) };
         let outranked = Refusal::Outranked { to: id(1), by: id(2) };
         vec![
             Message::Election { round, rank, stands: true },
@@ -130,7 +135,18 @@ mod tests {
             Message::Heartbeat { epoch, number, rank, members: vec![report] },
             Message::Acknowledge { epoch, number, rank, stands: true },
             Message::View(View { epoch, leader: Some(rank) }),
-            Message::Preempt { epoch },
+            Message::Preempt { epoch, rank },
+            Message::Lower { round },
+            Message::AreYouThere { number },
+            Message::AreYouNormal { number },
+            Message::Halt { number, round, rank, incumbent: true },
+            Message::Elected { number, round },
+            Message::Ready { number, round, task: Task((*b"any \xff\0 bytes").into()) },
+            Message::Reply { number, accepted: false },
+            Message::Ballot(Ballot { run, candidate, hops: 3 }),
+            Message::Lap(Lap { run, leader: rank, hops: 4 }),
+            Message::Probe { number },
+            Message::Alive { number },
             Message::Release { epoch, successor: None, stands: false },
             Message::Forward { number, command: Forwarded::Resign { to: Some(id(3)) } },
             Message::Outcome { number, result: Ok(done) },
@@ -140,6 +156,8 @@ mod tests {
 
     #[test]
     fn every_message_comes_back_as_it_was() {
+        let kinds: Vec<Kind> = every_message().iter().map(Message::kind).collect();
+        assert!(Kind::ALL.iter().all(|kind| kinds.contains(kind)), "a kind is missing here");
         for message in every_message() {
             let envelope = Envelope { epoch: Epoch(1), incarnation: Incarnation(2), message };
             let frame = encode_message(&envelope);

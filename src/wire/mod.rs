@@ -3,7 +3,9 @@
 mod codec;
 mod convert;
 mod frame;
+mod greeting;
 mod schema;
+mod values;
 
 pub use codec::{Opening, Reply, encode_message, encode_rejection, encode_welcome};
 pub use codec::{decode_message, decode_opening, decode_reply, encode_hello};

@@ -1,8 +1,12 @@
 //! The JSON of every message, apart from the core's types, so that either can change alone.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde::de::{Deserializer, Error};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
+
+use crate::core;
 
 /// Beyond any epoch that elections reach. A greater one would leave no number above it.
 const GREATEST: u64 = 1 << 62;
@@ -77,6 +81,54 @@ pub enum Message {
         #[serde(deserialize_with = "bounded")]
         round: u64,
     },
+    Lower {
+        #[serde(deserialize_with = "bounded")]
+        round: u64,
+    },
+    AreYouThere {
+        number: u64,
+    },
+    AreYouNormal {
+        number: u64,
+    },
+    Halt {
+        number: u64,
+        #[serde(deserialize_with = "bounded")]
+        round: u64,
+        rank: Rank,
+        incumbent: bool,
+    },
+    Elected {
+        number: u64,
+        #[serde(deserialize_with = "bounded")]
+        round: u64,
+    },
+    Ready {
+        number: u64,
+        #[serde(deserialize_with = "bounded")]
+        round: u64,
+        task: Task,
+    },
+    Reply {
+        number: u64,
+        accepted: bool,
+    },
+    Ballot {
+        run: Run,
+        candidate: Candidate,
+        hops: u32,
+    },
+    Lap {
+        run: Run,
+        leader: Rank,
+        hops: u32,
+    },
+    Probe {
+        number: u64,
+    },
+    Alive {
+        number: u64,
+    },
     Coordinator {
         #[serde(deserialize_with = "bounded")]
         epoch: u64,
@@ -100,6 +152,7 @@ pub enum Message {
     Preempt {
         #[serde(deserialize_with = "bounded")]
         epoch: u64,
+        rank: Rank,
     },
     Release {
         #[serde(deserialize_with = "bounded")]
@@ -121,6 +174,40 @@ pub enum Message {
 pub struct Rank {
     pub value: i64,
     pub id: Uuid,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Run {
+    #[serde(deserialize_with = "bounded")]
+    pub epoch: u64,
+    pub initiator: Uuid,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Candidate {
+    pub stands: bool,
+    pub rank: Rank,
+    pub incarnation: u64,
+}
+
+/// A task description: any bytes, as base64.
+#[derive(Debug)]
+pub struct Task(pub std::sync::Arc<[u8]>);
+
+impl Serialize for Task {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&BASE64_STANDARD.encode(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Task {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Task, D::Error> {
+        let bytes = BASE64_STANDARD.decode(String::deserialize(from)?).map_err(D::Error::custom)?;
+        if bytes.len() > core::types::Task::LONGEST {
+            return Err(D::Error::custom("a task that is too long"));
+        }
+        Ok(Task(bytes.into()))
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -162,6 +249,7 @@ pub enum Done {
         successor: Option<Uuid>,
     },
     Stopped,
+    TaskTaken,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -175,4 +263,7 @@ pub enum Refusal {
     TooMany,
     NoReply,
     Stopping,
+    NoTask,
+    NotCoordinator { id: Option<Uuid> },
+    TaskTooLong { bytes: usize },
 }

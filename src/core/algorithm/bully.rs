@@ -7,10 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Election;
+use crate::core::context::Context;
 use crate::core::detector::Peer;
 use crate::core::message::Message;
 use crate::core::phase::{Phase, Reason};
-use crate::core::state::{Context, Held};
+use crate::core::state::Held;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Time};
 
@@ -23,6 +24,8 @@ pub struct Bully {
     started: Time,
     /// Who was asked, dead or alive.
     asked: BTreeSet<NodeId>,
+    /// Who ranks lower by its own word, where ranks change.
+    lower: BTreeSet<NodeId>,
     /// Who answered, or is expected to lead for another reason.
     awaited: BTreeSet<NodeId>,
     /// Whose ELECTION is to be answered when the connection to it is up.
@@ -40,6 +43,7 @@ impl Election for Bully {
                 self.election(cx, from, round, rank, stands);
             }
             Message::Answer { round } => self.answer(cx, from, round),
+            Message::Lower { round } => self.lower(cx, from, round),
             _ => {}
         }
     }
@@ -67,6 +71,7 @@ impl Election for Bully {
     fn lost(&mut self, cx: &mut Context, peer: NodeId) {
         match cx.state.phase {
             // One who was to be asked as soon as it is connected counts like one who was asked.
+            Phase::Electing if self.lower.contains(&peer) => {}
             Phase::Electing if self.asked.contains(&peer) || was_higher(cx, peer) => {
                 self.asked.insert(peer);
                 self.lost_asked(cx);
@@ -114,6 +119,7 @@ impl Bully {
         let owed = std::mem::take(&mut self.owed);
         *self = Bully { round, started: cx.now, owed, ..Bully::default() };
         cx.note_round(round);
+        cx.freeze_rank();
         let higher = cx.state.higher().map(|peer| peer.rank.id).collect::<Vec<_>>();
         if !higher.is_empty() {
             cx.become_electing(reason);
@@ -145,7 +151,8 @@ impl Bully {
     /// T1 ends early when all who were asked are suspected or dead.
     fn lost_asked(&mut self, cx: &mut Context) {
         let last_leader = cx.state.view.leader.map(|leader| leader.id);
-        if cx.state.held.is_some() || self.asked.iter().any(|id| cx.state.detector.is_alive(*id)) {
+        let mut awaited = self.asked.difference(&self.lower);
+        if cx.state.held.is_some() || awaited.any(|id| cx.state.detector.is_alive(*id)) {
             return;
         }
         if self.asked.iter().all(|id| Some(*id) == last_leader) {
@@ -209,6 +216,8 @@ impl Bully {
             // Answering would shut down the better candidate. If it knows less, it is told.
             if cx.state.leader().is_some() {
                 cx.send_view(from);
+            } else if cx.state.settings.rank.changes() {
+                cx.send(from, Message::Lower { round });
             }
             return;
         }
@@ -238,7 +247,7 @@ impl Bully {
 
     fn join(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
         if let Some(leader) = cx.state.lower_leader() {
-            cx.become_taking_over(cx.state.view, leader.id);
+            cx.become_taking_over(cx.state.view, leader.id, Reason::TakingOver(leader.id));
         } else if cx.state.elects() {
             // One election at a time.
         } else if cx.state.looks_around(cx.now) {
@@ -247,6 +256,18 @@ impl Bully {
             // Below a round seen or reserved this member may have led already.
             let joined = Some(round).filter(|round| *round >= cx.state.round);
             self.begin(cx, joined, Reason::Joined(from));
+        }
+    }
+
+    /// Where ranks change all are asked: those that rank lower say so, and are not waited for.
+    fn lower(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
+        if round != self.round || !self.asked.contains(&from) || cx.state.phase != Phase::Electing {
+            return;
+        }
+        self.lower.insert(from);
+        let alive = |id: &&NodeId| cx.state.detector.is_alive(**id);
+        if cx.state.held.is_none() && self.asked.difference(&self.lower).find(alive).is_none() {
+            self.win_unless_unasked(cx, Reason::Highest);
         }
     }
 

@@ -2,15 +2,19 @@
 //! whether and how long the nominee leads.
 
 mod bully;
+mod halting;
+mod ring;
 
-use super::message::Message;
+use super::context::Context;
+use super::message::{Message, View};
 use super::phase::Reason;
 use super::settings::AlgorithmKind;
-use super::state::Context;
 use super::timer::Timer;
 use super::types::NodeId;
 
 pub(super) use bully::Bully;
+pub(super) use halting::Halting;
+pub(super) use ring::Ring;
 
 /// What the rest of the core asks of an election algorithm.
 pub(super) trait Election {
@@ -26,32 +30,47 @@ pub(super) trait Election {
     /// The epoch that this member's win waited for is durable.
     fn resume(&mut self, cx: &mut Context);
 
-    /// A member became suspected or dead while an election is under way.
+    /// A member became suspected or dead, and it was not a leader whose loss calls an election.
     fn lost(&mut self, cx: &mut Context, peer: NodeId);
 
     /// A member said hello or welcome, or was heard again.
     fn joined(&mut self, cx: &mut Context, peer: NodeId);
 
+    /// Whether this member may follow a leader that announced itself, for which it need not hand
+    /// over. Otherwise the algorithm does what is to be done instead.
+    fn may_follow(&mut self, _cx: &mut Context, _view: View, _leader: NodeId) -> bool {
+        true
+    }
+
     /// Awaits the COORDINATOR of a member that is about to lead.
     fn await_leader(&mut self, cx: &mut Context, leader: NodeId, reason: Reason);
+
+    /// The coordinator has a new task to hand out, which [`State`](super::state::State) holds.
+    fn hand_out(&mut self, _cx: &mut Context) {}
 }
 
 /// The algorithm that the cluster agreed on, with its state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Algorithm {
     Bully(Bully),
+    Halting(Halting),
+    Ring(Ring),
 }
 
 impl Algorithm {
     pub fn new(kind: AlgorithmKind) -> Algorithm {
         match kind {
             AlgorithmKind::Bully => Algorithm::Bully(Bully::default()),
+            AlgorithmKind::Halting => Algorithm::Halting(Halting::default()),
+            AlgorithmKind::Ring => Algorithm::Ring(Ring::default()),
         }
     }
 
     pub fn get(&mut self) -> &mut dyn Election {
         match self {
             Algorithm::Bully(bully) => bully,
+            Algorithm::Halting(halting) => halting,
+            Algorithm::Ring(ring) => ring,
         }
     }
 }

@@ -1,0 +1,102 @@
+//! The first words on a connection: who the sender is and what both sides must agree on.
+
+use std::sync::Arc;
+
+use super::membership::ListVersion;
+use super::message::View;
+use super::settings::{AlgorithmKind, Quorum};
+use super::types::{Epoch, Incarnation, NodeId, Rank};
+
+/// The version of the messages and of their frames. Members of different versions refuse each
+/// other at the hello.
+pub const PROTOCOL_VERSION: u32 = 2;
+
+/// The first words on a connection, from the dialer (HELLO) and back (WELCOME).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Hello {
+    /// The version of this protocol.
+    pub protocol: u32,
+    /// Who the sender is.
+    pub id: NodeId,
+    /// Which start of it this is.
+    pub incarnation: Incarnation,
+    /// Tells two processes with one id and one incarnation apart.
+    pub instance: u64,
+    /// What must be the same on both sides.
+    pub agreement: Arc<Agreement>,
+    /// The sender's timings in nanoseconds (heartbeat, failure, message); a difference is only
+    /// warned of.
+    pub timing: [u64; 3],
+    /// The sender's rank.
+    pub rank: Rank,
+    /// Whether it may be nominated.
+    pub stands: bool,
+    /// The leader and epoch that it knows; the leader only if heard within `failure`.
+    pub view: View,
+    /// The greatest round that it has seen.
+    pub round: Epoch,
+    /// The version of its member list.
+    pub list: ListVersion,
+}
+
+/// The settings that members must share.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Agreement {
+    /// The cluster's name.
+    pub cluster: String,
+    /// The election algorithm.
+    pub algorithm: AlgorithmKind,
+    /// The guarantee.
+    pub quorum: Quorum,
+    /// Whether a higher member takes over.
+    pub preempt: String,
+    /// What the attribute of a rank is.
+    pub rank: String,
+}
+
+/// Why a hello was refused. Both sides log it, in words, once until it changes, and show it in
+/// their status; strangers are only logged.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Rejection {
+    /// The dialer speaks another version of the protocol.
+    Protocol {
+        /// The version of the member that refuses.
+        ours: u32,
+        /// The version of the dialer.
+        theirs: u32,
+    },
+    /// The dialer belongs to another cluster.
+    Cluster {
+        /// The cluster of the member that refuses.
+        ours: String,
+        /// The cluster of the dialer.
+        theirs: String,
+    },
+    /// The dialer's id is not in the member list.
+    UnknownId(NodeId),
+    /// The dialer carries the id of the member that refuses.
+    OwnId(NodeId),
+    /// Another process with this id was heard within `failure`.
+    IdInUse {
+        /// The id.
+        id: NodeId,
+        /// Where the other process connected from.
+        address: String,
+    },
+    /// A setting that must be shared is not.
+    Disagreement {
+        /// The key in the configuration.
+        key: String,
+        /// The value of the member that refuses.
+        ours: String,
+        /// The value of the dialer.
+        theirs: String,
+    },
+    /// Another member answers at the address that was dialed.
+    WrongAddress {
+        /// The member that was to be there.
+        expected: NodeId,
+        /// The member that is there.
+        found: NodeId,
+    },
+}

@@ -1,0 +1,126 @@
+//! The kinds of messages, by which they are counted.
+
+use super::message::Message;
+
+/// The kinds of messages, in the order in which they are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(usize)]
+pub enum Kind {
+    /// [`Message::Election`], and the ballot of a ring: [`Message::Ballot`]
+    Election,
+    /// [`Message::Answer`]
+    Answer,
+    /// [`Message::Lower`]
+    Lower,
+    /// [`Message::Coordinator`]
+    Coordinator,
+    /// [`Message::AreYouThere`]
+    AreYouThere,
+    /// [`Message::AreYouNormal`]
+    AreYouNormal,
+    /// [`Message::Halt`]
+    Halt,
+    /// [`Message::Elected`], and the lap of a ring: [`Message::Lap`]
+    Elected,
+    /// [`Message::Ready`]
+    Ready,
+    /// [`Message::Reply`]
+    Reply,
+    /// [`Message::Probe`]
+    Probe,
+    /// [`Message::Alive`]
+    Alive,
+    /// [`Message::Heartbeat`]
+    Heartbeat,
+    /// [`Message::Acknowledge`]
+    Acknowledge,
+    /// [`Message::View`]
+    View,
+    /// [`Message::Preempt`]
+    Preempt,
+    /// [`Message::Release`]
+    Release,
+    /// [`Message::Forward`]
+    Forward,
+    /// [`Message::Outcome`]
+    Outcome,
+}
+
+impl Kind {
+    /// All kinds, in the order in which they are shown.
+    pub const ALL: [Kind; 19] = [
+        Kind::Election,
+        Kind::Answer,
+        Kind::Lower,
+        Kind::Coordinator,
+        Kind::AreYouThere,
+        Kind::AreYouNormal,
+        Kind::Halt,
+        Kind::Elected,
+        Kind::Ready,
+        Kind::Reply,
+        Kind::Probe,
+        Kind::Alive,
+        Kind::Heartbeat,
+        Kind::Acknowledge,
+        Kind::View,
+        Kind::Preempt,
+        Kind::Release,
+        Kind::Forward,
+        Kind::Outcome,
+    ];
+
+    /// The name in status, traces and counts.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Election => "election",
+            Kind::Answer => "answer",
+            Kind::Lower => "lower",
+            Kind::Coordinator => "coordinator",
+            Kind::AreYouThere => "are_you_there",
+            Kind::AreYouNormal => "are_you_normal",
+            Kind::Halt => "halt",
+            Kind::Elected => "elected",
+            Kind::Ready => "ready",
+            Kind::Reply => "reply",
+            Kind::Probe => "probe",
+            Kind::Alive => "alive",
+            Kind::Heartbeat => "heartbeat",
+            Kind::Acknowledge => "acknowledge",
+            Kind::View => "view",
+            Kind::Preempt => "preempt",
+            Kind::Release => "release",
+            Kind::Forward => "forward",
+            Kind::Outcome => "outcome",
+        }
+    }
+}
+
+impl Message {
+    /// What it counts as.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Message::Election { .. } | Message::Ballot(_) => Kind::Election,
+            Message::Elected { .. } | Message::Lap(_) => Kind::Elected,
+            Message::View(_) => Kind::View,
+            Message::Answer { .. } => Kind::Answer,
+            Message::Lower { .. } => Kind::Lower,
+            Message::Coordinator { .. } => Kind::Coordinator,
+            Message::AreYouThere { .. } => Kind::AreYouThere,
+            Message::AreYouNormal { .. } => Kind::AreYouNormal,
+            Message::Halt { .. } => Kind::Halt,
+            Message::Ready { .. } => Kind::Ready,
+            Message::Reply { .. } => Kind::Reply,
+            Message::Probe { .. } => Kind::Probe,
+            Message::Alive { .. } => Kind::Alive,
+            Message::Heartbeat { .. } => Kind::Heartbeat,
+            Message::Acknowledge { .. } => Kind::Acknowledge,
+            Message::Preempt { .. } => Kind::Preempt,
+            Message::Release { .. } => Kind::Release,
+            Message::Forward { .. } => Kind::Forward,
+            Message::Outcome { .. } => Kind::Outcome,
+        }
+    }
+}

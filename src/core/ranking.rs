@@ -1,0 +1,52 @@
+//! This member's own rank where it changes, and taking over by it.
+
+use super::context::Context;
+use super::message::Message;
+use super::phase::Reason;
+use super::settings::Preempt;
+use super::turn::Turn;
+
+impl Context<'_> {
+    /// Takes the latest sample as this member's rank, at the start of an election: it is frozen
+    /// until the election has ended.
+    pub fn freeze_rank(&mut self) {
+        self.state.value = self.state.sample;
+    }
+
+    /// Where members preempt only after a while: asks a lower leader to hand over, once this
+    /// member has stood for long enough. It goes on following until the leader does.
+    pub fn ask_politely(&mut self) {
+        let Preempt::After(after) = self.state.settings.preempt else { return };
+        let due = self.state.standing.due(after);
+        let Some(leader) = self.state.lower_leader() else { return };
+        if due.is_some_and(|due| due <= self.now) {
+            let (epoch, rank) = (self.state.view.epoch, self.state.rank());
+            self.send(leader.id, Message::Preempt { epoch, rank });
+        }
+    }
+
+    /// Notes who stands, from one heartbeat round to the next.
+    pub fn observe_standing(&mut self) {
+        let Preempt::After(after) = self.state.settings.preempt else { return };
+        let (stands, incarnation) = (self.state.stands(), self.state.incarnation);
+        self.state.standing.observe(stands, incarnation, after, self.now);
+        self.state.detector.observe_standing(after, self.now);
+    }
+}
+
+impl Turn<'_> {
+    /// The own attribute was sampled anew. In an election the rank stays as it is, and a leader
+    /// keeps the one that it was elected with: a change by itself deposes nobody.
+    pub fn sampled(&mut self, value: Option<i64>) {
+        self.cx.state.sample = value;
+        if self.cx.state.elects() || self.cx.state.leads() {
+            return;
+        }
+        self.cx.freeze_rank();
+        let preempts = self.cx.state.settings.preempt == Preempt::Always;
+        if let Some(leader) = self.cx.state.lower_leader().filter(|_| preempts) {
+            let view = self.cx.state.view;
+            self.cx.become_taking_over(view, leader.id, Reason::Outranks(leader.id));
+        }
+    }
+}

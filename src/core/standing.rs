@@ -1,0 +1,69 @@
+//! For how long a member has stood without a break: who preempts only after a while is damped by
+//! it, and the longer the more often it came and went.
+
+use std::time::Duration;
+
+use super::types::{Incarnation, Time};
+
+/// The wait doubles with every early break, up to this many times.
+const MOST_DOUBLINGS: u32 = 5;
+
+/// What is known of one member's standing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Standing {
+    /// Since when it has been alive and has stood, in this incarnation.
+    since: Option<(Time, Incarnation)>,
+    /// How many breaks came before it had stood for the wait that was due.
+    breaks: u32,
+}
+
+impl Standing {
+    /// Notes whether a member stands now.
+    pub fn observe(&mut self, stands: bool, life: Incarnation, after: Duration, now: Time) {
+        if let Some((since, known)) = self.since {
+            if stands && known == life {
+                return;
+            }
+            let early = now < since + self.wait(after);
+            self.breaks = if early { (self.breaks + 1).min(MOST_DOUBLINGS) } else { 0 };
+        }
+        self.since = stands.then_some((now, life));
+    }
+
+    /// When it will have stood for long enough; none while it does not stand.
+    #[must_use]
+    pub fn due(&self, after: Duration) -> Option<Time> {
+        self.since.map(|(since, _)| since + self.wait(after))
+    }
+
+    fn wait(&self, after: Duration) -> Duration {
+        after.saturating_mul(1 << self.breaks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AFTER: Duration = Duration::from_nanos(100);
+
+    #[test]
+    fn whoever_comes_and_goes_waits_longer_and_longer() {
+        let mut standing = Standing::default();
+        assert_eq!(standing.due(AFTER), None);
+        standing.observe(true, Incarnation(1), AFTER, Time(1000));
+        standing.observe(true, Incarnation(1), AFTER, Time(1050));
+        assert_eq!(standing.due(AFTER), Some(Time(1100)), "it stood on");
+
+        standing.observe(false, Incarnation(1), AFTER, Time(1060));
+        assert_eq!(standing.due(AFTER), None);
+        standing.observe(true, Incarnation(1), AFTER, Time(1070));
+        assert_eq!(standing.due(AFTER), Some(Time(1270)), "twice the wait");
+        standing.observe(true, Incarnation(2), AFTER, Time(1100));
+        assert_eq!(standing.due(AFTER), Some(Time(1500)), "a restart is a break");
+
+        standing.observe(false, Incarnation(2), AFTER, Time(1600));
+        standing.observe(true, Incarnation(2), AFTER, Time(1700));
+        assert_eq!(standing.due(AFTER), Some(Time(1800)), "it had stood for long enough");
+    }
+}

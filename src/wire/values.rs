@@ -1,0 +1,144 @@
+//! Conversions of what messages carry between the core's types and those of the JSON.
+
+use super::schema as wire;
+use crate::core::message as core;
+use crate::core::message::View;
+use crate::core::types::{Epoch, Incarnation, NodeId, Rank};
+
+impl From<core::Run> for wire::Run {
+    fn from(run: core::Run) -> Self {
+        wire::Run { epoch: run.epoch.0, initiator: run.initiator.0 }
+    }
+}
+
+impl From<wire::Run> for core::Run {
+    fn from(run: wire::Run) -> Self {
+        core::Run { epoch: Epoch(run.epoch), initiator: NodeId(run.initiator) }
+    }
+}
+
+impl From<core::Candidate> for wire::Candidate {
+    fn from(candidate: core::Candidate) -> Self {
+        let core::Candidate { stands, rank, incarnation } = candidate;
+        wire::Candidate { stands, rank: rank.into(), incarnation: incarnation.0 }
+    }
+}
+
+impl From<wire::Candidate> for core::Candidate {
+    fn from(candidate: wire::Candidate) -> Self {
+        let wire::Candidate { stands, rank, incarnation } = candidate;
+        core::Candidate { stands, rank: rank.into(), incarnation: Incarnation(incarnation) }
+    }
+}
+
+impl From<View> for wire::View {
+    fn from(view: View) -> Self {
+        wire::View { epoch: view.epoch.0, leader: view.leader.map(Into::into) }
+    }
+}
+
+impl From<wire::View> for View {
+    fn from(view: wire::View) -> Self {
+        View { epoch: Epoch(view.epoch), leader: view.leader.map(Into::into) }
+    }
+}
+
+impl From<Rank> for wire::Rank {
+    fn from(rank: Rank) -> Self {
+        wire::Rank { value: rank.value, id: rank.id.0 }
+    }
+}
+
+impl From<wire::Rank> for Rank {
+    fn from(rank: wire::Rank) -> Self {
+        Rank { value: rank.value, id: NodeId(rank.id) }
+    }
+}
+
+impl From<core::MemberReport> for wire::MemberReport {
+    fn from(report: core::MemberReport) -> Self {
+        let status = match report.status {
+            core::Liveness::Alive => wire::Liveness::Alive,
+            core::Liveness::Suspected => wire::Liveness::Suspected,
+            core::Liveness::Dead => wire::Liveness::Dead,
+        };
+        let (id, incarnation) = (report.id.0, report.incarnation.0);
+        wire::MemberReport { id, incarnation, status, stands: report.stands }
+    }
+}
+
+impl From<wire::MemberReport> for core::MemberReport {
+    fn from(report: wire::MemberReport) -> Self {
+        let status = match report.status {
+            wire::Liveness::Alive => core::Liveness::Alive,
+            wire::Liveness::Suspected => core::Liveness::Suspected,
+            wire::Liveness::Dead => core::Liveness::Dead,
+        };
+        let (id, incarnation) = (NodeId(report.id), Incarnation(report.incarnation));
+        core::MemberReport { id, incarnation, status, stands: report.stands }
+    }
+}
+
+impl From<core::Done> for wire::Done {
+    fn from(done: core::Done) -> Self {
+        match done {
+            core::Done::Called => Self::Called,
+            core::Done::Resigned { epoch, successor } => {
+                Self::Resigned { epoch: epoch.0, successor: successor.map(|id| id.0) }
+            }
+            core::Done::Stopped => Self::Stopped,
+            core::Done::TaskTaken => Self::TaskTaken,
+        }
+    }
+}
+
+impl From<wire::Done> for core::Done {
+    fn from(done: wire::Done) -> Self {
+        match done {
+            wire::Done::Called => Self::Called,
+            wire::Done::Resigned { epoch, successor } => {
+                Self::Resigned { epoch: Epoch(epoch), successor: successor.map(NodeId) }
+            }
+            wire::Done::Stopped => Self::Stopped,
+            wire::Done::TaskTaken => Self::TaskTaken,
+        }
+    }
+}
+
+impl From<core::Refusal> for wire::Refusal {
+    fn from(refusal: core::Refusal) -> Self {
+        use core::Refusal as R;
+        match refusal {
+            R::NoLeader => Self::NoLeader,
+            R::NotLeader => Self::NotLeader,
+            R::NoSuccessor => Self::NoSuccessor,
+            R::CannotLead(id) => Self::CannotLead { id: id.0 },
+            R::Outranked { to, by } => Self::Outranked { to: to.0, by: by.0 },
+            R::TooMany => Self::TooMany,
+            R::NoReply => Self::NoReply,
+            R::Stopping => Self::Stopping,
+            R::NoTask => Self::NoTask,
+            R::NotCoordinator(id) => Self::NotCoordinator { id: id.map(|id| id.0) },
+            R::TaskTooLong(bytes) => Self::TaskTooLong { bytes },
+        }
+    }
+}
+
+impl From<wire::Refusal> for core::Refusal {
+    fn from(refusal: wire::Refusal) -> Self {
+        use wire::Refusal as R;
+        match refusal {
+            R::NoLeader => Self::NoLeader,
+            R::NotLeader => Self::NotLeader,
+            R::NoSuccessor => Self::NoSuccessor,
+            R::CannotLead { id } => Self::CannotLead(NodeId(id)),
+            R::Outranked { to, by } => Self::Outranked { to: NodeId(to), by: NodeId(by) },
+            R::TooMany => Self::TooMany,
+            R::NoReply => Self::NoReply,
+            R::Stopping => Self::Stopping,
+            R::NoTask => Self::NoTask,
+            R::NotCoordinator { id } => Self::NotCoordinator(id.map(NodeId)),
+            R::TaskTooLong { bytes } => Self::TaskTooLong(bytes),
+        }
+    }
+}
