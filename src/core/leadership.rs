@@ -78,7 +78,7 @@ impl Turn<'_> {
     }
 
     /// Takes a view that is not older than the own one, of a leader that is alive.
-    fn accept(&mut self, view: View, leader: Rank) {
+    pub fn accept(&mut self, view: View, leader: Rank) {
         let state = &self.cx.state;
         let takes_over =
             leader < state.rank() && state.stands() && state.settings.preempt == Preempt::Always;

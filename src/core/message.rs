@@ -46,17 +46,25 @@ pub enum Message {
         /// Its rank.
         rank: Rank,
     },
-    /// Halting: asks whether a member is up. This and the four calls below expect a
+    /// Halting: asks whether a member is up and ranks above the sender; or whether the sender's
+    /// coordinator is up and still that. This and the four calls below expect a
     /// [`Message::Reply`] with their number.
     AreYouThere {
         /// Tells the sender's calls apart.
         number: u64,
+        /// The epoch under the coordinator that is asked; none for any other member.
+        under: Option<Epoch>,
+        /// The sender's rank, frozen for the round.
+        rank: Rank,
+        /// Whether the sender may be nominated.
+        stands: bool,
     },
-    /// Halting: the coordinator asks whether a member is Normal under it, in the epoch of the
-    /// envelope.
+    /// Halting: the coordinator asks whether a member is Normal under it.
     AreYouNormal {
         /// Tells the sender's calls apart.
         number: u64,
+        /// The coordinator's epoch.
+        epoch: Epoch,
     },
     /// Halting: the organiser of a new round has a lower member stop its work.
     Halt {
@@ -90,7 +98,7 @@ pub enum Message {
     Reply {
         /// The number of the call.
         number: u64,
-        /// Whether it was accepted; the yes or no to ARE-YOU-NORMAL.
+        /// Whether it was accepted; the yes or no to a question.
         accepted: bool,
     },
     /// Ring: the travelling ballot, to the next live member clockwise (ELECTION of seed 004).

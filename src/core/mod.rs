@@ -323,6 +323,14 @@ impl Core {
         self.state.watches.filter(|_| halted).map(|(halter, _)| halter)
     }
 
+    /// The coordinator that this member has accepted: its leader, or in the halting algorithm the
+    /// one whose task it awaits.
+    #[must_use]
+    pub fn coordinator(&self) -> Option<View> {
+        let settled = self.state.leader().map(|_| self.state.view);
+        settled.or_else(|| self.algorithm.accepted(&self.state))
+    }
+
     /// The task that this member was handed last.
     #[must_use]
     pub fn task(&self) -> &Task {

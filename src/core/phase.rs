@@ -154,6 +154,8 @@ pub enum Reason {
     Outranks(NodeId),
     /// A higher member halts all for its round.
     HaltedBy(NodeId),
+    /// The leader is alive and leads no more.
+    LeaderGaveUp(NodeId),
     /// Whoever halted this member is gone.
     HalterLost(NodeId),
     /// The organiser was elected, and hands out the task.
@@ -166,6 +168,8 @@ pub enum Reason {
     AllReady,
     /// The coordinator found a member that is not Normal, and takes it in.
     NotNormal(NodeId),
+    /// A leader lives that will take this member in.
+    ToBeTakenIn(NodeId),
     /// The coordinator has a new task to hand out.
     NewTask,
     /// The ballot came back around the ring.
@@ -205,6 +209,7 @@ impl Reason {
             Reason::Resigned => "resigned".into(),
             Reason::Stalled(time) => format!("stalled for {} ms", time.as_millis()),
             Reason::Outranks(id) => format!("its rank rose above leader {}'s", name(id)),
+            Reason::LeaderGaveUp(id) => format!("{} does not lead any more", name(id)),
             Reason::HaltedBy(id) => format!("{} halts the lower members", name(id)),
             Reason::HalterLost(id) => format!("{}, which halted it, is gone", name(id)),
             Reason::Organised(id) => format!("{} is elected", name(id)),
@@ -212,6 +217,7 @@ impl Reason {
             Reason::NotAccepted => "a member did not accept it".into(),
             Reason::AllReady => "all members have the task".into(),
             Reason::NotNormal(id) => format!("{} has to be taken in", name(id)),
+            Reason::ToBeTakenIn(id) => format!("leader {} will take it in", name(id)),
             Reason::NewTask => "there is a new task".into(),
             Reason::BallotBack => "its ballot came back".into(),
             Reason::BallotLost => "the ballot was lost".into(),

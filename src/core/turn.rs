@@ -91,7 +91,13 @@ impl Turn<'_> {
             }
             Message::Forward { number, command } => self.forwarded(from, number, command),
             Message::Outcome { number, result } => self.outcome(from, number, result),
-            message => self.algorithm.get().receive(&mut self.cx, from, &message),
+            message => {
+                let announced = self.algorithm.get().receive(&mut self.cx, from, &message);
+                if let Some((view, leader)) = announced.and_then(|view| Some((view, view.leader?)))
+                {
+                    self.accept(view, leader);
+                }
+            }
         }
     }
 

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::life::millis;
 use super::node::Node;
 use crate::core::message::View;
-use crate::core::settings::{Preempt, Restored};
+use crate::core::settings::{AlgorithmKind, Preempt, Restored};
 use crate::core::types::{Epoch, NodeId, Time};
-use crate::core::{Core, Phase, Transition};
+use crate::core::{Core, NodeStatus, Phase, Transition};
 
 /// What was seen of one node.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +72,12 @@ impl Checker {
     /// A transition that the world has come to see.
     pub fn changed(&mut self, now: Time, node: usize, core: &Core, to: &Transition, all: &[Node]) {
         self.seen[node].leads = None;
+        if to.to == Phase::Reorganizing
+            && let Some(View { epoch, leader: Some(leader) }) = core.coordinator()
+            && leader.id == core.id()
+        {
+            self.reigned(epoch, leader.id); // those that have its task may name it before it leads
+        }
         if to.to == Phase::Leading {
             self.elected += 1;
             self.comes_to_lead(now, node, core, to.epoch, all);
@@ -87,7 +93,8 @@ impl Checker {
         if self.seen[node].led >= Some(epoch) {
             self.fail(now, format_args!("{name} leads in epoch {epoch} or a later one again"));
         }
-        self.repeated += u64::from(self.reigns.contains_key(&epoch));
+        let by_another = |led: &BTreeSet<NodeId>| led.iter().any(|id| *id != core.id());
+        self.repeated += u64::from(self.reigns.get(&epoch).is_some_and(by_another));
         let before = self.seen[node].view;
         if self.overrides(core, before, all) {
             let what =
@@ -98,6 +105,24 @@ impl Checker {
         seen.leads = Some(epoch);
         seen.led = Some(epoch);
         self.reigned(epoch, core.id());
+    }
+
+    /// Garcia-Molina's assertion 1: any two nodes in Reorganization or Normal, in one epoch, have
+    /// the same coordinator; any two in Normal the same task.
+    fn assertion_1(&mut self, now: Time, core: &Core, all: &[Node]) {
+        let Some(own) = core.coordinator() else { return };
+        let normal = |core: &Core| NodeStatus::from(core.phase()) == NodeStatus::Normal;
+        for other in all.iter().filter_map(|node| node.core.as_ref()) {
+            let Some(theirs) = other.coordinator().filter(|view| view.epoch == own.epoch) else {
+                continue;
+            };
+            if theirs.leader.map(|rank| rank.id) != own.leader.map(|rank| rank.id) {
+                self.fail(now, format_args!("two coordinators in epoch {}", own.epoch));
+            }
+            if normal(core) && normal(other) && core.task() != other.task() {
+                self.fail(now, format_args!("two tasks in epoch {}", own.epoch));
+            }
+        }
     }
 
     /// Whether a member knew a lower leader, thinks it alive and did not let it hand over.
@@ -129,6 +154,9 @@ impl Checker {
         if !fits {
             let phase = core.phase().name();
             self.fail(now, format_args!("{} is {phase} and names {leader:?}", name()));
+        }
+        if core.settings().algorithm == AlgorithmKind::Halting {
+            self.assertion_1(now, core, all);
         }
         let Some(leader) = leader else { return };
         if !self.reigns.get(&view.epoch).is_some_and(|led| led.contains(&leader.id)) {

@@ -151,7 +151,16 @@ impl World {
 }
 
 fn is_election(kind: Kind) -> bool {
-    matches!(kind, Kind::Election | Kind::Answer | Kind::Coordinator)
+    matches!(
+        kind,
+        Kind::Election
+            | Kind::Answer
+            | Kind::Coordinator
+            | Kind::AreYouThere
+            | Kind::Halt
+            | Kind::Elected
+            | Kind::Ready
+    )
 }
 
 /// A time for people.

@@ -100,7 +100,7 @@ impl World {
             preempt: setup.preempt,
             rank: RankKind::Id,
             value: Some(0),
-            task: Task::default(),
+            task: Task(member.name.as_bytes().into()),
             hierarchy: true,
             timing: TIMING,
             trust_refused: true,

@@ -25,8 +25,11 @@ impl From<&core::Message> for wire::Message {
             M::View(view) => Self::View(view.into()),
             M::Preempt { epoch, rank } => Self::Preempt { epoch: epoch.0, rank: rank.into() },
             M::Lower { round } => Self::Lower { round: round.0 },
-            M::AreYouThere { number } => Self::AreYouThere { number },
-            M::AreYouNormal { number } => Self::AreYouNormal { number },
+            M::AreYouThere { number, under, rank, stands } => {
+                let under = under.map(|epoch| epoch.0);
+                Self::AreYouThere { number, under, rank: rank.into(), stands }
+            }
+            M::AreYouNormal { number, epoch } => Self::AreYouNormal { number, epoch: epoch.0 },
             M::Halt { number, round, rank, incumbent } => {
                 Self::Halt { number, round: round.0, rank: rank.into(), incumbent }
             }
@@ -80,8 +83,11 @@ impl From<wire::Message> for core::Message {
             M::View(view) => Self::View(view.into()),
             M::Preempt { epoch, rank } => Self::Preempt { epoch: Epoch(epoch), rank: rank.into() },
             M::Lower { round } => Self::Lower { round: Epoch(round) },
-            M::AreYouThere { number } => Self::AreYouThere { number },
-            M::AreYouNormal { number } => Self::AreYouNormal { number },
+            M::AreYouThere { number, under, rank, stands } => {
+                let under = under.map(Epoch);
+                Self::AreYouThere { number, under, rank: rank.into(), stands }
+            }
+            M::AreYouNormal { number, epoch } => Self::AreYouNormal { number, epoch: Epoch(epoch) },
             M::Halt { number, round, rank, incumbent } => {
                 Self::Halt { number, round: Epoch(round), rank: rank.into(), incumbent }
             }

@@ -87,9 +87,14 @@ pub enum Message {
     },
     AreYouThere {
         number: u64,
+        under: Option<u64>,
+        rank: Rank,
+        stands: bool,
     },
     AreYouNormal {
         number: u64,
+        #[serde(deserialize_with = "bounded")]
+        epoch: u64,
     },
     Halt {
         number: u64,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Election;
 use crate::core::context::Context;
 use crate::core::detector::Peer;
-use crate::core::message::Message;
+use crate::core::message::{Message, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::state::Held;
 use crate::core::timer::Timer;
@@ -37,7 +37,7 @@ impl Election for Bully {
         self.begin(cx, None, reason);
     }
 
-    fn receive(&mut self, cx: &mut Context, from: NodeId, message: &Message) {
+    fn receive(&mut self, cx: &mut Context, from: NodeId, message: &Message) -> Option<View> {
         match *message {
             Message::Election { round, rank, stands } => {
                 self.election(cx, from, round, rank, stands);
@@ -46,6 +46,7 @@ impl Election for Bully {
             Message::Lower { round } => self.lower(cx, from, round),
             _ => {}
         }
+        None
     }
 
     fn expire(&mut self, cx: &mut Context, timer: Timer) {

@@ -9,6 +9,7 @@ use super::context::Context;
 use super::message::{Message, View};
 use super::phase::Reason;
 use super::settings::AlgorithmKind;
+use super::state::State;
 use super::timer::Timer;
 use super::types::NodeId;
 
@@ -21,8 +22,9 @@ pub(super) trait Election {
     /// Calls a new election, dropping what is left of an older one.
     fn start(&mut self, cx: &mut Context, reason: Reason);
 
-    /// Takes a message of the algorithm's own kinds.
-    fn receive(&mut self, cx: &mut Context, from: NodeId, message: &Message);
+    /// Takes a message of the algorithm's own kinds. Tells of a leader that it announces, to be
+    /// followed if nothing speaks against it.
+    fn receive(&mut self, cx: &mut Context, from: NodeId, message: &Message) -> Option<View>;
 
     /// Takes the end of one of the algorithm's own timers.
     fn expire(&mut self, cx: &mut Context, timer: Timer);
@@ -45,7 +47,7 @@ pub(super) trait Election {
     /// Awaits the COORDINATOR of a member that is about to lead.
     fn await_leader(&mut self, cx: &mut Context, leader: NodeId, reason: Reason);
 
-    /// The coordinator has a new task to hand out, which [`State`](super::state::State) holds.
+    /// The coordinator has a new task to hand out, which [`State`] holds.
     fn hand_out(&mut self, _cx: &mut Context) {}
 }
 
@@ -63,6 +65,15 @@ impl Algorithm {
             AlgorithmKind::Bully => Algorithm::Bully(Bully::default()),
             AlgorithmKind::Halting => Algorithm::Halting(Halting::default()),
             AlgorithmKind::Ring => Algorithm::Ring(Ring::default()),
+        }
+    }
+
+    /// The coordinator that a member of the halting algorithm has accepted, before it has its task
+    /// and names it as its leader.
+    pub fn accepted(&self, state: &State) -> Option<View> {
+        match self {
+            Algorithm::Halting(halting) => halting.accepted(state),
+            _ => None,
         }
     }
 

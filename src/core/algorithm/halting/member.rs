@@ -1,0 +1,106 @@
+//! What a member does when another organises an election.
+
+use super::{Halting, Step};
+use crate::core::context::Context;
+use crate::core::message::{Message, View};
+use crate::core::phase::{Phase, Reason};
+use crate::core::settings::Preempt;
+use crate::core::timer::Timer;
+use crate::core::types::{Epoch, NodeId, Rank, Task};
+
+impl Halting {
+    /// "Then the node k stops processing, and sets its status to Election", unless it ranks higher
+    /// than who halts it, or obeys one who does.
+    pub(super) fn halt(
+        &mut self,
+        cx: &mut Context,
+        from: NodeId,
+        number: u64,
+        round: Epoch,
+        rank: Rank,
+        incumbent: bool,
+    ) {
+        let rank = Rank { id: from, ..rank };
+        cx.note_round(round);
+        cx.state.detector.change(from, |peer| {
+            peer.stands = true; // or it would not organise
+            peer.rank = rank;
+        });
+        let older = View { epoch: round, leader: Some(rank) } <= cx.state.view;
+        let above = cx.state.stands() && cx.state.rank() > rank;
+        let subject = !above || incumbent && cx.state.settings.preempt != Preempt::Always;
+        let accepted = !older && subject && !self.obeys_better(cx, rank, round);
+        if accepted {
+            self.clear();
+            self.halted = Some((rank, round));
+            cx.become_halted(from);
+            self.await_next_step(cx);
+        }
+        cx.send(from, Message::Reply { number, accepted });
+        if older {
+            cx.send_view(from);
+        }
+        if !subject {
+            self.look_at_coordinator(cx, from);
+        }
+    }
+
+    /// Whether it obeys another HALT already, of a higher organiser or of a later round.
+    fn obeys_better(&self, cx: &Context, rank: Rank, round: Epoch) -> bool {
+        let obeys = matches!(cx.state.phase, Phase::Halted | Phase::Reorganizing);
+        self.halted.is_some_and(|halted| obeys && halted > (rank, round))
+    }
+
+    /// The organiser is alive and may have given up all the same.
+    fn await_next_step(&self, cx: &mut Context) {
+        cx.arm(Timer::Coordinator, cx.state.settings.timing.t2());
+    }
+
+    /// "The node k checks if the HALT message was sent from node i", and only then takes it as
+    /// its coordinator.
+    pub(super) fn elected(&mut self, cx: &mut Context, from: NodeId, number: u64, round: Epoch) {
+        let accepted = cx.state.phase == Phase::Halted && self.obeys(from, round);
+        if accepted {
+            cx.become_reorganizing(Reason::Organised(from));
+            self.await_next_step(cx);
+        }
+        cx.send(from, Message::Reply { number, accepted });
+    }
+
+    /// The task of the coordinator that was accepted: the member is Normal again. Tells of the
+    /// leader that it is to follow.
+    pub(super) fn ready(
+        &mut self,
+        cx: &mut Context,
+        from: NodeId,
+        number: u64,
+        round: Epoch,
+        task: &Task,
+    ) -> Option<View> {
+        let accepted = cx.state.phase == Phase::Reorganizing
+            && self.step == Step::Idle
+            && self.obeys(from, round);
+        cx.send(from, Message::Reply { number, accepted });
+        let (leader, epoch) = self.halted.filter(|_| accepted)?;
+        cx.state.task = task.clone();
+        self.look_after_coordinator_from(cx, cx.now);
+        Some(View { epoch, leader: Some(leader) })
+    }
+
+    fn obeys(&self, from: NodeId, round: Epoch) -> bool {
+        self.halted.is_some_and(|(halter, halted)| halter.id == from && halted == round)
+    }
+
+    /// A leader lives that has not taken this member in: it will, as it checks who is Normal.
+    pub(super) fn found_leader(&mut self, cx: &mut Context, view: View, leader: NodeId) {
+        let obeys = matches!(cx.state.phase, Phase::Halted | Phase::Reorganizing);
+        let waits = cx.state.phase == Phase::Waiting && self.awaits == Some(leader);
+        if obeys || waits || self.organises(cx.state) {
+            return;
+        }
+        cx.give_up(None);
+        cx.state.view = view;
+        self.wait_for(cx, Some(leader), cx.now, Reason::ToBeTakenIn(leader));
+        cx.arm(Timer::Coordinator, cx.state.settings.timing.failure * 2);
+    }
+}

@@ -1,0 +1,214 @@
+//! Garcia-Molina's bully with halt and reorganization (seed 002; IEEE ToC C-31, 1982).
+//!
+//! Whoever organises an election first makes sure that nobody who ranks higher is up, then halts
+//! all others, then tells them that it is elected, and at last hands out the task. Here is the
+//! state and what calls its parts; `organiser.rs` has the four steps, `member.rs` what the others
+//! do, `watch.rs` the periodic procedures Check and Timeout.
+
+mod member;
+mod organiser;
+mod watch;
+
+use std::collections::BTreeSet;
+
+use super::Election;
+use crate::core::context::Context;
+use crate::core::message::{Message, View};
+use crate::core::phase::{Phase, Reason};
+use crate::core::state::State;
+use crate::core::timer::Timer;
+use crate::core::types::{Epoch, NodeId, Rank, Time};
+
+/// The steps of an organiser, as the paper numbers them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Step {
+    /// Organises nothing.
+    #[default]
+    Idle,
+    /// (1) ARE-YOU-THERE to all who rank higher, one after the other.
+    Asking,
+    /// (2) HALT to all others.
+    Halting,
+    /// (3) ELECTED to those that halted.
+    Electing,
+    /// (4) READY, with the task, to the same.
+    Readying,
+}
+
+/// The state of an election, as far as this member takes part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Halting {
+    /// Counts the calls of this process, so that no late reply is taken for another.
+    calls: u64,
+    /// What this member organises, if anything.
+    step: Step,
+    round: Epoch,
+    started: Time,
+    /// It led when it began, and higher members may not take over: they are halted like others.
+    incumbent: bool,
+    /// The number of the present step's call, and whose replies are awaited.
+    call: u64,
+    awaited: BTreeSet<NodeId>,
+    /// Who was asked in step (1).
+    asked: BTreeSet<NodeId>,
+    /// Who ranks lower by its own word.
+    lower: BTreeSet<NodeId>,
+    /// Who acknowledged HALT: the set Up of the paper.
+    up: BTreeSet<NodeId>,
+    /// The HALT that this member obeys: its organiser and round.
+    halted: Option<(Rank, Epoch)>,
+    /// Whose outcome it awaits, having given up in step (1) or for another reason.
+    awaits: Option<NodeId>,
+    /// The number of its call to its coordinator, that it might be gone (Timeout).
+    timeout: Option<u64>,
+    /// The number of the last ARE-YOU-NORMAL (Check).
+    check: u64,
+}
+
+impl Election for Halting {
+    fn start(&mut self, cx: &mut Context, reason: Reason) {
+        self.begin(cx, reason);
+    }
+
+    fn receive(&mut self, cx: &mut Context, from: NodeId, message: &Message) -> Option<View> {
+        if cx.state.phase == Phase::Stopping {
+            return None;
+        }
+        match *message {
+            Message::AreYouThere { number, under: Some(epoch), .. } => {
+                self.are_you_coordinator(cx, from, number, epoch);
+            }
+            Message::AreYouThere { number, under: None, rank, stands } => {
+                self.are_you_there(cx, from, number, rank, stands);
+            }
+            Message::AreYouNormal { number, epoch } => are_you_normal(cx, from, number, epoch),
+            Message::Halt { number, round, rank, incumbent } => {
+                self.halt(cx, from, number, round, rank, incumbent);
+            }
+            Message::Elected { number, round } => self.elected(cx, from, number, round),
+            Message::Ready { number, round, ref task } => {
+                return self.ready(cx, from, number, round, task);
+            }
+            Message::Reply { number, accepted } => self.reply(cx, from, number, accepted),
+            _ => {}
+        }
+        None
+    }
+
+    fn expire(&mut self, cx: &mut Context, timer: Timer) {
+        match timer {
+            Timer::Answer if self.organises(cx.state) => self.unanswered(cx),
+            Timer::Answer => self.coordinator_unanswered(cx),
+            Timer::Coordinator => self.begin(cx, Reason::NoCoordinator),
+            Timer::Check => self.check_all(cx),
+            Timer::Pulse => self.pulse(cx),
+            _ => {}
+        }
+    }
+
+    fn resume(&mut self, cx: &mut Context) {
+        if self.organises(cx.state) {
+            self.halt_others(cx);
+        }
+    }
+
+    fn lost(&mut self, cx: &mut Context, peer: NodeId) {
+        if self.organises(cx.state) {
+            self.lost_other(cx, peer);
+        } else if cx.state.watches.is_some_and(|(halter, _)| halter == peer) {
+            self.begin(cx, Reason::HalterLost(peer));
+        } else if cx.state.phase == Phase::Waiting && self.awaits == Some(peer) {
+            let bound = cx.state.takeover.is_some() || cx.state.held.is_some();
+            if !bound {
+                self.begin(cx, Reason::AnswererLost);
+            }
+        }
+    }
+
+    fn joined(&mut self, cx: &mut Context, peer: NodeId) {
+        if !cx.state.detector.get(peer).is_some_and(|peer| peer.connected()) {
+            return;
+        }
+        if cx.state.leads() {
+            self.check(cx, vec![peer]);
+        } else if self.organises(cx.state) {
+            self.joined_late(cx, peer);
+        }
+    }
+
+    fn await_leader(&mut self, cx: &mut Context, leader: NodeId, reason: Reason) {
+        self.wait_for(cx, Some(leader), cx.now, reason);
+    }
+
+    /// Only READY makes a follower. Whoever finds a leader otherwise waits to be taken in.
+    fn may_follow(&mut self, cx: &mut Context, view: View, leader: NodeId) -> bool {
+        let ready = cx.state.phase == Phase::Reorganizing
+            && self
+                .halted
+                .is_some_and(|(halter, round)| halter.id == leader && round == view.epoch);
+        if !ready {
+            self.found_leader(cx, view, leader);
+        }
+        ready
+    }
+
+    fn hand_out(&mut self, cx: &mut Context) {
+        self.begin(cx, Reason::NewTask);
+    }
+}
+
+impl Halting {
+    /// The coordinator that this member has accepted, before it names it as its leader.
+    pub fn accepted(&self, state: &State) -> Option<View> {
+        if state.phase != Phase::Reorganizing {
+            return None;
+        }
+        let own = (state.rank(), self.round);
+        let (leader, epoch) = if self.step == Step::Idle { self.halted? } else { own };
+        Some(View { epoch, leader: Some(leader) })
+    }
+
+    /// Whether this member organises an election.
+    fn organises(&self, state: &State) -> bool {
+        self.step != Step::Idle && matches!(state.phase, Phase::Electing | Phase::Reorganizing)
+    }
+
+    /// A number for the next call.
+    fn next_call(&mut self) -> u64 {
+        self.calls += 1;
+        self.calls
+    }
+
+    /// Forgets what was organised and obeyed so far.
+    fn clear(&mut self) {
+        let (calls, check) = (self.calls, self.check);
+        *self = Halting { calls, check, ..Halting::default() };
+    }
+
+    /// Gives up, and awaits the outcome of somebody else's election for T2.
+    fn wait_for(&mut self, cx: &mut Context, other: Option<NodeId>, since: Time, reason: Reason) {
+        self.clear();
+        self.awaits = other;
+        cx.become_waiting(since, reason);
+    }
+
+    /// A reply, unless it is to a call that is over.
+    fn reply(&mut self, cx: &mut Context, from: NodeId, number: u64, accepted: bool) {
+        if self.timeout == Some(number) {
+            cx.state.timers.cancel(Timer::Answer);
+            self.coordinator_replied(cx, from, accepted);
+        } else if number == self.check {
+            self.checked(cx, from, accepted);
+        } else if number == self.call && self.awaited.contains(&from) && self.organises(cx.state) {
+            self.replied(cx, from, accepted);
+        }
+    }
+}
+
+/// "Are you normal?": only under this coordinator, in its present epoch.
+fn are_you_normal(cx: &mut Context, from: NodeId, number: u64, epoch: Epoch) {
+    let follows = cx.state.follows(from) && cx.state.view.epoch == epoch;
+    // Who waits for its disk before it follows has accepted the task.
+    let accepted = follows || cx.state.is_bound_to(from);
+    cx.send(from, Message::Reply { number, accepted });
+}

@@ -1,0 +1,248 @@
+//! Organising an election: the four steps of the paper.
+
+use std::collections::BTreeSet;
+
+use super::{Halting, Step};
+use crate::core::context::Context;
+use crate::core::message::{Liveness, Message};
+use crate::core::phase::{Phase, Reason};
+use crate::core::settings::Preempt;
+use crate::core::state::Held;
+use crate::core::timer::Timer;
+use crate::core::types::NodeId;
+
+impl Halting {
+    /// Calls an election. A coordinator that calls one stops leading first; who still looks for
+    /// the others looks on first.
+    pub(super) fn begin(&mut self, cx: &mut Context, reason: Reason) {
+        if cx.state.looks_around(cx.now) {
+            self.clear();
+            if cx.state.phase != Phase::Starting {
+                cx.become_starting(reason);
+            }
+            return;
+        }
+        let incumbent = cx.state.leads() && cx.state.settings.preempt != Preempt::Always;
+        cx.give_up(None);
+        self.clear();
+        self.round = cx.next_round();
+        self.started = cx.now;
+        self.incumbent = incumbent;
+        cx.note_round(self.round);
+        cx.freeze_rank();
+        if !cx.state.stands() && self.unasked(cx).is_empty() {
+            self.wait_for(cx, None, cx.now, Reason::MayNotLead);
+            return;
+        }
+        self.step = Step::Asking;
+        cx.become_electing(reason);
+        self.ask_next(cx);
+    }
+
+    /// Who ranks higher and was not asked yet; nobody ranks higher than an incumbent.
+    fn unasked(&self, cx: &Context) -> BTreeSet<NodeId> {
+        let higher = cx.state.higher().filter(|_| !self.incumbent).map(|peer| peer.rank.id);
+        higher.filter(|id| !self.asked.contains(id)).collect()
+    }
+
+    /// (1) Asks the next of those that rank higher, from the lowest to the highest; or goes on.
+    fn ask_next(&mut self, cx: &mut Context) {
+        let unasked = self.unasked(cx);
+        let next = cx.state.higher().filter(|peer| unasked.contains(&peer.rank.id));
+        let Some(next) = next.map(|peer| peer.rank).min() else {
+            self.halt_others(cx);
+            return;
+        };
+        self.call = self.next_call();
+        self.awaited = BTreeSet::from([next.id]);
+        self.asked.insert(next.id);
+        let (rank, stands) = (cx.state.rank(), cx.state.stands());
+        cx.arm(Timer::Answer, cx.state.settings.timing.t1());
+        cx.send(next.id, Message::AreYouThere { number: self.call, under: None, rank, stands });
+    }
+
+    /// (2) Halts the others, once the round may become an epoch.
+    pub(super) fn halt_others(&mut self, cx: &mut Context) {
+        if self.starts_over(cx) {
+            return;
+        }
+        if !cx.state.tenure.covers(self.round) {
+            cx.hold(Held::Win(self.round), Reason::Highest);
+            return;
+        }
+        self.step = Step::Halting;
+        self.call = self.next_call();
+        let alive = cx.state.detector.iter().filter(|(_, peer)| peer.alive());
+        self.awaited = alive.map(|(id, _)| id).collect();
+        if self.awaited.is_empty() {
+            self.lead(cx);
+            return;
+        }
+        cx.arm(Timer::Answer, cx.state.settings.timing.t1());
+        cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
+        let connected = self.awaited.iter().copied();
+        let outbound = |id: &NodeId| cx.state.detector.get(*id).is_some_and(|peer| peer.outbound);
+        let now = connected.filter(outbound).collect();
+        self.send_halt(cx, now);
+    }
+
+    fn send_halt(&self, cx: &mut Context, to: Vec<NodeId>) {
+        let rank = cx.state.rank();
+        let (number, round, incumbent) = (self.call, self.round, self.incumbent);
+        cx.send_all(to, Message::Halt { number, round, rank, incumbent });
+    }
+
+    /// (3) "Once all nodes are in a known state": tells those that halted that it is elected.
+    fn tell_elected(&mut self, cx: &mut Context) {
+        if self.starts_over(cx) {
+            return;
+        }
+        if self.up.is_empty() {
+            self.lead(cx);
+            return;
+        }
+        self.step = Step::Electing;
+        cx.become_reorganizing(Reason::AllHalted);
+        let (number, round) = (self.call_up(cx), self.round);
+        cx.send_all(self.up.iter().copied().collect(), Message::Elected { number, round });
+    }
+
+    /// (4) Hands out the task.
+    fn hand_out_task(&mut self, cx: &mut Context) {
+        if self.starts_over(cx) {
+            return;
+        }
+        self.step = Step::Readying;
+        let (number, round, task) = (self.call_up(cx), self.round, cx.state.task.clone());
+        cx.send_all(self.up.iter().copied().collect(), Message::Ready { number, round, task });
+    }
+
+    /// The number of a call to all in Up, whose replies are awaited for T1.
+    fn call_up(&mut self, cx: &mut Context) -> u64 {
+        self.awaited = self.up.clone();
+        self.call = self.next_call();
+        cx.arm(Timer::Answer, cx.state.settings.timing.t1());
+        self.call
+    }
+
+    /// "And sets its status to Normal."
+    fn lead(&mut self, cx: &mut Context) {
+        let round = self.round;
+        self.clear();
+        cx.become_leading(round, Reason::AllReady);
+        cx.arm(Timer::Check, cx.state.settings.timing.failure);
+    }
+
+    /// Who ranks higher and appeared meanwhile is asked before this member goes on; and a round
+    /// that a greater epoch overtook is of no use. Tells whether there is a new election.
+    fn starts_over(&mut self, cx: &mut Context) -> bool {
+        let overtaken = self.round <= cx.state.view.epoch;
+        let over = overtaken || !cx.state.stands() || !self.unasked(cx).is_empty();
+        if over {
+            self.begin(cx, Reason::NoAnswer);
+        }
+        over
+    }
+
+    /// "A timeout in (3) or (4) starts again, after a back-off." So does a refusal.
+    fn back_off(&mut self, cx: &mut Context) {
+        self.wait_for(cx, None, cx.now, Reason::NotAccepted);
+        let timing = cx.state.settings.timing;
+        let jitter = cx.state.random.up_to(timing.message);
+        cx.arm(Timer::Coordinator, timing.t1() + jitter);
+    }
+
+    /// The reply that is awaited.
+    pub(super) fn replied(&mut self, cx: &mut Context, from: NodeId, accepted: bool) {
+        self.awaited.remove(&from);
+        match (self.step, accepted) {
+            (Step::Idle, _) => {}
+            (Step::Asking, true) => {
+                self.wait_for(cx, Some(from), self.started, Reason::Answered(from));
+            }
+            (Step::Asking, false) => {
+                self.lower.insert(from);
+                self.ask_next(cx);
+            }
+            (Step::Halting, true) => {
+                self.up.insert(from);
+                self.go_on(cx);
+            }
+            (_, true) => self.go_on(cx),
+            (_, false) => self.back_off(cx),
+        }
+    }
+
+    /// The next step, when nobody is awaited any more.
+    fn go_on(&mut self, cx: &mut Context) {
+        if !self.awaited.is_empty() {
+            return;
+        }
+        match self.step {
+            Step::Idle => {}
+            Step::Asking => self.ask_next(cx),
+            Step::Halting => self.tell_elected(cx),
+            Step::Electing => self.hand_out_task(cx),
+            Step::Readying => {
+                if !self.starts_over(cx) {
+                    self.lead(cx);
+                }
+            }
+        }
+    }
+
+    /// T1 has passed.
+    pub(super) fn unanswered(&mut self, cx: &mut Context) {
+        let silent = std::mem::take(&mut self.awaited);
+        match self.step {
+            Step::Asking | Step::Halting => {
+                cx.suspect_unheard(&silent, self.started);
+                self.go_on(cx);
+            }
+            _ => self.back_off(cx),
+        }
+    }
+
+    /// One of the others is suspected or dead. The dead are in a known state.
+    pub(super) fn lost_other(&mut self, cx: &mut Context, peer: NodeId) {
+        self.up.remove(&peer);
+        if !self.awaited.remove(&peer) {
+            return;
+        }
+        let dead = cx.state.detector.get(peer).is_some_and(|p| p.status == Liveness::Dead);
+        if dead || matches!(self.step, Step::Asking | Step::Halting) {
+            self.go_on(cx);
+        } else {
+            self.back_off(cx);
+        }
+    }
+
+    /// Somebody connected during the election: is asked or halted like the others.
+    pub(super) fn joined_late(&mut self, cx: &mut Context, peer: NodeId) {
+        let higher = self.unasked(cx).contains(&peer);
+        match self.step {
+            Step::Halting if !higher && !self.up.contains(&peer) => {
+                self.awaited.insert(peer);
+                self.send_halt(cx, vec![peer]);
+            }
+            // Asked for in vain while it was not connected.
+            Step::Asking if self.awaited.contains(&peer) => {
+                self.asked.remove(&peer);
+                self.ask_next(cx);
+            }
+            // The others are told of it by the coordinator's Check, or ask for it before they win.
+            _ => {}
+        }
+    }
+
+    /// A sign of life to those that halted, so that they notice this one's death.
+    pub(super) fn pulse(&mut self, cx: &mut Context) {
+        if !self.organises(cx.state) {
+            self.look_after_coordinator(cx);
+            return;
+        }
+        cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
+        let halted = self.up.iter().chain(&self.awaited).copied().collect();
+        cx.send_all(halted, Message::Alive { number: 0 });
+    }
+}

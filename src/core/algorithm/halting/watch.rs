@@ -1,0 +1,151 @@
+//! The procedures that look after each other: Check of the coordinator, that all others are
+//! Normal, and Timeout of the others, that the coordinator is there.
+
+use std::time::Duration;
+
+use super::{Halting, Step};
+use crate::core::context::Context;
+use crate::core::message::Message;
+use crate::core::phase::{Phase, Reason};
+use crate::core::settings::Preempt;
+use crate::core::timer::Timer;
+use crate::core::types::{Epoch, NodeId, Rank, Time};
+
+impl Halting {
+    /// Check, each `failure`: "ARE-YOU-NORMAL to all others".
+    pub(super) fn check_all(&mut self, cx: &mut Context) {
+        if cx.state.leads() {
+            cx.arm(Timer::Check, cx.state.settings.timing.failure);
+            let others = cx.all_others();
+            self.check(cx, others);
+        }
+    }
+
+    pub(super) fn check(&mut self, cx: &mut Context, others: Vec<NodeId>) {
+        self.check = self.next_call();
+        let (number, epoch) = (self.check, cx.state.view.epoch);
+        cx.send_all(others, Message::AreYouNormal { number, epoch });
+    }
+
+    /// "A no starts an election", which takes that member in. One that may take over does so
+    /// itself.
+    pub(super) fn checked(&mut self, cx: &mut Context, from: NodeId, normal: bool) {
+        let peer = cx.state.detector.get(from);
+        let above = peer.is_some_and(|peer| cx.state.is_above(peer.rank, peer.stands));
+        let takes_over = above && cx.state.settings.preempt == Preempt::Always;
+        if cx.state.leads() && !normal && !takes_over {
+            self.begin(cx, Reason::NotNormal(from));
+        }
+    }
+
+    /// ARE-YOU-THERE: whoever asks, misses its coordinator; so this member looks at its own.
+    pub(super) fn are_you_there(
+        &mut self,
+        cx: &mut Context,
+        from: NodeId,
+        number: u64,
+        rank: Rank,
+        stands: bool,
+    ) {
+        let rank = Rank { id: from, ..rank };
+        cx.state.detector.change(from, |peer| peer.stands = stands);
+        let accepted = cx.state.stands() && !cx.state.is_above(rank, stands);
+        cx.send(from, Message::Reply { number, accepted });
+        if accepted {
+            self.look_at_coordinator(cx, from);
+        }
+    }
+
+    /// A member that had this one as its coordinator asks whether it still has.
+    pub(super) fn are_you_coordinator(
+        &mut self,
+        cx: &mut Context,
+        from: NodeId,
+        number: u64,
+        epoch: Epoch,
+    ) {
+        let leads = cx.state.leads() && cx.state.view.epoch == epoch;
+        let organises = self.organises(cx.state) && self.round == epoch;
+        cx.send(from, Message::Reply { number, accepted: leads || organises });
+    }
+
+    /// Timeout, at once: a coordinator looks at the others, a follower at its coordinator, and
+    /// who has none calls an election, unless one is under way.
+    pub(super) fn look_at_coordinator(&mut self, cx: &mut Context, asker: NodeId) {
+        match cx.state.phase {
+            Phase::Leading => self.check_all(cx),
+            Phase::Starting if !cx.state.looks_around(cx.now) => {
+                self.begin(cx, Reason::Joined(asker));
+            }
+            _ => self.call_coordinator(cx),
+        }
+    }
+
+    /// Timeout: "ARE-YOU-THERE to c when Normal or in Reorganization".
+    fn call_coordinator(&mut self, cx: &mut Context) {
+        if self.timeout.is_some() {
+            return;
+        }
+        if let Some((coordinator, epoch)) = self.coordinator(cx) {
+            let number = self.next_call();
+            self.timeout = Some(number);
+            cx.arm(Timer::Answer, cx.state.settings.timing.t1());
+            let (rank, stands) = (cx.state.rank(), cx.state.stands());
+            let under = Some(epoch);
+            cx.send(coordinator, Message::AreYouThere { number, under, rank, stands });
+        }
+    }
+
+    /// The coordinator that this member has, another than itself, and its epoch.
+    fn coordinator(&self, cx: &Context) -> Option<(NodeId, Epoch)> {
+        match cx.state.phase {
+            Phase::Following => Some((cx.state.view.leader?.id, cx.state.view.epoch)),
+            Phase::Reorganizing if self.step == Step::Idle => {
+                self.halted.map(|(halter, round)| (halter.id, round))
+            }
+            _ => None,
+        }
+    }
+
+    /// The coordinator is there; or it is up and is none any more.
+    pub(super) fn coordinator_replied(&mut self, cx: &mut Context, from: NodeId, accepted: bool) {
+        self.timeout = None;
+        if !accepted && self.coordinator(cx).is_some_and(|(coordinator, _)| coordinator == from) {
+            self.begin(cx, Reason::LeaderGaveUp(from));
+        }
+    }
+
+    /// "Without a reply, an election."
+    pub(super) fn coordinator_unanswered(&mut self, cx: &mut Context) {
+        if self.timeout.is_none() {
+            return;
+        }
+        if let Some((coordinator, _)) = self.coordinator(cx) {
+            self.begin(cx, Reason::LeaderSuspected(coordinator));
+        }
+    }
+
+    /// A follower calls its coordinator when it was silent for so long that, without a reply, it
+    /// is suspected after `failure`.
+    pub(super) fn look_after_coordinator(&mut self, cx: &mut Context) {
+        let leader = cx.state.view.leader.filter(|_| cx.state.phase == Phase::Following);
+        let Some(peer) = leader.and_then(|leader| cx.state.detector.get(leader.id)) else { return };
+        let heard = peer.heard.unwrap_or_default();
+        if cx.now.since(heard) >= patience(cx) {
+            self.call_coordinator(cx);
+            self.look_after_coordinator_from(cx, cx.now);
+        } else {
+            self.look_after_coordinator_from(cx, heard);
+        }
+    }
+
+    pub(super) fn look_after_coordinator_from(&self, cx: &mut Context, heard: Time) {
+        cx.state.timers.arm(Timer::Pulse, heard + patience(cx));
+    }
+}
+
+/// The silence of a coordinator after which it is called.
+fn patience(cx: &Context) -> Duration {
+    let timing = cx.state.settings.timing;
+    timing.failure.saturating_sub(timing.t1()).max(timing.heartbeat)
+}
