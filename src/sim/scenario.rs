@@ -1,7 +1,7 @@
 //! Elections with chosen initiators, as `electd simulate` shows them.
 //!
-//! Members 1 to N are connected and know each other as alive before time 0; a greater number
-//! ranks higher. Only the initiators start, at time 0. The run ends when the election is over:
+//! Members 1 to N are connected and know each other as alive before time 0; the greater
+//! attribute ranks higher, then the greater number. Only the initiators start, at time 0. The run ends when the election is over:
 //! all live members name the same live leader and no message of the election is on its way.
 
 use std::collections::BTreeSet;
@@ -13,8 +13,8 @@ use super::world::{Delays, Setup, TIMING, World};
 use super::{Counts, SimError};
 use crate::core::detector::ConnectionId;
 use crate::core::message::{Envelope, Hello, Message};
-use crate::core::settings::{AlgorithmKind, PowerOn, Preempt};
-use crate::core::types::{Epoch, Incarnation, Rank, Time};
+use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind, Timing};
+use crate::core::types::{Epoch, Incarnation, Rank, Task, Time};
 use crate::core::{Command, CommandId, Input, Output, Redial};
 use crate::trace::{Detail, Line};
 
@@ -28,9 +28,13 @@ pub struct Scenario {
     pub algorithm: AlgorithmKind,
     /// How many members there are.
     pub nodes: usize,
+    /// The attribute of each, by which they are ranked; empty where the number alone ranks.
+    pub attributes: Vec<i64>,
+    /// Ring: whether the run of a greater initiator ends that of a lesser one.
+    pub hierarchy: bool,
     /// Who calls the election at time 0, by number; the lowest live member if empty.
     pub initiators: Vec<usize>,
-    /// Who died just before, by number; the highest of them led.
+    /// Who died just before, by number; the best of them led.
     pub crashed: Vec<usize>,
     /// Whether all others know of these deaths.
     pub detected: bool,
@@ -64,6 +68,8 @@ impl Scenario {
         Scenario {
             algorithm: AlgorithmKind::default(),
             nodes,
+            attributes: Vec::new(),
+            hierarchy: true,
             initiators: Vec::new(),
             crashed: Vec::new(),
             detected: false,
@@ -80,12 +86,15 @@ impl Scenario {
     pub fn run(&self) -> Result<Outcome, SimError> {
         let initiators = self.initiators()?;
         let dead = self.places("crash", &self.crashed)?;
-        let mut world = self.world();
+        let mut world = self.world(&dead);
         connect_all(&mut world);
         self.remember(&mut world, &dead);
         world.setup.detail = self.trace.then_some(Detail::Election);
-        for node in dead {
-            world.die(node, if self.detected { Death::Killed } else { Death::Vanished });
+        for node in &dead {
+            world.die(*node, if self.detected { Death::Killed } else { Death::Vanished });
+        }
+        if self.time_out(&initiators, &dead) {
+            return finish(world);
         }
         for node in initiators {
             let (id, command) = (CommandId(0), Command::Elect);
@@ -98,6 +107,13 @@ impl Scenario {
     fn initiators(&self) -> Result<BTreeSet<usize>, SimError> {
         if !(1..=MOST_NODES).contains(&self.nodes) {
             return Err(SimError::Nodes { nodes: self.nodes });
+        }
+        if !self.attributes.is_empty() && self.attributes.len() != self.nodes {
+            let (given, nodes) = (self.attributes.len(), self.nodes);
+            return Err(SimError::Attributes { given, nodes });
+        }
+        if !self.hierarchy && self.algorithm != AlgorithmKind::Ring {
+            return Err(SimError::Hierarchy { algorithm: self.algorithm });
         }
         let crashed = self.places("crash", &self.crashed)?;
         let initiators = self.places("initiators", &self.initiators)?;
@@ -124,15 +140,30 @@ impl Scenario {
         Ok(places)
     }
 
-    fn world(&self) -> World {
+    /// What ranks the node at this place.
+    fn rank(&self, place: usize) -> (i64, usize) {
+        (self.attributes.get(place).copied().unwrap_or(0), place)
+    }
+
+    /// The leader before the run: the best of the crashed.
+    fn led(&self, dead: &BTreeSet<usize>) -> Option<usize> {
+        dead.iter().copied().max_by_key(|place| self.rank(*place))
+    }
+
+    fn world(&self, dead: &BTreeSet<usize>) -> World {
         // Where a lower member led, preemption cannot have been on.
-        let lower_led = self.crashed.iter().max().is_some_and(|leader| *leader < self.nodes);
+        let best = (0..self.nodes).max_by_key(|place| self.rank(*place));
+        let lower_led = self.led(dead).is_some_and(|leader| Some(leader) != best);
         let preempt = if lower_led { Preempt::Never } else { Preempt::Always };
+        let by_id = self.attributes.is_empty();
         let mut world = World::new(Setup {
             algorithm: self.algorithm,
-            members: self.nodes,
+            values: (0..self.nodes).map(|place| Some(self.rank(place).0)).collect(),
+            rank: if by_id { RankKind::Id } else { RankKind::Priority },
+            hierarchy: self.hierarchy,
             preempt,
             power_on: PowerOn::Wait,
+            timing: self.timing(dead),
             delays: self.delays,
             disk: TIMING.message,
             seed: self.seed,
@@ -144,19 +175,38 @@ impl Scenario {
         world
     }
 
-    /// The greatest of the crashed members led before the run: the others follow it or, where
-    /// the deaths are known, had just learned of them when nobody led.
+    /// Halting: where all survivors initiate and none knows of the death, they miss the
+    /// coordinator all at once, and call it before they call an election (procedure Timeout). A
+    /// single initiator calls the election itself, as the literature counts it.
+    fn time_out(&self, initiators: &BTreeSet<usize>, dead: &BTreeSet<usize>) -> bool {
+        let all = initiators.len() > 1 && initiators.len() + dead.len() == self.nodes;
+        self.algorithm == AlgorithmKind::Halting && all && !dead.is_empty() && !self.detected
+    }
+
+    /// A halting election whose organiser asks many dead ones in turn takes longer than others
+    /// would wait for their coordinator; but only the initiators are to start.
+    fn timing(&self, dead: &BTreeSet<usize>) -> Timing {
+        let initiators = self.initiators().unwrap_or_default();
+        let alone = self.algorithm == AlgorithmKind::Halting && !self.time_out(&initiators, dead);
+        let failure = if alone { TIMING.failure * 100 } else { TIMING.failure };
+        Timing { failure, ..TIMING }
+    }
+
+    /// The best of the crashed members led before the run: the others follow it or, where the
+    /// deaths are known, had just learned of them when nobody led.
     fn remember(&self, world: &mut World, dead: &BTreeSet<usize>) {
-        let Some(leader) = dead.last() else { return };
-        let rank = Rank { value: 0, id: world.id(*leader) };
+        let Some(leader) = self.led(dead) else { return };
+        let rank = Rank { value: self.rank(leader).0, id: world.id(leader) };
         let epoch = Epoch(0);
         world.checker.reigned(epoch, rank.id);
         for node in (0..self.nodes).filter(|node| !dead.contains(node)) {
             if !self.detected {
-                let message = Message::Coordinator { epoch, rank };
-                let envelope = Envelope { epoch, incarnation: Incarnation(1), message };
-                let connection = inbound(world, node, *leader);
-                world.give(node, Input::Message { connection, from: rank.id, envelope });
+                let connection = inbound(world, node, leader);
+                for message in coming_to_lead(self.algorithm, epoch, rank) {
+                    let envelope = Envelope { epoch, incarnation: Incarnation(1), message };
+                    world.greet(node, Input::Message { connection, from: rank.id, envelope });
+                }
+                world.arm(node);
                 continue;
             }
             for peer in dead {
@@ -165,6 +215,19 @@ impl Scenario {
                 world.give(node, Input::Ended { connection, peer, redial });
             }
         }
+    }
+}
+
+/// What a member was told by one that came to lead.
+fn coming_to_lead(algorithm: AlgorithmKind, epoch: Epoch, rank: Rank) -> Vec<Message> {
+    let (number, round, task) = (0, epoch, Task::default());
+    match algorithm {
+        AlgorithmKind::Halting => vec![
+            Message::Halt { number, round, rank, incumbent: false },
+            Message::Elected { number, round },
+            Message::Ready { number, round, task },
+        ],
+        _ => vec![Message::Coordinator { epoch, rank }],
     }
 }
 
@@ -218,8 +281,7 @@ fn finish(mut world: World) -> Result<Outcome, SimError> {
         if world.in_flight == 0
             && let Some((leader, epoch)) = world.agreed()
         {
-            let messages = Counts::of(&world.sent);
-            let (time, trace) = (world.now, world.lines);
+            let (messages, time, trace) = (world.sent, world.now, world.lines);
             return Ok(Outcome { leader: leader + 1, epoch, messages, time, trace });
         }
     }

@@ -8,10 +8,11 @@ use uuid::Uuid;
 
 use super::agenda::{Agenda, Event};
 use super::checker::Checker;
+use super::counts::Counts;
 use super::network::Network;
 use super::node::{Death, Node};
 use crate::core::membership::{ListVersion, Member, MemberList};
-use crate::core::message::{Done, Kind};
+use crate::core::message::Done;
 use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Settings, Timing};
 use crate::core::types::{NodeId, Role, Task, Time};
@@ -41,12 +42,17 @@ const STEP: Duration = Duration::from_millis(10);
 const MOST_STEPS: u64 = 20_000_000;
 
 /// What a world is made of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub algorithm: AlgorithmKind,
-    pub members: usize,
+    /// Each member's attribute at its start.
+    pub values: Vec<Option<i64>>,
+    /// What the attributes are.
+    pub rank: RankKind,
+    pub hierarchy: bool,
     pub preempt: Preempt,
     pub power_on: PowerOn,
+    pub timing: Timing,
     pub delays: Delays,
     /// The longest that a write takes.
     pub disk: Duration,
@@ -67,8 +73,8 @@ pub(super) struct World {
     agenda: Agenda,
     steps: u64,
     pub checker: Checker,
-    /// How many messages of each kind were sent, by [`Kind`].
-    pub sent: [u64; Kind::ALL.len()],
+    /// How many messages of each kind were sent.
+    pub sent: Counts,
     /// How many of an election's messages are on their way.
     pub in_flight: u64,
     pub lines: Vec<Line>,
@@ -88,9 +94,10 @@ impl World {
             address: format!("host-{}:7101", at + 1),
             role: Role::Member,
         };
-        let members = (0..setup.members).map(member).collect();
-        let members = Arc::new(MemberList::new(ListVersion::default(), members));
-        let settings = |member: &Member| Settings {
+        let size = setup.values.len();
+        let members =
+            Arc::new(MemberList::new(ListVersion::default(), (0..size).map(member).collect()));
+        let settings = |(member, value): (&Member, &Option<i64>)| Settings {
             cluster: "simulated".to_owned(),
             id: member.id,
             instance: 0,
@@ -98,32 +105,33 @@ impl World {
             algorithm: setup.algorithm,
             quorum: Quorum::None,
             preempt: setup.preempt,
-            rank: RankKind::Id,
-            value: Some(0),
+            rank: setup.rank,
+            value: *value,
             task: Task(member.name.as_bytes().into()),
-            hierarchy: true,
-            timing: TIMING,
+            hierarchy: setup.hierarchy,
+            timing: setup.timing,
             trust_refused: true,
             power_on: setup.power_on,
         };
+        let nodes = members.iter().zip(&setup.values).map(settings).map(Node::new);
         World {
             now: Time(0),
             random: Random::new(setup.seed),
-            setup,
-            nodes: members.iter().map(settings).map(Node::new).collect(),
-            network: Network::new(setup.members),
+            nodes: nodes.collect(),
+            network: Network::new(size),
             agenda: Agenda::default(),
             steps: 0,
-            checker: Checker::new(setup.members, setup.preempt),
-            sent: [0; Kind::ALL.len()],
+            checker: Checker::new(size, setup.preempt),
+            sent: Counts::default(),
             in_flight: 0,
             lines: Vec::new(),
             members,
+            setup,
         }
     }
 
     pub fn timing(&self) -> Timing {
-        TIMING
+        self.setup.timing
     }
 
     pub fn id(&self, node: usize) -> NodeId {

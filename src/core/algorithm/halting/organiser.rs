@@ -30,7 +30,7 @@ impl Halting {
         self.incumbent = incumbent;
         cx.note_round(self.round);
         cx.freeze_rank();
-        if !cx.state.stands() && self.unasked(cx).is_empty() {
+        if !cx.state.stands() && self.unasked(cx).is_none() {
             self.wait_for(cx, None, cx.now, Reason::MayNotLead);
             return;
         }
@@ -39,26 +39,26 @@ impl Halting {
         self.ask_next(cx);
     }
 
-    /// Who ranks higher and was not asked yet; nobody ranks higher than an incumbent.
-    fn unasked(&self, cx: &Context) -> BTreeSet<NodeId> {
-        let higher = cx.state.higher().filter(|_| !self.incumbent).map(|peer| peer.rank.id);
-        higher.filter(|id| !self.asked.contains(id)).collect()
+    /// The lowest of those that rank higher and were not asked yet; nobody ranks higher than an
+    /// incumbent.
+    fn unasked(&self, cx: &Context) -> Option<NodeId> {
+        let higher = cx.state.higher().filter(|_| !self.incumbent).map(|peer| peer.rank);
+        let unasked = higher.filter(|rank| !self.asked.contains(&rank.id));
+        unasked.min().map(|rank| rank.id)
     }
 
     /// (1) Asks the next of those that rank higher, from the lowest to the highest; or goes on.
     fn ask_next(&mut self, cx: &mut Context) {
-        let unasked = self.unasked(cx);
-        let next = cx.state.higher().filter(|peer| unasked.contains(&peer.rank.id));
-        let Some(next) = next.map(|peer| peer.rank).min() else {
+        let Some(next) = self.unasked(cx) else {
             self.halt_others(cx);
             return;
         };
         self.call = self.next_call();
-        self.awaited = BTreeSet::from([next.id]);
-        self.asked.insert(next.id);
+        self.awaited = BTreeSet::from([next]);
+        self.asked.insert(next);
         let (rank, stands) = (cx.state.rank(), cx.state.stands());
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
-        cx.send(next.id, Message::AreYouThere { number: self.call, under: None, rank, stands });
+        cx.send(next, Message::AreYouThere { number: self.call, under: None, rank, stands });
     }
 
     /// (2) Halts the others, once the round may become an epoch.
@@ -73,7 +73,9 @@ impl Halting {
         self.step = Step::Halting;
         self.call = self.next_call();
         let alive = cx.state.detector.iter().filter(|(_, peer)| peer.alive());
-        self.awaited = alive.map(|(id, _)| id).collect();
+        // Who was asked and did not answer counts as down, whether it is suspected yet or not.
+        let down = |id: &NodeId| self.asked.contains(id) && !self.lower.contains(id);
+        self.awaited = alive.map(|(id, _)| id).filter(|id| !down(id)).collect();
         if self.awaited.is_empty() {
             self.lead(cx);
             return;
@@ -137,7 +139,7 @@ impl Halting {
     /// that a greater epoch overtook is of no use. Tells whether there is a new election.
     fn starts_over(&mut self, cx: &mut Context) -> bool {
         let overtaken = self.round <= cx.state.view.epoch;
-        let over = overtaken || !cx.state.stands() || !self.unasked(cx).is_empty();
+        let over = overtaken || !cx.state.stands() || self.unasked(cx).is_some();
         if over {
             self.begin(cx, Reason::NoAnswer);
         }
@@ -219,7 +221,8 @@ impl Halting {
 
     /// Somebody connected during the election: is asked or halted like the others.
     pub(super) fn joined_late(&mut self, cx: &mut Context, peer: NodeId) {
-        let higher = self.unasked(cx).contains(&peer);
+        let peers = cx.state.higher().filter(|_| !self.incumbent);
+        let higher = peers.map(|higher| higher.rank.id).any(|id| id == peer);
         match self.step {
             Step::Halting if !higher && !self.up.contains(&peer) => {
                 self.awaited.insert(peer);

@@ -1,0 +1,111 @@
+//! The halting bully's message counts, exact, as Garcia-Molina's paper gives them, and its random
+//! schedules.
+
+use std::ops::RangeInclusive;
+
+use electd::core::message::Kind;
+use electd::core::settings::AlgorithmKind;
+use electd::sim::{Delays, Outcome, Scenario, Schedule};
+
+/// The cluster sizes whose counts are checked.
+const SIZES: RangeInclusive<usize> = 2..=12;
+
+/// How many random schedules a test run lives through; `make sim` runs more.
+const SEEDS: u64 = 2000;
+
+/// Seeds of the delays; the first run of each is in lock-step.
+const DELAYS: u64 = 4;
+
+fn halting(nodes: usize, initiators: Vec<usize>, crashed: Vec<usize>) -> Scenario {
+    let algorithm = AlgorithmKind::Halting;
+    Scenario { algorithm, initiators, crashed, ..Scenario::new(nodes) }
+}
+
+/// Runs a scenario in lock-step and with random delays.
+fn runs(scenario: &Scenario) -> impl Iterator<Item = Outcome> {
+    (0..DELAYS).map(|seed| {
+        let delays = if seed == 0 { Delays::Lockstep } else { Delays::Random };
+        let scenario = Scenario { delays, seed, ..scenario.clone() };
+        scenario.run().unwrap_or_else(|error| panic!("{scenario:?}: {error}"))
+    })
+}
+
+/// "The organiser makes h + D + 3L calls and gets 3L replies: h + D + 6L", for every organiser and
+/// every set of dead lower members.
+#[test]
+fn an_organiser_takes_one_message_for_each_dead_and_six_for_each_live_lower_member() {
+    for nodes in SIZES {
+        for organiser in 1..nodes {
+            for dead in 0..organiser {
+                let lower = 1..=dead;
+                let crashed: Vec<usize> = lower.chain(organiser + 1..=nodes).collect();
+                let (h, d, l) = (nodes - organiser, dead, organiser - 1 - dead);
+                let scenario = halting(nodes, vec![organiser], crashed);
+                for outcome in runs(&scenario) {
+                    let counts = outcome.messages;
+                    assert_eq!(outcome.leader, organiser, "{scenario:?}");
+                    assert_eq!(counts[Kind::AreYouThere], h as u64, "{scenario:?}");
+                    assert_eq!(counts[Kind::Halt], (d + l) as u64, "{scenario:?}");
+                    assert_eq!(counts[Kind::Reply], 3 * l as u64, "{scenario:?}");
+                    assert_eq!(counts.total(), (h + d + 6 * l) as u64, "{scenario:?}");
+                }
+            }
+        }
+    }
+}
+
+/// "Coordinator n dead, organiser n-1: 6n - 11."
+#[test]
+fn the_second_highest_succeeds_the_highest_with_6n_less_11_messages() {
+    for n in SIZES {
+        for outcome in runs(&halting(n, vec![n - 1], vec![n])) {
+            assert_eq!((outcome.leader, outcome.messages.total()), (n - 1, 6 * n as u64 - 11));
+        }
+    }
+}
+
+/// "All n-1 survivors time out at once: 9n - 16", where they do so at one instant.
+#[test]
+fn survivors_that_time_out_at_once_take_9n_less_16_messages() {
+    for n in 3..=12 {
+        let scenario = halting(n, (1..n).collect(), vec![n]);
+        let most = 9 * n as u64 - 16;
+        let lockstep = scenario.run().expect("it ends");
+        assert_eq!((lockstep.leader, lockstep.messages.total()), (n - 1, most));
+        assert!(runs(&scenario).all(|outcome| outcome.leader == n - 1));
+    }
+}
+
+/// Known deaths cost nothing: nobody calls the dead.
+#[test]
+fn who_is_known_to_be_dead_is_not_called() {
+    for n in SIZES {
+        let scenario = Scenario { detected: true, ..halting(n, vec![n - 1], vec![n]) };
+        for outcome in runs(&scenario) {
+            assert_eq!(outcome.messages.total(), 6 * (n as u64 - 2));
+        }
+    }
+}
+
+/// Whoever calls an election, and whoever else does, the highest live member leads.
+#[test]
+fn the_outcome_does_not_depend_on_who_called() {
+    for n in 2..=6 {
+        for set in 1..1u32 << n {
+            let initiators = (0..n).filter(|at| set >> at & 1 == 1).map(|at| at + 1).collect();
+            for outcome in runs(&halting(n, initiators, vec![])) {
+                assert_eq!(outcome.leader, n);
+            }
+        }
+    }
+}
+
+#[test]
+fn random_schedules_break_no_invariant_and_end_in_agreement() {
+    for seed in 0..SEEDS {
+        let algorithm = AlgorithmKind::Halting;
+        if let Err(failure) = (Schedule { algorithm, seed, trace: false }).run() {
+            panic!("{failure}\nreplay it with: {}", failure.replay());
+        }
+    }
+}
