@@ -21,7 +21,7 @@ mod phase;
 pub mod random;
 mod ranking;
 pub mod settings;
-mod standing;
+pub mod standing;
 mod state;
 pub mod tenure;
 mod timer;

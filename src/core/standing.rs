@@ -18,6 +18,9 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// How many times its first length the wait grows to.
+    pub const LONGEST: u32 = 1 << MOST_DOUBLINGS;
+
     /// Notes whether a member stands now.
     pub fn observe(&mut self, stands: bool, life: Incarnation, after: Duration, now: Time) {
         if let Some((since, known)) = self.since {

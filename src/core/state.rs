@@ -158,12 +158,16 @@ impl State {
         stands && (!self.stands() || rank > self.rank())
     }
 
-    /// The unsuspected standing members that rank higher than this one; where ranks change, all
-    /// that stand, since nobody can know.
+    /// Whether a member may come before this one: where ranks change, nobody can know whether
+    /// another does, or stands by now.
+    pub(super) fn may_be_above(&self, peer: &Peer) -> bool {
+        self.settings.rank.changes() || self.is_above(peer.rank, peer.stands)
+    }
+
+    /// The unsuspected members that may come before this one.
     pub(super) fn higher(&self) -> impl DoubleEndedIterator<Item = &Peer> {
-        let changes = self.settings.rank.changes();
-        let standing = self.detector.standing();
-        standing.filter(move |peer| changes || self.is_above(peer.rank, peer.stands))
+        let alive = self.detector.iter().map(|(_, peer)| peer).filter(|peer| peer.alive());
+        alive.filter(|peer| self.may_be_above(peer))
     }
 
     /// A live leader that this member ranks above: it has to hand over before this one may start.

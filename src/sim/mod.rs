@@ -9,6 +9,7 @@ mod agenda;
 mod checker;
 mod counts;
 mod error;
+mod faults;
 mod life;
 mod network;
 mod node;
@@ -20,7 +21,8 @@ mod world;
 
 pub use counts::Counts;
 pub use error::SimError;
+pub use faults::Faults;
 pub use play::{Play, Step};
 pub use scenario::{MOST_NODES, Outcome, Scenario};
-pub use schedule::{Failure, Faults, Run, Schedule};
+pub use schedule::{Failure, Run, Schedule};
 pub use world::{Delays, TIMING};

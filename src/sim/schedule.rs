@@ -1,95 +1,18 @@
 //! A random life of a cluster, drawn from a seed: starts, crashes, restarts and commands; then,
 //! without further faults, all must come to name one leader.
 
-use std::ops::AddAssign;
 use std::time::Duration;
 
+use super::faults::{Faults, Plan, attribute, inflict, plan, sample};
 use super::life::millis;
 use super::network::PATIENCE;
-use super::node::Death;
 use super::world::{Delays, Setup, TIMING, World};
 use crate::core::bounds;
 use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind};
+use crate::core::standing::Standing;
 use crate::core::types::Time;
-use crate::core::{Command, CommandId, Input};
 use crate::trace::{Detail, Line};
-
-/// What is done to a cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
-    /// A process is started, and its host if that is gone.
-    Start,
-    /// A process dies after so many further outputs.
-    Die(Death, u64),
-    /// A host comes back without its process.
-    HostReturns,
-    /// An operator asks for something; to resign to the member at this place.
-    Elect,
-    Resign(Option<usize>),
-    Stop,
-    /// A process is called although nothing has happened.
-    Tick,
-}
-
-/// How often what was done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Faults {
-    /// Starts, the first ones included.
-    pub starts: u64,
-    /// Processes killed, with proof.
-    pub kills: u64,
-    /// Hosts that vanished, silently.
-    pub vanished: u64,
-    /// Of these two, deaths between two outputs of one turn.
-    pub amid: u64,
-    /// Hosts that came back without their process.
-    pub returned: u64,
-    /// Elections asked for.
-    pub elects: u64,
-    /// Resignations asked for.
-    pub resigns: u64,
-    /// Processes stopped in order.
-    pub stops: u64,
-    /// How often a member came to lead.
-    pub elected: u64,
-    /// Of these, in an epoch in which another had led who is dead.
-    pub repeated: u64,
-}
-
-impl Faults {
-    /// All figures with their names.
-    #[must_use]
-    pub fn list(&self) -> [(&'static str, u64); 10] {
-        [
-            ("starts and restarts", self.starts),
-            ("processes killed", self.kills),
-            ("hosts vanished", self.vanished),
-            ("  deaths amid a turn, of these", self.amid),
-            ("hosts back without process", self.returned),
-            ("processes stopped", self.stops),
-            ("elections asked for", self.elects),
-            ("resignations asked for", self.resigns),
-            ("leaders elected", self.elected),
-            ("  in an epoch of a dead one", self.repeated),
-        ]
-    }
-}
-
-impl AddAssign for Faults {
-    fn add_assign(&mut self, other: Faults) {
-        self.starts += other.starts;
-        self.kills += other.kills;
-        self.vanished += other.vanished;
-        self.amid += other.amid;
-        self.returned += other.returned;
-        self.elects += other.elects;
-        self.resigns += other.resigns;
-        self.stops += other.stops;
-        self.elected += other.elected;
-        self.repeated += other.repeated;
-    }
-}
 
 /// A random schedule.
 #[derive(Clone, Copy, Debug)]
@@ -158,7 +81,7 @@ impl Schedule {
         let mut random = Random::new(self.seed);
         let mut world = World::new(self.setup(&mut random));
         let mut faults = Faults::default();
-        let plan = plan(&mut random, world.nodes.len());
+        let plan = plan(&mut random, world.nodes.len(), world.setup.rank.changes());
         let what = live_through(&mut world, plan, &mut faults);
         faults.elected = world.checker.elected;
         faults.repeated = world.checker.repeated;
@@ -171,12 +94,27 @@ impl Schedule {
 
     fn setup(self, random: &mut Random) -> Setup {
         let slow = random.below(8) == 0;
+        let members = 2 + random.below(6) as usize;
+        let rank = match random.below(8) {
+            0 | 1 => RankKind::Priority,
+            2 => RankKind::Disk,
+            _ => RankKind::Id,
+        };
+        let mut value = || match rank {
+            RankKind::Id => Some(0),
+            RankKind::Disk => sample(random),
+            _ => Some(attribute(random)),
+        };
         Setup {
             algorithm: self.algorithm,
-            values: vec![Some(0); 2 + random.below(6) as usize],
-            rank: RankKind::Id,
+            values: (0..members).map(|_| value()).collect(),
+            rank,
             hierarchy: true,
-            preempt: if random.below(3) == 0 { Preempt::Never } else { Preempt::Always },
+            preempt: match random.below(6) {
+                0 | 1 => Preempt::Never,
+                2 => Preempt::After(TIMING.failure + random.up_to(TIMING.failure * 2)),
+                _ => Preempt::Always,
+            },
             power_on: PowerOn::Elect,
             timing: TIMING,
             delays: Delays::Random,
@@ -187,61 +125,8 @@ impl Schedule {
     }
 }
 
-/// What is done, when and to whom, in order of time.
-fn plan(random: &mut Random, nodes: usize) -> Vec<(Time, usize, Fault)> {
-    let mut plan = Vec::new();
-    let spread = if random.below(2) == 0 { TIMING.message } else { TIMING.failure * 3 };
-    for node in 0..nodes {
-        plan.push((Time(0) + random.up_to(spread), node, Fault::Start));
-    }
-    let period = TIMING.failure * (2 + random.below(10) as u32);
-    for _ in 0..random.below(14) {
-        let (at, node) = (Time(0) + random.up_to(period), random.below(nodes as u64) as usize);
-        match random.below(16) {
-            0 => plan.push((at, node, Fault::Elect)),
-            1 => plan.push((at, node, Fault::Resign(None))),
-            2 => {
-                let to = random.below(nodes as u64) as usize;
-                plan.push((at, node, Fault::Resign(Some(to))));
-            }
-            3 => plan.push((at, node, Fault::Tick)),
-            death => draw_death(random, &mut plan, at, node, death),
-        }
-    }
-    plan.sort_by_key(|(at, _, _)| *at);
-    plan
-}
-
-/// A death, and most often a return.
-fn draw_death(
-    random: &mut Random,
-    plan: &mut Vec<(Time, usize, Fault)>,
-    at: Time,
-    node: usize,
-    draw: u64,
-) {
-    let outputs = if random.below(2) == 0 { 0 } else { random.below(12) };
-    let fault = match draw {
-        4 => Fault::Stop,
-        5..10 => Fault::Die(Death::Vanished, outputs),
-        _ => Fault::Die(Death::Killed, outputs),
-    };
-    plan.push((at, node, fault));
-    let soon = if random.below(3) == 0 { TIMING.message } else { TIMING.failure * 4 };
-    let back = at + random.up_to(soon);
-    match random.below(8) {
-        0 | 1 => {}
-        2 => plan.push((back, node, Fault::HostReturns)),
-        _ => plan.push((back, node, Fault::Start)),
-    }
-}
-
 /// Carries the plan out and waits for agreement. Tells how long that took.
-fn live_through(
-    world: &mut World,
-    plan: Vec<(Time, usize, Fault)>,
-    faults: &mut Faults,
-) -> Result<Duration, String> {
+fn live_through(world: &mut World, plan: Plan, faults: &mut Faults) -> Result<Duration, String> {
     for (at, node, fault) in plan {
         run_until(world, at)?;
         world.now = at;
@@ -251,25 +136,39 @@ fn live_through(
         node.fuse = None;
     }
     let healed = world.now;
-    let mut agreed = healed;
-    let members = world.nodes.len();
-    // Agreement must come within the bound, and then last.
-    let limit = healed + longest(members);
-    for until in [limit, limit + TIMING.failure * 3] {
+    let longest = longest(world.nodes.len());
+    let wait = longest_wait(world.setup.preempt);
+    // All must agree within the bound, and then for good; but for a better one that waits.
+    let (mut agreed, mut settled) = (agree(world).then_some(healed), healed);
+    let (soon, late) = (healed + longest, healed + longest + wait);
+    for until in [late, late + TIMING.failure * 3] {
         while step(world, until)? {
+            if agreed.is_none() && agree(world) {
+                agreed = Some(world.now);
+            }
             if !is_settled(world) {
-                agreed = world.now;
+                settled = world.now;
             }
         }
     }
-    if agreed > limit {
-        return Err(format!(
+    match agreed {
+        Some(agreed) if agreed <= soon && settled <= late => {
+            Ok(if wait.is_zero() { settled } else { agreed }.since(healed))
+        }
+        _ => Err(format!(
             "no lasting agreement {} ms after the last fault, at {:.3} ms",
-            longest(members).as_millis(),
-            millis(limit)
-        ));
+            (longest + wait).as_millis(),
+            millis(late)
+        )),
     }
-    Ok(agreed.since(healed))
+}
+
+/// How long a better one may have to wait until it takes over, where that is damped.
+fn longest_wait(preempt: Preempt) -> Duration {
+    match preempt {
+        Preempt::Always | Preempt::Never => Duration::ZERO,
+        Preempt::After(after) => after * Standing::LONGEST + TIMING.failure * 2,
+    }
 }
 
 fn run_until(world: &mut World, until: Time) -> Result<(), String> {
@@ -282,58 +181,20 @@ fn step(world: &mut World, until: Time) -> Result<bool, String> {
     world.checker.breach.take().map_or(Ok(stepped), Err)
 }
 
-/// Whether all live members name one live leader, which is the one it should be.
+/// Whether all live members name one live leader, or none where nobody stands.
+fn agree(world: &World) -> bool {
+    world.agreed().is_some()
+        || world.live().all(|(_, core)| core.leader().is_none() && !core.stands())
+}
+
+/// Whether they also name the one they should: no standing member that lives is better than the
+/// leader. Ranks that change count as they were when they last mattered: a leader's at its
+/// election.
 fn is_settled(world: &World) -> bool {
-    if world.live().next().is_none() {
-        return true;
-    }
-    let Some((leader, _)) = world.agreed() else { return false };
-    let highest = world.live().filter(|(_, core)| core.stands()).map(|(at, _)| at).max();
-    world.setup.preempt == Preempt::Never || highest == Some(leader)
-}
-
-fn inflict(world: &mut World, node: usize, fault: Fault, faults: &mut Faults) {
-    let runs = world.nodes[node].core.is_some();
-    match fault {
-        Fault::Start if !runs => {
-            faults.starts += 1;
-            world.start(node);
-            world.dial_all(node);
-        }
-        Fault::HostReturns if !runs => {
-            faults.returned += u64::from(!world.nodes[node].host);
-            world.nodes[node].host = true;
-        }
-        Fault::Die(death, outputs) if runs => {
-            let vanishes = death == Death::Vanished;
-            *(if vanishes { &mut faults.vanished } else { &mut faults.kills }) += 1;
-            faults.amid += u64::from(outputs > 0);
-            if outputs == 0 {
-                world.die(node, death);
-            } else {
-                world.nodes[node].fuse = Some((outputs, death));
-            }
-        }
-        Fault::Elect if runs => {
-            faults.elects += 1;
-            command(world, node, Command::Elect);
-        }
-        Fault::Resign(to) if runs => {
-            faults.resigns += 1;
-            let to = to.map(|to| world.id(to));
-            command(world, node, Command::Resign { to });
-        }
-        Fault::Stop if runs => {
-            faults.stops += 1;
-            command(world, node, Command::Stop);
-        }
-        Fault::Tick if runs => world.give(node, Input::Tick),
-        _ => {}
-    }
-}
-
-fn command(world: &mut World, node: usize, command: Command) {
-    world.give(node, Input::Command { id: CommandId(1), command });
+    let standing = world.live().filter(|(_, core)| core.stands());
+    let best = standing.max_by_key(|(_, core)| core.rank()).map(|(at, _)| at);
+    let leader = world.agreed().map(|(leader, _)| leader);
+    agree(world) && (world.setup.preempt == Preempt::Never || best == leader)
 }
 
 impl World {

@@ -106,10 +106,9 @@ impl Election for Bully {
     }
 }
 
-/// Whether a member that was lost ranks higher than this one.
+/// Whether a member that was lost may have ranked higher than this one.
 fn was_higher(cx: &Context, peer: NodeId) -> bool {
-    let peer = cx.state.detector.get(peer);
-    peer.is_some_and(|peer| cx.state.is_above(peer.rank, peer.stands))
+    cx.state.detector.get(peer).is_some_and(|peer| cx.state.may_be_above(peer))
 }
 
 impl Bully {
@@ -178,6 +177,9 @@ impl Bully {
             && self.unasked(cx).is_empty()
         {
             self.win(cx, reason);
+        } else if !cx.state.stands() && cx.state.settings.rank.changes() {
+            // All were asked, and stand back as well or are gone: until one of them stands again.
+            cx.become_waiting(cx.now, Reason::MayNotLead);
         } else {
             self.begin(cx, None, reason);
         }
