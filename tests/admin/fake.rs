@@ -181,10 +181,15 @@ impl Peer {
     pub fn answer(&mut self) -> Answer {
         let mut answer = self.header();
         let length = answer.header("content-length").unwrap().parse().unwrap();
-        let mut body = vec![0; length];
-        self.0.read_exact(&mut body).unwrap();
-        answer.body = String::from_utf8(body).unwrap();
+        answer.body = String::from_utf8(self.bytes(length)).unwrap();
         answer
+    }
+
+    /// The next bytes, as they are.
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        self.0.read_exact(&mut bytes).unwrap();
+        bytes
     }
 
     /// The next answer without a body, as to HEAD.
