@@ -210,3 +210,49 @@ fn member(member: &MemberStatus) -> Vec<String> {
         member.id.clone(),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::ask::tests;
+
+    /// A node's details, where it has this rank and this status of the halting algorithm.
+    fn shown(by: &str, value: Value, halting: Option<&str>) -> String {
+        let mut status = tests::status("node-1", Some(("node-5", 7)));
+        status.rank_source = "the source".to_owned();
+        status.halting = halting.map(|word| status::HaltingStatus {
+            status: word.to_owned(),
+            halter: Some("node-5".to_owned()),
+            task_bytes: 12,
+        });
+        status.members = vec![MemberStatus {
+            id: status.node.id.clone(),
+            name: "node-1".to_owned(),
+            address: "127.0.0.1:7101".to_owned(),
+            role: "member".to_owned(),
+            stands: true,
+            status: "alive".to_owned(),
+            rank: RankStatus { by: by.to_owned(), value },
+        }];
+        details(&status)
+    }
+
+    #[test]
+    fn a_rank_is_shown_with_its_source() {
+        assert!(shown("id", json!("x"), None).contains("rank        id (the source)\n"));
+        assert!(shown("cpu", json!(7200), None).contains("rank        cpu 7200 (the source)\n"));
+        let none = shown("command", Value::Null, None);
+        assert!(none.contains("rank        command, none (the source)\n"), "{none}");
+    }
+
+    #[test]
+    fn the_words_of_the_halting_algorithm_are_shown_where_it_runs() {
+        let text = shown("id", json!("x"), Some("reorganization"));
+        for line in
+            ["state       following, reorganization", "halted by   node-5", "task        12 bytes"]
+        {
+            assert!(text.contains(&format!("{line}\n")), "{line} is missing from\n{text}");
+        }
+        assert!(!shown("id", json!("x"), None).contains("task"));
+    }
+}

@@ -27,13 +27,11 @@ fn count(folder: &Path, most: usize) -> Outcome {
     let shown = folder.display();
     let unreadable = |error| format!("the files in {shown} cannot be counted: {error}");
     let mut files = 0;
-    let mut looked_at = 0;
-    for entry in fs::read_dir(folder).map_err(unreadable)? {
+    for (looked_at, entry) in fs::read_dir(folder).map_err(unreadable)?.enumerate() {
         if looked_at == most {
             let from = format!("the first {most} entries of {shown}; more are not looked at");
             return Ok(Sample { value: files, from });
         }
-        looked_at += 1;
         // One that was removed meanwhile is no file any more.
         let kind = entry.map_err(unreadable)?.file_type();
         files += i64::from(kind.is_ok_and(|kind| kind.is_file()));

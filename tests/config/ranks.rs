@@ -77,6 +77,30 @@ fn paths_start_at_the_folder_of_the_file() {
 }
 
 #[test]
+fn check_samples_the_rank_of_the_node_that_is_named() {
+    let rank = r#"{"by": "command", "command": ["echo", "42"]}"#;
+    let file = ranked(rank, ["", r#"{"command": ["false"]}"#]);
+    let json = |node: &str| -> Value {
+        let output = file.check(&["--node", node, "--output", "json"]);
+        assert_eq!(output.status.code(), Some(0), "a rank that is missing now may come");
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let sampled = json("node-1")["node_rank"].clone();
+    assert_eq!(sampled, serde_json::json!({"value": 42, "from": "42, printed by `echo 42`"}));
+    let sampled = json("node-2")["node_rank"].clone();
+    let none = "none: `false` exited with code 1";
+    assert_eq!(sampled, serde_json::json!({"value": null, "from": none}));
+    let text = stdout(&file.check(&["--node", "node-1"]));
+    for piece in [
+        "preempt    always: a higher member takes over",
+        "rank       by command, then by id; sampled",
+        "its rank   42 (42, printed by `echo 42`)",
+    ] {
+        assert!(text.contains(piece), "{piece} is missing from\n{text}");
+    }
+}
+
+#[test]
 fn a_kind_is_said_once_for_all() {
     refused(
         r#"{"by": "size"}"#,
