@@ -2,6 +2,7 @@
 
 CARGO  ?= cargo
 CONFIG ?= conf/cluster.json
+ALGORITHM ?=
 SEEDS  ?= 1000
 
 .DEFAULT_GOAL := help
@@ -25,8 +26,8 @@ lint: rust-tools ## check the format, and clippy without a warning
 fmt: rust-tools ## format the code
 	$(CARGO) fmt
 
-run-cluster: build ## start the nodes of conf/cluster.json and show who leads
-	$(CARGO) run --release --quiet --example cluster -- $(CONFIG)
+run-cluster: build ## start the nodes of conf/cluster.json: make run-cluster [ALGORITHM=ring]
+	$(CARGO) run --release --quiet --example cluster -- $(CONFIG) $(ALGORITHM)
 
 run-node: build ## start one: make run-node NODE=node-1 [CONFIG=conf/cluster.json]
 	@test -n "$(NODE)" || { echo "which node? make run-node NODE=node-1" >&2; exit 2; }

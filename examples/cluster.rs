@@ -1,5 +1,6 @@
 //! Starts all nodes of a config on this machine and shows who leads, until Ctrl-C. This is what
-//! `make run-cluster` runs.
+//! `make run-cluster` runs. Given an algorithm too, it runs a copy of the config with that one,
+//! whose state is apart.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -12,7 +13,9 @@ use crossbeam::channel::{Receiver, bounded};
 use electd::admin::client::Client;
 use electd::cli::print::table;
 use electd::config::{self, Config, MemberConfig};
+use electd::core::settings::AlgorithmKind;
 use electd::node::status::Status;
+use serde_json::Value;
 
 /// How often the table is drawn.
 const REFRESH: Duration = Duration::from_millis(200);
@@ -31,8 +34,13 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), String> {
-    let path = std::env::args_os().nth(1).map_or_else(|| "conf/cluster.json".into(), PathBuf::from);
-    let config = config::load(&path).map_err(|errors| errors.to_string())?;
+    let mut arguments = std::env::args_os().skip(1);
+    let mut path = arguments.next().map_or_else(|| "conf/cluster.json".into(), PathBuf::from);
+    let mut config = config::load(&path).map_err(|errors| errors.to_string())?;
+    if let Some(algorithm) = arguments.next() {
+        path = derive(&config, &path, &algorithm.to_string_lossy())?;
+        config = config::load(&path).map_err(|errors| errors.to_string())?;
+    }
     let ended = endings()?;
     let mut cluster = Cluster::start(&config, &path)?;
     let mut screen = Screen::new();
@@ -42,6 +50,58 @@ fn run() -> Result<(), String> {
     println!("\nending all nodes ...");
     cluster.stop();
     Ok(())
+}
+
+/// Writes the config with another algorithm, and a data folder of its own, into that folder.
+fn derive(config: &Config, path: &Path, algorithm: &str) -> Result<PathBuf, String> {
+    if !AlgorithmKind::ALL.iter().any(|kind| kind.name() == algorithm) {
+        let names = AlgorithmKind::ALL.map(AlgorithmKind::name).join(", ");
+        return Err(format!("there is no algorithm \"{algorithm}\"; there are {names}"));
+    }
+    let failed = |what: &str, error: &dyn std::fmt::Display| format!("cannot {what}: {error}");
+    let absolute = |path: &Path| {
+        std::path::absolute(path).map_err(|error| failed("find the folder of the config", &error))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| failed("read the config", &error))?;
+    let mut document: Value =
+        serde_json::from_str(&text).map_err(|error| failed("read the config", &error))?;
+    make_absolute(&mut document, absolute(path)?.parent().unwrap_or(Path::new("/")));
+    let folder = absolute(&config.data_dir)?.join(algorithm);
+    document["algorithm"] = algorithm.into();
+    document["data_dir"] = folder.display().to_string().into();
+    let copy = folder.join("cluster.json");
+    std::fs::create_dir_all(&folder)
+        .and_then(|()| std::fs::write(&copy, format!("{document:#}\n")))
+        .map_err(|error| failed(&format!("write {}", copy.display()), &error))?;
+    Ok(from_here(copy))
+}
+
+/// A path as short as can be typed here.
+fn from_here(path: PathBuf) -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(&here).map(Path::to_path_buf).unwrap_or(path)
+}
+
+/// Paths that are relative to the file would start elsewhere in a copy of it.
+fn make_absolute(value: &mut Value, folder: &Path) {
+    let join = |path: &mut Value| {
+        if let Some(text) = path.as_str() {
+            *path = folder.join(text).display().to_string().into();
+        }
+    };
+    match value {
+        Value::Object(entries) => entries.iter_mut().for_each(|(key, value)| match key.as_str() {
+            "path" | "admin_token_file" => join(value),
+            "command" => value
+                .get_mut(0)
+                .filter(|program| program.as_str().is_some_and(|name| name.contains('/')))
+                .into_iter()
+                .for_each(join),
+            _ => make_absolute(value, folder),
+        }),
+        Value::Array(items) => items.iter_mut().for_each(|item| make_absolute(item, folder)),
+        _ => {}
+    }
 }
 
 /// Tells when Ctrl-C was pressed or TERM came.
@@ -163,7 +223,10 @@ fn row(member: &MemberConfig, process: String, status: Option<&Status>) -> Vec<S
     vec![
         member.name.clone(),
         process,
-        text(|status| status.state.clone()),
+        text(|status| match &status.halting {
+            Some(halting) => format!("{}, {}", status.state, halting.status),
+            None => status.state.clone(),
+        }),
         text(|status| status.leader.as_ref().map_or("none".into(), |leader| leader.name.clone())),
         text(|status| status.epoch.to_string()),
         text(|status| status.changes.last().map_or(String::new(), |change| change.reason.clone())),
@@ -175,8 +238,7 @@ fn executable() -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let electd = own.ancestors().nth(2).unwrap_or(Path::new(".")).join("electd");
     if electd.exists() {
-        let here = std::env::current_dir().unwrap_or_default();
-        Ok(electd.strip_prefix(&here).map(Path::to_path_buf).unwrap_or(electd))
+        Ok(from_here(electd))
     } else {
         Err(format!("{} is missing: run make build first", electd.display()))
     }

@@ -19,8 +19,8 @@
 //! # Rooms
 //!
 //! [`core`] is the election as a pure state machine; the simulator and the node run the same
-//! code. Around it: `wire` (frames and JSON), `net` (sockets), [`store`] (durable state),
-//! [`config`], [`node`] (the election thread), [`admin`] (HTTP) and [`cli`]. Arrows point inwards:
+//! code. Around it: `wire` (frames and JSON), `net` (sockets), [`store`] (durable state), [`rank`]
+//! (samples of an attribute), [`config`], [`node`] (the election thread), [`admin`] (HTTP) and [`cli`]. Arrows point inwards:
 //! nothing in the core knows of the rooms around it.
 //!
 //! # Threads of a node
@@ -30,6 +30,7 @@
 //! | main | a signal | TERM or INT came, and all others are joined |
 //! | election | one `select!`: events, commands, the core's deadline | it was told to stop |
 //! | store | records to write | its writer is stopped |
+//! | rank, where the rank changes | the time of the next sample, a program | it was told to stop |
 //! | listener | accept | its socket is shut down |
 //! | reader-PEER | its connection | end of stream, an error, or its socket is shut down |
 //! | writer-PEER | its queue, orders, the back-off between dials | its queue is let go of |
@@ -43,6 +44,7 @@ pub mod config;
 pub mod core;
 mod net;
 pub mod node;
+pub mod rank;
 pub mod sim;
 pub mod store;
 pub mod trace;

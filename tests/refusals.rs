@@ -13,7 +13,7 @@ use support::{Cluster, Node, ensure, eventually};
 #[track_caller]
 fn shows(node: &Node, words: &str) {
     eventually(&format!("{} shows {words:?}", node.name), || {
-        let status = node.status()?;
+        let status = node.status().map_err(|error| format!("{error}\n{}", node.log_tail(5)))?;
         assert_ne!(status.state, "leading", "who is refused does not lead");
         let told = status.rejections.iter().any(|rejection| rejection.reason.contains(words));
         ensure(told, || format!("{:?}", status.rejections))?;
@@ -70,23 +70,31 @@ fn members_whose_configs_disagree_refuse_each_other_and_name_the_key() {
     cluster.node(3).start();
     let epoch = cluster.agree_on(3);
 
-    // In its own place, so that the others dial it too.
-    let mut config = cluster.config().clone();
-    config["preempt"] = "never".into();
-    let place = (cluster.node(1).address, cluster.node(1).admin);
-    let odd = cluster.process(1, place, "odd", &config);
-    odd.start();
-    shows(&odd, "preempt differs: the side that refuses has");
-    eventually("node-2 says so too", || {
-        let words = "preempt differs: the side that refuses has";
-        let rejections = cluster.status(2)?.rejections;
-        let told = rejections.iter().any(|r| r.peer == "node-1" && r.reason.contains(words));
-        ensure(told, || format!("{rejections:?}"))?;
-        ensure(cluster.node(2).log().contains(words), || cluster.node(2).log_tail(10))
-    });
-    assert_eq!(cluster.agree_on(3), epoch);
+    for (key, value) in [
+        ("preempt", json!("never")),
+        ("preempt", json!({"after": "30s"})),
+        ("rank", json!({"by": "cpu"})),
+        ("algorithm", json!("ring")),
+        ("algorithm", json!("halting")),
+    ] {
+        // In its own place, so that the others dial it too.
+        let mut config = cluster.config().clone();
+        config[key] = value;
+        let place = (cluster.node(1).address, cluster.node(1).admin);
+        let odd = cluster.process(1, place, "odd", &config);
+        odd.start();
+        let words = format!("{key} differs: the side that refuses has");
+        shows(&odd, &words);
+        eventually("node-2 says so too", || {
+            let rejections = cluster.status(2)?.rejections;
+            let told = rejections.iter().any(|r| r.peer == "node-1" && r.reason.contains(&words));
+            ensure(told, || format!("{rejections:?}"))?;
+            ensure(cluster.node(2).log().contains(&words), || cluster.node(2).log_tail(10))
+        });
+        assert_eq!(cluster.agree_on(3), epoch);
+        odd.kill_9();
+    }
 
-    odd.kill_9();
     cluster.node(1).start();
     assert_eq!(cluster.agree_on(3), epoch, "with the right config it joins");
     eventually("the refusal is forgotten", || {

@@ -20,6 +20,7 @@ pub fn durable_writes(folder: &Path, count: usize) -> Vec<Duration> {
             reserved: Epoch(epoch),
             leader: Some(id),
             members: MemberList::new(ListVersion::default(), Vec::new()),
+            task: Default::default(),
         };
         let start = Instant::now();
         store.save(&record).expect("the disk can be written");

@@ -141,7 +141,7 @@ fn parse_length(text: &str) -> Result<usize, Response> {
         Ok(length) if length <= limits::BODY_BYTES => Ok(length),
         _ => Err(Response::error(
             413,
-            format!("the body is longer than {} bytes; no command needs that", limits::BODY_BYTES),
+            format!("the body is longer than {} bytes; no command takes more", limits::BODY_BYTES),
         )),
     }
 }

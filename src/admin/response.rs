@@ -5,15 +5,20 @@ use jiff::fmt::rfc2822::DateTimePrinter;
 use serde::Serialize;
 use serde_json::json;
 
-/// The answer to one request: a code and a JSON document.
+/// What a body is, where it is a document of electd's own.
+const JSON: &str = "application/json";
+
+/// The answer to one request: a code and, but for what others gave to be kept, a JSON document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     /// The status code.
     pub code: u16,
     /// The methods of the path, where the client should know them.
     pub allow: Option<&'static str>,
-    /// The body, one JSON document.
-    pub body: String,
+    /// What the body is.
+    pub content: &'static str,
+    /// The body.
+    pub body: Vec<u8>,
 }
 
 /// How an answer is put on the wire; depends on the request, not on the answer.
@@ -30,13 +35,18 @@ pub struct Delivery {
 impl Response {
     /// An answer with this document.
     pub fn json(code: u16, document: &impl Serialize) -> Response {
-        let (code, mut body) = match serde_json::to_string(document) {
+        let (code, mut body) = match serde_json::to_vec(document) {
             Ok(body) => (code, body),
             // Documents are made of strings and numbers; this is a defect, and still an answer.
-            Err(error) => (500, json!({ "error": error.to_string() }).to_string()),
+            Err(error) => (500, json!({ "error": error.to_string() }).to_string().into_bytes()),
         };
-        body.push('\n');
-        Response { code, allow: None, body }
+        body.push(b'\n');
+        Response { code, allow: None, content: JSON, body }
+    }
+
+    /// An answer with bytes that mean nothing to electd.
+    pub fn bytes(body: Vec<u8>) -> Response {
+        Response { code: 200, allow: None, content: "application/octet-stream", body }
     }
 
     /// A refusal: what is wrong, and what to do about it.
@@ -52,10 +62,11 @@ impl Response {
     /// The answer as bytes.
     pub fn encode(&self, delivery: Delivery) -> Vec<u8> {
         let mut text = format!(
-            "HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+            "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n\
              Cache-Control: no-store\r\n",
             self.code,
             reason(self.code),
+            self.content,
             self.body.len()
         );
         // Fails only for years that HTTP cannot write.
@@ -71,10 +82,11 @@ impl Response {
             text += "Connection: keep-alive\r\n";
         }
         text += "\r\n";
+        let mut bytes = text.into_bytes();
         if !delivery.head_only {
-            text += &self.body;
+            bytes.extend_from_slice(&self.body);
         }
-        text.into_bytes()
+        bytes
     }
 }
 

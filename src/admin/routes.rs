@@ -70,9 +70,10 @@ enum Route {
     Ready,
     Elections,
     Resign,
+    Task,
 }
 
-const ROUTES: [(&str, Route); 7] = [
+const ROUTES: [(&str, Route); 8] = [
     ("/status", Route::Status),
     ("/leader", Route::Leader),
     ("/follower", Route::Follower),
@@ -80,6 +81,7 @@ const ROUTES: [(&str, Route); 7] = [
     ("/readyz", Route::Ready),
     ("/elections", Route::Elections),
     ("/resign", Route::Resign),
+    ("/task", Route::Task),
 ];
 
 impl Route {
@@ -87,12 +89,22 @@ impl Route {
         ROUTES.iter().find(|(known, _)| *known == path).map(|(_, route)| *route)
     }
 
-    fn is_command(self) -> bool {
-        matches!(self, Route::Elections | Route::Resign)
+    /// Whether it is there to be read.
+    fn shows(self) -> bool {
+        !matches!(self, Route::Elections | Route::Resign)
+    }
+
+    /// Whether the node can be told something there.
+    fn commands(self) -> bool {
+        matches!(self, Route::Elections | Route::Resign | Route::Task)
     }
 
     fn methods(self) -> &'static str {
-        if self.is_command() { "POST, OPTIONS" } else { "GET, HEAD, OPTIONS" }
+        match (self.shows(), self.commands()) {
+            (true, true) => "GET, HEAD, POST, OPTIONS",
+            (true, false) => "GET, HEAD, OPTIONS",
+            (false, _) => "POST, OPTIONS",
+        }
     }
 }
 
@@ -111,16 +123,16 @@ pub fn answer<H: Handle>(
     let Some(route) = Route::of(&request.path) else {
         return unknown(&request.path);
     };
-    match (route.is_command(), method) {
-        (false, "GET" | "HEAD") => show(route, &desk.handle),
-        (false, "OPTIONS") => show(route, &desk.handle).allowing(route.methods()),
-        (true, "OPTIONS") => {
-            Response::json(200, &json!({ "paths": paths() })).allowing(route.methods())
+    match method {
+        "GET" | "HEAD" if route.shows() => show(route, &desk.handle),
+        "OPTIONS" if route.shows() => show(route, &desk.handle).allowing(route.methods()),
+        "OPTIONS" => Response::json(200, &json!({ "paths": paths() })).allowing(route.methods()),
+        "POST" if route.commands() => {
+            match guard::admit(request, connection.ends(), desk.token.as_deref()) {
+                Ok(()) => command(route, body, connection, desk),
+                Err(refusal) => refusal,
+            }
         }
-        (true, "POST") => match guard::admit(request, connection.ends(), desk.token.as_deref()) {
-            Ok(()) => command(route, body, connection, desk),
-            Err(refusal) => refusal,
-        },
         _ => Response::error(
             405,
             format!("{} does not take {method}; it takes {}", request.path, route.methods()),
@@ -130,10 +142,11 @@ pub fn answer<H: Handle>(
 }
 
 fn paths() -> Vec<String> {
-    ROUTES
-        .iter()
-        .map(|(path, route)| format!("{} {path}", if route.is_command() { "POST" } else { "GET" }))
-        .collect()
+    let lines = |(path, route): &(&str, Route)| {
+        let shown = route.shows().then(|| format!("GET {path}"));
+        shown.into_iter().chain(route.commands().then(|| format!("POST {path}")))
+    };
+    ROUTES.iter().flat_map(lines).collect()
 }
 
 fn unknown(path: &str) -> Response {
@@ -143,8 +156,10 @@ fn unknown(path: &str) -> Response {
 
 /// A view of the node. The code is for load balancers and probes, the body for people.
 fn show<H: Handle>(route: Route, handle: &H) -> Response {
-    if route == Route::Live {
-        return live(handle);
+    match route {
+        Route::Live => return live(handle),
+        Route::Task => return task(handle),
+        _ => {}
     }
     let status = handle.status();
     let holds = match route {
@@ -173,6 +188,23 @@ fn live<H: Handle>(handle: &H) -> Response {
     Response::json(503, &json!({ "live": false, "error": sentence }))
 }
 
+/// The task that the leader handed out last, as it was given.
+fn task<H: Handle>(handle: &H) -> Response {
+    let status = handle.status();
+    match handle.task() {
+        _ if status.halting.is_none() => {
+            let algorithm = status.algorithm;
+            let sentence = "only the algorithm \"halting\" hands out a task, and this cluster has";
+            Response::error(404, format!("{sentence} \"{algorithm}\""))
+        }
+        Some(task) => Response::bytes(task),
+        None => Response::error(
+            404,
+            "no task has been handed out; POST one at the leader, or start it with --task FILE",
+        ),
+    }
+}
+
 /// The body of `POST /resign`.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -195,6 +227,7 @@ fn command<H: Handle>(
     let command = match route {
         Route::Resign => parse::<Resignation>(body, r#"{"to": "NAME"}"#)
             .map(|resignation| Command::Resign { to: resignation.to }),
+        Route::Task => Ok(Command::HandOut { task: body.to_vec() }),
         _ => parse::<Election>(body, "{}").map(|Election {}| Command::Elect),
     };
     match command {

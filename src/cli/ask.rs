@@ -225,6 +225,8 @@ pub mod tests {
             quorum: "none".to_owned(),
             algorithm: "bully".to_owned(),
             preempt: "always".to_owned(),
+            rank_source: "all are equal, the id decides".to_owned(),
+            halting: None,
             lease_remaining_ms: None,
             guarantee: "one leader while all reach each other".to_owned(),
             worst_failover_ms: Some(900),

@@ -10,8 +10,13 @@ use super::error::CliError;
 use super::print::{self, millis};
 use crate::config::guarantee::Guarantee;
 use crate::config::{Config, MemberConfig, node_name};
+use crate::core::settings::{Preempt, RankKind};
+use crate::node::ranked;
+use crate::rank::{Outcome, Sample};
 
 /// Validate a configuration; print its timings and what they guarantee.
+///
+/// With a node, its rank is read once, on this host: a command is run.
 ///
 /// Every problem of the file is reported in one go, a line each, with line, column, key, value and
 /// remedy; the exit code is then 78.
@@ -19,7 +24,7 @@ use crate::config::{Config, MemberConfig, node_name};
 #[command(after_help = "\
 Examples:
   electd check --config cluster.json
-  electd check --config cluster.json --node node-1     also that node-1 is a member of it
+  electd check --config cluster.json --node node-1     also node-1's rank, as this host has it
   electd check --config cluster.json --output json | jq .worst_failover_ms")]
 pub struct Check {
     #[command(flatten)]
@@ -39,9 +44,10 @@ impl Check {
             Err(error) if self.config.node.is_some() => return Err(error.into()),
             Err(_) => None,
         };
+        let sample = node.map(ranked::sample);
         match self.output.output {
-            Output::Table => print::result(&text(&config, node)),
-            Output::Json => print::json(&object(&config, node)),
+            Output::Table => print::result(&text(&config, node, sample.as_ref())),
+            Output::Json => print::json(&object(&config, node, sample.as_ref())),
         }
     }
 }
@@ -51,23 +57,56 @@ fn guarantee(config: &Config) -> Guarantee {
 }
 
 /// For people.
-fn text(config: &Config, node: Option<&MemberConfig>) -> String {
-    [summary(config, node), members(config), timings(config), guarantees(config)].join("\n")
+fn text(config: &Config, node: Option<&MemberConfig>, sample: Option<&Outcome>) -> String {
+    [summary(config, node, sample), members(config), timings(config), guarantees(config)].join("\n")
 }
 
-fn summary(config: &Config, node: Option<&MemberConfig>) -> String {
+fn summary(config: &Config, node: Option<&MemberConfig>, sample: Option<&Outcome>) -> String {
     let mut lines = vec![
         ("cluster", config.cluster.clone()),
         ("quorum", config.quorum.name().to_owned()),
         ("algorithm", config.algorithm.name().to_owned()),
-        ("preempt", config.preempt.to_string()),
+        ("preempt", preemption(config.preempt)),
+        ("rank", ranking(config.rank)),
         ("data_dir", config.data_dir.display().to_string()),
     ];
     if let Some(node) = node {
         let state = config.state_dir(&node.name);
         lines.push(("node", format!("{}, its state in {}", node.name, state.display())));
     }
+    if let Some(sample) = sample {
+        lines.push(("its rank", rank_words(sample)));
+    }
     lines.iter().map(|(key, value)| format!("{key:<11}{value}\n")).collect()
+}
+
+/// What a choice of `preempt` means.
+fn preemption(preempt: Preempt) -> String {
+    let meaning = match preempt {
+        Preempt::Always => "a higher member takes over from a live leader at once",
+        Preempt::Never => "a live leader stays, whoever ranks higher",
+        Preempt::After(_) => "so long a higher member stands without a break before it takes over",
+    };
+    format!("{preempt}: {meaning}")
+}
+
+/// What it means to be ranked by this.
+fn ranking(rank: RankKind) -> String {
+    match rank {
+        RankKind::Id => "by id".to_owned(),
+        kind if kind.changes() => {
+            format!("by {}, then by id; sampled again and again", kind.name())
+        }
+        kind => format!("by {}, then by id", kind.name()),
+    }
+}
+
+/// A sample that was taken now.
+fn rank_words(sample: &Outcome) -> String {
+    match sample {
+        Ok(Sample { value, from }) => format!("{value} ({from})"),
+        Err(why) => format!("none: {why}; without one it stands back"),
+    }
 }
 
 fn members(config: &Config) -> String {
@@ -79,9 +118,10 @@ fn members(config: &Config) -> String {
             member.listen.clone(),
             member.admin.clone().unwrap_or_else(|| "-".to_owned()),
             member.role.name().to_owned(),
+            member.rank.attribute.to_string(),
         ]
     };
-    let header = ["MEMBER", "ID", "ADDRESS", "LISTEN", "ADMIN", "ROLE"];
+    let header = ["MEMBER", "ID", "ADDRESS", "LISTEN", "ADMIN", "ROLE", "RANK"];
     print::table(&header, config.members.iter().map(row))
 }
 
@@ -112,18 +152,24 @@ fn guarantees(config: &Config) -> String {
 }
 
 /// For programs.
-fn object(config: &Config, node: Option<&MemberConfig>) -> Value {
+fn object(config: &Config, node: Option<&MemberConfig>, sample: Option<&Outcome>) -> Value {
     let timing = &config.timing;
     let guarantee = guarantee(config);
+    let member = |member| member_object(member, config.rank.changes());
     json!({
         "cluster": config.cluster,
         "quorum": config.quorum.name(),
         "algorithm": config.algorithm.name(),
         "preempt": config.preempt.to_string(),
+        "rank": config.rank.name(),
         "trust_refused": config.trust_refused,
         "data_dir": config.data_dir,
         "node": node.map(|node| &node.name),
-        "members": config.members.iter().map(member_object).collect::<Vec<_>>(),
+        "node_rank": sample.map(|sample| match sample {
+            Ok(Sample { value, from }) => json!({ "value": value, "from": from }),
+            Err(why) => json!({ "value": null, "from": format!("none: {why}") }),
+        }),
+        "members": config.members.iter().map(member).collect::<Vec<_>>(),
         "timing": {
             "heartbeat_ms": millis(timing.heartbeat),
             "failure_ms": millis(timing.failure),
@@ -139,7 +185,7 @@ fn object(config: &Config, node: Option<&MemberConfig>) -> Value {
     })
 }
 
-fn member_object(member: &MemberConfig) -> Value {
+fn member_object(member: &MemberConfig, changes: bool) -> Value {
     json!({
         "name": member.name,
         "id": member.id.to_string(),
@@ -147,5 +193,7 @@ fn member_object(member: &MemberConfig) -> Value {
         "listen": member.listen,
         "admin": member.admin,
         "role": member.role.name(),
+        "rank": member.rank.attribute.to_string(),
+        "rank_every_ms": changes.then(|| millis(member.rank.every)),
     })
 }

@@ -1,8 +1,9 @@
 //! `electd run`: a node in the foreground.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use log::{error, info};
@@ -14,6 +15,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use crate::admin::{self, Server};
 use crate::config::{Config, node_name};
+use crate::core::types::Task;
 use crate::node::{Node, StartError};
 use crate::store::Trouble;
 
@@ -25,10 +27,16 @@ use crate::store::Trouble;
 #[command(after_help = "\
 Examples:
   electd run --config cluster.json --node node-1
-  ELECTD_CONFIG=cluster.json ELECTD_NODE=node-1 electd run")]
+  ELECTD_CONFIG=cluster.json ELECTD_NODE=node-1 electd run
+  electd run --config cluster.json --node node-1 --task work.json")]
 pub struct Run {
     #[command(flatten)]
     config: ConfigArgs,
+
+    /// A document of any kind, at most 64 KiB, that this node hands to all members when it leads.
+    /// For the algorithm "halting" only; without it, the one that this node was handed last.
+    #[arg(long, value_name = "FILE")]
+    task: Option<PathBuf>,
 }
 
 impl Run {
@@ -41,8 +49,9 @@ impl Run {
         // Before the node starts: no signal is lost, and a port in use leaves no trace.
         let mut signals = Endings::watch()?;
         let token = config.admin_token_file.as_deref().map(read_token).transpose()?;
+        let task = self.task.as_deref().map(read_task).transpose()?;
         let admin = listen(&config, name)?;
-        let node = Node::start(&config, name)?;
+        let node = Node::start_with_task(&config, name, task)?;
         let server = admin.map(|socket| Server::start(socket, node.handle(), token)).transpose();
         let server = server.map_err(|error| CliError::new(Exit::Internal, error))?;
         info!("{name} of cluster \"{}\" runs, process {}", config.cluster, std::process::id());
@@ -60,6 +69,7 @@ impl From<StartError> for CliError {
     fn from(error: StartError) -> CliError {
         let exit = match &error {
             StartError::NoMember(_) => Exit::Config,
+            StartError::NoTask(_) | StartError::TaskTooLong(_) => Exit::Usage,
             StartError::Store(store) if store.trouble() == Trouble::State => Exit::State,
             StartError::Store(_) => Exit::DataDir,
             StartError::Listen { .. } => Exit::Listen,
@@ -78,6 +88,24 @@ fn listen(config: &Config, name: &str) -> Result<Option<TcpListener>, CliError> 
         let what = format!("cannot listen on {address}, the admin address of {name}: {error}");
         CliError::new(Exit::Listen, what)
     })
+}
+
+/// Reads what `--task` names, and not much more than may be handed out: it may be a device.
+fn read_task(path: &Path) -> Result<Vec<u8>, CliError> {
+    let read = || {
+        let mut task = Vec::new();
+        File::open(path)?.take(Task::LONGEST as u64 + 1).read_to_end(&mut task)?;
+        Ok(task)
+    };
+    let task = read().map_err(|error: io::Error| {
+        CliError::new(Exit::Usage, format!("cannot read --task {}: {error}", path.display()))
+    })?;
+    if task.len() > Task::LONGEST {
+        let (shown, most) = (path.display(), Task::LONGEST);
+        let what = format!("--task {shown} is longer than {most} bytes: hand out where it is kept");
+        return Err(CliError::new(Exit::Usage, what));
+    }
+    Ok(task)
 }
 
 fn read_token(path: &Path) -> Result<String, CliError> {

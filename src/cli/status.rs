@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::admin::client::Client;
-use crate::node::status::{self, MemberStatus};
+use crate::node::status::{self, MemberStatus, RankStatus};
 
 use super::args::{Output, OutputArgs};
 use super::ask::{Asked, NodeArgs, any_answer, leader_of, moment};
@@ -81,7 +81,7 @@ fn row(asked: &Asked) -> Vec<String> {
     match &asked.answer {
         Ok(status) => vec![
             name,
-            status.state.clone(),
+            state(status),
             leader_of(status).map_or("-", |leader| &leader.name).to_owned(),
             status.epoch.to_string(),
             format!("{} ms", status.age_ms),
@@ -91,6 +91,14 @@ fn row(asked: &Asked) -> Vec<String> {
             let unknown = || "-".to_owned();
             vec![name, unknown(), unknown(), unknown(), unknown(), error.to_string()]
         }
+    }
+}
+
+/// The state, and its word in the halting algorithm.
+fn state(status: &status::Status) -> String {
+    match &status.halting {
+        Some(halting) => format!("{}, {}", status.state, halting.status),
+        None => status.state.clone(),
     }
 }
 
@@ -140,9 +148,10 @@ fn facts(status: &status::Status) -> Vec<(&'static str, String)> {
                 status.quorum
             ),
         ),
-        ("state", status.state.clone() + if status.stalled { ", stalled" } else { "" }),
+        ("state", state(status) + if status.stalled { ", stalled" } else { "" }),
         ("leader", leader),
         ("epoch", status.epoch.to_string()),
+        ("rank", own_rank(status)),
         ("guarantee", status.guarantee.clone()),
         (
             "failover",
@@ -156,6 +165,10 @@ fn facts(status: &status::Status) -> Vec<(&'static str, String)> {
     if let Some(left) = status.lease_remaining_ms {
         facts.push(("lease", format!("{left} ms left")));
     }
+    if let Some(halting) = &status.halting {
+        let halter = halting.halter.iter().map(|name| ("halted by", name.clone()));
+        facts.extend(halter.chain([("task", format!("{} bytes", halting.task_bytes))]));
+    }
     if let Some(change) = status.changes.last() {
         let when = moment(change.at_ms);
         facts.push(("last change", format!("{} -> {} at {when}", change.from, change.to)));
@@ -167,21 +180,79 @@ fn facts(status: &status::Status) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn member(member: &MemberStatus) -> Vec<String> {
-    let rank = match (member.rank.by.as_str(), &member.rank.value) {
+/// The rank that this node is compared by, and where it was read last. The two may differ: a
+/// rank is frozen for an election, and a leader keeps the one that it was elected with.
+fn own_rank(status: &status::Status) -> String {
+    let own = status.members.iter().find(|member| member.id == status.node.id);
+    let rank = own.map(|own| rank(&own.rank)).unwrap_or_default();
+    format!("{rank} ({})", status.rank_source)
+}
+
+fn rank(rank: &RankStatus) -> String {
+    match (rank.by.as_str(), &rank.value) {
         // The id is its own value, and has a column.
         ("id", _) => "id".to_owned(),
+        (by, Value::Null) => format!("{by}, none"),
         (by, Value::String(value)) => format!("{by} {value}"),
         (by, value) => format!("{by} {value}"),
-    };
+    }
+}
+
+fn member(member: &MemberStatus) -> Vec<String> {
     let role =
         if member.stands { &member.role } else { &format!("{}, does not stand", member.role) };
     vec![
         member.name.clone(),
         member.status.clone(),
         role.clone(),
-        rank,
+        rank(&member.rank),
         member.address.clone(),
         member.id.clone(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::ask::tests;
+
+    /// A node's details, where it has this rank and this status of the halting algorithm.
+    fn shown(by: &str, value: Value, halting: Option<&str>) -> String {
+        let mut status = tests::status("node-1", Some(("node-5", 7)));
+        status.rank_source = "the source".to_owned();
+        status.halting = halting.map(|word| status::HaltingStatus {
+            status: word.to_owned(),
+            halter: Some("node-5".to_owned()),
+            task_bytes: 12,
+        });
+        status.members = vec![MemberStatus {
+            id: status.node.id.clone(),
+            name: "node-1".to_owned(),
+            address: "127.0.0.1:7101".to_owned(),
+            role: "member".to_owned(),
+            stands: true,
+            status: "alive".to_owned(),
+            rank: RankStatus { by: by.to_owned(), value },
+        }];
+        details(&status)
+    }
+
+    #[test]
+    fn a_rank_is_shown_with_its_source() {
+        assert!(shown("id", json!("x"), None).contains("rank        id (the source)\n"));
+        assert!(shown("cpu", json!(7200), None).contains("rank        cpu 7200 (the source)\n"));
+        let none = shown("command", Value::Null, None);
+        assert!(none.contains("rank        command, none (the source)\n"), "{none}");
+    }
+
+    #[test]
+    fn the_words_of_the_halting_algorithm_are_shown_where_it_runs() {
+        let text = shown("id", json!("x"), Some("reorganization"));
+        for line in
+            ["state       following, reorganization", "halted by   node-5", "task        12 bytes"]
+        {
+            assert!(text.contains(&format!("{line}\n")), "{line} is missing from\n{text}");
+        }
+        assert!(!shown("id", json!("x"), None).contains("task"));
+    }
 }

@@ -31,6 +31,8 @@ pub struct Line {
     node: String,
     from: Option<String>,
     to: Option<String>,
+    /// The word of the halting algorithm for `to`.
+    halting: Option<String>,
     leader: Option<String>,
     epoch: Option<u64>,
     reason: String,
@@ -40,11 +42,14 @@ impl Line {
     /// For people, with names of this width.
     pub fn text(&self, width: usize) -> String {
         let Line { time, node, reason, .. } = self;
-        let states = match (&self.from, &self.to) {
+        let mut states = match (&self.from, &self.to) {
             (Some(from), Some(to)) => format!("{from} -> {to}"),
             (None, Some(to)) => to.clone(),
             _ => "silent".to_owned(),
         };
+        if let Some(word) = &self.halting {
+            states = format!("{states}, {word}");
+        }
         let leader = self.leader.as_deref().unwrap_or("-");
         let epoch = self.epoch.map_or("-".to_owned(), |epoch| epoch.to_string());
         let line = format!(
@@ -102,6 +107,7 @@ impl Tracker {
             node: self.name.clone(),
             from: None,
             to: None,
+            halting: None,
             leader: None,
             epoch: None,
             reason: error.to_string(),
@@ -140,6 +146,7 @@ impl Tracker {
             node: self.name.clone(),
             from: None,
             to: Some(status.state.clone()),
+            halting: status.halting.as_ref().map(|halting| halting.status.clone()),
             leader: leader_of(status).map(|leader| leader.name.clone()),
             epoch: Some(status.epoch),
             reason: status.changes.last().map(|change| change.reason.clone()).unwrap_or_default(),
@@ -153,6 +160,7 @@ impl Tracker {
             node: self.name.clone(),
             from: Some(change.from.clone()),
             to: Some(change.to.clone()),
+            halting: change.halting.clone(),
             leader: change.leader.clone(),
             epoch: Some(change.epoch),
             reason: change.reason.clone(),
@@ -177,6 +185,7 @@ mod tests {
             at_ms: 1_700_000_000_123,
             from: "following".to_owned(),
             to: "electing".to_owned(),
+            halting: None,
             leader: None,
             epoch: 7,
             reason: format!("reason {number}"),

@@ -3,7 +3,7 @@
 //! To make a word available, change its `Later` to `Now(value)`; every message follows.
 
 use super::problem::quote;
-use crate::core::settings::{AlgorithmKind, Preempt, Quorum};
+use crate::core::settings::{AlgorithmKind, Preempt, Quorum, RankKind};
 use crate::core::types::Role;
 
 /// Whether this version has what a word stands for.
@@ -23,8 +23,11 @@ pub(super) type Choice<T> = (&'static str, Offer<T>);
 pub(super) const QUORUMS: &[Choice<Quorum>] = &[("none", Now(Quorum::None)), ("majority", Later)];
 
 /// `algorithm`
-pub(super) const ALGORITHMS: &[Choice<AlgorithmKind>] =
-    &[("bully", Now(AlgorithmKind::Bully)), ("halting", Later), ("ring", Later)];
+pub(super) const ALGORITHMS: &[Choice<AlgorithmKind>] = &[
+    ("bully", Now(AlgorithmKind::Bully)),
+    ("halting", Now(AlgorithmKind::Halting)),
+    ("ring", Now(AlgorithmKind::Ring)),
+];
 
 /// `preempt`, where it is a word
 pub(super) const PREEMPTS: &[Choice<Preempt>] =
@@ -35,14 +38,14 @@ pub(super) const ROLES: &[Choice<Role>] =
     &[("member", Now(Role::Member)), ("witness", Later), ("observer", Later)];
 
 /// `rank.by`
-pub(super) const RANKS: &[Choice<()>] = &[
-    ("id", Now(())),
-    ("priority", Later),
-    ("address", Later),
-    ("cpu", Later),
-    ("disk", Later),
-    ("files", Later),
-    ("command", Later),
+pub(super) const RANKS: &[Choice<RankKind>] = &[
+    ("id", Now(RankKind::Id)),
+    ("priority", Now(RankKind::Priority)),
+    ("address", Now(RankKind::Address)),
+    ("cpu", Now(RankKind::Cpu)),
+    ("disk", Now(RankKind::Disk)),
+    ("files", Now(RankKind::Files)),
+    ("command", Now(RankKind::Command)),
 ];
 
 /// What is wrong with a word, and the remedy.
@@ -52,15 +55,12 @@ pub(super) type Refusal = (String, String);
 pub(super) fn pick<T: Copy>(key: &str, word: &str, choices: &[Choice<T>]) -> Result<T, Refusal> {
     match choices.iter().find(|choice| choice.0 == word) {
         Some(&(_, Now(value))) => Ok(value),
-        Some(&(_, Later)) => Err(not_yet(key, &format!("\"{word}\""), choices)),
+        Some(&(_, Later)) => {
+            let what = format!("{key} \"{word}\" is not available in this version");
+            Err((what, format!("use {}", offered(choices))))
+        }
         None => Err(unknown(key, word, choices)),
     }
-}
-
-/// Why a value that the design has and this version has not is refused.
-pub(super) fn not_yet<T>(key: &str, value: &str, choices: &[Choice<T>]) -> Refusal {
-    let what = format!("{key} {value} is not available in this version");
-    (what, format!("use {}", offered(choices)))
 }
 
 fn unknown<T>(key: &str, word: &str, choices: &[Choice<T>]) -> Refusal {
@@ -103,9 +103,9 @@ mod tests {
 
     #[test]
     fn what_is_not_available_says_what_is() {
-        let refusal = pick("algorithm", "ring", ALGORITHMS).unwrap_err();
-        assert_eq!(refusal.0, "algorithm \"ring\" is not available in this version");
-        assert_eq!(refusal.1, "use \"bully\"");
+        let refusal = pick("quorum", "majority", QUORUMS).unwrap_err();
+        assert_eq!(refusal.0, "quorum \"majority\" is not available in this version");
+        assert_eq!(refusal.1, "use \"none\"");
         assert_eq!(pick("role", "wittness", ROLES).unwrap_err().1, "did you mean \"witness\"?");
     }
 }

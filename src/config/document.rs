@@ -1,12 +1,12 @@
 //! The top level of the file: its keys, their defaults, and what they say about each other.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::available::{ALGORITHMS, PREEMPTS, QUORUMS, nearest};
 use super::report::{Object, Report, Spot};
 use super::types::{Config, MemberConfig};
-use super::{members, timing};
-use crate::core::settings::{AlgorithmKind, Preempt, Quorum};
+use super::{members, rank, timing};
+use crate::core::settings::{AlgorithmKind, Preempt, Quorum, Timing};
 
 const KEYS: &[&str] = &[
     "cluster",
@@ -35,30 +35,30 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
     let quorum = quorum.and_then(|spot| report.choice(spot, QUORUMS));
     let data_dir =
         top.require("data_dir", "name the folder of the state, such as \"data\"", report);
-    let data_dir = data_dir.and_then(|spot| path(spot, folder, report));
+    let data_dir = data_dir.and_then(|spot| report.path(spot, folder));
+    let rank = rank::cluster(top.get("rank"), folder, report);
     let members = top.require("members", "list them, or let `electd init` write them", report);
-    let members = members.and_then(|spot| members::read(spot, report));
+    let members = members.and_then(|spot| members::read(spot, rank.as_ref(), report));
     let timing = timing::read(top.get("timing"), report);
     let algorithm = optional(top.get("algorithm"), |spot| report.choice(spot, ALGORITHMS));
-    let preempt = optional(top.get("preempt"), |spot| preempt(spot, report));
-    let ranked = top.get("rank").is_none_or(|spot| members::rank(spot, report));
+    let preempt = optional(top.get("preempt"), |spot| preempt(spot, timing.as_ref(), report));
     let trust_refused = optional(top.get("trust_refused"), |spot| report.boolean(spot));
     let node = optional(top.get("node"), |spot| node(spot, members.as_deref(), report));
-    let token = optional(top.get("admin_token_file"), |spot| path(spot, folder, report));
+    let token = optional(top.get("admin_token_file"), |spot| report.path(spot, folder));
     let quorum = quorum?;
-    let config = Config {
+    Some(Config {
         cluster: cluster?,
         quorum,
         data_dir: data_dir?,
         algorithm: algorithm?.unwrap_or(AlgorithmKind::default()),
         preempt: preempt?.unwrap_or(Preempt::default()),
+        rank: rank?.kind,
         timing: timing?,
         trust_refused: trust_refused?.unwrap_or(trusts_refused(quorum)),
         members: members?,
         node: node?,
         admin_token_file: token?,
-    };
-    ranked.then_some(config)
+    })
 }
 
 /// `Some(None)` for a key that is not given, `None` for one that is wrong and was reported.
@@ -93,16 +93,28 @@ fn cluster_name<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<String> 
     Some(name)
 }
 
-fn preempt<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<Preempt> {
+/// A word, or how long a member stands before it takes over: no shorter than it takes to tell
+/// whether it stands at all.
+fn preempt<'t>(
+    spot: &Spot<'t>,
+    timing: Option<&Timing>,
+    report: &mut Report<'t>,
+) -> Option<Preempt> {
     if !spot.is_object() {
         return report.choice(spot, PREEMPTS);
     }
-    if Object::open(spot, &["after"], report)?.get("after").is_some() {
-        report.not_yet(spot, PREEMPTS);
-    } else {
-        report.wrong(spot, "is not one of the choices", "use \"always\" or \"never\"");
+    let remedy = "say for how long a member stands before it takes over, such as \"30s\"";
+    let object = Object::open(spot, &["after"], report)?;
+    let after = object.require("after", remedy, report)?;
+    let time = timing::duration(after, timing::SHORTEST, report)?;
+    match timing {
+        Some(Timing { failure, .. }) if time < *failure => {
+            let what = format!("after {time:?} is under failure {failure:?}");
+            report.wrong(after, what, format!("give at least \"{failure:?}\""));
+            None
+        }
+        _ => Some(Preempt::After(time)),
     }
-    None
 }
 
 fn node<'t>(
@@ -125,17 +137,4 @@ fn node<'t>(
     };
     report.wrong(spot, "is the name of no member", remedy);
     None
-}
-
-fn path<'t>(spot: &Spot<'t>, folder: &Path, report: &mut Report<'t>) -> Option<PathBuf> {
-    let text = report.string(spot)?;
-    if text.is_empty() || text.contains('\0') {
-        report.wrong(
-            spot,
-            "is not a path",
-            "name a path; relative ones start at this file's folder",
-        );
-        return None;
-    }
-    Some(folder.join(text))
 }

@@ -5,29 +5,36 @@ use std::collections::BTreeMap;
 use uuid::{Uuid, Variant};
 
 use super::address::{BadAddress, HostPort};
-use super::available::{RANKS, ROLES};
+use super::available::ROLES;
+use super::rank::{self, ClusterRank};
 use super::report::{Object, Report, Spot};
 use super::types::MemberConfig;
 use crate::core::types::{NodeId, Role};
 
 const KEYS: &[&str] = &["name", "id", "address", "listen", "admin", "role", "rank"];
-const RANK_KEYS: &[&str] = &["by", "priority", "path", "command", "timeout", "every"];
 
-/// Reads `members`.
-pub(super) fn read<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<Vec<MemberConfig>> {
+/// Reads `members`. Without a valid `rank` of the cluster, those of its members are not looked at.
+pub(super) fn read<'t>(
+    spot: &Spot<'t>,
+    rank: Option<&ClusterRank<'t>>,
+    report: &mut Report<'t>,
+) -> Option<Vec<MemberConfig>> {
     let spots = report.list(spot)?;
     if spots.is_empty() {
         report.wrong(spot, "has no members", "list at least one, or let `electd init` write them");
     }
+    let alone = !spots.iter().any(|spot| spot.has("rank"));
+    let rank = rank.map(|cluster| (cluster, alone));
     let mut taken = Taken::default();
     let members: Vec<Option<MemberConfig>> =
-        spots.iter().map(|spot| member(spot, &mut taken, report)).collect();
+        spots.iter().map(|spot| member(spot, rank, &mut taken, report)).collect();
     taken.check(report);
     members.into_iter().collect()
 }
 
 fn member<'t>(
     spot: &Spot<'t>,
+    rank: Option<(&ClusterRank<'t>, bool)>,
     taken: &mut Taken<'t>,
     report: &mut Report<'t>,
 ) -> Option<MemberConfig> {
@@ -49,10 +56,10 @@ fn member<'t>(
         Some(spot) => report.choice(spot, ROLES),
         None => Some(Role::default()),
     };
-    let ranked = object.get("rank").is_none_or(|spot| rank(spot, report));
+    let rank = rank.and_then(|(cluster, alone)| rank::member(&object, cluster, alone, report));
     let (address, listen, admin) = sockets?;
-    let member = MemberConfig { name: name?, id: NodeId(id?), address, listen, admin, role: role? };
-    ranked.then_some(member)
+    let (name, id) = (name?, NodeId(id?));
+    Some(MemberConfig { name, id, address, listen, admin, role: role?, rank: rank? })
 }
 
 /// `address`, `listen` and `admin`, as they are written.
@@ -132,24 +139,6 @@ fn id<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<Uuid> {
             None
         }
     }
-}
-
-/// `rank`, of the cluster or of one member. By id is the only one so far, and has no figures.
-pub(super) fn rank<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> bool {
-    let Some(object) = Object::open(spot, RANK_KEYS, report) else {
-        return false;
-    };
-    if let Some(by) = object.get("by")
-        && report.choice(by, RANKS).is_none()
-    {
-        return false;
-    }
-    let figures: Vec<_> = RANK_KEYS[1..].iter().filter_map(|key| object.get(key)).collect();
-    for figure in &figures {
-        let what = "belongs to a rank that is not available in this version";
-        report.wrong(figure, what, "remove it; members rank by id");
-    }
-    figures.is_empty()
 }
 
 /// What members claimed for themselves, with the place of each claim.

@@ -5,7 +5,7 @@
 //! offers [`Config`], which is right as a whole or does not exist.
 //!
 //! ```text
-//! json -> report -> document, members, timing -> Config
+//! json -> report -> document, members, rank, timing -> Config
 //! ```
 
 use std::fs::File;
@@ -20,13 +20,14 @@ mod json;
 pub(crate) mod members;
 mod node;
 mod problem;
+mod rank;
 mod report;
 mod timing;
 pub mod types;
 
 pub use node::{NodeNameError, node_name};
 pub use problem::{ConfigErrors, Position, Problem};
-pub use types::{Config, MemberConfig};
+pub use types::{Attribute, Config, MemberConfig, RankConfig};
 
 use crate::core::settings::Quorum;
 

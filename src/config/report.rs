@@ -3,7 +3,9 @@
 //! A reading function returns `None` after it reported why, so that its caller goes on with the
 //! next key and the user sees all problems of a file in one go.
 
-use super::available::{Choice, nearest, not_yet, pick};
+use std::path::{Path, PathBuf};
+
+use super::available::{Choice, nearest, pick};
 use super::json::Node;
 use super::problem::{Position, Problem, quote};
 
@@ -28,6 +30,12 @@ impl<'t> Spot<'t> {
     /// The last key of the path.
     fn name(&self) -> &str {
         self.key.rsplit('.').next().unwrap_or_default()
+    }
+
+    /// Whether it is an object with this key.
+    pub(super) fn has(&self, name: &str) -> bool {
+        let entries = self.node.entries().unwrap_or_default();
+        entries.iter().any(|(key, _)| key.string().as_deref() == Some(name))
     }
 
     /// Whether it is an object.
@@ -135,10 +143,39 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// A choice that is no word, and that this version does not have yet.
-    pub(super) fn not_yet<T>(&mut self, spot: &Spot<'t>, choices: &[Choice<T>]) {
-        let (what, remedy) = not_yet(spot.name(), &quote(spot.node.text()), choices);
-        self.add(spot.node, spot.key.clone(), what, None, remedy);
+    /// A whole number that a rank can have. The least one that there is stands for none.
+    pub(super) fn integer(&mut self, spot: &Spot<'t>) -> Option<i64> {
+        let Some(text) = spot.number() else {
+            self.wrong_kind(spot, "a number", "write it without quotes");
+            return None;
+        };
+        let number = text.parse().ok().filter(|number| *number != i64::MIN);
+        if number.is_none() {
+            let remedy = format!("give one from {} to {}", -i64::MAX, i64::MAX);
+            self.wrong(spot, "is not a whole number of 64 bits", remedy);
+        }
+        number
+    }
+
+    /// A path; a relative one starts at `folder`.
+    pub(super) fn path(&mut self, spot: &Spot<'t>, folder: &Path) -> Option<PathBuf> {
+        let text = self.string(spot)?;
+        if text.is_empty() || text.contains('\0') {
+            let remedy = "name a path; relative ones start at this file's folder";
+            self.wrong(spot, "is not a path", remedy);
+            return None;
+        }
+        Some(folder.join(text))
+    }
+
+    /// A key that must be given in the object at this place. Reported once, whoever misses it.
+    pub(super) fn missing(&mut self, at: &Spot<'t>, name: &str, remedy: &str) {
+        let (path, position) = (at.path_of(name), Some(self.position(at.node)));
+        let known =
+            self.problems.iter().any(|known| known.key == path && known.position == position);
+        if !known {
+            self.add(at.node, path, "is missing".to_owned(), None, remedy.to_owned());
+        }
     }
 
     fn wrong_kind(&mut self, spot: &Spot<'t>, wanted: &str, remedy: &str) {
@@ -205,6 +242,11 @@ impl<'t> Object<'t> {
         }
     }
 
+    /// The object itself.
+    pub(super) fn spot(&self) -> &Spot<'t> {
+        &self.spot
+    }
+
     /// The value of a key, where it is given.
     pub(super) fn get(&self, name: &str) -> Option<&Spot<'t>> {
         self.entries.iter().find(|(key, _)| key == name).map(|(_, spot)| spot)
@@ -219,8 +261,7 @@ impl<'t> Object<'t> {
     ) -> Option<&Spot<'t>> {
         let found = self.get(name);
         if found.is_none() && !self.meant.contains(&name) {
-            let path = self.spot.path_of(name);
-            report.add(self.spot.node, path, "is missing".to_owned(), None, remedy.to_owned());
+            report.missing(&self.spot, name, remedy);
         }
         found
     }

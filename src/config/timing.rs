@@ -14,7 +14,7 @@ const KEYS: &[&str] = &["heartbeat", "failure", "message", "lease"];
 const FAILURE: Duration = Duration::from_millis(500);
 
 /// Below this a timer is noise: the scheduler alone takes longer.
-const SHORTEST: Duration = Duration::from_micros(100);
+pub(super) const SHORTEST: Duration = Duration::from_micros(100);
 /// A `failure` at least this long leaves room for the timings derived from it.
 const SHORTEST_FAILURE: Duration = Duration::from_millis(1);
 /// Above this it is a typing mistake.
@@ -26,8 +26,11 @@ pub(super) fn read<'t>(spot: Option<&Spot<'t>>, report: &mut Report<'t>) -> Opti
         Some(spot) => Some(Object::open(spot, KEYS, report)?),
         None => None,
     };
-    let mut given = |key| match object.as_ref().and_then(|object| object.get(key)) {
-        Some(spot) => duration(spot, report).map(Some),
+    let mut given = |key: &str| match object.as_ref().and_then(|object| object.get(key)) {
+        Some(spot) => {
+            let shortest = if key == "failure" { SHORTEST_FAILURE } else { SHORTEST };
+            duration(spot, shortest, report).map(Some)
+        }
         None => Some(None),
     };
     // All four are read before any failure counts, so that all four are reported.
@@ -46,15 +49,18 @@ pub(super) fn read<'t>(spot: Option<&Spot<'t>>, report: &mut Report<'t>) -> Opti
     }
 }
 
-/// A positive length of time with a unit, such as "150ms".
-fn duration<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<Duration> {
+/// A length of time with a unit, such as "150ms": at least `shortest`, at most a day.
+pub(super) fn duration<'t>(
+    spot: &Spot<'t>,
+    shortest: Duration,
+    report: &mut Report<'t>,
+) -> Option<Duration> {
     if let Some(number) = spot.number() {
         let remedy = format!("give it a unit, in quotes, such as \"{number}ms\"");
         report.wrong(spot, "is a number without a unit", remedy);
         return None;
     }
     let text = report.string(spot)?;
-    let shortest = if spot.key.ends_with("failure") { SHORTEST_FAILURE } else { SHORTEST };
     match parse(&text).and_then(|length| within(length, shortest)) {
         Ok(length) => Some(length),
         Err((what, remedy)) => {

@@ -1,8 +1,10 @@
 //! A validated configuration.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::core::settings::{AlgorithmKind, Preempt, Quorum, Timing};
+use crate::core::settings::{AlgorithmKind, Preempt, Quorum, RankKind, Timing};
 use crate::core::types::{NodeId, Role};
 
 /// The configuration of a cluster, validated as a whole.
@@ -19,6 +21,8 @@ pub struct Config {
     pub algorithm: AlgorithmKind,
     /// Whether a higher member takes over.
     pub preempt: Preempt,
+    /// What all members are ranked by.
+    pub rank: RankKind,
     /// The timings, defaults filled in.
     pub timing: Timing,
     /// Whether a refused redial proves a death.
@@ -46,6 +50,61 @@ pub struct MemberConfig {
     pub admin: Option<String>,
     /// What the member is for.
     pub role: Role,
+    /// Its own rank: of the cluster's kind, with figures of its own or the cluster's.
+    pub rank: RankConfig,
+}
+
+/// What a member is ranked by, with its figures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankConfig {
+    /// The attribute.
+    pub attribute: Attribute,
+    /// The time between two samples, where the attribute changes.
+    pub every: Duration,
+}
+
+/// An attribute of a member, with all that it takes to read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Attribute {
+    /// None: the id alone.
+    Id,
+    /// This number.
+    Priority(i64),
+    /// The IP address of the member's own `address`.
+    Address,
+    /// The number of cores times their clock.
+    Cpu,
+    /// The free space of the file system that holds this path.
+    Disk(PathBuf),
+    /// The number of files in this folder.
+    Files(PathBuf),
+    /// The number that a program prints.
+    Command {
+        /// The program: a path, or a name that is looked for in PATH.
+        program: PathBuf,
+        /// What it is given; no shell reads it.
+        arguments: Vec<String>,
+        /// How long it may take.
+        timeout: Duration,
+    },
+}
+
+/// In words, such as `disk /var/lib`.
+impl fmt::Display for Attribute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Attribute::Id => f.write_str("id"),
+            Attribute::Priority(number) => write!(f, "priority {number}"),
+            Attribute::Address => f.write_str("address"),
+            Attribute::Cpu => f.write_str("cpu"),
+            Attribute::Disk(path) => write!(f, "disk {}", path.display()),
+            Attribute::Files(path) => write!(f, "files {}", path.display()),
+            Attribute::Command { program, arguments, .. } => {
+                write!(f, "command {}", program.display())?;
+                arguments.iter().try_for_each(|argument| write!(f, " {argument}"))
+            }
+        }
+    }
 }
 
 impl Config {

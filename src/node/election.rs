@@ -18,6 +18,7 @@ use crate::core::tenure::Durable;
 use crate::core::types::{NodeId, Time};
 use crate::core::{self, Command, CommandId, Core, Input, Note, Output, Transition};
 use crate::net::{Event as NetEvent, Net};
+use crate::rank;
 use crate::store::{Record, StoreError, Writer};
 
 /// How many inputs are taken before the timers get their turn, however many wait.
@@ -30,6 +31,8 @@ pub enum Event {
     Net(NetEvent),
     /// The store.
     Stored(Result<u64, StoreError>),
+    /// The attribute that this member is ranked by.
+    Sampled(rank::Outcome),
 }
 
 impl From<NetEvent> for Event {
@@ -79,7 +82,7 @@ impl Election {
         orders: Receiver<Order>,
         board: Arc<Board>,
     ) -> Election {
-        let snapshot = Snapshot::new(&core, clock::now());
+        let snapshot = board.snapshot();
         Election {
             core,
             net,
@@ -148,6 +151,10 @@ impl Election {
             Woken::Event(Event::Stored(result)) => {
                 result.ok().map(|number| Input::Persisted { number }) // the store logs failures
             }
+            Woken::Event(Event::Sampled(outcome)) => {
+                self.snapshot.sampled(&outcome);
+                Some(Input::Sampled { value: outcome.ok().map(|sample| sample.value) })
+            }
             Woken::Order(Order { command, answer }) => {
                 self.last_command += 1;
                 let id = CommandId(self.last_command);
@@ -189,7 +196,7 @@ impl Election {
     fn show(&mut self, out: &[Output], now: Time) {
         for output in out {
             if let Output::Changed(change) = output {
-                self.snapshot.changed(change, &self.core.settings().members);
+                self.snapshot.changed(change, self.core.settings());
             }
         }
         self.publish(now);
@@ -226,6 +233,7 @@ impl Election {
                 reserved: record.reserved,
                 leader: record.leader,
                 members: MemberList::clone(&settings.members),
+                task: record.task,
             },
         );
     }

@@ -16,6 +16,11 @@ pub enum Command {
         /// The name of the member that is to lead next.
         to: Option<String>,
     },
+    /// The leader of the halting algorithm hands out this task, of at most 64 KiB.
+    HandOut {
+        /// Any bytes.
+        task: Vec<u8>,
+    },
 }
 
 /// What a command achieved, in words and for programs.
@@ -49,6 +54,10 @@ pub trait Handle: Clone + Send + Sync + 'static {
 
     /// Whether the election thread turned within `failure`.
     fn is_live(&self) -> bool;
+
+    /// The task that the leader handed out last; none where none was. Never waits for the election
+    /// thread.
+    fn task(&self) -> Option<Vec<u8>>;
 
     /// Gives the node a command and waits for its outcome, at most this long.
     ///

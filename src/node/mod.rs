@@ -5,6 +5,7 @@ mod clock;
 mod election;
 pub mod handle;
 mod publish;
+pub mod ranked;
 pub mod status;
 mod words;
 
@@ -14,18 +15,19 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crossbeam::channel::{Sender, bounded};
+use crossbeam::channel::{Receiver, Sender, bounded};
 use thiserror::Error;
 use uuid::Uuid;
 
 use crate::config::guarantee::Guarantee;
 use crate::config::{Config, MemberConfig};
 use crate::core::membership::{ListVersion, Member, MemberList};
-use crate::core::settings::{PowerOn, RankKind, Restored, Settings};
+use crate::core::settings::{AlgorithmKind, PowerOn, Restored, Settings};
 use crate::core::tenure::Tenure;
 use crate::core::types::Task;
 use crate::core::{self, Core};
-use crate::net::{self, Counters, Inbox, Net, PeerAddress};
+use crate::net::{self, Inbox, Net, PeerAddress};
+use crate::rank::Sampler;
 use crate::store::{Record, Store, StoreError, Writer};
 
 use election::{Election, Event, Order};
@@ -58,6 +60,12 @@ pub enum StartError {
         /// What the system said.
         source: io::Error,
     },
+    /// A task was given, and the algorithm has none.
+    #[error("a task is handed out by the algorithm \"halting\" only, and this cluster has \"{0}\"")]
+    NoTask(&'static str),
+    /// A task was given that is too long.
+    #[error("the task has {0} bytes; the most is {most}", most = Task::LONGEST)]
+    TaskTooLong(usize),
     /// The system has no thread left.
     #[error("cannot start a thread: {0}")]
     Thread(#[source] io::Error),
@@ -66,7 +74,8 @@ pub enum StartError {
 /// A running node. It runs until [`Node::stop`]; dropping it only lets go of this handle.
 pub struct Node {
     handle: NodeHandle,
-    thread: JoinHandle<(Net, Writer)>,
+    thread: ElectionThread,
+    sampler: Sampler,
 }
 
 /// The handle of a [`Node`].
@@ -77,14 +86,35 @@ pub struct NodeHandle {
 }
 
 impl Node {
-    /// Starts the member with this name.
+    /// Starts the member with this name, with the task that it was handed last.
     ///
     /// # Errors
     /// When the state cannot be used or the address cannot be listened on.
     pub fn start(config: &Config, name: &str) -> Result<Node, StartError> {
+        Node::start_with_task(config, name, None)
+    }
+
+    /// Starts the member with this name. A task goes over the one that it was handed last: it is
+    /// what this member hands out when it leads, unless it is handed another before.
+    ///
+    /// # Errors
+    /// When the state cannot be used, the address cannot be listened on, or the task is longer
+    /// than [`Task::LONGEST`] or not for this algorithm.
+    pub fn start_with_task(
+        config: &Config,
+        name: &str,
+        task: Option<Vec<u8>>,
+    ) -> Result<Node, StartError> {
         let own = config.member(name).ok_or_else(|| StartError::NoMember(name.to_owned()))?;
-        let settings = settings(config, own);
-        let (store, restored) = restore(config, own, &settings.members)?;
+        let task = task.map(|task| accepted(config, task)).transpose()?;
+        let mut settings = settings(config, own);
+        let (store, restored, task) = restore(config, own, &settings.members, task)?;
+        settings.task = task;
+        let channel = bounded(EVENTS);
+        // Before anybody can dial: the first hello tells the rank.
+        let started = ranked::start(own, channel.0.clone());
+        let (sampler, sample) = started.map_err(StartError::Thread)?;
+        settings.value = sample.as_ref().ok().map(|sample| sample.value);
         let socket = listen(&own.listen)?;
         let guarantee = Guarantee::of(
             config.quorum,
@@ -94,7 +124,10 @@ impl Node {
         );
         let seed = settings.instance;
         let core = Core::new(clock::now(), settings, restored, seed);
-        start_threads(config, own, core, store, socket, guarantee, seed).map_err(StartError::Thread)
+        let board = Arc::new(Board::new(&core, guarantee, &sample));
+        let started = start_threads(config, core, store, socket, channel, board);
+        let (handle, thread) = started.map_err(StartError::Thread)?;
+        Ok(Node { handle, thread, sampler })
     }
 
     /// A handle for those who watch and command this node.
@@ -117,6 +150,7 @@ impl Node {
             }
             Err(_) => log::error!("the election thread panicked"),
         }
+        self.sampler.stop();
     }
 }
 
@@ -142,10 +176,15 @@ impl Handle for NodeHandle {
         self.board.is_live()
     }
 
+    fn task(&self) -> Option<Vec<u8>> {
+        self.board.task().map(|task| task.0.to_vec())
+    }
+
     fn command(&self, command: Command, timeout: Duration) -> Result<Outcome, CommandError> {
         let members = self.board.members();
         let command = match command {
             Command::Elect => core::Command::Elect,
+            Command::HandOut { task } => core::Command::HandOut { task: Task(task.into()) },
             Command::Resign { to: None } => core::Command::Resign { to: None },
             Command::Resign { to: Some(name) } => match members.named(&name) {
                 Some(member) => core::Command::Resign { to: Some(member.id) },
@@ -178,8 +217,8 @@ fn settings(config: &Config, own: &MemberConfig) -> Settings {
         algorithm: config.algorithm,
         quorum: config.quorum,
         preempt: config.preempt,
-        rank: RankKind::Id,
-        value: Some(0),
+        rank: config.rank,
+        value: None,
         task: Task::default(),
         hierarchy: true,
         timing: config.timing,
@@ -188,12 +227,25 @@ fn settings(config: &Config, own: &MemberConfig) -> Settings {
     }
 }
 
-/// Reads the durable state and makes this start durable, before anybody hears of it.
+/// A task that this cluster can hand out.
+fn accepted(config: &Config, task: Vec<u8>) -> Result<Task, StartError> {
+    if config.algorithm != AlgorithmKind::Halting {
+        return Err(StartError::NoTask(config.algorithm.name()));
+    }
+    if task.len() > Task::LONGEST {
+        return Err(StartError::TaskTooLong(task.len()));
+    }
+    Ok(Task(task.into()))
+}
+
+/// Reads the durable state and makes this start durable, before anybody hears of it. A task that
+/// was given goes over the stored one.
 fn restore(
     config: &Config,
     own: &MemberConfig,
     members: &MemberList,
-) -> Result<(Store, Restored), StoreError> {
+    task: Option<Task>,
+) -> Result<(Store, Restored, Task), StoreError> {
     let (store, record) = Store::open(&config.state_dir(&own.name), own.id)?;
     let last = record.as_ref();
     let epoch = last.map(|record| record.epoch).unwrap_or_default();
@@ -205,6 +257,7 @@ fn restore(
         floor,
         reserved: Tenure::first_reserve(floor),
     };
+    let task = task.or(last.map(|record| record.task.clone())).unwrap_or_default();
     store.save(&Record {
         id: own.id,
         incarnation: restored.incarnation,
@@ -212,8 +265,9 @@ fn restore(
         reserved: restored.reserved,
         leader: last.and_then(|record| record.leader),
         members: members.clone(),
+        task: task.clone(),
     })?;
-    Ok((store, restored))
+    Ok((store, restored, task))
 }
 
 fn listen(address: &str) -> Result<TcpListener, StartError> {
@@ -221,31 +275,30 @@ fn listen(address: &str) -> Result<TcpListener, StartError> {
         .map_err(|source| StartError::Listen { address: address.to_owned(), source })
 }
 
+type ElectionThread = JoinHandle<(Net, Writer)>;
+
 fn start_threads(
     config: &Config,
-    own: &MemberConfig,
     core: Core,
     store: Store,
     socket: TcpListener,
-    guarantee: Guarantee,
-    seed: u64,
-) -> io::Result<Node> {
-    let (event, events) = bounded(EVENTS);
+    (event, events): (Sender<Event>, Receiver<Event>),
+    board: Arc<Board>,
+) -> io::Result<(NodeHandle, ElectionThread)> {
     let (orders, ordered) = bounded(ORDERS);
-    let counters = Arc::new(Counters::default());
-    let board = Arc::new(Board::new(&core, guarantee, counters.clone()));
+    let (own, seed) = (core.id(), core.settings().instance);
     let stored = event.clone();
     let store = Writer::start(store, move |result| {
         let _ = stored.send(Event::Stored(result)); // the election thread may have ended
     })?;
-    let peers = config.members.iter().filter(|member| member.id != own.id).map(|member| {
+    let peers = config.members.iter().filter(|member| member.id != own).map(|member| {
         let (id, name, address) = (member.id, member.name.clone(), member.address.clone());
         PeerAddress { id, name, address }
     });
-    let inbox = Inbox::new(event);
+    let (inbox, counters) = (Inbox::new(event), board.counters());
     let net = Net::start(socket, peers.collect(), config.timing.failure, inbox, counters, seed)?;
     let election = Election::new(core, net, store, events, ordered, board.clone());
     let builder = thread::Builder::new().name("election".to_owned());
     let thread = builder.spawn(move || election.run())?;
-    Ok(Node { handle: NodeHandle { board, orders }, thread })
+    Ok((NodeHandle { board, orders }, thread))
 }

@@ -14,16 +14,17 @@ use serde_json::Value;
 
 use super::clock;
 use super::status::{
-    ChangeStatus, LeaderStatus, MemberStatus, MessageCount, NodeRef, RankStatus, RejectionStatus,
-    Status,
+    ChangeStatus, HaltingStatus, LeaderStatus, MemberStatus, MessageCount, NodeRef, RankStatus,
+    RejectionStatus, Status,
 };
 use crate::config::guarantee::Guarantee;
 use crate::core::membership::{Member, MemberList};
 use crate::core::message::Liveness;
-use crate::core::settings::Settings;
-use crate::core::types::{Epoch, Incarnation, NodeId, Time};
-use crate::core::{Core, Phase, Transition};
+use crate::core::settings::{AlgorithmKind, RankKind, Settings};
+use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Task, Time};
+use crate::core::{Core, NodeStatus, Phase, Transition};
 use crate::net::Counters;
+use crate::rank;
 
 /// How many of the latest changes of state are shown.
 const CHANGES: usize = 32;
@@ -52,24 +53,43 @@ pub struct Snapshot {
     epoch: Epoch,
     /// Not to be believed after this.
     until: Time,
-    /// Whether each member stands and lives, by id.
-    members: Vec<(NodeId, bool, Liveness)>,
+    members: Vec<Known>,
+    /// Where the latest sample of the own rank came from, or why there is none.
+    rank_source: Arc<str>,
+    /// The member that halted this one.
+    halter: Option<NodeId>,
+    /// The task handed out last.
+    task: Task,
     changes: VecDeque<Arc<ChangeStatus>>,
     rejections: BTreeMap<NodeId, String>,
 }
 
+/// What is known of one member.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    id: NodeId,
+    stands: bool,
+    status: Liveness,
+    /// The attribute that it is compared by; none while it has none, or has not been met.
+    value: Option<i64>,
+}
+
 impl Snapshot {
-    /// The state of a node before its first turn.
-    pub fn new(core: &Core, now: Time) -> Snapshot {
+    /// The state of a node before its first turn, with the first sample of its rank.
+    fn new(core: &Core, sample: &rank::Outcome, now: Time) -> Snapshot {
         let mut snapshot = Snapshot {
             phase: core.phase(),
             leader: None,
             epoch: core.view().epoch,
             until: now,
             members: Vec::new(),
+            rank_source: "".into(),
+            halter: None,
+            task: Task::default(),
             changes: VecDeque::new(),
             rejections: BTreeMap::new(),
         };
+        snapshot.sampled(sample);
         snapshot.update(core, now);
         snapshot
     }
@@ -80,14 +100,31 @@ impl Snapshot {
         self.leader = core.leader().map(|leader| leader.id);
         self.epoch = core.view().epoch;
         self.until = core.believable_until(now);
-        let own = (core.id(), core.stands(), Liveness::Alive);
-        let others = core.detector().iter().map(|(id, peer)| (id, peer.stands, peer.status));
+        self.halter = core.halter();
+        self.task.clone_from(core.task());
+        let value = |rank: Rank| Some(rank.value).filter(|value| *value != i64::MIN);
+        let (id, stands, status) = (core.id(), core.stands(), Liveness::Alive);
+        let own = Known { id, stands, status, value: value(core.rank()) };
+        let others = core.detector().iter().map(|(id, peer)| {
+            let met = peer.incarnation > Incarnation(0);
+            let value = value(peer.rank).filter(|_| met);
+            Known { id, stands: peer.stands, status: peer.status, value }
+        });
         self.members.clear();
         self.members.extend(others.chain([own]));
     }
 
+    /// Notes where a sample of the own rank came from.
+    pub fn sampled(&mut self, outcome: &rank::Outcome) {
+        self.rank_source = match outcome {
+            Ok(sample) => sample.from.as_str().into(),
+            Err(why) => format!("none: {why}").into(),
+        };
+    }
+
     /// Adds a change of state to the latest ones.
-    pub fn changed(&mut self, change: &Transition, members: &MemberList) {
+    pub fn changed(&mut self, change: &Transition, settings: &Settings) {
+        let members = &settings.members;
         let last = self.changes.back().map_or(0, |change| change.number);
         if self.changes.len() == CHANGES {
             self.changes.pop_front();
@@ -97,6 +134,7 @@ impl Snapshot {
             at_ms: wall_clock_ms(),
             from: change.from.name().to_owned(),
             to: change.to.name().to_owned(),
+            halting: halting_word(settings, change.to),
             leader: change.leader.map(|id| members.name(id)),
             epoch: change.epoch.0,
             reason: change.reason.sentence(members),
@@ -119,17 +157,33 @@ impl Snapshot {
 }
 
 impl Board {
-    pub fn new(core: &Core, guarantee: Guarantee, counters: Arc<Counters>) -> Board {
+    pub fn new(core: &Core, guarantee: Guarantee, sample: &rank::Outcome) -> Board {
         let now = clock::now();
         Board {
             settings: core.settings().clone(),
             guarantee,
             incarnation: core.incarnation(),
             started: now,
-            counters,
-            snapshot: RwLock::new(Arc::new(Snapshot::new(core, now))),
+            counters: Arc::new(Counters::default()),
+            snapshot: RwLock::new(Arc::new(Snapshot::new(core, sample, now))),
             turned: AtomicU64::new(now.0),
         }
+    }
+
+    /// What the network counts into.
+    pub fn counters(&self) -> Arc<Counters> {
+        self.counters.clone()
+    }
+
+    /// The present snapshot, to be carried on.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::clone(&self.snapshot.read())
+    }
+
+    /// The task handed out last; none where none was.
+    pub fn task(&self) -> Option<Task> {
+        let task = self.snapshot.read().task.clone();
+        Some(task).filter(|task| !task.0.is_empty())
     }
 
     /// Replaces the snapshot.
@@ -182,13 +236,19 @@ impl Board {
             quorum: settings.quorum.name().to_owned(),
             algorithm: settings.algorithm.name().to_owned(),
             preempt: settings.preempt.to_string(),
+            rank_source: snapshot.rank_source.to_string(),
+            halting: halting_word(settings, phase).map(|status| HaltingStatus {
+                status,
+                halter: snapshot.halter.map(|id| settings.members.name(id)),
+                task_bytes: snapshot.task.0.len(),
+            }),
             lease_remaining_ms: None,
             guarantee: self.guarantee.text(),
             worst_failover_ms: self.guarantee.worst_failover.map(millis),
             members: settings
                 .members
                 .iter()
-                .map(|member| member_status(member, &snapshot))
+                .map(|member| member_status(member, &snapshot, settings.rank))
                 .collect(),
             incarnation: self.incarnation.0,
             uptime_ms: millis(now.since(self.started)),
@@ -226,18 +286,28 @@ impl Board {
     }
 }
 
-fn member_status(member: &Member, snapshot: &Snapshot) -> MemberStatus {
-    let known = snapshot.members.iter().find(|(id, ..)| *id == member.id);
+/// Garcia-Molina's word for a phase; none with another algorithm than his.
+fn halting_word(settings: &Settings, phase: Phase) -> Option<String> {
+    let halting = settings.algorithm == AlgorithmKind::Halting;
+    halting.then(|| NodeStatus::from(phase).name().to_owned())
+}
+
+fn member_status(member: &Member, snapshot: &Snapshot, rank: RankKind) -> MemberStatus {
+    let known = snapshot.members.iter().find(|known| known.id == member.id);
     let (stands, status) =
-        known.map_or((false, Liveness::Suspected), |(_, stands, status)| (*stands, *status));
+        known.map_or((false, Liveness::Suspected), |known| (known.stands, known.status));
     let id = member.id.to_string();
+    let value = match rank {
+        RankKind::Id => Value::String(id.clone()),
+        _ => known.and_then(|known| known.value).into(),
+    };
     MemberStatus {
         name: member.name.clone(),
         address: member.address.clone(),
         role: member.role.name().to_owned(),
         stands,
         status: status.name().to_owned(),
-        rank: RankStatus { by: "id".to_owned(), value: Value::String(id.clone()) },
+        rank: RankStatus { by: rank.name().to_owned(), value },
         id,
     }
 }

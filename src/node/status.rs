@@ -11,7 +11,7 @@ pub struct Status {
     pub cluster: String,
     /// The node that answers.
     pub node: NodeRef,
-    /// starting, electing, waiting, following, leading or stopping.
+    /// starting, electing, waiting, halted, reorganizing, following, leading or stopping.
     pub state: String,
     /// The leader that this node follows, or itself; null while none is known.
     pub leader: Option<LeaderStatus>,
@@ -21,8 +21,12 @@ pub struct Status {
     pub quorum: String,
     /// The election algorithm.
     pub algorithm: String,
-    /// always or never.
+    /// always, never, or after a time, such as "after 30s".
     pub preempt: String,
+    /// Where this node's rank was read last, in words; or "none: " and why it has none.
+    pub rank_source: String,
+    /// What only the halting algorithm has; null with the others.
+    pub halting: Option<HaltingStatus>,
     /// Time left of the leader's lease; null in mode none.
     pub lease_remaining_ms: Option<u64>,
     /// What is guaranteed, in words.
@@ -47,6 +51,17 @@ pub struct Status {
     pub rejections: Vec<RejectionStatus>,
     /// The latest changes of state, oldest first, at most 32.
     pub changes: Vec<ChangeStatus>,
+}
+
+/// A node in the halting algorithm, in the words of its paper.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HaltingStatus {
+    /// down, election, reorganization or normal.
+    pub status: String,
+    /// The name of the member that halted this one, while its election is under way.
+    pub halter: Option<String>,
+    /// The length of the task handed out last; 0 where none was. `GET /task` gives it.
+    pub task_bytes: usize,
 }
 
 /// A member's id and name.
@@ -95,7 +110,7 @@ pub struct MemberStatus {
 pub struct RankStatus {
     /// The kind of attribute.
     pub by: String,
-    /// Its value; with `id`, the id itself.
+    /// Its value; with `id`, the id itself; null while the member has none, or has not been met.
     pub value: serde_json::Value,
 }
 
@@ -128,6 +143,9 @@ pub struct ChangeStatus {
     pub from: String,
     /// The state after.
     pub to: String,
+    /// Its word in the halting algorithm: down, election, reorganization or normal; null with the
+    /// others.
+    pub halting: Option<String>,
     /// The leader named afterwards, by its name.
     pub leader: Option<String>,
     /// The epoch known afterwards.

@@ -3,14 +3,20 @@
 //! The types of the file are apart from those of the core, so that neither binds the other. A
 //! change of the file's meaning takes a new number in `format`.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::core::membership::{ListVersion, Member, MemberList};
-use crate::core::types::{Epoch, Incarnation, NodeId, Role};
+use crate::core::types::{Epoch, Incarnation, NodeId, Role, Task};
 
-/// The newest format of the state file that this electd reads, and the one that it writes.
-pub const FORMAT: u64 = 1;
+/// The newest format of the state file that this electd reads.
+///
+/// Format 2 may hold a task, which format 1 does not know. Each record is written in the least
+/// format that can hold it, so that an older electd still reads a state without a task, and calls
+/// one with a task newer rather than damaged.
+pub const FORMAT: u64 = 2;
 
 /// What a member must not forget.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +33,8 @@ pub struct Record {
     pub leader: Option<NodeId>,
     /// The member list.
     pub members: MemberList,
+    /// The task that a coordinator handed out last; empty where none did.
+    pub task: Task,
 }
 
 /// Why bytes are not a record.
@@ -55,7 +63,7 @@ impl Record {
         // The format first: the rest of a newer one may look like damage.
         let AnyFormat { format } = serde_json::from_slice(bytes).map_err(damaged)?;
         match format {
-            FORMAT => serde_json::from_slice::<StateFile>(bytes).map_err(damaged)?.try_into(),
+            1..=FORMAT => serde_json::from_slice::<StateFile>(bytes).map_err(damaged)?.try_into(),
             newer if newer > FORMAT => Err(Unfit::Newer(newer)),
             unknown => Err(Unfit::Damaged(format!("there is no format {unknown}"))),
         }
@@ -79,6 +87,9 @@ struct StateFile {
     leader: Option<Uuid>,
     version: VersionEntry,
     members: Vec<MemberEntry>,
+    /// In base64; from format 2 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    task: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -109,8 +120,9 @@ enum RoleWord {
 impl From<&Record> for StateFile {
     fn from(record: &Record) -> StateFile {
         let version = record.members.version();
+        let task = Some(&record.task.0).filter(|task| !task.is_empty());
         StateFile {
-            format: FORMAT,
+            format: if task.is_some() { 2 } else { 1 },
             id: record.id.0,
             incarnation: record.incarnation.0,
             epoch: record.epoch.0,
@@ -119,6 +131,7 @@ impl From<&Record> for StateFile {
             leader: record.leader.map(|id| id.0),
             version: VersionEntry { epoch: version.epoch.0, counter: version.counter },
             members: record.members.iter().map(MemberEntry::from).collect(),
+            task: task.map(|task| STANDARD.encode(task)),
         }
     }
 }
@@ -133,6 +146,7 @@ impl TryFrom<StateFile> for Record {
                 file.reserved, file.epoch
             )));
         }
+        let task = task(file.format, file.task)?;
         let count = file.members.len();
         let version =
             ListVersion { epoch: Epoch(file.version.epoch), counter: file.version.counter };
@@ -149,8 +163,23 @@ impl TryFrom<StateFile> for Record {
             reserved: Epoch(file.reserved),
             leader: file.leader.map(NodeId),
             members,
+            task,
         })
     }
+}
+
+fn task(format: u64, encoded: Option<String>) -> Result<Task, Unfit> {
+    let Some(encoded) = encoded else { return Ok(Task::default()) };
+    let damaged = |what: String| Unfit::Damaged(format!("\"task\" {what}"));
+    if format < 2 {
+        return Err(damaged(format!("is not known in format {format}")));
+    }
+    let bytes =
+        STANDARD.decode(encoded).map_err(|error| damaged(format!("is not base64: {error}")))?;
+    if bytes.len() > Task::LONGEST {
+        return Err(damaged(format!("has {} bytes; the most is {}", bytes.len(), Task::LONGEST)));
+    }
+    Ok(Task(bytes.into()))
 }
 
 impl From<&Member> for MemberEntry {
@@ -197,6 +226,7 @@ pub(super) mod tests {
             reserved: Epoch(epoch + 100),
             leader: Some(id(2)),
             members: MemberList::new(version, members),
+            task: Task::default(),
         }
     }
 
@@ -208,7 +238,8 @@ pub(super) mod tests {
     fn what_is_written_is_read_back() {
         let leaderless = Record { leader: None, ..record(0) };
         let last = Record { epoch: Epoch(u64::MAX), reserved: Epoch(u64::MAX), ..record(0) };
-        for record in [record(7), leaderless, last] {
+        let busy = Record { task: Task((*b"any \xff\0 bytes").into()), ..record(0) };
+        for record in [record(7), leaderless, last, busy] {
             assert_eq!(Record::from_json(json(&record).as_bytes()), Ok(record));
         }
     }
@@ -231,6 +262,23 @@ pub(super) mod tests {
             ]
         }"#;
         assert_eq!(Record::from_json(one.as_bytes()), Ok(record(7)));
+    }
+
+    #[test]
+    fn a_task_takes_format_2_and_nothing_else_does() {
+        assert!(json(&record(7)).contains("\"format\": 1,"));
+        let good = json(&Record { task: Task((*b"work").into()), ..record(7) });
+        assert!(
+            good.contains("\"format\": 2,") && good.contains("\"task\": \"d29yaw==\""),
+            "{good}"
+        );
+        let older = good.replace("\"format\": 2", "\"format\": 1");
+        assert_damaged(older.as_bytes(), "is not known in format 1");
+        assert_damaged(good.replace("d29yaw==", "d29yaw").as_bytes(), "is not base64");
+        let long = STANDARD.encode(vec![0; Task::LONGEST + 1]);
+        assert_damaged(good.replace("d29yaw==", &long).as_bytes(), "the most is 65536");
+        let none = json(&record(7)).replace("\"format\": 1", "\"format\": 2");
+        assert_eq!(Record::from_json(none.as_bytes()), Ok(record(7)));
     }
 
     fn assert_damaged(bytes: &[u8], expected: &str) {
@@ -282,8 +330,8 @@ pub(super) mod tests {
 
     #[test]
     fn a_newer_format_is_not_taken_for_damage() {
-        let newer = br#"{"format": 2, "id": 17, "epochs": {}}"#;
-        assert_eq!(Record::from_json(newer), Err(Unfit::Newer(2)));
+        let newer = br#"{"format": 3, "id": 17, "epochs": {}}"#;
+        assert_eq!(Record::from_json(newer), Err(Unfit::Newer(3)));
     }
 
     #[test]

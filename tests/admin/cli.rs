@@ -236,6 +236,7 @@ fn watch_tells_what_happens_until_interrupted() {
             at_ms: 1_700_000_000_000,
             from: "following".to_owned(),
             to: "electing".to_owned(),
+            halting: None,
             leader: None,
             epoch: 7,
             reason: "node-2 is silent".to_owned(),

@@ -27,6 +27,22 @@ fn a_resignation_reaches_the_node() {
 }
 
 #[test]
+fn a_task_reaches_the_node_as_it_is() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    for body in ["", "{\"not\": \"json", "\r\n\0"] {
+        assert_eq!(post(server.local_addr(), "/task", &[], body).code, 200);
+    }
+    let task = |body: &str| Command::HandOut { task: body.as_bytes().to_vec() };
+    assert_eq!(node.commands(), [task(""), task("{\"not\": \"json"), task("\r\n\0")]);
+    let foreign = ["Origin: http://evil.example", "Host: 127.0.0.1:7201"];
+    assert_eq!(post(server.local_addr(), "/task", &foreign, "work").code, 403);
+    let long = "x".repeat(65_537);
+    assert_eq!(post(server.local_addr(), "/task", &[], &long).code, 413);
+    assert_eq!(node.commands().len(), 3);
+}
+
+#[test]
 fn an_election_is_called() {
     let node = FakeNode::new();
     let server = node.serve();

@@ -19,6 +19,7 @@ pub struct FakeNode(pub Arc<Mutex<State>>);
 pub struct State {
     pub status: Status,
     pub live: bool,
+    pub task: Option<Vec<u8>>,
     pub outcome: Result<Outcome, CommandError>,
     pub commands: Vec<Command>,
     /// What a command changes.
@@ -32,6 +33,10 @@ impl Handle for FakeNode {
 
     fn is_live(&self) -> bool {
         self.0.lock().unwrap().live
+    }
+
+    fn task(&self) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().task.clone()
     }
 
     fn command(&self, command: Command, _: Duration) -> Result<Outcome, CommandError> {
@@ -52,6 +57,7 @@ impl FakeNode {
         FakeNode(Arc::new(Mutex::new(State {
             status: status("following", Some("node-2")),
             live: true,
+            task: None,
             outcome: Ok(outcome),
             commands: Vec::new(),
             effect: |_| {},
@@ -98,6 +104,8 @@ pub fn status(state: &str, leader: Option<&str>) -> Status {
         quorum: "none".to_owned(),
         algorithm: "bully".to_owned(),
         preempt: "always".to_owned(),
+        rank_source: "all are equal, the id decides".to_owned(),
+        halting: None,
         lease_remaining_ms: None,
         guarantee: "one leader while all reach each other".to_owned(),
         worst_failover_ms: Some(900),
@@ -173,10 +181,15 @@ impl Peer {
     pub fn answer(&mut self) -> Answer {
         let mut answer = self.header();
         let length = answer.header("content-length").unwrap().parse().unwrap();
-        let mut body = vec![0; length];
-        self.0.read_exact(&mut body).unwrap();
-        answer.body = String::from_utf8(body).unwrap();
+        answer.body = String::from_utf8(self.bytes(length)).unwrap();
         answer
+    }
+
+    /// The next bytes, as they are.
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        self.0.read_exact(&mut bytes).unwrap();
+        bytes
     }
 
     /// The next answer without a body, as to HEAD.

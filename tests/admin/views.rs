@@ -1,6 +1,6 @@
 //! What a node shows: the bodies, and the codes that load balancers and probes go by.
 
-use electd::node::status::Status;
+use electd::node::status::{HaltingStatus, Status};
 use serde_json::json;
 
 use crate::fake::{FakeNode, Peer, ask, get, status};
@@ -92,6 +92,27 @@ fn options_is_get_that_names_the_methods() {
     assert_eq!(options("/resign").header("allow"), Some("POST, OPTIONS"));
     assert_eq!(options("*").code, 200);
     assert!(node.commands().is_empty());
+}
+
+#[test]
+fn a_task_is_given_back_byte_by_byte() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    assert!(get(server.local_addr(), "/task").error().starts_with("only the algorithm"));
+    node.set(|state| {
+        let word = "normal".to_owned();
+        state.status.halting = Some(HaltingStatus { status: word, halter: None, task_bytes: 0 });
+    });
+    let answer = get(server.local_addr(), "/task");
+    assert_eq!(answer.code, 404);
+    assert!(answer.error().contains("POST one at the leader"), "{answer:?}");
+
+    node.set(|state| state.task = Some(b"\0\xff\r\n{".to_vec()));
+    let mut peer = Peer::connect(server.local_addr());
+    peer.say("GET /task HTTP/1.1\r\nHost: n\r\n\r\n");
+    let head = peer.header();
+    assert_eq!((head.code, head.header("content-type")), (200, Some("application/octet-stream")));
+    assert_eq!(peer.bytes(5), b"\0\xff\r\n{");
 }
 
 #[test]

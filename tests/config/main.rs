@@ -3,3 +3,4 @@
 mod commands;
 mod files;
 mod problems;
+mod ranks;

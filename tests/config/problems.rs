@@ -243,28 +243,6 @@ fn what_is_not_available_yet_is_refused_by_name() {
         "\"majority\"",
         "3:13: quorum: quorum \"majority\" is not available in this version: use \"none\"",
     );
-    let cases = [
-        ("algorithm", "\"ring\"", "algorithm \"ring\"", "use \"bully\""),
-        ("algorithm", "\"halting\"", "algorithm \"halting\"", "use \"bully\""),
-        (
-            "preempt",
-            "{\"after\": \"30s\"}",
-            "preempt {\"after\": \"30s\"}",
-            "use \"always\" or \"never\"",
-        ),
-    ];
-    for (key, value, what, remedy) in cases {
-        let more = format!("\"quorum\": \"none\", \"{key}\": {value}");
-        let column = 25 + key.len();
-        let expected =
-            format!("3:{column}: {key}: {what} is not available in this version: {remedy}");
-        one_problem("\"quorum\": \"none\"", &more, &expected);
-    }
-    one_problem(
-        "\"quorum\": \"none\"",
-        "\"quorum\": \"none\", \"rank\": {\"by\": \"cpu\", \"every\": \"30s\"}",
-        "3:36: rank.by: by \"cpu\" is not available in this version: use \"id\"",
-    );
     one_problem(
         "\"admin\": \"127.0.0.1:7202\"",
         "\"role\": \"witness\"",

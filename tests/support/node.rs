@@ -54,11 +54,17 @@ impl Node {
 
     /// Starts the process; it need not stay.
     pub fn start(&self) {
+        self.start_with(&[]);
+    }
+
+    /// Starts the process with more arguments.
+    pub fn start_with(&self, more: &[&str]) {
         assert_eq!(self.condition.get(), Condition::Down, "{} runs already", self.name);
         let log = File::options().create(true).append(true).open(&self.log).unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_electd"))
             .args(["run", "--node", &self.name, "--config"])
             .arg(&self.config)
+            .args(more)
             .env_remove("RUST_LOG")
             .stdin(Stdio::null())
             .stdout(Stdio::null())

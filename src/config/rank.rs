@@ -1,0 +1,268 @@
+//! `rank`: what all members are ranked by, and each member's own figures, which go over those of
+//! the cluster.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::available::RANKS;
+use super::report::{Object, Report, Spot};
+use super::timing;
+use super::types::{Attribute, RankConfig};
+use crate::core::settings::RankKind;
+
+/// All keys of a `rank`. Which of them belong there depends on its kind.
+const KEYS: &[&str] = &["by", "priority", "path", "command", "timeout", "every"];
+
+/// The time between two samples, where the file does not say.
+const EVERY: Duration = Duration::from_secs(30);
+/// More often than this, sampling costs more than it tells.
+const SHORTEST_EVERY: Duration = Duration::from_millis(100);
+/// How long a command may take, where the file does not say; less where `every` is not longer.
+const TIMEOUT: Duration = Duration::from_secs(1);
+/// In less than this hardly any program starts and ends.
+const SHORTEST_TIMEOUT: Duration = Duration::from_millis(10);
+
+/// What the file says for all members.
+pub(super) struct ClusterRank<'t> {
+    /// What all members are ranked by.
+    pub(super) kind: RankKind,
+    figures: Figures,
+    spot: Option<Spot<'t>>,
+    folder: PathBuf,
+}
+
+/// The figures of one `rank`; none where they are not given.
+#[derive(Clone, Default)]
+struct Figures {
+    priority: Option<i64>,
+    path: Option<PathBuf>,
+    command: Option<(PathBuf, Vec<String>)>,
+    timeout: Option<Duration>,
+    every: Option<Duration>,
+}
+
+/// Reads the `rank` of the cluster; members are ranked by id where there is none.
+pub(super) fn cluster<'t>(
+    spot: Option<&Spot<'t>>,
+    folder: &Path,
+    report: &mut Report<'t>,
+) -> Option<ClusterRank<'t>> {
+    let folder = folder.to_owned();
+    let Some(spot) = spot else {
+        let (kind, figures) = (RankKind::Id, Figures::default());
+        return Some(ClusterRank { kind, figures, spot: None, folder });
+    };
+    let object = Object::open(spot, KEYS, report)?;
+    let by = object.require("by", "say what members are ranked by, such as \"id\"", report)?;
+    let kind = report.choice(by, RANKS)?;
+    let figures = Figures::read(&object, kind, &folder, report)?;
+    let fits = figures.fits(&object, report);
+    fits.then(|| ClusterRank { kind, figures, spot: Some(spot.clone()), folder })
+}
+
+/// Reads the `rank` of the member whose entry this is, and completes it with the cluster's.
+/// `alone`: no other member has one either, so that what is missing is missing for all.
+pub(super) fn member<'t>(
+    entry: &Object<'t>,
+    cluster: &ClusterRank<'t>,
+    alone: bool,
+    report: &mut Report<'t>,
+) -> Option<RankConfig> {
+    let for_all = "or for all members in the rank of the cluster";
+    let Some(spot) = entry.get("rank") else {
+        let place = match &cluster.spot {
+            Some(spot) if alone => {
+                Place { spot: spot.clone(), prefix: "", where_else: "or in each member's rank" }
+            }
+            _ => Place { spot: entry.spot().clone(), prefix: "rank.", where_else: for_all },
+        };
+        return cluster.figures.clone().complete(cluster.kind, &place, report);
+    };
+    let object = Object::open(spot, KEYS, report)?;
+    if let Some(by) = object.get("by")
+        && report.choice(by, RANKS)? != cluster.kind
+    {
+        let kind = cluster.kind.name();
+        let what = format!("differs from the cluster's, which is \"{kind}\"");
+        report.wrong(by, what, "remove it; all members are ranked by the same");
+        return None;
+    }
+    let own = Figures::read(&object, cluster.kind, &cluster.folder, report)?;
+    let figures = own.over(&cluster.figures);
+    if !figures.fits(&object, report) {
+        return None;
+    }
+    let place = Place { spot: spot.clone(), prefix: "", where_else: for_all };
+    figures.complete(cluster.kind, &place, report)
+}
+
+/// The keys that belong to a rank of this kind, besides `by`.
+fn keys_of(kind: RankKind) -> &'static [&'static str] {
+    match kind {
+        RankKind::Id | RankKind::Address => &[],
+        RankKind::Priority => &["priority"],
+        RankKind::Cpu => &["every"],
+        RankKind::Disk | RankKind::Files => &["path", "every"],
+        RankKind::Command => &["command", "timeout", "every"],
+    }
+}
+
+impl Figures {
+    fn read<'t>(
+        object: &Object<'t>,
+        kind: RankKind,
+        folder: &Path,
+        report: &mut Report<'t>,
+    ) -> Option<Figures> {
+        let strangers = strangers(object, kind, report);
+        let spot = |key| object.get(key).filter(|_| keys_of(kind).contains(&key));
+        let priority = spot("priority").map(|spot| report.integer(spot));
+        let path = spot("path").map(|spot| report.path(spot, folder));
+        let command = spot("command").map(|spot| command(spot, folder, report));
+        let timeout = spot("timeout").map(|spot| timing::duration(spot, SHORTEST_TIMEOUT, report));
+        let every = spot("every").map(|spot| timing::duration(spot, SHORTEST_EVERY, report));
+        let figures = Figures {
+            priority: given(priority)?,
+            path: given(path)?,
+            command: given(command)?,
+            timeout: given(timeout)?,
+            every: given(every)?,
+        };
+        (!strangers).then_some(figures)
+    }
+
+    /// These, completed with others.
+    fn over(self, others: &Figures) -> Figures {
+        let others = others.clone();
+        Figures {
+            priority: self.priority.or(others.priority),
+            path: self.path.or(others.path),
+            command: self.command.or(others.command),
+            timeout: self.timeout.or(others.timeout),
+            every: self.every.or(others.every),
+        }
+    }
+
+    fn every(&self) -> Duration {
+        self.every.unwrap_or(EVERY)
+    }
+
+    fn timeout(&self) -> Duration {
+        self.timeout.unwrap_or(TIMEOUT.min(self.every() / 2))
+    }
+
+    /// A command ends before it is run again. Reported where `object` gives one of the two.
+    fn fits<'t>(&self, object: &Object<'t>, report: &mut Report<'t>) -> bool {
+        let (timeout, every) = (self.timeout(), self.every());
+        let place = object.get("timeout").or(object.get("every"));
+        match place {
+            Some(spot) if timeout >= every => {
+                let what = format!("timeout {timeout:?} is not below every {every:?}");
+                let remedy = "lower timeout, or raise every: a sample ends before the next begins";
+                report.wrong(spot, what, remedy);
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// What a member is ranked by. A figure that is missing is reported at this place.
+    fn complete<'t>(
+        self,
+        kind: RankKind,
+        place: &Place<'t>,
+        report: &mut Report<'t>,
+    ) -> Option<RankConfig> {
+        let (every, timeout) = (self.every(), self.timeout());
+        let mut missing = |key: &str, what: &str| {
+            let remedy = format!("{what}, {}", place.where_else);
+            report.missing(&place.spot, &format!("{}{key}", place.prefix), &remedy);
+            None
+        };
+        let attribute = match kind {
+            RankKind::Id => Some(Attribute::Id),
+            RankKind::Address => Some(Attribute::Address),
+            RankKind::Cpu => Some(Attribute::Cpu),
+            RankKind::Priority => self
+                .priority
+                .map(Attribute::Priority)
+                .or_else(|| missing("priority", "give a number")),
+            RankKind::Disk => self
+                .path
+                .map(Attribute::Disk)
+                .or_else(|| missing("path", "name a path on the file system")),
+            RankKind::Files => {
+                self.path.map(Attribute::Files).or_else(|| missing("path", "name the folder"))
+            }
+            RankKind::Command => self
+                .command
+                .map(|(program, arguments)| Attribute::Command { program, arguments, timeout })
+                .or_else(|| missing("command", "list a program and its arguments")),
+        };
+        Some(RankConfig { attribute: attribute?, every })
+    }
+}
+
+/// Where a missing figure is reported.
+struct Place<'t> {
+    spot: Spot<'t>,
+    /// What leads from there to the figure.
+    prefix: &'static str,
+    /// Where else it may stand, for the remedy.
+    where_else: &'static str,
+}
+
+/// `Some(None)` for a figure that is not given, `None` for one that is wrong and was reported.
+#[allow(clippy::option_option)]
+fn given<T>(figure: Option<Option<T>>) -> Option<Option<T>> {
+    figure.map_or(Some(None), |figure| figure.map(Some))
+}
+
+/// Reports the figures that do not belong to a rank of this kind. Tells whether there were any.
+fn strangers<'t>(object: &Object<'t>, kind: RankKind, report: &mut Report<'t>) -> bool {
+    let known = keys_of(kind);
+    let mut found = false;
+    for key in KEYS[1..].iter().filter(|key| !known.contains(key)) {
+        let Some(spot) = object.get(key) else { continue };
+        found = true;
+        let what = format!("does not belong to a rank by {}", kind.name());
+        let remedy = match known {
+            [] => "remove it; this rank has no figures".to_owned(),
+            _ => format!("remove it; the figures of this rank are {}", known.join(", ")),
+        };
+        report.wrong(spot, what, remedy);
+    }
+    found
+}
+
+/// A program and its arguments. A program with a slash in it is a path, and relative to the file
+/// like all paths; one without is looked for in PATH.
+fn command<'t>(
+    spot: &Spot<'t>,
+    folder: &Path,
+    report: &mut Report<'t>,
+) -> Option<(PathBuf, Vec<String>)> {
+    let words = report.list(spot)?;
+    if words.is_empty() {
+        report.wrong(spot, "is empty", "list a program and its arguments, such as [\"nproc\"]");
+        return None;
+    }
+    let words: Vec<_> = words.iter().map(|word| self::word(word, report)).collect();
+    let mut words = words.into_iter().collect::<Option<Vec<String>>>()?.into_iter();
+    let program = words.next().filter(|program| !program.is_empty());
+    let Some(program) = program else {
+        report.wrong(spot, "names no program", "put the program first, such as [\"nproc\"]");
+        return None;
+    };
+    let program = if program.contains('/') { folder.join(program) } else { PathBuf::from(program) };
+    Some((program, words.collect()))
+}
+
+fn word<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<String> {
+    let word = report.string(spot)?;
+    if word.contains('\0') {
+        report.wrong(spot, "holds a zero character", "remove it; no program can be given one");
+        return None;
+    }
+    Some(word)
+}

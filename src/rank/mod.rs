@@ -1,0 +1,106 @@
+//! Samples of the attribute that members are ranked by: what is read, and from where, in words.
+//!
+//! A sample may take long (a disk that hangs, a name that does not resolve, a slow program), so
+//! the [`Sampler`] takes it on a thread of its own.
+
+mod address;
+mod command;
+mod cpu;
+mod folder;
+mod sampler;
+mod stop;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use sampler::{FIRST, Sampler};
+use stop::Stop;
+
+/// Where a member's attribute comes from. A greater value ranks higher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// No attribute: all have the same, and the id decides.
+    Id,
+    /// The number in the configuration.
+    Priority(i64),
+    /// The IP address behind this host:port.
+    Address(String),
+    /// The number of cores times their clock in MHz.
+    Cpu,
+    /// The free bytes of the file system that holds this path.
+    Disk(PathBuf),
+    /// The number of regular files in this folder.
+    Files(PathBuf),
+    /// The number that a program prints.
+    Command {
+        /// A path, or a name that is looked for in PATH.
+        program: PathBuf,
+        /// What it is given.
+        arguments: Vec<String>,
+        /// How long it may take.
+        timeout: Duration,
+    },
+}
+
+/// An attribute as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The number that members compare. Never `i64::MIN`, which stands for none.
+    pub value: i64,
+    /// Where it came from, in words.
+    pub from: String,
+}
+
+/// A sample, or in words why there is none.
+pub type Outcome = Result<Sample, String>;
+
+impl Source {
+    /// Takes a sample now. This may take long; a command is ended at its timeout.
+    ///
+    /// # Errors
+    /// In words, when there is nothing to be read.
+    pub fn sample(&self) -> Outcome {
+        let (_stopper, stop) = Stop::new().map_err(|error| no_pipe(&error))?;
+        self.sample_until(&stop)
+    }
+
+    /// Takes a sample; a command is ended when `stop` says so.
+    fn sample_until(&self, stop: &Stop) -> Outcome {
+        match self {
+            Source::Id => Ok(Sample { value: 0, from: "all are equal, the id decides".to_owned() }),
+            Source::Priority(value) => {
+                Ok(Sample { value: *value, from: "the configuration".to_owned() })
+            }
+            Source::Address(address) => address::sample(address),
+            Source::Cpu => cpu::sample(Path::new("/")),
+            Source::Disk(path) => folder::free_bytes(path),
+            Source::Files(path) => folder::count_files(path),
+            Source::Command { program, arguments, timeout } => {
+                command::sample(program, arguments, *timeout, stop)
+            }
+        }
+    }
+
+    /// Whether the value is known without reading anything, and stays.
+    fn is_fixed(&self) -> bool {
+        matches!(self, Source::Id | Source::Priority(_))
+    }
+
+    /// Whether the value may change while the member runs.
+    fn changes(&self) -> bool {
+        !self.is_fixed() && !matches!(self, Source::Address(_))
+    }
+
+    /// How long its first sample may hold up a start.
+    fn patience(&self) -> Duration {
+        match self {
+            Source::Command { timeout, .. } => FIRST.max(*timeout * 2),
+            _ => FIRST,
+        }
+    }
+}
+
+fn no_pipe(error: &io::Error) -> String {
+    format!("no pipe can be opened: {error}")
+}
