@@ -1,7 +1,7 @@
 //! `electd simulate`: runs an election on a simulated network.
 
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::error::CliError;
 use super::exit::Exit;
@@ -118,7 +118,7 @@ impl Simulate {
         };
         let outcome = scenario.run()?;
         match output {
-            Output::Text => print::result(&election_text(&outcome)),
+            Output::Text => print::result(&election_text(&scenario, &outcome)),
             Output::Json => print::json(&election_object(&scenario, &outcome)),
         }
     }
@@ -150,34 +150,30 @@ fn lines(trace: &[Line]) -> String {
     trace.iter().map(|line| format!("{line}\n")).collect()
 }
 
-fn election_text(outcome: &Outcome) -> String {
+fn election_text(scenario: &Scenario, outcome: &Outcome) -> String {
     let Outcome { leader, epoch, messages, time, trace } = outcome;
     let ms = millis(time.since(Time(0)));
+    let kinds =
+        messages.list(scenario.algorithm).map(|(kind, count)| format!("{count} {}", kind.title()));
     format!(
-        "{}\nnode-{leader} leads in epoch {epoch}, {ms} ms after the start\n\
-         {} ELECTION + {} ANSWER + {} COORDINATOR = {} messages\n",
+        "{}\nnode-{leader} leads in epoch {epoch}, {ms} ms after the start\n{} = {} messages\n",
         lines(trace),
-        messages.election,
-        messages.answer,
-        messages.coordinator,
+        kinds.collect::<Vec<_>>().join(" + "),
         messages.total()
     )
 }
 
 fn election_object(scenario: &Scenario, outcome: &Outcome) -> Value {
-    let messages = outcome.messages;
+    let kinds = outcome.messages.list(scenario.algorithm);
+    let kinds = kinds.map(|(kind, count)| (kind.name().to_owned(), Value::from(count)));
+    let total = ("total".to_owned(), Value::from(outcome.messages.total()));
     json!({
         "algorithm": scenario.algorithm.name(),
         "nodes": scenario.nodes,
         "seed": scenario.seed,
         "leader": outcome.leader,
         "epoch": outcome.epoch.0,
-        "messages": {
-            "election": messages.election,
-            "answer": messages.answer,
-            "coordinator": messages.coordinator,
-            "total": messages.total(),
-        },
+        "messages": kinds.chain([total]).collect::<Map<_, _>>(),
         "time_ms": millis(outcome.time.since(Time(0))),
     })
 }

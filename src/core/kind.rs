@@ -70,7 +70,7 @@ impl Kind {
         Kind::Outcome,
     ];
 
-    /// The name in status, traces and counts.
+    /// The name in status and counts.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -94,6 +94,12 @@ impl Kind {
             Kind::Forward => "forward",
             Kind::Outcome => "outcome",
         }
+    }
+
+    /// The name as the papers write it, in traces.
+    #[must_use]
+    pub fn title(self) -> String {
+        self.name().to_uppercase().replace('_', "-")
     }
 }
 

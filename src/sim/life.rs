@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::agenda::Event;
+use super::counts::is_election;
 use super::node::Death;
 use super::transit::Payload;
 use super::world::{Delays, World};
-use crate::core::message::{Envelope, Kind};
+use crate::core::message::{Envelope, Kind, Message};
 use crate::core::tenure::Durable;
 use crate::core::types::{NodeId, Time};
 use crate::core::{Core, Input, Transition};
@@ -64,23 +65,37 @@ impl World {
     /// Sends to each receiver in turn; the sender may die between any two of them.
     pub(super) fn send_all(&mut self, node: usize, to: &[NodeId], envelope: &Envelope) {
         let kind = envelope.message.kind();
+        if let Message::AreYouNormal { number, .. } = envelope.message {
+            self.nodes[node].checks.insert(number);
+        }
         for to in to {
             let Some(to) = self.place(*to) else { continue };
             if self.burnt(node) {
                 return;
             }
             let live = self.nodes[to].core.is_some();
-            if self.send(node, to, envelope) {
-                self.in_flight += u64::from(is_election(kind));
-                self.sent[kind as usize] += u64::from(live || kind != Kind::Coordinator);
+            let elects = self.elects(to, &envelope.message);
+            if self.send(node, to, envelope, elects) {
+                self.in_flight += u64::from(elects);
+                self.sent.add(kind, u64::from(live || kind != Kind::Coordinator));
             }
+        }
+    }
+
+    /// Whether an election is not over before this has arrived. A coordinator's regular check of
+    /// the others goes on for ever.
+    fn elects(&self, to: usize, message: &Message) -> bool {
+        match message {
+            Message::AreYouNormal { .. } => false,
+            Message::Reply { number, .. } => !self.nodes[to].checks.contains(number),
+            message => is_election(message.kind()),
         }
     }
 
     /// Something has arrived, whether anybody is there to take it or not.
     pub(super) fn arrived(&mut self, payload: &Payload) {
-        if let Payload::Message(envelope) = payload {
-            self.in_flight -= u64::from(is_election(envelope.message.kind()));
+        if let Payload::Message { elects: true, .. } = payload {
+            self.in_flight -= 1;
         }
     }
 
@@ -148,19 +163,6 @@ impl World {
             self.lines.push(Line { time: self.now, node, what: what() });
         }
     }
-}
-
-fn is_election(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Election
-            | Kind::Answer
-            | Kind::Coordinator
-            | Kind::AreYouThere
-            | Kind::Halt
-            | Kind::Elected
-            | Kind::Ready
-    )
 }
 
 /// A time for people.

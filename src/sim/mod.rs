@@ -7,6 +7,7 @@
 
 mod agenda;
 mod checker;
+mod counts;
 mod error;
 mod life;
 mod network;
@@ -17,37 +18,9 @@ mod schedule;
 mod transit;
 mod world;
 
+pub use counts::Counts;
 pub use error::SimError;
 pub use play::{Play, Step};
 pub use scenario::{MOST_NODES, Outcome, Scenario};
 pub use schedule::{Failure, Faults, Run, Schedule};
 pub use world::{Delays, TIMING};
-
-use crate::core::message::Kind;
-
-/// How many messages of an election were sent. A COORDINATOR counts if its receiver lives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// ELECTION, the dead included.
-    pub election: u64,
-    /// ANSWER.
-    pub answer: u64,
-    /// COORDINATOR.
-    pub coordinator: u64,
-}
-
-impl Counts {
-    fn of(sent: &[u64; Kind::ALL.len()]) -> Counts {
-        Counts {
-            election: sent[Kind::Election as usize],
-            answer: sent[Kind::Answer as usize],
-            coordinator: sent[Kind::Coordinator as usize],
-        }
-    }
-
-    /// All of them.
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        self.election + self.answer + self.coordinator
-    }
-}

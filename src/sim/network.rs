@@ -176,13 +176,20 @@ impl World {
     }
 
     /// Sends to one member, or drops what cannot be sent. Tells whether it was sent.
-    pub(super) fn send(&mut self, from: usize, to: usize, envelope: &Envelope) -> bool {
+    pub(super) fn send(
+        &mut self,
+        from: usize,
+        to: usize,
+        envelope: &Envelope,
+        elects: bool,
+    ) -> bool {
         let LinkState::Up(connection) = self.network.link(from, to).state else { return false };
         if self.network.connection(connection).ended {
             self.transit(Duration::ZERO, Transit::Broken(connection));
             return false;
         }
-        self.put(connection, Payload::Message(Box::new(envelope.clone())));
+        let envelope = Box::new(envelope.clone());
+        self.put(connection, Payload::Message { envelope, elects });
         true
     }
 

@@ -1,5 +1,7 @@
 //! A simulated host with its disk and the one process that may run on it.
 
+use std::collections::BTreeSet;
+
 use crate::core::random::Random;
 use crate::core::settings::{Restored, Settings};
 use crate::core::tenure::{Durable, Tenure};
@@ -21,6 +23,8 @@ pub(super) struct Node {
     pub tick: Option<Time>,
     /// How many more outputs the process carries out before it dies, and how.
     pub fuse: Option<(u64, Death)>,
+    /// The numbers of the process's calls ARE-YOU-NORMAL.
+    pub checks: BTreeSet<u64>,
 }
 
 /// How a process dies.
@@ -51,7 +55,16 @@ impl Node {
             writing: None,
             waiting: None,
         };
-        Node { settings, core: None, life: 0, host: true, disk, tick: None, fuse: None }
+        Node {
+            settings,
+            core: None,
+            life: 0,
+            host: true,
+            disk,
+            tick: None,
+            fuse: None,
+            checks: BTreeSet::new(),
+        }
     }
 
     /// The process of this life, if it runs.
@@ -68,6 +81,7 @@ impl Node {
         self.host = true;
         self.tick = None;
         self.fuse = None;
+        self.checks.clear();
         restored
     }
 

@@ -218,8 +218,7 @@ fn finish(mut world: World) -> Result<Outcome, SimError> {
         if world.in_flight == 0
             && let Some((leader, epoch)) = world.agreed()
         {
-            let messages = Counts::of(&world.sent);
-            let (time, trace) = (world.now, world.lines);
+            let (messages, time, trace) = (world.sent, world.now, world.lines);
             return Ok(Outcome { leader: leader + 1, epoch, messages, time, trace });
         }
     }

@@ -45,7 +45,11 @@ pub(super) struct Pair {
 #[derive(Clone, Debug)]
 pub(super) enum Payload {
     Hello(Box<Hello>),
-    Message(Box<Envelope>),
+    Message {
+        envelope: Box<Envelope>,
+        /// Whether the election is not over before it has arrived.
+        elects: bool,
+    },
     End,
 }
 
@@ -133,7 +137,7 @@ impl World {
                     let address = format!("host-{}", from + 1);
                     self.give(to, Input::Hello { connection: id(at), address, hello: *hello });
                 }
-                Payload::Message(envelope) => {
+                Payload::Message { envelope, .. } => {
                     let from = self.id(from);
                     let envelope = *envelope;
                     self.give(to, Input::Message { connection: id(at), from, envelope });

@@ -8,10 +8,11 @@ use uuid::Uuid;
 
 use super::agenda::{Agenda, Event};
 use super::checker::Checker;
+use super::counts::Counts;
 use super::network::Network;
 use super::node::{Death, Node};
 use crate::core::membership::{ListVersion, Member, MemberList};
-use crate::core::message::{Done, Kind};
+use crate::core::message::Done;
 use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Settings, Timing};
 use crate::core::types::{NodeId, Role, Task, Time};
@@ -67,8 +68,8 @@ pub(super) struct World {
     agenda: Agenda,
     steps: u64,
     pub checker: Checker,
-    /// How many messages of each kind were sent, by [`Kind`].
-    pub sent: [u64; Kind::ALL.len()],
+    /// How many messages of each kind were sent.
+    pub sent: Counts,
     /// How many of an election's messages are on their way.
     pub in_flight: u64,
     pub lines: Vec<Line>,
@@ -115,7 +116,7 @@ impl World {
             agenda: Agenda::default(),
             steps: 0,
             checker: Checker::new(setup.members, setup.preempt),
-            sent: [0; Kind::ALL.len()],
+            sent: Counts::default(),
             in_flight: 0,
             lines: Vec::new(),
             members,

@@ -15,7 +15,7 @@ impl Narrator<'_> {
 
     /// A message with what it says.
     pub(super) fn message(&self, message: &Message) -> String {
-        let name = message.kind().name().to_uppercase().replace('_', "-");
+        let name = message.kind().title();
         let content = match message {
             Message::Election { round, .. }
             | Message::Answer { round }
