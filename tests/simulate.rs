@@ -39,6 +39,16 @@ fn every_message_and_a_summary_as_text() {
 }
 
 #[test]
+fn attributes_rank_before_numbers() {
+    let figures = |args| figures(&format!("--nodes 4 --attributes -1,7,7,3 {args}"));
+    assert_eq!(figures("")["leader"], 3, "ties fall to the greater number");
+    let messages = json!({"election": 3, "answer": 1, "coordinator": 2, "total": 6});
+    let after_its_death = figures("--crash 3 --initiators 4");
+    assert_eq!(after_its_death["leader"], 2);
+    assert_eq!(after_its_death["messages"], messages);
+}
+
+#[test]
 fn the_same_arguments_give_the_same_run() {
     let run = |seed| stdout(&simulate(&format!("--nodes 6 --delays random --seed {seed}")));
     assert_eq!(run(3), run(3));
@@ -61,6 +71,11 @@ fn nonsense_is_an_error_of_usage_in_words() {
         ("--nodes 0", "--nodes 0: give a number from 1 to 1000"),
         ("--nodes 5 --initiators 1,1", "node 1 is named twice"),
         ("--nodes 5 --detected", "--crash"),
+        ("--nodes 5 --attributes 1,2,3", "--attributes: 3 for 5 nodes; give one for each"),
+        ("--nodes 2 --attributes 1,x", "invalid value 'x' for '--attributes"),
+        ("--faults --attributes 1,2", "cannot be used with"),
+        ("--nodes 5 --no-hierarchy", "with --algorithm bully initiators have no hierarchy"),
+        ("--algorithm halting --no-hierarchy", "give --algorithm ring"),
         ("--faults --nodes 5", "cannot be used with"),
         ("--algorithm raft", "possible values: bully"),
     ];

@@ -11,18 +11,23 @@ use crate::core::types::Time;
 use crate::sim::{Delays, Failure, Outcome, Run, Scenario, Schedule, SimError};
 use crate::trace::Line;
 
+/// The arguments that are about one election.
+const ELECTION: [&str; 7] =
+    ["nodes", "attributes", "initiators", "crash", "detected", "no_hierarchy", "delays"];
+
 /// Run an election on a simulated network and show every message of it.
 ///
-/// Nodes are numbered 1 to N; a greater number ranks higher. Without --crash all are alive and
-/// none leads. Only the initiators start, and the run ends when the election is over. The counts
-/// are those of the election's messages; a COORDINATOR counts if its receiver lives. The same
-/// arguments always give the same run.
+/// Nodes are numbered 1 to N; the greater attribute ranks higher, then the greater number.
+/// Without --crash all are alive and none leads. Only the initiators start, and the run ends when
+/// the election is over. The counts are those of the election's messages; a COORDINATOR counts if
+/// its receiver lives. The same arguments always give the same run.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   electd simulate --nodes 5 --crash 5                     the leader died; node 1 notices first
   electd simulate --nodes 5 --initiators 4 --crash 5      the best case: N - 1 messages
   electd simulate --nodes 5 --initiators 1,2 --crash 5 --detected --output json
+  electd simulate --nodes 3 --attributes 10,30,20         ranked by a number of each
   electd simulate --nodes 7 --delays random --seed 7      other delays, another order
   electd simulate --faults --seed 7                       a random life with crashes and restarts")]
 pub struct Simulate {
@@ -32,21 +37,28 @@ pub struct Simulate {
     /// How many nodes there are.
     #[arg(long, value_name = "N", default_value_t = 5)]
     nodes: usize,
+    /// What ranks the nodes before their numbers do: a number for each, from node 1 on, such as
+    /// 3,1,2,5,4. Without it: the numbers alone.
+    #[arg(long, value_name = "VALUES", value_delimiter = ',', allow_hyphen_values = true)]
+    attributes: Vec<i64>,
     /// Who calls the election, such as 1,2. Without it: the lowest node that is alive.
     #[arg(long, value_name = "NODES", value_delimiter = ',')]
     initiators: Vec<usize>,
-    /// Who died just before the election, such as 5. It led; of several, the greatest.
+    /// Who died just before the election, such as 5. It led; of several, the best.
     #[arg(long, value_name = "NODES", value_delimiter = ',')]
     crash: Vec<usize>,
     /// The others know of the crash beforehand, and do not ask the dead.
     #[arg(long, requires = "crash")]
     detected: bool,
+    /// Ring: initiators have no hierarchy, so that all their ballots compete.
+    #[arg(long)]
+    no_hierarchy: bool,
     /// Whether all messages take the same time, or one drawn from the seed.
     #[arg(long, value_enum, default_value = "lockstep")]
     delays: DelaysArg,
     /// Instead of one election: a random life of a cluster, with starts, crashes, restarts and
     /// commands drawn from the seed, and all invariants checked after every event.
-    #[arg(long, conflicts_with_all = ["nodes", "initiators", "crash", "detected", "delays"])]
+    #[arg(long, conflicts_with_all = ELECTION)]
     faults: bool,
     /// What all random choices follow from.
     #[arg(long, value_name = "S", default_value_t = 0)]
@@ -109,6 +121,8 @@ impl Simulate {
         let scenario = Scenario {
             algorithm,
             nodes: self.nodes,
+            attributes: self.attributes,
+            hierarchy: !self.no_hierarchy,
             initiators: self.initiators,
             crashed: self.crash,
             detected: self.detected,

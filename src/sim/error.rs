@@ -2,6 +2,7 @@
 
 use super::life::millis;
 use super::scenario::MOST_NODES;
+use crate::core::settings::AlgorithmKind;
 use crate::core::types::Time;
 
 /// Why a scenario has no outcome.
@@ -12,6 +13,24 @@ pub enum SimError {
     Nodes {
         /// How many were asked for.
         nodes: usize,
+    },
+    /// Too few or too many attributes.
+    #[error("--attributes: {given} for {nodes} nodes; give one for each, from node 1 on")]
+    Attributes {
+        /// How many were given.
+        given: usize,
+        /// How many nodes there are.
+        nodes: usize,
+    },
+    /// The ring's own choice, for another algorithm.
+    #[error(
+        "--no-hierarchy: with --algorithm {} initiators have no hierarchy; leave it out, or give \
+         --algorithm ring",
+        algorithm.name()
+    )]
+    Hierarchy {
+        /// The algorithm.
+        algorithm: AlgorithmKind,
     },
     /// A number that names no node.
     #[error("--{list} {node}: there is no such node; they are numbered 1 to {nodes}")]

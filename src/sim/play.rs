@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::SimError;
 use super::node::Death;
 use super::world::{Delays, Setup, TIMING, World};
-use crate::core::settings::{AlgorithmKind, PowerOn, Preempt};
+use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind};
 use crate::core::types::Time;
 use crate::core::{Command, CommandId, Input};
 use crate::trace::{Detail, Line};
@@ -52,7 +52,9 @@ impl Play {
     pub fn run(&self) -> Result<Vec<Line>, SimError> {
         let mut world = World::new(Setup {
             algorithm: self.algorithm,
-            members: self.nodes,
+            values: vec![Some(0); self.nodes],
+            rank: RankKind::Id,
+            hierarchy: true,
             preempt: self.preempt,
             power_on: PowerOn::Elect,
             delays: Delays::Lockstep,

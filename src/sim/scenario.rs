@@ -1,7 +1,7 @@
 //! Elections with chosen initiators, as `electd simulate` shows them.
 //!
-//! Members 1 to N are connected and know each other as alive before time 0; a greater number
-//! ranks higher. Only the initiators start, at time 0. The run ends when the election is over:
+//! Members 1 to N are connected and know each other as alive before time 0; the greater
+//! attribute ranks higher, then the greater number. Only the initiators start, at time 0. The run ends when the election is over:
 //! all live members name the same live leader and no message of the election is on its way.
 
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use super::world::{Delays, Setup, TIMING, World};
 use super::{Counts, SimError};
 use crate::core::detector::ConnectionId;
 use crate::core::message::{Envelope, Hello, Message};
-use crate::core::settings::{AlgorithmKind, PowerOn, Preempt};
+use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind};
 use crate::core::types::{Epoch, Incarnation, Rank, Time};
 use crate::core::{Command, CommandId, Input, Output, Redial};
 use crate::trace::{Detail, Line};
@@ -28,9 +28,13 @@ pub struct Scenario {
     pub algorithm: AlgorithmKind,
     /// How many members there are.
     pub nodes: usize,
+    /// The attribute of each, by which they are ranked; empty where the number alone ranks.
+    pub attributes: Vec<i64>,
+    /// Ring: whether the run of a greater initiator ends that of a lesser one.
+    pub hierarchy: bool,
     /// Who calls the election at time 0, by number; the lowest live member if empty.
     pub initiators: Vec<usize>,
-    /// Who died just before, by number; the highest of them led.
+    /// Who died just before, by number; the best of them led.
     pub crashed: Vec<usize>,
     /// Whether all others know of these deaths.
     pub detected: bool,
@@ -64,6 +68,8 @@ impl Scenario {
         Scenario {
             algorithm: AlgorithmKind::default(),
             nodes,
+            attributes: Vec::new(),
+            hierarchy: true,
             initiators: Vec::new(),
             crashed: Vec::new(),
             detected: false,
@@ -80,7 +86,7 @@ impl Scenario {
     pub fn run(&self) -> Result<Outcome, SimError> {
         let initiators = self.initiators()?;
         let dead = self.places("crash", &self.crashed)?;
-        let mut world = self.world();
+        let mut world = self.world(&dead);
         connect_all(&mut world);
         self.remember(&mut world, &dead);
         world.setup.detail = self.trace.then_some(Detail::Election);
@@ -98,6 +104,13 @@ impl Scenario {
     fn initiators(&self) -> Result<BTreeSet<usize>, SimError> {
         if !(1..=MOST_NODES).contains(&self.nodes) {
             return Err(SimError::Nodes { nodes: self.nodes });
+        }
+        if !self.attributes.is_empty() && self.attributes.len() != self.nodes {
+            let (given, nodes) = (self.attributes.len(), self.nodes);
+            return Err(SimError::Attributes { given, nodes });
+        }
+        if !self.hierarchy && self.algorithm != AlgorithmKind::Ring {
+            return Err(SimError::Hierarchy { algorithm: self.algorithm });
         }
         let crashed = self.places("crash", &self.crashed)?;
         let initiators = self.places("initiators", &self.initiators)?;
@@ -124,13 +137,27 @@ impl Scenario {
         Ok(places)
     }
 
-    fn world(&self) -> World {
+    /// What ranks the node at this place.
+    fn rank(&self, place: usize) -> (i64, usize) {
+        (self.attributes.get(place).copied().unwrap_or(0), place)
+    }
+
+    /// The leader before the run: the best of the crashed.
+    fn led(&self, dead: &BTreeSet<usize>) -> Option<usize> {
+        dead.iter().copied().max_by_key(|place| self.rank(*place))
+    }
+
+    fn world(&self, dead: &BTreeSet<usize>) -> World {
         // Where a lower member led, preemption cannot have been on.
-        let lower_led = self.crashed.iter().max().is_some_and(|leader| *leader < self.nodes);
+        let best = (0..self.nodes).max_by_key(|place| self.rank(*place));
+        let lower_led = self.led(dead).is_some_and(|leader| Some(leader) != best);
         let preempt = if lower_led { Preempt::Never } else { Preempt::Always };
+        let by_id = self.attributes.is_empty();
         let mut world = World::new(Setup {
             algorithm: self.algorithm,
-            members: self.nodes,
+            values: (0..self.nodes).map(|place| Some(self.rank(place).0)).collect(),
+            rank: if by_id { RankKind::Id } else { RankKind::Priority },
+            hierarchy: self.hierarchy,
             preempt,
             power_on: PowerOn::Wait,
             delays: self.delays,
@@ -144,18 +171,18 @@ impl Scenario {
         world
     }
 
-    /// The greatest of the crashed members led before the run: the others follow it or, where
-    /// the deaths are known, had just learned of them when nobody led.
+    /// The best of the crashed members led before the run: the others follow it or, where the
+    /// deaths are known, had just learned of them when nobody led.
     fn remember(&self, world: &mut World, dead: &BTreeSet<usize>) {
-        let Some(leader) = dead.last() else { return };
-        let rank = Rank { value: 0, id: world.id(*leader) };
+        let Some(leader) = self.led(dead) else { return };
+        let rank = Rank { value: self.rank(leader).0, id: world.id(leader) };
         let epoch = Epoch(0);
         world.checker.reigned(epoch, rank.id);
         for node in (0..self.nodes).filter(|node| !dead.contains(node)) {
             if !self.detected {
                 let message = Message::Coordinator { epoch, rank };
                 let envelope = Envelope { epoch, incarnation: Incarnation(1), message };
-                let connection = inbound(world, node, *leader);
+                let connection = inbound(world, node, leader);
                 world.give(node, Input::Message { connection, from: rank.id, envelope });
                 continue;
             }

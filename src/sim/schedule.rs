@@ -10,7 +10,7 @@ use super::node::Death;
 use super::world::{Delays, Setup, TIMING, World};
 use crate::core::bounds;
 use crate::core::random::Random;
-use crate::core::settings::{AlgorithmKind, PowerOn, Preempt};
+use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind};
 use crate::core::types::Time;
 use crate::core::{Command, CommandId, Input};
 use crate::trace::{Detail, Line};
@@ -173,7 +173,9 @@ impl Schedule {
         let slow = random.below(8) == 0;
         Setup {
             algorithm: self.algorithm,
-            members: 2 + random.below(6) as usize,
+            values: vec![Some(0); 2 + random.below(6) as usize],
+            rank: RankKind::Id,
+            hierarchy: true,
             preempt: if random.below(3) == 0 { Preempt::Never } else { Preempt::Always },
             power_on: PowerOn::Elect,
             delays: Delays::Random,

@@ -42,10 +42,14 @@ const STEP: Duration = Duration::from_millis(10);
 const MOST_STEPS: u64 = 20_000_000;
 
 /// What a world is made of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub algorithm: AlgorithmKind,
-    pub members: usize,
+    /// Each member's attribute at its start.
+    pub values: Vec<Option<i64>>,
+    /// What the attributes are.
+    pub rank: RankKind,
+    pub hierarchy: bool,
     pub preempt: Preempt,
     pub power_on: PowerOn,
     pub delays: Delays,
@@ -89,9 +93,10 @@ impl World {
             address: format!("host-{}:7101", at + 1),
             role: Role::Member,
         };
-        let members = (0..setup.members).map(member).collect();
-        let members = Arc::new(MemberList::new(ListVersion::default(), members));
-        let settings = |member: &Member| Settings {
+        let size = setup.values.len();
+        let members =
+            Arc::new(MemberList::new(ListVersion::default(), (0..size).map(member).collect()));
+        let settings = |(member, value): (&Member, &Option<i64>)| Settings {
             cluster: "simulated".to_owned(),
             id: member.id,
             instance: 0,
@@ -99,27 +104,28 @@ impl World {
             algorithm: setup.algorithm,
             quorum: Quorum::None,
             preempt: setup.preempt,
-            rank: RankKind::Id,
-            value: Some(0),
+            rank: setup.rank,
+            value: *value,
             task: Task(member.name.as_bytes().into()),
-            hierarchy: true,
+            hierarchy: setup.hierarchy,
             timing: TIMING,
             trust_refused: true,
             power_on: setup.power_on,
         };
+        let nodes = members.iter().zip(&setup.values).map(settings).map(Node::new);
         World {
             now: Time(0),
             random: Random::new(setup.seed),
-            setup,
-            nodes: members.iter().map(settings).map(Node::new).collect(),
-            network: Network::new(setup.members),
+            nodes: nodes.collect(),
+            network: Network::new(size),
             agenda: Agenda::default(),
             steps: 0,
-            checker: Checker::new(setup.members, setup.preempt),
+            checker: Checker::new(size, setup.preempt),
             sent: Counts::default(),
             in_flight: 0,
             lines: Vec::new(),
             members,
+            setup,
         }
     }
 
