@@ -5,6 +5,7 @@
 //! member counts only for an incarnation not older than the one that was met.
 
 use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Unbounded};
 use std::time::Duration;
 
 use super::membership::MemberList;
@@ -122,6 +123,14 @@ impl Detector {
     #[must_use]
     pub fn is_alive(&self, id: NodeId) -> bool {
         self.get(id).is_some_and(Peer::alive)
+    }
+
+    /// The next living member after this one in id order, and from the greatest id to the least.
+    #[must_use]
+    pub fn next_alive(&self, after: NodeId) -> Option<NodeId> {
+        let greater = self.peers.range((Excluded(after), Unbounded));
+        let mut others = greater.chain(self.peers.range(..after));
+        others.find(|(_, peer)| peer.alive()).map(|(id, _)| *id)
     }
 
     /// The living members that may be nominated.
