@@ -125,12 +125,10 @@ impl Detector {
         self.get(id).is_some_and(Peer::alive)
     }
 
-    /// The next living member after this one in id order, and from the greatest id to the least.
-    #[must_use]
-    pub fn next_alive(&self, after: NodeId) -> Option<NodeId> {
-        let greater = self.peers.range((Excluded(after), Unbounded));
-        let mut others = greater.chain(self.peers.range(..after));
-        others.find(|(_, peer)| peer.alive()).map(|(id, _)| *id)
+    /// All other members clockwise from this one: in id order, and from the greatest to the least.
+    pub fn clockwise(&self, from: NodeId) -> impl Iterator<Item = (NodeId, &Peer)> {
+        let greater = self.peers.range((Excluded(from), Unbounded));
+        greater.chain(self.peers.range(..from)).map(|(id, peer)| (*id, peer))
     }
 
     /// The living members that may be nominated.

@@ -121,7 +121,8 @@ impl Election for Ring {
 
 /// The next living member clockwise.
 fn next(cx: &Context) -> Option<NodeId> {
-    cx.state.detector.next_alive(cx.state.id())
+    let mut others = cx.state.detector.clockwise(cx.state.id());
+    others.find(|(_, peer)| peer.alive()).map(|(id, _)| id)
 }
 
 /// This member as a candidate.
@@ -224,6 +225,7 @@ impl Ring {
         } else if cx.state.looks_around(cx.now) {
             self.keep(cx, ballot, from);
         } else if ballot.hops > most_hops(cx) || is_gone(cx, ballot.candidate) {
+            self.ask(cx, vec![ballot.candidate.rank.id]); // others think that it lives
             self.begin(cx, Reason::BallotLost);
         } else {
             self.vote(cx, ballot, Reason::Joined(from));
@@ -326,6 +328,7 @@ impl Ring {
             return None;
         }
         if is_gone(cx, leader) {
+            self.ask(cx, vec![leader.rank.id]);
             self.call(cx, Reason::BallotLost);
             return None;
         }
@@ -362,11 +365,21 @@ impl Ring {
         }
     }
 
+    /// Asks for a sign of life: the next member, and those before it that are taken for dead, since
+    /// nobody else would find that they live.
     fn probe(&mut self, cx: &mut Context) {
-        if let Some((watched, _)) = cx.state.watches {
-            self.probes += 1;
-            cx.send(watched, Message::Probe { number: self.probes });
-        }
+        let Some((watched, _)) = cx.state.watches else { return };
+        let others = cx.state.detector.clockwise(cx.state.id()).map(|(id, _)| id);
+        let skipped = others.take_while(|id| *id != watched);
+        let asked = skipped.chain([watched]).collect();
+        self.ask(cx, asked);
+    }
+
+    fn ask(&mut self, cx: &mut Context, members: Vec<NodeId>) {
+        let up = |id: &NodeId| cx.state.detector.get(*id).is_some_and(|peer| peer.outbound);
+        let up = members.into_iter().filter(up).collect();
+        self.probes += 1;
+        cx.send_all(up, Message::Probe { number: self.probes });
     }
 
     /// One sign of life from the next member in every interval.
