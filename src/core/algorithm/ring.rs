@@ -141,11 +141,13 @@ fn is_gone(cx: &Context, candidate: Candidate) -> bool {
     })
 }
 
-/// The greatest epoch whose leader is known, or will be followed once that is durable.
-fn known(cx: &Context) -> Epoch {
+/// The greatest epoch whose leader is known, or will be named once that is durable. No ballot of
+/// such an epoch may go on: it might elect a second leader.
+fn decided(cx: &Context) -> Epoch {
     match cx.state.held {
+        Some(Held::Win(epoch)) => epoch,
         Some(Held::Follow(view)) => view.epoch,
-        _ => cx.state.view.epoch,
+        None => cx.state.view.epoch,
     }
 }
 
@@ -155,7 +157,7 @@ fn is_current(cx: &Context, message: &Message) -> bool {
         Message::Ballot(ballot) => {
             cx.state.phase == Phase::Electing && ballot.run.epoch > cx.state.view.epoch
         }
-        Message::Lap(lap) => lap.run.epoch == known(cx),
+        Message::Lap(lap) => lap.run.epoch == decided(cx),
         _ => false,
     }
 }
@@ -173,7 +175,7 @@ fn patience(cx: &Context) -> Duration {
 impl Ring {
     /// Whether a run may still elect somebody, as far as this member knows.
     fn is_open(&self, cx: &Context, run: Run) -> bool {
-        run.epoch > known(cx) && run >= self.run
+        run.epoch > decided(cx) && run >= self.run
     }
 
     /// Begins a run. Who still looks for the others looks on first.
@@ -209,7 +211,7 @@ impl Ring {
 
     fn ballot(&mut self, cx: &mut Context, from: NodeId, ballot: Ballot) {
         cx.note_round(ballot.run.epoch);
-        if ballot.run.epoch <= known(cx) {
+        if ballot.run.epoch <= decided(cx) {
             cx.send_view(from);
         } else if cx.state.leads() {
             // From a leader's election to its death the epoch does not change: it reminds all.
@@ -293,14 +295,13 @@ impl Ring {
     /// "If msg comes back to you: i.e. id matches your id, you are the leader, and you have the
     /// highest attr." Unless this member may not lead: then nobody may.
     fn returned(&mut self, cx: &mut Context, reason: Reason) {
-        let win = Held::Win(self.run.epoch);
         if !cx.state.stands() {
             self.awaited = None;
             cx.become_awaiting(patience(cx), Reason::MayNotLead);
         } else if cx.state.tenure.covers(self.run.epoch) {
             self.lead(cx, reason);
-        } else if cx.state.held != Some(win) {
-            cx.hold(win, reason);
+        } else {
+            cx.hold(Held::Win(self.run.epoch), reason);
         }
     }
 
@@ -340,7 +341,7 @@ impl Ring {
     /// Whether the outcome that this member awaits cannot come without that one.
     fn hinges_on(&self, cx: &Context, peer: NodeId) -> bool {
         let state = &cx.state;
-        let bound = state.takeover.is_some() || matches!(state.held, Some(Held::Follow(_)));
+        let bound = state.takeover.is_some() || state.held.is_some();
         if bound || !state.elects() {
             return false;
         }
