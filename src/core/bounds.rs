@@ -72,6 +72,21 @@ pub fn convergence(timing: &Timing) -> Duration {
     dual_leader_window(timing) + timing.message * 2 + timing.t1()
 }
 
+/// Ring: the longest that a run takes among this many members that live: `3N - 1` messages, where
+/// the one that began it comes right after the best. `2N - 1` find out who is best, and `N`
+/// announce it.
+#[must_use]
+pub fn ring_run(timing: &Timing, live: usize) -> Duration {
+    timing.message * u32::try_from((live * 3).saturating_sub(1)).unwrap_or(u32::MAX)
+}
+
+/// Ring: how long one who takes part in a run waits for its outcome, before it begins another: a
+/// [`ring_run`], and `f` for one member that is found dead on the way.
+#[must_use]
+pub fn ring_patience(timing: &Timing, members: usize) -> Duration {
+    ring_run(timing, members) + timing.failure
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -151,6 +151,23 @@ impl Context<'_> {
         self.state.timers.arm(Timer::Coordinator, due);
     }
 
+    /// Takes part in a run of the ring, for at most so long.
+    pub fn become_voting(&mut self, patience: Duration, reason: Reason) {
+        self.enter(Phase::Electing, reason);
+        self.expect_outcome(patience);
+    }
+
+    /// Awaits the outcome of a run that has not come here yet, for at most so long.
+    pub fn become_awaiting(&mut self, patience: Duration, reason: Reason) {
+        self.enter(Phase::Waiting, reason);
+        self.expect_outcome(patience);
+    }
+
+    fn expect_outcome(&mut self, patience: Duration) {
+        let jitter = self.state.random.up_to(self.state.settings.timing.message);
+        self.arm(Timer::Coordinator, patience + jitter);
+    }
+
     /// Awaits the RELEASE of a lower leader, until it has not announced itself for `failure`.
     pub fn become_taking_over(&mut self, view: View, leader: NodeId, reason: Reason) {
         self.give_up(None);
@@ -185,8 +202,15 @@ impl Context<'_> {
         if self.state.watches.map(|(watched, _)| watched) != member {
             self.state.watches = member.map(|member| (member, self.now));
         }
+        if member.is_some() {
+            self.listen();
+        }
+    }
+
+    /// Looks for silence after `failure`, unless that is due sooner.
+    fn listen(&mut self) {
         let due = self.now + self.state.settings.timing.failure;
-        if member.is_some() && self.state.timers.due(Timer::Silence).is_none() {
+        if self.state.timers.due(Timer::Silence).is_none_or(|sooner| sooner > due) {
             self.state.timers.arm(Timer::Silence, due);
         }
     }
@@ -196,7 +220,7 @@ impl Context<'_> {
         debug_assert!(self.state.tenure.covers(view.epoch), "named before it was durable");
         self.state.view = view;
         self.enter(Phase::Following, Reason::Announced(leader));
-        self.arm(Timer::Silence, self.state.settings.timing.failure);
+        self.listen();
         self.persist();
     }
 
@@ -208,7 +232,7 @@ impl Context<'_> {
         self.state.beat.1 = self.now;
         self.enter(Phase::Leading, reason);
         self.arm(Timer::Heartbeat, self.state.settings.timing.heartbeat);
-        self.arm(Timer::Silence, self.state.settings.timing.failure);
+        self.listen();
         self.persist();
     }
 
@@ -231,9 +255,10 @@ impl Context<'_> {
         debug_assert!(from != Phase::Stopping, "a stopping member stays so");
         let silence = self.state.timers.due(Timer::Silence);
         self.state.timers.cancel_phase();
-        if let Some(due) = silence.filter(|_| from == Phase::Following && to.elects()) {
-            // The leader that was followed may have been asked: its silence ends the wait. In
-            // a later election it has no reason to speak before it is asked.
+        // The leader that was followed may have been asked: its silence ends the wait.
+        let goes_on = self.state.heeds_leader && from == Phase::Following && to.elects();
+        self.state.heeds_leader = to == Phase::Following || goes_on;
+        if let Some(due) = silence.filter(|_| goes_on || self.state.watches.is_some()) {
             self.state.timers.arm(Timer::Silence, due);
         }
         self.state.takeover = None;

@@ -5,6 +5,7 @@
 //! member counts only for an incarnation not older than the one that was met.
 
 use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Unbounded};
 use std::time::Duration;
 
 use super::membership::MemberList;
@@ -122,6 +123,12 @@ impl Detector {
     #[must_use]
     pub fn is_alive(&self, id: NodeId) -> bool {
         self.get(id).is_some_and(Peer::alive)
+    }
+
+    /// All other members clockwise from this one: in id order, and from the greatest to the least.
+    pub fn clockwise(&self, from: NodeId) -> impl Iterator<Item = (NodeId, &Peer)> {
+        let greater = self.peers.range((Excluded(from), Unbounded));
+        greater.chain(self.peers.range(..from)).map(|(id, peer)| (*id, peer))
     }
 
     /// The living members that may be nominated.

@@ -58,7 +58,9 @@ impl Turn<'_> {
         if followed {
             for report in members.iter().filter(|report| report.id != from) {
                 self.forget_earlier_life(report);
-                self.cx.state.detector.hearsay(report);
+                if self.cx.state.detector.hearsay(report) {
+                    self.algorithm.get().lost(&mut self.cx, report.id);
+                }
             }
             self.cx.observe_standing();
             self.cx.ask_politely();
@@ -81,13 +83,13 @@ impl Turn<'_> {
         let state = &self.cx.state;
         let failure = state.settings.timing.failure;
         let leads = state.phase == Phase::Leading;
-        let last = state.view.leader.map(|leader| leader.id);
+        let (heeded, last) = (state.heeds_leader, state.view.leader.map(|leader| leader.id));
         // Silence counts from when it began to matter that this member is heard.
         let counts_anew = leads || state.phase == Phase::Following;
         let since = if counts_anew { state.since } else { Time::default() };
         let watched = |id| match state.watches {
             Some((watched, since)) if watched == id => Some(since),
-            _ => (leads || last == Some(id)).then_some(since),
+            _ => (leads || (heeded && last == Some(id))).then_some(since),
         };
         let (silent, again) = state.detector.silent(watched, failure, self.cx.now);
         if let Some(due) = again.or(leads.then_some(self.cx.now + failure)) {

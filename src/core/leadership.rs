@@ -218,7 +218,8 @@ impl Turn<'_> {
         }
         let reason = Reason::LeaderReleased(from);
         self.cx.state.takeover = None;
-        self.cx.state.timers.cancel(Timer::Silence); // it need not be heard any more
+        self.cx.state.heeds_leader = false;
+        self.cx.state.timers.cancel(Timer::Silence);
         match successor {
             // This member need not have met it: the leader knows it.
             Some(next) if next != self.cx.state.id() => {

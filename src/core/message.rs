@@ -210,8 +210,8 @@ pub struct Ballot {
 pub struct Lap {
     /// The run that it won.
     pub run: Run,
-    /// The leader's rank.
-    pub leader: Rank,
+    /// The leader.
+    pub leader: Candidate,
     /// How often it has been sent.
     pub hops: u32,
 }

@@ -52,6 +52,9 @@ pub struct State {
     /// A member that is watched like a leader, and since when: the halter, or the neighbour in
     /// the ring.
     pub(super) watches: Option<(NodeId, Time)>,
+    /// Whether the last leader still has to speak up: it is followed, or was until this election.
+    /// In a later one it has no reason to speak before it is asked.
+    pub(super) heeds_leader: bool,
     /// The number of the last heartbeat round and when it was sent.
     pub(super) beat: (u64, Time),
     pub(super) waiting: Waiting,
@@ -100,6 +103,7 @@ impl State {
             standing: Standing::default(),
             task: settings.task.clone(),
             watches: None,
+            heeds_leader: false,
             beat: (0, now),
             waiting: Waiting::default(),
             random: Random::new(seed),

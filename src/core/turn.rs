@@ -146,7 +146,8 @@ impl Turn<'_> {
 
     pub fn lost(&mut self, id: NodeId, reason: Reason) {
         self.cx.stand_if_alone();
-        let state = &self.cx.state;
+        let state = &mut *self.cx.state;
+        state.heeds_leader &= state.view.leader.is_some_and(|leader| leader.id != id);
         if state.follows(id) || state.is_bound_to(id) {
             self.call(reason);
         } else {

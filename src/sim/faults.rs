@@ -1,7 +1,6 @@
 //! What is done to a cluster in a random life: drawn from the seed, then inflicted on the world.
 
 use std::ops::AddAssign;
-use std::time::Duration;
 
 use super::node::Death;
 use super::world::{TIMING, World};

@@ -257,6 +257,9 @@ fn connect_all(world: &mut World) {
             world.greet(from, Input::Welcomed { peer, welcome: welcome.clone() });
         }
     }
+    for node in 0..world.nodes.len() {
+        world.arm(node);
+    }
 }
 
 /// What a node says to whoever it dials.

@@ -33,7 +33,7 @@ impl Narrator<'_> {
                 format!("{}, candidate {}", self.run(*run), self.members.name(candidate.rank.id))
             }
             Message::Lap(Lap { run, leader, .. }) => {
-                format!("{}, leader {}", self.run(*run), self.members.name(leader.id))
+                format!("{}, leader {}", self.run(*run), self.members.name(leader.rank.id))
             }
             Message::Coordinator { epoch, .. } | Message::Preempt { epoch, .. } => {
                 format!("epoch {epoch}")

@@ -144,7 +144,7 @@ mod tests {
             Message::Ready { number, round, task: Task((*b"any \xff\0 bytes").into()) },
             Message::Reply { number, accepted: false },
             Message::Ballot(Ballot { run, candidate, hops: 3 }),
-            Message::Lap(Lap { run, leader: rank, hops: 4 }),
+            Message::Lap(Lap { run, leader: candidate, hops: 4 }),
             Message::Probe { number },
             Message::Alive { number },
             Message::Release { epoch, successor: None, stands: false },

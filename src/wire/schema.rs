@@ -125,7 +125,7 @@ pub enum Message {
     },
     Lap {
         run: Run,
-        leader: Rank,
+        leader: Candidate,
         hops: u32,
     },
     Probe {
