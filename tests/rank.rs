@@ -3,7 +3,7 @@
 mod support;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use support::{Cluster, ensure, eventually};
@@ -128,6 +128,14 @@ fn priorities_go_over_ids_and_equal_ones_fall_to_the_greater_id() {
     assert_eq!(cluster.status(4).unwrap().rank_source, "the configuration");
 }
 
+/// One node, ranked by this, that does not wait long for others.
+fn alone(rank: Value) -> Cluster {
+    Cluster::start_with(1, |config| {
+        config["timing"]["failure"] = "1s".into();
+        config["rank"] = rank;
+    })
+}
+
 #[test]
 fn every_other_kind_finds_a_value() {
     let folder = tempfile::tempdir().unwrap();
@@ -138,7 +146,7 @@ fn every_other_kind_finds_a_value() {
         (json!({"by": "disk", "path": path}), " bytes are free on the file system of "),
         (json!({"by": "files", "path": path}), "0 files in "),
     ] {
-        let cluster = Cluster::start_with(1, |config| config["rank"] = rank.clone());
+        let cluster = alone(rank.clone());
         cluster.agree_on(1);
         let status = cluster.status(1).unwrap();
         assert!(status.rank_source.contains(words), "{rank}: {}", status.rank_source);
@@ -151,8 +159,7 @@ fn every_other_kind_finds_a_value() {
 fn a_lone_member_without_a_rank_waits_until_it_has_one() {
     let folder = tempfile::tempdir().unwrap();
     let jobs = folder.path().join("jobs");
-    let rank = |path: &Path| json!({"by": "files", "path": path, "every": "100ms"});
-    let cluster = Cluster::start_with(1, |config| config["rank"] = rank(&jobs));
+    let cluster = alone(json!({"by": "files", "path": jobs, "every": "100ms"}));
     ranked_from(&cluster, 1, "none: the files in ");
     eventually("it waits", || {
         let status = cluster.status(1)?;

@@ -80,7 +80,7 @@ fn a_task_given_at_the_start_goes_over_the_stored_one() {
 
 #[test]
 fn other_algorithms_have_no_task() {
-    let cluster = Cluster::start(1);
+    let cluster = Cluster::start_watchful(1);
     cluster.agree_on(1);
     assert!(cluster.status(1).unwrap().halting.is_none());
     let words = "only the algorithm \"halting\" hands out a task";
