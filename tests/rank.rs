@@ -4,6 +4,7 @@ mod support;
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use support::{Cluster, ensure, eventually};
@@ -167,6 +168,26 @@ fn a_lone_member_without_a_rank_waits_until_it_has_one() {
     });
     fs::create_dir(&jobs).unwrap();
     cluster.agree_on(1);
+}
+
+#[test]
+fn a_command_that_hangs_holds_up_neither_the_start_nor_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let script = format!("echo $$ >{}; exec sleep 10000", file.display());
+    let cluster = alone(json!({
+        "by": "command", "command": ["sh", "-c", script], "timeout": "30m", "every": "1h"
+    }));
+    ranked_from(&cluster, 1, "none: the first sample takes longer than 3s");
+    let process = format!("/proc/{}", fs::read_to_string(&file).unwrap().trim());
+    assert!(fs::exists(&process).unwrap());
+    let told = Instant::now();
+    cluster.node(1).stop_term();
+    assert_eq!(cluster.node(1).exit_code(), 0);
+    // A second is promised; the rest is for a busy machine.
+    assert!(told.elapsed() < Duration::from_secs(5), "it took {:?}", told.elapsed());
+    assert!(!fs::exists(&process).unwrap(), "{process} is left behind");
+    assert!(!cluster.node(1).log().contains("was ended"), "that is no failure");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The number that a program prints: run without a shell, in a process group of its own, for a
-//! limited time. Whatever happens, the group is ended and the program is reaped.
+//! limited time. However that ends, the group is ended and the program is reaped; only a KILL of
+//! electd itself leaves a program that runs just then to its own devices.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};

@@ -14,8 +14,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use sampler::{FIRST, Sampler};
+pub use sampler::Sampler;
 use stop::Stop;
+
+/// How long a first sample may hold up the start of a node: what takes no time, unless the system
+/// hangs, and a command that may take its time.
+const FIRST: Duration = Duration::from_secs(1);
+const FIRST_COMMAND: Duration = Duration::from_secs(3);
 
 /// Where a member's attribute comes from. A greater value ranks higher.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +100,8 @@ impl Source {
     /// How long its first sample may hold up a start.
     fn patience(&self) -> Duration {
         match self {
-            Source::Command { timeout, .. } => FIRST.max(*timeout * 2),
+            // Its end at the timeout takes a moment more.
+            Source::Command { timeout, .. } => (*timeout + FIRST).min(FIRST_COMMAND),
             _ => FIRST,
         }
     }

@@ -12,9 +12,6 @@ use crossbeam::channel::{self, Receiver, Sender};
 use super::stop::{Stop, Stopper, Woken};
 use super::{Outcome, Source};
 
-/// How long a first sample may hold up the start of a node, unless it is a command's.
-pub const FIRST: Duration = Duration::from_secs(1);
-
 /// How long a stop waits for a sample under way. One that hangs in the system ends with the
 /// process.
 const GRACE: Duration = Duration::from_millis(300);
@@ -89,29 +86,31 @@ struct Work<F> {
 
 impl<F: Fn(Outcome) -> bool> Work<F> {
     fn run(mut self, first: Sender<Outcome>) {
-        let outcome = self.take();
-        let wanted = match first.send(outcome) {
+        let Some(outcome) = self.take() else { return };
+        let mut wanted = match first.send(outcome) {
             Ok(()) => true,
             Err(late) => (self.deliver)(late.into_inner()),
         };
         drop(first);
-        while wanted && (self.source.changes() || self.failing) && self.wait() {
-            let outcome = self.take();
-            if !(self.deliver)(outcome) {
-                return;
-            }
+        while wanted && (self.source.changes() || self.failing) && self.waits_for(self.every) {
+            let Some(outcome) = self.take() else { return };
+            wanted = (self.deliver)(outcome);
         }
     }
 
-    fn take(&mut self) -> Outcome {
+    /// A sample; none when the sampler was stopped meanwhile, which may have spoilt it.
+    fn take(&mut self) -> Option<Outcome> {
         let outcome = self.source.sample_until(&self.stop);
-        self.log(&outcome);
-        outcome
+        let goes_on = self.waits_for(Duration::ZERO);
+        goes_on.then(|| {
+            self.log(&outcome);
+            outcome
+        })
     }
 
-    /// Waits for the time of the next sample. False when the sampler was stopped.
-    fn wait(&self) -> bool {
-        let woken = self.stop.wait(&[], Instant::now() + self.every);
+    /// Waits for so long. False when the sampler was stopped.
+    fn waits_for(&self, time: Duration) -> bool {
+        let woken = self.stop.wait(&[], Instant::now() + time);
         matches!(woken, Ok(Woken::Late))
     }
 
