@@ -17,6 +17,7 @@ const TIMING: Timing = Timing {
     heartbeat: Duration::from_millis(100),
     failure: Duration::from_millis(500),
     message: Duration::from_millis(50),
+    lease: Duration::from_millis(400),
 };
 
 fn id(number: u8) -> NodeId {
@@ -49,6 +50,7 @@ fn settings(number: u8, members: u8, power_on: PowerOn) -> Settings {
         value: Some(0),
         task: Task::default(),
         hierarchy: true,
+        bootstrap: false,
         timing: TIMING,
         trust_refused: true,
         power_on,
@@ -314,7 +316,7 @@ fn the_death_of_the_one_who_answered_starts_again() {
 #[test]
 fn a_lower_leader_is_bullied_but_not_beside_itself() {
     let mut p5 = Process::new(5);
-    let preempt = Message::Preempt { epoch: Epoch(1), rank: rank(5) };
+    let preempt = Message::Preempt { epoch: Epoch(1), rank: rank(5), votes: vec![] };
     assert_eq!(p5.hears(4, coordinator(1, 4)), [(vec![4], preempt)]);
     assert_eq!(p5.leader(), None);
     let release = Message::Release { epoch: Epoch(1), successor: Some(id(5)), stands: true };

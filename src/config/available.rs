@@ -20,7 +20,8 @@ use Offer::{Later, Now};
 pub(super) type Choice<T> = (&'static str, Offer<T>);
 
 /// `quorum`
-pub(super) const QUORUMS: &[Choice<Quorum>] = &[("none", Now(Quorum::None)), ("majority", Later)];
+pub(super) const QUORUMS: &[Choice<Quorum>] =
+    &[("none", Now(Quorum::None)), ("majority", Now(Quorum::Majority))];
 
 /// `algorithm`
 pub(super) const ALGORITHMS: &[Choice<AlgorithmKind>] = &[
@@ -34,8 +35,11 @@ pub(super) const PREEMPTS: &[Choice<Preempt>] =
     &[("always", Now(Preempt::Always)), ("never", Now(Preempt::Never))];
 
 /// `role`
-pub(super) const ROLES: &[Choice<Role>] =
-    &[("member", Now(Role::Member)), ("witness", Later), ("observer", Later)];
+pub(super) const ROLES: &[Choice<Role>] = &[
+    ("member", Now(Role::Member)),
+    ("witness", Now(Role::Witness)),
+    ("observer", Now(Role::Observer)),
+];
 
 /// `rank.by`
 pub(super) const RANKS: &[Choice<RankKind>] = &[

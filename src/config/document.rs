@@ -31,7 +31,7 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
     let top = Object::open(root, KEYS, report)?;
     let cluster = top.require("cluster", "name the cluster, such as \"demo\"", report);
     let cluster = cluster.and_then(|spot| cluster_name(spot, report));
-    let quorum = top.require("quorum", "say what is guaranteed: \"none\"", report);
+    let quorum = top.require("quorum", "say what is guaranteed: \"none\" or \"majority\"", report);
     let quorum = quorum.and_then(|spot| report.choice(spot, QUORUMS));
     let data_dir =
         top.require("data_dir", "name the folder of the state, such as \"data\"", report);
@@ -75,6 +75,7 @@ fn optional<'s, 't, T>(
 fn trusts_refused(quorum: Quorum) -> bool {
     match quorum {
         Quorum::None => true,
+        Quorum::Majority => false,
     }
 }
 

@@ -29,6 +29,7 @@ impl Guarantee {
             proven_failover: (others && trust_refused).then(|| bounds::proven_failover(timing)),
             dual_leader_window: match quorum {
                 Quorum::None => others.then(|| bounds::dual_leader_window(timing)),
+                Quorum::Majority => None,
             },
         };
         let figures = guarantee.figures(bounds::further_death(timing));
@@ -68,6 +69,12 @@ impl Guarantee {
 /// What holds whatever the timings are.
 fn words(quorum: Quorum) -> &'static [&'static str] {
     match quorum {
+        Quorum::Majority => &[
+            "At most one leader at any instant, under any delays, loss, partitions, pauses and \
+             restarts, as long as clocks run within 10 % of true time and disks keep what they \
+             synced.",
+            "Needs more than half of the voters: with fewer connected, nobody leads.",
+        ],
         Quorum::None => &[
             "Available down to one live member.",
             "At most one live member leads, as long as members only crash and restart and every \
@@ -85,6 +92,7 @@ mod tests {
         heartbeat: Duration::from_millis(100),
         failure: Duration::from_millis(500),
         message: Duration::from_millis(50),
+        lease: Duration::from_millis(400),
     };
 
     #[test]

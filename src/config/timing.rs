@@ -41,10 +41,10 @@ pub(super) fn read<'t>(spot: Option<&Spot<'t>>, report: &mut Report<'t>) -> Opti
         heartbeat: heartbeat?.unwrap_or(failure / 5),
         failure,
         message: message?.unwrap_or(failure / 10),
+        lease: lease?.unwrap_or(failure * 4 / 5),
     };
-    let lease = lease?.unwrap_or(failure * 4 / 5);
     match object {
-        Some(object) => fit_together(&timing, lease, &object, report).then_some(timing),
+        Some(object) => fit_together(&timing, &object, report).then_some(timing),
         None => Some(timing),
     }
 }
@@ -104,13 +104,8 @@ fn within(length: SignedDuration, shortest: Duration) -> Result<Duration, Bad> {
 
 /// The rules between the timings. Each is reported at a key that the file gives: a key left out
 /// follows `failure` and keeps them by itself.
-fn fit_together<'t>(
-    timing: &Timing,
-    lease: Duration,
-    object: &Object<'t>,
-    report: &mut Report<'t>,
-) -> bool {
-    let Timing { heartbeat, failure, message } = *timing;
+fn fit_together<'t>(timing: &Timing, object: &Object<'t>, report: &mut Report<'t>) -> bool {
+    let Timing { heartbeat, failure, message, lease } = *timing;
     let mut fits = true;
     let mut refuse = |keys: &[&str], what: String, remedy: String| {
         fits = false;
@@ -147,6 +142,15 @@ fn fit_together<'t>(
             &["lease"],
             format!("lease {lease:?} is above failure {failure:?}"),
             format!("lower it to at most \"{failure:?}\", or leave it out: {:?}", failure * 4 / 5),
+        );
+    } else if lease * 9 / 11 <= heartbeat + message * 2 {
+        refuse(
+            &["lease", "heartbeat", "message"],
+            format!(
+                "lease {lease:?} is too short to be renewed in time: 9/11 of it, which clocks that \
+                 differ leave, is not above heartbeat {heartbeat:?} and 2 * message {message:?}"
+            ),
+            format!("raise it above \"{:?}\"", (heartbeat + message * 2) * 11 / 9),
         );
     }
     fits

@@ -38,7 +38,7 @@ impl State {
             incarnation: self.incarnation,
             instance: self.settings.instance,
             agreement: self.agreement.clone(),
-            timing: [timing.heartbeat, timing.failure, timing.message].map(nanos),
+            timing: [timing.heartbeat, timing.failure, timing.message, timing.lease].map(nanos),
             rank: self.rank(),
             stands: self.stands(),
             view: View {
@@ -63,8 +63,12 @@ impl State {
         if hello.id == self.id() {
             return Some(Rejection::OwnId(hello.id));
         }
-        if self.detector.get(hello.id).is_none() {
+        let Some(known) = self.detector.get(hello.id) else {
             return Some(Rejection::UnknownId(hello.id));
+        };
+        let (known, told) = (known.incarnation, hello.incarnation);
+        if self.needs_majority() && told < known {
+            return Some(Rejection::StateLost { id: hello.id, known, told });
         }
         let settings = [
             ("algorithm", ours.algorithm.name(), theirs.algorithm.name()),
@@ -227,6 +231,7 @@ impl Turn<'_> {
         if self.cx.state.detector.all_connected() {
             self.cx.state.look_until = self.cx.now; // all have been met: who goes now is missed
         }
+        self.inform_voter();
         if life == Life::Restarted {
             self.lost(hello.id, Reason::LeaderRestarted(hello.id));
         }

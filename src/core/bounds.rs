@@ -95,6 +95,7 @@ mod tests {
         heartbeat: Duration::from_millis(100),
         failure: Duration::from_millis(500),
         message: Duration::from_millis(50),
+        lease: Duration::from_millis(400),
     };
 
     #[test]

@@ -66,11 +66,7 @@ impl Turn<'_> {
     /// Calls an election, unless one is under way. A live lower leader has to hand over first.
     fn elect(&mut self) {
         if let Some(leader) = self.cx.state.lower_leader() {
-            self.cx.become_taking_over(
-                self.cx.state.view,
-                leader.id,
-                Reason::TakingOver(leader.id),
-            );
+            self.cx.take_over(leader.id, Reason::TakingOver(leader.id));
         } else if !self.cx.state.elects() {
             self.cx.give_up(None);
             self.call(Reason::Asked);

@@ -70,7 +70,7 @@ impl Context<'_> {
     pub fn note_round(&mut self, round: Epoch) {
         self.state.round = self.state.round.max(round);
         let stopping = self.state.phase == Phase::Stopping;
-        if !stopping && self.state.tenure.runs_low(self.state.round) {
+        if !stopping && self.state.reserve.runs_low(self.state.round) {
             self.persist();
         }
     }
@@ -83,17 +83,21 @@ impl Context<'_> {
         invited.filter(|invited| *invited == round && round > view.epoch).unwrap_or(round.next())
     }
 
-    /// Has the present state written, in the background.
-    pub fn persist(&mut self) {
+    /// Has the present state written, in the background. Tells the number of the record.
+    pub fn persist(&mut self) -> u64 {
         let round = self.state.round.max(self.state.view.epoch);
         let (number, reserved) = match self.state.phase {
-            Phase::Stopping => self.state.tenure.last_record(round),
-            _ => self.state.tenure.record(round),
+            Phase::Stopping => self.state.reserve.last_record(round),
+            _ => self.state.reserve.record(round),
         };
         let View { epoch, leader } = self.state.view;
         let (leader, task) = (leader.map(|leader| leader.id), self.state.task.clone());
-        let record = Durable { epoch, reserved, leader, task };
+        let voter = &mut self.state.voter;
+        let (grant, promised) = (voter.granted(), voter.longest());
+        voter.recorded(number);
+        let record = Durable { epoch, reserved, leader, task, grant, promised };
         self.out.push(Output::Persist { number, record });
+        number
     }
 
     /// Suspects members that did not answer within T1, or could not be asked for even longer.
@@ -180,7 +184,7 @@ impl Context<'_> {
     /// Asks again whenever the leader announces itself: what was said before may be lost.
     pub fn ask_for_release(&mut self, epoch: Epoch, leader: NodeId) {
         self.arm(Timer::Coordinator, self.state.settings.timing.failure);
-        self.send(leader, Message::Preempt { epoch, rank: self.state.rank() });
+        self.send(leader, Message::Preempt { epoch, rank: self.state.rank(), votes: Vec::new() });
     }
 
     /// Stopped its work for an organiser, whom it watches from now on.
@@ -217,7 +221,7 @@ impl Context<'_> {
 
     /// Follows the leader of `view`.
     pub fn become_following(&mut self, view: View, leader: NodeId) {
-        debug_assert!(self.state.tenure.covers(view.epoch), "named before it was durable");
+        debug_assert!(self.state.reserve.covers(view.epoch), "named before it was durable");
         self.state.view = view;
         self.enter(Phase::Following, Reason::Announced(leader));
         self.listen();
@@ -226,11 +230,12 @@ impl Context<'_> {
 
     /// Leads in this epoch.
     pub fn become_leading(&mut self, epoch: Epoch, reason: Reason) {
-        debug_assert!(self.state.tenure.covers(epoch), "claimed before it was durable");
+        debug_assert!(self.state.reserve.covers(epoch), "claimed before it was durable");
         debug_assert!(epoch > self.state.view.epoch, "an epoch has one leader");
         self.state.view = View { epoch, leader: Some(self.state.rank()) };
         self.state.beat.1 = self.now;
         self.enter(Phase::Leading, reason);
+        self.take_lease(epoch);
         self.arm(Timer::Heartbeat, self.state.settings.timing.heartbeat);
         self.listen();
         self.persist();
@@ -263,6 +268,10 @@ impl Context<'_> {
         }
         self.state.takeover = None;
         self.state.held = None;
+        self.state.lease = None;
+        if !matches!(to, Phase::Electing | Phase::Reorganizing | Phase::Leading) {
+            self.drop_nominee();
+        }
         if matches!(from, Phase::Halted | Phase::Reorganizing) && to != Phase::Reorganizing {
             self.state.watches = None; // the halter
         }

@@ -1,10 +1,12 @@
 //! The leader's heartbeats, their acknowledgements, and the silence that makes suspects.
 
+use std::time::Duration;
+
 use super::message::{Liveness, MemberReport, Message};
 use super::phase::{Phase, Reason};
 use super::timer::Timer;
 use super::turn::Turn;
-use super::types::{Epoch, NodeId, Rank, Time};
+use super::types::{Epoch, Incarnation, NodeId, Rank, Time};
 
 impl Turn<'_> {
     /// One heartbeat round: a sign of life to every member that is not proved dead.
@@ -16,6 +18,7 @@ impl Turn<'_> {
         let interval = state.settings.timing.heartbeat;
         self.cx.arm(Timer::Heartbeat, interval);
         self.cx.observe_standing();
+        self.cx.hold_by_own_heartbeat(number + 1);
         let others = self.cx.all_others();
         self.beat_to(others);
     }
@@ -33,6 +36,7 @@ impl Turn<'_> {
             epoch: state.view.epoch,
             number: state.beat.0,
             rank: state.rank(),
+            lease: state.settings.timing.lease,
             members: state.detector.reports().chain([own]).collect(),
         };
         self.cx.mark_told(&to);
@@ -43,17 +47,21 @@ impl Turn<'_> {
     /// its word on the other members is taken.
     pub fn heartbeat(
         &mut self,
-        from: NodeId,
+        (from, incarnation): (NodeId, Incarnation),
         epoch: Epoch,
         number: u64,
         rank: Rank,
+        lease: Duration,
         members: &[MemberReport],
     ) {
         let followed = self.announced(from, epoch, rank);
         let (own, stands) = (self.cx.state.rank(), self.cx.state.stands());
         // Who waits for its disk before it follows is alive as well, and says so.
-        if self.cx.state.view.epoch == epoch || self.cx.state.is_bound_to(from) {
-            self.cx.send(from, Message::Acknowledge { epoch, number, rank: own, stands });
+        let heeded = self.cx.state.view.epoch == epoch || self.cx.state.is_bound_to(from);
+        if heeded && self.cx.promise(from, epoch, number, lease) {
+            let acknowledge =
+                Message::Acknowledge { incarnation, epoch, number, rank: own, stands };
+            self.cx.send(from, acknowledge);
         }
         if followed {
             for report in members.iter().filter(|report| report.id != from) {
@@ -68,12 +76,20 @@ impl Turn<'_> {
     }
 
     /// A member acknowledged a heartbeat: that it was heard is noted already.
-    pub fn acknowledged(&mut self, from: NodeId, epoch: Epoch, rank: Rank, stands: bool) {
-        if self.cx.state.phase == Phase::Leading && self.cx.state.view.epoch == epoch {
+    pub fn acknowledged(
+        &mut self,
+        from: NodeId,
+        (incarnation, epoch, number): (Incarnation, Epoch, u64),
+        rank: Rank,
+        stands: bool,
+    ) {
+        let own = incarnation == self.cx.state.incarnation;
+        if own && self.cx.state.phase == Phase::Leading && self.cx.state.view.epoch == epoch {
             self.cx.state.detector.change(from, |peer| {
                 peer.rank = Rank { id: from, ..rank };
                 peer.stands = stands;
             });
+            self.prolong(from, number);
         }
     }
 

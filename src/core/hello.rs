@@ -24,9 +24,9 @@ pub struct Hello {
     pub instance: u64,
     /// What must be the same on both sides.
     pub agreement: Arc<Agreement>,
-    /// The sender's timings in nanoseconds (heartbeat, failure, message); a difference is only
-    /// warned of.
-    pub timing: [u64; 3],
+    /// The sender's timings in nanoseconds (heartbeat, failure, message, lease); a difference is
+    /// only warned of.
+    pub timing: [u64; 4],
     /// The sender's rank.
     pub rank: Rank,
     /// Whether it may be nominated.
@@ -82,6 +82,16 @@ pub enum Rejection {
         id: NodeId,
         /// Where the other process connected from.
         address: String,
+    },
+    /// With a majority: the dialer's incarnation is below one that was met, so it lost its state
+    /// and with it what it promised.
+    StateLost {
+        /// The member.
+        id: NodeId,
+        /// The incarnation that was met.
+        known: Incarnation,
+        /// The one that it has now.
+        told: Incarnation,
     },
     /// A setting that must be shared is not.
     Disagreement {

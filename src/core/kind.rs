@@ -30,6 +30,16 @@ pub enum Kind {
     Probe,
     /// [`Message::Alive`]
     Alive,
+    /// [`Message::Trial`]
+    Trial,
+    /// [`Message::Opinion`]
+    Opinion,
+    /// [`Message::Claim`]
+    Claim,
+    /// [`Message::Grant`]
+    Grant,
+    /// [`Message::Refuse`]
+    Refuse,
     /// [`Message::Heartbeat`]
     Heartbeat,
     /// [`Message::Acknowledge`]
@@ -48,7 +58,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Kind; 19] = [
+    pub const ALL: [Kind; 24] = [
         Kind::Election,
         Kind::Answer,
         Kind::Lower,
@@ -61,6 +71,11 @@ impl Kind {
         Kind::Reply,
         Kind::Probe,
         Kind::Alive,
+        Kind::Trial,
+        Kind::Opinion,
+        Kind::Claim,
+        Kind::Grant,
+        Kind::Refuse,
         Kind::Heartbeat,
         Kind::Acknowledge,
         Kind::View,
@@ -86,6 +101,11 @@ impl Kind {
             Kind::Reply => "reply",
             Kind::Probe => "probe",
             Kind::Alive => "alive",
+            Kind::Trial => "trial",
+            Kind::Opinion => "opinion",
+            Kind::Claim => "claim",
+            Kind::Grant => "grant",
+            Kind::Refuse => "refuse",
             Kind::Heartbeat => "heartbeat",
             Kind::Acknowledge => "acknowledge",
             Kind::View => "view",
@@ -121,6 +141,11 @@ impl Message {
             Message::Reply { .. } => Kind::Reply,
             Message::Probe { .. } => Kind::Probe,
             Message::Alive { .. } => Kind::Alive,
+            Message::Trial { .. } => Kind::Trial,
+            Message::Opinion { .. } => Kind::Opinion,
+            Message::Claim { .. } => Kind::Claim,
+            Message::Grant { .. } => Kind::Grant,
+            Message::Refuse { .. } => Kind::Refuse,
             Message::Heartbeat { .. } => Kind::Heartbeat,
             Message::Acknowledge { .. } => Kind::Acknowledge,
             Message::Preempt { .. } => Kind::Preempt,

@@ -20,6 +20,9 @@ impl Context<'_> {
         self.state.timers.cancel(Timer::Answer);
         self.state.timers.cancel(Timer::Coordinator);
         self.state.held = Some(held); // its record was ordered when the round was noted
+        if let Held::Win(round) = held {
+            self.ask_next_question(round);
+        }
     }
 }
 
@@ -80,8 +83,9 @@ impl Turn<'_> {
     /// Takes a view that is not older than the own one, of a leader that is alive.
     pub fn accept(&mut self, view: View, leader: Rank) {
         let state = &self.cx.state;
-        let takes_over =
-            leader < state.rank() && state.stands() && state.settings.preempt == Preempt::Always;
+        // With a majority it follows, and asks the voters first: see `ask_politely`.
+        let at_once = state.settings.preempt == Preempt::Always && !state.needs_majority();
+        let takes_over = leader < state.rank() && state.stands() && at_once;
         let known = state.leader() == Some(leader) && state.view == view;
         if !takes_over && !known {
             if self.algorithm.get().may_follow(&mut self.cx, view, leader.id) {
@@ -94,7 +98,7 @@ impl Turn<'_> {
 
     /// "If P receives a Coordinator message, it treats the sender as the coordinator."
     fn follow(&mut self, view: View, leader: NodeId) {
-        if self.cx.state.tenure.covers(view.epoch) {
+        if self.cx.state.reserve.covers(view.epoch) {
             self.cx.give_up(None);
             self.cx.become_following(view, leader);
         } else if self.cx.state.held != Some(Held::Follow(view)) {
@@ -124,14 +128,14 @@ impl Turn<'_> {
 
     /// What was asked to wait for its epoch to be durable goes on.
     pub fn persisted(&mut self, number: u64) {
-        self.cx.state.tenure.persisted(number);
-        match self.cx.state.held.take() {
+        self.cx.state.reserve.persisted(number);
+        self.cx.state.voter.persisted(number);
+        self.say_what_is_durable(number);
+        match self.cx.state.held {
             None => {}
-            Some(Held::Win(round)) if self.cx.state.tenure.covers(round) => {
-                self.algorithm.get().resume(&mut self.cx);
-            }
-            Some(win @ Held::Win(_)) => self.cx.state.held = Some(win),
+            Some(Held::Win(_)) => self.resume(),
             Some(Held::Follow(view)) => {
+                self.cx.state.held = None;
                 let alive = view.leader.filter(|leader| self.cx.state.detector.is_alive(leader.id));
                 match alive {
                     Some(leader) => self.follow(view, leader.id),
@@ -141,15 +145,27 @@ impl Turn<'_> {
         }
     }
 
+    /// An election that was held up goes on, if its epoch is durable and enough voters agree.
+    pub fn resume(&mut self) {
+        if let Some(Held::Win(round)) = self.cx.state.held
+            && self.cx.may_stand_for(round)
+        {
+            self.cx.state.held = None;
+            self.algorithm.get().resume(&mut self.cx);
+        }
+    }
+
     /// A higher member asks this one to hand over.
-    pub fn preempted(&mut self, from: NodeId, epoch: Epoch, rank: Rank) {
+    pub fn preempted(&mut self, from: NodeId, epoch: Epoch, rank: Rank, votes: &[NodeId]) {
         let rank = Rank { id: from, ..rank };
         self.cx.state.detector.change(from, |peer| {
             peer.stands = true; // who asks, stands
             peer.rank = rank;
         });
         let state = &self.cx.state;
-        let higher = state.is_above(rank, true) && self.stood_for_long_enough(from);
+        let higher = state.is_above(rank, true)
+            && self.stood_for_long_enough(from)
+            && self.is_majority(votes);
         let leads = state.phase == Phase::Leading;
         if leads && state.view.epoch == epoch && higher {
             self.release(Some(from), Reason::Preempted(from));
@@ -185,8 +201,9 @@ impl Turn<'_> {
 
     /// Stops leading, says so to all, and awaits the successor.
     fn release(&mut self, successor: Option<NodeId>, reason: Reason) {
-        let epoch = self.cx.state.view.epoch;
+        let (epoch, own) = (self.cx.state.view.epoch, self.cx.state.id());
         self.cx.give_up(successor);
+        self.cx.state.voter.release(own, epoch);
         match successor {
             Some(next) if reason != Reason::Stopped => {
                 self.algorithm.get().await_leader(&mut self.cx, next, reason);
@@ -207,6 +224,7 @@ impl Turn<'_> {
         stands: bool,
     ) {
         self.cx.state.detector.change(from, |peer| peer.stands = stands);
+        self.cx.state.voter.release(from, epoch);
         if let Some(Held::Follow(view)) = self.cx.state.held
             && view.epoch == epoch
         {

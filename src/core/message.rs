@@ -1,7 +1,10 @@
 //! Every message that members exchange, with who sends it and which reply is expected.
 
+use std::time::Duration;
+
 pub use super::hello::{Agreement, Hello, PROTOCOL_VERSION, Rejection};
 pub use super::kind::Kind;
+use super::membership::ListVersion;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Task};
 
 /// A message with what every message carries: where its sender stands.
@@ -115,6 +118,56 @@ pub enum Message {
         /// The number of the probe; 0 without one.
         number: u64,
     },
+    /// Majority: a nominee asks a voter whether it would grant a claim; nothing changes. Expects
+    /// [`Message::Opinion`].
+    Trial {
+        /// Tells the nominee's questions apart.
+        number: u64,
+        /// The epoch that it would claim.
+        epoch: Epoch,
+        /// The version of its member list.
+        list: ListVersion,
+    },
+    /// Majority: the reply to a trial.
+    Opinion {
+        /// The number of the trial.
+        number: u64,
+        /// What the voter would say to a claim.
+        opinion: Opinion,
+        /// The greatest epoch that the voter knows of or has granted.
+        epoch: Epoch,
+    },
+    /// Majority: a nominee asks a voter for its grant. Expects [`Message::Grant`] or
+    /// [`Message::Refuse`].
+    Claim {
+        /// Tells the nominee's questions apart.
+        number: u64,
+        /// The epoch that it claims.
+        epoch: Epoch,
+        /// For how long the grant is a promise.
+        lease: Duration,
+        /// The version of its member list.
+        list: ListVersion,
+    },
+    /// Majority: the reply to a claim: nobody else leads in this epoch.
+    Grant {
+        /// The nominee's incarnation.
+        incarnation: Incarnation,
+        /// The number of the claim.
+        number: u64,
+        /// The epoch that is granted.
+        epoch: Epoch,
+    },
+    /// Majority: the reply to a claim, or to the heartbeat of a leader that a voter must not
+    /// follow any more.
+    Refuse {
+        /// The number of the claim or heartbeat.
+        number: u64,
+        /// Why, and for how long.
+        opinion: Opinion,
+        /// The greatest epoch that the voter knows of or has granted.
+        epoch: Epoch,
+    },
     /// The leader's sign of life, to every member not proved dead, judged like a COORDINATOR.
     /// Expects [`Message::Acknowledge`].
     Heartbeat {
@@ -124,11 +177,15 @@ pub enum Message {
         number: u64,
         /// The leader's rank.
         rank: Rank,
+        /// For how long a voter that acknowledges it promises its vote to this leader.
+        lease: Duration,
         /// What the leader knows of all members.
         members: Vec<MemberReport>,
     },
     /// The reply to a heartbeat; echoes what it answers.
     Acknowledge {
+        /// The leader's incarnation.
+        incarnation: Incarnation,
         /// The epoch of the heartbeat.
         epoch: Epoch,
         /// Its number.
@@ -148,6 +205,8 @@ pub enum Message {
         epoch: Epoch,
         /// The rank of the member that asks.
         rank: Rank,
+        /// With a majority: the voters that would grant its claim once this epoch is released.
+        votes: Vec<NodeId>,
     },
     /// "I no longer lead in this epoch", to all, after the work has stopped.
     Release {
@@ -171,6 +230,25 @@ pub enum Message {
         number: u64,
         /// How it ended.
         result: Result<Done, Refusal>,
+    },
+}
+
+/// What a voter says to a nominee.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Opinion {
+    /// It grants.
+    Yes,
+    /// It grants if the leader of this epoch releases it, or after so long.
+    YesIf {
+        /// The leader's epoch.
+        released: Epoch,
+        /// How long its promise still runs.
+        wait: Duration,
+    },
+    /// It does not grant, for at least so long.
+    No {
+        /// For how long.
+        wait: Duration,
     },
 }
 

@@ -15,6 +15,7 @@ mod heartbeat;
 mod hello;
 mod kind;
 mod leadership;
+mod majority;
 pub mod membership;
 pub mod message;
 mod phase;
@@ -242,8 +243,8 @@ pub enum Note {
     TimingDiffers {
         /// The peer.
         peer: NodeId,
-        /// Its heartbeat, failure and message times in nanoseconds.
-        theirs: [u64; 3],
+        /// Its heartbeat, failure, message and lease times in nanoseconds.
+        theirs: [u64; 4],
     },
 }
 
@@ -271,7 +272,9 @@ impl Core {
         let Core { state, algorithm } = self;
         let mut turn = Turn { cx: Context { state, now, out }, algorithm };
         turn.recover_if_stalled();
+        turn.end_lease();
         turn.take(input);
+        turn.weigh();
     }
 
     /// When the core wants to be called next, if nothing happens before.
@@ -304,7 +307,10 @@ impl Core {
     pub fn believable_until(&self, now: Time) -> Time {
         let timing = self.state.settings.timing;
         match self.state.phase {
-            Phase::Leading => self.state.beat.1 + timing.stall(),
+            Phase::Leading => {
+                let turn = self.state.beat.1 + timing.stall();
+                self.state.lease_until().map_or(turn, |lease| lease.min(turn))
+            }
             _ => now + timing.failure,
         }
     }
@@ -313,6 +319,12 @@ impl Core {
     #[must_use]
     pub fn detector(&self) -> &Detector {
         &self.state.detector
+    }
+
+    /// Until when this leader's lease runs; none without a majority, and for who does not lead.
+    #[must_use]
+    pub fn lease_until(&self) -> Option<Time> {
+        self.state.lease_until()
     }
 
     /// The member that halted this one, or whom it accepted as coordinator, in an election of the

@@ -176,6 +176,13 @@ pub enum Reason {
     BallotBack,
     /// The ballot was lost, or its candidate is.
     BallotLost,
+    /// With a majority: not enough voters agree.
+    NoMajority,
+    /// With a majority: not enough voters acknowledged this leader in time.
+    LeaseEnded,
+    /// With a majority: a greater epoch was granted to another in vain, so this leader took a
+    /// greater one yet.
+    Reclaimed,
     /// The process is stopping.
     Stopped,
 }
@@ -221,6 +228,9 @@ impl Reason {
             Reason::NewTask => "there is a new task".into(),
             Reason::BallotBack => "its ballot came back".into(),
             Reason::BallotLost => "the ballot was lost".into(),
+            Reason::NoMajority => "no majority of the voters agrees yet".into(),
+            Reason::LeaseEnded => "no majority acknowledged it in time".into(),
+            Reason::Reclaimed => "a greater epoch was granted in vain".into(),
             Reason::Stopped => "stopping".into(),
         }
     }

@@ -4,7 +4,9 @@ use super::context::Context;
 use super::message::Message;
 use super::phase::Reason;
 use super::settings::Preempt;
+use super::tenure::{Purpose, Stage};
 use super::turn::Turn;
+use super::types::NodeId;
 
 impl Context<'_> {
     /// Takes the latest sample as this member's rank, at the start of an election: it is frozen
@@ -16,12 +18,36 @@ impl Context<'_> {
     /// Where members preempt only after a while: asks a lower leader to hand over, once this
     /// member has stood for long enough. It goes on following until the leader does.
     pub fn ask_politely(&mut self) {
-        let Preempt::After(after) = self.state.settings.preempt else { return };
-        let due = self.state.standing.due(after);
-        let Some(leader) = self.state.lower_leader() else { return };
+        let majority = self.state.needs_majority();
+        let due = match self.state.settings.preempt {
+            Preempt::After(after) => self.state.standing.due(after),
+            Preempt::Always => majority.then_some(self.now),
+            Preempt::Never => None,
+        };
         if due.is_some_and(|due| due <= self.now) {
-            let (epoch, rank) = (self.state.view.epoch, self.state.rank());
-            self.send(leader.id, Message::Preempt { epoch, rank });
+            self.ask_lower_leader();
+        }
+    }
+
+    /// Asks a lower leader to hand over, going on to follow it; with a majority, once enough
+    /// voters would grant this member's claim.
+    pub fn ask_lower_leader(&mut self) {
+        let Some(leader) = self.state.lower_leader() else { return };
+        let (view, rank, votes) = (self.state.view, self.state.rank(), Vec::new());
+        if !self.state.needs_majority() {
+            self.send(leader.id, Message::Preempt { epoch: view.epoch, rank, votes });
+        } else if self.state.nominee.is_none() {
+            let next = self.state.round.next();
+            self.ask_voters(Purpose::Preempt(view), Stage::Trial, next);
+        }
+    }
+
+    /// Takes over from a live lower leader, at once where no majority is needed.
+    pub fn take_over(&mut self, leader: NodeId, reason: Reason) {
+        if self.state.needs_majority() {
+            self.ask_lower_leader();
+        } else {
+            self.become_taking_over(self.state.view, leader, reason);
         }
     }
 
@@ -45,8 +71,7 @@ impl Turn<'_> {
         self.cx.freeze_rank();
         let preempts = self.cx.state.settings.preempt == Preempt::Always;
         if let Some(leader) = self.cx.state.lower_leader().filter(|_| preempts) {
-            let view = self.cx.state.view;
-            self.cx.become_taking_over(view, leader.id, Reason::Outranks(leader.id));
+            self.cx.take_over(leader.id, Reason::Outranks(leader.id));
         }
     }
 }

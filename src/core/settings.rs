@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::membership::MemberList;
+use super::tenure::Grant;
 use super::types::{Epoch, Incarnation, NodeId, Task};
 
 /// The election algorithm that nominates a leader.
@@ -95,17 +96,21 @@ pub enum Quorum {
     /// The model of the seeds: available down to one live member; a leader on each side of a
     /// partition.
     None,
+    /// At most one leader at any instant: it needs more than half of the voters to lead, and to
+    /// go on leading.
+    Majority,
 }
 
 impl Quorum {
     /// All of them.
-    pub const ALL: [Quorum; 1] = [Quorum::None];
+    pub const ALL: [Quorum; 2] = [Quorum::None, Quorum::Majority];
 
     /// The word for this mode in config, status and logs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Quorum::None => "none",
+            Quorum::Majority => "majority",
         }
     }
 }
@@ -142,6 +147,8 @@ pub struct Timing {
     pub failure: Duration,
     /// The longest that one message takes, its processing included.
     pub message: Duration,
+    /// With a majority: for how long a voter promises not to grant another nominee anything.
+    pub lease: Duration,
 }
 
 impl Timing {
@@ -206,6 +213,9 @@ pub struct Settings {
     pub timing: Timing,
     /// Whether a refused redial proves a death.
     pub trust_refused: bool,
+    /// With a majority: whether this member may vote though its store is empty and it has not met
+    /// all other voters. For the first start of a cluster.
+    pub bootstrap: bool,
     /// What to do at the start.
     pub power_on: PowerOn,
 }
@@ -221,4 +231,10 @@ pub struct Restored {
     pub floor: Epoch,
     /// Epochs up to this one are already durably reserved for this life.
     pub reserved: Epoch,
+    /// Whether there was no record.
+    pub fresh: bool,
+    /// The greatest epoch granted, and to whom.
+    pub grant: Option<Grant>,
+    /// The longest time for which a promise was made; what this life promises is durable as well.
+    pub promised: Duration,
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::command::Waiting;
 use super::detector::{Detector, Peer};
-use super::message::{Agreement, View};
+use super::message::{Agreement, Message, View};
 use super::phase::Phase;
 use super::random::Random;
 use super::settings::{PowerOn, Restored, Settings};
 use super::standing::Standing;
-use super::tenure::Tenure;
+use super::tenure::{Lease, Nominee, Reserve, Voter};
 use super::timer::TimerTable;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
 
@@ -32,7 +32,19 @@ pub struct State {
     pub(super) invited: Option<Epoch>,
     pub(super) detector: Detector,
     pub(super) timers: TimerTable,
-    pub(super) tenure: Tenure,
+    pub(super) reserve: Reserve,
+    /// What this member granted and promised, as a voter.
+    pub(super) voter: Voter,
+    /// What it asks the voters, as a nominee.
+    pub(super) nominee: Option<Nominee>,
+    /// Counts what it asked them.
+    pub(super) questions: u64,
+    /// Its last trial failed for want of replies: it stands back for a while.
+    pub(super) isolated: bool,
+    /// Until when it leads, with a majority.
+    pub(super) lease: Option<Lease>,
+    /// What is told when the record of this number is durable.
+    pub(super) unsaid: Vec<(u64, NodeId, Message)>,
     /// What waits until its epoch is durable.
     pub(super) held: Option<Held>,
     /// The leader that was asked to hand over.
@@ -93,7 +105,18 @@ impl State {
             invited: None,
             detector: Detector::new(&settings.members, settings.id),
             timers: TimerTable::default(),
-            tenure: Tenure::new(restored.reserved),
+            reserve: Reserve::new(restored.reserved),
+            voter: Voter::new(
+                now,
+                &restored,
+                settings.timing.lease,
+                !restored.fresh || settings.bootstrap,
+            ),
+            nominee: None,
+            questions: 0,
+            isolated: false,
+            lease: None,
+            unsaid: Vec::new(),
             held: None,
             takeover: None,
             released: None,
@@ -127,6 +150,7 @@ impl State {
         member.is_some_and(|member| member.role == Role::Member)
             && !self.resigned
             && self.value.is_some()
+            && !self.isolated
             && self.phase != Phase::Stopping
     }
 

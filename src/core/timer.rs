@@ -27,11 +27,15 @@ pub enum Timer {
     /// Armed for the interval between two signs of life besides those of the leader: an
     /// organiser's to those it halted, and a ring's probes. Any phase.
     Pulse,
+    /// Majority: armed by a nominee for T1; not enough voters answered. Any phase.
+    Voters,
+    /// Majority: armed for the end of the lease. Phase: leading.
+    Lease,
     /// Armed while commands wait for the leader's outcome. Any phase.
     Forward,
 }
 
-const KINDS: usize = 8;
+const KINDS: usize = 10;
 
 const ALL: [Timer; KINDS] = [
     Timer::PowerOn,
@@ -41,6 +45,8 @@ const ALL: [Timer; KINDS] = [
     Timer::Silence,
     Timer::Check,
     Timer::Pulse,
+    Timer::Voters,
+    Timer::Lease,
     Timer::Forward,
 ];
 
@@ -64,7 +70,7 @@ impl TimerTable {
     /// Disarms every timer that belongs to a phase.
     pub fn cancel_phase(&mut self) {
         for timer in ALL {
-            if timer != Timer::Forward && timer != Timer::Pulse {
+            if !matches!(timer, Timer::Forward | Timer::Pulse | Timer::Voters) {
                 self.cancel(timer);
             }
         }
@@ -124,6 +130,7 @@ mod tests {
         }
         timers.cancel_phase();
         assert_eq!(timers.take_due(Time(1)), Some(Timer::Pulse));
+        assert_eq!(timers.take_due(Time(1)), Some(Timer::Voters));
         assert_eq!(timers.take_due(Time(1)), Some(Timer::Forward));
         assert_eq!(timers.next(), None);
     }

@@ -8,6 +8,7 @@ use super::context::Context;
 use super::detector::ConnectionId;
 use super::message::{Envelope, Liveness, Message};
 use super::phase::{Phase, Reason};
+use super::tenure::Stage;
 use super::timer::Timer;
 use super::types::NodeId;
 use super::{Input, Output, Redial};
@@ -45,10 +46,16 @@ impl Turn<'_> {
                 Timer::Heartbeat => self.beat(),
                 Timer::Silence => self.look_for_silence(),
                 Timer::Forward => self.forwards_expired(),
+                Timer::Voters => self.failed(),
+                Timer::Lease => self.end_lease(),
                 Timer::Coordinator if self.cx.state.looks_around(self.cx.now) => {
                     self.call(Reason::NoCoordinator);
                 }
-                Timer::Answer | Timer::Coordinator | Timer::Check | Timer::Pulse => {
+                Timer::Coordinator => {
+                    self.cx.state.isolated = false; // others had their turn: it tries again
+                    self.algorithm.get().expire(&mut self.cx, timer);
+                }
+                Timer::Answer | Timer::Check | Timer::Pulse => {
                     self.algorithm.get().expire(&mut self.cx, timer);
                 }
             }
@@ -76,14 +83,34 @@ impl Turn<'_> {
             Message::Coordinator { epoch, rank } => {
                 self.announced(from, epoch, rank);
             }
-            Message::Heartbeat { epoch, number, rank, members } => {
-                self.heartbeat(from, epoch, number, rank, &members);
+            Message::Heartbeat { epoch, number, rank, lease, members } => {
+                let leader = (from, envelope.incarnation);
+                self.heartbeat(leader, epoch, number, rank, lease, &members);
             }
-            Message::Acknowledge { epoch, rank, stands, .. } => {
-                self.acknowledged(from, epoch, rank, stands);
+            Message::Acknowledge { incarnation, epoch, number, rank, stands } => {
+                self.acknowledged(from, (incarnation, epoch, number), rank, stands);
             }
             Message::View(view) => self.replied(from, view),
-            Message::Preempt { epoch, rank } => self.preempted(from, epoch, rank),
+            Message::Preempt { epoch, rank, votes } => {
+                self.preempted(from, epoch, rank, &votes);
+            }
+            Message::Trial { number, epoch, list } if self.votes() => {
+                self.trial(from, number, epoch, list);
+            }
+            Message::Claim { number, epoch, lease, list } if self.votes() => {
+                let nominee = (from, envelope.incarnation);
+                self.claim(nominee, number, epoch, lease, list);
+            }
+            Message::Trial { .. } | Message::Claim { .. } => {}
+            Message::Opinion { number, opinion, epoch } => {
+                self.opinion(from, Stage::Trial, number, opinion, epoch);
+            }
+            Message::Refuse { number, opinion, epoch } => {
+                self.opinion(from, Stage::Claim, number, opinion, epoch);
+            }
+            Message::Grant { incarnation, number, epoch } => {
+                self.granted(from, incarnation, number, epoch);
+            }
             Message::Probe { number } => self.cx.send(from, Message::Alive { number }),
             Message::Alive { .. } => {} // that it was heard is noted
             Message::Release { epoch, successor, stands } => {

@@ -232,6 +232,8 @@ impl Election {
                 epoch: record.epoch,
                 reserved: record.reserved,
                 leader: record.leader,
+                grant: record.grant,
+                promised: record.promised,
                 members: MemberList::clone(&settings.members),
                 task: record.task,
             },
@@ -254,10 +256,10 @@ impl Election {
             }
             Note::TimingDiffers { peer, theirs } => {
                 let name = members.name(peer);
-                let [heartbeat, failure, message] = theirs.map(Duration::from_nanos);
+                let [heartbeat, failure, message, lease] = theirs.map(Duration::from_nanos);
                 warn!(
                     "{name} has other timings (heartbeat {heartbeat:?}, failure {failure:?}, \
-                     message {message:?}): the bounds that status shows do not hold"
+                     message {message:?}, lease {lease:?}): the bounds that status shows do not hold"
                 );
             }
         }

@@ -22,8 +22,8 @@ use uuid::Uuid;
 use crate::config::guarantee::Guarantee;
 use crate::config::{Config, MemberConfig};
 use crate::core::membership::{ListVersion, Member, MemberList};
-use crate::core::settings::{AlgorithmKind, PowerOn, Restored, Settings};
-use crate::core::tenure::Tenure;
+use crate::core::settings::{AlgorithmKind, PowerOn, Quorum, Restored, Settings};
+use crate::core::tenure::Reserve;
 use crate::core::types::Task;
 use crate::core::{self, Core};
 use crate::net::{self, Inbox, Net, PeerAddress};
@@ -223,6 +223,7 @@ fn settings(config: &Config, own: &MemberConfig) -> Settings {
         hierarchy: true,
         timing: config.timing,
         trust_refused: config.trust_refused,
+        bootstrap: false,
         power_on: PowerOn::Elect,
     }
 }
@@ -255,7 +256,10 @@ fn restore(
         incarnation: core::types::Incarnation(incarnation.0 + 1),
         epoch,
         floor,
-        reserved: Tenure::first_reserve(floor),
+        reserved: Reserve::first_reserve(floor),
+        fresh: last.is_none(),
+        grant: last.and_then(|record| record.grant),
+        promised: last.map(|record| record.promised).unwrap_or_default(),
     };
     let task = task.or(last.map(|record| record.task.clone())).unwrap_or_default();
     store.save(&Record {
@@ -264,10 +268,20 @@ fn restore(
         epoch,
         reserved: restored.reserved,
         leader: last.and_then(|record| record.leader),
+        grant: restored.grant,
+        promised: restored.promised.max(promised(config)),
         members: members.clone(),
         task: task.clone(),
     })?;
     Ok((store, restored, task))
+}
+
+/// For how long a voter of this cluster promises its vote; not at all without a majority.
+fn promised(config: &Config) -> Duration {
+    match config.quorum {
+        Quorum::None => Duration::ZERO,
+        Quorum::Majority => config.timing.lease,
+    }
 }
 
 fn listen(address: &str) -> Result<TcpListener, StartError> {

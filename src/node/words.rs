@@ -32,6 +32,11 @@ pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
                  give both the same config"
             )
         }
+        Rejection::StateLost { id, known, told } => format!(
+            "{} came back as its start number {told}, after {known} was met: its state was lost, \
+             and with it what it promised: remove it, then add it under a new id",
+            members.name(*id)
+        ),
         Rejection::WrongAddress { expected, found } => format!(
             "{} answers at the address of {}: correct the addresses",
             members.name(*found),

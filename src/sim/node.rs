@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use std::time::Duration;
+
 use crate::core::random::Random;
 use crate::core::settings::{Restored, Settings};
-use crate::core::tenure::{Durable, Tenure};
+use crate::core::tenure::{Durable, Reserve};
 use crate::core::types::{Epoch, Incarnation, Time};
 use crate::core::{Core, Phase};
 
@@ -74,7 +76,7 @@ impl Node {
 
     /// Starts a process with what the disk holds. The incarnation is durable before it runs.
     pub fn start(&mut self, now: Time, random: &mut Random) -> Restored {
-        let restored = self.disk.open();
+        let restored = self.disk.open(self.settings.timing.lease);
         self.settings.instance = random.draw();
         self.core = Some(Core::new(now, self.settings.clone(), restored, random.draw()));
         self.life += 1;
@@ -92,12 +94,15 @@ impl Node {
 }
 
 impl Disk {
-    fn open(&mut self) -> Restored {
+    fn open(&mut self, lease: Duration) -> Restored {
         let (epoch, floor) = (self.durable.epoch, self.durable.reserved);
         self.incarnation = Incarnation(self.incarnation.0 + 1);
-        let reserved = Tenure::first_reserve(epoch.max(floor));
+        let reserved = Reserve::first_reserve(epoch.max(floor));
         self.durable.reserved = reserved;
-        Restored { incarnation: self.incarnation, epoch, floor, reserved }
+        let (grant, promised) = (self.durable.grant, self.durable.promised);
+        let fresh = self.incarnation == Incarnation(1);
+        self.durable.promised = promised.max(lease);
+        Restored { incarnation: self.incarnation, epoch, floor, reserved, fresh, grant, promised }
     }
 
     /// Up to this epoch nothing is forgotten by a crash.

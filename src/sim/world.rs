@@ -24,6 +24,7 @@ pub const TIMING: Timing = Timing {
     heartbeat: Duration::from_millis(100),
     failure: Duration::from_millis(500),
     message: Duration::from_millis(50),
+    lease: Duration::from_millis(400),
 };
 
 /// How long messages take.
@@ -111,6 +112,7 @@ impl World {
             hierarchy: setup.hierarchy,
             timing: setup.timing,
             trust_refused: true,
+            bootstrap: false,
             power_on: setup.power_on,
         };
         let nodes = members.iter().zip(&setup.values).map(settings).map(Node::new);

@@ -5,18 +5,21 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::core::membership::{ListVersion, Member, MemberList};
+use crate::core::tenure::Grant;
 use crate::core::types::{Epoch, Incarnation, NodeId, Role, Task};
 
 /// The newest format of the state file that this electd reads.
 ///
-/// Format 2 may hold a task, which format 1 does not know. Each record is written in the least
+/// Format 2 may hold a task, which format 1 does not know; format 3 what a voter granted. Each record is written in the least
 /// format that can hold it, so that an older electd still reads a state without a task, and calls
 /// one with a task newer rather than damaged.
-pub const FORMAT: u64 = 2;
+pub const FORMAT: u64 = 3;
 
 /// What a member must not forget.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +34,10 @@ pub struct Record {
     pub reserved: Epoch,
     /// The last leader that it named.
     pub leader: Option<NodeId>,
+    /// The greatest epoch that it granted as a voter, and to whom.
+    pub grant: Option<Grant>,
+    /// The longest time for which it promised its vote; zero where no majority is needed.
+    pub promised: Duration,
     /// The member list.
     pub members: MemberList,
     /// The task that a coordinator handed out last; empty where none did.
@@ -87,6 +94,9 @@ struct StateFile {
     leader: Option<Uuid>,
     version: VersionEntry,
     members: Vec<MemberEntry>,
+    /// From format 3 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    vote: Option<VoteEntry>,
     /// In base64; from format 2 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     task: Option<String>,
@@ -97,6 +107,13 @@ struct StateFile {
 struct VersionEntry {
     epoch: u64,
     counter: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VoteEntry {
+    granted: Option<(u64, Uuid)>,
+    promised_ns: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -121,8 +138,17 @@ impl From<&Record> for StateFile {
     fn from(record: &Record) -> StateFile {
         let version = record.members.version();
         let task = Some(&record.task.0).filter(|task| !task.is_empty());
+        let votes = record.grant.is_some() || !record.promised.is_zero();
+        let vote = votes.then(|| VoteEntry {
+            granted: record.grant.map(|grant| (grant.epoch.0, grant.nominee.0)),
+            promised_ns: u64::try_from(record.promised.as_nanos()).unwrap_or(u64::MAX),
+        });
         StateFile {
-            format: if task.is_some() { 2 } else { 1 },
+            format: match (vote.is_some(), task.is_some()) {
+                (true, _) => 3,
+                (false, true) => 2,
+                (false, false) => 1,
+            },
             id: record.id.0,
             incarnation: record.incarnation.0,
             epoch: record.epoch.0,
@@ -131,6 +157,7 @@ impl From<&Record> for StateFile {
             leader: record.leader.map(|id| id.0),
             version: VersionEntry { epoch: version.epoch.0, counter: version.counter },
             members: record.members.iter().map(MemberEntry::from).collect(),
+            vote,
             task: task.map(|task| STANDARD.encode(task)),
         }
     }
@@ -147,6 +174,7 @@ impl TryFrom<StateFile> for Record {
             )));
         }
         let task = task(file.format, file.task)?;
+        let vote = file.vote;
         let count = file.members.len();
         let version =
             ListVersion { epoch: Epoch(file.version.epoch), counter: file.version.counter };
@@ -164,6 +192,11 @@ impl TryFrom<StateFile> for Record {
             leader: file.leader.map(NodeId),
             members,
             task,
+            grant: vote
+                .as_ref()
+                .and_then(|vote| vote.granted)
+                .map(|(epoch, nominee)| Grant { epoch: Epoch(epoch), nominee: NodeId(nominee) }),
+            promised: Duration::from_nanos(vote.map_or(0, |vote| vote.promised_ns)),
         })
     }
 }
@@ -225,6 +258,8 @@ pub(super) mod tests {
             epoch: Epoch(epoch),
             reserved: Epoch(epoch + 100),
             leader: Some(id(2)),
+            grant: Some(Grant { epoch: Epoch(6), nominee: NodeId(Uuid::from_u128(3)) }),
+            promised: Duration::from_millis(400),
             members: MemberList::new(version, members),
             task: Task::default(),
         }

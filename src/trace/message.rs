@@ -1,7 +1,7 @@
 //! Messages in words.
 
 use super::{Detail, Narrator};
-use crate::core::message::{Ballot, Kind, Lap, Message, Run, View};
+use crate::core::message::{Ballot, Kind, Lap, Message, Opinion, Run, View};
 
 impl Narrator<'_> {
     /// Whether messages of this kind make a line.
@@ -49,6 +49,17 @@ impl Narrator<'_> {
             Message::Release { epoch, successor: None, .. } => format!("epoch {epoch}"),
             Message::Release { epoch, successor: Some(next), .. } => {
                 format!("epoch {epoch}, for {}", self.members.name(*next))
+            }
+            Message::Trial { epoch, .. }
+            | Message::Claim { epoch, .. }
+            | Message::Grant { epoch, .. } => format!("epoch {epoch}"),
+            Message::Opinion { opinion, epoch, .. } | Message::Refuse { opinion, epoch, .. } => {
+                let says = match opinion {
+                    Opinion::Yes => "yes".to_owned(),
+                    Opinion::YesIf { released, .. } => format!("yes if {released} is released"),
+                    Opinion::No { .. } => "no".to_owned(),
+                };
+                format!("{says}, epoch {epoch}")
             }
             Message::Forward { command, .. } => format!("{command:?}"),
             Message::Outcome { result, .. } => format!("{result:?}"),

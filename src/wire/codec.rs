@@ -110,8 +110,8 @@ fn encode(value: &impl serde::Serialize) -> Frame {
 mod tests {
     use super::*;
     use crate::core::message::{
-        Ballot, Candidate, Done, Forwarded, Kind, Lap, Liveness, MemberReport, Message, Refusal,
-        Run, View,
+        Ballot, Candidate, Done, Forwarded, Kind, Lap, Liveness, MemberReport, Message, Opinion,
+        Refusal, Run, View,
     };
     use crate::core::types::{NodeId, Rank, Task};
 
@@ -122,6 +122,8 @@ mod tests {
     fn every_message() -> Vec<Message> {
         let (epoch, round, number) = (Epoch(7), Epoch(8), 9);
         let rank = Rank { value: -3, id: id(4) };
+        let lease = std::time::Duration::from_millis(400);
+        let list = crate::core::membership::ListVersion { epoch, counter: 2 };
         let status = Liveness::Suspected;
         let report = MemberReport { id: id(1), incarnation: Incarnation(2), status, stands: false };
         let done = Done::Resigned { epoch, successor: Some(id(2)) };
@@ -132,10 +134,20 @@ mod tests {
             Message::Election { round, rank, stands: true },
             Message::Answer { round },
             Message::Coordinator { epoch, rank },
-            Message::Heartbeat { epoch, number, rank, members: vec![report] },
-            Message::Acknowledge { epoch, number, rank, stands: true },
+            Message::Heartbeat { epoch, number, rank, lease, members: vec![report] },
+            Message::Trial { number, epoch, list },
+            Message::Opinion {
+                number,
+                opinion: Opinion::YesIf { released: round, wait: lease },
+                epoch,
+            },
+            Message::Opinion { number, opinion: Opinion::Yes, epoch },
+            Message::Claim { number, epoch, lease, list },
+            Message::Grant { incarnation: Incarnation(3), number, epoch },
+            Message::Refuse { number, opinion: Opinion::No { wait: lease }, epoch },
+            Message::Acknowledge { incarnation: Incarnation(6), epoch, number, rank, stands: true },
             Message::View(View { epoch, leader: Some(rank) }),
-            Message::Preempt { epoch, rank },
+            Message::Preempt { epoch, rank, votes: vec![id(3), id(4)] },
             Message::Lower { round },
             Message::AreYouThere { number, under: Some(epoch), rank, stands: true },
             Message::AreYouNormal { number, epoch },

@@ -1,8 +1,11 @@
 //! Conversions of messages between the core's types and those of the JSON.
 
+use std::time::Duration;
+
 use super::schema as wire;
+use super::values::{list_version, nanos, version};
 use crate::core::message as core;
-use crate::core::types::{Epoch, NodeId, Task};
+use crate::core::types::{Epoch, Incarnation, NodeId, Task};
 
 impl From<&core::Message> for wire::Message {
     fn from(message: &core::Message) -> Self {
@@ -15,15 +18,36 @@ impl From<&core::Message> for wire::Message {
             M::Coordinator { epoch, rank } => {
                 Self::Coordinator { epoch: epoch.0, rank: rank.into() }
             }
-            M::Heartbeat { epoch, number, rank, members } => {
+            M::Heartbeat { epoch, number, rank, lease, members } => {
+                let lease_ns = nanos(lease);
                 let members = members.into_iter().map(Into::into).collect();
-                Self::Heartbeat { epoch: epoch.0, number, rank: rank.into(), members }
+                Self::Heartbeat { epoch: epoch.0, number, rank: rank.into(), lease_ns, members }
             }
-            M::Acknowledge { epoch, number, rank, stands } => {
-                Self::Acknowledge { epoch: epoch.0, number, rank: rank.into(), stands }
+            M::Acknowledge { incarnation, epoch, number, rank, stands } => {
+                let incarnation = incarnation.0;
+                Self::Acknowledge { incarnation, epoch: epoch.0, number, rank: rank.into(), stands }
             }
             M::View(view) => Self::View(view.into()),
-            M::Preempt { epoch, rank } => Self::Preempt { epoch: epoch.0, rank: rank.into() },
+            M::Preempt { epoch, rank, votes } => {
+                let votes = votes.into_iter().map(|id| id.0).collect();
+                Self::Preempt { epoch: epoch.0, rank: rank.into(), votes }
+            }
+            M::Trial { number, epoch, list } => {
+                Self::Trial { number, epoch: epoch.0, list: version(list) }
+            }
+            M::Opinion { number, opinion, epoch } => {
+                Self::Opinion { number, opinion: opinion.into(), epoch: epoch.0 }
+            }
+            M::Claim { number, epoch, lease, list } => {
+                let (lease_ns, list) = (nanos(lease), version(list));
+                Self::Claim { number, epoch: epoch.0, lease_ns, list }
+            }
+            M::Grant { incarnation, number, epoch } => {
+                Self::Grant { incarnation: incarnation.0, number, epoch: epoch.0 }
+            }
+            M::Refuse { number, opinion, epoch } => {
+                Self::Refuse { number, opinion: opinion.into(), epoch: epoch.0 }
+            }
             M::Lower { round } => Self::Lower { round: round.0 },
             M::AreYouThere { number, under, rank, stands } => {
                 let under = under.map(|epoch| epoch.0);
@@ -73,15 +97,43 @@ impl From<wire::Message> for core::Message {
             M::Coordinator { epoch, rank } => {
                 Self::Coordinator { epoch: Epoch(epoch), rank: rank.into() }
             }
-            M::Heartbeat { epoch, number, rank, members } => {
+            M::Heartbeat { epoch, number, rank, lease_ns, members } => {
+                let lease = Duration::from_nanos(lease_ns);
                 let members = members.into_iter().map(Into::into).collect();
-                Self::Heartbeat { epoch: Epoch(epoch), number, rank: rank.into(), members }
+                Self::Heartbeat { epoch: Epoch(epoch), number, rank: rank.into(), lease, members }
             }
-            M::Acknowledge { epoch, number, rank, stands } => {
-                Self::Acknowledge { epoch: Epoch(epoch), number, rank: rank.into(), stands }
+            M::Acknowledge { incarnation, epoch, number, rank, stands } => {
+                let incarnation = Incarnation(incarnation);
+                Self::Acknowledge {
+                    incarnation,
+                    epoch: Epoch(epoch),
+                    number,
+                    rank: rank.into(),
+                    stands,
+                }
             }
             M::View(view) => Self::View(view.into()),
-            M::Preempt { epoch, rank } => Self::Preempt { epoch: Epoch(epoch), rank: rank.into() },
+            M::Preempt { epoch, rank, votes } => {
+                let votes = votes.into_iter().map(NodeId).collect();
+                Self::Preempt { epoch: Epoch(epoch), rank: rank.into(), votes }
+            }
+            M::Trial { number, epoch, list } => {
+                Self::Trial { number, epoch: Epoch(epoch), list: list_version(list) }
+            }
+            M::Opinion { number, opinion, epoch } => {
+                Self::Opinion { number, opinion: opinion.into(), epoch: Epoch(epoch) }
+            }
+            M::Claim { number, epoch, lease_ns, list } => {
+                let (lease, list) = (Duration::from_nanos(lease_ns), list_version(list));
+                Self::Claim { number, epoch: Epoch(epoch), lease, list }
+            }
+            M::Grant { incarnation, number, epoch } => {
+                let incarnation = Incarnation(incarnation);
+                Self::Grant { incarnation, number, epoch: Epoch(epoch) }
+            }
+            M::Refuse { number, opinion, epoch } => {
+                Self::Refuse { number, opinion: opinion.into(), epoch: Epoch(epoch) }
+            }
             M::Lower { round } => Self::Lower { round: Epoch(round) },
             M::AreYouThere { number, under, rank, stands } => {
                 let under = under.map(Epoch);

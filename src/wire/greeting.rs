@@ -84,6 +84,9 @@ impl From<&Rejection> for wire::Rejection {
             Rejection::Disagreement { key, ours, theirs } => {
                 Self::Disagreement { key, ours, theirs }
             }
+            Rejection::StateLost { id, known, told } => {
+                Self::StateLost { id: id.0, known: known.0, told: told.0 }
+            }
             Rejection::WrongAddress { expected, found } => {
                 Self::WrongAddress { expected: expected.0, found: found.0 }
             }
@@ -101,6 +104,10 @@ impl From<wire::Rejection> for Rejection {
             R::OwnId { id } => Self::OwnId(NodeId(id)),
             R::IdInUse { id, address } => Self::IdInUse { id: NodeId(id), address },
             R::Disagreement { key, ours, theirs } => Self::Disagreement { key, ours, theirs },
+            R::StateLost { id, known, told } => {
+                let (known, told) = (Incarnation(known), Incarnation(told));
+                Self::StateLost { id: NodeId(id), known, told }
+            }
             R::WrongAddress { expected, found } => {
                 Self::WrongAddress { expected: NodeId(expected), found: NodeId(found) }
             }

@@ -31,7 +31,7 @@ pub struct Hello {
     pub quorum: String,
     pub preempt: String,
     pub rank_by: String,
-    pub timing: [u64; 3],
+    pub timing: [u64; 4],
     pub rank: i64,
     pub stands: bool,
     pub view: View,
@@ -58,6 +58,7 @@ pub enum Rejection {
     IdInUse { id: Uuid, address: String },
     Disagreement { key: String, ours: String, theirs: String },
     WrongAddress { expected: Uuid, found: Uuid },
+    StateLost { id: Uuid, known: u64, told: u64 },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -139,14 +140,47 @@ pub enum Message {
         epoch: u64,
         rank: Rank,
     },
+    Trial {
+        number: u64,
+        #[serde(deserialize_with = "bounded")]
+        epoch: u64,
+        list: [u64; 2],
+    },
+    Opinion {
+        number: u64,
+        opinion: Opinion,
+        #[serde(deserialize_with = "bounded")]
+        epoch: u64,
+    },
+    Claim {
+        number: u64,
+        #[serde(deserialize_with = "bounded")]
+        epoch: u64,
+        lease_ns: u64,
+        list: [u64; 2],
+    },
+    Grant {
+        incarnation: u64,
+        number: u64,
+        #[serde(deserialize_with = "bounded")]
+        epoch: u64,
+    },
+    Refuse {
+        number: u64,
+        opinion: Opinion,
+        #[serde(deserialize_with = "bounded")]
+        epoch: u64,
+    },
     Heartbeat {
         #[serde(deserialize_with = "bounded")]
         epoch: u64,
         number: u64,
         rank: Rank,
+        lease_ns: u64,
         members: Vec<MemberReport>,
     },
     Acknowledge {
+        incarnation: u64,
         #[serde(deserialize_with = "bounded")]
         epoch: u64,
         number: u64,
@@ -158,6 +192,7 @@ pub enum Message {
         #[serde(deserialize_with = "bounded")]
         epoch: u64,
         rank: Rank,
+        votes: Vec<Uuid>,
     },
     Release {
         #[serde(deserialize_with = "bounded")]
@@ -179,6 +214,20 @@ pub enum Message {
 pub struct Rank {
     pub value: i64,
     pub id: Uuid,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Opinion {
+    Yes,
+    YesIf {
+        #[serde(deserialize_with = "bounded")]
+        released: u64,
+        wait_ns: u64,
+    },
+    No {
+        wait_ns: u64,
+    },
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,9 +1,49 @@
 //! Conversions of what messages carry between the core's types and those of the JSON.
 
+use std::time::Duration;
+
 use super::schema as wire;
+use crate::core::membership::ListVersion;
 use crate::core::message as core;
 use crate::core::message::View;
 use crate::core::types::{Epoch, Incarnation, NodeId, Rank};
+
+/// A duration as it is written; a longer one than anybody waits for is cut.
+pub fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+pub fn version(list: ListVersion) -> [u64; 2] {
+    [list.epoch.0, list.counter]
+}
+
+pub fn list_version([epoch, counter]: [u64; 2]) -> ListVersion {
+    ListVersion { epoch: Epoch(epoch), counter }
+}
+
+impl From<core::Opinion> for wire::Opinion {
+    fn from(opinion: core::Opinion) -> Self {
+        match opinion {
+            core::Opinion::Yes => Self::Yes,
+            core::Opinion::YesIf { released, wait } => {
+                Self::YesIf { released: released.0, wait_ns: nanos(wait) }
+            }
+            core::Opinion::No { wait } => Self::No { wait_ns: nanos(wait) },
+        }
+    }
+}
+
+impl From<wire::Opinion> for core::Opinion {
+    fn from(opinion: wire::Opinion) -> Self {
+        match opinion {
+            wire::Opinion::Yes => Self::Yes,
+            wire::Opinion::YesIf { released, wait_ns } => {
+                Self::YesIf { released: Epoch(released), wait: Duration::from_nanos(wait_ns) }
+            }
+            wire::Opinion::No { wait_ns } => Self::No { wait: Duration::from_nanos(wait_ns) },
+        }
+    }
+}
 
 impl From<core::Run> for wire::Run {
     fn from(run: core::Run) -> Self {

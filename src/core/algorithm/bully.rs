@@ -192,7 +192,7 @@ impl Bully {
 
     /// The round becomes the epoch, as soon as it is durable.
     fn win(&mut self, cx: &mut Context, reason: Reason) {
-        if cx.state.tenure.covers(self.round) {
+        if cx.may_lead(self.round) {
             self.lead(cx, reason);
         } else {
             cx.hold(Held::Win(self.round), reason);
@@ -214,6 +214,10 @@ impl Bully {
         let rank = Rank { id: from, ..rank };
         let known = cx.state.view.epoch;
         cx.note_round(round);
+        if cx.state.is_promised(cx.now) {
+            cx.send_view(from); // its vote is its leader's, for a while
+            return;
+        }
         cx.state.detector.change(from, |peer| peer.stands = stands);
         if cx.state.is_above(rank, stands) || !cx.state.stands() {
             // Answering would shut down the better candidate. If it knows less, it is told.
@@ -250,7 +254,7 @@ impl Bully {
 
     fn join(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
         if let Some(leader) = cx.state.lower_leader() {
-            cx.become_taking_over(cx.state.view, leader.id, Reason::TakingOver(leader.id));
+            cx.take_over(leader.id, Reason::TakingOver(leader.id));
         } else if cx.state.elects() {
             // One election at a time.
         } else if cx.state.looks_around(cx.now) {

@@ -223,7 +223,7 @@ impl Ring {
                 self.call(cx, Reason::Joined(from)); // both runs may be stopped for this member's
             }
         } else if let Some(leader) = cx.state.lower_leader() {
-            cx.become_taking_over(cx.state.view, leader.id, Reason::TakingOver(leader.id));
+            cx.take_over(leader.id, Reason::TakingOver(leader.id));
         } else if cx.state.looks_around(cx.now) {
             self.keep(cx, ballot, from);
         } else if ballot.hops > most_hops(cx) || is_gone(cx, ballot.candidate) {
@@ -298,7 +298,7 @@ impl Ring {
         if !cx.state.stands() {
             self.awaited = None;
             cx.become_awaiting(patience(cx), Reason::MayNotLead);
-        } else if cx.state.tenure.covers(self.run.epoch) {
+        } else if cx.may_lead(self.run.epoch) {
             self.lead(cx, reason);
         } else {
             cx.hold(Held::Win(self.run.epoch), reason);

@@ -108,7 +108,10 @@ impl Election for Halting {
 
     fn resume(&mut self, cx: &mut Context) {
         if self.organises(cx.state) {
-            self.halt_others(cx);
+            match self.step {
+                Step::Halting => self.tell_elected(cx),
+                _ => self.halt_others(cx),
+            }
         }
     }
 

@@ -66,7 +66,7 @@ impl Halting {
         if self.starts_over(cx) {
             return;
         }
-        if !cx.state.tenure.covers(self.round) {
+        if !cx.may_stand_for(self.round) {
             cx.hold(Held::Win(self.round), Reason::Highest);
             return;
         }
@@ -77,7 +77,7 @@ impl Halting {
         let down = |id: &NodeId| self.asked.contains(id) && !self.lower.contains(id);
         self.awaited = alive.map(|(id, _)| id).filter(|id| !down(id)).collect();
         if self.awaited.is_empty() {
-            self.lead(cx);
+            self.tell_elected(cx);
             return;
         }
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
@@ -95,8 +95,12 @@ impl Halting {
     }
 
     /// (3) "Once all nodes are in a known state": tells those that halted that it is elected.
-    fn tell_elected(&mut self, cx: &mut Context) {
+    pub(super) fn tell_elected(&mut self, cx: &mut Context) {
         if self.starts_over(cx) {
+            return;
+        }
+        if !cx.may_lead(self.round) {
+            cx.hold(Held::Win(self.round), Reason::AllHalted);
             return;
         }
         if self.up.is_empty() {
@@ -130,6 +134,10 @@ impl Halting {
     /// "And sets its status to Normal."
     fn lead(&mut self, cx: &mut Context) {
         let round = self.round;
+        if !cx.may_lead(round) {
+            self.back_off(cx); // it took too long: the grants have run out
+            return;
+        }
         self.clear();
         cx.become_leading(round, Reason::AllReady);
         cx.arm(Timer::Check, cx.state.settings.timing.failure);

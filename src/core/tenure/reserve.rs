@@ -1,31 +1,17 @@
-//! May a nominee lead, and until when.
+//! The durable reserve of epochs: a leader is named only in an epoch that a restart cannot forget.
 //!
-//! Without a quorum the only condition is that the epoch is durable: it must lie below what the
-//! store has reserved. Reserving runs ahead in the background, so that neither winning nor
-//! following waits for the disk. Votes and leases of a majority belong here too.
+//! Reserving runs ahead in the background, so that neither winning nor following waits for the
+//! disk.
 
-use super::types::{Epoch, NodeId, Task};
+use crate::core::types::Epoch;
 
 /// How far ahead epochs are reserved, and when it is time to reserve again.
 const AHEAD: u64 = 16;
 const LOW: u64 = 8;
 
-/// What the store must write.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Durable {
-    /// The greatest epoch known.
-    pub epoch: Epoch,
-    /// Own rounds of the next life start above this.
-    pub reserved: Epoch,
-    /// The last leader known.
-    pub leader: Option<NodeId>,
-    /// The last task known.
-    pub task: Task,
-}
-
 /// The durable reserve of epochs, and what waits for it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Tenure {
+pub struct Reserve {
     /// Epochs up to this one are durable.
     durable: Epoch,
     /// The greatest reserve asked for, with the number of the record that holds it.
@@ -35,11 +21,11 @@ pub struct Tenure {
     written: u64,
 }
 
-impl Tenure {
+impl Reserve {
     /// Starts with epochs up to `reserved` already durable.
     #[must_use]
-    pub fn new(reserved: Epoch) -> Tenure {
-        Tenure { durable: reserved, asked: reserved, asked_in: 0, written: 0 }
+    pub fn new(reserved: Epoch) -> Reserve {
+        Reserve { durable: reserved, asked: reserved, asked_in: 0, written: 0 }
     }
 
     /// What a member that knows of `epoch` reserves at its start.
@@ -65,7 +51,7 @@ impl Tenure {
     pub fn record(&mut self, epoch: Epoch) -> (u64, Epoch) {
         self.written += 1;
         if self.runs_low(epoch) {
-            self.asked = Tenure::first_reserve(epoch);
+            self.asked = Reserve::first_reserve(epoch);
             self.asked_in = self.written;
         }
         (self.written, self.asked)
@@ -94,23 +80,23 @@ mod tests {
 
     #[test]
     fn an_epoch_is_covered_only_after_its_record_is_durable() {
-        let mut tenure = Tenure::new(Epoch(AHEAD));
-        assert!(tenure.covers(Epoch(AHEAD)) && !tenure.covers(Epoch(AHEAD + 1)));
-        assert!(!tenure.runs_low(Epoch(LOW)) && tenure.runs_low(Epoch(LOW + 1)));
+        let mut reserve = Reserve::new(Epoch(AHEAD));
+        assert!(reserve.covers(Epoch(AHEAD)) && !reserve.covers(Epoch(AHEAD + 1)));
+        assert!(!reserve.runs_low(Epoch(LOW)) && reserve.runs_low(Epoch(LOW + 1)));
 
         let next = Epoch(LOW + 1 + AHEAD);
-        assert_eq!(tenure.record(Epoch(LOW + 1)), (1, next));
-        assert!(!tenure.covers(next), "asked for is not written");
-        assert_eq!(tenure.record(Epoch(LOW + 2)), (2, next));
-        tenure.persisted(1);
-        assert!(tenure.covers(next));
+        assert_eq!(reserve.record(Epoch(LOW + 1)), (1, next));
+        assert!(!reserve.covers(next), "asked for is not written");
+        assert_eq!(reserve.record(Epoch(LOW + 2)), (2, next));
+        reserve.persisted(1);
+        assert!(reserve.covers(next));
     }
 
     #[test]
     fn the_last_record_gives_back_what_was_not_used() {
-        let mut tenure = Tenure::new(Epoch(AHEAD));
-        assert_eq!(tenure.last_record(Epoch(3)), (1, Epoch(3)));
-        tenure.persisted(1);
-        assert!(tenure.covers(Epoch(AHEAD)), "of this life");
+        let mut reserve = Reserve::new(Epoch(AHEAD));
+        assert_eq!(reserve.last_record(Epoch(3)), (1, Epoch(3)));
+        reserve.persisted(1);
+        assert!(reserve.covers(Epoch(AHEAD)), "of this life");
     }
 }

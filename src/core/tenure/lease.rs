@@ -1,0 +1,88 @@
+//! A leader's lease: for how long a majority is bound by what it promised.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use crate::core::types::{NodeId, Time};
+
+/// How many heartbeat rounds are remembered; later acknowledgements say nothing new.
+const ROUNDS: usize = 32;
+
+/// The lease of one epoch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Lease {
+    /// When each of the last heartbeat rounds was sent.
+    sent: VecDeque<(u64, Time)>,
+    /// For each voter: when the latest of what it granted or acknowledged was sent.
+    acknowledged: BTreeMap<NodeId, Time>,
+}
+
+impl Lease {
+    /// The lease of a leader whose claim was sent at this time and granted by these voters.
+    #[must_use]
+    pub fn new(sent: Time, granted: impl Iterator<Item = NodeId>) -> Lease {
+        Lease { sent: VecDeque::new(), acknowledged: granted.map(|id| (id, sent)).collect() }
+    }
+
+    /// A heartbeat round was sent; this member itself holds by it.
+    pub fn sent(&mut self, number: u64, own: NodeId, now: Time) {
+        if self.sent.len() == ROUNDS {
+            self.sent.pop_front();
+        }
+        self.sent.push_back((number, now));
+        self.acknowledged.insert(own, now);
+    }
+
+    /// A voter acknowledged a heartbeat round.
+    pub fn acknowledge(&mut self, voter: NodeId, number: u64) {
+        let sent = self.sent.iter().find(|(sent, _)| *sent == number);
+        if let Some((_, sent)) = sent {
+            let latest = self.acknowledged.entry(voter).or_insert(*sent);
+            *latest = (*latest).max(*sent);
+        }
+    }
+
+    /// When it ends, where so many voters are a majority and promise for `length`: counted from
+    /// the *sending* of what a majority acknowledged, and shorter by how much the clocks of a
+    /// voter and of this member may differ (each runs at 0.9 to 1.1 of true time).
+    #[must_use]
+    pub fn until(&self, majority: usize, length: Duration) -> Time {
+        let mut times: Vec<Time> = self.acknowledged.values().copied().collect();
+        times.sort_unstable_by(|a, b| b.cmp(a));
+        let since = majority.checked_sub(1).and_then(|at| times.get(at));
+        since.map_or(Time::default(), |since| *since + length * 9 / 11)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    fn id(number: u128) -> NodeId {
+        NodeId(Uuid::from_u128(number))
+    }
+
+    #[test]
+    fn it_counts_from_the_sending_of_what_a_majority_acknowledged() {
+        let length = Duration::from_nanos(1100);
+        let mut lease = Lease::new(Time(100), [id(1), id(2), id(3)].into_iter());
+        assert_eq!(lease.until(3, length), Time(1000));
+        lease.sent(1, id(1), Time(200));
+        lease.sent(2, id(1), Time(300));
+        assert_eq!(lease.until(3, length), Time(1000), "nobody has acknowledged");
+        lease.acknowledge(id(2), 2);
+        lease.acknowledge(id(3), 1);
+        assert_eq!(lease.until(3, length), Time(1100));
+        lease.acknowledge(id(4), 1);
+        assert_eq!(lease.until(2, length), Time(1200));
+        lease.acknowledge(id(3), 7);
+        assert_eq!(lease.until(3, length), Time(1100), "a number that was never sent");
+    }
+
+    #[test]
+    fn without_a_majority_there_is_none() {
+        let lease = Lease::new(Time(100), [id(1)].into_iter());
+        assert_eq!(lease.until(2, Duration::from_nanos(1100)), Time(0));
+    }
+}

@@ -1,0 +1,115 @@
+//! A nominee's questions to the voters, and their answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::core::message::View;
+use crate::core::types::{Epoch, NodeId, Time};
+
+/// What a nominee asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// Whether a claim would be granted. Changes nothing.
+    Trial,
+    /// For grants.
+    Claim,
+}
+
+/// Why a nominee asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// To lead after an election.
+    Win,
+    /// To show the leader of this view that it may hand over.
+    Preempt(View),
+    /// To lead on in a greater epoch.
+    Reclaim,
+}
+
+/// A nominee that waits for the voters.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Nominee {
+    /// Why it asks.
+    pub purpose: Purpose,
+    /// What it asks for.
+    pub stage: Stage,
+    /// In which epoch it would lead.
+    pub epoch: Epoch,
+    /// The number of the question, so that no late answer counts.
+    pub number: u64,
+    /// When it was sent: a lease counts from then.
+    pub sent: Time,
+    /// Enough voters agreed, and the election went on.
+    pub done: bool,
+    /// Who said yes, or granted.
+    yes: BTreeSet<NodeId>,
+    /// Who would say yes if the present leader released its epoch.
+    yes_if: BTreeSet<NodeId>,
+    /// Who said no, and when they may say otherwise.
+    no: BTreeMap<NodeId, Time>,
+}
+
+impl Nominee {
+    /// A nominee that asks now.
+    #[must_use]
+    pub fn new(purpose: Purpose, stage: Stage, epoch: Epoch, number: u64, sent: Time) -> Nominee {
+        let (yes, yes_if, no) = Default::default();
+        Nominee { purpose, stage, epoch, number, sent, done: false, yes, yes_if, no }
+    }
+
+    /// A voter agreed.
+    pub fn agree(&mut self, voter: NodeId) {
+        self.yes.insert(voter);
+    }
+
+    /// A voter would agree, but for its promise to the leader.
+    pub fn agree_if_released(&mut self, voter: NodeId, free: Time) {
+        self.yes_if.insert(voter);
+        self.no.insert(voter, free);
+    }
+
+    /// A voter did not agree, and may at that time.
+    pub fn disagree(&mut self, voter: NodeId, free: Time) {
+        self.no.insert(voter, free);
+    }
+
+    /// Whether enough voters agreed.
+    #[must_use]
+    pub fn is_agreed(&self, majority: usize) -> bool {
+        self.yes.len() >= majority
+    }
+
+    /// Those that agree once the present leader has released its epoch, if they are enough.
+    #[must_use]
+    pub fn supporters(&self, majority: usize) -> Option<Vec<NodeId>> {
+        let all: BTreeSet<NodeId> = self.yes.union(&self.yes_if).copied().collect();
+        (all.len() >= majority).then(|| all.into_iter().collect())
+    }
+
+    /// Those that agreed.
+    pub fn agreed(&self) -> impl Iterator<Item = NodeId> {
+        self.yes.iter().copied()
+    }
+
+    /// Whether so many of all the voters disagreed that the rest is no majority.
+    #[must_use]
+    pub fn is_hopeless(&self, majority: usize, voters: usize) -> bool {
+        self.no.len() + majority > voters
+    }
+
+    /// Whether enough voters answered at all.
+    #[must_use]
+    pub fn is_heard(&self, majority: usize) -> bool {
+        self.yes.len() + self.no.len() >= majority
+    }
+
+    /// For how long to wait before enough voters may agree.
+    #[must_use]
+    pub fn wait(&self, majority: usize, now: Time) -> Duration {
+        let mut free: Vec<Time> = self.no.values().copied().collect();
+        free.sort_unstable();
+        let missing = majority.saturating_sub(self.yes.len());
+        let last = missing.checked_sub(1).and_then(|at| free.get(at));
+        last.map_or(Duration::ZERO, |last| last.since(now))
+    }
+}

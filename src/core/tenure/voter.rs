@@ -1,0 +1,179 @@
+//! A voter: what it granted and promised, and what it therefore refuses.
+
+use std::time::Duration;
+
+use crate::core::message::{Opinion, View};
+use crate::core::settings::Restored;
+use crate::core::types::{Epoch, NodeId, Time};
+
+/// The greatest epoch that a voter granted, and to whom. Durable before it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Grant {
+    /// The epoch.
+    pub epoch: Epoch,
+    /// Who may lead in it.
+    pub nominee: NodeId,
+}
+
+/// For this long no other nominee is granted anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Promise {
+    to: NodeId,
+    epoch: Epoch,
+    until: Time,
+}
+
+/// Why a voter refuses a nominee.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Objection {
+    /// Its store was empty, and neither a leader nor all other voters have told it the epoch.
+    Uninformed,
+    /// The nominee's member list is older than the own one.
+    StaleList,
+    /// This epoch was granted to another, or belongs to a leader that is known.
+    Older(Epoch),
+    /// The leader of this epoch was promised that nobody else is granted anything until then.
+    Promised(Epoch, Time),
+    /// An earlier life may have made a promise that runs until then.
+    Muted(Time),
+}
+
+impl Objection {
+    /// What a nominee is told: another try may succeed after `patience`, where no time is known.
+    #[must_use]
+    pub fn opinion(self, now: Time, patience: Duration) -> Opinion {
+        match self {
+            Objection::Uninformed | Objection::StaleList => Opinion::No { wait: patience },
+            Objection::Older(_) => Opinion::No { wait: Duration::ZERO },
+            Objection::Muted(until) => Opinion::No { wait: until.since(now) },
+            Objection::Promised(released, until) => {
+                Opinion::YesIf { released, wait: until.since(now) }
+            }
+        }
+    }
+}
+
+/// The state of a voter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Voter {
+    granted: Option<Grant>,
+    promise: Option<Promise>,
+    /// Promises of an earlier life may run until then.
+    muted_until: Time,
+    /// The longest promise ever made or about to be, and the longest that is durable.
+    longest: Duration,
+    durable: Duration,
+    /// The record that is to make a longer one durable.
+    asked: Option<(u64, Duration)>,
+    /// Whether it knows where the cluster stands.
+    informed: bool,
+}
+
+impl Voter {
+    /// A voter that starts now. What an earlier life promised is waited for; promises of `lease`
+    /// are durable already.
+    #[must_use]
+    pub fn new(now: Time, restored: &Restored, lease: Duration, informed: bool) -> Voter {
+        let longest = restored.promised.max(lease);
+        Voter {
+            granted: restored.grant,
+            muted_until: now + restored.promised,
+            longest,
+            durable: longest,
+            informed,
+            ..Voter::default()
+        }
+    }
+
+    /// What it granted last, in any life.
+    #[must_use]
+    pub fn granted(&self) -> Option<Grant> {
+        self.granted
+    }
+
+    /// The longest time for which it ever made a promise.
+    #[must_use]
+    pub fn longest(&self) -> Duration {
+        self.longest
+    }
+
+    /// A leader, or every other voter, told it where the cluster stands.
+    pub fn inform(&mut self) {
+        self.informed = true;
+    }
+
+    /// Why it would not grant this epoch to this nominee, if there is a reason.
+    #[must_use]
+    pub fn objection(
+        &self,
+        now: Time,
+        nominee: NodeId,
+        epoch: Epoch,
+        view: View,
+    ) -> Option<Objection> {
+        let others = self.promise.filter(|promise| promise.to != nominee && now < promise.until);
+        if !self.informed {
+            Some(Objection::Uninformed)
+        } else if let Some(older) = self.refuses(nominee, epoch, view) {
+            Some(Objection::Older(older))
+        } else if now < self.muted_until {
+            Some(Objection::Muted(self.muted_until))
+        } else {
+            others.map(|promise| Objection::Promised(promise.epoch, promise.until))
+        }
+    }
+
+    /// The epoch that stands against this one: a later one that was granted or is led in, or the
+    /// same, of another nominee.
+    #[must_use]
+    pub fn refuses(&self, nominee: NodeId, epoch: Epoch, view: View) -> Option<Epoch> {
+        let stands_against = |known: Epoch, of: Option<NodeId>| {
+            known > epoch || (known == epoch && of.is_some_and(|of| of != nominee))
+        };
+        let granted = self.granted.filter(|grant| stands_against(grant.epoch, Some(grant.nominee)));
+        let led = stands_against(view.epoch, view.leader.map(|leader| leader.id));
+        granted.map(|grant| grant.epoch).max(led.then_some(view.epoch))
+    }
+
+    /// Grants an epoch, which is a promise as well. To be made durable before it is told.
+    pub fn grant(&mut self, now: Time, nominee: NodeId, epoch: Epoch, lease: Duration) {
+        self.granted = Some(Grant { epoch, nominee });
+        self.promise(now, nominee, epoch, lease);
+    }
+
+    /// Promises the leader of an epoch that nobody else is granted anything for so long. Tells
+    /// whether it may be told so: a promise of that length survives a restart.
+    pub fn promise(&mut self, now: Time, to: NodeId, epoch: Epoch, lease: Duration) -> bool {
+        let until = now + lease;
+        let same = self.promise.filter(|promise| promise.to == to);
+        let until = same.map_or(until, |promise| promise.until.max(until));
+        self.promise = Some(Promise { to, epoch, until });
+        self.longest = self.longest.max(lease);
+        lease <= self.durable
+    }
+
+    /// Whether a promise runs, and to whom.
+    #[must_use]
+    pub fn bound_to(&self, now: Time) -> Option<NodeId> {
+        self.promise.filter(|promise| now < promise.until).map(|promise| promise.to)
+    }
+
+    /// Whoever was promised something for this epoch needs it no more.
+    pub fn release(&mut self, by: NodeId, epoch: Epoch) {
+        self.promise.take_if(|promise| promise.to == by && promise.epoch == epoch);
+    }
+
+    /// What is promised at present goes into the record of this number.
+    pub fn recorded(&mut self, number: u64) {
+        if self.longest > self.durable && self.asked.is_none() {
+            self.asked = Some((number, self.longest));
+        }
+    }
+
+    /// All records up to this number are durable.
+    pub fn persisted(&mut self, number: u64) {
+        if let Some((_, longest)) = self.asked.take_if(|(asked, _)| *asked <= number) {
+            self.durable = self.durable.max(longest);
+        }
+    }
+}
