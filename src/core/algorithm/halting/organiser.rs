@@ -245,7 +245,7 @@ impl Halting {
             return;
         }
         cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
-        let halted = self.up.iter().chain(&self.awaited).copied().collect();
+        let halted = self.up.union(&self.awaited).copied().collect();
         cx.send_all(halted, Message::Alive { number: 0 });
     }
 }

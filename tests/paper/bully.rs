@@ -1,145 +1,16 @@
-//! What the sources say of the bully, sentence by sentence, checked on one member alone.
+//! What the sources say of the bully, sentence by sentence.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use electd::core::detector::ConnectionId;
-use electd::core::membership::{ListVersion, Member, MemberList};
-use electd::core::message::{Envelope, Hello, Message};
-use electd::core::settings::{
-    AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
-};
-use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
-use electd::core::{Command, CommandId, Core, Input, Output, Phase, Redial};
-use uuid::Uuid;
+use electd::core::Phase;
+use electd::core::message::Message;
+use electd::core::settings::{AlgorithmKind, PowerOn};
+use electd::core::types::{Epoch, NodeId};
 
-const TIMING: Timing = Timing {
-    heartbeat: Duration::from_millis(100),
-    failure: Duration::from_millis(500),
-    message: Duration::from_millis(50),
-};
+use crate::process::{MOMENT, Process, TIMING, id, rank};
 
-fn id(number: u8) -> NodeId {
-    NodeId(Uuid::from_u128(0x4000_8000_0000_0000_0000 | u128::from(number)))
-}
-
-fn rank(number: u8) -> Rank {
-    Rank { value: 0, id: id(number) }
-}
-
-fn settings(number: u8, members: u8, power_on: PowerOn) -> Settings {
-    let member = |number| Member {
-        id: id(number),
-        name: format!("P{number}"),
-        address: String::new(),
-        role: Role::Member,
-    };
-    Settings {
-        cluster: "paper".into(),
-        id: id(number),
-        instance: u64::from(number),
-        members: Arc::new(MemberList::new(
-            ListVersion::default(),
-            (1..=members).map(member).collect(),
-        )),
-        algorithm: AlgorithmKind::Bully,
-        quorum: Quorum::None,
-        preempt: Preempt::Always,
-        rank: RankKind::Id,
-        value: Some(0),
-        task: Task::default(),
-        hierarchy: true,
-        timing: TIMING,
-        trust_refused: true,
-        power_on,
-    }
-}
-
-fn new_core(number: u8, members: u8, power_on: PowerOn) -> Core {
-    let restored =
-        Restored { incarnation: Incarnation(1), reserved: Epoch(64), ..Restored::default() };
-    Core::new(Time(0), settings(number, members, power_on), restored, 0)
-}
-
-/// The process P of the papers, one of P1 to P5, connected to all others.
-struct Process {
-    core: Core,
-    now: Time,
-}
-
-/// What P sends: to whom, by number, and what.
-type Sent = Vec<(Vec<u8>, Message)>;
-
-impl Process {
-    fn new(number: u8) -> Process {
-        Process::among(number, 5, PowerOn::Wait).0
-    }
-
-    fn among(number: u8, members: u8, power_on: PowerOn) -> (Process, Sent) {
-        let core = new_core(number, members, power_on);
-        let mut process = Process { core, now: Time(0) };
-        let mut sent = Sent::new();
-        for other in (1..=members).filter(|other| *other != number) {
-            let hello = hello_of(other, members);
-            let welcome = hello.clone();
-            let (connection, address) = (connection(other), String::new());
-            sent.extend(process.take(Input::Hello { connection, address, hello }));
-            sent.extend(process.take(Input::Welcomed { peer: id(other), welcome }));
-        }
-        (process, sent)
-    }
-
-    /// Takes an input and tells what is sent.
-    fn take(&mut self, input: Input) -> Sent {
-        let mut out = Vec::new();
-        self.core.handle(self.now, input, &mut out);
-        let number = |id: &NodeId| id.0.as_bytes()[15];
-        let sent = out.into_iter().filter_map(|output| match output {
-            Output::Send { to, envelope } => {
-                Some((to.iter().map(number).collect(), envelope.message))
-            }
-            _ => None,
-        });
-        sent.collect()
-    }
-
-    fn hears(&mut self, from: u8, message: Message) -> Sent {
-        let envelope = Envelope { epoch: Epoch(0), incarnation: Incarnation(1), message };
-        self.take(Input::Message { connection: connection(from), from: id(from), envelope })
-    }
-
-    fn after(&mut self, time: Duration) -> Sent {
-        self.now = self.now + time;
-        self.take(Input::Tick)
-    }
-
-    fn calls(&mut self) -> Sent {
-        self.take(Input::Command { id: CommandId(0), command: Command::Elect })
-    }
-
-    fn loses(&mut self, peer: u8) -> Sent {
-        let connection = connection(peer);
-        self.take(Input::Ended { connection, peer: id(peer), redial: Redial::Refused })
-    }
-
-    fn leader(&self) -> Option<NodeId> {
-        self.core.leader().map(|leader| leader.id)
-    }
-}
-
-fn connection(from: u8) -> ConnectionId {
-    ConnectionId(u64::from(from))
-}
-
-fn hello_of(number: u8, members: u8) -> Hello {
-    let mut out = Vec::new();
-    let mut core = new_core(number, members, PowerOn::Wait);
-    core.handle(Time(0), Input::Dialed { peer: id(1), attempt: 1 }, &mut out);
-    let hello = out.into_iter().find_map(|output| match output {
-        Output::Hello { hello, .. } => Some(hello),
-        _ => None,
-    });
-    hello.expect("who dials says hello")
+fn bully(number: u8) -> Process {
+    Process::new(AlgorithmKind::Bully, number)
 }
 
 fn election(round: u64, number: u8) -> Message {
@@ -158,7 +29,7 @@ fn coordinator(epoch: u64, number: u8) -> Message {
 /// processes and becomes the new Coordinator."
 #[test]
 fn rule_1_the_highest_wins_at_once() {
-    let mut p5 = Process::new(5);
+    let mut p5 = bully(5);
     assert_eq!(p5.calls(), [(vec![1, 2, 3, 4], coordinator(1, 5))]);
     assert_eq!(p5.core.phase(), Phase::Leading);
 }
@@ -167,7 +38,7 @@ fn rule_1_the_highest_wins_at_once() {
 /// higher process IDs than itself."
 #[test]
 fn rule_1_any_other_asks_all_higher() {
-    let mut p3 = Process::new(3);
+    let mut p3 = bully(3);
     assert_eq!(p3.calls(), [(vec![4, 5], election(1, 3))]);
 }
 
@@ -175,10 +46,10 @@ fn rule_1_any_other_asks_all_higher() {
 /// broadcasts a Victory message to all other processes and becomes the Coordinator."
 #[test]
 fn rule_2_no_answer_is_victory() {
-    let mut p3 = Process::new(3);
+    let mut p3 = bully(3);
     p3.calls();
-    assert_eq!(p3.after(TIMING.t1() - Duration::from_nanos(1)), []);
-    assert_eq!(p3.after(Duration::from_nanos(1)), [(vec![1, 2, 4, 5], coordinator(1, 3))]);
+    assert_eq!(p3.after(TIMING.t1() - MOMENT), []);
+    assert_eq!(p3.after(MOMENT), [(vec![1, 2, 4, 5], coordinator(1, 3))]);
 }
 
 /// Seed 000, rule 3: "If P receives an Answer from a process with a higher ID, it sends no
@@ -186,10 +57,10 @@ fn rule_2_no_answer_is_victory() {
 /// message after a period of time, it restarts the process at the beginning.)"
 #[test]
 fn rule_3_an_answer_silences_until_the_victory_is_overdue() {
-    let mut p3 = Process::new(3);
+    let mut p3 = bully(3);
     p3.calls();
     assert_eq!(p3.hears(4, answer(1)), []);
-    assert_eq!(p3.after(TIMING.t2() - Duration::from_nanos(1)), []);
+    assert_eq!(p3.after(TIMING.t2() - MOMENT), []);
     assert_eq!(p3.core.phase(), Phase::Waiting);
     assert_eq!(p3.after(TIMING.message), [(vec![4, 5], election(2, 3))]);
 }
@@ -199,7 +70,7 @@ fn rule_3_an_answer_silences_until_the_victory_is_overdue() {
 /// Election message to higher-numbered processes."
 #[test]
 fn rule_4_a_lower_one_is_answered_and_joined() {
-    let mut p3 = Process::new(3);
+    let mut p3 = bully(3);
     let sent = p3.hears(1, election(1, 1));
     assert_eq!(sent, [(vec![1], answer(1)), (vec![4, 5], election(1, 3))]);
     assert_eq!(p3.hears(2, election(1, 2)), [(vec![2], answer(1))], "one election at a time");
@@ -209,7 +80,7 @@ fn rule_4_a_lower_one_is_answered_and_joined() {
 /// coordinator."
 #[test]
 fn rule_5_the_sender_of_coordinator_leads() {
-    let mut p3 = Process::new(3);
+    let mut p3 = bully(3);
     p3.hears(5, coordinator(1, 5));
     assert_eq!((p3.core.phase(), p3.leader()), (Phase::Following, Some(id(5))));
 }
@@ -228,7 +99,7 @@ fn note_1_ids_compare_as_unsigned_bytes() {
 /// A new round bumps the cluster's epoch."
 #[test]
 fn note_4_one_epoch_from_election_to_death() {
-    let mut p4 = Process::new(4);
+    let mut p4 = bully(4);
     p4.hears(5, coordinator(1, 5));
     p4.after(TIMING.heartbeat);
     assert_eq!(p4.core.view().epoch, Epoch(1));
@@ -242,18 +113,18 @@ fn note_4_one_epoch_from_election_to_death() {
 /// Seed 000, note 8: "Satisfying assumption #3: a heartbeat-based failure detector is provided."
 #[test]
 fn note_8_a_silent_leader_is_replaced() {
-    let mut p4 = Process::new(4);
+    let mut p4 = bully(4);
     p4.hears(5, coordinator(1, 5));
-    assert_eq!(p4.after(TIMING.failure - Duration::from_nanos(1)), []);
-    assert_eq!(p4.after(Duration::from_nanos(1)), [(vec![1, 2, 3, 5], coordinator(2, 4))]);
+    assert_eq!(p4.after(TIMING.failure - MOMENT), []);
+    assert_eq!(p4.after(MOMENT), [(vec![1, 2, 3, 5], coordinator(2, 4))]);
 }
 
 /// Seed 000, note 9: "Satisfying assumption #4: processes obey fail-stop maxim."
 #[test]
 fn note_9_a_leader_that_missed_its_turn_counts_itself_as_failed() {
-    let mut p5 = Process::new(5);
+    let mut p5 = bully(5);
     p5.calls();
-    p5.after(TIMING.stall() + Duration::from_nanos(1));
+    p5.after(TIMING.stall() + MOMENT);
     assert_eq!((p5.core.phase(), p5.leader()), (Phase::Starting, None));
 }
 
@@ -261,7 +132,7 @@ fn note_9_a_leader_that_missed_its_turn_counts_itself_as_failed() {
 /// a coordinator and start operating, just as if they were recovering from a failure."
 #[test]
 fn power_on_is_recovery() {
-    let (_, sent) = Process::among(3, 5, PowerOn::Elect);
+    let (_, sent) = Process::turned_on(AlgorithmKind::Bully, 3, PowerOn::Elect);
     assert_eq!(sent, [(vec![4, 5], election(1, 3))]);
 }
 
@@ -270,7 +141,7 @@ fn power_on_is_recovery() {
 /// one who died last may have won this one.
 #[test]
 fn nobody_waits_for_the_dead() {
-    let mut p3 = Process::new(3);
+    let mut p3 = bully(3);
     p3.calls();
     assert_eq!(p3.loses(4), []);
     assert_eq!(p3.loses(5), [(vec![1, 2], coordinator(2, 3))]);
@@ -280,7 +151,7 @@ fn nobody_waits_for_the_dead() {
 /// msg, which shuts down the lower proc's election attempt".
 #[test]
 fn an_ok_shuts_down_the_attempt_of_its_own_round_only() {
-    let mut p3 = Process::new(3);
+    let mut p3 = bully(3);
     p3.calls();
     p3.hears(4, answer(7));
     assert_eq!(p3.core.phase(), Phase::Electing, "an answer to something else");
@@ -291,7 +162,7 @@ fn an_ok_shuts_down_the_attempt_of_its_own_round_only() {
 /// Seed 004: "a process can call atmost one election at a time".
 #[test]
 fn at_most_one_election_at_a_time() {
-    let mut p3 = Process::new(3);
+    let mut p3 = bully(3);
     assert_eq!(p3.calls().len(), 1);
     assert_eq!(p3.calls(), []);
     p3.hears(4, answer(1));
@@ -302,7 +173,7 @@ fn at_most_one_election_at_a_time() {
 /// even if the one who answered dies before it leads.
 #[test]
 fn the_death_of_the_one_who_answered_starts_again() {
-    let mut p3 = Process::new(3);
+    let mut p3 = bully(3);
     p3.loses(5);
     p3.calls();
     p3.hears(4, answer(1));
@@ -313,7 +184,7 @@ fn the_death_of_the_one_who_answered_starts_again() {
 /// determined attribute is elected" - so a lower one that leads has to hand over first.
 #[test]
 fn a_lower_leader_is_bullied_but_not_beside_itself() {
-    let mut p5 = Process::new(5);
+    let mut p5 = bully(5);
     let preempt = Message::Preempt { epoch: Epoch(1), rank: rank(5) };
     assert_eq!(p5.hears(4, coordinator(1, 4)), [(vec![4], preempt)]);
     assert_eq!(p5.leader(), None);
@@ -324,7 +195,7 @@ fn a_lower_leader_is_bullied_but_not_beside_itself() {
 /// A spurious call changes nothing, and a copy behaves like the original.
 #[test]
 fn the_core_is_a_value() {
-    let mut p3 = Process::new(3);
+    let mut p3 = bully(3);
     p3.calls();
     let before = p3.core.clone();
     assert_eq!(p3.after(Duration::ZERO), []);

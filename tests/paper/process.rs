@@ -1,0 +1,168 @@
+//! The process P of the papers: one member alone, which hears what others would say.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use electd::core::detector::ConnectionId;
+use electd::core::membership::{ListVersion, Member, MemberList};
+use electd::core::message::{Envelope, Hello, Message};
+use electd::core::settings::{
+    AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
+};
+use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
+use electd::core::{Command, CommandId, Core, Input, NodeStatus, Output, Redial};
+use uuid::Uuid;
+
+pub const TIMING: Timing = Timing {
+    heartbeat: Duration::from_millis(100),
+    failure: Duration::from_millis(500),
+    message: Duration::from_millis(50),
+};
+
+/// The shortest time there is.
+pub const MOMENT: Duration = Duration::from_nanos(1);
+
+/// The members are P1 to P5.
+const MEMBERS: u8 = 5;
+
+pub fn id(number: u8) -> NodeId {
+    NodeId(Uuid::from_u128(0x4000_8000_0000_0000_0000 | u128::from(number)))
+}
+
+pub fn rank(number: u8) -> Rank {
+    Rank { value: 0, id: id(number) }
+}
+
+fn settings(algorithm: AlgorithmKind, number: u8, power_on: PowerOn) -> Settings {
+    let member = |number| Member {
+        id: id(number),
+        name: format!("P{number}"),
+        address: String::new(),
+        role: Role::Member,
+    };
+    Settings {
+        cluster: "paper".into(),
+        id: id(number),
+        instance: u64::from(number),
+        members: Arc::new(MemberList::new(
+            ListVersion::default(),
+            (1..=MEMBERS).map(member).collect(),
+        )),
+        algorithm,
+        quorum: Quorum::None,
+        preempt: Preempt::Always,
+        rank: RankKind::Id,
+        value: Some(0),
+        task: task(number),
+        hierarchy: true,
+        timing: TIMING,
+        trust_refused: true,
+        power_on,
+    }
+}
+
+/// What a member hands out, unless it was handed something else.
+pub fn task(number: u8) -> Task {
+    Task([number].into())
+}
+
+/// What is sent: to whom, by number, and what.
+pub type Sent = Vec<(Vec<u8>, Message)>;
+
+/// One member alone.
+pub struct Process {
+    pub core: Core,
+    pub now: Time,
+}
+
+impl Process {
+    /// A member that is connected to all others and waits to be drawn in.
+    pub fn new(algorithm: AlgorithmKind, number: u8) -> Process {
+        Process::turned_on(algorithm, number, PowerOn::Wait).0
+    }
+
+    /// A member that has just met all others, and what it sent meanwhile.
+    pub fn turned_on(algorithm: AlgorithmKind, number: u8, power_on: PowerOn) -> (Process, Sent) {
+        let mut process = Process::alone(algorithm, number, power_on);
+        let sent = (1..=MEMBERS).filter(|other| *other != number);
+        let sent = sent.flat_map(|other| process.meets(other)).collect();
+        (process, sent)
+    }
+
+    /// A member that has met nobody yet.
+    pub fn alone(algorithm: AlgorithmKind, number: u8, power_on: PowerOn) -> Process {
+        let restored =
+            Restored { incarnation: Incarnation(1), reserved: Epoch(64), ..Restored::default() };
+        let core = Core::new(Time(0), settings(algorithm, number, power_on), restored, 0);
+        Process { core, now: Time(0) }
+    }
+
+    /// Is connected to another, in both directions.
+    pub fn meets(&mut self, other: u8) -> Sent {
+        let hello = hello_of(self.core.settings().algorithm, other);
+        let welcome = hello.clone();
+        let (connection, address) = (connection(other), String::new());
+        let mut sent = self.take(Input::Hello { connection, address, hello });
+        sent.extend(self.take(Input::Welcomed { peer: id(other), welcome }));
+        sent
+    }
+
+    /// Takes an input and tells what is sent.
+    pub fn take(&mut self, input: Input) -> Sent {
+        let mut out = Vec::new();
+        self.core.handle(self.now, input, &mut out);
+        let number = |id: &NodeId| id.0.as_bytes()[15];
+        let sent = out.into_iter().filter_map(|output| match output {
+            Output::Send { to, envelope } => {
+                Some((to.iter().map(number).collect(), envelope.message))
+            }
+            _ => None,
+        });
+        sent.collect()
+    }
+
+    pub fn hears(&mut self, from: u8, message: Message) -> Sent {
+        let envelope = Envelope { epoch: Epoch(0), incarnation: Incarnation(1), message };
+        self.take(Input::Message { connection: connection(from), from: id(from), envelope })
+    }
+
+    pub fn after(&mut self, time: Duration) -> Sent {
+        self.now = self.now + time;
+        self.take(Input::Tick)
+    }
+
+    pub fn calls(&mut self) -> Sent {
+        self.take(Input::Command { id: CommandId(0), command: Command::Elect })
+    }
+
+    /// The process of another is gone, with proof.
+    pub fn loses(&mut self, peer: u8) -> Sent {
+        let connection = connection(peer);
+        self.take(Input::Ended { connection, peer: id(peer), redial: Redial::Refused })
+    }
+
+    pub fn leader(&self) -> Option<NodeId> {
+        self.core.leader().map(|leader| leader.id)
+    }
+
+    /// The status of the paper.
+    pub fn status(&self) -> NodeStatus {
+        self.core.phase().into()
+    }
+}
+
+fn connection(from: u8) -> ConnectionId {
+    ConnectionId(u64::from(from))
+}
+
+/// What another says first.
+fn hello_of(algorithm: AlgorithmKind, number: u8) -> Hello {
+    let mut out = Vec::new();
+    let mut other = Process::alone(algorithm, number, PowerOn::Wait);
+    other.core.handle(Time(0), Input::Dialed { peer: id(1), attempt: 1 }, &mut out);
+    let hello = out.into_iter().find_map(|output| match output {
+        Output::Hello { hello, .. } => Some(hello),
+        _ => None,
+    });
+    hello.expect("who dials says hello")
+}
