@@ -126,7 +126,7 @@ pub enum Reason {
     Answered(NodeId),
     /// Whoever answered is gone.
     AnswererLost,
-    /// Whoever answered did not come to lead in time.
+    /// Whoever was expected to lead did not come to lead in time.
     NoCoordinator,
     /// Nobody else can lead, and this member may not.
     MayNotLead,
@@ -196,7 +196,7 @@ impl Reason {
             Reason::Joined(id) => format!("{} announced an election", name(id)),
             Reason::Answered(id) => format!("{} ranks higher and answered", name(id)),
             Reason::AnswererLost => "whoever answered is gone".into(),
-            Reason::NoCoordinator => "whoever answered did not come to lead in time".into(),
+            Reason::NoCoordinator => "nobody came to lead in time".into(),
             Reason::MayNotLead => "nobody else can lead, and this member may not".into(),
             Reason::Highest => "no higher member stands".into(),
             Reason::NoAnswer => "no higher member answered".into(),

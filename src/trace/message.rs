@@ -8,7 +8,7 @@ impl Narrator<'_> {
     pub(super) fn tells(&self, message: &Message) -> bool {
         let background = matches!(
             message.kind(),
-            Kind::Heartbeat | Kind::Acknowledge | Kind::Probe | Kind::Alive | Kind::AreYouNormal
+            Kind::Heartbeat | Kind::Acknowledge | Kind::Probe | Kind::Alive
         );
         self.detail == Detail::All || !background
     }

@@ -136,14 +136,19 @@ impl Halting {
     }
 
     /// Who ranks higher and appeared meanwhile is asked before this member goes on; and a round
-    /// that a greater epoch overtook is of no use. Tells whether there is a new election.
+    /// that a greater epoch overtook is of no use. Who may not lead waits until another does.
+    /// Tells whether this election is over.
     fn starts_over(&mut self, cx: &mut Context) -> bool {
         let overtaken = self.round <= cx.state.view.epoch;
-        let over = overtaken || !cx.state.stands() || self.unasked(cx).is_some();
-        if over {
+        if overtaken || self.unasked(cx).is_some() {
             self.begin(cx, Reason::NoAnswer);
+            return true;
         }
-        over
+        if !cx.state.stands() {
+            self.wait_for(cx, None, cx.now, Reason::MayNotLead);
+            return true;
+        }
+        false
     }
 
     /// "A timeout in (3) or (4) starts again, after a back-off." So does a refusal.

@@ -38,7 +38,8 @@ impl Halting {
         }
     }
 
-    /// ARE-YOU-THERE: whoever asks, misses its coordinator; so this member looks at its own.
+    /// ARE-YOU-THERE: whoever asks, misses its coordinator; so this member looks at its own. It
+    /// need not where the asker comes first, and will halt it.
     pub(super) fn are_you_there(
         &mut self,
         cx: &mut Context,
@@ -51,7 +52,7 @@ impl Halting {
         cx.state.detector.change(from, |peer| peer.stands = stands);
         let accepted = cx.state.stands() && !cx.state.is_above(rank, stands);
         cx.send(from, Message::Reply { number, accepted });
-        if accepted {
+        if accepted || !stands {
             self.look_at_coordinator(cx, from);
         }
     }
