@@ -140,7 +140,10 @@ impl Halting {
     fn starts_over(&mut self, cx: &mut Context) -> bool {
         let overtaken = self.round <= cx.state.view.epoch;
         let over = overtaken || !cx.state.stands() || self.unasked(cx).is_some();
-        if over {
+        if over && !cx.state.stands() && cx.state.settings.rank.changes() {
+            // All were asked, and stand back as well or are gone: until one of them stands again.
+            self.wait_for(cx, None, cx.now, Reason::MayNotLead);
+        } else if over {
             self.begin(cx, Reason::NoAnswer);
         }
         over
