@@ -1,5 +1,6 @@
 //! What a simulated process does between its start and its death, besides the network.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use super::agenda::Event;
@@ -63,7 +64,8 @@ impl World {
     }
 
     /// Sends to each receiver in turn; the sender may die between any two of them.
-    pub(super) fn send_all(&mut self, node: usize, to: &[NodeId], envelope: &Envelope) {
+    pub(super) fn send_all(&mut self, node: usize, to: &[NodeId], envelope: Envelope) {
+        let envelope = Rc::new(envelope);
         let kind = envelope.message.kind();
         if let Message::AreYouNormal { number, .. } = envelope.message {
             self.nodes[node].checks.insert(number);
@@ -75,7 +77,7 @@ impl World {
             }
             let live = self.nodes[to].core.is_some();
             let elects = self.elects(to, &envelope.message);
-            if self.send(node, to, envelope, elects) {
+            if self.send(node, to, &envelope, elects) {
                 self.in_flight += u64::from(elects);
                 self.sent.add(kind, u64::from(live || kind != Kind::Coordinator));
             }

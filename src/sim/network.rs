@@ -4,6 +4,7 @@
 //! is sent on one connection arrives in order. Here is what the processes do with it;
 //! `transit.rs` has what happens on the way.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use super::agenda::Event;
@@ -180,7 +181,7 @@ impl World {
         &mut self,
         from: usize,
         to: usize,
-        envelope: &Envelope,
+        envelope: &Rc<Envelope>,
         elects: bool,
     ) -> bool {
         let LinkState::Up(connection) = self.network.link(from, to).state else { return false };
@@ -188,7 +189,7 @@ impl World {
             self.transit(Duration::ZERO, Transit::Broken(connection));
             return false;
         }
-        let envelope = Box::new(envelope.clone());
+        let envelope = envelope.clone();
         self.put(connection, Payload::Message { envelope, elects });
         true
     }

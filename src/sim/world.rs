@@ -249,7 +249,7 @@ impl World {
             }
             Output::Welcome { connection, welcome, .. } => self.welcome(connection, welcome),
             Output::Reject { connection, reason } => self.reject(connection, reason),
-            Output::Send { to, envelope } => self.send_all(node, &to, &envelope),
+            Output::Send { to, envelope } => self.send_all(node, &to, envelope),
             Output::Close { connection } => self.shut(connection.0 as usize),
             Output::Disconnect { peer } => {
                 let Some(peer) = self.place(peer) else { return };
