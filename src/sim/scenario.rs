@@ -251,6 +251,7 @@ fn connect_all(world: &mut World) {
             let peer = world.id(from);
             world.greet(to, Input::Welcomed { peer, welcome: hello.clone() });
         }
+        world.arm(to); // what a hello began goes on
     }
 }
 
