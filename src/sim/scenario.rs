@@ -16,7 +16,7 @@ use crate::core::message::{Envelope, Hello, Message};
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind, Timing};
 use crate::core::types::{Epoch, Incarnation, Rank, Task, Time};
 use crate::core::{Command, CommandId, Input, Output, Redial};
-use crate::trace::{Detail, Line};
+use crate::trace::{self, Detail, Line};
 
 /// The most nodes of a scenario: each knows every other.
 pub const MOST_NODES: usize = 1000;
@@ -59,6 +59,8 @@ pub struct Outcome {
     pub time: Time,
     /// What happened.
     pub trace: Vec<Line>,
+    /// The same as values, to be drawn.
+    pub events: Vec<trace::Event>,
 }
 
 impl Scenario {
@@ -277,8 +279,9 @@ fn finish(mut world: World) -> Result<Outcome, SimError> {
         if world.in_flight == 0
             && let Some((leader, epoch)) = world.agreed()
         {
-            let (messages, time, trace) = (world.sent, world.now, world.lines);
-            return Ok(Outcome { leader: leader + 1, epoch, messages, time, trace });
+            let (messages, time) = (world.sent, world.now);
+            let (trace, events) = (world.lines, world.events);
+            return Ok(Outcome { leader: leader + 1, epoch, messages, time, trace, events });
         }
     }
     Err(SimError::Endless { time: limit })
