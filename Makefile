@@ -33,7 +33,7 @@ run-node: build ## start one: make run-node NODE=node-1 [CONFIG=conf/cluster.jso
 	@test -n "$(NODE)" || { echo "which node? make run-node NODE=node-1" >&2; exit 2; }
 	$(CARGO) run --release --quiet --bin electd -- run --config $(CONFIG) --node $(NODE)
 
-sim: cargo ## simulate elections with faults: make sim [SEEDS=1000]
+sim: cargo ## simulate SEEDS lives with faults, of each algorithm: make sim [SEEDS=1000]
 	$(CARGO) run --release --example sweep -- $(SEEDS)
 
 bench: cargo ## measure the time from a leader's death to the next leader

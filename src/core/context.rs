@@ -219,6 +219,7 @@ impl Context<'_> {
     pub fn become_following(&mut self, view: View, leader: NodeId) {
         debug_assert!(self.state.tenure.covers(view.epoch), "named before it was durable");
         self.state.view = view;
+        self.freeze_rank(); // what was sampled during the election counts from now on
         self.enter(Phase::Following, Reason::Announced(leader));
         self.listen();
         self.persist();

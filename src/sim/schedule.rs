@@ -12,6 +12,7 @@ use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind};
 use crate::core::standing::Standing;
 use crate::core::types::Time;
+use crate::core::{Core, Phase};
 use crate::trace::{Detail, Line};
 
 /// A random schedule.
@@ -188,13 +189,18 @@ fn agree(world: &World) -> bool {
 }
 
 /// Whether they also name the one they should: no standing member that lives is better than the
-/// leader. Ranks that change count as they were when they last mattered: a leader's at its
-/// election.
+/// leader. A leader's rank is the one that it was elected with; all others have their latest.
 fn is_settled(world: &World) -> bool {
+    let up_to_date = |at: usize, core: &Core| {
+        let latest = world.nodes[at].settings.value.unwrap_or(i64::MIN);
+        core.phase() != Phase::Following || core.rank().value == latest
+    };
     let standing = world.live().filter(|(_, core)| core.stands());
     let best = standing.max_by_key(|(_, core)| core.rank()).map(|(at, _)| at);
     let leader = world.agreed().map(|(leader, _)| leader);
-    agree(world) && (world.setup.preempt == Preempt::Never || best == leader)
+    agree(world)
+        && world.live().all(|(at, core)| up_to_date(at, core))
+        && (world.setup.preempt == Preempt::Never || best == leader)
 }
 
 impl World {
