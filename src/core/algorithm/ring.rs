@@ -206,6 +206,8 @@ impl Ring {
             self.nominee = None;
         }
         cx.freeze_rank();
+        let called_by_leader = cx.state.view.leader.is_some_and(|last| last.id == run.initiator);
+        cx.state.heeds_leader &= !called_by_leader; // so it is silent, and alive
         cx.become_voting(patience(cx), reason);
     }
 
@@ -252,7 +254,9 @@ impl Ring {
             self.take_part(cx, ballot.run, reason);
         }
         let (own, candidate) = (own(cx), ballot.candidate);
-        if candidate.rank.id == own.rank.id {
+        if self.nominee.is_some_and(|nominee| nominee > candidate) {
+            // A better one has gone on. Where the ring was repaired, both might come back.
+        } else if candidate.rank.id == own.rank.id {
             if candidate.incarnation == own.incarnation {
                 self.returned(cx, Reason::BallotBack);
             }
@@ -335,7 +339,9 @@ impl Ring {
         }
         self.announced = run;
         self.pass_on(cx, Message::Lap(Lap { hops: hops + 1, ..lap }));
-        Some(view)
+        // One that was not met yet cannot be watched: it will say hello.
+        let met = cx.state.detector.get(leader.rank.id);
+        met.is_some_and(|peer| peer.incarnation == leader.incarnation).then_some(view)
     }
 
     /// Whether the outcome that this member awaits cannot come without that one.
