@@ -1,146 +1,14 @@
 //! What the sources say of the bully, sentence by sentence, checked on one member alone.
 
-use std::sync::Arc;
+mod process;
+
 use std::time::Duration;
 
-use electd::core::detector::ConnectionId;
-use electd::core::membership::{ListVersion, Member, MemberList};
-use electd::core::message::{Envelope, Hello, Message};
-use electd::core::settings::{
-    AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
-};
-use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
-use electd::core::{Command, CommandId, Core, Input, Output, Phase, Redial};
-use uuid::Uuid;
-
-const TIMING: Timing = Timing {
-    heartbeat: Duration::from_millis(100),
-    failure: Duration::from_millis(500),
-    message: Duration::from_millis(50),
-};
-
-fn id(number: u8) -> NodeId {
-    NodeId(Uuid::from_u128(0x4000_8000_0000_0000_0000 | u128::from(number)))
-}
-
-fn rank(number: u8) -> Rank {
-    Rank { value: 0, id: id(number) }
-}
-
-fn settings(number: u8, members: u8, power_on: PowerOn) -> Settings {
-    let member = |number| Member {
-        id: id(number),
-        name: format!("P{number}"),
-        address: String::new(),
-        role: Role::Member,
-    };
-    Settings {
-        cluster: "paper".into(),
-        id: id(number),
-        instance: u64::from(number),
-        members: Arc::new(MemberList::new(
-            ListVersion::default(),
-            (1..=members).map(member).collect(),
-        )),
-        algorithm: AlgorithmKind::Bully,
-        quorum: Quorum::None,
-        preempt: Preempt::Always,
-        rank: RankKind::Id,
-        value: Some(0),
-        task: Task::default(),
-        hierarchy: true,
-        timing: TIMING,
-        trust_refused: true,
-        power_on,
-    }
-}
-
-fn new_core(number: u8, members: u8, power_on: PowerOn) -> Core {
-    let restored =
-        Restored { incarnation: Incarnation(1), reserved: Epoch(64), ..Restored::default() };
-    Core::new(Time(0), settings(number, members, power_on), restored, 0)
-}
-
-/// The process P of the papers, one of P1 to P5, connected to all others.
-struct Process {
-    core: Core,
-    now: Time,
-}
-
-/// What P sends: to whom, by number, and what.
-type Sent = Vec<(Vec<u8>, Message)>;
-
-impl Process {
-    fn new(number: u8) -> Process {
-        Process::among(number, 5, PowerOn::Wait).0
-    }
-
-    fn among(number: u8, members: u8, power_on: PowerOn) -> (Process, Sent) {
-        let core = new_core(number, members, power_on);
-        let mut process = Process { core, now: Time(0) };
-        let mut sent = Sent::new();
-        for other in (1..=members).filter(|other| *other != number) {
-            let hello = hello_of(other, members);
-            let welcome = hello.clone();
-            let (connection, address) = (connection(other), String::new());
-            sent.extend(process.take(Input::Hello { connection, address, hello }));
-            sent.extend(process.take(Input::Welcomed { peer: id(other), welcome }));
-        }
-        (process, sent)
-    }
-
-    /// Takes an input and tells what is sent.
-    fn take(&mut self, input: Input) -> Sent {
-        let mut out = Vec::new();
-        self.core.handle(self.now, input, &mut out);
-        let number = |id: &NodeId| id.0.as_bytes()[15];
-        let sent = out.into_iter().filter_map(|output| match output {
-            Output::Send { to, envelope } => {
-                Some((to.iter().map(number).collect(), envelope.message))
-            }
-            _ => None,
-        });
-        sent.collect()
-    }
-
-    fn hears(&mut self, from: u8, message: Message) -> Sent {
-        let envelope = Envelope { epoch: Epoch(0), incarnation: Incarnation(1), message };
-        self.take(Input::Message { connection: connection(from), from: id(from), envelope })
-    }
-
-    fn after(&mut self, time: Duration) -> Sent {
-        self.now = self.now + time;
-        self.take(Input::Tick)
-    }
-
-    fn calls(&mut self) -> Sent {
-        self.take(Input::Command { id: CommandId(0), command: Command::Elect })
-    }
-
-    fn loses(&mut self, peer: u8) -> Sent {
-        let connection = connection(peer);
-        self.take(Input::Ended { connection, peer: id(peer), redial: Redial::Refused })
-    }
-
-    fn leader(&self) -> Option<NodeId> {
-        self.core.leader().map(|leader| leader.id)
-    }
-}
-
-fn connection(from: u8) -> ConnectionId {
-    ConnectionId(u64::from(from))
-}
-
-fn hello_of(number: u8, members: u8) -> Hello {
-    let mut out = Vec::new();
-    let mut core = new_core(number, members, PowerOn::Wait);
-    core.handle(Time(0), Input::Dialed { peer: id(1), attempt: 1 }, &mut out);
-    let hello = out.into_iter().find_map(|output| match output {
-        Output::Hello { hello, .. } => Some(hello),
-        _ => None,
-    });
-    hello.expect("who dials says hello")
-}
+use electd::core::Phase;
+use electd::core::message::Message;
+use electd::core::settings::{PowerOn, Settings};
+use electd::core::types::{Epoch, NodeId};
+use process::{Process, TIMING, id, rank, settings};
 
 fn election(round: u64, number: u8) -> Message {
     Message::Election { round: Epoch(round), rank: rank(number), stands: true }
@@ -261,7 +129,7 @@ fn note_9_a_leader_that_missed_its_turn_counts_itself_as_failed() {
 /// a coordinator and start operating, just as if they were recovering from a failure."
 #[test]
 fn power_on_is_recovery() {
-    let (_, sent) = Process::among(3, 5, PowerOn::Elect);
+    let (_, sent) = Process::with(Settings { power_on: PowerOn::Elect, ..settings(3, 5) });
     assert_eq!(sent, [(vec![4, 5], election(1, 3))]);
 }
 
