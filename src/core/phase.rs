@@ -11,7 +11,7 @@ use super::types::{Epoch, NodeId};
 pub enum Phase {
     /// Just started, or failed and recovering: looks for the others and for a leader.
     Starting,
-    /// Has asked the higher members and awaits an ANSWER.
+    /// Has asked the higher members and awaits an ANSWER; or takes part in a run of the ring.
     Electing,
     /// Awaits the outcome of an election, or the RELEASE of a leader that it takes over from.
     Waiting,
