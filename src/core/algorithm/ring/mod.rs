@@ -153,8 +153,8 @@ impl Ring {
         }
     }
 
-    /// "It initiates an election by sending an ELECTION msg to its clockwise neighbor; msg
-    /// contains its own ID, and attr value."
+    /// "Starts election by sending an ELECTION msg to its clockwise neighbor", with "it's own ID,
+    /// and attr value".
     fn begin(&mut self, cx: &mut Context, reason: Reason) {
         let hierarchy = cx.state.settings.hierarchy;
         let initiator = if hierarchy { cx.state.id() } else { NodeId::default() };
