@@ -4,11 +4,11 @@ mod process;
 
 use std::time::Duration;
 
-use electd::core::Phase;
 use electd::core::bounds;
 use electd::core::message::{Ballot, Candidate, Lap, Message, Run};
 use electd::core::settings::{AlgorithmKind, RankKind, Settings};
 use electd::core::types::{Epoch, Incarnation, Rank};
+use electd::core::{Input, Phase};
 use process::{Process, Sent, TIMING, id, rank, settings};
 
 fn ring(number: u8) -> Settings {
@@ -228,6 +228,20 @@ fn a_silent_neighbor_is_passed_over() {
         sent.extend(told(p3.after(TIMING.heartbeat)));
     }
     assert_eq!(sent, [(vec![5], ballot(run(1, 3), 3, 1))]);
+    let asked = p3.after(TIMING.heartbeat);
+    assert!(matches!(asked[..], [(_, Message::Probe { .. })]));
+    assert_eq!(asked[0].0, [4, 5], "it may live after all");
+    let back = told(p3.hears(4, Message::Alive { number: 0 }));
+    assert_eq!(back, [(vec![4], ballot(run(1, 3), 3, 1))]);
+}
+
+/// "Msgs are eventually delivered (no msg loss)": what cannot be sent yet waits for the connection.
+#[test]
+fn a_ballot_waits_for_the_connection() {
+    let mut p3 = process(3);
+    p3.take(Input::Lost { peer: id(4) });
+    assert_eq!(told(p3.calls()), []);
+    assert_eq!(told(p3.reaches(4)), [(vec![4], ballot(run(1, 3), 3, 1))]);
 }
 
 /// "Which is not null": a single live member elects itself, and tells nobody.

@@ -127,6 +127,12 @@ impl Process {
         self.take(Input::Ended { connection, peer: id(peer), redial: Redial::Refused })
     }
 
+    /// The connection to a peer is up again.
+    pub fn reaches(&mut self, peer: u8) -> Sent {
+        let welcome = hello_of(peer, self.core.settings());
+        self.take(Input::Welcomed { peer: id(peer), welcome })
+    }
+
     pub fn leader(&self) -> Option<NodeId> {
         self.core.leader().map(|leader| leader.id)
     }
