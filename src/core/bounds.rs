@@ -74,10 +74,11 @@ pub fn convergence(timing: &Timing) -> Duration {
 
 /// Ring: the longest that a run takes among this many members that live: `3N - 1` messages, where
 /// the one that began it comes right after the best. `2N - 1` find out who is best, and `N`
-/// announce it.
+/// announce it. A single one elects itself at once.
 #[must_use]
 pub fn ring_run(timing: &Timing, live: usize) -> Duration {
-    timing.message * u32::try_from((live * 3).saturating_sub(1)).unwrap_or(u32::MAX)
+    let messages = if live > 1 { live * 3 - 1 } else { 0 };
+    timing.message * u32::try_from(messages).unwrap_or(u32::MAX)
 }
 
 /// Ring: how long one who takes part in a run waits for its outcome, before it begins another: a
@@ -85,6 +86,26 @@ pub fn ring_run(timing: &Timing, live: usize) -> Duration {
 #[must_use]
 pub fn ring_patience(timing: &Timing, members: usize) -> Duration {
     ring_run(timing, members) + timing.failure
+}
+
+/// Ring: from the silent death of a leader until every live member names the next one. None for a
+/// lone member.
+///
+/// - *Detection*: `f + m`, as in [`worst_failover`]. All watch the leader, so by then all miss it:
+///   the greatest initiator has begun its run, and whoever sent to the dead leader has sent again.
+/// - *A run* among the others.
+#[must_use]
+pub fn ring_failover(timing: &Timing, members: usize) -> Option<Duration> {
+    let others = members.checked_sub(1).filter(|others| *others > 0)?;
+    Some(timing.failure + timing.message + ring_run(timing, others))
+}
+
+/// Ring: how long it takes to find one more member dead, which died silently while no leader
+/// watched all: `f` after its word to the member before it, that came at most `m` later. The one
+/// after it is watched only from then on, so several in a row are found one after another.
+#[must_use]
+pub fn ring_further_death(timing: &Timing) -> Duration {
+    timing.failure + timing.message
 }
 
 #[cfg(test)]
@@ -107,5 +128,10 @@ mod tests {
         assert_eq!(proven_failover(&DEFAULT), ms(200));
         assert_eq!(dual_leader_window(&DEFAULT), ms(800));
         assert_eq!(convergence(&DEFAULT), ms(1000));
+        assert_eq!(ring_failover(&DEFAULT, 1), None);
+        assert_eq!(ring_failover(&DEFAULT, 2), Some(ms(550)));
+        assert_eq!(ring_failover(&DEFAULT, 5), Some(ms(1100)));
+        assert_eq!(ring_further_death(&DEFAULT), ms(550));
+        assert_eq!(ring_patience(&DEFAULT, 5), ms(1200));
     }
 }

@@ -11,7 +11,7 @@ use super::types::{Epoch, NodeId};
 pub enum Phase {
     /// Just started, or failed and recovering: looks for the others and for a leader.
     Starting,
-    /// Has asked the higher members and awaits an ANSWER.
+    /// Has asked the higher members and awaits an ANSWER; or takes part in a run of the ring.
     Electing,
     /// Awaits the outcome of an election, or the RELEASE of a leader that it takes over from.
     Waiting,
@@ -134,6 +134,10 @@ pub enum Reason {
     Highest,
     /// No member that ranks higher answered.
     NoAnswer,
+    /// A member that ranks higher appeared during the election.
+    Appeared(NodeId),
+    /// A greater epoch began during the election.
+    Overtaken,
     /// A leader announced itself, or was told of.
     Announced(NodeId),
     /// A leader announced itself in an epoch that is not durable here yet.
@@ -200,6 +204,8 @@ impl Reason {
             Reason::MayNotLead => "nobody else can lead, and this member may not".into(),
             Reason::Highest => "no higher member stands".into(),
             Reason::NoAnswer => "no higher member answered".into(),
+            Reason::Appeared(id) => format!("{} ranks higher and has appeared", name(id)),
+            Reason::Overtaken => "a greater epoch overtook this election".into(),
             Reason::Announced(id) => format!("{} leads", name(id)),
             Reason::Storing(id) => format!("{} leads, once its epoch is stored", name(id)),
             Reason::TakingOver(id) => format!("asked lower leader {} to hand over", name(id)),

@@ -65,12 +65,17 @@ impl Failure {
 /// Before the last election can start, all survivors are connected: a host that returned is
 /// refused its id for `failure` after its last word, then waits out a back-off of `failure`, and
 /// a dial to a host that is gone takes its time. Then the leader's death must be seen; and each
-/// further member may have answered and died.
-fn longest(members: usize) -> Duration {
-    let failover = bounds::worst_failover(&TIMING, members).unwrap_or(TIMING.failure);
+/// further member may have answered and died, or is to be found dead in the ring.
+fn longest(algorithm: AlgorithmKind, members: usize) -> Duration {
+    let (failover, further) = match algorithm {
+        AlgorithmKind::Ring => {
+            (bounds::ring_failover(&TIMING, members), bounds::ring_further_death(&TIMING))
+        }
+        _ => (bounds::worst_failover(&TIMING, members), bounds::further_death(&TIMING)),
+    };
     let connected = TIMING.failure * 2 + PATIENCE + TIMING.message * 8;
     let deaths = u32::try_from(members).unwrap_or(u32::MAX);
-    connected + failover + bounds::further_death(&TIMING) * deaths
+    connected + failover.unwrap_or(TIMING.failure) + further * deaths
 }
 
 impl Schedule {
@@ -137,7 +142,7 @@ fn live_through(world: &mut World, plan: Plan, faults: &mut Faults) -> Result<Du
         node.fuse = None;
     }
     let healed = world.now;
-    let longest = longest(world.nodes.len());
+    let longest = longest(world.setup.algorithm, world.nodes.len());
     let wait = longest_wait(world.setup.preempt);
     // All must agree within the bound, and then for good; but for a better one that waits.
     let (mut agreed, mut settled) = (agree(world).then_some(healed), healed);

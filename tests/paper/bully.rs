@@ -4,13 +4,18 @@ use std::time::Duration;
 
 use electd::core::Phase;
 use electd::core::message::Message;
-use electd::core::settings::{AlgorithmKind, PowerOn};
+use electd::core::settings::{AlgorithmKind, PowerOn, Settings};
 use electd::core::types::{Epoch, NodeId};
 
-use crate::process::{MOMENT, Process, TIMING, id, rank};
+use crate::process::{MOMENT, Process, TIMING, id, rank, settings};
 
 fn bully(number: u8) -> Process {
     Process::new(AlgorithmKind::Bully, number)
+}
+
+/// A process that begins of itself.
+fn turned_on(number: u8) -> Settings {
+    Settings { power_on: PowerOn::Elect, ..settings(AlgorithmKind::Bully, number) }
 }
 
 fn election(round: u64, number: u8) -> Message {
@@ -132,7 +137,7 @@ fn note_9_a_leader_that_missed_its_turn_counts_itself_as_failed() {
 /// a coordinator and start operating, just as if they were recovering from a failure."
 #[test]
 fn power_on_is_recovery() {
-    let (_, sent) = Process::turned_on(AlgorithmKind::Bully, 3, PowerOn::Elect);
+    let (_, sent) = Process::with(turned_on(3));
     assert_eq!(sent, [(vec![4, 5], election(1, 3))]);
 }
 

@@ -5,14 +5,19 @@
 use std::time::Duration;
 
 use electd::core::message::{Liveness, Message, View};
-use electd::core::settings::{AlgorithmKind, PowerOn};
+use electd::core::settings::{AlgorithmKind, PowerOn, Settings};
 use electd::core::types::{Epoch, Task};
 use electd::core::{Command, CommandId, Input, NodeStatus, Phase};
 
-use crate::process::{MOMENT, Process, Sent, TIMING, id, rank, task};
+use crate::process::{MOMENT, Process, Sent, TIMING, id, rank, settings, task};
 
 fn halting(number: u8) -> Process {
     Process::new(AlgorithmKind::Halting, number)
+}
+
+/// A process that begins of itself.
+fn turned_on(number: u8) -> Settings {
+    Settings { power_on: PowerOn::Elect, ..settings(AlgorithmKind::Halting, number) }
 }
 
 fn are_you_there(number: u64, from: u8) -> Message {
@@ -88,7 +93,7 @@ fn p5_leads() -> Process {
 /// a coordinator and start operating, just as if they were recovering from a failure."
 #[test]
 fn power_on_is_recovery() {
-    let mut p3 = Process::alone(AlgorithmKind::Halting, 3, PowerOn::Elect);
+    let mut p3 = Process::alone(turned_on(3));
     assert_eq!(p3.status(), NodeStatus::Down);
     let sent: Sent = [1, 2, 4, 5].into_iter().flat_map(|other| p3.meets(other)).collect();
     assert_eq!(sent, to(&[4], are_you_there(1, 3)));
@@ -164,10 +169,16 @@ fn part_1_who_waits_in_vain_restarts() {
 #[test]
 fn part_2_without_a_response_the_lower_are_halted() {
     let mut p3 = halting(3);
+    p3.calls();
+    p3.after(TIMING.t1());
+    let sent = p3.after(TIMING.t1());
+    assert_eq!(sent, to(&[1, 2], halt(3, 1, 3)), "though it heard all others when it began");
+
+    let mut p3 = halting(3);
     p3.after(MOMENT);
     p3.calls();
     p3.after(TIMING.t1());
-    assert_eq!(p3.after(TIMING.t1()), to(&[1, 2], halt(3, 1, 3)));
+    p3.after(TIMING.t1());
     for failed in [4, 5] {
         let peer = p3.core.detector().get(id(failed)).expect("a member");
         assert_eq!(peer.status, Liveness::Suspected);
@@ -192,7 +203,10 @@ fn who_is_halted_organises_nothing() {
     p4.meets(5);
     assert_eq!(p4.hears(5, halt(9, 2, 5)), to(&[5], yes(9)));
     assert_eq!(all_accept(&mut p4, &[1, 2, 3], 1), [], "its own election is over");
-    assert_eq!((p4.core.phase(), p4.core.halter()), (Phase::Halted, Some(id(5))));
+    p4.hears(5, elected(10, 2));
+    assert_eq!(all_accept(&mut p4, &[1, 2, 3], 2), [], "it obeys another");
+    p4.hears(5, ready(11, 2, task(5)));
+    assert_eq!((p4.status(), p4.leader()), (NodeStatus::Normal, Some(id(5))));
 }
 
 /// Seed 002, part 2: "Once all nodes are in a known state". One that acknowledged is, and one that

@@ -3,3 +3,4 @@
 mod bully;
 mod halting;
 mod process;
+mod ring;

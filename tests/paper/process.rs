@@ -33,7 +33,8 @@ pub fn rank(number: u8) -> Rank {
     Rank { value: 0, id: id(number) }
 }
 
-fn settings(algorithm: AlgorithmKind, number: u8, power_on: PowerOn) -> Settings {
+/// A process that waits until it is asked or drawn in, unless changed.
+pub fn settings(algorithm: AlgorithmKind, number: u8) -> Settings {
     let member = |number| Member {
         id: id(number),
         name: format!("P{number}"),
@@ -57,7 +58,7 @@ fn settings(algorithm: AlgorithmKind, number: u8, power_on: PowerOn) -> Settings
         hierarchy: true,
         timing: TIMING,
         trust_refused: true,
-        power_on,
+        power_on: PowerOn::Wait,
     }
 }
 
@@ -76,35 +77,40 @@ pub struct Process {
 }
 
 impl Process {
-    /// A member that is connected to all others and waits to be drawn in.
+    /// A member that is connected to all others.
     pub fn new(algorithm: AlgorithmKind, number: u8) -> Process {
-        Process::turned_on(algorithm, number, PowerOn::Wait).0
+        Process::with(settings(algorithm, number)).0
     }
 
-    /// A member that has just met all others, and what it sent meanwhile.
-    pub fn turned_on(algorithm: AlgorithmKind, number: u8, power_on: PowerOn) -> (Process, Sent) {
-        let mut process = Process::alone(algorithm, number, power_on);
-        let sent = (1..=MEMBERS).filter(|other| *other != number);
-        let sent = sent.flat_map(|other| process.meets(other)).collect();
+    /// One with these settings, and what it sends until it is connected to all others.
+    pub fn with(settings: Settings) -> (Process, Sent) {
+        let mut process = Process::alone(settings);
+        let own = process.core.id();
+        let others = (1..=MEMBERS).filter(|other| id(*other) != own);
+        let sent = others.flat_map(|other| process.meets(other)).collect();
         (process, sent)
     }
 
-    /// A member that has met nobody yet.
-    pub fn alone(algorithm: AlgorithmKind, number: u8, power_on: PowerOn) -> Process {
+    /// One that has met nobody yet.
+    pub fn alone(settings: Settings) -> Process {
         let restored =
             Restored { incarnation: Incarnation(1), reserved: Epoch(64), ..Restored::default() };
-        let core = Core::new(Time(0), settings(algorithm, number, power_on), restored, 0);
-        Process { core, now: Time(0) }
+        Process { core: Core::new(Time(0), settings, restored, 0), now: Time(0) }
     }
 
-    /// Is connected to another, in both directions.
+    /// Another connects to this one, which is connected to it.
     pub fn meets(&mut self, other: u8) -> Sent {
-        let hello = hello_of(self.core.settings().algorithm, other);
-        let welcome = hello.clone();
+        let hello = hello_of(other, self.core.settings());
         let (connection, address) = (connection(other), String::new());
         let mut sent = self.take(Input::Hello { connection, address, hello });
-        sent.extend(self.take(Input::Welcomed { peer: id(other), welcome }));
+        sent.extend(self.reaches(other));
         sent
+    }
+
+    /// The connection to another is up.
+    pub fn reaches(&mut self, other: u8) -> Sent {
+        let welcome = hello_of(other, self.core.settings());
+        self.take(Input::Welcomed { peer: id(other), welcome })
     }
 
     /// Takes an input and tells what is sent.
@@ -156,10 +162,12 @@ fn connection(from: u8) -> ConnectionId {
 }
 
 /// What another says first.
-fn hello_of(algorithm: AlgorithmKind, number: u8) -> Hello {
+fn hello_of(number: u8, settings: &Settings) -> Hello {
     let mut out = Vec::new();
-    let mut other = Process::alone(algorithm, number, PowerOn::Wait);
-    other.core.handle(Time(0), Input::Dialed { peer: id(1), attempt: 1 }, &mut out);
+    let (id, instance) = (id(number), u64::from(number));
+    let other = Settings { id, instance, value: Some(0), ..settings.clone() };
+    let dialed = Input::Dialed { peer: settings.id, attempt: 1 };
+    Process::alone(other).core.handle(Time(0), dialed, &mut out);
     let hello = out.into_iter().find_map(|output| match output {
         Output::Hello { hello, .. } => Some(hello),
         _ => None,

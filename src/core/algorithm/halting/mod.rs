@@ -61,8 +61,9 @@ pub struct Halting {
     awaits: Option<NodeId>,
     /// The number of its call to its coordinator, that it might be gone (Timeout).
     timeout: Option<u64>,
-    /// The number of the last ARE-YOU-NORMAL (Check).
-    check: u64,
+    /// The number of its last call before it came to lead: those since then are ARE-YOU-NORMAL
+    /// (Check).
+    election: u64,
 }
 
 impl Election for Halting {
@@ -181,8 +182,7 @@ impl Halting {
 
     /// Forgets what was organised and obeyed so far.
     fn clear(&mut self) {
-        let (calls, check) = (self.calls, self.check);
-        *self = Halting { calls, check, ..Halting::default() };
+        *self = Halting { calls: self.calls, ..Halting::default() };
     }
 
     /// Gives up, and awaits the outcome of somebody else's election for T2.
@@ -197,7 +197,7 @@ impl Halting {
         if self.timeout == Some(number) {
             cx.state.timers.cancel(Timer::Answer);
             self.coordinator_replied(cx, from, accepted);
-        } else if number == self.check {
+        } else if cx.state.leads() && number > self.election {
             self.checked(cx, from, accepted);
         } else if number == self.call && self.awaited.contains(&from) && self.organises(cx.state) {
             self.replied(cx, from, accepted);

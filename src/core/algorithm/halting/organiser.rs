@@ -58,7 +58,9 @@ impl Halting {
         self.asked.insert(next);
         let (rank, stands) = (cx.state.rank(), cx.state.stands());
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
-        cx.send(next, Message::AreYouThere { number: self.call, under: None, rank, stands });
+        if cx.state.detector.get(next).is_some_and(|peer| peer.outbound) {
+            cx.send(next, Message::AreYouThere { number: self.call, under: None, rank, stands });
+        }
     }
 
     /// (2) Halts the others, once the round may become an epoch.
@@ -131,6 +133,7 @@ impl Halting {
     fn lead(&mut self, cx: &mut Context) {
         let round = self.round;
         self.clear();
+        self.election = self.calls;
         cx.become_leading(round, Reason::AllReady);
         cx.arm(Timer::Check, cx.state.settings.timing.failure);
     }
@@ -140,8 +143,12 @@ impl Halting {
     /// Tells whether this election is over.
     fn starts_over(&mut self, cx: &mut Context) -> bool {
         let overtaken = self.round <= cx.state.view.epoch;
-        if overtaken || self.unasked(cx).is_some() {
-            self.begin(cx, Reason::NoAnswer);
+        if overtaken {
+            self.begin(cx, Reason::Overtaken);
+            return true;
+        }
+        if let Some(higher) = self.unasked(cx) {
+            self.begin(cx, Reason::Appeared(higher));
             return true;
         }
         if !cx.state.stands() {

@@ -22,8 +22,7 @@ impl Halting {
     }
 
     pub(super) fn check(&mut self, cx: &mut Context, others: Vec<NodeId>) {
-        self.check = self.next_call();
-        let (number, epoch) = (self.check, cx.state.view.epoch);
+        let (number, epoch) = (self.next_call(), cx.state.view.epoch);
         cx.send_all(others, Message::AreYouNormal { number, epoch });
     }
 
@@ -33,7 +32,7 @@ impl Halting {
         let peer = cx.state.detector.get(from);
         let above = peer.is_some_and(|peer| cx.state.is_above(peer.rank, peer.stands));
         let takes_over = above && cx.state.settings.preempt == Preempt::Always;
-        if cx.state.leads() && !normal && !takes_over {
+        if !normal && !takes_over {
             self.begin(cx, Reason::NotNormal(from));
         }
     }

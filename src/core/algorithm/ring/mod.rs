@@ -4,6 +4,9 @@
 //! The members form a ring in id order, and each sends to the next one that lives. A member that
 //! misses the leader sends a ballot around. Whoever outranks its candidate puts itself there; whose
 //! ballot comes back leads, in an epoch that the run began with, and is announced once around.
+//! `repair.rs` keeps the ring whole.
+
+mod repair;
 
 use std::time::Duration;
 
@@ -82,47 +85,21 @@ impl Election for Ring {
         }
     }
 
-    /// Seed 004: "When nodes fail, the ring may get broken, and liveness may be violated."
     fn lost(&mut self, cx: &mut Context, peer: NodeId) {
-        if self.hinges_on(cx, peer) {
-            let reason = match cx.state.phase {
-                Phase::Waiting => Reason::AnswererLost,
-                _ => Reason::BallotLost,
-            };
-            return self.call(cx, reason);
-        }
-        if let Some((message, _)) = self.last.take_if(|(_, to)| *to == peer)
-            && is_current(cx, &message)
-        {
-            self.pass_on(cx, message);
-        }
-        self.watch(cx);
+        self.repair(cx, peer);
     }
 
     fn joined(&mut self, cx: &mut Context, peer: NodeId) {
         if cx.state.timers.due(Timer::Pulse).is_none() {
             cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
         }
-        // What was sent to it may have been lost; or it has come between this member and the next.
-        if let Some((message, to)) = &self.last
-            && is_current(cx, message)
-            && (*to == peer || next(cx) == Some(peer))
-        {
-            self.last = Some((message.clone(), peer));
-            self.repeat(cx);
-        }
+        self.mend(cx, peer);
     }
 
     fn await_leader(&mut self, cx: &mut Context, leader: NodeId, reason: Reason) {
         self.awaited = Some(leader);
         cx.become_awaiting(patience(cx), reason);
     }
-}
-
-/// The next living member clockwise.
-fn next(cx: &Context) -> Option<NodeId> {
-    let mut others = cx.state.detector.clockwise(cx.state.id());
-    others.find(|(_, peer)| peer.alive()).map(|(id, _)| id)
 }
 
 /// This member as a candidate.
@@ -151,17 +128,6 @@ fn decided(cx: &Context) -> Epoch {
     }
 }
 
-/// Whether a message that was sent still matters to whoever may not have got it.
-fn is_current(cx: &Context, message: &Message) -> bool {
-    match message {
-        Message::Ballot(ballot) => {
-            cx.state.phase == Phase::Electing && ballot.run.epoch > cx.state.view.epoch
-        }
-        Message::Lap(lap) => lap.run.epoch == decided(cx),
-        _ => false,
-    }
-}
-
 /// No ballot and no announcement is sent more often than this.
 fn most_hops(cx: &Context) -> u32 {
     u32::try_from(cx.state.settings.members.iter().len() * 2).unwrap_or(u32::MAX)
@@ -187,8 +153,8 @@ impl Ring {
         }
     }
 
-    /// "It initiates an election by sending an ELECTION msg to its clockwise neighbor; msg
-    /// contains its own ID, and attr value."
+    /// "Starts election by sending an ELECTION msg to its clockwise neighbor", with "it's own ID,
+    /// and attr value".
     fn begin(&mut self, cx: &mut Context, reason: Reason) {
         let hierarchy = cx.state.settings.hierarchy;
         let initiator = if hierarchy { cx.state.id() } else { NodeId::default() };
@@ -206,6 +172,8 @@ impl Ring {
             self.nominee = None;
         }
         cx.freeze_rank();
+        let called_by_leader = cx.state.view.leader.is_some_and(|last| last.id == run.initiator);
+        cx.state.heeds_leader &= !called_by_leader; // so it is silent, and alive
         cx.become_voting(patience(cx), reason);
     }
 
@@ -252,7 +220,9 @@ impl Ring {
             self.take_part(cx, ballot.run, reason);
         }
         let (own, candidate) = (own(cx), ballot.candidate);
-        if candidate.rank.id == own.rank.id {
+        if self.nominee.is_some_and(|nominee| nominee > candidate) {
+            // A better one has gone on. Where the ring was repaired, both might come back.
+        } else if candidate.rank.id == own.rank.id {
             if candidate.incarnation == own.incarnation {
                 self.returned(cx, Reason::BallotBack);
             }
@@ -269,27 +239,6 @@ impl Ring {
         self.nominee = Some(ballot.candidate);
         let ballot = Ballot { hops: ballot.hops.saturating_add(1), ..ballot };
         self.pass_on(cx, Message::Ballot(ballot));
-    }
-
-    /// Sends to the next living member; in a ring of one, all have had it.
-    fn pass_on(&mut self, cx: &mut Context, message: Message) {
-        self.last = None;
-        if let Some(next) = next(cx) {
-            self.last = Some((message, next));
-            self.repeat(cx);
-            self.watch(cx);
-        } else if let Message::Ballot(_) = message {
-            self.returned(cx, Reason::Highest);
-        }
-    }
-
-    /// Sends the last message as soon as it can be sent.
-    fn repeat(&self, cx: &mut Context) {
-        if let Some((message, to)) = &self.last
-            && cx.state.detector.get(*to).is_some_and(|peer| peer.outbound)
-        {
-            cx.send(*to, message.clone());
-        }
     }
 
     /// "If msg comes back to you: i.e. id matches your id, you are the leader, and you have the
@@ -335,61 +284,8 @@ impl Ring {
         }
         self.announced = run;
         self.pass_on(cx, Message::Lap(Lap { hops: hops + 1, ..lap }));
-        Some(view)
-    }
-
-    /// Whether the outcome that this member awaits cannot come without that one.
-    fn hinges_on(&self, cx: &Context, peer: NodeId) -> bool {
-        let state = &cx.state;
-        let bound = state.takeover.is_some() || state.held.is_some();
-        if bound || !state.elects() {
-            return false;
-        }
-        let leads = |id| state.view.leader.is_some_and(|leader| leader.id == id);
-        let nominated = |nominee: Candidate| nominee.rank.id == peer && is_gone(cx, nominee);
-        next(cx).is_none()
-            || match state.phase {
-                Phase::Waiting => self.awaited == Some(peer),
-                _ if self.is_open(cx, self.run) => self.nominee.is_some_and(nominated),
-                _ => leads(peer),
-            }
-    }
-
-    /// Watches the next member, unless the leader hears it, or is it.
-    fn watch(&mut self, cx: &mut Context) {
-        let needless = cx.state.leads() || cx.state.phase == Phase::Stopping;
-        let next = next(cx).filter(|next| !needless && !cx.state.follows(*next));
-        let before = cx.state.watches.map(|(watched, _)| watched);
-        cx.watch(next);
-        if next != before {
-            self.probe(cx);
-        }
-    }
-
-    /// Asks for a sign of life: the next member, and those before it that are taken for dead, since
-    /// nobody else would find that they live.
-    fn probe(&mut self, cx: &mut Context) {
-        let Some((watched, _)) = cx.state.watches else { return };
-        let others = cx.state.detector.clockwise(cx.state.id()).map(|(id, _)| id);
-        let skipped = others.take_while(|id| *id != watched);
-        let asked = skipped.chain([watched]).collect();
-        self.ask(cx, asked);
-    }
-
-    fn ask(&mut self, cx: &mut Context, members: Vec<NodeId>) {
-        let up = |id: &NodeId| cx.state.detector.get(*id).is_some_and(|peer| peer.outbound);
-        let up = members.into_iter().filter(up).collect();
-        self.probes += 1;
-        cx.send_all(up, Message::Probe { number: self.probes });
-    }
-
-    /// One sign of life from the next member in every interval.
-    fn pulse(&mut self, cx: &mut Context) {
-        let before = cx.state.watches;
-        self.watch(cx);
-        if cx.state.watches == before {
-            self.probe(cx);
-        }
-        cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
+        // One that was not met yet cannot be watched: it will say hello.
+        let met = cx.state.detector.get(leader.rank.id);
+        met.is_some_and(|peer| peer.incarnation == leader.incarnation).then_some(view)
     }
 }
