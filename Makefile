@@ -6,7 +6,7 @@ ALGORITHM ?=
 SEEDS  ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint fmt run-cluster run-node sim bench cargo rust-tools
+.PHONY: help build test lint fmt run-cluster run-node sim mutants bench cargo rust-tools
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -35,6 +35,9 @@ run-node: build ## start one: make run-node NODE=node-1 [CONFIG=conf/cluster.jso
 
 sim: cargo ## simulate SEEDS lives with faults, of each algorithm: make sim [SEEDS=1000]
 	$(CARGO) run --release --example sweep -- $(SEEDS)
+
+mutants: cargo ## plant faults in copies of the sources and see the simulator find them
+	$(CARGO) run --release --example mutants
 
 bench: cargo ## measure the time from a leader's death to the next leader
 	$(CARGO) bench --bench failover
