@@ -117,6 +117,7 @@ impl Node {
         settings.value = sample.as_ref().ok().map(|sample| sample.value);
         let socket = listen(&own.listen)?;
         let guarantee = Guarantee::of(
+            config.algorithm,
             config.quorum,
             &config.timing,
             config.members.len(),

@@ -67,12 +67,8 @@ impl Failure {
 /// a dial to a host that is gone takes its time. Then the leader's death must be seen; and each
 /// further member may have answered and died, or is to be found dead in the ring.
 fn longest(algorithm: AlgorithmKind, members: usize) -> Duration {
-    let (failover, further) = match algorithm {
-        AlgorithmKind::Ring => {
-            (bounds::ring_failover(&TIMING, members), bounds::ring_further_death(&TIMING))
-        }
-        _ => (bounds::worst_failover(&TIMING, members), bounds::further_death(&TIMING)),
-    };
+    let failover = bounds::worst_failover(algorithm, &TIMING, members);
+    let further = bounds::further_death(algorithm, &TIMING);
     let connected = TIMING.failure * 2 + PATIENCE + TIMING.message * 8;
     let deaths = u32::try_from(members).unwrap_or(u32::MAX);
     connected + failover.unwrap_or(TIMING.failure) + further * deaths
