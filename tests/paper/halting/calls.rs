@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use electd::core::message::{Message, View};
+use electd::core::settings::{AlgorithmKind, Preempt, Settings};
 use electd::core::types::Epoch;
 use electd::core::{Command, CommandId, Input, NodeStatus, Phase};
 
@@ -10,7 +11,7 @@ use super::{
     alive, all_accept, are_you_normal, are_you_still, are_you_there, elected, halt, halting, no,
     p3_under_p5, p5_leads, ready, to, yes,
 };
-use crate::process::{MOMENT, Process, Sent, TIMING, id, rank, task};
+use crate::process::{MOMENT, Process, Sent, TIMING, id, rank, settings, task};
 
 /// Paper, HALT(j): "stop the work and any own organising, s = Election, h = j, acknowledge".
 #[test]
@@ -71,7 +72,8 @@ fn without_acceptance_it_starts_again_after_a_while() {
         assert_eq!(p5.core.phase(), Phase::Waiting);
         assert_eq!(p5.after(TIMING.t1() - MOMENT), []);
         let again = halt(3 + accepted, 2, 5);
-        assert_eq!(p5.after(TIMING.message), to(&[1, 2, 3, 4], again));
+        let sent = p5.after(TIMING.message);
+        assert_eq!(sent, [(vec![1, 2, 3, 4], alive()), (vec![1, 2, 3, 4], again)]);
     }
 }
 
@@ -164,6 +166,39 @@ fn the_organiser_is_heard_by_those_it_halts() {
     assert_eq!(p5.after(TIMING.heartbeat - MOMENT), []);
     all_accept(&mut p5, &[1, 2, 3, 4], 1);
     assert_eq!(p5.after(MOMENT), to(&[1, 2, 3, 4], alive()));
+}
+
+/// And they must not take it for dead when it has given up: it may have to obey another, which is
+/// no reason for them to win alone.
+#[test]
+fn who_halted_others_is_heard_until_the_election_ends() {
+    let mut p4 = halting(4);
+    p4.loses(5);
+    p4.calls();
+    p4.meets(5);
+    p4.hears(5, halt(9, 2, 5));
+    assert_eq!(p4.after(TIMING.heartbeat), to(&[1, 2, 3], alive()));
+    p4.hears(5, elected(10, 2));
+    p4.hears(5, ready(11, 2, task(5)));
+    assert_eq!(p4.after(TIMING.heartbeat), []);
+}
+
+/// A leader that takes others in halts also those above it, where they may not take over; but one
+/// that organises an election itself goes first.
+#[test]
+fn an_incumbent_yields_to_a_higher_organiser() {
+    let never = || {
+        let settings = settings(AlgorithmKind::Halting, 5);
+        Process::with(Settings { preempt: Preempt::Never, ..settings }).0
+    };
+    let incumbent =
+        |number| Message::Halt { number, round: Epoch(1), rank: rank(3), incumbent: true };
+    let mut p5 = never();
+    assert_eq!(p5.hears(3, incumbent(7)), to(&[3], yes(7)));
+    let mut p5 = never();
+    p5.calls();
+    assert_eq!(p5.hears(3, incumbent(7)), to(&[3], no(7)));
+    assert_eq!(p5.core.phase(), Phase::Electing);
 }
 
 /// A HALT of an epoch that is over is refused, with what is known instead.

@@ -28,7 +28,9 @@ impl Halting {
         });
         let older = View { epoch: round, leader: Some(rank) } <= cx.state.view;
         let above = cx.state.stands() && cx.state.rank() > rank;
-        let subject = !above || incumbent && cx.state.settings.preempt != Preempt::Always;
+        // Two that halt each other would both wait: then the incumbent gives way.
+        let yields = cx.state.settings.preempt != Preempt::Always && !self.organises(cx.state);
+        let subject = !above || incumbent && yields;
         let accepted = !older && subject && !self.obeys_better(cx, rank, round);
         if accepted {
             self.clear();
@@ -83,6 +85,7 @@ impl Halting {
         cx.send(from, Message::Reply { number, accepted });
         let (leader, epoch) = self.halted.filter(|_| accepted)?;
         cx.state.task = task.clone();
+        self.patients.clear();
         self.look_after_coordinator_from(cx, cx.now);
         Some(View { epoch, leader: Some(leader) })
     }

@@ -55,6 +55,8 @@ pub struct Halting {
     lower: BTreeSet<NodeId>,
     /// Who acknowledged HALT: the set Up of the paper.
     up: BTreeSet<NodeId>,
+    /// Whom it halted since it last had a coordinator: they watch this one, also after it gave up.
+    patients: BTreeSet<NodeId>,
     /// The HALT that this member obeys: its organiser and round.
     halted: Option<(Rank, Epoch)>,
     /// Whose outcome it awaits, having given up in step (1) or for another reason.
@@ -182,7 +184,8 @@ impl Halting {
 
     /// Forgets what was organised and obeyed so far.
     fn clear(&mut self) {
-        *self = Halting { calls: self.calls, ..Halting::default() };
+        let patients = std::mem::take(&mut self.patients);
+        *self = Halting { calls: self.calls, patients, ..Halting::default() };
     }
 
     /// Gives up, and awaits the outcome of somebody else's election for T2.

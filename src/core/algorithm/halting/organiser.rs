@@ -90,7 +90,8 @@ impl Halting {
         self.send_halt(cx, now);
     }
 
-    fn send_halt(&self, cx: &mut Context, to: Vec<NodeId>) {
+    fn send_halt(&mut self, cx: &mut Context, to: Vec<NodeId>) {
+        self.patients.extend(&to);
         let rank = cx.state.rank();
         let (number, round, incumbent) = (self.call, self.round, self.incumbent);
         cx.send_all(to, Message::Halt { number, round, rank, incumbent });
@@ -133,6 +134,7 @@ impl Halting {
     fn lead(&mut self, cx: &mut Context) {
         let round = self.round;
         self.clear();
+        self.patients.clear();
         self.election = self.calls;
         cx.become_leading(round, Reason::AllReady);
         cx.arm(Timer::Check, cx.state.settings.timing.failure);
@@ -250,14 +252,15 @@ impl Halting {
         }
     }
 
-    /// A sign of life to those that halted, so that they notice this one's death.
+    /// A sign of life to those that it halted: they would notice its death, and must not take it
+    /// for dead when it has given up and obeys another.
     pub(super) fn pulse(&mut self, cx: &mut Context) {
-        if !self.organises(cx.state) {
+        if !cx.state.elects() {
             self.look_after_coordinator(cx);
-            return;
+        } else if !self.patients.is_empty() {
+            cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
+            let patients = self.patients.iter().copied().collect();
+            cx.send_all(patients, Message::Alive { number: 0 });
         }
-        cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
-        let halted = self.up.union(&self.awaited).copied().collect();
-        cx.send_all(halted, Message::Alive { number: 0 });
     }
 }
