@@ -2,7 +2,7 @@
 
 use super::{Halting, Step};
 use crate::core::context::Context;
-use crate::core::message::{Message, View};
+use crate::core::message::View;
 use crate::core::phase::{Phase, Reason};
 use crate::core::settings::Preempt;
 use crate::core::timer::Timer;
@@ -38,7 +38,7 @@ impl Halting {
             cx.become_halted(from);
             self.await_next_step(cx);
         }
-        cx.send(from, Message::Reply { number, accepted });
+        self.answer(cx, from, number, accepted);
         if older {
             cx.send_view(from);
         }
@@ -66,7 +66,7 @@ impl Halting {
             cx.become_reorganizing(Reason::Organised(from));
             self.await_next_step(cx);
         }
-        cx.send(from, Message::Reply { number, accepted });
+        self.answer(cx, from, number, accepted);
     }
 
     /// The task of the coordinator that was accepted: the member is Normal again. Tells of the
@@ -82,7 +82,7 @@ impl Halting {
         let accepted = cx.state.phase == Phase::Reorganizing
             && self.step == Step::Idle
             && self.obeys(from, round);
-        cx.send(from, Message::Reply { number, accepted });
+        self.answer(cx, from, number, accepted);
         let (leader, epoch) = self.halted.filter(|_| accepted)?;
         cx.state.task = task.clone();
         self.patients.clear();

@@ -9,7 +9,7 @@ mod member;
 mod organiser;
 mod watch;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Election;
 use crate::core::context::Context;
@@ -55,8 +55,11 @@ pub struct Halting {
     lower: BTreeSet<NodeId>,
     /// Who acknowledged HALT: the set Up of the paper.
     up: BTreeSet<NodeId>,
-    /// Whom it halted since it last had a coordinator: they watch this one, also after it gave up.
+    /// Whom it halted and did not hand the task since it last had a coordinator: they watch this
+    /// one, also after it gave up.
     patients: BTreeSet<NodeId>,
+    /// The last reply to each member whose call came before the connection to it was up.
+    owed: BTreeMap<NodeId, Message>,
     /// The HALT that this member obeys: its organiser and round.
     halted: Option<(Rank, Epoch)>,
     /// Whose outcome it awaits, having given up in step (1) or for another reason.
@@ -84,7 +87,9 @@ impl Election for Halting {
             Message::AreYouThere { number, under: None, rank, stands } => {
                 self.are_you_there(cx, from, number, rank, stands);
             }
-            Message::AreYouNormal { number, epoch } => are_you_normal(cx, from, number, epoch),
+            Message::AreYouNormal { number, epoch } => {
+                self.are_you_normal(cx, from, number, epoch);
+            }
             Message::Halt { number, round, rank, incumbent } => {
                 self.halt(cx, from, number, round, rank, incumbent);
             }
@@ -129,6 +134,13 @@ impl Election for Halting {
     }
 
     fn joined(&mut self, cx: &mut Context, peer: NodeId) {
+        if !is_within_reach(cx, peer) {
+            self.owed.remove(&peer); // it may be of an earlier life, which counted its own calls
+            return;
+        }
+        if let Some(reply) = self.owed.remove(&peer) {
+            cx.send(peer, reply);
+        }
         if !cx.state.detector.get(peer).is_some_and(|peer| peer.connected()) {
             return;
         }
@@ -185,7 +197,8 @@ impl Halting {
     /// Forgets what was organised and obeyed so far.
     fn clear(&mut self) {
         let patients = std::mem::take(&mut self.patients);
-        *self = Halting { calls: self.calls, patients, ..Halting::default() };
+        let owed = std::mem::take(&mut self.owed);
+        *self = Halting { calls: self.calls, patients, owed, ..Halting::default() };
     }
 
     /// Gives up, and awaits the outcome of somebody else's election for T2.
@@ -206,12 +219,20 @@ impl Halting {
             self.replied(cx, from, accepted);
         }
     }
+
+    /// Replies to a call, at once or as soon as the connection is up: who gets no reply takes this
+    /// member for dead.
+    fn answer(&mut self, cx: &mut Context, to: NodeId, number: u64, accepted: bool) {
+        let reply = Message::Reply { number, accepted };
+        if is_within_reach(cx, to) {
+            cx.send(to, reply);
+        } else {
+            self.owed.insert(to, reply);
+        }
+    }
 }
 
-/// "Are you normal?": only under this coordinator, in its present epoch.
-fn are_you_normal(cx: &mut Context, from: NodeId, number: u64, epoch: Epoch) {
-    let follows = cx.state.follows(from) && cx.state.view.epoch == epoch;
-    // Who waits for its disk before it follows has accepted the task.
-    let accepted = follows || cx.state.is_bound_to(from);
-    cx.send(from, Message::Reply { number, accepted });
+/// Whether something can be sent to a member.
+fn is_within_reach(cx: &Context, peer: NodeId) -> bool {
+    cx.state.detector.get(peer).is_some_and(|peer| peer.outbound)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Halting, Step};
+use super::{Halting, Step, is_within_reach};
 use crate::core::context::Context;
 use crate::core::message::{Liveness, Message};
 use crate::core::phase::{Phase, Reason};
@@ -58,7 +58,7 @@ impl Halting {
         self.asked.insert(next);
         let (rank, stands) = (cx.state.rank(), cx.state.stands());
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
-        if cx.state.detector.get(next).is_some_and(|peer| peer.outbound) {
+        if is_within_reach(cx, next) {
             cx.send(next, Message::AreYouThere { number: self.call, under: None, rank, stands });
         }
     }
@@ -84,9 +84,7 @@ impl Halting {
         }
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
         cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
-        let connected = self.awaited.iter().copied();
-        let outbound = |id: &NodeId| cx.state.detector.get(*id).is_some_and(|peer| peer.outbound);
-        let now = connected.filter(outbound).collect();
+        let now = self.awaited.iter().copied().filter(|id| is_within_reach(cx, *id)).collect();
         self.send_halt(cx, now);
     }
 
@@ -118,6 +116,7 @@ impl Halting {
             return;
         }
         self.step = Step::Readying;
+        self.patients.clear(); // from now on they call this one when they do not hear it
         let (number, round, task) = (self.call_up(cx), self.round, cx.state.task.clone());
         cx.send_all(self.up.iter().copied().collect(), Message::Ready { number, round, task });
     }
@@ -185,7 +184,10 @@ impl Halting {
                 self.go_on(cx);
             }
             (_, true) => self.go_on(cx),
-            (_, false) => self.back_off(cx),
+            (_, false) => {
+                self.patients.remove(&from);
+                self.back_off(cx);
+            }
         }
     }
 
@@ -257,10 +259,12 @@ impl Halting {
     pub(super) fn pulse(&mut self, cx: &mut Context) {
         if !cx.state.elects() {
             self.look_after_coordinator(cx);
-        } else if !self.patients.is_empty() {
+            return;
+        }
+        let halted: Vec<NodeId> = self.patients.union(&self.up).copied().collect();
+        if !halted.is_empty() {
             cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
-            let patients = self.patients.iter().copied().collect();
-            cx.send_all(patients, Message::Alive { number: 0 });
+            cx.send_all(halted, Message::Alive { number: 0 });
         }
     }
 }
