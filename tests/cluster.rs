@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeSet;
 
 use electd::core::settings::AlgorithmKind;
-use support::{Cluster, Node, ensure, eventually, for_each_algorithm, has_joined, watchful};
+use support::{Cluster, Node, for_each_algorithm, has_joined, watchful};
 
 for_each_algorithm! {
     a_cluster_that_starts_together_holds_one_election,
@@ -66,10 +66,7 @@ fn a_lower_member_joins_under_the_leader_that_it_finds(algorithm: AlgorithmKind)
     let cluster = Cluster::of(algorithm, 3);
     let epoch = cluster.agree_on(3);
     cluster.node(1).kill_9();
-    eventually("the leader knows that node-1 is dead", || {
-        let shown = cluster.status(3)?.members[0].status.clone();
-        ensure(shown == "dead", || shown)
-    });
+    cluster.until_seen(3, 1, "dead");
     cluster.node(1).start();
     has_joined(algorithm, epoch, cluster.agree_on(3));
 }
@@ -82,6 +79,7 @@ fn without_preemption_the_highest_follows_when_it_is_back(algorithm: AlgorithmKi
     cluster.node(3).start();
     let joined = cluster.agree_on(2); // nobody is deposed
     has_joined(algorithm, epoch, joined);
+    cluster.until_seen(1, 3, "alive"); // or node-1 would not ask it
     cluster.node(2).kill_9();
     assert!(cluster.agree_on(3) > joined, "an election still takes the highest");
 }

@@ -6,7 +6,7 @@ use electd::core::settings::AlgorithmKind;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::{Cluster, Node, ensure, eventually, for_each_algorithm, has_joined};
+use support::{Cluster, Node, for_each_algorithm, has_joined};
 
 for_each_algorithm! {
     a_leader_that_is_told_to_stop_hands_over_and_ends,
@@ -93,10 +93,7 @@ fn a_member_that_cannot_lead_is_refused_by_name(algorithm: AlgorithmKind) {
         assert_eq!(resign(asked, &json!({"too": "node-2"})).0, 400);
     }
     cluster.node(2).kill_9();
-    eventually("the leader knows that node-2 is dead", || {
-        let shown = cluster.status(3)?.members[1].status.clone();
-        ensure(shown == "dead", || shown)
-    });
+    cluster.until_seen(3, 2, "dead");
     let (code, sentence) = resign(cluster.node(1), &json!({"to": "node-2"}));
     assert_eq!(code, 409);
     assert!(sentence.starts_with("node-2 is not alive"), "{sentence}");

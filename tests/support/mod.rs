@@ -206,6 +206,15 @@ impl Cluster {
         Ok(status)
     }
 
+    /// Waits until this observer shows a member as alive, suspected or dead.
+    #[track_caller]
+    pub fn until_seen(&self, observer: usize, member: usize, as_what: &str) {
+        eventually(&format!("node-{observer} sees node-{member} {as_what}"), || {
+            let shown = self.status(observer)?.members[member - 1].status.clone();
+            ensure(shown == as_what, || shown)
+        });
+    }
+
     /// The greatest epoch that any node has told so far.
     pub fn greatest_epoch(&self) -> u64 {
         self.record.borrow().greatest_epoch()
