@@ -28,7 +28,7 @@
 //! | thread | waits on | ends when |
 //! |---|---|---|
 //! | main | a signal | TERM or INT came, and all others are joined |
-//! | election | one `select!`: events, commands, the core's deadline | it was told to stop |
+//! | election | its queue of events and commands, or the core's deadline | it was told to stop |
 //! | store | records to write | its writer is stopped |
 //! | rank, where the rank changes | the time of the next sample, a program | it was told to stop |
 //! | listener | accept | its socket is shut down |
