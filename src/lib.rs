@@ -36,7 +36,7 @@
 //! | writer-PEER | its queue, orders, the back-off between dials | its queue is let go of |
 //! | admin | accept | its socket is shut down |
 //! | admin-worker-N | its connection | its socket is shut down |
-//! | log | lines to write to stderr | the process ends |
+//! | log | lines that stderr did not take at once | the process ends |
 //! | ctrl-c | INT | the process ends |
 
 pub mod admin;

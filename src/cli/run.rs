@@ -4,6 +4,7 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -46,8 +47,10 @@ impl Run {
     pub fn run(self) -> Result<(), CliError> {
         let config = self.config.load()?;
         let name = node_name(&config, self.config.node.as_deref())?;
-        let journal = Journal::start(std::io::stderr())
-            .map_err(|error| CliError::new(Exit::Internal, StartError::Thread(error)))?;
+        let stderr = std::io::stderr().as_fd().try_clone_to_owned();
+        let journal = stderr.and_then(Journal::start).map_err(|error| {
+            CliError::new(Exit::Internal, format!("cannot start the log: {error}"))
+        })?;
         start_log(name, journal.clone());
         fail_stop(journal.clone());
         let outcome = serve(&config, name, self.task.as_deref());
