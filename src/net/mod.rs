@@ -6,7 +6,6 @@
 mod bind;
 mod counters;
 mod deadline;
-mod descriptor;
 mod inbound;
 mod listener;
 mod outbound;
@@ -40,9 +39,6 @@ pub struct PeerAddress {
     pub name: String,
     /// host:port; a name is resolved at every dial.
     pub address: String,
-    /// How many members rank below it. The higher it ranks, the sooner it learns of this
-    /// process's death.
-    pub below: usize,
     /// Whether it ranks above this process, and so leads before it.
     pub higher: bool,
 }

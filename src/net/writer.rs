@@ -20,7 +20,6 @@ use socket2::SockRef;
 
 use super::counters::{Counters, Drop};
 use super::deadline::{Deadline, connect};
-use super::descriptor::{connection, raise};
 use super::{Inbox, PeerAddress, STEP};
 use crate::core::Input;
 use crate::core::message::Kind;
@@ -143,7 +142,6 @@ impl Writer {
                 self.inbox.input(Input::Refused { peer });
             }
         })?;
-        let stream = TcpStream::from(raise(stream.into(), connection(self.peer.below)));
         stream.set_nodelay(true)?;
         SockRef::from(&stream).set_tcp_user_timeout(Some(self.failure.max(STEP)))?;
         self.attempt += 1;

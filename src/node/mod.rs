@@ -303,7 +303,6 @@ fn peers(config: &Config, own: NodeId) -> Vec<PeerAddress> {
         id: member.id,
         name: member.name.clone(),
         address: member.address.clone(),
-        below: config.members.iter().filter(|other| other.id < member.id).count(),
         higher: member.id > own,
     };
     others.map(peer).collect()
