@@ -171,32 +171,35 @@ impl Cluster {
                 return agreement;
             }
             match self.events.recv_deadline(deadline) {
-                Ok(event) => self.note(event),
+                Ok(event) => _ = self.note(event),
                 Err(_) => panic!("no agreement; the latest of the logs:\n{}", self.latest_lines()),
             }
         }
     }
 
-    /// How many changes of state the nodes tell of during this time.
+    /// How many changes of state the nodes that take part tell of during this time.
     pub fn count_changes(&mut self, time: Duration) -> usize {
         let deadline = Instant::now() + time;
         let mut changes = 0;
         while let Ok(event) = self.events.recv_deadline(deadline) {
-            changes += usize::from(event.state.is_some());
-            self.note(event);
+            changes += usize::from(self.note(event));
         }
         changes
     }
 
-    fn note(&mut self, event: Event) {
+    /// Tells whether a node changed its state. The last words of one that was told to end, which
+    /// may come after the others agreed, say nothing of those that live.
+    fn note(&mut self, event: Event) -> bool {
         if self.latest.len() == LATEST {
             self.latest.pop_front();
         }
         self.latest.push_back(event.line);
         let node = &mut self.nodes[event.node];
-        if node.life == event.life && event.state.is_some() {
+        let changed = node.life == event.life && event.state.is_some();
+        if changed {
             node.state = event.state;
         }
+        changed
     }
 
     fn agreement(&self) -> Option<Agreement> {
