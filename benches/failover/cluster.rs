@@ -10,6 +10,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, Sender, unbounded};
+use electd::core::settings::AlgorithmKind;
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -75,8 +76,9 @@ pub struct Cluster {
 
 impl Cluster {
     /// Starts this many nodes in an empty folder and waits until they agree.
-    pub fn start(folder: PathBuf, size: usize) -> Cluster {
-        fs::write(folder.join("cluster.json"), config(size)).expect("the config can be written");
+    pub fn start(folder: PathBuf, size: usize, algorithm: AlgorithmKind) -> Cluster {
+        fs::write(folder.join("cluster.json"), config(size, algorithm))
+            .expect("the config can be written");
         let (sender, events) = unbounded();
         let nodes = (1..=size).map(|n| Node {
             name: format!("node-{n}"),
@@ -243,7 +245,7 @@ fn transition(line: &str, at: Instant) -> Option<State> {
 }
 
 /// A config at default timing; the last node ranks highest.
-fn config(size: usize) -> String {
+fn config(size: usize, algorithm: AlgorithmKind) -> String {
     let members = (1..=size).zip(free_ports(size)).map(|(n, port)| {
         json!({
             "name": format!("node-{n}"),
@@ -254,6 +256,7 @@ fn config(size: usize) -> String {
     json!({
         "cluster": "bench",
         "quorum": "none",
+        "algorithm": algorithm.name(),
         "data_dir": "data",
         "members": members.collect::<Vec<_>>(),
     })
