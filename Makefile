@@ -4,6 +4,7 @@ CARGO  ?= cargo
 CONFIG ?= conf/cluster.json
 ALGORITHM ?=
 SEEDS  ?= 1000
+MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help build test lint fmt run-cluster run-node sim mutants bench cargo rust-tools
@@ -36,8 +37,8 @@ run-node: build ## start one: make run-node NODE=node-1 [CONFIG=conf/cluster.jso
 sim: cargo ## simulate SEEDS lives with faults, of each algorithm: make sim [SEEDS=1000]
 	$(CARGO) run --release --example sweep -- $(SEEDS)
 
-mutants: cargo ## plant faults in copies of the sources and see the simulator find them
-	$(CARGO) run --release --example mutants
+mutants: cargo ## plant faults, see the simulator find them: make mutants [MUTANTS=halting]
+	$(CARGO) run --quiet --example mutants -- $(MUTANTS)
 
 bench: cargo ## measure the time from a leader's death to the next leader
 	$(CARGO) bench --bench failover

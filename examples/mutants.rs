@@ -4,7 +4,7 @@
 //! schedule that breaks the patched electd, and what the patch breaks:
 //!
 //! ```text
-//! # halting 2369: ELECTED is accepted from anybody
+//! # bully 11: an older COORDINATOR is accepted
 //! ```
 //!
 //! The recorded seed is lived through first. If it finds nothing, as everything that draws from the
