@@ -189,6 +189,24 @@ impl Detector {
         lost
     }
 
+    /// Those of a leader's reports that change something here. Most never do, and a leader's are in
+    /// the order of the list, so that hardly any is searched for.
+    pub fn news(&self, reports: &[MemberReport]) -> Vec<MemberReport> {
+        let mut next = 0;
+        let is_news = |report: &&MemberReport| {
+            let expected = self.members.at(next).is_some_and(|member| member.id == report.id);
+            let place = if expected { Some(next) } else { self.members.position(report.id) };
+            next = place.map_or(next, |place| place + 1);
+            place.is_some_and(|place| {
+                let peer = &self.peers[place];
+                let same = report.incarnation == peer.incarnation;
+                let known = (report.status, report.stands) == (peer.status, peer.stands);
+                !same || (!peer.proved && !known)
+            })
+        };
+        reports.iter().filter(is_news).copied().collect()
+    }
+
     /// Notes who stands, from one heartbeat round to the next.
     pub fn observe_standing(&mut self, after: Duration, now: Time) {
         for peer in &mut self.peers {
