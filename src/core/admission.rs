@@ -156,6 +156,7 @@ impl Turn<'_> {
 
     /// A peer can be told from now on what would not have reached it before.
     fn say_what_was_lost(&mut self, peer: NodeId) {
+        self.forward_unsent(peer);
         match self.cx.state.takeover {
             Some(View { epoch, leader: Some(leader) }) if leader.id == peer => {
                 self.cx.ask_for_release(epoch, peer);

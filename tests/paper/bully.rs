@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use electd::core::Phase;
-use electd::core::message::Message;
+use electd::core::message::{Forwarded, Message};
 use electd::core::settings::{AlgorithmKind, PowerOn, Settings};
 use electd::core::types::{Epoch, NodeId};
+use electd::core::{Input, Phase};
 
 use crate::process::{MOMENT, Process, TIMING, id, rank, settings};
 
@@ -195,6 +195,19 @@ fn a_lower_leader_is_bullied_but_not_beside_itself() {
     assert_eq!(p5.leader(), None);
     let release = Message::Release { epoch: Epoch(1), successor: Some(id(5)), stands: true };
     assert_eq!(p5.hears(4, release), [(vec![1, 2, 3, 4], coordinator(2, 5))]);
+}
+
+/// Nothing may be sent before the connection is up: then the command is passed on, once.
+#[test]
+fn a_command_waits_for_the_connection_to_the_leader() {
+    let mut p3 = bully(3);
+    p3.hears(5, coordinator(1, 5));
+    p3.take(Input::Lost { peer: id(5) });
+    assert_eq!(p3.resigns(), []);
+    let forward = Message::Forward { number: 1, command: Forwarded::Resign { to: None } };
+    assert_eq!(p3.reaches(5), [(vec![5], forward)]);
+    p3.take(Input::Lost { peer: id(5) });
+    assert_eq!(p3.reaches(5), [], "it may have come in all the same");
 }
 
 /// A spurious call changes nothing, and a copy behaves like the original.

@@ -142,6 +142,11 @@ impl Process {
     }
 
     /// The process of another is gone, with proof.
+    /// It is asked that the leader resign.
+    pub fn resigns(&mut self) -> Sent {
+        self.take(Input::Command { id: CommandId(0), command: Command::Resign { to: None } })
+    }
+
     pub fn loses(&mut self, peer: u8) -> Sent {
         let connection = connection(peer);
         self.take(Input::Ended { connection, peer: id(peer), redial: Redial::Refused })
