@@ -119,7 +119,7 @@ impl Turn<'_> {
         if waiting.commands.len() == 1 {
             self.cx.state.timers.arm(Timer::Forward, due);
         }
-        if self.cx.state.detector.get(leader).is_some_and(|peer| peer.outbound) {
+        if self.cx.state.detector.is_within_reach(leader) {
             self.forward_unsent(leader);
         }
     }

@@ -129,6 +129,16 @@ impl Context<'_> {
         }
     }
 
+    /// Whether this member still looks for the others, so that an election has to wait: then it
+    /// goes on with that.
+    pub fn looks_on(&mut self, reason: &Reason) -> bool {
+        let looks = self.state.looks_around(self.now);
+        if looks && self.state.phase != Phase::Starting {
+            self.become_starting(reason.clone());
+        }
+        looks
+    }
+
     /// Recovers "just as if from a failure" (seed 002): forgets leader and election, and looks
     /// for the others anew.
     pub fn become_starting(&mut self, reason: Reason) {
@@ -264,7 +274,7 @@ impl Context<'_> {
         }
         self.state.takeover = None;
         self.state.held = None;
-        if matches!(from, Phase::Halted | Phase::Reorganizing) && to != Phase::Reorganizing {
+        if from.is_halted() && to != Phase::Reorganizing {
             self.state.watches = None; // the halter
         }
         self.state.phase = to;

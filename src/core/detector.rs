@@ -140,6 +140,12 @@ impl Detector {
         greater.chain(self.iter().take_while(move |(id, _)| *id < from))
     }
 
+    /// Whether something can be sent to a member: the connection to it is up.
+    #[must_use]
+    pub fn is_within_reach(&self, id: NodeId) -> bool {
+        self.get(id).is_some_and(|peer| peer.outbound)
+    }
+
     /// The living members that may be nominated.
     pub fn standing(&self) -> impl DoubleEndedIterator<Item = &Peer> {
         self.iter().map(|(_, peer)| peer).filter(|peer| peer.stands && peer.alive())

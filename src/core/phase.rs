@@ -35,6 +35,12 @@ impl Phase {
         matches!(self, Phase::Electing | Phase::Waiting | Phase::Halted | Phase::Reorganizing)
     }
 
+    /// Whether work has stopped for an organiser, be it another member or this one.
+    #[must_use]
+    pub fn is_halted(self) -> bool {
+        matches!(self, Phase::Halted | Phase::Reorganizing)
+    }
+
     /// The word for it in status, logs and traces.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -49,7 +49,7 @@ impl Halting {
 
     /// Whether it obeys another HALT already, of a higher organiser or of a later round.
     fn obeys_better(&self, cx: &Context, rank: Rank, round: Epoch) -> bool {
-        let obeys = matches!(cx.state.phase, Phase::Halted | Phase::Reorganizing);
+        let obeys = cx.state.phase.is_halted();
         self.halted.is_some_and(|halted| obeys && halted > (rank, round))
     }
 
@@ -90,13 +90,14 @@ impl Halting {
         Some(View { epoch, leader: Some(leader) })
     }
 
-    fn obeys(&self, from: NodeId, round: Epoch) -> bool {
+    /// Whether it was halted by this member, for this round.
+    pub(super) fn obeys(&self, from: NodeId, round: Epoch) -> bool {
         self.halted.is_some_and(|(halter, halted)| halter.id == from && halted == round)
     }
 
     /// A leader lives that has not taken this member in: it will, as it checks who is Normal.
     pub(super) fn found_leader(&mut self, cx: &mut Context, view: View, leader: NodeId) {
-        let obeys = matches!(cx.state.phase, Phase::Halted | Phase::Reorganizing);
+        let obeys = cx.state.phase.is_halted();
         let waits = cx.state.phase == Phase::Waiting && self.awaits == Some(leader);
         if obeys || waits || self.organises(cx.state) {
             return;

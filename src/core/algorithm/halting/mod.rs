@@ -125,16 +125,16 @@ impl Election for Halting {
             self.lost_other(cx, peer);
         } else if cx.state.watches.is_some_and(|(halter, _)| halter == peer) {
             self.begin(cx, Reason::HalterLost(peer));
-        } else if cx.state.phase == Phase::Waiting && self.awaits == Some(peer) {
-            let bound = cx.state.takeover.is_some() || cx.state.held.is_some();
-            if !bound {
-                self.begin(cx, Reason::AnswererLost);
-            }
+        } else if cx.state.phase == Phase::Waiting
+            && self.awaits == Some(peer)
+            && !cx.state.is_bound()
+        {
+            self.begin(cx, Reason::AnswererLost);
         }
     }
 
     fn joined(&mut self, cx: &mut Context, peer: NodeId) {
-        if !is_within_reach(cx, peer) {
+        if !cx.state.detector.is_within_reach(peer) {
             self.owed.remove(&peer); // it may be of an earlier life, which counted its own calls
             return;
         }
@@ -157,10 +157,7 @@ impl Election for Halting {
 
     /// Only READY makes a follower. Whoever finds a leader otherwise waits to be taken in.
     fn may_follow(&mut self, cx: &mut Context, view: View, leader: NodeId) -> bool {
-        let ready = cx.state.phase == Phase::Reorganizing
-            && self
-                .halted
-                .is_some_and(|(halter, round)| halter.id == leader && round == view.epoch);
+        let ready = cx.state.phase == Phase::Reorganizing && self.obeys(leader, view.epoch);
         if !ready {
             self.found_leader(cx, view, leader);
         }
@@ -224,15 +221,10 @@ impl Halting {
     /// member for dead.
     fn answer(&mut self, cx: &mut Context, to: NodeId, number: u64, accepted: bool) {
         let reply = Message::Reply { number, accepted };
-        if is_within_reach(cx, to) {
+        if cx.state.detector.is_within_reach(to) {
             cx.send(to, reply);
         } else {
             self.owed.insert(to, reply);
         }
     }
-}
-
-/// Whether something can be sent to a member.
-fn is_within_reach(cx: &Context, peer: NodeId) -> bool {
-    cx.state.detector.get(peer).is_some_and(|peer| peer.outbound)
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Halting, Step, is_within_reach};
+use super::{Halting, Step};
 use crate::core::context::Context;
 use crate::core::message::{Liveness, Message};
-use crate::core::phase::{Phase, Reason};
+use crate::core::phase::Reason;
 use crate::core::settings::Preempt;
 use crate::core::state::Held;
 use crate::core::timer::Timer;
@@ -15,16 +15,12 @@ impl Halting {
     /// Calls an election. A coordinator that calls one stops leading first; who still looks for
     /// the others looks on first.
     pub(super) fn begin(&mut self, cx: &mut Context, reason: Reason) {
-        if cx.state.looks_around(cx.now) {
-            self.clear();
-            if cx.state.phase != Phase::Starting {
-                cx.become_starting(reason);
-            }
+        self.clear();
+        if cx.looks_on(&reason) {
             return;
         }
         let incumbent = cx.state.leads() && cx.state.settings.preempt != Preempt::Always;
         cx.give_up(None);
-        self.clear();
         self.round = cx.next_round();
         self.started = cx.now;
         self.incumbent = incumbent;
@@ -58,7 +54,7 @@ impl Halting {
         self.asked.insert(next);
         let (rank, stands) = (cx.state.rank(), cx.state.stands());
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
-        if is_within_reach(cx, next) {
+        if cx.state.detector.is_within_reach(next) {
             cx.send(next, Message::AreYouThere { number: self.call, under: None, rank, stands });
         }
     }
@@ -84,7 +80,8 @@ impl Halting {
         }
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
         cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
-        let now = self.awaited.iter().copied().filter(|id| is_within_reach(cx, *id)).collect();
+        let within_reach = |id: &NodeId| cx.state.detector.is_within_reach(*id);
+        let now = self.awaited.iter().copied().filter(within_reach).collect();
         self.send_halt(cx, now);
     }
 

@@ -146,10 +146,8 @@ impl Ring {
 
     /// Begins a run. Who still looks for the others looks on first.
     fn call(&mut self, cx: &mut Context, reason: Reason) {
-        if !cx.state.looks_around(cx.now) {
+        if !cx.looks_on(&reason) {
             self.begin(cx, reason);
-        } else if cx.state.phase != Phase::Starting {
-            cx.become_starting(reason);
         }
     }
 

@@ -41,7 +41,7 @@ impl Ring {
     /// Sends the last message as soon as it can be sent.
     fn repeat(&self, cx: &mut Context) {
         if let Some((message, to)) = &self.last
-            && cx.state.detector.get(*to).is_some_and(|peer| peer.outbound)
+            && cx.state.detector.is_within_reach(*to)
         {
             cx.send(*to, message.clone());
         }
@@ -80,8 +80,7 @@ impl Ring {
     /// Whether the outcome that this member awaits cannot come without that one.
     fn hinges_on(&self, cx: &Context, peer: NodeId) -> bool {
         let state = &cx.state;
-        let bound = state.takeover.is_some() || state.held.is_some();
-        if bound || !state.elects() {
+        if state.is_bound() || !state.elects() {
             return false;
         }
         let leads = |id| state.view.leader.is_some_and(|leader| leader.id == id);
@@ -116,8 +115,8 @@ impl Ring {
     }
 
     pub(super) fn ask(&mut self, cx: &mut Context, members: Vec<NodeId>) {
-        let up = |id: &NodeId| cx.state.detector.get(*id).is_some_and(|peer| peer.outbound);
-        let up = members.into_iter().filter(up).collect();
+        let within_reach = |id: &NodeId| cx.state.detector.is_within_reach(*id);
+        let up = members.into_iter().filter(within_reach).collect();
         self.probes += 1;
         cx.send_all(up, Message::Probe { number: self.probes });
     }
