@@ -4,9 +4,10 @@ CARGO  ?= cargo
 CONFIG ?= conf/cluster.json
 ALGORITHM ?=
 SEEDS  ?= 1000
+MUTANTS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint fmt run-cluster run-node sim bench cargo rust-tools
+.PHONY: help build test lint fmt run-cluster run-node sim mutants bench cargo rust-tools
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -33,8 +34,11 @@ run-node: build ## start one: make run-node NODE=node-1 [CONFIG=conf/cluster.jso
 	@test -n "$(NODE)" || { echo "which node? make run-node NODE=node-1" >&2; exit 2; }
 	$(CARGO) run --release --quiet --bin electd -- run --config $(CONFIG) --node $(NODE)
 
-sim: cargo ## simulate elections with faults: make sim [SEEDS=1000]
+sim: cargo ## simulate SEEDS lives with faults, of each algorithm: make sim [SEEDS=1000]
 	$(CARGO) run --release --example sweep -- $(SEEDS)
+
+mutants: cargo ## plant faults, see the simulator find them: make mutants [MUTANTS=halting]
+	$(CARGO) run --quiet --example mutants -- $(MUTANTS)
 
 bench: cargo ## measure the time from a leader's death to the next leader
 	$(CARGO) bench --bench failover

@@ -149,12 +149,8 @@ impl<'a> Cluster<'a> {
             .arg(self.path)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(File::create(self.log(member))?)
+            .stderr(File::create(log(&self.config.data_dir, member))?)
             .spawn()
-    }
-
-    fn log(&self, member: &MemberConfig) -> PathBuf {
-        self.config.data_dir.join(format!("{}.log", member.name))
     }
 
     /// Who leads, in which epoch, and what to try.
@@ -162,24 +158,34 @@ impl<'a> Cluster<'a> {
         let admins = self.config.members.iter().map(|member| member.admin.as_deref());
         let admins = admins.map(|admin| admin.unwrap_or_default()).collect::<Vec<_>>();
         let statuses = self.client.statuses(&admins);
+        let data = &self.config.data_dir;
         let rows = self.nodes.iter_mut().zip(&statuses).map(|((member, child), status)| {
-            let process = match child.try_wait() {
+            let mut row = row(member, status.as_ref().ok());
+            row[PROCESS] = match child.try_wait() {
                 Ok(None) => child.id().to_string(),
-                Ok(Some(status)) => status.to_string(),
+                Ok(Some(end)) => {
+                    if end.code().is_some_and(|code| code != 0) {
+                        row[WHY] = last_words(&log(data, member)); // it gave up by itself
+                    }
+                    end.to_string()
+                }
                 Err(error) => error.to_string(),
             };
-            row(member, process, status.as_ref().ok())
+            row
         });
         let mut picture = table(&["NODE", "PROCESS", "STATE", "LEADER", "EPOCH", "WHY"], rows);
-        let _ = write!(picture, "\n{}", self.advice(statuses.iter().flatten()));
+        let advice = self.advice(statuses.iter().flatten());
+        let _ = write!(picture, "\n{advice}");
         picture
     }
 
-    fn advice<'s>(&self, mut statuses: impl Iterator<Item = &'s Status>) -> String {
+    fn advice<'s>(&mut self, mut statuses: impl Iterator<Item = &'s Status>) -> String {
         let leader = statuses.find_map(|status| status.leader.clone());
+        // One that was started elsewhere goes by a number that is not known here.
         let process = leader.and_then(|leader| {
-            let (_, child) = self.nodes.iter().find(|(member, _)| member.name == leader.name)?;
-            Some(child.id())
+            let mut nodes = self.nodes.iter_mut();
+            let (_, child) = nodes.find(|(member, _)| member.name == leader.name)?;
+            matches!(child.try_wait(), Ok(None)).then(|| child.id())
         });
         let (electd, config) = (self.electd.display(), self.path.display());
         let kill = process.map_or_else(String::new, |id| format!("  kill -9 {id}\n"));
@@ -218,11 +224,15 @@ impl Drop for Cluster<'_> {
     }
 }
 
-fn row(member: &MemberConfig, process: String, status: Option<&Status>) -> Vec<String> {
+/// The places of two columns.
+const PROCESS: usize = 1;
+const WHY: usize = 5;
+
+fn row(member: &MemberConfig, status: Option<&Status>) -> Vec<String> {
     let text = |of: fn(&Status) -> String| status.map_or_else(|| "-".to_owned(), of);
     vec![
         member.name.clone(),
-        process,
+        String::new(),
         text(|status| match &status.halting {
             Some(halting) => format!("{}, {}", status.state, halting.status),
             None => status.state.clone(),
@@ -231,6 +241,16 @@ fn row(member: &MemberConfig, process: String, status: Option<&Status>) -> Vec<S
         text(|status| status.epoch.to_string()),
         text(|status| status.changes.last().map_or(String::new(), |change| change.reason.clone())),
     ]
+}
+
+fn log(data: &Path, member: &MemberConfig) -> PathBuf {
+    data.join(format!("{}.log", member.name))
+}
+
+/// Why a node gave up: the last line of its log.
+fn last_words(log: &Path) -> String {
+    let log = std::fs::read_to_string(log).unwrap_or_default();
+    log.lines().last().unwrap_or("see its log").to_owned()
 }
 
 /// The program `electd`, which was built beside this one.

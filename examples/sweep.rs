@@ -1,7 +1,7 @@
 //! Runs random schedules on all cores and says what they met: `make sim SEEDS=1000`.
 //!
-//! Arguments: COUNT, or FROM..TO; and an algorithm, without which all take their turn. Ends with 1 if a seed fails, and prints the command that
-//! replays it.
+//! Arguments: COUNT, or FROM..TO; and an algorithm, without which all take their turn. Ends with 1
+//! if a seed fails, and prints the command that replays it.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,8 +30,14 @@ fn main() -> ExitCode {
     };
     let word = std::env::args().nth(2);
     let chosen = |algorithm: &AlgorithmKind| word.as_deref().is_none_or(|w| w == algorithm.name());
+    let algorithms: Vec<_> = AlgorithmKind::ALL.into_iter().filter(chosen).collect();
+    if algorithms.is_empty() {
+        let names = AlgorithmKind::ALL.map(AlgorithmKind::name).join(", ");
+        eprintln!("{}: there is no such algorithm; there are {names}", word.unwrap_or_default());
+        return ExitCode::from(2);
+    }
     let mut failed = false;
-    for algorithm in AlgorithmKind::ALL.into_iter().filter(chosen) {
+    for algorithm in algorithms {
         println!("{}, seeds {from}..{to}", algorithm.name());
         let begin = Instant::now();
         let seen = sweep(algorithm, from, to);

@@ -28,7 +28,7 @@
 //! | thread | waits on | ends when |
 //! |---|---|---|
 //! | main | a signal | TERM or INT came, and all others are joined |
-//! | election | one `select!`: events, commands, the core's deadline | it was told to stop |
+//! | election | its queue of events and commands, or the core's deadline | it was told to stop |
 //! | store | records to write | its writer is stopped |
 //! | rank, where the rank changes | the time of the next sample, a program | it was told to stop |
 //! | listener | accept | its socket is shut down |
@@ -36,6 +36,7 @@
 //! | writer-PEER | its queue, orders, the back-off between dials | its queue is let go of |
 //! | admin | accept | its socket is shut down |
 //! | admin-worker-N | its connection | its socket is shut down |
+//! | log | lines that stderr did not take at once | the process ends |
 //! | ctrl-c | INT | the process ends |
 
 pub mod admin;

@@ -5,18 +5,22 @@
 
 mod support;
 
+use electd::core::settings::AlgorithmKind;
 use std::env;
 
-use support::{Cluster, Condition, ensure, eventually};
+use support::{Cluster, Condition, ensure, eventually, for_each_algorithm, watchful};
 use uuid::Uuid;
+
+for_each_algorithm! {
+    whatever_happens_the_highest_that_lives_leads_alone_in_a_new_epoch,
+}
 
 const NODES: usize = 5;
 const STEPS: u32 = 50;
 
-#[test]
-fn whatever_happens_the_highest_that_lives_leads_alone_in_a_new_epoch() {
+fn whatever_happens_the_highest_that_lives_leads_alone_in_a_new_epoch(algorithm: AlgorithmKind) {
     let mut chance = Chance::new();
-    let cluster = Cluster::start_watchful(NODES);
+    let cluster = Cluster::of_with(algorithm, NODES, watchful);
     let mut leader = NODES;
     let mut epoch = cluster.agree_on(leader);
     for step in 1..=STEPS {

@@ -2,12 +2,19 @@
 
 mod support;
 
-use electd::node::status::{ChangeStatus, Status};
-use support::{Cluster, ensure, eventually};
+use electd::core::settings::AlgorithmKind;
+use electd::node::status::ChangeStatus;
+use support::{Cluster, ensure, eventually, for_each_algorithm, has_joined, watchful};
 
-#[test]
-fn a_frozen_leader_is_replaced_and_thawed_counts_itself_as_failed_before_it_leads_again() {
-    let cluster = Cluster::start_watchful(3);
+for_each_algorithm! {
+    a_frozen_leader_is_replaced_and_thawed_counts_itself_as_failed_before_it_leads_again,
+    a_frozen_follower_is_suspected_and_joins_again,
+}
+
+fn a_frozen_leader_is_replaced_and_thawed_counts_itself_as_failed_before_it_leads_again(
+    algorithm: AlgorithmKind,
+) {
+    let cluster = Cluster::of_with(algorithm, 3, watchful);
     let first = cluster.agree_on(3);
 
     cluster.node(3).freeze();
@@ -26,30 +33,24 @@ fn a_frozen_leader_is_replaced_and_thawed_counts_itself_as_failed_before_it_lead
     assert!(failed < first_after(first), "it did something before it failed: {changes:?}");
 }
 
-#[test]
-fn a_frozen_follower_is_suspected_and_comes_back_without_changing_the_epoch() {
-    let cluster = Cluster::start_watchful(3);
+fn a_frozen_follower_is_suspected_and_joins_again(algorithm: AlgorithmKind) {
+    let cluster = Cluster::of_with(algorithm, 3, watchful);
     let epoch = cluster.agree_on(3);
 
     cluster.node(1).freeze();
     for observer in [2, 3] {
-        eventually("node-1 is suspected", || member_is(&cluster, observer, "suspected"));
+        cluster.until_seen(observer, 1, "suspected");
     }
     assert_eq!(cluster.agree_on(3), epoch);
 
     cluster.node(1).thaw();
     for observer in [2, 3] {
-        eventually("node-1 is alive again", || member_is(&cluster, observer, "alive"));
+        cluster.until_seen(observer, 1, "alive");
     }
-    assert_eq!(cluster.agree_on(3), epoch);
-    let changes = cluster.status(1).unwrap().changes;
-    let failed = changes.iter().any(|change| change.reason.starts_with("stalled for"));
-    assert!(failed, "it did not count itself as failed: {changes:?}");
-}
-
-/// Whether this node shows node-1 so.
-fn member_is(cluster: &Cluster, observer: usize, expected: &str) -> Result<(), String> {
-    let Status { node, members, .. } = cluster.status(observer)?;
-    let shown = &members[0].status;
-    ensure(shown == expected, || format!("{} shows it as {shown}", node.name))
+    eventually("node-1 counts itself as failed", || {
+        let changes = cluster.status(1)?.changes;
+        let failed = changes.iter().any(|change| change.reason.starts_with("stalled for"));
+        ensure(failed, || format!("{changes:?}"))
+    });
+    has_joined(algorithm, epoch, cluster.agree_on(3));
 }

@@ -3,9 +3,11 @@
 
 use std::ops::RangeInclusive;
 
+use electd::core::bounds;
 use electd::core::message::Kind;
 use electd::core::settings::AlgorithmKind;
-use electd::sim::{Delays, Outcome, Scenario, Schedule};
+use electd::core::types::Time;
+use electd::sim::{Delays, Outcome, Scenario, Schedule, TIMING};
 
 /// The cluster sizes whose counts are checked.
 const SIZES: RangeInclusive<usize> = 2..=12;
@@ -73,6 +75,23 @@ fn survivors_that_time_out_at_once_take_9n_less_16_messages() {
         let lockstep = scenario.run().expect("it ends");
         assert_eq!((lockstep.leader, lockstep.messages.total()), (n - 1, most));
         assert!(runs(&scenario).all(|outcome| outcome.leader == n - 1));
+    }
+}
+
+/// However many die with the leader, the others have the next one within the bound; its own last
+/// replies come a message later.
+#[test]
+fn silent_deaths_are_over_within_the_bound() {
+    for n in 3..=9 {
+        let bound = bounds::worst_failover(AlgorithmKind::Halting, &TIMING, n);
+        let bound = bound.expect("others are left") + TIMING.message;
+        for survivors in 1..n {
+            let scenario = halting(n, (1..=survivors).collect(), (survivors + 1..=n).collect());
+            for outcome in runs(&scenario) {
+                let took = outcome.time.since(Time(0));
+                assert!(took <= bound, "{took:?} of {bound:?} for {survivors} of {n}");
+            }
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::{Cluster, ensure, eventually};
+use support::{Cluster, ensure, eventually, watchful};
 use tempfile::TempDir;
 
 /// A number for each member, in a file that its command prints.
@@ -132,7 +132,7 @@ fn priorities_go_over_ids_and_equal_ones_fall_to_the_greater_id() {
 /// One node, ranked by this, that does not wait long for others.
 fn alone(rank: Value) -> Cluster {
     Cluster::start_with(1, |config| {
-        config["timing"]["failure"] = "1s".into();
+        watchful(config);
         config["rank"] = rank;
     })
 }
@@ -193,7 +193,7 @@ fn a_command_that_hangs_holds_up_neither_the_start_nor_the_end() {
 #[test]
 fn who_takes_its_time_follows_first() {
     let cluster = Cluster::prepare(3, |config| {
-        config["timing"]["failure"] = "1s".into();
+        watchful(config);
         config["preempt"] = json!({"after": "2s"});
     });
     cluster.node(1).start();

@@ -2,12 +2,19 @@
 
 mod support;
 
+use electd::core::settings::AlgorithmKind;
 use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use support::{Cluster, Node, ensure, eventually};
+use support::{Cluster, Node, ensure, eventually, for_each_algorithm, has_joined};
+
+for_each_algorithm! {
+    a_second_process_with_the_id_of_the_leader_is_refused_and_never_leads,
+    a_second_process_with_the_id_of_a_follower_is_refused_by_all,
+    members_whose_configs_disagree_refuse_each_other_and_name_the_key,
+}
 
 /// Waits until the status and the log of this node show these words.
 #[track_caller]
@@ -30,15 +37,13 @@ fn is_refused(cluster: &Cluster, stranger: &Node, words: &str) {
     assert_eq!(cluster.agree_on(3), epoch, "the cluster goes on undisturbed");
 }
 
-#[test]
-fn a_second_process_with_the_id_of_the_leader_is_refused_and_never_leads() {
-    let cluster = Cluster::start(3);
+fn a_second_process_with_the_id_of_the_leader_is_refused_and_never_leads(algorithm: AlgorithmKind) {
+    let cluster = Cluster::of(algorithm, 3);
     is_refused(&cluster, &cluster.stranger(3, |_| {}), "in use by");
 }
 
-#[test]
-fn a_second_process_with_the_id_of_a_follower_is_refused_by_all() {
-    let cluster = Cluster::start(3);
+fn a_second_process_with_the_id_of_a_follower_is_refused_by_all(algorithm: AlgorithmKind) {
+    let cluster = Cluster::of(algorithm, 3);
     let stranger = cluster.stranger(1, |_| {});
     is_refused(&cluster, &stranger, "in use by");
     eventually("both others refuse it", || {
@@ -63,20 +68,20 @@ fn a_member_that_nobody_knows_is_refused() {
     is_refused(&cluster, &stranger, &format!("id {unknown} is not in the member list"));
 }
 
-#[test]
-fn members_whose_configs_disagree_refuse_each_other_and_name_the_key() {
-    let cluster = Cluster::prepare(3, |_| {});
+fn members_whose_configs_disagree_refuse_each_other_and_name_the_key(algorithm: AlgorithmKind) {
+    let cluster = Cluster::prepare(3, |config| config["algorithm"] = algorithm.name().into());
     cluster.node(2).start();
     cluster.node(3).start();
     let epoch = cluster.agree_on(3);
 
-    for (key, value) in [
+    let others = AlgorithmKind::ALL.into_iter().filter(|other| *other != algorithm);
+    let others = others.map(|other| ("algorithm", json!(other.name())));
+    let other_keys = [
         ("preempt", json!("never")),
         ("preempt", json!({"after": "30s"})),
         ("rank", json!({"by": "cpu"})),
-        ("algorithm", json!("ring")),
-        ("algorithm", json!("halting")),
-    ] {
+    ];
+    for (key, value) in other_keys.into_iter().chain(others) {
         // In its own place, so that the others dial it too.
         let mut config = cluster.config().clone();
         config[key] = value;
@@ -96,7 +101,7 @@ fn members_whose_configs_disagree_refuse_each_other_and_name_the_key() {
     }
 
     cluster.node(1).start();
-    assert_eq!(cluster.agree_on(3), epoch, "with the right config it joins");
+    has_joined(algorithm, epoch, cluster.agree_on(3));
     eventually("the refusal is forgotten", || {
         let rejections = cluster.status(2)?.rejections;
         ensure(rejections.is_empty(), || format!("{rejections:?}"))

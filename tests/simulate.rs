@@ -38,6 +38,28 @@ fn every_message_and_a_summary_as_text() {
     assert!(text.ends_with("1 ELECTION + 0 ANSWER + 1 COORDINATOR = 2 messages\n"), "{text}");
 }
 
+/// A drawing of a small election. Look at a new one before you accept it: `rsvg-convert` and
+/// browsers show it.
+#[test]
+fn the_election_as_a_drawing() {
+    let output = simulate("--nodes 3 --crash 3 --initiators 1 --output svg");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    insta::assert_snapshot!(stdout(&output));
+}
+
+#[test]
+fn every_message_is_an_arrow() {
+    for args in ["--nodes 40 --crash 40 --initiators 33", "--nodes 6 --initiators 2,3"] {
+        let total = figures(args)["messages"]["total"].as_u64().expect("a number");
+        let svg = stdout(&simulate(&format!("{args} --output svg")));
+        let dead = svg.matches(r#"class="arrow lost""#).count() as u64;
+        let arrows = svg.matches(r#"class="arrow""#).count() as u64 + dead;
+        // COORDINATOR to the dead is drawn, and not counted.
+        assert_eq!(arrows, total + u64::from(args.contains("crash")), "{args}");
+        assert_eq!(svg.matches("leads in epoch 1<").count(), 1, "{args}");
+    }
+}
+
 #[test]
 fn attributes_rank_before_numbers() {
     let figures = |args| figures(&format!("--nodes 4 --attributes -1,7,7,3 {args}"));
@@ -78,6 +100,8 @@ fn nonsense_is_an_error_of_usage_in_words() {
         ("--algorithm halting --no-hierarchy", "give --algorithm ring"),
         ("--faults --nodes 5", "cannot be used with"),
         ("--algorithm raft", "possible values: bully"),
+        ("--nodes 41 --output svg", "--output svg: 41 nodes do not fit a drawing; at most 40 do"),
+        ("--faults --output svg", "draws one election: leave --faults out"),
     ];
     for (args, sentence) in cases {
         let output = simulate(args);

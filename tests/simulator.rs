@@ -99,6 +99,28 @@ fn several_initiators_cost_no_more_than_the_lowest_of_them() {
     }
 }
 
+/// Members count by their rank, whatever their numbers: here they rank in the reverse order of
+/// these, and in pairs that only their numbers tell apart.
+#[test]
+fn counts_follow_the_ranks_and_not_the_numbers() {
+    for n in SIZES {
+        let reversed = |n: u64| (0..n).rev().map(|place| place as i64).collect::<Vec<_>>();
+        for initiator in 2..=n {
+            let scenario = Scenario {
+                attributes: reversed(n),
+                crashed: vec![1],
+                ..leader_died(n, &[initiator], false)
+            };
+            let outcome = run(&scenario);
+            assert_eq!(outcome.messages, unknown_death(n, n + 1 - initiator), "{scenario:?}");
+            assert_eq!(outcome.leader, 2);
+        }
+        let pairs = (0..n).map(|place| place as i64 / 2).collect();
+        let scenario = Scenario { attributes: pairs, ..leader_died(n, &[1], true) };
+        assert_eq!(run(&scenario).messages, known_death(n, 1), "{scenario:?}");
+    }
+}
+
 #[test]
 fn without_a_death_the_highest_leads_whoever_calls() {
     for n in 1..=9 {
@@ -175,6 +197,15 @@ fn scenarios_that_make_no_sense_are_refused_in_words() {
         (
             Scenario { crashed: vec![5], initiators: vec![5], ..five() },
             "--initiators 5: node 5 crashes before the election; name a live one",
+        ),
+        (
+            Scenario { attributes: vec![1; 4], ..five() },
+            "--attributes: 4 for 5 nodes; give one for each, from node 1 on",
+        ),
+        (
+            Scenario { hierarchy: false, ..five() },
+            "--no-hierarchy: with --algorithm bully initiators have no hierarchy; leave it out, or \
+             give --algorithm ring",
         ),
         (
             Scenario { crashed: vec![1], ..Scenario::new(1) },

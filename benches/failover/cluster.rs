@@ -10,6 +10,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, Sender, unbounded};
+use electd::core::settings::AlgorithmKind;
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -75,8 +76,9 @@ pub struct Cluster {
 
 impl Cluster {
     /// Starts this many nodes in an empty folder and waits until they agree.
-    pub fn start(folder: PathBuf, size: usize) -> Cluster {
-        fs::write(folder.join("cluster.json"), config(size)).expect("the config can be written");
+    pub fn start(folder: PathBuf, size: usize, algorithm: AlgorithmKind) -> Cluster {
+        fs::write(folder.join("cluster.json"), config(size, algorithm))
+            .expect("the config can be written");
         let (sender, events) = unbounded();
         let nodes = (1..=size).map(|n| Node {
             name: format!("node-{n}"),
@@ -171,32 +173,35 @@ impl Cluster {
                 return agreement;
             }
             match self.events.recv_deadline(deadline) {
-                Ok(event) => self.note(event),
+                Ok(event) => _ = self.note(event),
                 Err(_) => panic!("no agreement; the latest of the logs:\n{}", self.latest_lines()),
             }
         }
     }
 
-    /// How many changes of state the nodes tell of during this time.
+    /// How many changes of state the nodes that take part tell of during this time.
     pub fn count_changes(&mut self, time: Duration) -> usize {
         let deadline = Instant::now() + time;
         let mut changes = 0;
         while let Ok(event) = self.events.recv_deadline(deadline) {
-            changes += usize::from(event.state.is_some());
-            self.note(event);
+            changes += usize::from(self.note(event));
         }
         changes
     }
 
-    fn note(&mut self, event: Event) {
+    /// Tells whether a node changed its state. The last words of one that was told to end, which
+    /// may come after the others agreed, say nothing of those that live.
+    fn note(&mut self, event: Event) -> bool {
         if self.latest.len() == LATEST {
             self.latest.pop_front();
         }
         self.latest.push_back(event.line);
         let node = &mut self.nodes[event.node];
-        if node.life == event.life && event.state.is_some() {
+        let changed = node.life == event.life && event.state.is_some();
+        if changed {
             node.state = event.state;
         }
+        changed
     }
 
     fn agreement(&self) -> Option<Agreement> {
@@ -240,7 +245,7 @@ fn transition(line: &str, at: Instant) -> Option<State> {
 }
 
 /// A config at default timing; the last node ranks highest.
-fn config(size: usize) -> String {
+fn config(size: usize, algorithm: AlgorithmKind) -> String {
     let members = (1..=size).zip(free_ports(size)).map(|(n, port)| {
         json!({
             "name": format!("node-{n}"),
@@ -251,6 +256,7 @@ fn config(size: usize) -> String {
     json!({
         "cluster": "bench",
         "quorum": "none",
+        "algorithm": algorithm.name(),
         "data_dir": "data",
         "members": members.collect::<Vec<_>>(),
     })

@@ -19,6 +19,8 @@ pub fn durable_writes(folder: &Path, count: usize) -> Vec<Duration> {
             epoch: Epoch(epoch),
             reserved: Epoch(epoch),
             leader: Some(id),
+            grant: None,
+            promised: Duration::ZERO,
             members: MemberList::new(ListVersion::default(), Vec::new()),
             task: Default::default(),
         };

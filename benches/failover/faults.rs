@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use electd::core::random::Random;
+use electd::core::settings::AlgorithmKind;
 use rustix::process::Signal;
 
 use crate::calm;
@@ -34,44 +35,70 @@ pub enum Fault {
 }
 
 /// A cluster under measurement.
-pub struct Run<'a> {
+pub struct Run {
     pub cluster: Cluster,
     pub floor: Floor,
     /// The floor for processes with as many threads as a node.
     pub threads_floor: Floor,
-    pub random: &'a mut Random,
+    random: Random,
 }
 
-impl<'a> Run<'a> {
-    pub fn new(cluster: Cluster, random: &'a mut Random) -> Run<'a> {
+/// What was measured of one kind of fault, from its signal on.
+#[derive(Default)]
+struct Times {
+    /// Until one leads.
+    led: Vec<Duration>,
+    /// Until all agree.
+    agreed: Vec<Duration>,
+    floor: Vec<Duration>,
+    threads_floor: Vec<Duration>,
+}
+
+/// Kills the leaders of clusters that differ by their algorithm, by turns, so that whatever else
+/// the machine does disturbs all of them alike. The first of them is what the others are held to.
+pub fn compare(runs: &mut [(AlgorithmKind, Run)], times: usize, report: &mut Report) {
+    let mut measured: Vec<Times> = runs.iter().map(|_| Times::default()).collect();
+    for _ in 0..times {
+        for ((_, run), taken) in runs.iter_mut().zip(&mut measured) {
+            run.take(Fault::Kill, taken, report);
+            run.cluster.await_agreement(); // the next cluster is struck in quiet
+        }
+    }
+    let agreed: Vec<_> = measured.iter().map(|times| times.agreed.clone()).collect();
+    for ((algorithm, run), taken) in runs.iter().zip(measured) {
+        let name = algorithm.name();
+        taken.report(&format!("kill -9 of {}, {name}", run.cluster.size()), Fault::Kill, report);
+    }
+    for ((algorithm, _), times) in runs.iter().zip(&agreed).skip(1) {
+        let (name, first) = (algorithm.name(), runs[0].0.name());
+        report.comparison(&format!("{name} beside {first}, all agree"), times, &agreed[0]);
+    }
+}
+
+impl Run {
+    pub fn new(cluster: Cluster, seed: u64) -> Run {
         thread::sleep(FAILURE); // for as long, a new node looks for the others before it elects
         let threads = cluster.pids().map(calm::threads).max().unwrap_or(1);
         let (floor, threads_floor) = (Floor::start(1), Floor::start(threads));
-        Run { cluster, floor, threads_floor, random }
+        Run { cluster, floor, threads_floor, random: Random::new(seed) }
     }
 
     /// Strikes the leader this many times.
     pub fn measure(&mut self, fault: Fault, times: usize, report: &mut Report) {
-        let size = self.cluster.size();
-        let mut led = Vec::new();
-        let mut agreed = Vec::new();
-        let mut floor = Vec::new();
-        let mut threads_floor = Vec::new();
+        let mut taken = Times::default();
         for _ in 0..times {
-            let (start, agreement) = self.strike(fault, report);
-            led.push(agreement.led_at - start);
-            agreed.push(agreement.complete_at - start);
-            floor.push(self.floor.measure());
-            threads_floor.push(self.threads_floor.measure());
+            self.take(fault, &mut taken, report);
         }
-        let beside = match fault {
-            Fault::Freeze => vec![vec![FAILURE]],
-            _ => vec![floor, threads_floor],
-        };
-        let what = format!("{} of {size}", fault.name());
-        let row = |what, times| Row { what, times, beside: beside.clone() };
-        report.row(row(format!("{what}: all agree"), agreed));
-        report.row(row(format!("{what}: one leads"), led));
+        taken.report(&format!("{} of {}", fault.name(), self.cluster.size()), fault, report);
+    }
+
+    /// Strikes the leader once, and measures the floor beside it.
+    fn take(&mut self, fault: Fault, times: &mut Times, report: &mut Report) {
+        let (start, agreement) = self.strike(fault, report);
+        times.led.push(agreement.led_at - start);
+        times.agreed.push(agreement.complete_at - start);
+        times.floor.push(self.floor.measure());
+        times.threads_floor.push(self.threads_floor.measure());
     }
 
     /// One fault and its repair. Gives the time of the fault and what the survivors came to.
@@ -100,6 +127,18 @@ impl<'a> Run<'a> {
             self.cluster.start_node(leader);
         }
         (start, agreement)
+    }
+}
+
+impl Times {
+    fn report(self, what: &str, fault: Fault, report: &mut Report) {
+        let beside = match fault {
+            Fault::Freeze => vec![vec![FAILURE]],
+            _ => vec![self.floor, self.threads_floor],
+        };
+        let row = |what, times| Row { what, times, beside: beside.clone() };
+        report.row(row(format!("{what}: all agree"), self.agreed));
+        report.row(row(format!("{what}: one leads"), self.led));
     }
 }
 

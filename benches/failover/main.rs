@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use cluster::Cluster;
 use electd::core::random::Random;
+use electd::core::settings::AlgorithmKind;
 use faults::{Fault, Run};
 use process::Role;
 use report::Report;
@@ -34,6 +35,9 @@ const CALM: Duration = Duration::from_secs(5);
 /// How long a large cluster must keep its leader.
 const CALM_LARGE: Duration = Duration::from_secs(60);
 
+/// The algorithm of the clusters that are not there to compare algorithms.
+const BULLY: AlgorithmKind = AlgorithmKind::Bully;
+
 fn main() {
     if let Some(role) = Role::of_this_process() {
         return role.play();
@@ -44,8 +48,8 @@ fn main() {
     let mut report = Report::default();
     let mut random = Random::new(u64::from(std::process::id()));
     for size in [3, 5, 9] {
-        let cluster = Cluster::start(scratch.folder(&format!("{size}")), size);
-        let mut run = Run::new(cluster, &mut random);
+        let folder = scratch.folder(&format!("{size}"));
+        let mut run = Run::new(Cluster::start(folder, size, BULLY), random.draw());
         if size == 5 {
             report.usage(size, &calm::usage(&run.cluster, CALM));
         }
@@ -56,6 +60,12 @@ fn main() {
             run.measure(Fault::Freeze, runs.div_ceil(3), &mut report);
         }
     }
+    let mut by_algorithm = AlgorithmKind::ALL.map(|algorithm| {
+        let cluster = Cluster::start(scratch.folder(algorithm.name()), 5, algorithm);
+        (algorithm, Run::new(cluster, random.draw()))
+    });
+    faults::compare(&mut by_algorithm, runs, &mut report);
+    drop(by_algorithm);
     report.durable_write(&disk::durable_writes(&scratch.folder("disk"), runs));
     if large > 0 {
         measure_large(&scratch, large, &mut random, &mut report);
@@ -65,9 +75,9 @@ fn main() {
 
 /// Whether many processes on one machine elect, stay calm and fail over.
 fn measure_large(scratch: &Scratch, size: usize, random: &mut Random, report: &mut Report) {
-    let cluster = Cluster::start(scratch.folder("large"), size);
+    let cluster = Cluster::start(scratch.folder("large"), size, BULLY);
     report.first_election(size, cluster.first_election());
-    let mut run = Run::new(cluster, random);
+    let mut run = Run::new(cluster, random.draw());
     report.usage(size, &calm::usage(&run.cluster, CALM));
     report.calm(size, CALM_LARGE, run.cluster.count_changes(CALM_LARGE));
     run.measure(Fault::Kill, 10, report);

@@ -21,6 +21,8 @@ and, with threads, a victim that has as many as a node, which all end before the
 connections, and a survivor that hands on from a reading to a deciding to a writing thread. A frozen
 leader sends no end of stream: beside it stands `failure`, the silence that makes a suspect.
 
+By algorithm: three clusters of 5 side by side, whose leaders are killed by turns.
+
 No disk: the data folders of all nodes are out of reach, so that every write fails until after the
 failover. It takes as long as any other, as it waits for no write.";
 
@@ -65,6 +67,14 @@ impl Report {
             leader.anonymous(),
             leader.threads,
         ));
+    }
+
+    /// The median of one thing as a multiple of another's.
+    pub fn comparison(&mut self, what: &str, times: &[Duration], others: &[Duration]) {
+        let [[median, ..], [other, ..]] = [times, others].map(quantiles);
+        let ratio = median.as_secs_f64() / other.as_secs_f64();
+        let (median, other) = (millis(median), millis(other));
+        self.lines.push(format!("{what}: {median} ms, {ratio:.2} times {other} ms"));
     }
 
     pub fn durable_write(&mut self, times: &[Duration]) {

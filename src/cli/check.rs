@@ -53,7 +53,13 @@ impl Check {
 }
 
 fn guarantee(config: &Config) -> Guarantee {
-    Guarantee::of(config.quorum, &config.timing, config.members.len(), config.trust_refused)
+    Guarantee::of(
+        config.algorithm,
+        config.quorum,
+        &config.timing,
+        config.members.len(),
+        config.trust_refused,
+    )
 }
 
 /// For people.

@@ -13,6 +13,7 @@ mod check;
 pub mod error;
 pub mod exit;
 mod init;
+mod journal;
 mod leader;
 pub mod print;
 mod resign;

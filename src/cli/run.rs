@@ -1,8 +1,10 @@
 //! `electd run`: a node in the foreground.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -13,6 +15,7 @@ use signal_hook::iterator::{Signals, SignalsInfo};
 use super::args::ConfigArgs;
 use super::error::CliError;
 use super::exit::Exit;
+use super::journal::Journal;
 use crate::admin::{self, Server};
 use crate::config::{Config, node_name};
 use crate::core::types::Task;
@@ -44,25 +47,36 @@ impl Run {
     pub fn run(self) -> Result<(), CliError> {
         let config = self.config.load()?;
         let name = node_name(&config, self.config.node.as_deref())?;
-        start_log(name);
-        fail_stop();
-        // Before the node starts: no signal is lost, and a port in use leaves no trace.
-        let mut signals = Endings::watch()?;
-        let token = config.admin_token_file.as_deref().map(read_token).transpose()?;
-        let task = self.task.as_deref().map(read_task).transpose()?;
-        let admin = listen(&config, name)?;
-        let node = Node::start_with_task(&config, name, task)?;
-        let server = admin.map(|socket| Server::start(socket, node.handle(), token)).transpose();
-        let server = server.map_err(|error| CliError::new(Exit::Internal, error))?;
-        info!("{name} of cluster \"{}\" runs, process {}", config.cluster, std::process::id());
-        signals.wait();
-        info!("stopping");
-        node.stop();
-        if let Some(server) = server {
-            server.stop();
-        }
-        Ok(())
+        let stderr = std::io::stderr().as_fd().try_clone_to_owned();
+        let journal = stderr.and_then(Journal::start).map_err(|error| {
+            CliError::new(Exit::Internal, format!("cannot start the log: {error}"))
+        })?;
+        start_log(name, journal.clone());
+        fail_stop(journal.clone());
+        let outcome = serve(&config, name, self.task.as_deref());
+        journal.finish();
+        outcome
     }
+}
+
+/// Runs the node until a signal ends it.
+fn serve(config: &Config, name: &str, task: Option<&Path>) -> Result<(), CliError> {
+    // Before the node starts: no signal is lost, and a port in use leaves no trace.
+    let mut signals = Endings::watch()?;
+    let token = config.admin_token_file.as_deref().map(read_token).transpose()?;
+    let task = task.map(read_task).transpose()?;
+    let admin = listen(config, name)?;
+    let node = Node::start_with_task(config, name, task)?;
+    let server = admin.map(|socket| Server::start(socket, node.handle(), token)).transpose();
+    let server = server.map_err(|error| CliError::new(Exit::Internal, error))?;
+    info!("{name} of cluster \"{}\" runs, process {}", config.cluster, std::process::id());
+    signals.wait();
+    info!("stopping");
+    node.stop();
+    if let Some(server) = server {
+        server.stop();
+    }
+    Ok(())
 }
 
 impl From<StartError> for CliError {
@@ -143,21 +157,27 @@ impl Endings {
 }
 
 /// A process that is not whole must not take part: any panic ends it.
-fn fail_stop() {
-    let report = std::panic::take_hook();
+fn fail_stop(journal: Journal) {
     std::panic::set_hook(Box::new(move |panic| {
-        report(panic);
-        error!("a thread panicked, so this node ends: please report this");
+        let thread = std::thread::current();
+        let name = thread.name().unwrap_or("without a name");
+        error!("the thread {name} {panic}\nso this node ends: please report this");
+        let trace = Backtrace::capture();
+        if trace.status() == BacktraceStatus::Captured {
+            error!("{trace}");
+        }
+        journal.finish();
         std::process::exit(Exit::Internal as i32);
     }));
 }
 
-fn start_log(name: &str) {
+fn start_log(name: &str, journal: Journal) {
     let name = name.to_owned();
     let env = env_logger::Env::default().default_filter_or("info");
     let format = move |out: &mut env_logger::fmt::Formatter, record: &log::Record| {
         let (time, level) = (out.timestamp_millis(), record.level());
         writeln!(out, "{time} {level:<5} {name}: {}", record.args())
     };
-    env_logger::Builder::from_env(env).format(format).init();
+    let target = env_logger::Target::Pipe(Box::new(journal));
+    env_logger::Builder::from_env(env).format(format).target(target).init();
 }

@@ -10,6 +10,7 @@ use crate::core::settings::AlgorithmKind;
 use crate::core::types::Time;
 use crate::sim::{Delays, Failure, Outcome, Run, Scenario, Schedule, SimError};
 use crate::trace::Line;
+use crate::trace::svg::{Diagram, MOST_NODES as MOST_DRAWN};
 
 /// The arguments that are about one election.
 const ELECTION: [&str; 7] =
@@ -29,6 +30,7 @@ Examples:
   electd simulate --nodes 5 --initiators 1,2 --crash 5 --detected --output json
   electd simulate --nodes 3 --attributes 10,30,20         ranked by a number of each
   electd simulate --nodes 7 --delays random --seed 7      other delays, another order
+  electd simulate --nodes 5 --crash 5 --output svg        a drawing of it
   electd simulate --faults --seed 7                       a random life with crashes and restarts")]
 pub struct Simulate {
     /// The election algorithm.
@@ -63,7 +65,8 @@ pub struct Simulate {
     /// What all random choices follow from.
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// How the run is printed: with a trace for people, or its figures for programs.
+    /// How the run is printed: with a trace for people, its figures for programs, or as a drawing
+    /// of at most 40 nodes.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Output,
 }
@@ -103,6 +106,8 @@ enum Output {
     Text,
     /// The figures, for programs.
     Json,
+    /// A sequence diagram of the election, for a page or a browser.
+    Svg,
 }
 
 impl Simulate {
@@ -118,6 +123,12 @@ impl Simulate {
             DelaysArg::Random => Delays::Random,
         };
         let output = self.output;
+        if output == Output::Svg && self.nodes > MOST_DRAWN {
+            let (nodes, most) = (self.nodes, MOST_DRAWN);
+            let what =
+                format!("--output svg: {nodes} nodes do not fit a drawing; at most {most} do");
+            return Err(CliError::new(Exit::Usage, what));
+        }
         let scenario = Scenario {
             algorithm,
             nodes: self.nodes,
@@ -128,16 +139,21 @@ impl Simulate {
             detected: self.detected,
             delays,
             seed: self.seed,
-            trace: output == Output::Text,
+            trace: output != Output::Json,
         };
         let outcome = scenario.run()?;
         match output {
             Output::Text => print::result(&election_text(&scenario, &outcome)),
             Output::Json => print::json(&election_object(&scenario, &outcome)),
+            Output::Svg => print::result(&drawing(&scenario, &outcome)),
         }
     }
 
     fn life(self) -> Result<(), CliError> {
+        if self.output == Output::Svg {
+            let what = "--output svg draws one election: leave --faults out";
+            return Err(CliError::new(Exit::Usage, what));
+        }
         let (seed, text) = (self.seed, self.output == Output::Text);
         let algorithm = self.algorithm.kind();
         let run = Schedule { algorithm, seed, trace: text }.run();
@@ -165,16 +181,40 @@ fn lines(trace: &[Line]) -> String {
 }
 
 fn election_text(scenario: &Scenario, outcome: &Outcome) -> String {
-    let Outcome { leader, epoch, messages, time, trace } = outcome;
+    let trace = lines(&outcome.trace);
+    format!("{trace}\n{}\n{}\n", who_leads(outcome), counts(scenario, outcome))
+}
+
+fn who_leads(outcome: &Outcome) -> String {
+    let Outcome { leader, epoch, time, .. } = outcome;
     let ms = millis(time.since(Time(0)));
-    let kinds =
-        messages.list(scenario.algorithm).map(|(kind, count)| format!("{count} {}", kind.title()));
-    format!(
-        "{}\nnode-{leader} leads in epoch {epoch}, {ms} ms after the start\n{} = {} messages\n",
-        lines(trace),
-        kinds.collect::<Vec<_>>().join(" + "),
-        messages.total()
-    )
+    format!("node-{leader} leads in epoch {epoch}, {ms} ms after the start")
+}
+
+fn counts(scenario: &Scenario, outcome: &Outcome) -> String {
+    let messages = &outcome.messages;
+    let kinds = messages.list(scenario.algorithm);
+    let kinds = kinds.map(|(kind, count)| format!("{count} {}", kind.title()));
+    format!("{} = {} messages", kinds.collect::<Vec<_>>().join(" + "), messages.total())
+}
+
+fn drawing(scenario: &Scenario, outcome: &Outcome) -> String {
+    let names: Vec<String> = (1..=scenario.nodes).map(|number| format!("node-{number}")).collect();
+    let (algorithm, nodes) = (scenario.algorithm.name(), scenario.nodes);
+    let title = format!("Election of {nodes} nodes, algorithm {algorithm}");
+    let description = format!(
+        "{}. Arrows are messages with their round or epoch, time runs downward, a cross is a death.",
+        who_leads(outcome)
+    );
+    let (counts, events) = (counts(scenario, outcome), &outcome.events);
+    let diagram = Diagram {
+        title: &title,
+        counts: &counts,
+        description: &description,
+        names: &names,
+        events,
+    };
+    diagram.to_string()
 }
 
 fn election_object(scenario: &Scenario, outcome: &Outcome) -> Value {

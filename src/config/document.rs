@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::available::{ALGORITHMS, PREEMPTS, QUORUMS, nearest};
+use super::choices::{ALGORITHMS, PREEMPTS, QUORUMS, nearest};
 use super::report::{Object, Report, Spot};
 use super::types::{Config, MemberConfig};
 use super::{members, rank, timing};

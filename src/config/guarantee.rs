@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::core::bounds;
-use crate::core::settings::{Quorum, Timing};
+use crate::core::settings::{AlgorithmKind, Quorum, Timing};
 
 /// What may be relied upon with a quorum and these timings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,18 +21,25 @@ pub struct Guarantee {
 impl Guarantee {
     /// The guarantee of a cluster of this many members.
     #[must_use]
-    pub fn of(quorum: Quorum, timing: &Timing, members: usize, trust_refused: bool) -> Guarantee {
+    pub fn of(
+        algorithm: AlgorithmKind,
+        quorum: Quorum,
+        timing: &Timing,
+        members: usize,
+        trust_refused: bool,
+    ) -> Guarantee {
         let others = members > 1;
+        let proven = || bounds::proven_failover(algorithm, timing, members);
         let mut guarantee = Guarantee {
             sentences: words(quorum).iter().map(|&sentence| sentence.to_owned()).collect(),
-            worst_failover: bounds::worst_failover(timing, members),
-            proven_failover: (others && trust_refused).then(|| bounds::proven_failover(timing)),
+            worst_failover: bounds::worst_failover(algorithm, timing, members),
+            proven_failover: (others && trust_refused).then(proven),
             dual_leader_window: match quorum {
                 Quorum::None => others.then(|| bounds::dual_leader_window(timing)),
                 Quorum::Majority => None,
             },
         };
-        let figures = guarantee.figures(bounds::further_death(timing));
+        let figures = guarantee.figures(bounds::further_death(algorithm, timing));
         guarantee.sentences.extend(figures);
         guarantee
     }
@@ -53,8 +60,8 @@ impl Guarantee {
         )];
         if let Some(proven) = self.proven_failover {
             figures.push(format!(
-                "One whose process ends on a live host is replaced within {proven:?}, usually in \
-                 about a millisecond, as the redial is refused."
+                "One whose process ends on a live host is replaced within {proven:?}, usually within \
+                 milliseconds, as the redial is refused."
             ));
         }
         if let Some(window) = self.dual_leader_window {
@@ -95,21 +102,27 @@ mod tests {
         lease: Duration::from_millis(400),
     };
 
+    fn of(algorithm: AlgorithmKind, members: usize, trust_refused: bool) -> Guarantee {
+        Guarantee::of(algorithm, Quorum::None, &TIMING, members, trust_refused)
+    }
+
     #[test]
     fn the_words_hold_the_figures() {
-        let guarantee = Guarantee::of(Quorum::None, &TIMING, 5, true);
+        let guarantee = of(AlgorithmKind::Bully, 5, true);
         let text = guarantee.text();
         for figure in ["within 700ms", "600ms more", "within 200ms", "at most 800ms"] {
             assert!(text.contains(figure), "{figure} in {text}");
         }
+        let ring = of(AlgorithmKind::Ring, 5, true).text();
+        assert!(ring.contains("within 1.1s"), "a run takes longer: {ring}");
     }
 
     #[test]
     fn what_does_not_apply_is_not_said() {
-        let distrustful = Guarantee::of(Quorum::None, &TIMING, 5, false);
+        let distrustful = of(AlgorithmKind::Bully, 5, false);
         assert_eq!(distrustful.proven_failover, None);
         assert!(!distrustful.text().contains("refused"));
-        let lone = Guarantee::of(Quorum::None, &TIMING, 1, true);
+        let lone = of(AlgorithmKind::Bully, 1, true);
         assert_eq!((lone.worst_failover, lone.dual_leader_window), (None, None));
     }
 }

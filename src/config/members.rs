@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use uuid::{Uuid, Variant};
 
 use super::address::{BadAddress, HostPort};
-use super::available::ROLES;
+use super::choices::ROLES;
 use super::rank::{self, ClusterRank};
 use super::report::{Object, Report, Spot};
 use super::types::MemberConfig;

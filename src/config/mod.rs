@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 pub(crate) mod address;
-mod available;
+mod choices;
 mod document;
 pub mod guarantee;
 mod json;
@@ -99,7 +99,7 @@ fn syntax(error: &serde_json::Error, text: &str, path: &Path) -> ConfigErrors {
 /// # Errors
 /// In words, with a remedy.
 pub fn parse_quorum(word: &str) -> Result<Quorum, String> {
-    available::pick("quorum", word, available::QUORUMS)
+    choices::pick("quorum", word, choices::QUORUMS)
         .map_err(|(what, remedy)| format!("{what}: {remedy}"))
 }
 

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::available::RANKS;
+use super::choices::RANKS;
 use super::report::{Object, Report, Spot};
 use super::timing;
 use super::types::{Attribute, RankConfig};

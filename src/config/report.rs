@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::available::{Choice, nearest, pick};
+use super::choices::{Choice, nearest, pick};
 use super::json::Node;
 use super::problem::{Position, Problem, quote};
 

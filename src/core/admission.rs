@@ -6,7 +6,7 @@
 use super::detector::{ConnectionId, Peer};
 use super::message::{Hello, MemberReport, PROTOCOL_VERSION, Rejection, View};
 use super::phase::{Phase, Reason};
-use super::settings::PowerOn;
+use super::settings::{PowerOn, Timing};
 use super::state::State;
 use super::turn::Turn;
 use super::types::{NodeId, Time};
@@ -26,11 +26,12 @@ enum Life {
 impl State {
     /// This member's own first words.
     fn own_hello(&self, now: Time) -> Hello {
-        let timing = self.settings.timing;
-        let nanos = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let heard = |id| {
             id == self.id()
-                || self.detector.get(id).is_some_and(|peer| peer.heard_within(timing.failure, now))
+                || self
+                    .detector
+                    .get(id)
+                    .is_some_and(|peer| peer.heard_within(self.settings.timing.failure, now))
         };
         Hello {
             protocol: PROTOCOL_VERSION,
@@ -38,7 +39,7 @@ impl State {
             incarnation: self.incarnation,
             instance: self.settings.instance,
             agreement: self.agreement.clone(),
-            timing: [timing.heartbeat, timing.failure, timing.message, timing.lease].map(nanos),
+            timing: self.own_timing(),
             rank: self.rank(),
             stands: self.stands(),
             view: View {
@@ -48,6 +49,13 @@ impl State {
             round: self.round,
             list: self.settings.members.version(),
         }
+    }
+
+    /// This member's timings, in nanoseconds.
+    fn own_timing(&self) -> [u64; 4] {
+        let Timing { heartbeat, failure, message, lease } = self.settings.timing;
+        [heartbeat, failure, message, lease]
+            .map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
     }
 
     /// Why a hello must be refused, if it must.
@@ -153,6 +161,7 @@ impl Turn<'_> {
 
     /// A peer can be told from now on what would not have reached it before.
     fn say_what_was_lost(&mut self, peer: NodeId) {
+        self.forward_unsent(peer);
         match self.cx.state.takeover {
             Some(View { epoch, leader: Some(leader) }) if leader.id == peer => {
                 self.cx.ask_for_release(epoch, peer);
@@ -218,8 +227,7 @@ impl Turn<'_> {
         });
         self.cx.state.detector.hear(hello.id, self.cx.now);
         self.cx.note_round(hello.round);
-        let own = self.cx.state.own_hello(self.cx.now).timing;
-        if life != Life::Known && own != hello.timing {
+        if life != Life::Known && self.cx.state.own_timing() != hello.timing {
             let peer = hello.id;
             self.cx.out.push(Output::Note(Note::TimingDiffers { peer, theirs: hello.timing }));
         }

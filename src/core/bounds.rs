@@ -6,48 +6,85 @@
 
 use std::time::Duration;
 
-use super::settings::Timing;
+use super::settings::{AlgorithmKind, Timing};
 
 /// From the silent death of a leader (its host is gone, or it is frozen) until every live member
 /// names the next one. None for a lone member, whom nobody can replace.
 ///
 /// - *Detection*: `f + m`. The last heartbeat may have left just before the death and be heard `m`
 ///   later; from then on it takes `f` of silence. (The `heartbeat` only shortens this: a death
-///   just before a heartbeat was due is found up to `h` sooner.)
-/// - *Asking*: `T1 = 2m`. The highest survivor wins at once when it suspects all above it. Members
-///   above it that died silently at the same time are not suspected yet, as only the leader is
-///   heard by all: it asks them, all together, and waits one T1. With two members nobody is left
-///   to ask. A lower member that suspects first changes nothing: the highest survivor is asked,
-///   starts sooner, and stops waiting for the leader when it suspects it.
-/// - *Announcement*: `m` for COORDINATOR; none with two members.
+///   just before a heartbeat was due is found up to `h` sooner.) All watch the leader, so by then
+///   all miss it.
+/// - *An [`election`]* among the others.
 #[must_use]
-pub fn worst_failover(timing: &Timing, members: usize) -> Option<Duration> {
-    let detection = timing.failure + timing.message;
-    match members {
-        0 | 1 => None,
-        2 => Some(detection),
-        _ => Some(detection + timing.t1() + timing.message),
+pub fn worst_failover(
+    algorithm: AlgorithmKind,
+    timing: &Timing,
+    members: usize,
+) -> Option<Duration> {
+    let others = members.checked_sub(1).filter(|others| *others > 0)?;
+    Some(timing.failure + timing.message + election(algorithm, timing, others))
+}
+
+/// From when the members that live miss their leader until all of them name the next one, where
+/// so many live or, for the bullies, have died silently at the same time. One alone is done at
+/// once.
+///
+/// - *Bully*: the highest survivor wins at once when it suspects all above it. Those that died
+///   silently with the leader are not suspected yet, as only the leader is heard by all: it asks
+///   them, all together, for T1 = `2m`. Then `m` for COORDINATOR. (A lower member that suspects
+///   first changes nothing: the highest survivor is asked, starts sooner, and stops waiting for
+///   the leader when it suspects it.)
+/// - *Halting*: it asks them one after another, each for T1; `2m` each for HALT and ELECTED with
+///   their replies, and `m` for READY.
+/// - *Ring*: the longest run; whoever sent to the dead leader has sent again.
+#[must_use]
+pub fn election(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Duration {
+    if members < 2 {
+        return Duration::ZERO;
+    }
+    match algorithm {
+        AlgorithmKind::Bully => timing.t1() + timing.message,
+        AlgorithmKind::Halting => timing.t1() * count(members - 2) + timing.message * 5,
+        AlgorithmKind::Ring => ring_run(timing, members),
     }
 }
 
-/// What [`worst_failover`] grows by for each member that answers in the election and then dies
-/// silently too, before it announced itself.
+/// What [`worst_failover`] grows by for each member that dies silently too, while it is being
+/// elected.
 ///
-/// Who was answered waits T2 from the start of its election and then starts again, after a jitter
-/// of less than T1; the new election asks the dead one again, and waits T1.
+/// - *Bully*: who was answered waits T2 from the start of its election and then starts again,
+///   after a jitter of less than T1; the new election asks the dead one again, and waits T1.
+/// - *Halting*: the organiser dies `5m` after its start, when some have its task and find its
+///   silence after `f`, and others wait T2 since ELECTED; the new election asks for it, for T1.
+/// - *Ring*: `f` after its word to the member before it, that came at most `m` later. The one
+///   after it is watched only from then on, so several in a row are found one after another.
 #[must_use]
-pub fn further_death(timing: &Timing) -> Duration {
-    timing.t2() + timing.t1() + timing.t1()
+pub fn further_death(algorithm: AlgorithmKind, timing: &Timing) -> Duration {
+    match algorithm {
+        AlgorithmKind::Bully => timing.t2() + timing.t1() + timing.t1(),
+        AlgorithmKind::Halting => {
+            timing.message * 5 + timing.failure.max(timing.t2() + timing.message) + timing.t1()
+        }
+        AlgorithmKind::Ring => timing.failure + timing.message,
+    }
 }
 
 /// From a leader's death with proof, its process gone and its host up, until every live member
 /// names the next one, where a refused redial counts as proof.
 ///
-/// `m` until the end of the connection is seen, `2m` for the redial and its refusal, `m` for
-/// COORDINATOR. This is a bound: on a live network all of it takes about a millisecond.
+/// `m` until the end of the connection is seen, and `2m` for the redial and its refusal; then an
+/// [`election`] in which nobody waits for the dead: `m` for COORDINATOR; `5m` for the calls of the
+/// halting bully; or the longest run of the ring.
 #[must_use]
-pub fn proven_failover(timing: &Timing) -> Duration {
-    timing.message * 4
+pub fn proven_failover(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Duration {
+    let proof = timing.message * 3;
+    match (algorithm, members.saturating_sub(1)) {
+        (_, 0 | 1) => proof,
+        (AlgorithmKind::Bully, _) => proof + timing.message,
+        (AlgorithmKind::Halting, _) => proof + timing.message * 5,
+        (AlgorithmKind::Ring, others) => proof + ring_run(timing, others),
+    }
 }
 
 /// How long two leaders can go on side by side, in mode none, once the network between them
@@ -65,19 +102,24 @@ pub fn dual_leader_window(timing: &Timing) -> Duration {
 }
 
 /// From the heal of a partition until every live member names one leader, in mode none: the
-/// [`dual_leader_window`], then `m` for RELEASE, T1 for a higher member that died silently during
-/// the partition's last moments, and `m` for COORDINATOR.
+/// [`dual_leader_window`], then `m` for RELEASE, and an [`election`], in which some may have died
+/// silently in the partition's last moments.
 #[must_use]
-pub fn convergence(timing: &Timing) -> Duration {
-    dual_leader_window(timing) + timing.message * 2 + timing.t1()
+pub fn convergence(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Duration {
+    dual_leader_window(timing) + timing.message + election(algorithm, timing, members)
 }
 
 /// Ring: the longest that a run takes among this many members that live: `3N - 1` messages, where
 /// the one that began it comes right after the best. `2N - 1` find out who is best, and `N`
-/// announce it.
+/// announce it. A single one elects itself at once.
 #[must_use]
 pub fn ring_run(timing: &Timing, live: usize) -> Duration {
-    timing.message * u32::try_from((live * 3).saturating_sub(1)).unwrap_or(u32::MAX)
+    let messages = if live > 1 { live * 3 - 1 } else { 0 };
+    timing.message * count(messages)
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// Ring: how long one who takes part in a run waits for its outcome, before it begins another: a
@@ -100,13 +142,20 @@ mod tests {
 
     #[test]
     fn the_bounds_of_the_default_timings() {
+        use AlgorithmKind::{Bully, Halting, Ring};
         let ms = Duration::from_millis;
-        assert_eq!(worst_failover(&DEFAULT, 1), None);
-        assert_eq!(worst_failover(&DEFAULT, 2), Some(ms(550)));
-        assert_eq!(worst_failover(&DEFAULT, 5), Some(ms(700)));
-        assert_eq!(further_death(&DEFAULT), ms(600));
-        assert_eq!(proven_failover(&DEFAULT), ms(200));
+        let worst =
+            |algorithm| [1, 2, 3, 5].map(|members| worst_failover(algorithm, &DEFAULT, members));
+        assert_eq!(worst(Bully), [None, Some(ms(550)), Some(ms(700)), Some(ms(700))]);
+        assert_eq!(worst(Halting), [None, Some(ms(550)), Some(ms(800)), Some(ms(1000))]);
+        assert_eq!(worst(Ring), [None, Some(ms(550)), Some(ms(800)), Some(ms(1100))]);
+        let further = AlgorithmKind::ALL.map(|algorithm| further_death(algorithm, &DEFAULT));
+        assert_eq!(further, [600, 850, 550].map(ms));
+        let proven = AlgorithmKind::ALL.map(|algorithm| proven_failover(algorithm, &DEFAULT, 5));
+        assert_eq!(proven, [200, 400, 700].map(ms));
         assert_eq!(dual_leader_window(&DEFAULT), ms(800));
-        assert_eq!(convergence(&DEFAULT), ms(1000));
+        let convergence = AlgorithmKind::ALL.map(|algorithm| convergence(algorithm, &DEFAULT, 5));
+        assert_eq!(convergence, [1000, 1400, 1550].map(ms));
+        assert_eq!(ring_patience(&DEFAULT, 5), ms(1200));
     }
 }

@@ -36,7 +36,18 @@ pub enum Command {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Waiting {
     last: u64,
-    commands: BTreeMap<u64, (CommandId, Time)>,
+    commands: BTreeMap<u64, Forwarding>,
+}
+
+/// A command that the leader is to carry out.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Forwarding {
+    id: CommandId,
+    /// When this member gives up on it.
+    due: Time,
+    /// The leader, and what it is to be told as soon as the connection to it is up: a leader may
+    /// be followed before that.
+    unsent: Option<(NodeId, Forwarded)>,
 }
 
 impl Turn<'_> {
@@ -99,11 +110,25 @@ impl Turn<'_> {
         }
         waiting.last += 1;
         let number = waiting.last;
-        waiting.commands.insert(number, (id, due));
+        let unsent = Some((leader, command));
+        waiting.commands.insert(number, Forwarding { id, due, unsent });
         if waiting.commands.len() == 1 {
             self.cx.state.timers.arm(Timer::Forward, due);
         }
-        self.cx.send(leader, Message::Forward { number, command });
+        if self.cx.state.detector.is_within_reach(leader) {
+            self.forward_unsent(leader);
+        }
+    }
+
+    /// Tells a leader, once, what it is to carry out.
+    pub fn forward_unsent(&mut self, leader: NodeId) {
+        let mut unsent = Vec::new();
+        for (number, forwarding) in &mut self.cx.state.waiting.commands {
+            if let Some((_, command)) = forwarding.unsent.take_if(|(to, _)| *to == leader) {
+                unsent.push(Message::Forward { number: *number, command });
+            }
+        }
+        unsent.into_iter().for_each(|message| self.cx.send(leader, message));
     }
 
     /// Another member passes a command on to this one.
@@ -115,8 +140,8 @@ impl Turn<'_> {
 
     /// The leader tells how a command ended.
     pub fn outcome(&mut self, _from: NodeId, number: u64, result: Result<Done, Refusal>) {
-        if let Some((id, _)) = self.cx.state.waiting.commands.remove(&number) {
-            self.cx.out.push(Output::Answer { id, result });
+        if let Some(forwarding) = self.cx.state.waiting.commands.remove(&number) {
+            self.cx.out.push(Output::Answer { id: forwarding.id, result });
         }
     }
 
@@ -125,13 +150,13 @@ impl Turn<'_> {
         let now = self.cx.now;
         let waiting = &mut self.cx.state.waiting.commands;
         while let Some(entry) = waiting.first_entry()
-            && entry.get().1 <= now
+            && entry.get().due <= now
         {
-            let (id, _) = entry.remove();
+            let id = entry.remove().id;
             self.cx.out.push(Output::Answer { id, result: Err(Refusal::NoReply) });
         }
-        if let Some((_, due)) = waiting.values().next() {
-            self.cx.state.timers.arm(Timer::Forward, *due);
+        if let Some(next) = waiting.values().next() {
+            self.cx.state.timers.arm(Timer::Forward, next.due);
         }
     }
 }

@@ -133,6 +133,16 @@ impl Context<'_> {
         }
     }
 
+    /// Whether this member still looks for the others, so that an election has to wait: then it
+    /// goes on with that.
+    pub fn looks_on(&mut self, reason: &Reason) -> bool {
+        let looks = self.state.looks_around(self.now);
+        if looks && self.state.phase != Phase::Starting {
+            self.become_starting(reason.clone());
+        }
+        looks
+    }
+
     /// Recovers "just as if from a failure" (seed 002): forgets leader and election, and looks
     /// for the others anew.
     pub fn become_starting(&mut self, reason: Reason) {
@@ -223,6 +233,7 @@ impl Context<'_> {
     pub fn become_following(&mut self, view: View, leader: NodeId) {
         debug_assert!(self.state.reserve.covers(view.epoch), "named before it was durable");
         self.state.view = view;
+        self.freeze_rank(); // what was sampled during the election counts from now on
         self.enter(Phase::Following, Reason::Announced(leader));
         self.listen();
         self.persist();
@@ -272,7 +283,7 @@ impl Context<'_> {
         if !matches!(to, Phase::Electing | Phase::Reorganizing | Phase::Leading) {
             self.drop_nominee();
         }
-        if matches!(from, Phase::Halted | Phase::Reorganizing) && to != Phase::Reorganizing {
+        if from.is_halted() && to != Phase::Reorganizing {
             self.state.watches = None; // the halter
         }
         self.state.phase = to;

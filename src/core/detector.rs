@@ -4,8 +4,7 @@
 //! proves the death of the older one (seed 000, notes 8 and 9). What third members say of a
 //! member counts only for an incarnation not older than the one that was met.
 
-use std::collections::BTreeMap;
-use std::ops::Bound::{Excluded, Unbounded};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::membership::MemberList;
@@ -67,14 +66,18 @@ impl Peer {
 /// All other members, by id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Detector {
-    peers: BTreeMap<NodeId, Peer>,
+    members: Arc<MemberList>,
+    /// This member's own place in the list.
+    own: Option<usize>,
+    /// One for each member, in the order of the list; the own one has no meaning.
+    peers: Vec<Peer>,
     connected: usize,
 }
 
 impl Detector {
     /// Knows the members' names and nothing else: none has been met, so all are suspected.
     #[must_use]
-    pub fn new(members: &MemberList, own: NodeId) -> Detector {
+    pub fn new(members: &Arc<MemberList>, own: NodeId) -> Detector {
         let unmet = |member: &super::membership::Member| Peer {
             incarnation: Incarnation(0),
             instance: 0,
@@ -88,25 +91,31 @@ impl Detector {
             told: None,
             standing: Standing::default(),
         };
-        let others = members.iter().filter(|member| member.id != own);
-        let peers = others.map(|member| (member.id, unmet(member))).collect();
-        Detector { peers, connected: 0 }
+        let (own, peers) = (members.position(own), members.iter().map(unmet).collect());
+        Detector { members: members.clone(), own, peers, connected: 0 }
+    }
+
+    /// The place of another member.
+    fn place(&self, id: NodeId) -> Option<usize> {
+        self.members.position(id).filter(|place| Some(*place) != self.own)
     }
 
     /// What is known of a member; none for this member itself and for strangers.
     #[must_use]
     pub fn get(&self, id: NodeId) -> Option<&Peer> {
-        self.peers.get(&id)
+        self.place(id).map(|place| &self.peers[place])
     }
 
     /// All other members in id order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (NodeId, &Peer)> {
-        self.peers.iter().map(|(id, peer)| (*id, peer))
+        let all = self.members.iter().map(|member| member.id).zip(&self.peers).enumerate();
+        all.filter(|(place, _)| Some(*place) != self.own).map(|(_, peer)| peer)
     }
 
     /// Changes what is known of a member.
     pub fn change(&mut self, id: NodeId, change: impl FnOnce(&mut Peer)) {
-        if let Some(peer) = self.peers.get_mut(&id) {
+        if let Some(place) = self.place(id) {
+            let peer = &mut self.peers[place];
             let before = usize::from(peer.connected());
             change(peer);
             self.connected = self.connected + usize::from(peer.connected()) - before;
@@ -116,7 +125,7 @@ impl Detector {
     /// Whether all others are connected, in both directions.
     #[must_use]
     pub fn all_connected(&self) -> bool {
-        self.connected == self.peers.len()
+        self.connected + usize::from(self.own.is_some()) == self.peers.len()
     }
 
     /// Whether a member is alive as far as is known.
@@ -127,13 +136,19 @@ impl Detector {
 
     /// All other members clockwise from this one: in id order, and from the greatest to the least.
     pub fn clockwise(&self, from: NodeId) -> impl Iterator<Item = (NodeId, &Peer)> {
-        let greater = self.peers.range((Excluded(from), Unbounded));
-        greater.chain(self.peers.range(..from)).map(|(id, peer)| (*id, peer))
+        let greater = self.iter().filter(move |(id, _)| *id > from);
+        greater.chain(self.iter().take_while(move |(id, _)| *id < from))
+    }
+
+    /// Whether something can be sent to a member: the connection to it is up.
+    #[must_use]
+    pub fn is_within_reach(&self, id: NodeId) -> bool {
+        self.get(id).is_some_and(|peer| peer.outbound)
     }
 
     /// The living members that may be nominated.
     pub fn standing(&self) -> impl DoubleEndedIterator<Item = &Peer> {
-        self.peers.values().filter(|peer| peer.stands && peer.alive())
+        self.iter().map(|(_, peer)| peer).filter(|peer| peer.stands && peer.alive())
     }
 
     /// Notes a sign of life. Tells whether the member was thought suspected or dead.
@@ -180,9 +195,27 @@ impl Detector {
         lost
     }
 
+    /// Those of a leader's reports that change something here. Most never do, and a leader's are in
+    /// the order of the list, so that hardly any is searched for.
+    pub fn news(&self, reports: &[MemberReport]) -> Vec<MemberReport> {
+        let mut next = 0;
+        let is_news = |report: &&MemberReport| {
+            let expected = self.members.at(next).is_some_and(|member| member.id == report.id);
+            let place = if expected { Some(next) } else { self.members.position(report.id) };
+            next = place.map_or(next, |place| place + 1);
+            place.is_some_and(|place| {
+                let peer = &self.peers[place];
+                let same = report.incarnation == peer.incarnation;
+                let known = (report.status, report.stands) == (peer.status, peer.stands);
+                !same || (!peer.proved && !known)
+            })
+        };
+        reports.iter().filter(is_news).copied().collect()
+    }
+
     /// Notes who stands, from one heartbeat round to the next.
     pub fn observe_standing(&mut self, after: Duration, now: Time) {
-        for peer in self.peers.values_mut() {
+        for peer in &mut self.peers {
             let stands = peer.alive() && peer.stands;
             peer.standing.observe(stands, peer.incarnation, after, now);
         }

@@ -64,7 +64,8 @@ impl Turn<'_> {
             self.cx.send(from, acknowledge);
         }
         if followed {
-            for report in members.iter().filter(|report| report.id != from) {
+            let news = self.cx.state.detector.news(members);
+            for report in news.iter().filter(|report| report.id != from) {
                 self.forget_earlier_life(report);
                 if self.cx.state.detector.hearsay(report) {
                     self.algorithm.get().lost(&mut self.cx, report.id);

@@ -56,6 +56,12 @@ impl MemberList {
         self.position(id).map(|at| &self.members[at])
     }
 
+    /// The member at this place of the list.
+    #[must_use]
+    pub fn at(&self, place: usize) -> Option<&Member> {
+        self.members.get(place)
+    }
+
     /// The member with this name.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&Member> {

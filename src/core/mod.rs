@@ -331,7 +331,7 @@ impl Core {
     /// halting algorithm.
     #[must_use]
     pub fn halter(&self) -> Option<NodeId> {
-        let halted = matches!(self.state.phase, Phase::Halted | Phase::Reorganizing);
+        let halted = self.state.phase.is_halted();
         self.state.watches.filter(|_| halted).map(|(halter, _)| halter)
     }
 

@@ -11,7 +11,7 @@ use super::types::{Epoch, NodeId};
 pub enum Phase {
     /// Just started, or failed and recovering: looks for the others and for a leader.
     Starting,
-    /// Has asked the higher members and awaits an ANSWER.
+    /// Has asked the higher members and awaits an ANSWER; or takes part in a run of the ring.
     Electing,
     /// Awaits the outcome of an election, or the RELEASE of a leader that it takes over from.
     Waiting,
@@ -33,6 +33,12 @@ impl Phase {
     #[must_use]
     pub fn elects(self) -> bool {
         matches!(self, Phase::Electing | Phase::Waiting | Phase::Halted | Phase::Reorganizing)
+    }
+
+    /// Whether work has stopped for an organiser, be it another member or this one.
+    #[must_use]
+    pub fn is_halted(self) -> bool {
+        matches!(self, Phase::Halted | Phase::Reorganizing)
     }
 
     /// The word for it in status, logs and traces.
@@ -126,7 +132,7 @@ pub enum Reason {
     Answered(NodeId),
     /// Whoever answered is gone.
     AnswererLost,
-    /// Whoever answered did not come to lead in time.
+    /// Whoever was expected to lead did not come to lead in time.
     NoCoordinator,
     /// Nobody else can lead, and this member may not.
     MayNotLead,
@@ -134,6 +140,10 @@ pub enum Reason {
     Highest,
     /// No member that ranks higher answered.
     NoAnswer,
+    /// A member that ranks higher appeared during the election.
+    Appeared(NodeId),
+    /// A greater epoch began during the election.
+    Overtaken,
     /// A leader announced itself, or was told of.
     Announced(NodeId),
     /// A leader announced itself in an epoch that is not durable here yet.
@@ -203,10 +213,12 @@ impl Reason {
             Reason::Joined(id) => format!("{} announced an election", name(id)),
             Reason::Answered(id) => format!("{} ranks higher and answered", name(id)),
             Reason::AnswererLost => "whoever answered is gone".into(),
-            Reason::NoCoordinator => "whoever answered did not come to lead in time".into(),
+            Reason::NoCoordinator => "nobody came to lead in time".into(),
             Reason::MayNotLead => "nobody else can lead, and this member may not".into(),
             Reason::Highest => "no higher member stands".into(),
             Reason::NoAnswer => "no higher member answered".into(),
+            Reason::Appeared(id) => format!("{} ranks higher and has appeared", name(id)),
+            Reason::Overtaken => "a greater epoch overtook this election".into(),
             Reason::Announced(id) => format!("{} leads", name(id)),
             Reason::Storing(id) => format!("{} leads, once its epoch is stored", name(id)),
             Reason::TakingOver(id) => format!("asked lower leader {} to hand over", name(id)),

@@ -9,8 +9,8 @@ use super::turn::Turn;
 use super::types::NodeId;
 
 impl Context<'_> {
-    /// Takes the latest sample as this member's rank, at the start of an election: it is frozen
-    /// until the election has ended.
+    /// Takes the latest sample as this member's rank, at the start of an election and after its
+    /// end: it is frozen in between.
     pub fn freeze_rank(&mut self) {
         self.state.value = self.state.sample;
     }

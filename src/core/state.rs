@@ -181,6 +181,11 @@ impl State {
         leader.is_some_and(|leader| leader.id == id)
     }
 
+    /// Whether this member is bound to any.
+    pub(super) fn is_bound(&self) -> bool {
+        self.takeover.is_some() || self.held.is_some()
+    }
+
     /// Whether a member with this rank and standing comes before this one.
     pub(super) fn is_above(&self, rank: Rank, stands: bool) -> bool {
         stands && (!self.stands() || rank > self.rank())

@@ -14,13 +14,15 @@ pub enum Timer {
     /// Armed by an asker for T1; nobody who ranks higher is there. Phase: electing.
     Answer,
     /// Armed for T2; the one who answered did not come to lead. Armed for `failure` when a lower
-    /// leader was asked to hand over, and again whenever it announces itself. Phase: waiting.
+    /// leader was asked to hand over, and again whenever it announces itself. Phase: waiting. Ring:
+    /// armed for as long as a run may take; its messages were lost. Phases: electing, waiting.
     Coordinator,
     /// Armed for the interval between two heartbeat rounds. Phase: leading.
     Heartbeat,
     /// Armed at the earliest moment at which a watched member may have been silent for
     /// `failure`. Phases: leading (watches all), following, electing, waiting (watch the last
-    /// leader: who is asked to answer or to hand over may fall silent meanwhile).
+    /// leader: who is asked to answer or to hand over may fall silent meanwhile); and in any phase
+    /// in which the algorithm watches a member.
     Silence,
     /// Halting: armed for `failure`; the coordinator asks whether all are Normal. Phase: leading.
     Check,

@@ -64,10 +64,8 @@ impl Turn<'_> {
 
     /// Calls an election. Who still looks for the others looks on first.
     pub fn call(&mut self, reason: Reason) {
-        if !self.cx.state.looks_around(self.cx.now) {
+        if !self.cx.looks_on(&reason) {
             self.algorithm.get().start(&mut self.cx, reason);
-        } else if self.cx.state.phase != Phase::Starting {
-            self.cx.become_starting(reason);
         }
     }
 

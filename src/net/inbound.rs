@@ -8,6 +8,7 @@ use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Sender, bounded};
@@ -42,7 +43,12 @@ impl Gate {
 
     /// Ends the connection; its reader returns without a word.
     pub fn shut(&self) {
-        self.shut.store(true, Ordering::Relaxed);
+        if !self.shut.swap(true, Ordering::Relaxed) {
+            self.close();
+        }
+    }
+
+    fn close(&self) {
         let _ = self.stream.shutdown(Shutdown::Both); // it may have ended by itself
     }
 
@@ -50,7 +56,7 @@ impl Gate {
     /// tells that it ended.
     pub fn evict(&self) {
         self.evicted.store(true, Ordering::Relaxed);
-        let _ = self.stream.shutdown(Shutdown::Both); // it may have ended by itself
+        self.close();
     }
 
     /// Whether its reader is on its way out.
@@ -226,15 +232,25 @@ impl Reception {
         if gate.shut.load(Ordering::Relaxed) {
             return; // by ourselves
         }
+        if !self.is_next_after(peer) {
+            thread::yield_now(); // to who leads next, where several members share a machine
+        }
         let taken = self.redial(peer);
         let redial = taken.as_ref().map_or_else(|redial| *redial, |_| Redial::Accepted);
+        gate.shut.store(true, Ordering::Relaxed); // below: the election thread has better to do
         self.inbox.input(Input::Ended { connection, peer, redial });
-        gate.shut();
+        thread::yield_now(); // to the election: what is left here can wait
+        gate.close();
         if taken.is_ok_and(|stream| self.is_reset(&stream))
             && matches!(self.redial(peer), Err(Redial::Refused))
         {
             self.inbox.input(Input::Refused { peer });
         }
+    }
+
+    /// Whether this process is the next to lead when that peer is gone, if all others live.
+    fn is_next_after(&self, peer: NodeId) -> bool {
+        self.peers.iter().all(|other| other.id == peer || !other.higher)
     }
 
     /// Dials a peer; the error says how it went if nobody took the call.

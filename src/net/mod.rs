@@ -39,6 +39,8 @@ pub struct PeerAddress {
     pub name: String,
     /// host:port; a name is resolved at every dial.
     pub address: String,
+    /// Whether it ranks above this process, and so leads before it.
+    pub higher: bool,
 }
 
 /// What the network tells the election thread.

@@ -9,6 +9,7 @@ use std::io::{self, ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, RecvTimeoutError};
@@ -249,6 +250,7 @@ impl Writer {
     /// Ends a connection: says so, and drops what was queued for it.
     fn close(&self, stream: &TcpStream) {
         self.connected.store(false, Ordering::Release);
+        thread::yield_now(); // to the election that the end may have led to
         let _ = stream.shutdown(Shutdown::Both); // it may have ended by itself
         self.drop_queued();
         self.inbox.input(Input::Lost { peer: self.peer.id });

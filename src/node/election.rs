@@ -1,12 +1,15 @@
-//! The election thread: the only one that touches the core. It waits in one place, on one
-//! `select!`, and never on a peer or on the disk.
+//! The election thread: the only one that touches the core. It waits in one place, on one queue,
+//! and never on a peer or on the disk.
+//!
+//! One queue rather than a `select!` over several: who wakes a `select!` holds a lock that the
+//! woken thread needs. When the scheduler prefers the woken one, as it often does, that one sleeps
+//! again until the other has run on: it costs a failover 0.1 ms on a busy processor.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam::channel::{Receiver, Sender};
-use crossbeam::select;
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender};
 use log::{info, warn};
 
 use super::clock;
@@ -24,7 +27,7 @@ use crate::store::{Record, StoreError, Writer};
 /// How many inputs are taken before the timers get their turn, however many wait.
 const BATCH: usize = 256;
 
-/// What the election thread waits for besides commands and time.
+/// What the election thread waits for besides time.
 #[derive(Debug)]
 pub enum Event {
     /// The network.
@@ -33,6 +36,8 @@ pub enum Event {
     Stored(Result<u64, StoreError>),
     /// The attribute that this member is ranked by.
     Sampled(rank::Outcome),
+    /// A command.
+    Order(Order),
 }
 
 impl From<NetEvent> for Event {
@@ -42,6 +47,7 @@ impl From<NetEvent> for Event {
 }
 
 /// A command, with where its answer goes.
+#[derive(Debug)]
 pub struct Order {
     pub command: Command,
     pub answer: Sender<Result<Done, Refusal>>,
@@ -53,7 +59,6 @@ pub struct Election {
     net: Net,
     store: Writer,
     events: Receiver<Event>,
-    orders: Receiver<Order>,
     board: Arc<Board>,
     snapshot: Snapshot,
     answers: BTreeMap<CommandId, Sender<Result<Done, Refusal>>>,
@@ -64,22 +69,12 @@ pub struct Election {
     stopped: bool,
 }
 
-/// What ended a wait.
-enum Woken {
-    Event(Event),
-    Order(Order),
-    Deadline,
-    /// All handles of the node are gone.
-    Abandoned,
-}
-
 impl Election {
     pub fn new(
         core: Core,
         net: Net,
         store: Writer,
         events: Receiver<Event>,
-        orders: Receiver<Order>,
         board: Arc<Board>,
     ) -> Election {
         let snapshot = board.snapshot();
@@ -88,7 +83,6 @@ impl Election {
             net,
             store,
             events,
-            orders,
             board,
             snapshot,
             answers: BTreeMap::new(),
@@ -103,12 +97,12 @@ impl Election {
     pub fn run(mut self) -> (Net, Writer) {
         let mut batch = 0;
         while !self.stopped {
-            let woken = self.wait();
+            let event = self.wait();
             self.notice_stall();
             self.board.turned(clock::now());
             let waiting = !self.events.is_empty() && batch < BATCH;
             batch = if waiting { batch + 1 } else { 0 };
-            if let Some(input) = self.input(woken) {
+            if let Some(input) = event.and_then(|event| self.input(event)) {
                 self.turn(input);
             }
             // What has arrived counts before what is late: a heartbeat in the queue is no silence.
@@ -127,14 +121,12 @@ impl Election {
         }
     }
 
-    /// The one place where this thread waits.
-    fn wait(&self) -> Woken {
-        let timeout = self.timeout();
-        select! {
-            recv(self.events) -> event => event.map_or(Woken::Abandoned, Woken::Event),
-            recv(self.orders) -> order => order.map_or(Woken::Abandoned, Woken::Order),
-            default(timeout) => Woken::Deadline,
-        }
+    /// The one place where this thread waits. None when it is time to look at the timers.
+    fn wait(&mut self) -> Option<Event> {
+        let event = self.events.recv_timeout(self.timeout());
+        // All handles of the node are gone, and all threads of the network.
+        self.stopped |= matches!(event, Err(RecvTimeoutError::Disconnected));
+        event.ok()
     }
 
     /// Until the core's deadline, but short enough that this thread shows a sign of life.
@@ -144,27 +136,22 @@ impl Election {
         self.core.deadline().map_or(alive, |due| due.since(now).min(alive))
     }
 
-    fn input(&mut self, woken: Woken) -> Option<Input> {
-        match woken {
-            Woken::Event(Event::Net(NetEvent::Input(input))) => Some(input),
-            Woken::Event(Event::Net(NetEvent::Knock(knock))) => Some(self.net.admit(*knock)),
-            Woken::Event(Event::Stored(result)) => {
+    fn input(&mut self, event: Event) -> Option<Input> {
+        match event {
+            Event::Net(NetEvent::Input(input)) => Some(input),
+            Event::Net(NetEvent::Knock(knock)) => Some(self.net.admit(*knock)),
+            Event::Stored(result) => {
                 result.ok().map(|number| Input::Persisted { number }) // the store logs failures
             }
-            Woken::Event(Event::Sampled(outcome)) => {
+            Event::Sampled(outcome) => {
                 self.snapshot.sampled(&outcome);
                 Some(Input::Sampled { value: outcome.ok().map(|sample| sample.value) })
             }
-            Woken::Order(Order { command, answer }) => {
+            Event::Order(Order { command, answer }) => {
                 self.last_command += 1;
                 let id = CommandId(self.last_command);
                 self.answers.insert(id, answer);
                 Some(Input::Command { id, command })
-            }
-            Woken::Deadline => None,
-            Woken::Abandoned => {
-                self.stopped = true;
-                None
             }
         }
     }

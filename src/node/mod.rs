@@ -24,7 +24,7 @@ use crate::config::{Config, MemberConfig};
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::settings::{AlgorithmKind, PowerOn, Quorum, Restored, Settings};
 use crate::core::tenure::Reserve;
-use crate::core::types::Task;
+use crate::core::types::{NodeId, Task};
 use crate::core::{self, Core};
 use crate::net::{self, Inbox, Net, PeerAddress};
 use crate::rank::Sampler;
@@ -37,9 +37,6 @@ use status::Status;
 
 /// How many events may wait for the election thread before readers wait.
 const EVENTS: usize = 1024;
-
-/// How many commands may wait for the election thread.
-const ORDERS: usize = 64;
 
 /// Why a node did not start.
 #[derive(Debug, Error)]
@@ -82,7 +79,7 @@ pub struct Node {
 #[derive(Clone)]
 pub struct NodeHandle {
     board: Arc<Board>,
-    orders: Sender<Order>,
+    events: Sender<Event>,
 }
 
 impl Node {
@@ -117,6 +114,7 @@ impl Node {
         settings.value = sample.as_ref().ok().map(|sample| sample.value);
         let socket = listen(&own.listen)?;
         let guarantee = Guarantee::of(
+            config.algorithm,
             config.quorum,
             &config.timing,
             config.members.len(),
@@ -162,7 +160,8 @@ impl NodeHandle {
     ) -> Result<Result<core::message::Done, core::message::Refusal>, CommandError> {
         let unanswered = || CommandError::Unanswered("this node did not answer in time".to_owned());
         let (answer, answered) = bounded(1);
-        self.orders.send_timeout(Order { command, answer }, timeout).map_err(|_| unanswered())?;
+        let order = Event::Order(Order { command, answer });
+        self.events.send_timeout(order, timeout).map_err(|_| unanswered())?;
         answered.recv_timeout(timeout).map_err(|_| unanswered())
     }
 }
@@ -299,20 +298,27 @@ fn start_threads(
     (event, events): (Sender<Event>, Receiver<Event>),
     board: Arc<Board>,
 ) -> io::Result<(NodeHandle, ElectionThread)> {
-    let (orders, ordered) = bounded(ORDERS);
     let (own, seed) = (core.id(), core.settings().instance);
     let stored = event.clone();
     let store = Writer::start(store, move |result| {
         let _ = stored.send(Event::Stored(result)); // the election thread may have ended
     })?;
-    let peers = config.members.iter().filter(|member| member.id != own).map(|member| {
-        let (id, name, address) = (member.id, member.name.clone(), member.address.clone());
-        PeerAddress { id, name, address }
-    });
-    let (inbox, counters) = (Inbox::new(event), board.counters());
-    let net = Net::start(socket, peers.collect(), config.timing.failure, inbox, counters, seed)?;
-    let election = Election::new(core, net, store, events, ordered, board.clone());
+    let (inbox, counters) = (Inbox::new(event.clone()), board.counters());
+    let net = Net::start(socket, peers(config, own), config.timing.failure, inbox, counters, seed)?;
+    let election = Election::new(core, net, store, events, board.clone());
     let builder = thread::Builder::new().name("election".to_owned());
     let thread = builder.spawn(move || election.run())?;
-    Ok((NodeHandle { board, orders }, thread))
+    Ok((NodeHandle { board, events: event }, thread))
+}
+
+/// The others, ranked by their ids: where something else ranks them this is a guess.
+fn peers(config: &Config, own: NodeId) -> Vec<PeerAddress> {
+    let others = config.members.iter().filter(|member| member.id != own);
+    let peer = |member: &MemberConfig| PeerAddress {
+        id: member.id,
+        name: member.name.clone(),
+        address: member.address.clone(),
+        higher: member.id > own,
+    };
+    others.map(peer).collect()
 }

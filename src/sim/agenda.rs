@@ -1,6 +1,6 @@
 //! What is still to happen in a simulated world, in the order in which it will.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::transit::Transit;
 use crate::core::Input;
@@ -38,23 +38,24 @@ pub(super) enum Event {
 
 /// The events to come, by time and, at one time, in the order in which they were noted.
 #[derive(Debug, Default)]
-pub(super) struct Agenda {
-    noted: u64,
-    events: BTreeMap<(Time, u64), Event>,
-}
+pub(super) struct Agenda(BTreeMap<Time, VecDeque<Event>>);
 
 impl Agenda {
     pub fn note(&mut self, at: Time, event: Event) {
-        self.noted += 1;
-        self.events.insert((at, self.noted), event);
+        self.0.entry(at).or_default().push_back(event);
     }
 
     /// When the next event is due.
     pub fn next(&self) -> Option<Time> {
-        self.events.first_key_value().map(|((at, _), _)| *at)
+        self.0.first_key_value().map(|(at, _)| *at)
     }
 
     pub fn take(&mut self) -> Option<(Time, Event)> {
-        self.events.pop_first().map(|((at, _), event)| (at, event))
+        let mut first = self.0.first_entry()?;
+        let (at, event) = (*first.key(), first.get_mut().pop_front()?);
+        if first.get().is_empty() {
+            first.remove();
+        }
+        Some((at, event))
     }
 }

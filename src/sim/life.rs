@@ -1,5 +1,6 @@
 //! What a simulated process does between its start and its death, besides the network.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use super::agenda::Event;
@@ -11,7 +12,7 @@ use crate::core::message::{Envelope, Kind, Message};
 use crate::core::tenure::Durable;
 use crate::core::types::{NodeId, Time};
 use crate::core::{Core, Input, Transition};
-use crate::trace::{Line, Narrator};
+use crate::trace::{self, Line, Narrator, What};
 
 /// How late a process may be woken.
 const LATE: Duration = Duration::from_millis(1);
@@ -43,6 +44,7 @@ impl World {
         self.nodes[node].fuse = None;
         self.nodes[node].disk.crash(&mut self.random);
         self.checker.died(node);
+        self.draw(node, |_| Some(What::Dies));
         self.say(node, || match death {
             Death::Killed => "dies".to_owned(),
             Death::Vanished => "vanishes with its host".to_owned(),
@@ -63,7 +65,8 @@ impl World {
     }
 
     /// Sends to each receiver in turn; the sender may die between any two of them.
-    pub(super) fn send_all(&mut self, node: usize, to: &[NodeId], envelope: &Envelope) {
+    pub(super) fn send_all(&mut self, node: usize, to: &[NodeId], envelope: Envelope) {
+        let envelope = Rc::new(envelope);
         let kind = envelope.message.kind();
         if let Message::AreYouNormal { number, .. } = envelope.message {
             self.nodes[node].checks.insert(number);
@@ -75,7 +78,11 @@ impl World {
             }
             let live = self.nodes[to].core.is_some();
             let elects = self.elects(to, &envelope.message);
-            if self.send(node, to, envelope, elects) {
+            if let Some(arrives) = self.send(node, to, &envelope, elects) {
+                self.draw(node, |narrator| {
+                    let label = narrator.label(&envelope.message)?;
+                    Some(What::Sends { to, label, arrives, lost: !live })
+                });
                 self.in_flight += u64::from(elects);
                 self.sent.add(kind, u64::from(live || kind != Kind::Coordinator));
             }
@@ -120,6 +127,9 @@ impl World {
     }
 
     pub(super) fn changed(&mut self, node: usize, change: &Transition) {
+        self.draw(node, |narrator| {
+            Some(What::Becomes { phase: change.to, label: narrator.phase(change) })
+        });
         let Some(core) = &self.nodes[node].core else { return };
         self.checker.changed(self.now, node, core, change, &self.nodes);
     }
@@ -153,6 +163,15 @@ impl World {
         let narrator = Narrator { members: &self.members, detail };
         if let Some(what) = what(&narrator) {
             self.say(node, || what);
+        }
+    }
+
+    /// Adds to what is drawn, if there is a trace.
+    fn draw(&mut self, node: usize, what: impl FnOnce(&Narrator) -> Option<What>) {
+        let Some(detail) = self.setup.detail else { return };
+        let narrator = Narrator { members: &self.members, detail };
+        if let Some(what) = what(&narrator) {
+            self.events.push(trace::Event { time: self.now, node, what });
         }
     }
 

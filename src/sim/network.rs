@@ -4,6 +4,7 @@
 //! is sent on one connection arrives in order. Here is what the processes do with it;
 //! `transit.rs` has what happens on the way.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use super::agenda::Event;
@@ -175,31 +176,31 @@ impl World {
         self.transit(delay, Transit::Reply(connection.0 as usize, Err(reason)));
     }
 
-    /// Sends to one member, or drops what cannot be sent. Tells whether it was sent.
+    /// Sends to one member, or drops what cannot be sent. Tells when it will arrive.
     pub(super) fn send(
         &mut self,
         from: usize,
         to: usize,
-        envelope: &Envelope,
+        envelope: &Rc<Envelope>,
         elects: bool,
-    ) -> bool {
-        let LinkState::Up(connection) = self.network.link(from, to).state else { return false };
+    ) -> Option<Time> {
+        let LinkState::Up(connection) = self.network.link(from, to).state else { return None };
         if self.network.connection(connection).ended {
             self.transit(Duration::ZERO, Transit::Broken(connection));
-            return false;
+            return None;
         }
-        let envelope = Box::new(envelope.clone());
-        self.put(connection, Payload::Message { envelope, elects });
-        true
+        let envelope = envelope.clone();
+        Some(self.put(connection, Payload::Message { envelope, elects }))
     }
 
-    /// Writes on a connection, in order.
-    fn put(&mut self, connection: usize, payload: Payload) {
+    /// Writes on a connection, in order. Tells when it will arrive.
+    fn put(&mut self, connection: usize, payload: Payload) -> Time {
         let arrival = self.now + self.delay();
         let ready = &mut self.network.connection(connection).ready;
         *ready = arrival.max(*ready);
         let at = *ready;
         self.note(at, Event::Transit(Transit::Arrives(connection, payload)));
+        at
     }
 
     pub(super) fn ends(&mut self, connection: usize) -> (usize, usize) {

@@ -6,7 +6,7 @@ use super::SimError;
 use super::node::Death;
 use super::world::{Delays, Setup, TIMING, World};
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind};
-use crate::core::types::Time;
+use crate::core::types::{Task, Time};
 use crate::core::{Command, CommandId, Input};
 use crate::trace::{Detail, Line};
 
@@ -23,6 +23,8 @@ pub enum Step {
     Elect(usize),
     /// It is asked to hand over.
     Resign(usize),
+    /// It is given a new task.
+    HandOut(usize),
     /// It is asked to stop.
     Stop(usize),
 }
@@ -96,6 +98,10 @@ fn perform(world: &mut World, step: Step) {
         Step::Vanish(number) => world.die(number - 1, Death::Vanished),
         Step::Elect(number) => ask(world, number, Command::Elect),
         Step::Resign(number) => ask(world, number, Command::Resign { to: None }),
+        Step::HandOut(number) => {
+            let task = Task("new".as_bytes().into());
+            ask(world, number, Command::HandOut { task });
+        }
         Step::Stop(number) => ask(world, number, Command::Stop),
     }
 }

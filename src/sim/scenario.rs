@@ -16,7 +16,7 @@ use crate::core::message::{Envelope, Hello, Message};
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind, Timing};
 use crate::core::types::{Epoch, Incarnation, Rank, Task, Time};
 use crate::core::{Command, CommandId, Input, Output, Redial};
-use crate::trace::{Detail, Line};
+use crate::trace::{self, Detail, Line};
 
 /// The most nodes of a scenario: each knows every other.
 pub const MOST_NODES: usize = 1000;
@@ -59,6 +59,8 @@ pub struct Outcome {
     pub time: Time,
     /// What happened.
     pub trace: Vec<Line>,
+    /// The same as values, to be drawn.
+    pub events: Vec<trace::Event>,
 }
 
 impl Scenario {
@@ -236,29 +238,22 @@ fn inbound(world: &mut World, node: usize, peer: usize) -> ConnectionId {
     id(world.network.link(peer, node).accepted.unwrap_or_default())
 }
 
-/// Connects every pair by the hellos that they would exchange, without a delay.
+/// Connects every pair by the hellos that they would exchange, without a delay; all that one node
+/// is told at a stretch, which is kind to the caches.
 fn connect_all(world: &mut World) {
     let hellos: Vec<Option<Hello>> = (0..world.nodes.len()).map(|at| hello(world, at)).collect();
-    for from in 0..world.nodes.len() {
-        for to in world.others(from) {
-            let (Some(hello), Some(welcome)) = (&hellos[from], &hellos[to]) else { continue };
+    for to in 0..world.nodes.len() {
+        for from in world.others(to) {
+            let Some(hello) = &hellos[from] else { continue };
             let connection = world.network.connect(from, to, world.nodes[to].life);
             world.network.enter(from, to, LinkState::Up(connection));
             world.network.link(from, to).accepted = Some(connection);
-            world.greet(
-                to,
-                Input::Hello {
-                    connection: id(connection),
-                    address: String::new(),
-                    hello: hello.clone(),
-                },
-            );
-            let peer = world.id(to);
-            world.greet(from, Input::Welcomed { peer, welcome: welcome.clone() });
+            let (connection, address) = (id(connection), String::new());
+            world.greet(to, Input::Hello { connection, address, hello: hello.clone() });
+            let peer = world.id(from);
+            world.greet(to, Input::Welcomed { peer, welcome: hello.clone() });
         }
-    }
-    for node in 0..world.nodes.len() {
-        world.arm(node);
+        world.arm(to); // what a hello began goes on
     }
 }
 
@@ -284,8 +279,9 @@ fn finish(mut world: World) -> Result<Outcome, SimError> {
         if world.in_flight == 0
             && let Some((leader, epoch)) = world.agreed()
         {
-            let (messages, time, trace) = (world.sent, world.now, world.lines);
-            return Ok(Outcome { leader: leader + 1, epoch, messages, time, trace });
+            let (messages, time) = (world.sent, world.now);
+            let (trace, events) = (world.lines, world.events);
+            return Ok(Outcome { leader: leader + 1, epoch, messages, time, trace, events });
         }
     }
     Err(SimError::Endless { time: limit })

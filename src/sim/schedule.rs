@@ -12,6 +12,7 @@ use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind};
 use crate::core::standing::Standing;
 use crate::core::types::Time;
+use crate::core::{Core, Phase};
 use crate::trace::{Detail, Line};
 
 /// A random schedule.
@@ -64,12 +65,13 @@ impl Failure {
 /// Before the last election can start, all survivors are connected: a host that returned is
 /// refused its id for `failure` after its last word, then waits out a back-off of `failure`, and
 /// a dial to a host that is gone takes its time. Then the leader's death must be seen; and each
-/// further member may have answered and died.
-fn longest(members: usize) -> Duration {
-    let failover = bounds::worst_failover(&TIMING, members).unwrap_or(TIMING.failure);
+/// further member may have answered and died, or is to be found dead in the ring.
+fn longest(algorithm: AlgorithmKind, members: usize) -> Duration {
+    let failover = bounds::worst_failover(algorithm, &TIMING, members);
+    let further = bounds::further_death(algorithm, &TIMING);
     let connected = TIMING.failure * 2 + PATIENCE + TIMING.message * 8;
     let deaths = u32::try_from(members).unwrap_or(u32::MAX);
-    connected + failover + bounds::further_death(&TIMING) * deaths
+    connected + failover.unwrap_or(TIMING.failure) + further * deaths
 }
 
 impl Schedule {
@@ -136,7 +138,7 @@ fn live_through(world: &mut World, plan: Plan, faults: &mut Faults) -> Result<Du
         node.fuse = None;
     }
     let healed = world.now;
-    let longest = longest(world.nodes.len());
+    let longest = longest(world.setup.algorithm, world.nodes.len());
     let wait = longest_wait(world.setup.preempt);
     // All must agree within the bound, and then for good; but for a better one that waits.
     let (mut agreed, mut settled) = (agree(world).then_some(healed), healed);
@@ -188,13 +190,18 @@ fn agree(world: &World) -> bool {
 }
 
 /// Whether they also name the one they should: no standing member that lives is better than the
-/// leader. Ranks that change count as they were when they last mattered: a leader's at its
-/// election.
+/// leader. A leader's rank is the one that it was elected with; all others have their latest.
 fn is_settled(world: &World) -> bool {
+    let up_to_date = |at: usize, core: &Core| {
+        let latest = world.nodes[at].settings.value.unwrap_or(i64::MIN);
+        core.phase() != Phase::Following || core.rank().value == latest
+    };
     let standing = world.live().filter(|(_, core)| core.stands());
     let best = standing.max_by_key(|(_, core)| core.rank()).map(|(at, _)| at);
     let leader = world.agreed().map(|(leader, _)| leader);
-    agree(world) && (world.setup.preempt == Preempt::Never || best == leader)
+    agree(world)
+        && world.live().all(|(at, core)| up_to_date(at, core))
+        && (world.setup.preempt == Preempt::Never || best == leader)
 }
 
 impl World {

@@ -1,5 +1,7 @@
 //! What happens in the simulated network between one process and another.
 
+use std::rc::Rc;
+
 use super::agenda::Event;
 use super::network::{LinkState, PATIENCE, id};
 use super::world::World;
@@ -46,7 +48,7 @@ pub(super) struct Pair {
 pub(super) enum Payload {
     Hello(Box<Hello>),
     Message {
-        envelope: Box<Envelope>,
+        envelope: Rc<Envelope>,
         /// Whether the election is not over before it has arrived.
         elects: bool,
     },
@@ -139,7 +141,7 @@ impl World {
                 }
                 Payload::Message { envelope, .. } => {
                     let from = self.id(from);
-                    let envelope = *envelope;
+                    let envelope = Rc::unwrap_or_clone(envelope);
                     self.give(to, Input::Message { connection: id(at), from, envelope });
                 }
                 Payload::End if shut => {}

@@ -17,7 +17,7 @@ use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Settings, Timing};
 use crate::core::types::{NodeId, Role, Task, Time};
 use crate::core::{Core, Input, Output};
-use crate::trace::{Detail, Line};
+use crate::trace::{self, Detail, Line};
 
 /// The timings of every simulated cluster: the defaults of the configuration.
 pub const TIMING: Timing = Timing {
@@ -79,6 +79,8 @@ pub(super) struct World {
     /// How many of an election's messages are on their way.
     pub in_flight: u64,
     pub lines: Vec<Line>,
+    /// The same as values.
+    pub events: Vec<trace::Event>,
 }
 
 /// The id of the node at this place: version 4, ascending.
@@ -127,6 +129,7 @@ impl World {
             sent: Counts::default(),
             in_flight: 0,
             lines: Vec::new(),
+            events: Vec::new(),
             members,
             setup,
         }
@@ -251,7 +254,7 @@ impl World {
             }
             Output::Welcome { connection, welcome, .. } => self.welcome(connection, welcome),
             Output::Reject { connection, reason } => self.reject(connection, reason),
-            Output::Send { to, envelope } => self.send_all(node, &to, &envelope),
+            Output::Send { to, envelope } => self.send_all(node, &to, envelope),
             Output::Close { connection } => self.shut(connection.0 as usize),
             Output::Disconnect { peer } => {
                 let Some(peer) = self.place(peer) else { return };

@@ -5,13 +5,17 @@
 //!
 //! [`Reason::sentence`]: crate::core::Reason::sentence
 
+mod event;
 mod message;
+pub mod svg;
 
 use std::fmt;
 
 use crate::core::membership::MemberList;
 use crate::core::types::{NodeId, Time};
-use crate::core::{Command, Input, Note, Output, Redial, Transition};
+use crate::core::{Command, Input, Note, Output, Phase, Redial, Transition};
+
+pub use event::{Event, What};
 
 /// One line of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +126,16 @@ impl Narrator<'_> {
             change.epoch,
             change.reason.sentence(self.members)
         )
+    }
+
+    /// The phase after a change in few words, for a drawing.
+    #[must_use]
+    pub fn phase(&self, change: &Transition) -> String {
+        match (change.to, change.leader) {
+            (Phase::Leading, _) => format!("leads in epoch {}", change.epoch),
+            (Phase::Following, Some(leader)) => format!("follows {}", self.name(leader)),
+            (phase, _) => phase.name().to_owned(),
+        }
     }
 
     fn command(&self, command: &Command) -> String {

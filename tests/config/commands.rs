@@ -124,7 +124,7 @@ fn init_refuses_what_check_would_refuse() {
         (&["--member", "a=h", "b=h:7201"], "is taken by members[1].address"),
         (&["--member", "a b=h"], "is not a name"),
         (&["--nodes", "2", "--cluster", ""], "cluster: is empty"),
-        (&["--nodes", "2", "--quorum", "majority"], "is not available in this version"),
+        (&["--nodes", "2", "--quorum", "most"], "quorum cannot be \"most\""),
         (&["--nodes", "2", "--base-port", "65500"], "is too high"),
     ];
     for (args, expected) in cases {

@@ -237,16 +237,16 @@ fn timings_fit_together() {
 }
 
 #[test]
-fn what_is_not_available_yet_is_refused_by_name() {
+fn a_word_that_does_not_exist_is_told_which_do() {
     one_problem(
         "\"none\"",
-        "\"majority\"",
-        "3:13: quorum: quorum \"majority\" is not available in this version: use \"none\"",
+        "\"some\"",
+        "3:13: quorum: quorum cannot be \"some\": use \"none\" or \"majority\"",
     );
     one_problem(
         "\"admin\": \"127.0.0.1:7202\"",
-        "\"role\": \"witness\"",
-        "8:107: members[1].role: role \"witness\" is not available in this version: use \"member\"",
+        "\"role\": \"wittness\"",
+        "8:107: members[1].role: role cannot be \"wittness\": did you mean \"witness\"?",
     );
 }
 

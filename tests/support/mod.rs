@@ -8,9 +8,10 @@
 //! Every cluster has a loopback address of its own. Ports that were free at its start stay so,
 //! whatever other tests and programs do meanwhile.
 
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code, unused_imports, unused_macros)] // each test file uses its part
 
 pub mod crowd;
+mod each;
 pub mod http;
 pub mod node;
 mod record;
@@ -25,11 +26,14 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use electd::core::settings::AlgorithmKind;
 use electd::node::status::Status;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use uuid::Uuid;
 
+pub(crate) use each::for_each_algorithm;
+pub use each::has_joined;
 pub use node::{Condition, Node};
 use record::Record;
 
@@ -59,6 +63,12 @@ pub fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), Str
     if holds { Ok(()) } else { Err(otherwise()) }
 }
 
+/// A change of the config: whoever is silent is missed soon.
+pub fn watchful(config: &mut Value) {
+    config["timing"]["failure"] = "1s".into();
+    config["timing"]["message"] = "50ms".into();
+}
+
 /// N members with one config, numbered from 1; a greater number ranks higher.
 pub struct Cluster {
     nodes: Vec<Node>,
@@ -76,7 +86,20 @@ impl Cluster {
 
     /// Starts `n` nodes that miss whoever is silent soon.
     pub fn start_watchful(n: usize) -> Cluster {
-        Cluster::start_with(n, |config| config["timing"]["failure"] = "1s".into())
+        Cluster::start_with(n, watchful)
+    }
+
+    /// Starts `n` nodes that elect by this algorithm.
+    pub fn of(algorithm: AlgorithmKind, n: usize) -> Cluster {
+        Cluster::of_with(algorithm, n, |_| {})
+    }
+
+    /// Starts `n` nodes that elect by this algorithm, with a changed config.
+    pub fn of_with(algorithm: AlgorithmKind, n: usize, change: fn(&mut Value)) -> Cluster {
+        Cluster::start_with(n, |config| {
+            config["algorithm"] = algorithm.name().into();
+            change(config);
+        })
     }
 
     /// Starts `n` nodes with a changed config.
@@ -100,7 +123,7 @@ impl Cluster {
         let mut config = json!({
             "cluster": "test", "quorum": "none", "data_dir": "data", "members": members,
             // A busy machine is not taken for a silent one.
-            "timing": {"failure": "5s", "heartbeat": "100ms", "message": "50ms"},
+            "timing": {"failure": "5s", "heartbeat": "100ms", "message": "250ms"},
         });
         change(&mut config);
         let folder = tempfile::tempdir().unwrap();
@@ -183,6 +206,15 @@ impl Cluster {
         Ok(status)
     }
 
+    /// Waits until this observer shows a member as alive, suspected or dead.
+    #[track_caller]
+    pub fn until_seen(&self, observer: usize, member: usize, as_what: &str) {
+        eventually(&format!("node-{observer} sees node-{member} {as_what}"), || {
+            let shown = self.status(observer)?.members[member - 1].status.clone();
+            ensure(shown == as_what, || shown)
+        });
+    }
+
     /// The greatest epoch that any node has told so far.
     pub fn greatest_epoch(&self) -> u64 {
         self.record.borrow().greatest_epoch()
@@ -198,8 +230,10 @@ impl Cluster {
 
     fn agreed_on(&self, leader: &str) -> Result<u64, String> {
         let mut epochs = BTreeSet::new();
-        for node in self.running() {
-            let status = self.note(node)?;
+        // All are asked first: whoever disagrees, what the others say counts too.
+        let statuses: Vec<_> = self.running().map(|node| (node, self.note(node))).collect();
+        for (node, status) in statuses {
+            let status = status?;
             let named = status.leader.as_ref().map(|leader| leader.name.as_str());
             let expected = if node.name == leader { "leading" } else { "following" };
             ensure(named == Some(leader) && status.state == expected, || {

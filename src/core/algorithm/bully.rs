@@ -85,7 +85,7 @@ impl Election for Bully {
     }
 
     fn joined(&mut self, cx: &mut Context, peer: NodeId) {
-        if !cx.state.detector.get(peer).is_some_and(|peer| peer.outbound) {
+        if !cx.state.detector.is_within_reach(peer) {
             // It can be told nothing yet, and may have lost what it was asked before.
             self.asked.remove(&peer);
             return;
@@ -144,15 +144,20 @@ impl Bully {
     /// Whether this member waits for the outcome of an election, and nobody else is left who
     /// could bring it.
     fn waits_for_the_last(&mut self, cx: &Context, peer: NodeId) -> bool {
-        let bound = cx.state.takeover.is_some() || cx.state.held.is_some();
-        !bound && self.awaited.remove(&peer) && self.awaited.is_empty()
+        !cx.state.is_bound() && self.awaited.remove(&peer) && self.awaited.is_empty()
+    }
+
+    /// Whether all who were asked are suspected or dead, or rank lower by their own word, and this
+    /// member has not won meanwhile.
+    fn has_heard_all(&self, cx: &Context) -> bool {
+        let mut awaited = self.asked.difference(&self.lower);
+        cx.state.held.is_none() && !awaited.any(|id| cx.state.detector.is_alive(*id))
     }
 
     /// T1 ends early when all who were asked are suspected or dead.
     fn lost_asked(&mut self, cx: &mut Context) {
         let last_leader = cx.state.view.leader.map(|leader| leader.id);
-        let mut awaited = self.asked.difference(&self.lower);
-        if cx.state.held.is_some() || awaited.any(|id| cx.state.detector.is_alive(*id)) {
+        if !self.has_heard_all(cx) {
             return;
         }
         if self.asked.iter().all(|id| Some(*id) == last_leader) {
@@ -228,7 +233,7 @@ impl Bully {
             }
             return;
         }
-        if cx.state.detector.get(from).is_some_and(|peer| peer.outbound) {
+        if cx.state.detector.is_within_reach(from) {
             cx.send(from, Message::Answer { round });
         } else {
             self.owed.insert(from, round);
@@ -272,8 +277,7 @@ impl Bully {
             return;
         }
         self.lower.insert(from);
-        let alive = |id: &&NodeId| cx.state.detector.is_alive(**id);
-        if cx.state.held.is_none() && self.asked.difference(&self.lower).find(alive).is_none() {
+        if self.has_heard_all(cx) {
             self.win_unless_unasked(cx, Reason::Highest);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Halting, Step};
 use crate::core::context::Context;
-use crate::core::message::{Message, View};
+use crate::core::message::View;
 use crate::core::phase::{Phase, Reason};
 use crate::core::settings::Preempt;
 use crate::core::timer::Timer;
@@ -28,7 +28,9 @@ impl Halting {
         });
         let older = View { epoch: round, leader: Some(rank) } <= cx.state.view;
         let above = cx.state.stands() && cx.state.rank() > rank;
-        let subject = !above || incumbent && cx.state.settings.preempt != Preempt::Always;
+        // Two that halt each other would both wait: then the incumbent gives way.
+        let yields = cx.state.settings.preempt != Preempt::Always && !self.organises(cx.state);
+        let subject = !above || incumbent && yields;
         let accepted = !older && subject && !self.obeys_better(cx, rank, round);
         if accepted {
             self.clear();
@@ -36,7 +38,7 @@ impl Halting {
             cx.become_halted(from);
             self.await_next_step(cx);
         }
-        cx.send(from, Message::Reply { number, accepted });
+        self.answer(cx, from, number, accepted);
         if older {
             cx.send_view(from);
         }
@@ -47,7 +49,7 @@ impl Halting {
 
     /// Whether it obeys another HALT already, of a higher organiser or of a later round.
     fn obeys_better(&self, cx: &Context, rank: Rank, round: Epoch) -> bool {
-        let obeys = matches!(cx.state.phase, Phase::Halted | Phase::Reorganizing);
+        let obeys = cx.state.phase.is_halted();
         self.halted.is_some_and(|halted| obeys && halted > (rank, round))
     }
 
@@ -64,7 +66,7 @@ impl Halting {
             cx.become_reorganizing(Reason::Organised(from));
             self.await_next_step(cx);
         }
-        cx.send(from, Message::Reply { number, accepted });
+        self.answer(cx, from, number, accepted);
     }
 
     /// The task of the coordinator that was accepted: the member is Normal again. Tells of the
@@ -80,20 +82,22 @@ impl Halting {
         let accepted = cx.state.phase == Phase::Reorganizing
             && self.step == Step::Idle
             && self.obeys(from, round);
-        cx.send(from, Message::Reply { number, accepted });
+        self.answer(cx, from, number, accepted);
         let (leader, epoch) = self.halted.filter(|_| accepted)?;
         cx.state.task = task.clone();
+        self.patients.clear();
         self.look_after_coordinator_from(cx, cx.now);
         Some(View { epoch, leader: Some(leader) })
     }
 
-    fn obeys(&self, from: NodeId, round: Epoch) -> bool {
+    /// Whether it was halted by this member, for this round.
+    pub(super) fn obeys(&self, from: NodeId, round: Epoch) -> bool {
         self.halted.is_some_and(|(halter, halted)| halter.id == from && halted == round)
     }
 
     /// A leader lives that has not taken this member in: it will, as it checks who is Normal.
     pub(super) fn found_leader(&mut self, cx: &mut Context, view: View, leader: NodeId) {
-        let obeys = matches!(cx.state.phase, Phase::Halted | Phase::Reorganizing);
+        let obeys = cx.state.phase.is_halted();
         let waits = cx.state.phase == Phase::Waiting && self.awaits == Some(leader);
         if obeys || waits || self.organises(cx.state) {
             return;

@@ -9,7 +9,7 @@ mod member;
 mod organiser;
 mod watch;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Election;
 use crate::core::context::Context;
@@ -55,14 +55,20 @@ pub struct Halting {
     lower: BTreeSet<NodeId>,
     /// Who acknowledged HALT: the set Up of the paper.
     up: BTreeSet<NodeId>,
+    /// Whom it halted and did not hand the task since it last had a coordinator: they watch this
+    /// one, also after it gave up.
+    patients: BTreeSet<NodeId>,
+    /// The last reply to each member whose call came before the connection to it was up.
+    owed: BTreeMap<NodeId, Message>,
     /// The HALT that this member obeys: its organiser and round.
     halted: Option<(Rank, Epoch)>,
     /// Whose outcome it awaits, having given up in step (1) or for another reason.
     awaits: Option<NodeId>,
     /// The number of its call to its coordinator, that it might be gone (Timeout).
     timeout: Option<u64>,
-    /// The number of the last ARE-YOU-NORMAL (Check).
-    check: u64,
+    /// The number of its last call before it came to lead: those since then are ARE-YOU-NORMAL
+    /// (Check).
+    election: u64,
 }
 
 impl Election for Halting {
@@ -81,7 +87,9 @@ impl Election for Halting {
             Message::AreYouThere { number, under: None, rank, stands } => {
                 self.are_you_there(cx, from, number, rank, stands);
             }
-            Message::AreYouNormal { number, epoch } => are_you_normal(cx, from, number, epoch),
+            Message::AreYouNormal { number, epoch } => {
+                self.are_you_normal(cx, from, number, epoch);
+            }
             Message::Halt { number, round, rank, incumbent } => {
                 self.halt(cx, from, number, round, rank, incumbent);
             }
@@ -120,15 +128,22 @@ impl Election for Halting {
             self.lost_other(cx, peer);
         } else if cx.state.watches.is_some_and(|(halter, _)| halter == peer) {
             self.begin(cx, Reason::HalterLost(peer));
-        } else if cx.state.phase == Phase::Waiting && self.awaits == Some(peer) {
-            let bound = cx.state.takeover.is_some() || cx.state.held.is_some();
-            if !bound {
-                self.begin(cx, Reason::AnswererLost);
-            }
+        } else if cx.state.phase == Phase::Waiting
+            && self.awaits == Some(peer)
+            && !cx.state.is_bound()
+        {
+            self.begin(cx, Reason::AnswererLost);
         }
     }
 
     fn joined(&mut self, cx: &mut Context, peer: NodeId) {
+        if !cx.state.detector.is_within_reach(peer) {
+            self.owed.remove(&peer); // it may be of an earlier life, which counted its own calls
+            return;
+        }
+        if let Some(reply) = self.owed.remove(&peer) {
+            cx.send(peer, reply);
+        }
         if !cx.state.detector.get(peer).is_some_and(|peer| peer.connected()) {
             return;
         }
@@ -145,10 +160,7 @@ impl Election for Halting {
 
     /// Only READY makes a follower. Whoever finds a leader otherwise waits to be taken in.
     fn may_follow(&mut self, cx: &mut Context, view: View, leader: NodeId) -> bool {
-        let ready = cx.state.phase == Phase::Reorganizing
-            && self
-                .halted
-                .is_some_and(|(halter, round)| halter.id == leader && round == view.epoch);
+        let ready = cx.state.phase == Phase::Reorganizing && self.obeys(leader, view.epoch);
         if !ready {
             self.found_leader(cx, view, leader);
         }
@@ -184,8 +196,9 @@ impl Halting {
 
     /// Forgets what was organised and obeyed so far.
     fn clear(&mut self) {
-        let (calls, check) = (self.calls, self.check);
-        *self = Halting { calls, check, ..Halting::default() };
+        let patients = std::mem::take(&mut self.patients);
+        let owed = std::mem::take(&mut self.owed);
+        *self = Halting { calls: self.calls, patients, owed, ..Halting::default() };
     }
 
     /// Gives up, and awaits the outcome of somebody else's election for T2.
@@ -200,18 +213,21 @@ impl Halting {
         if self.timeout == Some(number) {
             cx.state.timers.cancel(Timer::Answer);
             self.coordinator_replied(cx, from, accepted);
-        } else if number == self.check {
+        } else if cx.state.leads() && number > self.election {
             self.checked(cx, from, accepted);
         } else if number == self.call && self.awaited.contains(&from) && self.organises(cx.state) {
             self.replied(cx, from, accepted);
         }
     }
-}
 
-/// "Are you normal?": only under this coordinator, in its present epoch.
-fn are_you_normal(cx: &mut Context, from: NodeId, number: u64, epoch: Epoch) {
-    let follows = cx.state.follows(from) && cx.state.view.epoch == epoch;
-    // Who waits for its disk before it follows has accepted the task.
-    let accepted = follows || cx.state.is_bound_to(from);
-    cx.send(from, Message::Reply { number, accepted });
+    /// Replies to a call, at once or as soon as the connection is up: who gets no reply takes this
+    /// member for dead.
+    fn answer(&mut self, cx: &mut Context, to: NodeId, number: u64, accepted: bool) {
+        let reply = Message::Reply { number, accepted };
+        if cx.state.detector.is_within_reach(to) {
+            cx.send(to, reply);
+        } else {
+            self.owed.insert(to, reply);
+        }
+    }
 }

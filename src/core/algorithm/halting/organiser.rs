@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Halting, Step};
 use crate::core::context::Context;
 use crate::core::message::{Liveness, Message};
-use crate::core::phase::{Phase, Reason};
+use crate::core::phase::Reason;
 use crate::core::settings::Preempt;
 use crate::core::state::Held;
 use crate::core::timer::Timer;
@@ -15,16 +15,12 @@ impl Halting {
     /// Calls an election. A coordinator that calls one stops leading first; who still looks for
     /// the others looks on first.
     pub(super) fn begin(&mut self, cx: &mut Context, reason: Reason) {
-        if cx.state.looks_around(cx.now) {
-            self.clear();
-            if cx.state.phase != Phase::Starting {
-                cx.become_starting(reason);
-            }
+        self.clear();
+        if cx.looks_on(&reason) {
             return;
         }
         let incumbent = cx.state.leads() && cx.state.settings.preempt != Preempt::Always;
         cx.give_up(None);
-        self.clear();
         self.round = cx.next_round();
         self.started = cx.now;
         self.incumbent = incumbent;
@@ -58,7 +54,9 @@ impl Halting {
         self.asked.insert(next);
         let (rank, stands) = (cx.state.rank(), cx.state.stands());
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
-        cx.send(next, Message::AreYouThere { number: self.call, under: None, rank, stands });
+        if cx.state.detector.is_within_reach(next) {
+            cx.send(next, Message::AreYouThere { number: self.call, under: None, rank, stands });
+        }
     }
 
     /// (2) Halts the others, once the round may become an epoch.
@@ -82,13 +80,13 @@ impl Halting {
         }
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
         cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
-        let connected = self.awaited.iter().copied();
-        let outbound = |id: &NodeId| cx.state.detector.get(*id).is_some_and(|peer| peer.outbound);
-        let now = connected.filter(outbound).collect();
+        let within_reach = |id: &NodeId| cx.state.detector.is_within_reach(*id);
+        let now = self.awaited.iter().copied().filter(within_reach).collect();
         self.send_halt(cx, now);
     }
 
-    fn send_halt(&self, cx: &mut Context, to: Vec<NodeId>) {
+    fn send_halt(&mut self, cx: &mut Context, to: Vec<NodeId>) {
+        self.patients.extend(&to);
         let rank = cx.state.rank();
         let (number, round, incumbent) = (self.call, self.round, self.incumbent);
         cx.send_all(to, Message::Halt { number, round, rank, incumbent });
@@ -119,6 +117,7 @@ impl Halting {
             return;
         }
         self.step = Step::Readying;
+        self.patients.clear(); // from now on they call this one when they do not hear it
         let (number, round, task) = (self.call_up(cx), self.round, cx.state.task.clone());
         cx.send_all(self.up.iter().copied().collect(), Message::Ready { number, round, task });
     }
@@ -139,19 +138,30 @@ impl Halting {
             return;
         }
         self.clear();
+        self.patients.clear();
+        self.election = self.calls;
         cx.become_leading(round, Reason::AllReady);
         cx.arm(Timer::Check, cx.state.settings.timing.failure);
     }
 
     /// Who ranks higher and appeared meanwhile is asked before this member goes on; and a round
-    /// that a greater epoch overtook is of no use. Tells whether there is a new election.
+    /// that a greater epoch overtook is of no use. Who may not lead waits until another does.
+    /// Tells whether this election is over.
     fn starts_over(&mut self, cx: &mut Context) -> bool {
         let overtaken = self.round <= cx.state.view.epoch;
-        let over = overtaken || !cx.state.stands() || self.unasked(cx).is_some();
-        if over {
-            self.begin(cx, Reason::NoAnswer);
+        if overtaken {
+            self.begin(cx, Reason::Overtaken);
+            return true;
         }
-        over
+        if let Some(higher) = self.unasked(cx) {
+            self.begin(cx, Reason::Appeared(higher));
+            return true;
+        }
+        if !cx.state.stands() {
+            self.wait_for(cx, None, cx.now, Reason::MayNotLead);
+            return true;
+        }
+        false
     }
 
     /// "A timeout in (3) or (4) starts again, after a back-off." So does a refusal.
@@ -179,7 +189,10 @@ impl Halting {
                 self.go_on(cx);
             }
             (_, true) => self.go_on(cx),
-            (_, false) => self.back_off(cx),
+            (_, false) => {
+                self.patients.remove(&from);
+                self.back_off(cx);
+            }
         }
     }
 
@@ -246,14 +259,17 @@ impl Halting {
         }
     }
 
-    /// A sign of life to those that halted, so that they notice this one's death.
+    /// A sign of life to those that it halted: they would notice its death, and must not take it
+    /// for dead when it has given up and obeys another.
     pub(super) fn pulse(&mut self, cx: &mut Context) {
-        if !self.organises(cx.state) {
+        if !cx.state.elects() {
             self.look_after_coordinator(cx);
             return;
         }
-        cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
-        let halted = self.up.iter().chain(&self.awaited).copied().collect();
-        cx.send_all(halted, Message::Alive { number: 0 });
+        let halted: Vec<NodeId> = self.patients.union(&self.up).copied().collect();
+        if !halted.is_empty() {
+            cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
+            cx.send_all(halted, Message::Alive { number: 0 });
+        }
     }
 }

@@ -22,8 +22,7 @@ impl Halting {
     }
 
     pub(super) fn check(&mut self, cx: &mut Context, others: Vec<NodeId>) {
-        self.check = self.next_call();
-        let (number, epoch) = (self.check, cx.state.view.epoch);
+        let (number, epoch) = (self.next_call(), cx.state.view.epoch);
         cx.send_all(others, Message::AreYouNormal { number, epoch });
     }
 
@@ -33,12 +32,27 @@ impl Halting {
         let peer = cx.state.detector.get(from);
         let above = peer.is_some_and(|peer| cx.state.is_above(peer.rank, peer.stands));
         let takes_over = above && cx.state.settings.preempt == Preempt::Always;
-        if cx.state.leads() && !normal && !takes_over {
+        if !normal && !takes_over {
             self.begin(cx, Reason::NotNormal(from));
         }
     }
 
-    /// ARE-YOU-THERE: whoever asks, misses its coordinator; so this member looks at its own.
+    /// "Are you normal?": only under this coordinator, in its present epoch.
+    pub(super) fn are_you_normal(
+        &mut self,
+        cx: &mut Context,
+        from: NodeId,
+        number: u64,
+        epoch: Epoch,
+    ) {
+        let follows = cx.state.follows(from) && cx.state.view.epoch == epoch;
+        // Who waits for its disk before it follows has accepted the task.
+        let accepted = follows || cx.state.is_bound_to(from);
+        self.answer(cx, from, number, accepted);
+    }
+
+    /// ARE-YOU-THERE: whoever asks, misses its coordinator; so this member looks at its own. It
+    /// need not where the asker comes first, and will halt it.
     pub(super) fn are_you_there(
         &mut self,
         cx: &mut Context,
@@ -50,8 +64,8 @@ impl Halting {
         let rank = Rank { id: from, ..rank };
         cx.state.detector.change(from, |peer| peer.stands = stands);
         let accepted = cx.state.stands() && !cx.state.is_above(rank, stands);
-        cx.send(from, Message::Reply { number, accepted });
-        if accepted {
+        self.answer(cx, from, number, accepted);
+        if accepted || !stands {
             self.look_at_coordinator(cx, from);
         }
     }
@@ -66,7 +80,7 @@ impl Halting {
     ) {
         let leads = cx.state.leads() && cx.state.view.epoch == epoch;
         let organises = self.organises(cx.state) && self.round == epoch;
-        cx.send(from, Message::Reply { number, accepted: leads || organises });
+        self.answer(cx, from, number, leads || organises);
     }
 
     /// Timeout, at once: a coordinator looks at the others, a follower at its coordinator, and

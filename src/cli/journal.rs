@@ -1,0 +1,165 @@
+//! The log of a running node, on stderr.
+//!
+//! A line that the kernel takes at once is written at once. Any other is handed to a thread: a
+//! pipe that nobody reads and a terminal that stands still hold up that thread, never the election.
+//! The queue is bounded: a line that finds it full is dropped, and the log tells how many were.
+
+use std::fs::File;
+use std::io::{self, IoSlice, Write};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crossbeam::channel::{Receiver, Sender, bounded};
+use rustix::io::{ReadWriteFlags, pwritev2};
+
+/// How many lines may wait.
+const QUEUE: usize = 1024;
+
+/// What is said of those that found no place, after their number.
+const LOSS: &str = " lines are missing here: the log was read too slowly";
+
+const STACK: usize = 256 * 1024;
+
+/// How long the end of a process waits for those who read its log.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Takes the log: each call of `write` is one line.
+#[derive(Clone)]
+pub struct Journal {
+    shared: Arc<Shared>,
+    jobs: Sender<Job>,
+}
+
+struct Shared {
+    out: File,
+    /// How many lines were handed over and are not written yet.
+    waiting: AtomicUsize,
+    dropped: AtomicU64,
+}
+
+enum Job {
+    Line(Vec<u8>),
+    /// Tell when all lines before are written.
+    Tell(Sender<()>),
+}
+
+impl Journal {
+    /// Starts the thread "log", which ends with the process.
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub fn start(out: OwnedFd) -> io::Result<Journal> {
+        let (waiting, dropped) = (AtomicUsize::new(0), AtomicU64::new(0));
+        let shared = Arc::new(Shared { out: File::from(out), waiting, dropped });
+        let (jobs, ordered) = bounded(QUEUE);
+        let its_share = shared.clone();
+        let builder = thread::Builder::new().name("log".to_owned()).stack_size(STACK);
+        builder.spawn(move || its_share.work(&ordered))?;
+        Ok(Journal { shared, jobs })
+    }
+
+    /// Waits until all lines are written, but not for ever: a reader may be stuck.
+    pub fn finish(&self) {
+        let (tell, told) = bounded(1);
+        if self.jobs.send_timeout(Job::Tell(tell), PATIENCE).is_ok() {
+            let _ = told.recv_timeout(PATIENCE); // what is not read by then is lost
+        }
+    }
+}
+
+impl Write for Journal {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let Shared { out, waiting, dropped } = &*self.shared;
+        let in_turn = waiting.load(Ordering::Acquire) == 0;
+        let written = if in_turn { write_at_once(out, line) } else { 0 };
+        if written < line.len() {
+            waiting.fetch_add(1, Ordering::AcqRel);
+            if self.jobs.try_send(Job::Line(line[written..].to_vec())).is_err() {
+                waiting.fetch_sub(1, Ordering::AcqRel);
+                dropped.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(()) // waits for nobody; see `finish`
+    }
+}
+
+/// Writes what can be written without waiting, and gives its length. Nothing where the system
+/// cannot tell whether it would have to wait, as for a terminal.
+fn write_at_once(out: &File, line: &[u8]) -> usize {
+    const AT_ITS_END: u64 = u64::MAX;
+    pwritev2(out, &[IoSlice::new(line)], AT_ITS_END, ReadWriteFlags::NOWAIT).unwrap_or(0)
+}
+
+impl Shared {
+    /// The life of the thread. There is nobody left to tell of a failure to write.
+    fn work(&self, jobs: &Receiver<Job>) {
+        let mut out = &self.out;
+        for job in jobs {
+            match job {
+                Job::Line(line) => {
+                    let _ = out.write_all(&line);
+                    self.waiting.fetch_sub(1, Ordering::AcqRel);
+                }
+                Job::Tell(tell) => _ = tell.send(()),
+            }
+            let lost = self.dropped.swap(0, Ordering::Relaxed);
+            if lost > 0 {
+                let _ = writeln!(out, "{lost}{LOSS}");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, pipe};
+
+    use super::*;
+
+    #[test]
+    fn who_logs_never_waits_and_what_is_lost_is_counted() {
+        const LINES: usize = QUEUE + 1000; // more than the queue and the pipe hold
+        let (mut reader, writer) = pipe().unwrap();
+        let mut journal = Journal::start(writer.into()).unwrap();
+        for number in 0..LINES {
+            journal.write_all(format!("{number:0>99}\n").as_bytes()).unwrap();
+        }
+        journal.finish(); // nobody reads: it gives up
+
+        let reading = thread::spawn(move || {
+            let mut text = String::new();
+            reader.read_to_string(&mut text).unwrap();
+            text
+        });
+        journal.finish();
+        journal.write_all(b"the last\n").unwrap();
+        journal.finish();
+        drop(journal); // the last reference to the pipe goes with the thread
+
+        let text = reading.join().unwrap();
+        let numbers = text.lines().filter_map(|line| line.parse::<usize>().ok());
+        let numbers = numbers.collect::<Vec<_>>();
+        assert!(numbers.is_sorted() && numbers[..QUEUE] == (0..QUEUE).collect::<Vec<_>>());
+        let lost = text.lines().find_map(|line| line.strip_suffix(LOSS)).unwrap();
+        assert_eq!(lost, (LINES - numbers.len()).to_string());
+        assert!(text.ends_with("the last\n"));
+    }
+
+    #[test]
+    fn a_line_is_there_when_write_returns_if_somebody_can_take_it() {
+        let (mut reader, writer) = pipe().unwrap();
+        let mut journal = Journal::start(writer.into()).unwrap();
+        journal.write_all(b"at once\n").unwrap();
+        assert_eq!(journal.shared.waiting.load(Ordering::Acquire), 0);
+        let mut line = [0; 8];
+        reader.read_exact(&mut line).unwrap();
+        assert_eq!(&line, b"at once\n");
+    }
+}

@@ -1,0 +1,289 @@
+//! The ring election of Chang and Roberts, with the hierarchy of initiators and the repair of
+//! seed 004.
+//!
+//! The members form a ring in id order, and each sends to the next one that lives. A member that
+//! misses the leader sends a ballot around. Whoever outranks its candidate puts itself there; whose
+//! ballot comes back leads, in an epoch that the run began with, and is announced once around.
+//! `repair.rs` keeps the ring whole.
+
+mod repair;
+
+use std::time::Duration;
+
+use super::Election;
+use crate::core::bounds;
+use crate::core::context::Context;
+use crate::core::message::{Ballot, Candidate, Lap, Message, Run, View};
+use crate::core::phase::{Phase, Reason};
+use crate::core::state::Held;
+use crate::core::timer::Timer;
+use crate::core::types::{Epoch, NodeId, Time};
+
+/// The state of an election, as far as this member takes part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Ring {
+    /// The greatest run that this member has taken part in.
+    run: Run,
+    /// The candidate of the last ballot that this member sent in this run. With none it has not
+    /// participated: this is the flag of the seed.
+    nominee: Option<Candidate>,
+    /// The greatest run whose announcement has passed here.
+    announced: Run,
+    /// The last message sent, and to whom.
+    last: Option<(Message, NodeId)>,
+    /// The ballot of the greatest run that came while this member looked for the others, which it
+    /// has done since then.
+    kept: Option<(Ballot, Time)>,
+    /// Whose announcement is awaited.
+    awaited: Option<NodeId>,
+    /// Counts the probes.
+    probes: u64,
+}
+
+impl Election for Ring {
+    /// Takes up the run that this member was drawn into while it looked for the others; otherwise
+    /// begins one.
+    fn start(&mut self, cx: &mut Context, reason: Reason) {
+        let looked = (cx.state.phase == Phase::Starting).then_some(cx.state.since);
+        let kept = self.kept.take().filter(|(_, since)| Some(*since) == looked);
+        match kept {
+            Some((ballot, _)) if self.is_open(cx, ballot.run) && !is_gone(cx, ballot.candidate) => {
+                self.vote(cx, ballot, reason);
+            }
+            _ => self.begin(cx, reason),
+        }
+    }
+
+    fn receive(&mut self, cx: &mut Context, from: NodeId, message: &Message) -> Option<View> {
+        match *message {
+            _ if cx.state.phase == Phase::Stopping => None,
+            Message::Ballot(ballot) => {
+                self.ballot(cx, from, ballot);
+                None
+            }
+            Message::Lap(lap) => self.lap(cx, from, lap),
+            _ => None,
+        }
+    }
+
+    fn expire(&mut self, cx: &mut Context, timer: Timer) {
+        match timer {
+            Timer::Coordinator if cx.state.phase == Phase::Electing => {
+                self.begin(cx, Reason::BallotLost);
+            }
+            Timer::Coordinator => self.begin(cx, Reason::NoCoordinator),
+            Timer::Pulse => self.pulse(cx),
+            _ => {}
+        }
+    }
+
+    fn resume(&mut self, cx: &mut Context) {
+        if cx.state.stands() && self.run.epoch > cx.state.view.epoch {
+            self.lead(cx, Reason::BallotBack);
+        } else {
+            self.begin(cx, Reason::BallotLost);
+        }
+    }
+
+    fn lost(&mut self, cx: &mut Context, peer: NodeId) {
+        self.repair(cx, peer);
+    }
+
+    fn joined(&mut self, cx: &mut Context, peer: NodeId) {
+        if cx.state.timers.due(Timer::Pulse).is_none() {
+            cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
+        }
+        self.mend(cx, peer);
+    }
+
+    fn await_leader(&mut self, cx: &mut Context, leader: NodeId, reason: Reason) {
+        self.awaited = Some(leader);
+        cx.become_awaiting(patience(cx), reason);
+    }
+}
+
+/// This member as a candidate.
+fn own(cx: &Context) -> Candidate {
+    let (stands, rank) = (cx.state.stands(), cx.state.rank());
+    Candidate { stands, rank, incarnation: cx.state.incarnation }
+}
+
+/// Whether a candidate's process is suspected or dead, as far as this member knows: it may not
+/// have met it yet.
+fn is_gone(cx: &Context, candidate: Candidate) -> bool {
+    let peer = cx.state.detector.get(candidate.rank.id);
+    peer.is_some_and(|peer| {
+        peer.incarnation > candidate.incarnation
+            || (peer.incarnation == candidate.incarnation && !peer.alive())
+    })
+}
+
+/// The greatest epoch whose leader is known, or will be named once that is durable. No ballot of
+/// such an epoch may go on: it might elect a second leader.
+fn decided(cx: &Context) -> Epoch {
+    match cx.state.held {
+        Some(Held::Win(epoch)) => epoch,
+        Some(Held::Follow(view)) => view.epoch,
+        None => cx.state.view.epoch,
+    }
+}
+
+/// No ballot and no announcement is sent more often than this.
+fn most_hops(cx: &Context) -> u32 {
+    u32::try_from(cx.state.settings.members.iter().len() * 2).unwrap_or(u32::MAX)
+}
+
+/// How long a run may take before this member takes its messages as lost.
+fn patience(cx: &Context) -> Duration {
+    bounds::ring_patience(&cx.state.settings.timing, cx.state.settings.members.iter().len())
+}
+
+impl Ring {
+    /// Whether a run may still elect somebody, as far as this member knows.
+    fn is_open(&self, cx: &Context, run: Run) -> bool {
+        run.epoch > decided(cx) && run >= self.run
+    }
+
+    /// Begins a run. Who still looks for the others looks on first.
+    fn call(&mut self, cx: &mut Context, reason: Reason) {
+        if !cx.looks_on(&reason) {
+            self.begin(cx, reason);
+        }
+    }
+
+    /// "Starts election by sending an ELECTION msg to its clockwise neighbor", with "it's own ID,
+    /// and attr value".
+    fn begin(&mut self, cx: &mut Context, reason: Reason) {
+        let hierarchy = cx.state.settings.hierarchy;
+        let initiator = if hierarchy { cx.state.id() } else { NodeId::default() };
+        let run = Run { epoch: cx.next_round(), initiator };
+        cx.note_round(run.epoch);
+        self.take_part(cx, run, reason);
+        self.nominate(cx, Ballot { run, candidate: own(cx), hops: 0 });
+    }
+
+    /// Joins a run, and so leaves any lesser one: there this member had participated, here it has
+    /// not yet.
+    fn take_part(&mut self, cx: &mut Context, run: Run, reason: Reason) {
+        if run > self.run {
+            self.run = run;
+            self.nominee = None;
+        }
+        cx.freeze_rank();
+        let called_by_leader = cx.state.view.leader.is_some_and(|last| last.id == run.initiator);
+        cx.state.heeds_leader &= !called_by_leader; // so it is silent, and alive
+        cx.become_voting(patience(cx), reason);
+    }
+
+    fn ballot(&mut self, cx: &mut Context, from: NodeId, ballot: Ballot) {
+        cx.note_round(ballot.run.epoch);
+        if ballot.run.epoch <= decided(cx) {
+            cx.send_view(from);
+        } else if cx.state.leads() {
+            // From a leader's election to its death the epoch does not change: it reminds all.
+            cx.arm(Timer::Heartbeat, Duration::ZERO);
+        } else if cx.state.takeover.is_some() {
+            // The lower leader's release will begin a greater run.
+        } else if ballot.run < self.run {
+            if cx.state.phase == Phase::Waiting {
+                self.call(cx, Reason::Joined(from)); // both runs may be stopped for this member's
+            }
+        } else if let Some(leader) = cx.state.lower_leader() {
+            cx.take_over(leader.id, Reason::TakingOver(leader.id));
+        } else if cx.state.looks_around(cx.now) {
+            self.keep(cx, ballot, from);
+        } else if ballot.hops > most_hops(cx) || is_gone(cx, ballot.candidate) {
+            self.ask(cx, vec![ballot.candidate.rank.id]); // others think that it lives
+            self.begin(cx, Reason::BallotLost);
+        } else {
+            self.vote(cx, ballot, Reason::Joined(from));
+        }
+    }
+
+    /// Who still looks for the others does not know yet who is next in the ring.
+    fn keep(&mut self, cx: &mut Context, ballot: Ballot, from: NodeId) {
+        if cx.state.phase != Phase::Starting {
+            cx.become_starting(Reason::Joined(from));
+        }
+        let since = cx.state.since;
+        let greater = self.kept.is_some_and(|(kept, at)| at == since && kept.run > ballot.run);
+        if !greater {
+            self.kept = Some((ballot, since));
+        }
+    }
+
+    /// Sends a ballot on, or stops it.
+    fn vote(&mut self, cx: &mut Context, ballot: Ballot, reason: Reason) {
+        if ballot.run > self.run || cx.state.phase != Phase::Electing {
+            self.take_part(cx, ballot.run, reason);
+        }
+        let (own, candidate) = (own(cx), ballot.candidate);
+        if self.nominee.is_some_and(|nominee| nominee > candidate) {
+            // A better one has gone on. Where the ring was repaired, both might come back.
+        } else if candidate.rank.id == own.rank.id {
+            if candidate.incarnation == own.incarnation {
+                self.returned(cx, Reason::BallotBack);
+            }
+        } else if self.nominee == Some(candidate) {
+            // It came once more, from a member that repairs the ring.
+        } else if candidate > own || !own.stands {
+            self.nominate(cx, ballot);
+        } else if self.nominee.is_none() {
+            self.nominate(cx, Ballot { candidate: own, ..ballot });
+        }
+    }
+
+    fn nominate(&mut self, cx: &mut Context, ballot: Ballot) {
+        self.nominee = Some(ballot.candidate);
+        let ballot = Ballot { hops: ballot.hops.saturating_add(1), ..ballot };
+        self.pass_on(cx, Message::Ballot(ballot));
+    }
+
+    /// "If msg comes back to you: i.e. id matches your id, you are the leader, and you have the
+    /// highest attr." Unless this member may not lead: then nobody may.
+    fn returned(&mut self, cx: &mut Context, reason: Reason) {
+        if !cx.state.stands() {
+            self.awaited = None;
+            cx.become_awaiting(patience(cx), Reason::MayNotLead);
+        } else if cx.may_lead(self.run.epoch) {
+            self.lead(cx, reason);
+        } else {
+            cx.hold(Held::Win(self.run.epoch), reason);
+        }
+    }
+
+    /// "Leader sends an ELECTED msg around the ring, announcing itself as leader."
+    fn lead(&mut self, cx: &mut Context, reason: Reason) {
+        cx.become_leading(self.run.epoch, reason);
+        self.announced = self.run;
+        let lap = Lap { run: self.run, leader: own(cx), hops: 1 };
+        self.pass_on(cx, Message::Lap(lap));
+    }
+
+    /// Passes an announcement on, once. Tells of the leader, to be followed.
+    fn lap(&mut self, cx: &mut Context, from: NodeId, lap: Lap) -> Option<View> {
+        let Lap { run, leader, hops } = lap;
+        let view = View { epoch: run.epoch, leader: Some(leader.rank) };
+        cx.note_round(run.epoch);
+        if leader.rank.id == cx.state.id() || run <= self.announced || hops > most_hops(cx) {
+            return None; // it has been here
+        }
+        if view < cx.state.view {
+            cx.send_view(from);
+            return None;
+        }
+        if run < self.run && cx.state.phase == Phase::Electing {
+            return None;
+        }
+        if is_gone(cx, leader) {
+            self.ask(cx, vec![leader.rank.id]);
+            self.call(cx, Reason::BallotLost);
+            return None;
+        }
+        self.announced = run;
+        self.pass_on(cx, Message::Lap(Lap { hops: hops + 1, ..lap }));
+        // One that was not met yet cannot be watched: it will say hello.
+        let met = cx.state.detector.get(leader.rank.id);
+        met.is_some_and(|peer| peer.incarnation == leader.incarnation).then_some(view)
+    }
+}

@@ -1,0 +1,6 @@
+//! What the sources say of each algorithm, sentence by sentence, checked on one member alone.
+
+mod bully;
+mod halting;
+mod process;
+mod ring;

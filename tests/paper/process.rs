@@ -1,0 +1,183 @@
+//! The process P of the papers: one member alone, which hears what others would say.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use electd::core::detector::ConnectionId;
+use electd::core::membership::{ListVersion, Member, MemberList};
+use electd::core::message::{Envelope, Hello, Message};
+use electd::core::settings::{
+    AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
+};
+use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
+use electd::core::{Command, CommandId, Core, Input, NodeStatus, Output, Redial};
+use uuid::Uuid;
+
+pub const TIMING: Timing = Timing {
+    heartbeat: Duration::from_millis(100),
+    failure: Duration::from_millis(500),
+    message: Duration::from_millis(50),
+    lease: Duration::from_millis(400),
+};
+
+/// The shortest time there is.
+pub const MOMENT: Duration = Duration::from_nanos(1);
+
+/// The members are P1 to P5.
+const MEMBERS: u8 = 5;
+
+pub fn id(number: u8) -> NodeId {
+    NodeId(Uuid::from_u128(0x4000_8000_0000_0000_0000 | u128::from(number)))
+}
+
+pub fn rank(number: u8) -> Rank {
+    Rank { value: 0, id: id(number) }
+}
+
+/// A process that waits until it is asked or drawn in, unless changed.
+pub fn settings(algorithm: AlgorithmKind, number: u8) -> Settings {
+    let member = |number| Member {
+        id: id(number),
+        name: format!("P{number}"),
+        address: String::new(),
+        role: Role::Member,
+    };
+    Settings {
+        cluster: "paper".into(),
+        id: id(number),
+        instance: u64::from(number),
+        members: Arc::new(MemberList::new(
+            ListVersion::default(),
+            (1..=MEMBERS).map(member).collect(),
+        )),
+        algorithm,
+        quorum: Quorum::None,
+        preempt: Preempt::Always,
+        rank: RankKind::Id,
+        value: Some(0),
+        task: task(number),
+        hierarchy: true,
+        timing: TIMING,
+        trust_refused: true,
+        bootstrap: false,
+        power_on: PowerOn::Wait,
+    }
+}
+
+/// What a member hands out, unless it was handed something else.
+pub fn task(number: u8) -> Task {
+    Task([number].into())
+}
+
+/// What is sent: to whom, by number, and what.
+pub type Sent = Vec<(Vec<u8>, Message)>;
+
+/// One member alone.
+pub struct Process {
+    pub core: Core,
+    pub now: Time,
+}
+
+impl Process {
+    /// A member that is connected to all others.
+    pub fn new(algorithm: AlgorithmKind, number: u8) -> Process {
+        Process::with(settings(algorithm, number)).0
+    }
+
+    /// One with these settings, and what it sends until it is connected to all others.
+    pub fn with(settings: Settings) -> (Process, Sent) {
+        let mut process = Process::alone(settings);
+        let own = process.core.id();
+        let others = (1..=MEMBERS).filter(|other| id(*other) != own);
+        let sent = others.flat_map(|other| process.meets(other)).collect();
+        (process, sent)
+    }
+
+    /// One that has met nobody yet.
+    pub fn alone(settings: Settings) -> Process {
+        let restored =
+            Restored { incarnation: Incarnation(1), reserved: Epoch(64), ..Restored::default() };
+        Process { core: Core::new(Time(0), settings, restored, 0), now: Time(0) }
+    }
+
+    /// Another connects to this one, which is connected to it.
+    pub fn meets(&mut self, other: u8) -> Sent {
+        let hello = hello_of(other, self.core.settings());
+        let (connection, address) = (connection(other), String::new());
+        let mut sent = self.take(Input::Hello { connection, address, hello });
+        sent.extend(self.reaches(other));
+        sent
+    }
+
+    /// The connection to another is up.
+    pub fn reaches(&mut self, other: u8) -> Sent {
+        let welcome = hello_of(other, self.core.settings());
+        self.take(Input::Welcomed { peer: id(other), welcome })
+    }
+
+    /// Takes an input and tells what is sent.
+    pub fn take(&mut self, input: Input) -> Sent {
+        let mut out = Vec::new();
+        self.core.handle(self.now, input, &mut out);
+        let number = |id: &NodeId| id.0.as_bytes()[15];
+        let sent = out.into_iter().filter_map(|output| match output {
+            Output::Send { to, envelope } => {
+                Some((to.iter().map(number).collect(), envelope.message))
+            }
+            _ => None,
+        });
+        sent.collect()
+    }
+
+    pub fn hears(&mut self, from: u8, message: Message) -> Sent {
+        let envelope = Envelope { epoch: Epoch(0), incarnation: Incarnation(1), message };
+        self.take(Input::Message { connection: connection(from), from: id(from), envelope })
+    }
+
+    pub fn after(&mut self, time: Duration) -> Sent {
+        self.now = self.now + time;
+        self.take(Input::Tick)
+    }
+
+    pub fn calls(&mut self) -> Sent {
+        self.take(Input::Command { id: CommandId(0), command: Command::Elect })
+    }
+
+    /// The process of another is gone, with proof.
+    /// It is asked that the leader resign.
+    pub fn resigns(&mut self) -> Sent {
+        self.take(Input::Command { id: CommandId(0), command: Command::Resign { to: None } })
+    }
+
+    pub fn loses(&mut self, peer: u8) -> Sent {
+        let connection = connection(peer);
+        self.take(Input::Ended { connection, peer: id(peer), redial: Redial::Refused })
+    }
+
+    pub fn leader(&self) -> Option<NodeId> {
+        self.core.leader().map(|leader| leader.id)
+    }
+
+    /// The status of the paper.
+    pub fn status(&self) -> NodeStatus {
+        self.core.phase().into()
+    }
+}
+
+fn connection(from: u8) -> ConnectionId {
+    ConnectionId(u64::from(from))
+}
+
+/// What another says first.
+fn hello_of(number: u8, settings: &Settings) -> Hello {
+    let mut out = Vec::new();
+    let (id, instance) = (id(number), u64::from(number));
+    let other = Settings { id, instance, value: Some(0), ..settings.clone() };
+    let dialed = Input::Dialed { peer: settings.id, attempt: 1 };
+    Process::alone(other).core.handle(Time(0), dialed, &mut out);
+    let hello = out.into_iter().find_map(|output| match output {
+        Output::Hello { hello, .. } => Some(hello),
+        _ => None,
+    });
+    hello.expect("who dials says hello")
+}
