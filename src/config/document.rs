@@ -39,7 +39,7 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
     let rank = rank::cluster(top.get("rank"), folder, report);
     let members = top.require("members", "list them, or let `electd init` write them", report);
     let members = members.and_then(|spot| members::read(spot, rank.as_ref(), report));
-    let timing = timing::read(top.get("timing"), report);
+    let timing = timing::read(top.get("timing"), quorum, report);
     let algorithm = optional(top.get("algorithm"), |spot| report.choice(spot, ALGORITHMS));
     let preempt = optional(top.get("preempt"), |spot| preempt(spot, timing.as_ref(), report));
     let trust_refused = optional(top.get("trust_refused"), |spot| report.boolean(spot));

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use jiff::fmt::friendly::SpanParser;
 
 use super::report::{Object, Report, Spot};
-use crate::core::settings::Timing;
+use crate::core::settings::{Quorum, Timing};
 
 const KEYS: &[&str] = &["heartbeat", "failure", "message", "lease"];
 
@@ -20,8 +20,12 @@ const SHORTEST_FAILURE: Duration = Duration::from_millis(1);
 /// Above this it is a typing mistake.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Reads `timing`, which may be missing as a whole.
-pub(super) fn read<'t>(spot: Option<&Spot<'t>>, report: &mut Report<'t>) -> Option<Timing> {
+/// Reads `timing`, which may be missing as a whole. The lease matters only with a majority.
+pub(super) fn read<'t>(
+    spot: Option<&Spot<'t>>,
+    quorum: Option<Quorum>,
+    report: &mut Report<'t>,
+) -> Option<Timing> {
     let object = match spot {
         Some(spot) => Some(Object::open(spot, KEYS, report)?),
         None => None,
@@ -44,7 +48,7 @@ pub(super) fn read<'t>(spot: Option<&Spot<'t>>, report: &mut Report<'t>) -> Opti
         lease: lease?.unwrap_or(failure * 4 / 5),
     };
     match object {
-        Some(object) => fit_together(&timing, &object, report).then_some(timing),
+        Some(object) => fit_together(&timing, quorum, &object, report).then_some(timing),
         None => Some(timing),
     }
 }
@@ -104,7 +108,12 @@ fn within(length: SignedDuration, shortest: Duration) -> Result<Duration, Bad> {
 
 /// The rules between the timings. Each is reported at a key that the file gives: a key left out
 /// follows `failure` and keeps them by itself.
-fn fit_together<'t>(timing: &Timing, object: &Object<'t>, report: &mut Report<'t>) -> bool {
+fn fit_together<'t>(
+    timing: &Timing,
+    quorum: Option<Quorum>,
+    object: &Object<'t>,
+    report: &mut Report<'t>,
+) -> bool {
     let Timing { heartbeat, failure, message, lease } = *timing;
     let mut fits = true;
     let mut refuse = |keys: &[&str], what: String, remedy: String| {
@@ -143,7 +152,7 @@ fn fit_together<'t>(timing: &Timing, object: &Object<'t>, report: &mut Report<'t
             format!("lease {lease:?} is above failure {failure:?}"),
             format!("lower it to at most \"{failure:?}\", or leave it out: {:?}", failure * 4 / 5),
         );
-    } else if lease * 9 / 11 <= heartbeat + message * 2 {
+    } else if quorum == Some(Quorum::Majority) && lease * 9 / 11 <= heartbeat + message * 2 {
         refuse(
             &["lease", "heartbeat", "message"],
             format!(

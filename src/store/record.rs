@@ -109,7 +109,7 @@ struct VersionEntry {
     counter: u64,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VoteEntry {
     granted: Option<(u64, Uuid)>,
@@ -174,7 +174,7 @@ impl TryFrom<StateFile> for Record {
             )));
         }
         let task = task(file.format, file.task)?;
-        let vote = file.vote;
+        let vote = vote(file.format, file.vote)?;
         let count = file.members.len();
         let version =
             ListVersion { epoch: Epoch(file.version.epoch), counter: file.version.counter };
@@ -193,12 +193,18 @@ impl TryFrom<StateFile> for Record {
             members,
             task,
             grant: vote
-                .as_ref()
-                .and_then(|vote| vote.granted)
+                .granted
                 .map(|(epoch, nominee)| Grant { epoch: Epoch(epoch), nominee: NodeId(nominee) }),
-            promised: Duration::from_nanos(vote.map_or(0, |vote| vote.promised_ns)),
+            promised: Duration::from_nanos(vote.promised_ns),
         })
     }
+}
+
+fn vote(format: u64, entry: Option<VoteEntry>) -> Result<VoteEntry, Unfit> {
+    if entry.is_some() && format < 3 {
+        return Err(Unfit::Damaged(format!("\"vote\" is not known in format {format}")));
+    }
+    Ok(entry.unwrap_or_default())
 }
 
 fn task(format: u64, encoded: Option<String>) -> Result<Task, Unfit> {
@@ -258,11 +264,17 @@ pub(super) mod tests {
             epoch: Epoch(epoch),
             reserved: Epoch(epoch + 100),
             leader: Some(id(2)),
-            grant: Some(Grant { epoch: Epoch(6), nominee: NodeId(Uuid::from_u128(3)) }),
-            promised: Duration::from_millis(400),
+            grant: None,
+            promised: Duration::ZERO,
             members: MemberList::new(version, members),
             task: Task::default(),
         }
+    }
+
+    /// Member 1 as a voter.
+    fn voter() -> Record {
+        let grant = Some(Grant { epoch: Epoch(6), nominee: id(3) });
+        Record { grant, promised: Duration::from_millis(400), ..record(7) }
     }
 
     fn json(record: &Record) -> String {
@@ -274,7 +286,7 @@ pub(super) mod tests {
         let leaderless = Record { leader: None, ..record(0) };
         let last = Record { epoch: Epoch(u64::MAX), reserved: Epoch(u64::MAX), ..record(0) };
         let busy = Record { task: Task((*b"any \xff\0 bytes").into()), ..record(0) };
-        for record in [record(7), leaderless, last, busy] {
+        for record in [record(7), leaderless, last, busy, voter()] {
             assert_eq!(Record::from_json(json(&record).as_bytes()), Ok(record));
         }
     }
@@ -314,6 +326,16 @@ pub(super) mod tests {
         assert_damaged(good.replace("d29yaw==", &long).as_bytes(), "the most is 65536");
         let none = json(&record(7)).replace("\"format\": 1", "\"format\": 2");
         assert_eq!(Record::from_json(none.as_bytes()), Ok(record(7)));
+    }
+
+    #[test]
+    fn a_vote_takes_format_3_and_nothing_else_does() {
+        let good = json(&voter());
+        assert!(good.contains("\"format\": 3,") && good.contains("400000000"), "{good}");
+        for older in ["1", "2"] {
+            let older = good.replace("\"format\": 3", &format!("\"format\": {older}"));
+            assert_damaged(older.as_bytes(), "is not known in format");
+        }
     }
 
     fn assert_damaged(bytes: &[u8], expected: &str) {
@@ -365,8 +387,8 @@ pub(super) mod tests {
 
     #[test]
     fn a_newer_format_is_not_taken_for_damage() {
-        let newer = br#"{"format": 3, "id": 17, "epochs": {}}"#;
-        assert_eq!(Record::from_json(newer), Err(Unfit::Newer(3)));
+        let newer = br#"{"format": 4, "id": 17, "epochs": {}}"#;
+        assert_eq!(Record::from_json(newer), Err(Unfit::Newer(4)));
     }
 
     #[test]

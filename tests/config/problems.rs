@@ -20,7 +20,7 @@ fn keys() {
     one_problem(
         "\"quorum\": \"none\",",
         "",
-        "1:1: quorum: is missing: say what is guaranteed: \"none\"",
+        "1:1: quorum: is missing: say what is guaranteed: \"none\" or \"majority\"",
     );
     one_problem(
         "\"id\": \"665ab310-e093-4084-beaa-df6001b3876c\", ",
