@@ -19,8 +19,7 @@ pub fn durable_writes(folder: &Path, count: usize) -> Vec<Duration> {
             epoch: Epoch(epoch),
             reserved: Epoch(epoch),
             leader: Some(id),
-            grant: None,
-            promised: Duration::ZERO,
+            vote: None,
             members: MemberList::new(ListVersion::default(), Vec::new()),
             task: Default::default(),
         };

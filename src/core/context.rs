@@ -92,10 +92,9 @@ impl Context<'_> {
         };
         let View { epoch, leader } = self.state.view;
         let (leader, task) = (leader.map(|leader| leader.id), self.state.task.clone());
-        let voter = &mut self.state.voter;
-        let (grant, promised) = (voter.granted(), voter.longest());
-        voter.recorded(number);
-        let record = Durable { epoch, reserved, leader, task, grant, promised };
+        self.state.voter.recorded(number);
+        let vote = self.state.needs_majority().then(|| self.state.voter.vote());
+        let record = Durable { epoch, reserved, leader, task, vote };
         self.out.push(Output::Persist { number, record });
         number
     }

@@ -11,16 +11,17 @@ use super::turn::Turn;
 use super::types::{Epoch, NodeId, Rank};
 
 impl Context<'_> {
-    /// Waits for an epoch to be durable before going on with it.
+    /// Waits for an epoch to be durable and, with a majority, for the voters, before going on.
     pub fn hold(&mut self, held: Held, reason: Reason) {
         match held {
-            Held::Win(_) => self.become_electing(reason),
             Held::Follow(_) => self.become_waiting(self.now, reason),
+            _ if self.state.phase == Phase::Electing => {}
+            Held::Call(_) | Held::Win(_) => self.become_electing(reason),
         }
         self.state.timers.cancel(Timer::Answer);
         self.state.timers.cancel(Timer::Coordinator);
         self.state.held = Some(held); // its record was ordered when the round was noted
-        if let Held::Win(round) = held {
+        if let Held::Call(round) | Held::Win(round) = held {
             self.ask_next_question(round);
         }
     }
@@ -133,7 +134,7 @@ impl Turn<'_> {
         self.say_what_is_durable(number);
         match self.cx.state.held {
             None => {}
-            Some(Held::Win(_)) => self.resume(),
+            Some(Held::Call(_) | Held::Win(_)) => self.resume(),
             Some(Held::Follow(view)) => {
                 self.cx.state.held = None;
                 let alive = view.leader.filter(|leader| self.cx.state.detector.is_alive(leader.id));
@@ -147,11 +148,11 @@ impl Turn<'_> {
 
     /// An election that was held up goes on, if its epoch is durable and enough voters agree.
     pub fn resume(&mut self) {
-        if let Some(Held::Win(round)) = self.cx.state.held
+        if let Some(held @ (Held::Call(round) | Held::Win(round))) = self.cx.state.held
             && self.cx.may_stand_for(round)
         {
             self.cx.state.held = None;
-            self.algorithm.get().resume(&mut self.cx);
+            self.algorithm.get().resume(&mut self.cx, held);
         }
     }
 

@@ -57,6 +57,12 @@ impl State {
 }
 
 impl Context<'_> {
+    /// Whether this member may call all others to this round: with a majority only once enough
+    /// voters would grant its claim. Nobody is disturbed in vain.
+    pub fn may_call(&self, round: Epoch) -> bool {
+        !self.state.needs_majority() || self.may_stand_for(round)
+    }
+
     /// Whether this member may go on to win this round: its epoch is durable and, with a
     /// majority, a claim would be granted.
     pub fn may_stand_for(&self, round: Epoch) -> bool {
@@ -354,11 +360,20 @@ impl Turn<'_> {
         let Some(nominee) = &self.cx.state.nominee else { return };
         let majority = self.cx.state.majority();
         let (wait, heard) = (nominee.wait(majority, self.cx.now), nominee.is_heard(majority));
-        let held = self.cx.state.held == Some(Held::Win(nominee.epoch));
+        let epoch = nominee.epoch;
+        let held = [Some(Held::Call(epoch)), Some(Held::Win(epoch))].contains(&self.cx.state.held);
+        if matches!(nominee.purpose, Purpose::Preempt(_)) {
+            self.cx.state.content_until = self.cx.now + self.cx.state.settings.timing.failure;
+        }
         self.cx.drop_nominee();
         if held {
             self.cx.state.isolated = !heard;
-            self.cx.become_waiting(self.cx.now, Reason::NoMajority);
+            let reason = match heard {
+                _ if !self.cx.state.voter.is_informed() => Reason::Uninformed,
+                true => Reason::NoMajority,
+                false => Reason::Isolated,
+            };
+            self.cx.become_waiting(self.cx.now, reason);
             let jitter = self.cx.state.random.up_to(self.cx.state.settings.timing.message / 8);
             if heard {
                 self.cx.arm(Timer::Coordinator, wait + jitter);

@@ -186,8 +186,14 @@ pub enum Reason {
     BallotBack,
     /// The ballot was lost, or its candidate is.
     BallotLost,
+    /// With a majority: enough voters would grant a claim.
+    MajorityAgrees,
     /// With a majority: not enough voters agree.
     NoMajority,
+    /// With a majority: too few voters answer.
+    Isolated,
+    /// With a majority: this member's store was empty, and it has not met all other voters.
+    Uninformed,
     /// With a majority: not enough voters acknowledged this leader in time.
     LeaseEnded,
     /// With a majority: a greater epoch was granted to another in vain, so this leader took a
@@ -240,7 +246,12 @@ impl Reason {
             Reason::NewTask => "there is a new task".into(),
             Reason::BallotBack => "its ballot came back".into(),
             Reason::BallotLost => "the ballot was lost".into(),
+            Reason::MajorityAgrees => "a majority of the voters would agree".into(),
             Reason::NoMajority => "no majority of the voters agrees yet".into(),
+            Reason::Isolated => "no majority of the voters answers".into(),
+            Reason::Uninformed => {
+                "a first start needs all voters at once, or --bootstrap on a majority".into()
+            }
             Reason::LeaseEnded => "no majority acknowledged it in time".into(),
             Reason::Reclaimed => "a greater epoch was granted in vain".into(),
             Reason::Stopped => "stopping".into(),

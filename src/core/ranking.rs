@@ -36,7 +36,7 @@ impl Context<'_> {
         let (view, rank, votes) = (self.state.view, self.state.rank(), Vec::new());
         if !self.state.needs_majority() {
             self.send(leader.id, Message::Preempt { epoch: view.epoch, rank, votes });
-        } else if self.state.nominee.is_none() {
+        } else if self.state.nominee.is_none() && self.now >= self.state.content_until {
             let next = self.state.round.next();
             self.ask_voters(Purpose::Preempt(view), Stage::Trial, next);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::membership::MemberList;
-use super::tenure::Grant;
+use super::tenure::Vote;
 use super::types::{Epoch, Incarnation, NodeId, Task};
 
 /// The election algorithm that nominates a leader.
@@ -231,10 +231,6 @@ pub struct Restored {
     pub floor: Epoch,
     /// Epochs up to this one are already durably reserved for this life.
     pub reserved: Epoch,
-    /// Whether there was no record.
-    pub fresh: bool,
-    /// The greatest epoch granted, and to whom.
-    pub grant: Option<Grant>,
-    /// The longest time for which a promise was made; what this life promises is durable as well.
-    pub promised: Duration,
+    /// What an earlier life knew as a voter; what [`Vote::first`] makes of it is durable already.
+    pub vote: Option<Vote>,
 }

@@ -43,6 +43,8 @@ pub struct State {
     pub(super) isolated: bool,
     /// Until when it leads, with a majority.
     pub(super) lease: Option<Lease>,
+    /// Before then it asks no voter again whether it may take over.
+    pub(super) content_until: Time,
     /// What is told when the record of this number is durable.
     pub(super) unsaid: Vec<(u64, NodeId, Message)>,
     /// What waits until its epoch is durable.
@@ -73,9 +75,11 @@ pub struct State {
     pub(super) random: Random,
 }
 
-/// What goes on when its epoch has become durable.
+/// What goes on when its epoch has become durable and, with a majority, enough voters agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Held {
+    /// The own call of this round: with a majority, others are not disturbed in vain.
+    Call(Epoch),
     /// The own win of this round.
     Win(Epoch),
     /// The adoption of this leader.
@@ -91,7 +95,7 @@ impl State {
             preempt: settings.preempt.to_string(),
             rank: settings.rank.name().to_owned(),
         };
-        State {
+        let mut state = State {
             agreement: Arc::new(agreement),
             incarnation: restored.incarnation,
             phase: Phase::Starting,
@@ -106,15 +110,11 @@ impl State {
             detector: Detector::new(&settings.members, settings.id),
             timers: TimerTable::default(),
             reserve: Reserve::new(restored.reserved),
-            voter: Voter::new(
-                now,
-                &restored,
-                settings.timing.lease,
-                !restored.fresh || settings.bootstrap,
-            ),
+            voter: Voter::new(now, restored.vote, settings.timing.lease),
             nominee: None,
             questions: 0,
             isolated: false,
+            content_until: now,
             lease: None,
             unsaid: Vec::new(),
             held: None,
@@ -131,7 +131,11 @@ impl State {
             waiting: Waiting::default(),
             random: Random::new(seed),
             settings: Arc::new(settings),
+        };
+        if state.settings.bootstrap {
+            state.voter.inform();
         }
+        state
     }
 
     /// This member.

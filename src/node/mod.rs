@@ -23,7 +23,7 @@ use crate::config::guarantee::Guarantee;
 use crate::config::{Config, MemberConfig};
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::settings::{AlgorithmKind, PowerOn, Quorum, Restored, Settings};
-use crate::core::tenure::Reserve;
+use crate::core::tenure::{Reserve, Vote};
 use crate::core::types::{NodeId, Task};
 use crate::core::{self, Core};
 use crate::net::{self, Inbox, Net, PeerAddress};
@@ -256,9 +256,7 @@ fn restore(
         epoch,
         floor,
         reserved: Reserve::first_reserve(floor),
-        fresh: last.is_none(),
-        grant: last.and_then(|record| record.grant),
-        promised: last.map(|record| record.promised).unwrap_or_default(),
+        vote: last.and_then(|record| record.vote),
     };
     let task = task.or(last.map(|record| record.task.clone())).unwrap_or_default();
     store.save(&Record {
@@ -267,20 +265,12 @@ fn restore(
         epoch,
         reserved: restored.reserved,
         leader: last.and_then(|record| record.leader),
-        grant: restored.grant,
-        promised: restored.promised.max(promised(config)),
+        vote: (config.quorum == Quorum::Majority)
+            .then(|| Vote::first(restored.vote, config.timing.lease)),
         members: members.clone(),
         task: task.clone(),
     })?;
     Ok((store, restored, task))
-}
-
-/// For how long a voter of this cluster promises its vote; not at all without a majority.
-fn promised(config: &Config) -> Duration {
-    match config.quorum {
-        Quorum::None => Duration::ZERO,
-        Quorum::Majority => config.timing.lease,
-    }
 }
 
 fn listen(address: &str) -> Result<TcpListener, StartError> {

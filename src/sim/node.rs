@@ -1,12 +1,11 @@
 //! A simulated host with its disk and the one process that may run on it.
 
 use std::collections::BTreeSet;
-
 use std::time::Duration;
 
 use crate::core::random::Random;
-use crate::core::settings::{Restored, Settings};
-use crate::core::tenure::{Durable, Reserve};
+use crate::core::settings::{Quorum, Restored, Settings};
+use crate::core::tenure::{Durable, Reserve, Vote};
 use crate::core::types::{Epoch, Incarnation, Time};
 use crate::core::{Core, Phase};
 
@@ -76,7 +75,7 @@ impl Node {
 
     /// Starts a process with what the disk holds. The incarnation is durable before it runs.
     pub fn start(&mut self, now: Time, random: &mut Random) -> Restored {
-        let restored = self.disk.open(self.settings.timing.lease);
+        let restored = self.disk.open(self.settings.quorum, self.settings.timing.lease);
         self.settings.instance = random.draw();
         self.core = Some(Core::new(now, self.settings.clone(), restored, random.draw()));
         self.life += 1;
@@ -94,15 +93,14 @@ impl Node {
 }
 
 impl Disk {
-    fn open(&mut self, lease: Duration) -> Restored {
+    fn open(&mut self, quorum: Quorum, lease: Duration) -> Restored {
         let (epoch, floor) = (self.durable.epoch, self.durable.reserved);
         self.incarnation = Incarnation(self.incarnation.0 + 1);
         let reserved = Reserve::first_reserve(epoch.max(floor));
         self.durable.reserved = reserved;
-        let (grant, promised) = (self.durable.grant, self.durable.promised);
-        let fresh = self.incarnation == Incarnation(1);
-        self.durable.promised = promised.max(lease);
-        Restored { incarnation: self.incarnation, epoch, floor, reserved, fresh, grant, promised }
+        let vote = self.durable.vote;
+        self.durable.vote = (quorum == Quorum::Majority).then(|| Vote::first(vote, lease));
+        Restored { incarnation: self.incarnation, epoch, floor, reserved, vote }
     }
 
     /// Up to this epoch nothing is forgotten by a crash.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::core::membership::{ListVersion, Member, MemberList};
-use crate::core::tenure::Grant;
+use crate::core::tenure::{Grant, Vote};
 use crate::core::types::{Epoch, Incarnation, NodeId, Role, Task};
 
 /// The newest format of the state file that this electd reads.
@@ -34,10 +34,8 @@ pub struct Record {
     pub reserved: Epoch,
     /// The last leader that it named.
     pub leader: Option<NodeId>,
-    /// The greatest epoch that it granted as a voter, and to whom.
-    pub grant: Option<Grant>,
-    /// The longest time for which it promised its vote; zero where no majority is needed.
-    pub promised: Duration,
+    /// With a majority: what it must not forget as a voter.
+    pub vote: Option<Vote>,
     /// The member list.
     pub members: MemberList,
     /// The task that a coordinator handed out last; empty where none did.
@@ -109,11 +107,12 @@ struct VersionEntry {
     counter: u64,
 }
 
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VoteEntry {
     granted: Option<(u64, Uuid)>,
     promised_ns: u64,
+    informed: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -138,10 +137,10 @@ impl From<&Record> for StateFile {
     fn from(record: &Record) -> StateFile {
         let version = record.members.version();
         let task = Some(&record.task.0).filter(|task| !task.is_empty());
-        let votes = record.grant.is_some() || !record.promised.is_zero();
-        let vote = votes.then(|| VoteEntry {
-            granted: record.grant.map(|grant| (grant.epoch.0, grant.nominee.0)),
-            promised_ns: u64::try_from(record.promised.as_nanos()).unwrap_or(u64::MAX),
+        let vote = record.vote.map(|vote| VoteEntry {
+            granted: vote.granted.map(|grant| (grant.epoch.0, grant.nominee.0)),
+            promised_ns: u64::try_from(vote.promised.as_nanos()).unwrap_or(u64::MAX),
+            informed: vote.informed,
         });
         StateFile {
             format: match (vote.is_some(), task.is_some()) {
@@ -192,19 +191,21 @@ impl TryFrom<StateFile> for Record {
             leader: file.leader.map(NodeId),
             members,
             task,
-            grant: vote
-                .granted
-                .map(|(epoch, nominee)| Grant { epoch: Epoch(epoch), nominee: NodeId(nominee) }),
-            promised: Duration::from_nanos(vote.promised_ns),
+            vote,
         })
     }
 }
 
-fn vote(format: u64, entry: Option<VoteEntry>) -> Result<VoteEntry, Unfit> {
+fn vote(format: u64, entry: Option<VoteEntry>) -> Result<Option<Vote>, Unfit> {
     if entry.is_some() && format < 3 {
         return Err(Unfit::Damaged(format!("\"vote\" is not known in format {format}")));
     }
-    Ok(entry.unwrap_or_default())
+    let grant = |(epoch, nominee)| Grant { epoch: Epoch(epoch), nominee: NodeId(nominee) };
+    Ok(entry.map(|entry| Vote {
+        granted: entry.granted.map(grant),
+        promised: Duration::from_nanos(entry.promised_ns),
+        informed: entry.informed,
+    }))
 }
 
 fn task(format: u64, encoded: Option<String>) -> Result<Task, Unfit> {
@@ -264,8 +265,7 @@ pub(super) mod tests {
             epoch: Epoch(epoch),
             reserved: Epoch(epoch + 100),
             leader: Some(id(2)),
-            grant: None,
-            promised: Duration::ZERO,
+            vote: None,
             members: MemberList::new(version, members),
             task: Task::default(),
         }
@@ -273,8 +273,9 @@ pub(super) mod tests {
 
     /// Member 1 as a voter.
     fn voter() -> Record {
-        let grant = Some(Grant { epoch: Epoch(6), nominee: id(3) });
-        Record { grant, promised: Duration::from_millis(400), ..record(7) }
+        let granted = Some(Grant { epoch: Epoch(6), nominee: id(3) });
+        let promised = Duration::from_millis(400);
+        Record { vote: Some(Vote { granted, promised, informed: true }), ..record(7) }
     }
 
     fn json(record: &Record) -> String {

@@ -62,7 +62,7 @@ impl Election for Bully {
         }
     }
 
-    fn resume(&mut self, cx: &mut Context) {
+    fn resume(&mut self, cx: &mut Context, _held: Held) {
         // A higher member that appeared meanwhile has been asked: its T1 runs.
         if cx.state.timers.due(Timer::Answer).is_none() {
             self.win_unless_unasked(cx, Reason::Highest);

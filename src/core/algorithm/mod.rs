@@ -9,7 +9,7 @@ use super::context::Context;
 use super::message::{Message, View};
 use super::phase::Reason;
 use super::settings::AlgorithmKind;
-use super::state::State;
+use super::state::{Held, State};
 use super::timer::Timer;
 use super::types::NodeId;
 
@@ -29,8 +29,9 @@ pub(super) trait Election {
     /// Takes the end of one of the algorithm's own timers.
     fn expire(&mut self, cx: &mut Context, timer: Timer);
 
-    /// The epoch that this member's win waited for is durable.
-    fn resume(&mut self, cx: &mut Context);
+    /// What this member held up may go on: its epoch is durable and, with a majority, enough
+    /// voters agreed.
+    fn resume(&mut self, cx: &mut Context, held: Held);
 
     /// A member became suspected or dead, and it was not a leader whose loss calls an election.
     fn lost(&mut self, cx: &mut Context, peer: NodeId);

@@ -11,12 +11,10 @@ mod nominee;
 mod reserve;
 mod voter;
 
-use std::time::Duration;
-
 pub use lease::Lease;
 pub use nominee::{Nominee, Purpose, Stage};
 pub use reserve::Reserve;
-pub use voter::{Grant, Objection, Voter};
+pub use voter::{Grant, Objection, Vote, Voter};
 
 use super::types::{Epoch, NodeId, Task};
 
@@ -31,8 +29,6 @@ pub struct Durable {
     pub leader: Option<NodeId>,
     /// The last task known.
     pub task: Task,
-    /// The greatest epoch granted, and to whom.
-    pub grant: Option<Grant>,
-    /// The longest time for which a promise was made.
-    pub promised: Duration,
+    /// With a majority: what a voter must not forget.
+    pub vote: Option<Vote>,
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::core::message::{Opinion, View};
-use crate::core::settings::Restored;
 use crate::core::types::{Epoch, NodeId, Time};
 
 /// The greatest epoch that a voter granted, and to whom. Durable before it is told.
@@ -13,6 +12,26 @@ pub struct Grant {
     pub epoch: Epoch,
     /// Who may lead in it.
     pub nominee: NodeId,
+}
+
+/// What a voter must not forget, whatever happens to its process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Vote {
+    /// The greatest epoch granted, and to whom.
+    pub granted: Option<Grant>,
+    /// The longest time for which a promise was made, or may have been.
+    pub promised: Duration,
+    /// Whether it knows where the cluster stands.
+    pub informed: bool,
+}
+
+impl Vote {
+    /// What is to be durable before a voter starts that will promise for `lease` at a time.
+    #[must_use]
+    pub fn first(restored: Option<Vote>, lease: Duration) -> Vote {
+        let vote = restored.unwrap_or_default();
+        Vote { promised: vote.promised.max(lease), ..vote }
+    }
 }
 
 /// For this long no other nominee is granted anything.
@@ -70,19 +89,26 @@ pub struct Voter {
 }
 
 impl Voter {
-    /// A voter that starts now. What an earlier life promised is waited for; promises of `lease`
-    /// are durable already.
+    /// A voter that starts now. What an earlier life promised is waited for; what
+    /// [`Vote::first`] says is durable already.
     #[must_use]
-    pub fn new(now: Time, restored: &Restored, lease: Duration, informed: bool) -> Voter {
-        let longest = restored.promised.max(lease);
+    pub fn new(now: Time, restored: Option<Vote>, lease: Duration) -> Voter {
+        let before = restored.unwrap_or_default();
+        let longest = before.promised.max(lease);
         Voter {
-            granted: restored.grant,
-            muted_until: now + restored.promised,
+            granted: before.granted,
+            muted_until: now + before.promised,
             longest,
             durable: longest,
-            informed,
+            informed: before.informed,
             ..Voter::default()
         }
+    }
+
+    /// What must not be forgotten.
+    #[must_use]
+    pub fn vote(&self) -> Vote {
+        Vote { granted: self.granted, promised: self.longest, informed: self.informed }
     }
 
     /// What it granted last, in any life.
@@ -91,10 +117,10 @@ impl Voter {
         self.granted
     }
 
-    /// The longest time for which it ever made a promise.
+    /// Whether it knows where the cluster stands; otherwise it grants nothing.
     #[must_use]
-    pub fn longest(&self) -> Duration {
-        self.longest
+    pub fn is_informed(&self) -> bool {
+        self.informed
     }
 
     /// A leader, or every other voter, told it where the cluster stands.

@@ -15,7 +15,7 @@ use super::Election;
 use crate::core::context::Context;
 use crate::core::message::{Message, View};
 use crate::core::phase::{Phase, Reason};
-use crate::core::state::State;
+use crate::core::state::{Held, State};
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Time};
 
@@ -114,7 +114,7 @@ impl Election for Halting {
         }
     }
 
-    fn resume(&mut self, cx: &mut Context) {
+    fn resume(&mut self, cx: &mut Context, _held: Held) {
         if self.organises(cx.state) {
             match self.step {
                 Step::Halting => self.tell_elected(cx),

@@ -77,8 +77,10 @@ impl Election for Ring {
         }
     }
 
-    fn resume(&mut self, cx: &mut Context) {
-        if cx.state.stands() && self.run.epoch > cx.state.view.epoch {
+    fn resume(&mut self, cx: &mut Context, held: Held) {
+        if let Held::Call(round) = held {
+            self.initiate(cx, round, Reason::MajorityAgrees);
+        } else if cx.state.stands() && self.run.epoch > cx.state.view.epoch {
             self.lead(cx, Reason::BallotBack);
         } else {
             self.begin(cx, Reason::BallotLost);
@@ -124,7 +126,7 @@ fn decided(cx: &Context) -> Epoch {
     match cx.state.held {
         Some(Held::Win(epoch)) => epoch,
         Some(Held::Follow(view)) => view.epoch,
-        None => cx.state.view.epoch,
+        Some(Held::Call(_)) | None => cx.state.view.epoch,
     }
 }
 
@@ -154,10 +156,19 @@ impl Ring {
     /// "Starts election by sending an ELECTION msg to its clockwise neighbor", with "it's own ID,
     /// and attr value".
     fn begin(&mut self, cx: &mut Context, reason: Reason) {
+        let round = cx.next_round();
+        cx.note_round(round);
+        if cx.may_call(round) {
+            self.initiate(cx, round, reason);
+        } else {
+            cx.hold(Held::Call(round), reason);
+        }
+    }
+
+    fn initiate(&mut self, cx: &mut Context, epoch: Epoch, reason: Reason) {
         let hierarchy = cx.state.settings.hierarchy;
         let initiator = if hierarchy { cx.state.id() } else { NodeId::default() };
-        let run = Run { epoch: cx.next_round(), initiator };
-        cx.note_round(run.epoch);
+        let run = Run { epoch, initiator };
         self.take_part(cx, run, reason);
         self.nominate(cx, Ballot { run, candidate: own(cx), hops: 0 });
     }
@@ -182,6 +193,8 @@ impl Ring {
         } else if cx.state.leads() {
             // From a leader's election to its death the epoch does not change: it reminds all.
             cx.arm(Timer::Heartbeat, Duration::ZERO);
+        } else if cx.state.is_promised(cx.now) {
+            cx.send_view(from); // its vote is its leader's, for a while
         } else if cx.state.takeover.is_some() {
             // The lower leader's release will begin a greater run.
         } else if ballot.run < self.run {
