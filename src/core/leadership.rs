@@ -84,9 +84,7 @@ impl Turn<'_> {
     /// Takes a view that is not older than the own one, of a leader that is alive.
     pub fn accept(&mut self, view: View, leader: Rank) {
         let state = &self.cx.state;
-        // With a majority it follows, and asks the voters first: see `ask_politely`.
-        let at_once = state.settings.preempt == Preempt::Always && !state.needs_majority();
-        let takes_over = leader < state.rank() && state.stands() && at_once;
+        let takes_over = leader < state.rank() && state.stands() && state.preempts_at_once();
         let known = state.leader() == Some(leader) && state.view == view;
         if !takes_over && !known {
             if self.algorithm.get().may_follow(&mut self.cx, view, leader.id) {

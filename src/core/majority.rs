@@ -9,7 +9,7 @@ use super::context::Context;
 use super::membership::ListVersion;
 use super::message::{Message, Opinion};
 use super::phase::{Phase, Reason};
-use super::settings::Quorum;
+use super::settings::{Preempt, Quorum};
 use super::state::{Held, State};
 use super::tenure::{Lease, Nominee, Objection, Purpose, Stage};
 use super::timer::Timer;
@@ -34,6 +34,12 @@ impl State {
 
     pub(super) fn is_voter(&self, id: NodeId) -> bool {
         self.settings.members.get(id).is_some_and(|member| member.role != Role::Observer)
+    }
+
+    /// Whether a higher member takes over without following first. With a majority it follows, and
+    /// asks the voters whether they would grant its claim.
+    pub(super) fn preempts_at_once(&self) -> bool {
+        self.settings.preempt == Preempt::Always && !self.needs_majority()
     }
 
     /// Whether this member promised its vote to the leader that it follows.
@@ -128,7 +134,12 @@ impl Context<'_> {
                 Stage::Claim => Message::Claim { number, epoch, lease, list },
             },
         );
-        self.arm(Timer::Voters, self.state.settings.timing.t1());
+        // A grant waits for a disk; later than this it would come too late.
+        let patience = match stage {
+            Stage::Trial => self.state.settings.timing.t1(),
+            Stage::Claim => Lease::certain(lease),
+        };
+        self.arm(Timer::Voters, patience);
     }
 
     /// A nominee's own vote obeys the same rules as those of others.

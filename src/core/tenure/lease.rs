@@ -42,15 +42,21 @@ impl Lease {
         }
     }
 
+    /// What a leader may rely on of a promise of this length: shorter by how much the clocks of a
+    /// voter and of the leader may differ (each runs at 0.9 to 1.1 of true time).
+    #[must_use]
+    pub fn certain(length: Duration) -> Duration {
+        length * 9 / 11
+    }
+
     /// When it ends, where so many voters are a majority and promise for `length`: counted from
-    /// the *sending* of what a majority acknowledged, and shorter by how much the clocks of a
-    /// voter and of this member may differ (each runs at 0.9 to 1.1 of true time).
+    /// the *sending* of what a majority acknowledged.
     #[must_use]
     pub fn until(&self, majority: usize, length: Duration) -> Time {
         let mut times: Vec<Time> = self.acknowledged.values().copied().collect();
         times.sort_unstable_by(|a, b| b.cmp(a));
         let since = majority.checked_sub(1).and_then(|at| times.get(at));
-        since.map_or(Time::default(), |since| *since + length * 9 / 11)
+        since.map_or(Time::default(), |since| *since + Lease::certain(length))
     }
 }
 

@@ -45,7 +45,7 @@ pub struct Nominee {
     yes: BTreeSet<NodeId>,
     /// Who would say yes if the present leader released its epoch.
     yes_if: BTreeSet<NodeId>,
-    /// Who said no, and when they may say otherwise.
+    /// Who said no or "yes if", and when they may say otherwise.
     no: BTreeMap<NodeId, Time>,
 }
 
@@ -94,7 +94,11 @@ impl Nominee {
     /// Whether so many of all the voters disagreed that the rest is no majority.
     #[must_use]
     pub fn is_hopeless(&self, majority: usize, voters: usize) -> bool {
-        self.no.len() + majority > voters
+        let against = match self.purpose {
+            Purpose::Preempt(_) => self.no.len() - self.yes_if.len(),
+            Purpose::Win | Purpose::Reclaim => self.no.len(),
+        };
+        against + majority > voters
     }
 
     /// Whether enough voters answered at all.

@@ -4,7 +4,6 @@ use super::{Halting, Step};
 use crate::core::context::Context;
 use crate::core::message::View;
 use crate::core::phase::{Phase, Reason};
-use crate::core::settings::Preempt;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Task};
 
@@ -29,7 +28,7 @@ impl Halting {
         let older = View { epoch: round, leader: Some(rank) } <= cx.state.view;
         let above = cx.state.stands() && cx.state.rank() > rank;
         // Two that halt each other would both wait: then the incumbent gives way.
-        let yields = cx.state.settings.preempt != Preempt::Always && !self.organises(cx.state);
+        let yields = !cx.state.preempts_at_once() && !self.organises(cx.state);
         let subject = !above || incumbent && yields;
         let accepted = !older && subject && !self.obeys_better(cx, rank, round);
         if accepted {

@@ -6,7 +6,6 @@ use super::{Halting, Step};
 use crate::core::context::Context;
 use crate::core::message::{Liveness, Message};
 use crate::core::phase::Reason;
-use crate::core::settings::Preempt;
 use crate::core::state::Held;
 use crate::core::timer::Timer;
 use crate::core::types::NodeId;
@@ -19,7 +18,7 @@ impl Halting {
         if cx.looks_on(&reason) {
             return;
         }
-        let incumbent = cx.state.leads() && cx.state.settings.preempt != Preempt::Always;
+        let incumbent = cx.state.leads() && !cx.state.preempts_at_once();
         cx.give_up(None);
         self.round = cx.next_round();
         self.started = cx.now;

@@ -7,7 +7,6 @@ use super::{Halting, Step};
 use crate::core::context::Context;
 use crate::core::message::Message;
 use crate::core::phase::{Phase, Reason};
-use crate::core::settings::Preempt;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Time};
 
@@ -31,7 +30,7 @@ impl Halting {
     pub(super) fn checked(&mut self, cx: &mut Context, from: NodeId, normal: bool) {
         let peer = cx.state.detector.get(from);
         let above = peer.is_some_and(|peer| cx.state.is_above(peer.rank, peer.stands));
-        let takes_over = above && cx.state.settings.preempt == Preempt::Always;
+        let takes_over = above && cx.state.preempts_at_once();
         if !normal && !takes_over {
             self.begin(cx, Reason::NotNormal(from));
         }
