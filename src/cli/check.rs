@@ -57,7 +57,7 @@ fn guarantee(config: &Config) -> Guarantee {
         config.algorithm,
         config.quorum,
         &config.timing,
-        config.members.len(),
+        &config.roles(),
         config.trust_refused,
     )
 }
@@ -147,6 +147,7 @@ fn timings(config: &Config) -> String {
             timing.stall(),
             "a leader this late counts itself as failed: failure - 2 * message",
         ),
+        row("lease", timing.lease, "with a majority: for how long a voter promises its vote"),
     ];
     print::table(&["TIMING", "VALUE", "MEANING"], rows)
 }
@@ -183,6 +184,7 @@ fn object(config: &Config, node: Option<&MemberConfig>, sample: Option<&Outcome>
             "t1_ms": millis(timing.t1()),
             "t2_ms": millis(timing.t2()),
             "stall_ms": millis(timing.stall()),
+            "lease_ms": millis(timing.lease),
         },
         "guarantee": guarantee.text(),
         "worst_failover_ms": guarantee.worst_failover.map(millis),

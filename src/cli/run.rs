@@ -19,7 +19,7 @@ use super::journal::Journal;
 use crate::admin::{self, Server};
 use crate::config::{Config, node_name};
 use crate::core::types::Task;
-use crate::node::{Node, StartError};
+use crate::node::{Node, Start, StartError};
 use crate::store::Trouble;
 
 /// Run a node in the foreground.
@@ -40,6 +40,11 @@ pub struct Run {
     /// For the algorithm "halting" only; without it, the one that this node was handed last.
     #[arg(long, value_name = "FILE")]
     task: Option<PathBuf>,
+
+    /// With "majority", at the first start of a cluster: vote although not all other voters have
+    /// been met. Give it to more than half of them, and never to one that lost its state.
+    #[arg(long)]
+    bootstrap: bool,
 }
 
 impl Run {
@@ -53,20 +58,21 @@ impl Run {
         })?;
         start_log(name, journal.clone());
         fail_stop(journal.clone());
-        let outcome = serve(&config, name, self.task.as_deref());
+        let outcome = serve(&config, name, &self);
         journal.finish();
         outcome
     }
 }
 
 /// Runs the node until a signal ends it.
-fn serve(config: &Config, name: &str, task: Option<&Path>) -> Result<(), CliError> {
+fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     // Before the node starts: no signal is lost, and a port in use leaves no trace.
     let mut signals = Endings::watch()?;
     let token = config.admin_token_file.as_deref().map(read_token).transpose()?;
-    let task = task.map(read_task).transpose()?;
+    let task = run.task.as_deref().map(read_task).transpose()?;
+    let start = Start { task, bootstrap: run.bootstrap };
     let admin = listen(config, name)?;
-    let node = Node::start_with_task(config, name, task)?;
+    let node = Node::start_with(config, name, start)?;
     let server = admin.map(|socket| Server::start(socket, node.handle(), token)).transpose();
     let server = server.map_err(|error| CliError::new(Exit::Internal, error))?;
     info!("{name} of cluster \"{}\" runs, process {}", config.cluster, std::process::id());
@@ -83,7 +89,7 @@ impl From<StartError> for CliError {
     fn from(error: StartError) -> CliError {
         let exit = match &error {
             StartError::NoMember(_) => Exit::Config,
-            StartError::NoTask(_) | StartError::TaskTooLong(_) => Exit::Usage,
+            StartError::NoTask(_) | StartError::TaskTooLong(_) | StartError::NoVote => Exit::Usage,
             StartError::Store(store) if store.trouble() == Trouble::State => Exit::State,
             StartError::Store(_) => Exit::DataDir,
             StartError::Listen { .. } => Exit::Listen,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::core::bounds;
 use crate::core::settings::{AlgorithmKind, Quorum, Timing};
+use crate::core::types::Role;
 
 /// What may be relied upon with a quorum and these timings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,33 +13,44 @@ pub struct Guarantee {
     pub sentences: Vec<String>,
     /// The longest time without a leader after one died silently; none for a lone member.
     pub worst_failover: Option<Duration>,
-    /// The same after one whose death was proved; none where a refused redial proves nothing.
+    /// The same after one whose process ended on a live host; none where that proves nothing.
     pub proven_failover: Option<Duration>,
     /// How long two leaders can coexist once a partition healed; none where there never are two.
     pub dual_leader_window: Option<Duration>,
 }
 
 impl Guarantee {
-    /// The guarantee of a cluster of this many members.
+    /// The guarantee of a cluster of members with these roles.
     #[must_use]
     pub fn of(
         algorithm: AlgorithmKind,
         quorum: Quorum,
         timing: &Timing,
-        members: usize,
+        roles: &[Role],
         trust_refused: bool,
     ) -> Guarantee {
-        let others = members > 1;
+        let (members, others) = (roles.len(), roles.len() > 1);
+        let worst = bounds::worst_failover(algorithm, timing, members);
         let proven = || bounds::proven_failover(algorithm, timing, members);
-        let mut guarantee = Guarantee {
-            sentences: words(quorum).iter().map(|&sentence| sentence.to_owned()).collect(),
-            worst_failover: bounds::worst_failover(algorithm, timing, members),
-            proven_failover: (others && trust_refused).then(proven),
-            dual_leader_window: match quorum {
-                Quorum::None => others.then(|| bounds::dual_leader_window(timing)),
-                Quorum::Majority => None,
+        let promised = || bounds::promised_failover(algorithm, timing, members);
+        let sentences = words(quorum).iter().map(|&sentence| sentence.to_owned()).collect();
+        let mut guarantee = match quorum {
+            Quorum::None => Guarantee {
+                sentences,
+                worst_failover: worst,
+                proven_failover: (others && trust_refused).then(proven),
+                dual_leader_window: others.then(|| bounds::dual_leader_window(timing)),
+            },
+            Quorum::Majority => Guarantee {
+                sentences,
+                worst_failover: worst.map(|worst| worst + bounds::voting(timing)),
+                proven_failover: others.then(promised),
+                dual_leader_window: None,
             },
         };
+        if quorum == Quorum::Majority {
+            guarantee.sentences.push(spare(roles));
+        }
         let figures = guarantee.figures(bounds::further_death(algorithm, timing));
         guarantee.sentences.extend(figures);
         guarantee
@@ -60,8 +72,11 @@ impl Guarantee {
         )];
         if let Some(proven) = self.proven_failover {
             figures.push(format!(
-                "One whose process ends on a live host is replaced within {proven:?}, usually within \
-                 milliseconds, as the redial is refused."
+                "One whose process ends on a live host is replaced within {proven:?}{}.",
+                match self.dual_leader_window {
+                    Some(_) => ", usually within milliseconds, as the redial is refused",
+                    None => "; one that stops in order hands over at once",
+                }
             ));
         }
         if let Some(window) = self.dual_leader_window {
@@ -73,15 +88,26 @@ impl Guarantee {
     }
 }
 
+/// How many voters are needed, and may therefore fail.
+fn spare(roles: &[Role]) -> String {
+    let voters = roles.iter().filter(|role| **role != Role::Observer).count();
+    let needed = voters / 2 + 1;
+    let rest = match voters.saturating_sub(needed) {
+        0 => "none may fail; add a witness to survive one failure".to_owned(),
+        1 => "any one may fail".to_owned(),
+        more => format!("any {more} may fail"),
+    };
+    format!("Nobody leads without {needed} of the {voters} voters: {rest}.")
+}
+
 /// What holds whatever the timings are.
 fn words(quorum: Quorum) -> &'static [&'static str] {
     match quorum {
-        Quorum::Majority => &[
-            "At most one leader at any instant, under any delays, loss, partitions, pauses and \
+        Quorum::Majority => {
+            &["At most one leader at any instant, under any delays, loss, partitions, pauses and \
              restarts, as long as clocks run within 10 % of true time and disks keep what they \
-             synced.",
-            "Needs more than half of the voters: with fewer connected, nobody leads.",
-        ],
+             synced."]
+        }
         Quorum::None => &[
             "Available down to one live member.",
             "At most one live member leads, as long as members only crash and restart and every \
@@ -103,7 +129,7 @@ mod tests {
     };
 
     fn of(algorithm: AlgorithmKind, members: usize, trust_refused: bool) -> Guarantee {
-        Guarantee::of(algorithm, Quorum::None, &TIMING, members, trust_refused)
+        Guarantee::of(algorithm, Quorum::None, &TIMING, &vec![Role::Member; members], trust_refused)
     }
 
     #[test]
@@ -115,6 +141,20 @@ mod tests {
         }
         let ring = of(AlgorithmKind::Ring, 5, true).text();
         assert!(ring.contains("within 1.1s"), "a run takes longer: {ring}");
+    }
+
+    #[test]
+    fn a_majority_has_no_second_leader_and_counts_its_voters() {
+        let of = |roles: &[Role]| {
+            Guarantee::of(AlgorithmKind::Bully, Quorum::Majority, &TIMING, roles, false)
+        };
+        let pair = of(&[Role::Member, Role::Member]);
+        assert_eq!(pair.dual_leader_window, None);
+        assert!(pair.text().contains("without 2 of the 2 voters: none may fail; add a witness"));
+        let five = [Role::Member, Role::Member, Role::Witness, Role::Observer, Role::Observer];
+        let text = of(&five).text();
+        assert!(text.contains("without 2 of the 3 voters: any one may fail"), "{text}");
+        assert!(text.contains("within 900ms") && text.contains("within 706.25ms;"), "{text}");
     }
 
     #[test]

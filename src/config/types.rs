@@ -114,6 +114,12 @@ impl Config {
         self.members.iter().find(|member| member.name == name)
     }
 
+    /// What each member is for.
+    #[must_use]
+    pub fn roles(&self) -> Vec<Role> {
+        self.members.iter().map(|member| member.role).collect()
+    }
+
     /// The folder of a node's state.
     #[must_use]
     pub fn state_dir(&self, name: &str) -> PathBuf {

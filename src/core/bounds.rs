@@ -87,6 +87,34 @@ pub fn proven_failover(algorithm: AlgorithmKind, timing: &Timing, members: usize
     }
 }
 
+/// What a majority adds to [`worst_failover`].
+///
+/// - *Questions*: `2m` each for the trial and the claim, with their replies.
+/// - *Promises*: the last heartbeat may have been heard `m` late, and binds its voter for the
+///   `lease` from then on. Where that is longer than `f`, the first trial can come too early: the
+///   rest is waited for, and `m/8` of jitter, and it is asked again.
+#[must_use]
+pub fn voting(timing: &Timing) -> Duration {
+    let early = (timing.lease + timing.message).saturating_sub(timing.failure);
+    let again = if early.is_zero() { Duration::ZERO } else { early + retry(timing) };
+    timing.message * 4 + again
+}
+
+/// A trial that came too early, once more.
+fn retry(timing: &Timing) -> Duration {
+    timing.message / 8 + timing.message * 2
+}
+
+/// With a majority: from the end of a leader's process on a live host until every live member
+/// names the next one. That its connections ended is seen at once, and no proof is needed; the
+/// promise to it has to run out, `m + lease` after its last heartbeat; then the trial once more,
+/// the claim, and what [`proven_failover`] needs besides its proof.
+#[must_use]
+pub fn promised_failover(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Duration {
+    let election = proven_failover(algorithm, timing, members).saturating_sub(timing.message * 3);
+    timing.message + timing.lease + retry(timing) + timing.message * 2 + election
+}
+
 /// How long two leaders can go on side by side, in mode none, once the network between them
 /// carries messages again.
 ///
@@ -157,5 +185,9 @@ mod tests {
         let convergence = AlgorithmKind::ALL.map(|algorithm| convergence(algorithm, &DEFAULT, 5));
         assert_eq!(convergence, [1000, 1400, 1550].map(ms));
         assert_eq!(ring_patience(&DEFAULT, 5), ms(1200));
+        assert_eq!(voting(&DEFAULT), ms(200));
+        let long = Timing { lease: ms(500), ..DEFAULT };
+        assert_eq!(voting(&long), ms(200 + 50 + 100) + ms(50) / 8);
+        assert_eq!(promised_failover(Bully, &DEFAULT, 5), ms(450 + 100 + 100 + 50) + ms(50) / 8);
     }
 }

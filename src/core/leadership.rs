@@ -224,6 +224,7 @@ impl Turn<'_> {
     ) {
         self.cx.state.detector.change(from, |peer| peer.stands = stands);
         self.cx.state.voter.release(from, epoch);
+        self.cx.state.freed = self.cx.state.freed.max(epoch);
         if let Some(Held::Follow(view)) = self.cx.state.held
             && view.epoch == epoch
         {

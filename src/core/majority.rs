@@ -288,6 +288,13 @@ impl Turn<'_> {
         self.cx.note_round(epoch);
         let now = self.cx.now;
         let counts = self.cx.state.is_voter(from);
+        // The word that its leader released the epoch is on its way to this voter, too.
+        let opinion = match opinion {
+            Opinion::YesIf { released, .. } if released <= self.cx.state.freed => {
+                Opinion::YesIf { released, wait: Duration::ZERO }
+            }
+            other => other,
+        };
         if let Some(nominee) = &mut self.cx.state.nominee
             && (nominee.number, nominee.stage) == (number, stage)
             && counts
@@ -381,7 +388,7 @@ impl Turn<'_> {
             self.cx.state.isolated = !heard;
             let reason = match heard {
                 _ if !self.cx.state.voter.is_informed() => Reason::Uninformed,
-                true => Reason::NoMajority,
+                true => Reason::NoMajority(wait),
                 false => Reason::Isolated,
             };
             self.cx.become_waiting(self.cx.now, reason);

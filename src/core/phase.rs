@@ -120,6 +120,8 @@ pub enum Reason {
     LeaderDead(NodeId),
     /// The leader has been silent for too long.
     LeaderSuspected(NodeId),
+    /// The connection to the leader ended, which by itself proves nothing.
+    LeaderDisconnected(NodeId),
     /// The leader came back as a new process, so the old one is gone.
     LeaderRestarted(NodeId),
     /// The leader handed over.
@@ -188,8 +190,8 @@ pub enum Reason {
     BallotLost,
     /// With a majority: enough voters would grant a claim.
     MajorityAgrees,
-    /// With a majority: not enough voters agree.
-    NoMajority,
+    /// With a majority: not enough voters agree; most are bound to a leader for so long.
+    NoMajority(Duration),
     /// With a majority: too few voters answer.
     Isolated,
     /// With a majority: this member's store was empty, and it has not met all other voters.
@@ -213,6 +215,7 @@ impl Reason {
             Reason::NobodyLeads => "no leader showed up within the failure time".into(),
             Reason::LeaderDead(id) => format!("leader {} is dead: redial refused", name(id)),
             Reason::LeaderSuspected(id) => format!("leader {} is silent", name(id)),
+            Reason::LeaderDisconnected(id) => format!("lost the connection to leader {}", name(id)),
             Reason::LeaderRestarted(id) => format!("leader {} restarted", name(id)),
             Reason::LeaderReleased(id) => format!("leader {} handed over", name(id)),
             Reason::Asked => "asked for an election".into(),
@@ -247,7 +250,11 @@ impl Reason {
             Reason::BallotBack => "its ballot came back".into(),
             Reason::BallotLost => "the ballot was lost".into(),
             Reason::MajorityAgrees => "a majority of the voters would agree".into(),
-            Reason::NoMajority => "no majority of the voters agrees yet".into(),
+            Reason::NoMajority(Duration::ZERO) => "no majority of the voters agrees yet".into(),
+            Reason::NoMajority(wait) => {
+                let wait = wait.as_millis();
+                format!("a majority of the voters is bound to the last leader for {wait} ms more")
+            }
             Reason::Isolated => "no majority of the voters answers".into(),
             Reason::Uninformed => {
                 "a first start needs all voters at once, or --bootstrap on a majority".into()

@@ -51,6 +51,8 @@ pub struct State {
     pub(super) held: Option<Held>,
     /// The leader that was asked to hand over.
     pub(super) takeover: Option<View>,
+    /// The greatest epoch that another leader gave up: who is still bound to it will be free.
+    pub(super) freed: Epoch,
     /// The last own epoch that was given up, and for whom.
     pub(super) released: Option<(Epoch, Option<NodeId>)>,
     /// An operator made this member stand back.
@@ -119,6 +121,7 @@ impl State {
             unsaid: Vec::new(),
             held: None,
             takeover: None,
+            freed: Epoch::default(),
             released: None,
             resigned: false,
             value: settings.value,

@@ -157,7 +157,7 @@ impl Turn<'_> {
                 self.lose(id, Liveness::Dead, Reason::LeaderDead(id));
             }
             Redial::Refused | Redial::Failed => {
-                self.lose(id, Liveness::Suspected, Reason::LeaderSuspected(id));
+                self.lose(id, Liveness::Suspected, Reason::LeaderDisconnected(id));
             }
         }
     }

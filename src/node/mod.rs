@@ -63,6 +63,11 @@ pub enum StartError {
     /// A task was given that is too long.
     #[error("the task has {0} bytes; the most is {most}", most = Task::LONGEST)]
     TaskTooLong(usize),
+    /// A bootstrap was asked for where nobody votes.
+    #[error(
+        "a bootstrap is for the first start with quorum \"majority\"; this cluster has \"none\""
+    )]
+    NoVote,
     /// The system has no thread left.
     #[error("cannot start a thread: {0}")]
     Thread(#[source] io::Error),
@@ -73,6 +78,18 @@ pub struct Node {
     handle: NodeHandle,
     thread: ElectionThread,
     sampler: Sampler,
+}
+
+/// What a start may add to the configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// Halting: goes over the task that this member was handed last. It is what it hands out when
+    /// it leads, unless it is handed another before.
+    pub task: Option<Vec<u8>>,
+    /// Majority: this member may vote though it has no state and has not met all other voters.
+    /// Only for the first start of a cluster of which some host is missing: a voter that lost its
+    /// state has forgotten what it granted.
+    pub bootstrap: bool,
 }
 
 /// The handle of a [`Node`].
@@ -88,23 +105,22 @@ impl Node {
     /// # Errors
     /// When the state cannot be used or the address cannot be listened on.
     pub fn start(config: &Config, name: &str) -> Result<Node, StartError> {
-        Node::start_with_task(config, name, None)
+        Node::start_with(config, name, Start::default())
     }
 
-    /// Starts the member with this name. A task goes over the one that it was handed last: it is
-    /// what this member hands out when it leads, unless it is handed another before.
+    /// Starts the member with this name, with more than what the configuration says.
     ///
     /// # Errors
     /// When the state cannot be used, the address cannot be listened on, or the task is longer
     /// than [`Task::LONGEST`] or not for this algorithm.
-    pub fn start_with_task(
-        config: &Config,
-        name: &str,
-        task: Option<Vec<u8>>,
-    ) -> Result<Node, StartError> {
+    pub fn start_with(config: &Config, name: &str, start: Start) -> Result<Node, StartError> {
         let own = config.member(name).ok_or_else(|| StartError::NoMember(name.to_owned()))?;
-        let task = task.map(|task| accepted(config, task)).transpose()?;
+        let task = start.task.map(|task| accepted(config, task)).transpose()?;
+        if start.bootstrap && config.quorum == Quorum::None {
+            return Err(StartError::NoVote);
+        }
         let mut settings = settings(config, own);
+        settings.bootstrap = start.bootstrap;
         let (store, restored, task) = restore(config, own, &settings.members, task)?;
         settings.task = task;
         let channel = bounded(EVENTS);
@@ -117,7 +133,7 @@ impl Node {
             config.algorithm,
             config.quorum,
             &config.timing,
-            config.members.len(),
+            &config.roles(),
             config.trust_refused,
         );
         let seed = settings.instance;

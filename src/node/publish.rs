@@ -53,6 +53,8 @@ pub struct Snapshot {
     epoch: Epoch,
     /// Not to be believed after this.
     until: Time,
+    /// When a leader's lease ends.
+    lease: Option<Time>,
     members: Vec<Known>,
     /// Where the latest sample of the own rank came from, or why there is none.
     rank_source: Arc<str>,
@@ -82,6 +84,7 @@ impl Snapshot {
             leader: None,
             epoch: core.view().epoch,
             until: now,
+            lease: None,
             members: Vec::new(),
             rank_source: "".into(),
             halter: None,
@@ -100,6 +103,7 @@ impl Snapshot {
         self.leader = core.leader().map(|leader| leader.id);
         self.epoch = core.view().epoch;
         self.until = core.believable_until(now);
+        self.lease = core.lease_until();
         self.halter = core.halter();
         self.task.clone_from(core.task());
         let value = |rank: Rank| Some(rank.value).filter(|value| *value != i64::MIN);
@@ -221,6 +225,7 @@ impl Board {
         let stalled = snapshot.phase != Phase::Stopping && !self.is_believable(&snapshot, now);
         let phase = if stalled { Phase::Starting } else { snapshot.phase };
         let leader = snapshot.leader.filter(|_| !stalled).and_then(|id| settings.members.get(id));
+        let lease = snapshot.lease.filter(|_| !stalled).map(|lease| lease.since(now));
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Status {
             cluster: settings.cluster.clone(),
@@ -242,7 +247,7 @@ impl Board {
                 halter: snapshot.halter.map(|id| settings.members.name(id)),
                 task_bytes: snapshot.task.0.len(),
             }),
-            lease_remaining_ms: None,
+            lease_remaining_ms: lease.map(millis),
             guarantee: self.guarantee.text(),
             worst_failover_ms: self.guarantee.worst_failover.map(millis),
             members: settings

@@ -27,7 +27,7 @@ pub struct Status {
     pub rank_source: String,
     /// What only the halting algorithm has; null with the others.
     pub halting: Option<HaltingStatus>,
-    /// Time left of the leader's lease; null in mode none.
+    /// Time left of the lease, if this node leads; null in mode none and for all others.
     pub lease_remaining_ms: Option<u64>,
     /// What is guaranteed, in words.
     pub guarantee: String,
