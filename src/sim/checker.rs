@@ -228,6 +228,10 @@ impl Checker {
             let what = format_args!("{} names epoch {} before it is durable", name(), view.epoch);
             self.fail(now, what);
         }
+        if self.promise == Promise::Always && view.epoch < self.seen[node].named {
+            let what = format!("{} names epoch {} after a later one", name(), view.epoch);
+            self.fail(now, what);
+        }
         let seen = &mut self.seen[node];
         seen.named = seen.named.max(view.epoch);
     }

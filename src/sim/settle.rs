@@ -8,7 +8,7 @@ use super::network::PATIENCE;
 use super::trouble::SLOWEST;
 use super::world::{FaultSet, TIMING, World};
 use crate::core::bounds;
-use crate::core::settings::{AlgorithmKind, Preempt};
+use crate::core::settings::{AlgorithmKind, Preempt, Quorum};
 use crate::core::standing::Standing;
 use crate::core::types::Epoch;
 use crate::core::{Core, Phase};
@@ -74,9 +74,10 @@ pub(super) fn settle(world: &mut World) -> Result<Duration, String> {
             Ok(if wait.is_zero() { settled } else { agreed }.since(healed))
         }
         _ => Err(format!(
-            "no lasting agreement {} ms after the last fault, at {:.3} ms",
+            "no lasting agreement {} ms after the last fault, at {:.3} ms: {}",
             (longest + wait).as_millis(),
-            millis(late)
+            millis(late),
+            views(world)
         )),
     }
 }
@@ -93,7 +94,8 @@ fn agree(world: &World) -> bool {
 }
 
 /// Whether they also name the one they should: no standing member that lives is better than the
-/// leader. A leader's rank is the one that it was elected with; all others have their latest.
+/// leader. A leader's rank is the one that it was elected with; all others have their latest. With a
+/// majority none of them ever named a later epoch; without one, an earlier life may have.
 fn is_settled(world: &World) -> bool {
     let up_to_date = |at: usize, core: &Core| {
         let latest = world.nodes[at].settings.value.unwrap_or(i64::MIN);
@@ -106,9 +108,19 @@ fn is_settled(world: &World) -> bool {
     let newest =
         |(_, epoch): (usize, Epoch)| world.live().all(|(at, _)| world.checker.named(at) <= epoch);
     agree(world)
-        && agreed.is_none_or(newest)
+        && (world.setup.quorum == Quorum::None || agreed.is_none_or(newest))
         && world.live().all(|(at, core)| up_to_date(at, core))
         && (world.setup.preempt == Preempt::Never || best == leader)
+}
+
+/// What each live member says.
+fn views(world: &World) -> String {
+    let names = |(at, core): (usize, &Core)| {
+        let leader = core.leader().map_or_else(|| "none".to_owned(), |l| world.members.name(l.id));
+        let (phase, epoch) = (core.phase().name(), core.view().epoch);
+        format!("node-{} is {phase}, names {leader} in epoch {epoch}", at + 1)
+    };
+    world.live().map(names).collect::<Vec<_>>().join("; ")
 }
 
 impl World {
