@@ -21,6 +21,8 @@ struct Seen {
     led: Option<Epoch>,
     /// The greatest epoch whose leader it ever named, in any life.
     named: Epoch,
+    /// The greatest epoch that it ever granted, and to whom.
+    granted: Option<(Epoch, NodeId)>,
     /// Until when its process says that it leads, by its own clock.
     claims: Option<Time>,
 }
@@ -103,6 +105,17 @@ impl Checker {
     /// The greatest epoch whose leader a member ever named.
     pub fn named(&self, node: usize) -> Epoch {
         self.seen[node].named
+    }
+
+    /// A voter tells a nominee that it grants it an epoch.
+    pub fn granted(&mut self, now: Time, node: usize, nominee: NodeId, epoch: Epoch) {
+        let before = self.seen[node].granted.replace((epoch, nominee));
+        let stands =
+            |(known, to): (Epoch, NodeId)| known > epoch || (known == epoch && to != nominee);
+        if let Some((known, _)) = before.filter(|before| stands(*before)) {
+            let what = format_args!("node-{} grants epoch {epoch} after {known}", node + 1);
+            self.fail(now, what);
+        }
     }
 
     /// What a process tells everybody who asks whether it leads, from now on. It is believed until

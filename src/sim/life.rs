@@ -75,6 +75,9 @@ impl World {
         if let Message::AreYouNormal { number, .. } = envelope.message {
             self.nodes[node].checks.insert(number);
         }
+        if let Message::Grant { epoch, .. } = envelope.message {
+            to.iter().for_each(|to| self.checker.granted(self.now, node, *to, epoch));
+        }
         for to in to {
             let Some(to) = self.place(*to) else { continue };
             if self.burnt(node) {

@@ -92,6 +92,8 @@ impl Node {
     pub fn start(&mut self, now: Time, random: &mut Random) -> Restored {
         let restored = self.disk.open(self.settings.quorum, self.settings.timing.lease);
         self.settings.instance = random.draw();
+        // Asked for until it has taken, and never again: a store that was lost must not vote.
+        self.settings.bootstrap &= !restored.vote.is_some_and(|vote| vote.informed);
         let now = self.local(now);
         self.core = Some(Core::new(now, self.settings.clone(), restored, random.draw()));
         self.life += 1;

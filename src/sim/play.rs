@@ -55,6 +55,8 @@ impl Play {
         let mut world = World::new(Setup {
             algorithm: self.algorithm,
             quorum: Quorum::None,
+            roles: Vec::new(),
+            bootstrap: false,
             faults: FaultSet::Model,
             clocks: Vec::new(),
             values: vec![Some(0); self.nodes],

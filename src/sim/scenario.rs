@@ -161,6 +161,8 @@ impl Scenario {
         let mut world = World::new(Setup {
             algorithm: self.algorithm,
             quorum: Quorum::None,
+            roles: Vec::new(),
+            bootstrap: false,
             faults: FaultSet::Model,
             clocks: Vec::new(),
             values: (0..self.nodes).map(|place| Some(self.rank(place).0)).collect(),

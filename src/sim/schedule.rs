@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::deeds::{Deed, Faults};
 use super::faults::{Plan, attribute, inflict, plan, sample};
-use super::settle::{settle, step};
+use super::settle::{revive, settle, step};
 use super::trouble;
 use super::world::{Delays, FaultSet, Setup, TIMING, World};
 use crate::core::random::Random;
@@ -121,6 +121,11 @@ impl Schedule {
         Setup {
             algorithm: self.algorithm,
             quorum: self.quorum,
+            roles: match self.quorum {
+                Quorum::None => Vec::new(),
+                Quorum::Majority => trouble::roles(beyond, members),
+            },
+            bootstrap: self.quorum == Quorum::Majority && beyond.below(2) == 0,
             faults: self.faults,
             clocks: match self.faults {
                 FaultSet::Model => Vec::new(),
@@ -156,5 +161,8 @@ fn live_through(world: &mut World, plan: Plan) -> Result<Duration, String> {
     }
     world.weather.clear();
     world.resume(|_| true);
+    if world.setup.quorum == Quorum::Majority {
+        revive(world);
+    }
     settle(world)
 }

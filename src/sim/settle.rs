@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::faults::{Fault, inflict};
 use super::life::millis;
 use super::network::PATIENCE;
 use super::trouble::SLOWEST;
@@ -10,7 +11,7 @@ use super::world::{FaultSet, TIMING, World};
 use crate::core::bounds;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum};
 use crate::core::standing::Standing;
-use crate::core::types::Epoch;
+use crate::core::types::{Epoch, Role};
 use crate::core::{Core, Phase};
 
 /// From the last fault until all live members name one leader, in a cluster of this many.
@@ -38,6 +39,13 @@ fn beyond_model(algorithm: AlgorithmKind, members: usize) -> Duration {
     (within + SLOWEST + found + merged) * 10 / 9 - within
 }
 
+/// What votes add: what a voter promised before its restart runs out, and a nominee that was told so
+/// tries again. Nominees that ask at the same time may both fail, and do so again after T2 and a
+/// trial and a claim of T1 each: three times is enough.
+fn voting() -> Duration {
+    TIMING.lease + TIMING.failure + (TIMING.t2() + TIMING.t1() * 2) * 3
+}
+
 /// How long a better one may have to wait until it takes over, where that is damped.
 fn longest_wait(preempt: Preempt) -> Duration {
     match preempt {
@@ -46,12 +54,37 @@ fn longest_wait(preempt: Preempt) -> Duration {
     }
 }
 
+/// With a majority: makes sure that one lives and may vote. What a voter of a first start does not
+/// know it learns when it meets all others, so all have to live where they were not told to begin.
+pub(super) fn revive(world: &mut World) {
+    let voters = |world: &World| {
+        let members = world.members.iter().enumerate();
+        let voters = members.filter(|(_, member)| member.role != Role::Observer);
+        voters.map(|(at, _)| at).collect::<Vec<_>>()
+    };
+    let voters = voters(world);
+    let wanted = if world.setup.bootstrap { voters.len() / 2 + 1 } else { voters.len() };
+    let mut live = voters.iter().filter(|at| world.nodes[**at].core.is_some()).count();
+    for at in voters.iter().rev() {
+        if live < wanted && world.nodes[*at].core.is_none() {
+            inflict(world, *at, Fault::Start);
+            live += 1;
+        }
+    }
+    // A grant waits for the disk of its voter, and is awaited for as long as a message there and
+    // back may take.
+    world.setup.disk = world.setup.disk.min(TIMING.message / 4);
+}
+
 /// Waits for agreement, now that nothing more is done to the world. Tells how long that took.
 pub(super) fn settle(world: &mut World) -> Result<Duration, String> {
     let healed = world.now;
     let (algorithm, members) = (world.setup.algorithm, world.nodes.len());
     let mut longest = longest(algorithm, members);
     let mut wait = longest_wait(world.setup.preempt);
+    if world.setup.quorum == Quorum::Majority {
+        longest += voting();
+    }
     if world.setup.faults == FaultSet::All {
         longest += beyond_model(algorithm, members);
         wait = wait * 10 / 9;
@@ -89,8 +122,16 @@ pub(super) fn step(world: &mut World, until: crate::core::types::Time) -> Result
 
 /// Whether all live members name one live leader, or none where nobody stands.
 fn agree(world: &World) -> bool {
-    world.agreed().is_some()
-        || world.live().all(|(_, core)| core.leader().is_none() && !core.stands())
+    let could_stand = |at: usize, core: &Core| match world.setup.quorum {
+        Quorum::None => core.stands(),
+        Quorum::Majority => {
+            let settings = &world.nodes[at].settings;
+            let role = world.members.at(at).map(|member| member.role);
+            role == Some(Role::Member) && settings.value.is_some()
+        }
+    };
+    let nobody = |(at, core): (usize, &Core)| core.leader().is_none() && !could_stand(at, core);
+    world.agreed().is_some() || world.live().all(nobody)
 }
 
 /// Whether they also name the one they should: no standing member that lives is better than the

@@ -9,7 +9,8 @@ use super::faults::{Fault, Plan};
 use super::weather::{Disturbance, Links};
 use super::world::{TIMING, World};
 use crate::core::random::Random;
-use crate::core::types::Time;
+use crate::core::settings::Quorum;
+use crate::core::types::{Role, Time};
 
 /// The most by which a message is late.
 pub(super) const SLOWEST: Duration = Duration::from_millis(2000);
@@ -110,6 +111,19 @@ impl Shape {
             Shape::Some(draw) => draw >> (from * 8 + to) & 1 == 1,
         })
     }
+}
+
+/// The roles of so many members, at least one of which may lead.
+pub(super) fn roles(random: &mut Random, nodes: usize) -> Vec<Role> {
+    let full = random.below(nodes as u64) as usize;
+    let plain = random.below(2) == 0;
+    let mut role = |at| match random.below(6) {
+        _ if plain || at == full => Role::Member,
+        0 | 1 => Role::Witness,
+        2 => Role::Observer,
+        _ => Role::Member,
+    };
+    (0..nodes).map(&mut role).collect()
 }
 
 /// The clocks of so many nodes, which run at 0.9 to 1.1 of true time.
@@ -259,6 +273,9 @@ pub(super) fn befall(world: &mut World, node: usize, leader: bool, trouble: Trou
             }
         }
         Trouble::Break { .. } => {}
+        // With a majority promises run by the clocks of the voters, which are assumed to keep time
+        // within a tenth. Those that such a step cannot shorten are of the one who leads.
+        Trouble::Step(_) if world.setup.quorum == Quorum::Majority && !leaders.contains(&node) => {}
         Trouble::Step(by) => world.step_clock(node, by),
     }
 }

@@ -76,6 +76,11 @@ const MOST_STEPS: u64 = 20_000_000;
 pub(super) struct Setup {
     pub algorithm: AlgorithmKind,
     pub quorum: Quorum,
+    /// What each member is for; all are full members where none is given.
+    pub roles: Vec<Role>,
+    /// Whether members may vote before they have met all others. Otherwise all voters have to meet
+    /// once.
+    pub bootstrap: bool,
     /// Whether the network and the clocks stay within the model.
     pub faults: FaultSet,
     /// Each node's clock; all run true where none is given.
@@ -132,7 +137,7 @@ impl World {
             id: node_id(at),
             name: format!("node-{}", at + 1),
             address: format!("host-{}:7101", at + 1),
-            role: Role::Member,
+            role: setup.roles.get(at).copied().unwrap_or_default(),
         };
         let size = setup.values.len();
         let members =
@@ -150,8 +155,8 @@ impl World {
             task: Task(member.name.as_bytes().into()),
             hierarchy: setup.hierarchy,
             timing: setup.timing,
-            trust_refused: true,
-            bootstrap: false,
+            trust_refused: setup.quorum == Quorum::None, // the default
+            bootstrap: setup.bootstrap,
             power_on: setup.power_on,
         };
         let clocks = setup.clocks.iter().copied().chain(std::iter::repeat(Clock::default()));
