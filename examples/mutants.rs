@@ -1,10 +1,11 @@
 //! Plants faults in a copy of the sources and has the simulator find them: `make mutants`.
 //!
-//! Each file of tests/mutants is a patch of src. Its first line names the algorithm, the seed of a
-//! schedule that breaks the patched electd, and what the patch breaks:
+//! Each file of tests/mutants is a patch of src. Its first line names the algorithm, the quorum, the
+//! set of faults and the seed of a schedule that breaks the patched electd, and what the patch
+//! breaks:
 //!
 //! ```text
-//! # bully 11: an older COORDINATOR is accepted
+//! # bully none model 11: an older COORDINATOR is accepted
 //! ```
 //!
 //! The recorded seed is lived through first. If it finds nothing, as everything that draws from the
@@ -21,7 +22,8 @@ use std::process::{Command, ExitCode};
 struct Mutant {
     patch: PathBuf,
     name: String,
-    algorithm: String,
+    /// What its schedules are made of: algorithm, quorum and faults.
+    kind: [String; 3],
     seed: u64,
     what: String,
 }
@@ -65,12 +67,12 @@ fn all(names: &[String]) -> io::Result<usize> {
 
 /// The first failure that a mutant causes.
 fn find(program: &Path, mutant: &Mutant) -> io::Result<Option<String>> {
-    let recorded = sweep(program, mutant.seed, mutant.seed + 1, &mutant.algorithm)?;
+    let recorded = sweep(program, mutant.seed, mutant.seed + 1, &mutant.kind)?;
     if recorded.is_some() {
         return Ok(recorded);
     }
     for range in SEARCH.windows(2) {
-        if let Some(failure) = sweep(program, range[0], range[1], &mutant.algorithm)? {
+        if let Some(failure) = sweep(program, range[0], range[1], &mutant.kind)? {
             return Ok(Some(format!("{failure} - not in seed {}: record it", mutant.seed)));
         }
     }
@@ -92,14 +94,16 @@ fn read(patch: PathBuf) -> io::Result<Mutant> {
     let head = text.lines().next().unwrap_or_default();
     let parsed = head.strip_prefix("# ").and_then(|head| {
         let (place, what) = head.split_once(": ")?;
-        let (algorithm, seed) = place.split_once(' ')?;
-        Some((algorithm.to_owned(), seed.parse().ok()?, what.to_owned()))
+        let words: Vec<String> = place.split(' ').map(str::to_owned).collect();
+        let [algorithm, quorum, faults, seed] = <[String; 4]>::try_from(words).ok()?;
+        Some(([algorithm, quorum, faults], seed.parse().ok()?, what.to_owned()))
     });
-    let Some((algorithm, seed, what)) = parsed else {
-        let what = format!("{}: the first line is not \"# ALGORITHM SEED: WHAT\"", patch.display());
+    let Some((kind, seed, what)) = parsed else {
+        let form = "# ALGORITHM QUORUM FAULTS SEED: WHAT";
+        let what = format!("{}: the first line is not \"{form}\"", patch.display());
         return Err(io::Error::other(what));
     };
-    Ok(Mutant { patch, name, algorithm, seed, what })
+    Ok(Mutant { patch, name, kind, seed, what })
 }
 
 /// Copies what a build needs to a folder, always the same one so that most is compiled already,
@@ -151,8 +155,12 @@ fn build(copy: &Path) -> io::Result<PathBuf> {
 }
 
 /// Lives through these seeds. Tells of the first that failed.
-fn sweep(program: &Path, from: u64, to: u64, algorithm: &str) -> io::Result<Option<String>> {
-    let output = Command::new(program).args([&format!("{from}..{to}"), algorithm]).output()?;
+fn sweep(program: &Path, from: u64, to: u64, kind: &[String; 3]) -> io::Result<Option<String>> {
+    let [algorithm, quorum, faults] = kind;
+    let mut command = Command::new(program);
+    command.arg(format!("{from}..{to}"));
+    command.args(["--algorithm", algorithm, "--quorum", quorum, "--faults", faults]);
+    let output = command.output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let failure = text.lines().find_map(|line| line.strip_prefix("FAILED ")).map(str::to_owned);
     if failure.is_none() && !output.status.success() {

@@ -1,18 +1,66 @@
 //! Runs random schedules on all cores and says what they met: `make sim SEEDS=1000`.
 //!
-//! Arguments: COUNT, or FROM..TO; and an algorithm, without which all take their turn. Ends with 1
-//! if a seed fails, and prints the command that replays it.
+//! ```text
+//! sweep 0..5000 --algorithm ring --quorum none --faults all
+//! ```
+//!
+//! Without these choices all algorithms, both sets of faults and all quorums take their turn. A
+//! line says how far it has come now and then, so that a long sweep that was ended can go on from
+//! there. Ends with 1 if a seed fails, and prints the command that replays it.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use electd::core::settings::AlgorithmKind;
-use electd::sim::{Failure, Faults, Schedule};
+use clap::Parser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use electd::core::settings::{AlgorithmKind, Quorum};
+use electd::sim::{Failure, FaultSet, Faults, Schedule};
 
 /// At most so many failures are told of.
 const SHOWN: usize = 20;
+
+/// After so many seeds a line says how far it has come.
+const BLOCK: u64 = 5000;
+
+/// Run random schedules on all cores and say what they met.
+#[derive(Parser)]
+struct Arguments {
+    /// How many seeds, from 0 on; or the first, and the one after the last, as FROM..TO.
+    #[arg(default_value = "1000", value_parser = range)]
+    seeds: (u64, u64),
+    /// Only this algorithm.
+    #[arg(long, value_parser = one_of(&AlgorithmKind::ALL, AlgorithmKind::name))]
+    algorithm: Option<AlgorithmKind>,
+    /// Only this guarantee.
+    #[arg(long, value_parser = one_of(&Quorum::ALL, Quorum::name))]
+    quorum: Option<Quorum>,
+    /// Only these faults.
+    #[arg(long, value_parser = one_of(&FaultSet::ALL, FaultSet::name))]
+    faults: Option<FaultSet>,
+}
+
+/// Takes the name of one of these.
+fn one_of<T: Copy + Send + Sync + 'static>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let names = PossibleValuesParser::new(all.iter().map(|one| name(*one)));
+    names.try_map(move |word| {
+        all.iter().copied().find(|one| name(*one) == word).ok_or("there is none of this name")
+    })
+}
+
+fn range(argument: &str) -> Result<(u64, u64), String> {
+    let number =
+        |text: &str| text.parse().map_err(|_| format!("\"{text}\" is no number of a seed"));
+    let (from, to) = match argument.split_once("..") {
+        Some((from, to)) => (number(from)?, number(to)?),
+        None => (0, number(argument)?),
+    };
+    if from <= to { Ok((from, to)) } else { Err(format!("{from} comes after {to}")) }
+}
 
 /// What a thread has seen.
 #[derive(Default)]
@@ -22,41 +70,54 @@ struct Seen {
     failures: Vec<Failure>,
 }
 
-fn main() -> ExitCode {
-    let argument = std::env::args().nth(1).unwrap_or_else(|| "1000".to_owned());
-    let Some((from, to)) = range(&argument) else {
-        eprintln!("{argument}: give a number of seeds, or the first and the last as FROM..TO");
-        return ExitCode::from(2);
-    };
-    let word = std::env::args().nth(2);
-    let chosen = |algorithm: &AlgorithmKind| word.as_deref().is_none_or(|w| w == algorithm.name());
-    let algorithms: Vec<_> = AlgorithmKind::ALL.into_iter().filter(chosen).collect();
-    if algorithms.is_empty() {
-        let names = AlgorithmKind::ALL.map(AlgorithmKind::name).join(", ");
-        eprintln!("{}: there is no such algorithm; there are {names}", word.unwrap_or_default());
-        return ExitCode::from(2);
+impl Seen {
+    fn add(&mut self, other: Seen) {
+        self.faults += other.faults;
+        self.slowest = self.slowest.max(other.slowest);
+        self.failures.extend(other.failures);
     }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let (from, to) = arguments.seeds;
     let mut failed = false;
-    for algorithm in algorithms {
-        println!("{}, seeds {from}..{to}", algorithm.name());
+    for schedule in schedules(&arguments) {
+        let Schedule { algorithm, quorum, faults, .. } = schedule;
+        let name =
+            format!("{}, quorum {}, faults {}", algorithm.name(), quorum.name(), faults.name());
+        println!("{name}: seeds {from}..{to}");
         let begin = Instant::now();
-        let seen = sweep(algorithm, from, to);
-        report(&seen, to - from, begin.elapsed());
-        failed |= !seen.failures.is_empty();
+        let mut all = Seen::default();
+        for start in (from..to).step_by(BLOCK as usize) {
+            let end = to.min(start + BLOCK);
+            all.add(sweep(schedule, start, end));
+            if end < to {
+                println!("{name}: done up to {end}, {} failed", all.failures.len());
+            }
+        }
+        report(&all, to - from, begin.elapsed());
+        failed |= !all.failures.is_empty();
     }
     ExitCode::from(u8::from(failed))
 }
 
-fn range(argument: &str) -> Option<(u64, u64)> {
-    let Some((from, to)) = argument.split_once("..") else {
-        return Some((0, argument.parse().ok()?));
-    };
-    let (from, to) = (from.parse().ok()?, to.parse().ok()?);
-    (from <= to).then_some((from, to))
+/// What is to be lived through with every seed.
+fn schedules(arguments: &Arguments) -> Vec<Schedule> {
+    let mut schedules = Vec::new();
+    let Arguments { algorithm, quorum, faults, .. } = arguments;
+    for kind in AlgorithmKind::ALL.into_iter().filter(|kind| algorithm.is_none_or(|a| a == *kind)) {
+        for quorum in Quorum::ALL.into_iter().filter(|one| quorum.is_none_or(|q| q == *one)) {
+            for faults in FaultSet::ALL.into_iter().filter(|set| faults.is_none_or(|f| f == *set)) {
+                schedules.push(Schedule { quorum, faults, ..Schedule::new(kind, 0) });
+            }
+        }
+    }
+    schedules
 }
 
 /// Runs the seeds on all cores; whoever is free takes the next.
-fn sweep(algorithm: AlgorithmKind, from: u64, to: u64) -> Seen {
+fn sweep(schedule: Schedule, from: u64, to: u64) -> Seen {
     let next = AtomicU64::new(from);
     let work = || {
         let mut seen = Seen::default();
@@ -65,7 +126,7 @@ fn sweep(algorithm: AlgorithmKind, from: u64, to: u64) -> Seen {
             if seed >= to {
                 return seen;
             }
-            match (Schedule { algorithm, seed, trace: false }).run() {
+            match (Schedule { seed, ..schedule }).run() {
                 Ok(run) => {
                     seen.faults += run.faults;
                     seen.slowest = seen.slowest.max((run.settled, seed));
@@ -79,13 +140,10 @@ fn sweep(algorithm: AlgorithmKind, from: u64, to: u64) -> Seen {
     thread::scope(|scope| {
         let workers = (0..cores).map(|_| scope.spawn(work)).collect::<Vec<_>>();
         for worker in workers {
-            let seen = worker.join().expect("a run panicked: see above");
-            all.faults += seen.faults;
-            all.slowest = all.slowest.max(seen.slowest);
-            all.failures.extend(seen.failures);
+            all.add(worker.join().expect("a run panicked: see above"));
         }
     });
-    all.failures.sort_by_key(|failure| failure.seed);
+    all.failures.sort_by_key(|failure| failure.schedule.seed);
     all
 }
 

@@ -123,7 +123,7 @@ fn the_outcome_does_not_depend_on_who_called() {
 fn random_schedules_break_no_invariant_and_end_in_agreement() {
     for seed in 0..SEEDS {
         let algorithm = AlgorithmKind::Halting;
-        if let Err(failure) = (Schedule { algorithm, seed, trace: false }).run() {
+        if let Err(failure) = Schedule::new(algorithm, seed).run() {
             panic!("{failure}\nreplay it with: {}", failure.replay());
         }
     }

@@ -226,7 +226,7 @@ fn the_outcome_does_not_depend_on_who_calls() {
 #[test]
 fn random_schedules_keep_the_invariants_and_converge() {
     for seed in 0..SEEDS {
-        let schedule = Schedule { algorithm: AlgorithmKind::Ring, seed, trace: false };
+        let schedule = Schedule::new(AlgorithmKind::Ring, seed);
         if let Err(failure) = schedule.run() {
             panic!("{failure}\nreplay: {}", failure.replay());
         }

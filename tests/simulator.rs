@@ -157,7 +157,7 @@ fn under_random_delays_the_counts_are_upper_bounds() {
 #[test]
 fn a_run_follows_from_its_seed() {
     let run = || {
-        Schedule { algorithm: AlgorithmKind::Bully, seed: 7, trace: true }
+        Schedule { trace: true, ..Schedule::new(AlgorithmKind::Bully, 7) }
             .run()
             .expect("seed 7 is fine")
             .trace
@@ -168,9 +168,7 @@ fn a_run_follows_from_its_seed() {
 #[test]
 fn random_schedules_keep_the_invariants_and_converge() {
     for seed in 0..SEEDS {
-        if let Err(failure) =
-            (Schedule { algorithm: AlgorithmKind::Bully, seed, trace: false }).run()
-        {
+        if let Err(failure) = Schedule::new(AlgorithmKind::Bully, seed).run() {
             panic!("{failure}\nreplay: {}", failure.replay());
         }
     }

@@ -1,14 +1,15 @@
 //! `electd simulate`: runs an election on a simulated network.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
 use super::error::CliError;
 use super::exit::Exit;
 use super::print::{self, millis};
-use crate::core::settings::AlgorithmKind;
+use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::core::types::Time;
-use crate::sim::{Delays, Failure, Outcome, Run, Scenario, Schedule, SimError};
+use crate::sim::{Deed, Delays, Failure, FaultSet, Outcome, Run, Scenario, Schedule, SimError};
 use crate::trace::Line;
 use crate::trace::svg::{Diagram, MOST_NODES as MOST_DRAWN};
 
@@ -31,7 +32,8 @@ Examples:
   electd simulate --nodes 3 --attributes 10,30,20         ranked by a number of each
   electd simulate --nodes 7 --delays random --seed 7      other delays, another order
   electd simulate --nodes 5 --crash 5 --output svg        a drawing of it
-  electd simulate --faults --seed 7                       a random life with crashes and restarts")]
+  electd simulate --faults --seed 7                       a random life with crashes and restarts
+  electd simulate --faults all --seed 7                   with partitions, losses and pauses too")]
 pub struct Simulate {
     /// The election algorithm.
     #[arg(long, value_enum, default_value = "bully")]
@@ -59,9 +61,17 @@ pub struct Simulate {
     #[arg(long, value_enum, default_value = "lockstep")]
     delays: DelaysArg,
     /// Instead of one election: a random life of a cluster, with starts, crashes, restarts and
-    /// commands drawn from the seed, and all invariants checked after every event.
-    #[arg(long, conflicts_with_all = ELECTION)]
-    faults: bool,
+    /// commands drawn from the seed, and all invariants checked after every event. With `all`, what
+    /// is sent may be late, lost or doubled, partitions come and go, connections break, processes
+    /// pause, and clocks drift and step.
+    #[arg(
+        long, value_name = "SET", value_enum, conflicts_with_all = ELECTION,
+        num_args = 0..=1, default_missing_value = "model"
+    )]
+    faults: Option<FaultsArg>,
+    /// What a leader of such a life needs.
+    #[arg(long, requires = "faults", default_value = "none", value_parser = quorum())]
+    quorum: Quorum,
     /// What all random choices follow from.
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
@@ -99,6 +109,33 @@ enum DelaysArg {
     Random,
 }
 
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FaultsArg {
+    /// What the model of the algorithms allows.
+    Model,
+    /// All that may happen to a real cluster.
+    All,
+}
+
+impl FaultsArg {
+    fn set(self) -> FaultSet {
+        match self {
+            FaultsArg::Model => FaultSet::Model,
+            FaultsArg::All => FaultSet::All,
+        }
+    }
+}
+
+fn quorum() -> impl TypedValueParser<Value = Quorum> {
+    let names = PossibleValuesParser::new(Quorum::ALL.map(Quorum::name));
+    names.try_map(|word| {
+        Quorum::ALL
+            .into_iter()
+            .find(|quorum| quorum.name() == word)
+            .ok_or("there is no such quorum")
+    })
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Output {
     /// The trace and a summary, for people.
@@ -113,7 +150,10 @@ enum Output {
 impl Simulate {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
-        if self.faults { self.life() } else { self.election() }
+        match self.faults {
+            Some(faults) => self.life(faults.set()),
+            None => self.election(),
+        }
     }
 
     fn election(self) -> Result<(), CliError> {
@@ -149,14 +189,14 @@ impl Simulate {
         }
     }
 
-    fn life(self) -> Result<(), CliError> {
+    fn life(self, faults: FaultSet) -> Result<(), CliError> {
         if self.output == Output::Svg {
             let what = "--output svg draws one election: leave --faults out";
             return Err(CliError::new(Exit::Usage, what));
         }
         let (seed, text) = (self.seed, self.output == Output::Text);
-        let algorithm = self.algorithm.kind();
-        let run = Schedule { algorithm, seed, trace: text }.run();
+        let (algorithm, quorum) = (self.algorithm.kind(), self.quorum);
+        let run = Schedule { algorithm, quorum, faults, seed, trace: text }.run();
         if text {
             let trace = match &run {
                 Ok(run) => &run.trace,
@@ -244,11 +284,11 @@ fn life_object(seed: u64, run: &Run) -> Value {
     let faults = run.faults;
     json!({
         "seed": seed,
-        "starts": faults.starts,
-        "kills": faults.kills,
-        "vanished": faults.vanished,
-        "stops": faults.stops,
-        "elected": faults.elected,
+        "starts": faults[Deed::Starts],
+        "kills": faults[Deed::Kills],
+        "vanished": faults[Deed::Vanished],
+        "stops": faults[Deed::Stops],
+        "elected": faults[Deed::Elected],
         "settled_ms": millis(run.settled),
     })
 }

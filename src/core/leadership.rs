@@ -110,7 +110,9 @@ impl Turn<'_> {
     /// itself.
     fn outdated(&mut self, view: View, leader: NodeId) {
         self.cx.give_up(None);
-        let settled = self.cx.state.leader().is_some();
+        // Whoever was to be followed once its epoch is durable is outdated as well.
+        let follows = matches!(self.cx.state.held, Some(Held::Follow(_)));
+        let settled = follows || self.cx.state.leader().is_some();
         self.cx.state.view = view;
         if settled {
             let reason = Reason::Overruled(leader);

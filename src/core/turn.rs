@@ -118,8 +118,9 @@ impl Turn<'_> {
             Message::Outcome { number, result } => self.outcome(from, number, result),
             message => {
                 let announced = self.algorithm.get().receive(&mut self.cx, from, &message);
-                if let Some((view, leader)) = announced.and_then(|view| Some((view, view.leader?)))
-                {
+                // A greater one may have become known since the election began.
+                let present = announced.filter(|view| *view >= self.cx.state.view);
+                if let Some((view, leader)) = present.and_then(|view| Some((view, view.leader?))) {
                     self.accept(view, leader);
                 }
             }

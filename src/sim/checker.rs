@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::life::millis;
 use super::node::Node;
+use super::world::FaultSet;
 use crate::core::message::View;
-use crate::core::settings::{AlgorithmKind, Preempt, Restored};
+use crate::core::settings::{AlgorithmKind, Preempt, Quorum, Restored};
 use crate::core::types::{Epoch, NodeId, Time};
 use crate::core::{Core, NodeStatus, Phase, Transition};
 
@@ -20,12 +21,28 @@ struct Seen {
     led: Option<Epoch>,
     /// The greatest epoch whose leader it ever named, in any life.
     named: Epoch,
+    /// The greatest epoch that it ever granted, and to whom.
+    granted: Option<(Epoch, NodeId)>,
+    /// Until when its process says that it leads, by its own clock.
+    claims: Option<Time>,
+}
+
+/// What is promised of leaders and their epochs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Promise {
+    /// Without a quorum, while the model holds: never two live leaders for one epoch.
+    WithinModel,
+    /// Without a quorum, beyond it: each side of a partition has its leader, and its epochs.
+    BestEffort,
+    /// Never two leaders at one instant, nor for one epoch, ever.
+    Always,
 }
 
 /// Watches all nodes and keeps the first breach of an invariant.
 #[derive(Debug)]
 pub(super) struct Checker {
     preempt: Preempt,
+    promise: Promise,
     seen: Vec<Seen>,
     /// Who led in which epoch.
     reigns: BTreeMap<Epoch, BTreeSet<NodeId>>,
@@ -33,14 +50,29 @@ pub(super) struct Checker {
     /// How often one came to lead in an epoch of another who is dead: whoever knew it was not
     /// heard. Without a quorum this is not promised.
     pub repeated: u64,
+    /// How often one came to lead while another did.
+    pub rivals: u64,
     /// How often a member came to lead.
     pub elected: u64,
 }
 
 impl Checker {
-    pub fn new(nodes: usize, preempt: Preempt) -> Checker {
-        let seen = vec![Seen::default(); nodes];
-        Checker { preempt, seen, reigns: BTreeMap::new(), breach: None, repeated: 0, elected: 0 }
+    pub fn new(nodes: usize, preempt: Preempt, quorum: Quorum, faults: FaultSet) -> Checker {
+        let promise = match (quorum != Quorum::None, faults) {
+            (true, _) => Promise::Always,
+            (false, FaultSet::Model) => Promise::WithinModel,
+            (false, FaultSet::All) => Promise::BestEffort,
+        };
+        Checker {
+            preempt,
+            promise,
+            seen: vec![Seen::default(); nodes],
+            reigns: BTreeMap::new(),
+            breach: None,
+            repeated: 0,
+            rivals: 0,
+            elected: 0,
+        }
     }
 
     /// Notes a leader that reigned before the run.
@@ -67,6 +99,40 @@ impl Checker {
 
     pub fn died(&mut self, node: usize) {
         self.seen[node].leads = None;
+        self.seen[node].claims = None;
+    }
+
+    /// The greatest epoch whose leader a member ever named.
+    pub fn named(&self, node: usize) -> Epoch {
+        self.seen[node].named
+    }
+
+    /// A voter tells a nominee that it grants it an epoch.
+    pub fn granted(&mut self, now: Time, node: usize, nominee: NodeId, epoch: Epoch) {
+        let before = self.seen[node].granted.replace((epoch, nominee));
+        let stands =
+            |(known, to): (Epoch, NodeId)| known > epoch || (known == epoch && to != nominee);
+        if let Some((known, _)) = before.filter(|before| stands(*before)) {
+            let what = format_args!("node-{} grants epoch {epoch} after {known}", node + 1);
+            self.fail(now, what);
+        }
+    }
+
+    /// What a process tells everybody who asks whether it leads, from now on. It is believed until
+    /// it says something else, dies, or runs out; so nothing else can make two of them.
+    pub fn published(&mut self, now: Time, node: usize, core: &Core, all: &[Node]) {
+        let local = |at: usize| all[at].local(now);
+        let until = core.believable_until(local(node));
+        let leads = core.phase() == Phase::Leading && local(node) < until;
+        self.seen[node].claims = leads.then_some(until);
+        let claims =
+            |(at, seen): (usize, &Seen)| seen.claims.is_some_and(|until| local(at) < until);
+        let rival =
+            self.seen.iter().enumerate().position(|(at, seen)| at != node && claims((at, seen)));
+        if let Some(rival) = rival.filter(|_| leads) {
+            let what = format_args!("node-{} and node-{} both lead", node + 1, rival + 1);
+            self.fail(now, what);
+        }
     }
 
     /// A transition that the world has come to see.
@@ -86,7 +152,10 @@ impl Checker {
 
     fn comes_to_lead(&mut self, now: Time, node: usize, core: &Core, epoch: Epoch, all: &[Node]) {
         let name = format!("node-{}", node + 1);
-        if let Some(other) = self.seen.iter().position(|other| other.leads == Some(epoch)) {
+        self.rivals += u64::from(self.seen.iter().any(|other| other.leads.is_some()));
+        let strict = self.promise != Promise::BestEffort;
+        if let Some(other) = self.seen.iter().position(|other| other.leads == Some(epoch) && strict)
+        {
             let what = format_args!("{name} and node-{} both lead in epoch {epoch}", other + 1);
             self.fail(now, what);
         }
@@ -94,9 +163,13 @@ impl Checker {
             self.fail(now, format_args!("{name} leads in epoch {epoch} or a later one again"));
         }
         let by_another = |led: &BTreeSet<NodeId>| led.iter().any(|id| *id != core.id());
-        self.repeated += u64::from(self.reigns.get(&epoch).is_some_and(by_another));
+        let repeats = self.reigns.get(&epoch).is_some_and(by_another);
+        self.repeated += u64::from(repeats);
+        if repeats && self.promise == Promise::Always {
+            self.fail(now, format_args!("{name} leads in epoch {epoch} of another"));
+        }
         let before = self.seen[node].view;
-        if self.overrides(core, before, all) {
+        if self.promise == Promise::WithinModel && self.overrides(core, before, all) {
             let what =
                 format_args!("{name} did not wait for the RELEASE of epoch {}", before.epoch);
             self.fail(now, what);
@@ -155,7 +228,8 @@ impl Checker {
             let phase = core.phase().name();
             self.fail(now, format_args!("{} is {phase} and names {leader:?}", name()));
         }
-        if core.settings().algorithm == AlgorithmKind::Halting {
+        let halting = core.settings().algorithm == AlgorithmKind::Halting;
+        if halting && self.promise != Promise::BestEffort {
             self.assertion_1(now, core, all);
         }
         let Some(leader) = leader else { return };
@@ -165,6 +239,10 @@ impl Checker {
         }
         if all[node].disk.kept() < view.epoch {
             let what = format_args!("{} names epoch {} before it is durable", name(), view.epoch);
+            self.fail(now, what);
+        }
+        if self.promise == Promise::Always && view.epoch < self.seen[node].named {
+            let what = format!("{} names epoch {} after a later one", name(), view.epoch);
             self.fail(now, what);
         }
         let seen = &mut self.seen[node];

@@ -1,8 +1,8 @@
 //! What is done to a cluster in a random life: drawn from the seed, then inflicted on the world.
 
-use std::ops::AddAssign;
-
+use super::deeds::Deed;
 use super::node::Death;
+use super::trouble::{Trouble, befall};
 use super::world::{TIMING, World};
 use crate::core::random::Random;
 use crate::core::types::Time;
@@ -25,69 +25,11 @@ pub(super) enum Fault {
     Sample(Option<i64>),
     /// A process is called although nothing has happened.
     Tick,
-}
-
-/// How often what was done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Faults {
-    /// Starts, the first ones included.
-    pub starts: u64,
-    /// Processes killed, with proof.
-    pub kills: u64,
-    /// Hosts that vanished, silently.
-    pub vanished: u64,
-    /// Of these two, deaths between two outputs of one turn.
-    pub amid: u64,
-    /// Hosts that came back without their process.
-    pub returned: u64,
-    /// Elections asked for.
-    pub elects: u64,
-    /// Resignations asked for.
-    pub resigns: u64,
-    /// Attributes that changed.
-    pub samples: u64,
-    /// Processes stopped in order.
-    pub stops: u64,
-    /// How often a member came to lead.
-    pub elected: u64,
-    /// Of these, in an epoch in which another had led who is dead.
-    pub repeated: u64,
-}
-
-impl Faults {
-    /// All figures with their names.
-    #[must_use]
-    pub fn list(&self) -> [(&'static str, u64); 11] {
-        [
-            ("starts and restarts", self.starts),
-            ("processes killed", self.kills),
-            ("hosts vanished", self.vanished),
-            ("  deaths amid a turn, of these", self.amid),
-            ("hosts back without process", self.returned),
-            ("processes stopped", self.stops),
-            ("elections asked for", self.elects),
-            ("resignations asked for", self.resigns),
-            ("attributes changed", self.samples),
-            ("leaders elected", self.elected),
-            ("  in an epoch of a dead one", self.repeated),
-        ]
-    }
-}
-
-impl AddAssign for Faults {
-    fn add_assign(&mut self, other: Faults) {
-        self.starts += other.starts;
-        self.kills += other.kills;
-        self.vanished += other.vanished;
-        self.amid += other.amid;
-        self.returned += other.returned;
-        self.elects += other.elects;
-        self.resigns += other.resigns;
-        self.samples += other.samples;
-        self.stops += other.stops;
-        self.elected += other.elected;
-        self.repeated += other.repeated;
-    }
+    /// What the model rules out; `leader` where it is aimed at a present one.
+    Trouble {
+        leader: bool,
+        trouble: Trouble,
+    },
 }
 
 /// What is done, when and to whom, in order of time.
@@ -152,22 +94,25 @@ fn draw_death(random: &mut Random, plan: &mut Plan, at: Time, node: usize, draw:
 }
 
 /// Carries one of them out, where it makes sense.
-pub(super) fn inflict(world: &mut World, node: usize, fault: Fault, faults: &mut Faults) {
+pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
     let runs = world.nodes[node].core.is_some();
     match fault {
         Fault::Start if !runs => {
-            faults.starts += 1;
+            world.faults.count(Deed::Starts);
             world.start(node);
             world.dial_all(node);
         }
         Fault::HostReturns if !runs => {
-            faults.returned += u64::from(!world.nodes[node].host);
+            let gone = !world.nodes[node].host;
+            world.faults.add(Deed::Returned, u64::from(gone));
             world.nodes[node].host = true;
         }
         Fault::Die(death, outputs) if runs => {
-            let vanishes = death == Death::Vanished;
-            *(if vanishes { &mut faults.vanished } else { &mut faults.kills }) += 1;
-            faults.amid += u64::from(outputs > 0);
+            world.faults.count(match death {
+                Death::Vanished => Deed::Vanished,
+                Death::Killed => Deed::Kills,
+            });
+            world.faults.add(Deed::Amid, u64::from(outputs > 0));
             if outputs == 0 {
                 world.die(node, death);
             } else {
@@ -175,28 +120,29 @@ pub(super) fn inflict(world: &mut World, node: usize, fault: Fault, faults: &mut
             }
         }
         Fault::Elect if runs => {
-            faults.elects += 1;
+            world.faults.count(Deed::Elects);
             command(world, node, Command::Elect);
         }
         Fault::Resign(to) if runs => {
-            faults.resigns += 1;
+            world.faults.count(Deed::Resigns);
             let to = to.map(|to| world.id(to));
             command(world, node, Command::Resign { to });
         }
         Fault::Stop if runs => {
-            faults.stops += 1;
+            world.faults.count(Deed::Stops);
             command(world, node, Command::Stop);
         }
         Fault::Sample(value) => {
-            faults.samples += 1;
+            world.faults.count(Deed::Samples);
             world.nodes[node].settings.value = value; // what the next process finds
-            world.give(node, Input::Sampled { value });
+            world.tell_now(node, Input::Sampled { value });
         }
-        Fault::Tick if runs => world.give(node, Input::Tick),
+        Fault::Tick if runs => world.tell_now(node, Input::Tick),
+        Fault::Trouble { leader, trouble } => befall(world, node, leader, trouble),
         _ => {}
     }
 }
 
 fn command(world: &mut World, node: usize, command: Command) {
-    world.give(node, Input::Command { id: CommandId(1), command });
+    world.tell_now(node, Input::Command { id: CommandId(1), command });
 }

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use super::agenda::Event;
 use super::counts::is_election;
+use super::deeds::Deed;
 use super::node::Death;
 use super::transit::Payload;
 use super::world::{Delays, World};
 use crate::core::message::{Envelope, Kind, Message};
+use crate::core::settings::Quorum;
 use crate::core::tenure::Durable;
 use crate::core::types::{NodeId, Time};
 use crate::core::{Core, Input, Transition};
@@ -42,7 +44,9 @@ impl World {
         }
         self.nodes[node].host = death == Death::Killed;
         self.nodes[node].fuse = None;
-        self.nodes[node].disk.crash(&mut self.random);
+        self.nodes[node].pause = None;
+        let undone = self.nodes[node].disk.crash(&mut self.random);
+        self.faults.add(Deed::Unwritten, undone);
         self.checker.died(node);
         self.draw(node, |_| Some(What::Dies));
         self.say(node, || match death {
@@ -70,6 +74,9 @@ impl World {
         let kind = envelope.message.kind();
         if let Message::AreYouNormal { number, .. } = envelope.message {
             self.nodes[node].checks.insert(number);
+        }
+        if let Message::Grant { epoch, .. } = envelope.message {
+            to.iter().for_each(|to| self.checker.granted(self.now, node, *to, epoch));
         }
         for to in to {
             let Some(to) = self.place(*to) else { continue };
@@ -134,6 +141,15 @@ impl World {
         self.checker.changed(self.now, node, core, change, &self.nodes);
     }
 
+    /// Shows the outside where a process stands, before anybody is told.
+    pub(super) fn publish(&mut self, node: usize) {
+        if self.setup.quorum != Quorum::None
+            && let Some(core) = &self.nodes[node].core
+        {
+            self.checker.published(self.now, node, core, &self.nodes);
+        }
+    }
+
     /// Checks the invariants of a node that was just told something.
     pub(super) fn check(&mut self, node: usize) {
         if let Some(core) = &self.nodes[node].core {
@@ -145,6 +161,7 @@ impl World {
     pub(super) fn arm(&mut self, node: usize) {
         let due = self.nodes[node].core.as_ref().and_then(Core::deadline);
         let Some(due) = due else { return };
+        let due = self.nodes[node].clock.truly(due);
         if self.nodes[node].tick.is_some_and(|tick| tick <= due + LATE) {
             return;
         }

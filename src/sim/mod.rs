@@ -7,22 +7,29 @@
 
 mod agenda;
 mod checker;
+mod clock;
 mod counts;
+mod deeds;
 mod error;
 mod faults;
 mod life;
 mod network;
 mod node;
+mod pause;
 mod play;
+mod rupture;
 mod scenario;
 mod schedule;
+mod settle;
 mod transit;
+mod trouble;
+mod weather;
 mod world;
 
 pub use counts::Counts;
+pub use deeds::{Deed, Faults};
 pub use error::SimError;
-pub use faults::Faults;
 pub use play::{Play, Step};
 pub use scenario::{MOST_NODES, Outcome, Scenario};
 pub use schedule::{Failure, Run, Schedule};
-pub use world::{Delays, TIMING};
+pub use world::{Delays, FaultSet, TIMING};

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::agenda::Event;
+use super::deeds::Deed;
 use super::node::Death;
 use super::transit::{Pair, Payload, Transit};
 use super::world::World;
@@ -69,6 +70,20 @@ pub(super) struct Connection {
     pub shut: bool,
     /// The dialer would see its end if it looked.
     pub ended: bool,
+    pub fate: Fate,
+    /// What met a cut and is sent again and again, and since when nothing came through.
+    pub stuck: Vec<Payload>,
+    pub troubled: Option<Time>,
+}
+
+/// What became of a connection on the way between its two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Whole,
+    /// The accepter's end is gone: what arrives is answered with a reset.
+    Reset,
+    /// What is sent on it vanishes.
+    Hole,
 }
 
 impl Network {
@@ -112,6 +127,9 @@ impl Network {
             ready: Time(0),
             shut: false,
             ended: false,
+            fate: Fate::Whole,
+            stuck: Vec::new(),
+            troubled: None,
         });
         self.connections.len() - 1
     }
@@ -167,13 +185,18 @@ impl World {
         let at = connection.0 as usize;
         let (from, to) = self.ends(at);
         self.network.link(from, to).accepted = Some(at);
-        let delay = self.delay();
+        let delay = self.travel(to, from);
+        if self.network.connection(at).fate == Fate::Reset {
+            return self.transit(delay, Transit::Redial(at)); // it ended before it was welcomed
+        }
         self.transit(delay, Transit::Reply(at, Ok(Box::new(welcome))));
     }
 
     pub(super) fn reject(&mut self, connection: ConnectionId, reason: Rejection) {
-        let delay = self.delay();
-        self.transit(delay, Transit::Reply(connection.0 as usize, Err(reason)));
+        let at = connection.0 as usize;
+        let (from, to) = self.ends(at);
+        let delay = self.travel(to, from);
+        self.transit(delay, Transit::Reply(at, Err(reason)));
     }
 
     /// Sends to one member, or drops what cannot be sent. Tells when it will arrive.
@@ -189,16 +212,27 @@ impl World {
             self.transit(Duration::ZERO, Transit::Broken(connection));
             return None;
         }
-        let envelope = envelope.clone();
-        Some(self.put(connection, Payload::Message { envelope, elects }))
+        let copies = self.weather.copies(from, to, &mut self.random, &mut self.faults);
+        if copies == 0 {
+            self.say(from, || format!("what it sends to node-{} is lost", to + 1));
+        }
+        let mut arrives = None;
+        for copy in 0..copies {
+            let (envelope, elects) = (envelope.clone(), elects && copy == 0);
+            arrives = Some(self.put(connection, Payload::Message { envelope, elects }));
+        }
+        arrives
     }
 
     /// Writes on a connection, in order. Tells when it will arrive.
     fn put(&mut self, connection: usize, payload: Payload) -> Time {
-        let arrival = self.now + self.delay();
+        let (from, to) = self.ends(connection);
+        let arrival = self.now + self.travel(from, to);
         let ready = &mut self.network.connection(connection).ready;
         *ready = arrival.max(*ready);
         let at = *ready;
+        let late = at.since(self.now) > self.timing().message;
+        self.faults.add(Deed::Delayed, u64::from(late));
         self.note(at, Event::Transit(Transit::Arrives(connection, payload)));
         at
     }
@@ -214,7 +248,7 @@ impl World {
         self.network.connection(connection).shut = true;
         let accepted = &mut self.network.link(from, to).accepted;
         accepted.take_if(|at| *at == connection);
-        let delay = self.delay();
+        let delay = self.travel(to, from);
         self.transit(delay, Transit::Closed(connection));
     }
 
@@ -273,7 +307,7 @@ impl World {
                 theirs.state
                 && death == Death::Killed
             {
-                let delay = self.delay();
+                let delay = self.travel(node, peer);
                 self.transit(delay, Transit::Closed(at));
             }
         }

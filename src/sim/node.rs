@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::clock::Clock;
+use super::pause::Pause;
 use crate::core::random::Random;
 use crate::core::settings::{Quorum, Restored, Settings};
 use crate::core::tenure::{Durable, Reserve, Vote};
@@ -20,6 +22,11 @@ pub(super) struct Node {
     /// Whether the host answers: a dial is refused where it does and no process runs.
     pub host: bool,
     pub disk: Disk,
+    pub clock: Clock,
+    /// The process does nothing.
+    pub pause: Option<Pause>,
+    /// For how long its process did not turn, which it has not noticed yet.
+    pub stalled: Option<Duration>,
     /// The earliest tick on the agenda.
     pub tick: Option<Time>,
     /// How many more outputs the process carries out before it dies, and how.
@@ -49,7 +56,7 @@ pub(super) struct Disk {
 }
 
 impl Node {
-    pub fn new(settings: Settings) -> Node {
+    pub fn new(settings: Settings, clock: Clock) -> Node {
         let disk = Disk {
             incarnation: Incarnation(0),
             durable: Durable::default(),
@@ -62,10 +69,18 @@ impl Node {
             life: 0,
             host: true,
             disk,
+            clock,
+            pause: None,
+            stalled: None,
             tick: None,
             fuse: None,
             checks: BTreeSet::new(),
         }
+    }
+
+    /// What its clock shows at this true time.
+    pub fn local(&self, now: Time) -> Time {
+        self.clock.local(now)
     }
 
     /// The process of this life, if it runs.
@@ -77,8 +92,13 @@ impl Node {
     pub fn start(&mut self, now: Time, random: &mut Random) -> Restored {
         let restored = self.disk.open(self.settings.quorum, self.settings.timing.lease);
         self.settings.instance = random.draw();
+        // Asked for until it has taken, and never again: a store that was lost must not vote.
+        self.settings.bootstrap &= !restored.vote.is_some_and(|vote| vote.informed);
+        let now = self.local(now);
         self.core = Some(Core::new(now, self.settings.clone(), restored, random.draw()));
         self.life += 1;
+        self.pause = None;
+        self.stalled = None;
         self.host = true;
         self.tick = None;
         self.fuse = None;
@@ -124,12 +144,16 @@ impl Disk {
         Some((number, self.writing.is_some()))
     }
 
-    /// The process is gone; what it was writing may have reached the disk all the same.
-    pub fn crash(&mut self, random: &mut Random) {
+    /// The process is gone; what it was writing may have reached the disk all the same. Tells
+    /// how many writes are undone.
+    pub fn crash(&mut self, random: &mut Random) -> u64 {
+        let undone = |waits: &Option<_>| u64::from(waits.is_some());
         if let Some((_, record)) = self.writing.take_if(|_| random.below(2) == 0) {
             self.durable = record;
         }
+        let lost = undone(&self.writing) + undone(&self.waiting);
         self.writing = None;
         self.waiting = None;
+        lost
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::SimError;
 use super::node::Death;
-use super::world::{Delays, Setup, TIMING, World};
-use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind};
+use super::world::{Delays, FaultSet, Setup, TIMING, World};
+use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind};
 use crate::core::types::{Task, Time};
 use crate::core::{Command, CommandId, Input};
 use crate::trace::{Detail, Line};
@@ -54,6 +54,11 @@ impl Play {
     pub fn run(&self) -> Result<Vec<Line>, SimError> {
         let mut world = World::new(Setup {
             algorithm: self.algorithm,
+            quorum: Quorum::None,
+            roles: Vec::new(),
+            bootstrap: false,
+            faults: FaultSet::Model,
+            clocks: Vec::new(),
             values: vec![Some(0); self.nodes],
             rank: RankKind::Id,
             hierarchy: true,

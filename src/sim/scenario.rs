@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use super::network::{LinkState, id};
 use super::node::Death;
-use super::world::{Delays, Setup, TIMING, World};
+use super::world::{Delays, FaultSet, Setup, TIMING, World};
 use super::{Counts, SimError};
 use crate::core::detector::ConnectionId;
 use crate::core::message::{Envelope, Hello, Message};
-use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind, Timing};
+use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Timing};
 use crate::core::types::{Epoch, Incarnation, Rank, Task, Time};
 use crate::core::{Command, CommandId, Input, Output, Redial};
 use crate::trace::{self, Detail, Line};
@@ -160,6 +160,11 @@ impl Scenario {
         let by_id = self.attributes.is_empty();
         let mut world = World::new(Setup {
             algorithm: self.algorithm,
+            quorum: Quorum::None,
+            roles: Vec::new(),
+            bootstrap: false,
+            faults: FaultSet::Model,
+            clocks: Vec::new(),
             values: (0..self.nodes).map(|place| Some(self.rank(place).0)).collect(),
             rank: if by_id { RankKind::Id } else { RankKind::Priority },
             hierarchy: self.hierarchy,

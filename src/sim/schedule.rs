@@ -1,18 +1,16 @@
-//! A random life of a cluster, drawn from a seed: starts, crashes, restarts and commands; then,
-//! without further faults, all must come to name one leader.
+//! A random life of a cluster, drawn from a seed: starts, crashes, restarts and commands, and
+//! whatever befalls networks, processes and clocks; then, without further faults, all must come to
+//! name one leader.
 
 use std::time::Duration;
 
-use super::faults::{Faults, Plan, attribute, inflict, plan, sample};
-use super::life::millis;
-use super::network::PATIENCE;
-use super::world::{Delays, Setup, TIMING, World};
-use crate::core::bounds;
+use super::deeds::{Deed, Faults};
+use super::faults::{Plan, attribute, inflict, plan, sample};
+use super::settle::{revive, settle, step};
+use super::trouble;
+use super::world::{Delays, FaultSet, Setup, TIMING, World};
 use crate::core::random::Random;
-use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind};
-use crate::core::standing::Standing;
-use crate::core::types::Time;
-use crate::core::{Core, Phase};
+use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind};
 use crate::trace::{Detail, Line};
 
 /// A random schedule.
@@ -20,6 +18,10 @@ use crate::trace::{Detail, Line};
 pub struct Schedule {
     /// How the members elect.
     pub algorithm: AlgorithmKind,
+    /// What a leader needs.
+    pub quorum: Quorum,
+    /// What may happen.
+    pub faults: FaultSet,
     /// All that happens follows from it.
     pub seed: u64,
     /// Whether to keep a trace.
@@ -39,12 +41,10 @@ pub struct Run {
 
 /// A run that did not.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("seed {seed}: {what}")]
+#[error("seed {}: {what}", schedule.seed)]
 pub struct Failure {
-    /// How the members elected.
-    pub algorithm: AlgorithmKind,
-    /// The seed.
-    pub seed: u64,
+    /// The schedule.
+    pub schedule: Schedule,
     /// What should not have happened.
     pub what: String,
     /// What happened.
@@ -55,46 +55,57 @@ impl Failure {
     /// The command that shows this run again.
     #[must_use]
     pub fn replay(&self) -> String {
-        let algorithm = self.algorithm.name();
-        format!("electd simulate --algorithm {algorithm} --faults --seed {}", self.seed)
+        let Schedule { algorithm, quorum, faults, seed, .. } = self.schedule;
+        let [algorithm, quorum, faults] = [algorithm.name(), quorum.name(), faults.name()];
+        format!(
+            "electd simulate --algorithm {algorithm} --quorum {quorum} --faults {faults} --seed {seed}"
+        )
     }
 }
 
-/// From the last fault until all live members name one leader, in a cluster of this many.
-///
-/// Before the last election can start, all survivors are connected: a host that returned is
-/// refused its id for `failure` after its last word, then waits out a back-off of `failure`, and
-/// a dial to a host that is gone takes its time. Then the leader's death must be seen; and each
-/// further member may have answered and died, or is to be found dead in the ring.
-fn longest(algorithm: AlgorithmKind, members: usize) -> Duration {
-    let failover = bounds::worst_failover(algorithm, &TIMING, members);
-    let further = bounds::further_death(algorithm, &TIMING);
-    let connected = TIMING.failure * 2 + PATIENCE + TIMING.message * 8;
-    let deaths = u32::try_from(members).unwrap_or(u32::MAX);
-    connected + failover.unwrap_or(TIMING.failure) + further * deaths
-}
+/// What is drawn for faults beyond the model comes from a sequence of its own, so that the rest of
+/// a seed stays as it is within the model.
+const BEYOND: u64 = 0x6265_796f_6e64;
 
 impl Schedule {
+    /// A schedule within the model, without a trace.
+    #[must_use]
+    pub fn new(algorithm: AlgorithmKind, seed: u64) -> Schedule {
+        let (quorum, faults) = (Quorum::None, FaultSet::Model);
+        Schedule { algorithm, quorum, faults, seed, trace: false }
+    }
+
     /// Lives through the schedule.
     ///
     /// # Errors
     /// At the first breach of an invariant, or when the members do not come to name one leader.
     pub fn run(self) -> Result<Run, Failure> {
-        let mut random = Random::new(self.seed);
-        let mut world = World::new(self.setup(&mut random));
-        let mut faults = Faults::default();
-        let plan = plan(&mut random, world.nodes.len(), world.setup.rank.changes());
-        let what = live_through(&mut world, plan, &mut faults);
-        faults.elected = world.checker.elected;
-        faults.repeated = world.checker.repeated;
-        let trace = world.lines;
+        let (mut random, mut beyond) = (Random::new(self.seed), Random::new(self.seed ^ BEYOND));
+        let mut world = World::new(self.setup(&mut random, &mut beyond));
+        let nodes = world.nodes.len();
+        let mut plan = plan(&mut random, nodes, world.setup.rank.changes());
+        if self.faults == FaultSet::All {
+            trouble::add(&mut beyond, nodes, &mut plan);
+        }
+        let what = live_through(&mut world, plan);
+        let drifts = world.setup.clocks.iter().filter(|clock| clock.drifts()).count();
+        let checker = &world.checker;
+        for (deed, times) in [
+            (Deed::Elected, checker.elected),
+            (Deed::Repeated, checker.repeated),
+            (Deed::Rivals, checker.rivals),
+            (Deed::Drifts, drifts as u64),
+        ] {
+            world.faults.add(deed, times);
+        }
+        let (faults, trace) = (world.faults, world.lines);
         match what {
             Ok(settled) => Ok(Run { faults, settled, trace }),
-            Err(what) => Err(Failure { algorithm: self.algorithm, seed: self.seed, what, trace }),
+            Err(what) => Err(Failure { schedule: self, what, trace }),
         }
     }
 
-    fn setup(self, random: &mut Random) -> Setup {
+    fn setup(self, random: &mut Random, beyond: &mut Random) -> Setup {
         let slow = random.below(8) == 0;
         let members = 2 + random.below(6) as usize;
         let rank = match random.below(8) {
@@ -109,6 +120,17 @@ impl Schedule {
         };
         Setup {
             algorithm: self.algorithm,
+            quorum: self.quorum,
+            roles: match self.quorum {
+                Quorum::None => Vec::new(),
+                Quorum::Majority => trouble::roles(beyond, members),
+            },
+            bootstrap: self.quorum == Quorum::Majority && beyond.below(2) == 0,
+            faults: self.faults,
+            clocks: match self.faults {
+                FaultSet::Model => Vec::new(),
+                FaultSet::All => trouble::clocks(beyond, members),
+            },
             values: (0..members).map(|_| value()).collect(),
             rank,
             hierarchy: true,
@@ -127,90 +149,20 @@ impl Schedule {
     }
 }
 
-/// Carries the plan out and waits for agreement. Tells how long that took.
-fn live_through(world: &mut World, plan: Plan, faults: &mut Faults) -> Result<Duration, String> {
+/// Carries the plan out, ends all faults and waits for agreement. Tells how long that took.
+fn live_through(world: &mut World, plan: Plan) -> Result<Duration, String> {
     for (at, node, fault) in plan {
-        run_until(world, at)?;
+        while step(world, at)? {}
         world.now = at;
-        inflict(world, node, fault, faults);
+        inflict(world, node, fault);
     }
     for node in &mut world.nodes {
         node.fuse = None;
     }
-    let healed = world.now;
-    let longest = longest(world.setup.algorithm, world.nodes.len());
-    let wait = longest_wait(world.setup.preempt);
-    // All must agree within the bound, and then for good; but for a better one that waits.
-    let (mut agreed, mut settled) = (agree(world).then_some(healed), healed);
-    let (soon, late) = (healed + longest, healed + longest + wait);
-    for until in [late, late + TIMING.failure * 3] {
-        while step(world, until)? {
-            if agreed.is_none() && agree(world) {
-                agreed = Some(world.now);
-            }
-            if !is_settled(world) {
-                settled = world.now;
-            }
-        }
+    world.weather.clear();
+    world.resume(|_| true);
+    if world.setup.quorum == Quorum::Majority {
+        revive(world);
     }
-    match agreed {
-        Some(agreed) if agreed <= soon && settled <= late => {
-            Ok(if wait.is_zero() { settled } else { agreed }.since(healed))
-        }
-        _ => Err(format!(
-            "no lasting agreement {} ms after the last fault, at {:.3} ms",
-            (longest + wait).as_millis(),
-            millis(late)
-        )),
-    }
-}
-
-/// How long a better one may have to wait until it takes over, where that is damped.
-fn longest_wait(preempt: Preempt) -> Duration {
-    match preempt {
-        Preempt::Always | Preempt::Never => Duration::ZERO,
-        Preempt::After(after) => after * Standing::LONGEST + TIMING.failure * 2,
-    }
-}
-
-fn run_until(world: &mut World, until: Time) -> Result<(), String> {
-    while step(world, until)? {}
-    Ok(())
-}
-
-fn step(world: &mut World, until: Time) -> Result<bool, String> {
-    let stepped = world.step(until);
-    world.checker.breach.take().map_or(Ok(stepped), Err)
-}
-
-/// Whether all live members name one live leader, or none where nobody stands.
-fn agree(world: &World) -> bool {
-    world.agreed().is_some()
-        || world.live().all(|(_, core)| core.leader().is_none() && !core.stands())
-}
-
-/// Whether they also name the one they should: no standing member that lives is better than the
-/// leader. A leader's rank is the one that it was elected with; all others have their latest.
-fn is_settled(world: &World) -> bool {
-    let up_to_date = |at: usize, core: &Core| {
-        let latest = world.nodes[at].settings.value.unwrap_or(i64::MIN);
-        core.phase() != Phase::Following || core.rank().value == latest
-    };
-    let standing = world.live().filter(|(_, core)| core.stands());
-    let best = standing.max_by_key(|(_, core)| core.rank()).map(|(at, _)| at);
-    let leader = world.agreed().map(|(leader, _)| leader);
-    agree(world)
-        && world.live().all(|(at, core)| up_to_date(at, core))
-        && (world.setup.preempt == Preempt::Never || best == leader)
-}
-
-impl World {
-    /// The live leader that all live members name, by its place, and its epoch.
-    pub(super) fn agreed(&self) -> Option<(usize, crate::core::types::Epoch)> {
-        let mut views = self.live().map(|(_, core)| (core.leader(), core.view().epoch));
-        let (leader, epoch) = views.next()?;
-        let place = self.place(leader?.id)?;
-        let agree = views.all(|view| view == (leader, epoch)) && self.nodes[place].leads();
-        agree.then_some((place, epoch))
-    }
+    settle(world)
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::agenda::Event;
-use super::network::{LinkState, PATIENCE, id};
+use super::network::{Fate, LinkState, PATIENCE, id};
 use super::world::World;
 use crate::core::message::{Envelope, Hello, Rejection};
 use crate::core::{Input, Redial};
@@ -21,8 +21,12 @@ pub(super) enum Transit {
     Refused(Pair),
     /// A dial got no answer.
     TimedOut(Pair),
-    /// Something arrives at the accepter.
+    /// Something arrives at the accepter's host.
     Arrives(usize, Payload),
+    /// The accepter's process takes it.
+    Taken(usize, Payload),
+    /// What met a cut is sent again.
+    Retry(usize),
     /// The accepter's answer to a hello arrives.
     Reply(usize, Result<Box<Hello>, Rejection>),
     /// The answer to a hello should have come by now.
@@ -80,7 +84,7 @@ impl World {
                 if !self.network.is_present(pair) => {}
             Transit::Dial(pair) => {
                 let pair = self.network.enter(pair.from, pair.to, LinkState::Dialing);
-                let delay = self.delay();
+                let delay = self.travel(pair.from, pair.to);
                 self.transit(delay, Transit::Knock(pair));
             }
             Transit::Knock(pair) => self.knock(pair),
@@ -92,7 +96,9 @@ impl World {
             Transit::TimedOut(pair) => self.rest(pair.from, pair.to),
             Transit::Arrives(connection, payload) => self.arrives(connection, payload),
             Transit::Reply(connection, reply) => self.reply(connection, reply),
-            Transit::Closed(connection) => self.closed(connection),
+            Transit::Taken(connection, payload) => self.taken(connection, payload),
+            Transit::Retry(connection) => self.retry(connection),
+            Transit::Closed(connection) => self.tell_dialer_of_end(connection),
             Transit::NoReply(connection) => self.no_reply(connection),
             Transit::Broken(connection) => self.broken(connection),
             Transit::Redial(connection) => self.redial(connection),
@@ -109,7 +115,10 @@ impl World {
     }
 
     fn knock(&mut self, pair: Pair) {
-        let delay = self.delay();
+        let delay = self.travel(pair.to, pair.from);
+        if self.is_cut(pair.from, pair.to) || delay > PATIENCE {
+            return self.transit(PATIENCE, Transit::TimedOut(pair));
+        }
         match self.door(pair.to) {
             Door::Open(life) => self.transit(delay, Transit::Opened(pair, life)),
             Door::Closed => self.transit(delay, Transit::Refused(pair)),
@@ -128,10 +137,24 @@ impl World {
     }
 
     fn arrives(&mut self, at: usize, payload: Payload) {
+        self.arrived(&payload);
+        if let Some(payload) = self.come_through(at, payload) {
+            self.hand_over(at, payload);
+        }
+    }
+
+    /// The accepter's process takes what arrived, when it is there to do so.
+    pub(super) fn hand_over(&mut self, at: usize, payload: Payload) {
+        let event = Event::Transit(Transit::Taken(at, payload));
+        if let Some(Event::Transit(Transit::Taken(at, payload))) = self.wait_for_process(event) {
+            self.taken(at, payload);
+        }
+    }
+
+    fn taken(&mut self, at: usize, payload: Payload) {
         let connection = self.network.connection(at);
         let (from, to, life, shut) =
             (connection.from, connection.to, connection.life, connection.shut);
-        self.arrived(&payload);
         match self.door(to) {
             Door::Gone => self.transit(self.timing().failure, Transit::Broken(at)),
             Door::Open(present) if present == life => match payload {
@@ -146,13 +169,13 @@ impl World {
                 }
                 Payload::End if shut => {}
                 Payload::End => {
-                    let delay = self.delay();
+                    let delay = self.travel(to, from);
                     self.transit(delay, Transit::Redial(at));
                 }
             },
             // The process that accepted it is gone: its host resets the connection.
             Door::Open(_) | Door::Closed => {
-                let delay = self.delay();
+                let delay = self.travel(to, from);
                 self.transit(delay, Transit::Closed(at));
             }
         }
@@ -164,6 +187,12 @@ impl World {
         let doomed = state == LinkState::Doomed(at);
         if !doomed && state != LinkState::Greeting(at) {
             return; // the dialer is gone, or saw the end of the connection
+        }
+        if self.network.connection(at).fate != Fate::Whole {
+            return;
+        }
+        if self.cuts(to, from) {
+            return self.transit(self.timing().message * 4, Transit::Reply(at, reply));
         }
         let peer = self.id(to);
         match reply {
@@ -186,7 +215,7 @@ impl World {
 
     /// A dialer that waits for its welcome sees the end at once; one that only writes sees it
     /// when it looks: at the next send, or after `failure`.
-    fn closed(&mut self, at: usize) {
+    pub(super) fn closed(&mut self, at: usize) {
         let (from, to) = self.ends(at);
         self.network.connection(at).ended = true;
         match self.network.link(from, to).state {
@@ -202,7 +231,7 @@ impl World {
         let (from, to) = self.ends(at);
         let state = self.network.link(from, to).state;
         if [LinkState::Greeting(at), LinkState::Doomed(at)].contains(&state) {
-            let delay = self.delay();
+            let delay = self.travel(from, to);
             self.transit(delay, Transit::Arrives(at, Payload::End));
             self.rest(from, to);
         }
@@ -223,7 +252,9 @@ impl World {
     /// Whoever accepted a connection that ended learns how its redial went.
     fn redial(&mut self, at: usize) {
         let (from, to) = self.ends(at);
+        let cut = self.is_cut(to, from);
         let (after, redial) = match self.door(from) {
+            _ if cut => (PATIENCE, Redial::Failed),
             Door::Open(_) => (self.delay(), Redial::Accepted),
             Door::Closed => (self.delay(), Redial::Refused),
             Door::Gone => (PATIENCE, Redial::Failed),

@@ -8,9 +8,12 @@ use uuid::Uuid;
 
 use super::agenda::{Agenda, Event};
 use super::checker::Checker;
+use super::clock::Clock;
 use super::counts::Counts;
+use super::deeds::Faults;
 use super::network::Network;
 use super::node::{Death, Node};
+use super::weather::Weather;
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::message::Done;
 use crate::core::random::Random;
@@ -36,6 +39,32 @@ pub enum Delays {
     Random,
 }
 
+/// What may happen in a random life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FaultSet {
+    /// What the model of the seeds allows: crashes, restarts, slow disks and commands, in a
+    /// network that delivers everything in time.
+    #[default]
+    Model,
+    /// Also partitions, late, lost and doubled messages, broken and half-open connections,
+    /// pauses, and clocks that drift and step.
+    All,
+}
+
+impl FaultSet {
+    /// Both.
+    pub const ALL: [FaultSet; 2] = [FaultSet::Model, FaultSet::All];
+
+    /// The word for it in commands.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            FaultSet::Model => "model",
+            FaultSet::All => "all",
+        }
+    }
+}
+
 /// The time of every message in lock-step.
 const STEP: Duration = Duration::from_millis(10);
 
@@ -46,6 +75,16 @@ const MOST_STEPS: u64 = 20_000_000;
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub algorithm: AlgorithmKind,
+    pub quorum: Quorum,
+    /// What each member is for; all are full members where none is given.
+    pub roles: Vec<Role>,
+    /// Whether members may vote before they have met all others. Otherwise all voters have to meet
+    /// once.
+    pub bootstrap: bool,
+    /// Whether the network and the clocks stay within the model.
+    pub faults: FaultSet,
+    /// Each node's clock; all run true where none is given.
+    pub clocks: Vec<Clock>,
     /// Each member's attribute at its start.
     pub values: Vec<Option<i64>>,
     /// What the attributes are.
@@ -71,6 +110,9 @@ pub(super) struct World {
     pub members: Arc<MemberList>,
     pub nodes: Vec<Node>,
     pub network: Network,
+    pub weather: Weather,
+    /// What was done to it.
+    pub faults: Faults,
     agenda: Agenda,
     steps: u64,
     pub checker: Checker,
@@ -95,7 +137,7 @@ impl World {
             id: node_id(at),
             name: format!("node-{}", at + 1),
             address: format!("host-{}:7101", at + 1),
-            role: Role::Member,
+            role: setup.roles.get(at).copied().unwrap_or_default(),
         };
         let size = setup.values.len();
         let members =
@@ -106,26 +148,29 @@ impl World {
             instance: 0,
             members: members.clone(),
             algorithm: setup.algorithm,
-            quorum: Quorum::None,
+            quorum: setup.quorum,
             preempt: setup.preempt,
             rank: setup.rank,
             value: *value,
             task: Task(member.name.as_bytes().into()),
             hierarchy: setup.hierarchy,
             timing: setup.timing,
-            trust_refused: true,
-            bootstrap: false,
+            trust_refused: setup.quorum == Quorum::None, // the default
+            bootstrap: setup.bootstrap,
             power_on: setup.power_on,
         };
-        let nodes = members.iter().zip(&setup.values).map(settings).map(Node::new);
+        let clocks = setup.clocks.iter().copied().chain(std::iter::repeat(Clock::default()));
+        let nodes = members.iter().zip(&setup.values).map(settings).zip(clocks);
         World {
             now: Time(0),
             random: Random::new(setup.seed),
-            nodes: nodes.collect(),
+            nodes: nodes.map(|(settings, clock)| Node::new(settings, clock)).collect(),
             network: Network::new(size),
+            weather: Weather::default(),
+            faults: Faults::default(),
             agenda: Agenda::default(),
             steps: 0,
-            checker: Checker::new(size, setup.preempt),
+            checker: Checker::new(size, setup.preempt, setup.quorum, setup.faults),
             sent: Counts::default(),
             in_flight: 0,
             lines: Vec::new(),
@@ -167,8 +212,22 @@ impl World {
         }
     }
 
+    /// How long the next message takes between two members.
+    pub fn travel(&mut self, from: usize, to: usize) -> Duration {
+        let lag = self.weather.lag(from, to, &mut self.random);
+        self.delay() + lag
+    }
+
     pub fn note(&mut self, at: Time, event: Event) {
         self.agenda.note(at, event);
+    }
+
+    /// Has a process told something now, or when its pause is over.
+    pub fn tell_now(&mut self, node: usize, input: Input) {
+        let life = self.nodes[node].life;
+        if let Some(event) = self.wait_for_process(Event::Input { node, life, input }) {
+            self.happen(event);
+        }
     }
 
     /// Has a process told something, if it lives until then.
@@ -188,6 +247,13 @@ impl World {
         if self.steps > MOST_STEPS {
             self.checker.fail(at, "it goes on and on");
         }
+        if let Some(event) = self.wait_for_process(event) {
+            self.happen(event);
+        }
+        true
+    }
+
+    pub(super) fn happen(&mut self, event: Event) {
         match event {
             Event::Tick { node, life } => self.tick(node, life),
             Event::Input { node, life, input } if self.nodes[node].alive(life).is_some() => {
@@ -199,16 +265,18 @@ impl World {
             Event::Input { .. } | Event::Written { .. } => {}
             Event::Transit(transit) => self.move_on(transit),
         }
-        true
     }
 
     fn tick(&mut self, node: usize, life: u64) {
         if self.nodes[node].life != life || self.nodes[node].tick != Some(self.now) {
             return; // meant for an earlier process, or moved to an earlier time
         }
+        if self.nodes[node].pause.is_some() {
+            return;
+        }
         self.nodes[node].tick = None;
         let due = self.nodes[node].core.as_ref().and_then(Core::deadline);
-        if due.is_some_and(|due| due <= self.now) {
+        if due.is_some_and(|due| due <= self.nodes[node].local(self.now)) {
             self.give(node, Input::Tick);
         } else {
             self.arm(node);
@@ -218,16 +286,18 @@ impl World {
     /// Hands a process an input and carries out what it answers, one by one: it may die between
     /// any two of them.
     pub fn give(&mut self, node: usize, input: Input) {
+        self.notice_stall(node);
         self.trace(node, |narrator| narrator.input(&input));
         let tick = input == Input::Tick;
-        let now = self.now;
+        let now = self.nodes[node].local(self.now);
         let Some(core) = &mut self.nodes[node].core else { return };
         let mut out = Vec::new();
         core.handle(now, input, &mut out);
         let busy = tick && core.deadline().is_some_and(|due| due <= now);
         if busy {
-            self.checker.fail(now, "its deadline has passed after a tick");
+            self.checker.fail(self.now, "its deadline has passed after a tick");
         }
+        self.publish(node);
         for output in out {
             if self.burnt(node) {
                 break;
@@ -241,8 +311,9 @@ impl World {
 
     /// Hands a process an input whose outputs are carried out already.
     pub fn greet(&mut self, node: usize, input: Input) {
+        let now = self.nodes[node].local(self.now);
         if let Some(core) = &mut self.nodes[node].core {
-            core.handle(self.now, input, &mut Vec::new());
+            core.handle(now, input, &mut Vec::new());
         }
     }
 

@@ -61,7 +61,10 @@ impl Halting {
         stands: bool,
     ) {
         let rank = Rank { id: from, ..rank };
-        cx.state.detector.change(from, |peer| peer.stands = stands);
+        cx.state.detector.change(from, |peer| {
+            peer.stands = stands;
+            peer.rank = rank; // or it waits for this member, and this one for it
+        });
         let accepted = cx.state.stands() && !cx.state.is_above(rank, stands);
         self.answer(cx, from, number, accepted);
         if accepted || !stands {

@@ -1,0 +1,137 @@
+//! How often what was done to simulated clusters: a fault that never fired was not tested.
+
+use std::ops::{AddAssign, Index};
+
+/// What is counted. A fault counts where it made a difference, and not where it was only drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// Starts, the first ones included.
+    Starts,
+    /// Processes killed, with proof.
+    Kills,
+    /// Hosts that vanished, silently.
+    Vanished,
+    /// Of these two, deaths between two outputs of one turn.
+    Amid,
+    /// Hosts that came back without their process.
+    Returned,
+    /// Processes stopped in order.
+    Stops,
+    /// Elections asked for.
+    Elects,
+    /// Resignations asked for.
+    Resigns,
+    /// Attributes that changed.
+    Samples,
+    /// Writes that a crash undid.
+    Unwritten,
+    /// Messages that took longer than the model allows.
+    Delayed,
+    /// Messages lost one by one, on connections that lived on.
+    Lost,
+    /// Messages delivered twice.
+    Doubled,
+    /// Connections that broke.
+    Broken,
+    /// Messages that were on their way on these.
+    Tails,
+    /// Of these connections, those whose end one side did not notice by itself, or neither.
+    HalfOpen,
+    /// Partitions into groups that stopped something.
+    Splits,
+    /// Members cut off from all others.
+    Isolated,
+    /// Cuts in one direction.
+    OneWay,
+    /// Cuts of some links.
+    Partial,
+    /// Of these cuts, those that came and went several times.
+    Flaps,
+    /// Of these cuts, those that cut off a leader.
+    Beheaded,
+    /// Packets and dials that met a cut.
+    Stopped,
+    /// Processes paused.
+    Pauses,
+    /// Of these, for so long that they noticed.
+    Stalls,
+    /// Clocks that stepped forward.
+    Steps,
+    /// Processes whose clock ran at another rate than true time.
+    Drifts,
+    /// How often a member came to lead.
+    Elected,
+    /// Of these, in an epoch in which another had led: it is dead, or behind a partition.
+    Repeated,
+    /// Of these, while another led.
+    Rivals,
+}
+
+/// All deeds with their names, in the order in which they are shown.
+const TITLES: [(Deed, &str); 30] = [
+    (Deed::Starts, "starts and restarts"),
+    (Deed::Kills, "processes killed"),
+    (Deed::Vanished, "hosts vanished"),
+    (Deed::Amid, "  deaths amid a turn, of these"),
+    (Deed::Returned, "hosts back without process"),
+    (Deed::Stops, "processes stopped"),
+    (Deed::Elects, "elections asked for"),
+    (Deed::Resigns, "resignations asked for"),
+    (Deed::Samples, "attributes changed"),
+    (Deed::Unwritten, "writes undone by a crash"),
+    (Deed::Delayed, "messages beyond their time"),
+    (Deed::Lost, "messages lost one by one"),
+    (Deed::Doubled, "messages delivered twice"),
+    (Deed::Broken, "connections broken"),
+    (Deed::Tails, "  messages lost with them"),
+    (Deed::HalfOpen, "  half-open, of these"),
+    (Deed::Splits, "partitions into groups"),
+    (Deed::Isolated, "members cut off"),
+    (Deed::OneWay, "one-way cuts"),
+    (Deed::Partial, "partial cuts"),
+    (Deed::Flaps, "  flapping, of these cuts"),
+    (Deed::Beheaded, "  of a leader, of these cuts"),
+    (Deed::Stopped, "packets and dials stopped"),
+    (Deed::Pauses, "processes paused"),
+    (Deed::Stalls, "  long enough to notice"),
+    (Deed::Steps, "clocks stepped forward"),
+    (Deed::Drifts, "clocks fast or slow"),
+    (Deed::Elected, "leaders elected"),
+    (Deed::Repeated, "  in an epoch of another"),
+    (Deed::Rivals, "  beside another leader"),
+];
+
+/// How often what was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults([u64; TITLES.len()]);
+
+impl Faults {
+    /// All figures with their names.
+    pub fn list(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        TITLES.iter().map(|(deed, title)| (*title, self[*deed]))
+    }
+
+    pub(super) fn count(&mut self, deed: Deed) {
+        self.add(deed, 1);
+    }
+
+    pub(super) fn add(&mut self, deed: Deed, times: u64) {
+        self.0[deed as usize] += times;
+    }
+}
+
+impl Index<Deed> for Faults {
+    type Output = u64;
+
+    fn index(&self, deed: Deed) -> &u64 {
+        &self.0[deed as usize]
+    }
+}
+
+impl AddAssign for Faults {
+    fn add_assign(&mut self, other: Faults) {
+        for (sum, more) in self.0.iter_mut().zip(other.0) {
+            *sum += more;
+        }
+    }
+}

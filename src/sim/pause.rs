@@ -1,0 +1,120 @@
+//! A process that does nothing for a while, and a clock that steps.
+//!
+//! The kernel works on meanwhile: connections stay, dials are taken, and what arrives piles up
+//! until the process goes on.
+
+use std::time::Duration;
+
+use super::agenda::Event;
+use super::deeds::Deed;
+use super::transit::Transit;
+use super::world::World;
+use crate::core::Input;
+use crate::core::types::Time;
+
+/// A pause of a process.
+#[derive(Debug)]
+pub(super) struct Pause {
+    /// Its name, to be ended by.
+    id: u32,
+    since: Time,
+    /// What waits for the process, in the order in which it came.
+    pile: Vec<Event>,
+}
+
+impl World {
+    /// Pauses a process that runs.
+    pub(super) fn pause(&mut self, node: usize, id: u32) {
+        if self.nodes[node].core.is_none() || self.nodes[node].pause.is_some() {
+            return;
+        }
+        self.faults.count(Deed::Pauses);
+        self.say(node, || "is paused".to_owned());
+        self.nodes[node].pause = Some(Pause { id, since: self.now, pile: Vec::new() });
+    }
+
+    /// Ends the pauses of these names.
+    pub(super) fn resume(&mut self, which: impl Fn(u32) -> bool) {
+        for node in 0..self.nodes.len() {
+            let pause = self.nodes[node].pause.take_if(|pause| which(pause.id));
+            if let Some(Pause { since, pile, .. }) = pause {
+                self.say(node, || "goes on".to_owned());
+                let length = self.nodes[node].clock.passes(self.now.since(since));
+                self.stall(node, length);
+                for event in pile {
+                    self.happen(event);
+                }
+                self.nodes[node].tick = None;
+                self.arm(node);
+            }
+        }
+    }
+
+    /// Steps a node's clock forward.
+    pub(super) fn step_clock(&mut self, node: usize, by: Duration) {
+        self.faults.count(Deed::Steps);
+        self.say(node, || format!("its clock steps forward by {} ms", by.as_millis()));
+        self.nodes[node].clock.step(by);
+        if self.nodes[node].core.is_some() && self.nodes[node].pause.is_none() {
+            self.stall(node, by);
+            // Its wait was for a length of time: it looks at the clock when that is over.
+            let at = self.now + self.random.up_to(self.timing().failure / 3);
+            let life = self.nodes[node].life;
+            self.nodes[node].tick = Some(at);
+            self.note(at, Event::Tick { node, life });
+        }
+    }
+
+    /// A process did not turn for this long of its own time, and for the time before that, at
+    /// most a third of `failure`. It notices before it does anything else.
+    fn stall(&mut self, node: usize, length: Duration) {
+        let time = length + self.random.up_to(self.timing().failure / 3);
+        if time > self.timing().stall() {
+            self.nodes[node].stalled = Some(time);
+        }
+    }
+
+    /// Tells a process that it was stalled, if it was, before it handles anything else.
+    pub(super) fn notice_stall(&mut self, node: usize) {
+        if let Some(time) = self.nodes[node].stalled.take() {
+            self.faults.count(Deed::Stalls);
+            self.give(node, Input::Stalled { time });
+        }
+    }
+
+    /// Keeps an event for a process that is paused. Gives back any other.
+    pub(super) fn wait_for_process(&mut self, event: Event) -> Option<Event> {
+        let node = match &event {
+            Event::Tick { .. } => return Some(event),
+            Event::Input { node, .. } | Event::Written { node, .. } => *node,
+            Event::Transit(transit) => match self.whose(transit) {
+                Some(node) => node,
+                None => return Some(event),
+            },
+        };
+        match &mut self.nodes[node].pause {
+            Some(pause) => {
+                pause.pile.push(event);
+                None
+            }
+            None => Some(event),
+        }
+    }
+
+    /// The process that has to be there for this to happen; none for what the kernel does.
+    fn whose(&mut self, transit: &Transit) -> Option<usize> {
+        match transit {
+            Transit::Dial(pair)
+            | Transit::Opened(pair, _)
+            | Transit::Refused(pair)
+            | Transit::TimedOut(pair) => Some(pair.from),
+            Transit::Reply(at, _) | Transit::NoReply(at) | Transit::Broken(at) => {
+                Some(self.ends(*at).0)
+            }
+            Transit::Taken(at, _) | Transit::Redial(at) => Some(self.ends(*at).1),
+            Transit::Knock(_) | Transit::Arrives(..) | Transit::Closed(_) | Transit::Retry(_) => {
+                None
+            }
+        }
+    }
+}

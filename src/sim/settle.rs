@@ -1,0 +1,176 @@
+//! The end of a random life: all faults end, and the members have to come to name one leader, in
+//! time and for good.
+
+use std::time::Duration;
+
+use super::faults::{Fault, inflict};
+use super::life::millis;
+use super::network::PATIENCE;
+use super::trouble::SLOWEST;
+use super::world::{FaultSet, TIMING, World};
+use crate::core::bounds;
+use crate::core::settings::{AlgorithmKind, Preempt, Quorum};
+use crate::core::standing::Standing;
+use crate::core::types::{Epoch, Role};
+use crate::core::{Core, Phase};
+
+/// From the last fault until all live members name one leader, in a cluster of this many.
+///
+/// Before the last election can start, all survivors are connected: a host that returned is
+/// refused its id for `failure` after its last word, then waits out a back-off of `failure`, and
+/// a dial to a host that is gone takes its time. Then the leader's death must be seen; and each
+/// further member may have answered and died, or is to be found dead in the ring.
+fn longest(algorithm: AlgorithmKind, members: usize) -> Duration {
+    let failover = bounds::worst_failover(algorithm, &TIMING, members);
+    let further = bounds::further_death(algorithm, &TIMING);
+    let connected = TIMING.failure * 2 + PATIENCE + TIMING.message * 8;
+    let deaths = u32::try_from(members).unwrap_or(u32::MAX);
+    connected + failover.unwrap_or(TIMING.failure) + further * deaths
+}
+
+/// What faults beyond the model add to that: what was late arrives. A connection that leads
+/// nowhere is found by what is sent on it, after `failure`, and its end is seen `failure` later;
+/// then the next dial waits for `failure`. Leaders of several sides meet, and elect once more. The
+/// slowest clock makes all of it longer by a ninth.
+fn beyond_model(algorithm: AlgorithmKind, members: usize) -> Duration {
+    let found = TIMING.failure * 3 + PATIENCE + TIMING.message * 4;
+    let merged = bounds::convergence(algorithm, &TIMING, members);
+    let within = longest(algorithm, members);
+    (within + SLOWEST + found + merged) * 10 / 9 - within
+}
+
+/// What votes add: what a voter promised before its restart runs out, and a nominee that was told so
+/// tries again. Nominees that ask at the same time may both fail, and do so again after T2 and a
+/// trial and a claim of T1 each: three times is enough.
+fn voting() -> Duration {
+    TIMING.lease + TIMING.failure + (TIMING.t2() + TIMING.t1() * 2) * 3
+}
+
+/// How long a better one may have to wait until it takes over, where that is damped.
+fn longest_wait(preempt: Preempt) -> Duration {
+    match preempt {
+        Preempt::Always | Preempt::Never => Duration::ZERO,
+        Preempt::After(after) => after * Standing::LONGEST + TIMING.failure * 2,
+    }
+}
+
+/// With a majority: makes sure that one lives and may vote. What a voter of a first start does not
+/// know it learns when it meets all others, so all have to live where they were not told to begin.
+pub(super) fn revive(world: &mut World) {
+    let voters = |world: &World| {
+        let members = world.members.iter().enumerate();
+        let voters = members.filter(|(_, member)| member.role != Role::Observer);
+        voters.map(|(at, _)| at).collect::<Vec<_>>()
+    };
+    let voters = voters(world);
+    let wanted = if world.setup.bootstrap { voters.len() / 2 + 1 } else { voters.len() };
+    let mut live = voters.iter().filter(|at| world.nodes[**at].core.is_some()).count();
+    for at in voters.iter().rev() {
+        if live < wanted && world.nodes[*at].core.is_none() {
+            inflict(world, *at, Fault::Start);
+            live += 1;
+        }
+    }
+    // A grant waits for the disk of its voter, and is awaited for as long as a message there and
+    // back may take.
+    world.setup.disk = world.setup.disk.min(TIMING.message / 4);
+}
+
+/// Waits for agreement, now that nothing more is done to the world. Tells how long that took.
+pub(super) fn settle(world: &mut World) -> Result<Duration, String> {
+    let healed = world.now;
+    let (algorithm, members) = (world.setup.algorithm, world.nodes.len());
+    let mut longest = longest(algorithm, members);
+    let mut wait = longest_wait(world.setup.preempt);
+    if world.setup.quorum == Quorum::Majority {
+        longest += voting();
+    }
+    if world.setup.faults == FaultSet::All {
+        longest += beyond_model(algorithm, members);
+        wait = wait * 10 / 9;
+    }
+    // All must agree within the bound, and then for good; but for a better one that waits.
+    let (mut agreed, mut settled) = (agree(world).then_some(healed), healed);
+    let (soon, late) = (healed + longest, healed + longest + wait);
+    for until in [late, late + TIMING.failure * 3] {
+        while step(world, until)? {
+            if agreed.is_none() && agree(world) {
+                agreed = Some(world.now);
+            }
+            if !is_settled(world) {
+                settled = world.now;
+            }
+        }
+    }
+    match agreed {
+        Some(agreed) if agreed <= soon && settled <= late => {
+            Ok(if wait.is_zero() { settled } else { agreed }.since(healed))
+        }
+        _ => Err(format!(
+            "no lasting agreement {} ms after the last fault, at {:.3} ms: {}",
+            (longest + wait).as_millis(),
+            millis(late),
+            views(world)
+        )),
+    }
+}
+
+pub(super) fn step(world: &mut World, until: crate::core::types::Time) -> Result<bool, String> {
+    let stepped = world.step(until);
+    world.checker.breach.take().map_or(Ok(stepped), Err)
+}
+
+/// Whether all live members name one live leader, or none where nobody stands.
+fn agree(world: &World) -> bool {
+    let could_stand = |at: usize, core: &Core| match world.setup.quorum {
+        Quorum::None => core.stands(),
+        Quorum::Majority => {
+            let settings = &world.nodes[at].settings;
+            let role = world.members.at(at).map(|member| member.role);
+            role == Some(Role::Member) && settings.value.is_some()
+        }
+    };
+    let nobody = |(at, core): (usize, &Core)| core.leader().is_none() && !could_stand(at, core);
+    world.agreed().is_some() || world.live().all(nobody)
+}
+
+/// Whether they also name the one they should: no standing member that lives is better than the
+/// leader. A leader's rank is the one that it was elected with; all others have their latest. With a
+/// majority none of them ever named a later epoch; without one, an earlier life may have.
+fn is_settled(world: &World) -> bool {
+    let up_to_date = |at: usize, core: &Core| {
+        let latest = world.nodes[at].settings.value.unwrap_or(i64::MIN);
+        core.phase() != Phase::Following || core.rank().value == latest
+    };
+    let standing = world.live().filter(|(_, core)| core.stands());
+    let best = standing.max_by_key(|(_, core)| core.rank()).map(|(at, _)| at);
+    let agreed = world.agreed();
+    let leader = agreed.map(|(leader, _)| leader);
+    let newest =
+        |(_, epoch): (usize, Epoch)| world.live().all(|(at, _)| world.checker.named(at) <= epoch);
+    agree(world)
+        && (world.setup.quorum == Quorum::None || agreed.is_none_or(newest))
+        && world.live().all(|(at, core)| up_to_date(at, core))
+        && (world.setup.preempt == Preempt::Never || best == leader)
+}
+
+/// What each live member says.
+fn views(world: &World) -> String {
+    let names = |(at, core): (usize, &Core)| {
+        let leader = core.leader().map_or_else(|| "none".to_owned(), |l| world.members.name(l.id));
+        let (phase, epoch) = (core.phase().name(), core.view().epoch);
+        format!("node-{} is {phase}, names {leader} in epoch {epoch}", at + 1)
+    };
+    world.live().map(names).collect::<Vec<_>>().join("; ")
+}
+
+impl World {
+    /// The live leader that all live members name, by its place, and its epoch.
+    pub(super) fn agreed(&self) -> Option<(usize, Epoch)> {
+        let mut views = self.live().map(|(_, core)| (core.leader(), core.view().epoch));
+        let (leader, epoch) = views.next()?;
+        let place = self.place(leader?.id)?;
+        let agree = views.all(|view| view == (leader, epoch)) && self.nodes[place].leads();
+        agree.then_some((place, epoch))
+    }
+}

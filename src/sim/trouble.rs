@@ -1,0 +1,288 @@
+//! Faults beyond the model: what may happen to the network, the processes and their clocks, drawn
+//! from the seed.
+
+use std::time::Duration;
+
+use super::clock::Clock;
+use super::deeds::Deed;
+use super::faults::{Fault, Plan};
+use super::weather::{Disturbance, Links};
+use super::world::{TIMING, World};
+use crate::core::random::Random;
+use crate::core::settings::Quorum;
+use crate::core::types::{Role, Time};
+
+/// The most by which a message is late.
+pub(super) const SLOWEST: Duration = Duration::from_millis(2000);
+
+/// What begins, or happens, to a member and those around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// Messages on some links suffer; named to be ended, and whether it is one more in a row.
+    Begin(u32, Disturbance, Shape, bool),
+    /// The process does nothing for a while; named to be ended.
+    Pause(u32),
+    /// What has this name ends.
+    End(u32),
+    /// The connections between the member and another break. Whether the dialer and the accepter
+    /// notice, and the dialer at once.
+    Break { other: usize, dialer: bool, at_once: bool, accepter: bool },
+    /// The member's clock steps forward.
+    Step(Duration),
+}
+
+/// Which links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// All.
+    All,
+    /// Those between members with different digits.
+    Groups([u8; 8]),
+    /// The member's own.
+    Own(Way),
+    /// Those of the member and another to and from the rest.
+    With(usize),
+    /// That between the member and another.
+    Pair(usize, Way),
+    /// Any.
+    Some(u64),
+}
+
+/// Which of the two directions of links, as the member sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Both,
+    In,
+    Out,
+}
+
+impl Way {
+    fn draw(random: &mut Random) -> Way {
+        match random.below(4) {
+            0 => Way::In,
+            1 => Way::Out,
+            _ => Way::Both,
+        }
+    }
+
+    /// Whether a link leads this way.
+    fn leads(self, member: usize, from: usize, to: usize) -> bool {
+        (self != Way::In && from == member) || (self != Way::Out && to == member)
+    }
+}
+
+impl Shape {
+    /// Whom a cut of this shape concerns.
+    fn draw(random: &mut Random, nodes: usize) -> Shape {
+        let other = random.below(nodes as u64) as usize;
+        match random.below(8) {
+            0 | 1 => {
+                let groups = 2 + random.below(2);
+                Shape::Groups(std::array::from_fn(|_| random.below(groups) as u8))
+            }
+            2 | 3 => Shape::Own(Way::draw(random)),
+            4 => Shape::With(other),
+            5 | 6 => Shape::Pair(other, Way::draw(random)),
+            _ => Shape::Some(random.draw()),
+        }
+    }
+
+    fn kind(self) -> Deed {
+        match self {
+            Shape::All | Shape::Groups(_) | Shape::With(_) => Deed::Splits,
+            Shape::Own(Way::Both) => Deed::Isolated,
+            Shape::Own(_) | Shape::Pair(_, Way::In | Way::Out) => Deed::OneWay,
+            Shape::Pair(..) | Shape::Some(_) => Deed::Partial,
+        }
+    }
+
+    fn links(self, nodes: usize, member: usize) -> Links {
+        Links::among(nodes, |from, to| match self {
+            Shape::All => true,
+            Shape::Groups(digits) => digits[from % 8] != digits[to % 8],
+            Shape::Own(way) => way.leads(member, from, to),
+            Shape::With(other) => {
+                let inside = |at| at == member || at == other;
+                inside(from) != inside(to)
+            }
+            Shape::Pair(other, way) => {
+                way.leads(member, from, to) && (from == other || to == other)
+            }
+            Shape::Some(draw) => draw >> (from * 8 + to) & 1 == 1,
+        })
+    }
+}
+
+/// The roles of so many members, at least one of which may lead.
+pub(super) fn roles(random: &mut Random, nodes: usize) -> Vec<Role> {
+    let full = random.below(nodes as u64) as usize;
+    let plain = random.below(2) == 0;
+    let mut role = |at| match random.below(6) {
+        _ if plain || at == full => Role::Member,
+        0 | 1 => Role::Witness,
+        2 => Role::Observer,
+        _ => Role::Member,
+    };
+    (0..nodes).map(&mut role).collect()
+}
+
+/// The clocks of so many nodes, which run at 0.9 to 1.1 of true time.
+pub(super) fn clocks(random: &mut Random, nodes: usize) -> Vec<Clock> {
+    let extremes = [900, 1000, 1100];
+    let mut clock = |_| {
+        let offset = random.up_to(Duration::from_secs(3600));
+        let rate = match random.below(2) {
+            0 => extremes[random.below(3) as usize],
+            _ => 900 + random.below(201),
+        };
+        Clock::new(offset, rate)
+    };
+    (0..nodes).map(&mut clock).collect()
+}
+
+/// Adds troubles to a plan.
+pub(super) fn add(random: &mut Random, nodes: usize, plan: &mut Plan) {
+    let period = TIMING.failure * (2 + random.below(14) as u32);
+    let mut draw = Draw { random, nodes, plan, last: 0 };
+    for _ in 0..1 + draw.random.below(7) {
+        let at = Time(0) + draw.random.up_to(period);
+        let node = draw.random.below(nodes as u64) as usize;
+        let leader = draw.random.below(2) == 0;
+        draw.trouble(at, node, leader);
+    }
+    draw.plan.sort_by_key(|(at, _, _)| *at);
+}
+
+struct Draw<'a> {
+    random: &'a mut Random,
+    nodes: usize,
+    plan: &'a mut Plan,
+    /// The name given last.
+    last: u32,
+}
+
+impl Draw<'_> {
+    fn note(&mut self, at: Time, node: usize, leader: bool, trouble: Trouble) {
+        self.plan.push((at, node, Fault::Trouble { leader, trouble }));
+    }
+
+    fn trouble(&mut self, at: Time, node: usize, leader: bool) {
+        match self.random.below(16) {
+            0..6 => {
+                let shape = Shape::draw(self.random, self.nodes);
+                if self.random.below(5) == 0 {
+                    return self.flap(at, node, leader, shape);
+                }
+                let length = self.length();
+                self.spell(at, length, node, leader, (Disturbance::Cuts(shape.kind()), shape));
+            }
+            draw @ 6..10 => {
+                let one_in = 1 << (1 + self.random.below(5));
+                let what = match draw {
+                    6 | 7 => Disturbance::Slows(self.random.up_to(SLOWEST)),
+                    8 => Disturbance::Loses(one_in),
+                    _ => Disturbance::Doubles(one_in),
+                };
+                let all = self.random.below(3) == 0;
+                let shape = if all { Shape::All } else { Shape::draw(self.random, self.nodes) };
+                let length = self.length();
+                self.spell(at, length, node, leader, (what, shape));
+            }
+            10..13 => {
+                let other = self.random.below(self.nodes as u64) as usize;
+                let [dialer, at_once, accepter] = [(); 3].map(|()| self.random.below(2) == 0);
+                self.note(at, node, leader, Trouble::Break { other, dialer, at_once, accepter });
+            }
+            13 | 14 => {
+                let short = self.random.below(3) == 0;
+                let length =
+                    if short { self.random.up_to(TIMING.message * 2) } else { self.length() };
+                self.last += 1;
+                self.note(at, node, leader, Trouble::Pause(self.last));
+                self.note(at + length, node, false, Trouble::End(self.last));
+            }
+            _ => {
+                let by = self.length();
+                self.note(at, node, leader, Trouble::Step(by));
+            }
+        }
+    }
+
+    /// How long something lasts.
+    fn length(&mut self) -> Duration {
+        match self.random.below(4) {
+            0 => self.random.up_to(TIMING.failure),
+            1 => self.random.up_to(TIMING.failure * 10),
+            _ => TIMING.failure / 2 + self.random.up_to(TIMING.failure * 4),
+        }
+    }
+
+    fn spell(
+        &mut self,
+        at: Time,
+        length: Duration,
+        node: usize,
+        leader: bool,
+        (what, shape): (Disturbance, Shape),
+    ) {
+        self.last += 1;
+        self.note(at, node, leader, Trouble::Begin(self.last, what, shape, false));
+        self.note(at + length, node, false, Trouble::End(self.last));
+    }
+
+    /// A cut that comes and goes.
+    fn flap(&mut self, mut at: Time, node: usize, leader: bool, shape: Shape) {
+        let what = Disturbance::Cuts(shape.kind());
+        for turn in 0..2 + self.random.below(5) {
+            self.last += 1;
+            self.note(at, node, leader, Trouble::Begin(self.last, what, shape, turn > 0));
+            at = at + self.random.up_to(TIMING.failure * 3 / 2);
+            self.note(at, node, false, Trouble::End(self.last));
+            at = at + self.random.up_to(TIMING.failure * 3 / 2);
+        }
+    }
+}
+
+/// Lets a trouble happen, to a present leader if there is one and it is aimed at one.
+pub(super) fn befall(world: &mut World, node: usize, leader: bool, trouble: Trouble) {
+    let leaders: Vec<usize> =
+        (0..world.nodes.len()).filter(|at| world.nodes[*at].leads()).collect();
+    let node = match leaders.len() {
+        0 => node,
+        _ if !leader => node,
+        many => leaders[world.random.below(many as u64) as usize],
+    };
+    match trouble {
+        Trouble::Begin(id, what, shape, again) => {
+            let cuts = matches!(what, Disturbance::Cuts(_));
+            world.say(node, || {
+                format!("network: {what:?} on {shape:?} as it sees them, from now on")
+            });
+            let links = shape.links(world.nodes.len(), node);
+            let beheads = cuts && leaders.contains(&node) && shape.beheads();
+            world.weather.begin(id, links, what, (again, beheads));
+        }
+        Trouble::Pause(id) => world.pause(node, id),
+        Trouble::End(id) => {
+            world.weather.end(id);
+            world.resume(|pause| pause == id);
+        }
+        Trouble::Break { other, dialer, at_once, accepter } if other != node => {
+            for (from, to) in [(node, other), (other, node)] {
+                world.snap(from, to, dialer.then_some(at_once), accepter);
+            }
+        }
+        Trouble::Break { .. } => {}
+        // With a majority promises run by the clocks of the voters, which are assumed to keep time
+        // within a tenth. Those that such a step cannot shorten are of the one who leads.
+        Trouble::Step(_) if world.setup.quorum == Quorum::Majority && !leaders.contains(&node) => {}
+        Trouble::Step(by) => world.step_clock(node, by),
+    }
+}
+
+impl Shape {
+    /// Whether a cut of this shape cuts the member off.
+    fn beheads(self) -> bool {
+        matches!(self, Shape::Own(_) | Shape::With(_))
+    }
+}

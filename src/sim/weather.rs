@@ -1,0 +1,137 @@
+//! What disturbs the simulated network at present: cuts, slow links, and links that lose or
+//! double messages. Without any of it, all that is sent is delivered within the model's time.
+
+use std::time::Duration;
+
+use super::deeds::{Deed, Faults};
+use crate::core::random::Random;
+
+/// The most members that a disturbed network has.
+const MOST: usize = 8;
+
+/// A set of directed links between members.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Links(u64);
+
+impl Links {
+    /// The links for which this holds, from one place to another.
+    pub fn among(nodes: usize, holds: impl Fn(usize, usize) -> bool) -> Links {
+        let mut links = Links::default();
+        for from in 0..nodes.min(MOST) {
+            for to in (0..nodes.min(MOST)).filter(|to| *to != from && holds(from, *to)) {
+                links.0 |= 1 << (from * MOST + to);
+            }
+        }
+        links
+    }
+
+    fn has(self, from: usize, to: usize) -> bool {
+        from < MOST && to < MOST && self.0 >> (from * MOST + to) & 1 == 1
+    }
+}
+
+/// What a disturbance does to its links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Disturbance {
+    /// Nothing arrives. Counted as this kind, once it stopped something.
+    Cuts(Deed),
+    /// What is sent takes up to so much longer.
+    Slows(Duration),
+    /// One in so many messages is dropped.
+    Loses(u64),
+    /// One in so many messages is delivered twice.
+    Doubles(u64),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Front {
+    id: u32,
+    links: Links,
+    what: Disturbance,
+    /// Whether it is one more of several in a row.
+    again: bool,
+    /// Whether it cuts off one who led when it began.
+    beheads: bool,
+    met: bool,
+}
+
+/// All disturbances at present.
+#[derive(Debug, Default)]
+pub(super) struct Weather(Vec<Front>);
+
+impl Weather {
+    pub fn begin(
+        &mut self,
+        id: u32,
+        links: Links,
+        what: Disturbance,
+        (again, beheads): (bool, bool),
+    ) {
+        self.0.push(Front { id, links, what, again, beheads, met: false });
+    }
+
+    pub fn end(&mut self, id: u32) {
+        self.0.retain(|front| front.id != id);
+    }
+
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Whether what is on its way from one member to another does not arrive.
+    pub fn cuts(&mut self, from: usize, to: usize, faults: &mut Faults) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        let mut cut = false;
+        for front in &mut self.0 {
+            let Disturbance::Cuts(kind) = front.what else { continue };
+            if front.links.has(from, to) {
+                cut = true;
+                if !std::mem::replace(&mut front.met, true) {
+                    faults.count(kind);
+                    faults.add(Deed::Flaps, u64::from(front.again));
+                    faults.add(Deed::Beheaded, u64::from(front.beheads));
+                }
+            }
+        }
+        faults.add(Deed::Stopped, u64::from(cut));
+        cut
+    }
+
+    /// By how much what is sent now is late.
+    pub fn lag(&self, from: usize, to: usize, random: &mut Random) -> Duration {
+        let mut lag = Duration::ZERO;
+        for front in self.0.iter().filter(|front| front.links.has(from, to)) {
+            if let Disturbance::Slows(most) = front.what {
+                lag = lag.max(random.up_to(most));
+            }
+        }
+        lag
+    }
+
+    /// How many copies of a message arrive that is sent now.
+    pub fn copies(
+        &self,
+        from: usize,
+        to: usize,
+        random: &mut Random,
+        faults: &mut Faults,
+    ) -> usize {
+        let mut copies = 1;
+        for front in self.0.iter().filter(|front| front.links.has(from, to)) {
+            match front.what {
+                Disturbance::Loses(one_in) if random.below(one_in) == 0 => {
+                    faults.count(Deed::Lost);
+                    return 0;
+                }
+                Disturbance::Doubles(one_in) if copies == 1 && random.below(one_in) == 0 => {
+                    faults.count(Deed::Doubled);
+                    copies = 2;
+                }
+                _ => {}
+            }
+        }
+        copies
+    }
+}
