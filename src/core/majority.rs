@@ -385,7 +385,8 @@ impl Turn<'_> {
         }
         self.cx.drop_nominee();
         if held {
-            self.cx.state.isolated = !heard;
+            let others_turn = self.cx.now + self.cx.state.settings.timing.t2();
+            self.cx.state.isolated_until = (!heard).then_some(others_turn);
             let reason = match heard {
                 _ if !self.cx.state.voter.is_informed() => Reason::Uninformed,
                 true => Reason::NoMajority(wait),
@@ -399,8 +400,14 @@ impl Turn<'_> {
         }
     }
 
-    /// A leader's time is over before it handles anything else: enough voters may be free to
-    /// grant another.
+    /// What time alone ends, before anything else is handled.
+    pub fn pass_time(&mut self) {
+        let now = self.cx.now;
+        self.cx.state.isolated_until.take_if(|until| *until <= now);
+        self.end_lease();
+    }
+
+    /// A leader whose lease is over leads no more: enough voters may be free to grant another.
     pub fn end_lease(&mut self) {
         let over = self.cx.state.lease_until().is_some_and(|until| until <= self.cx.now);
         if self.cx.state.leads() && over {

@@ -39,8 +39,8 @@ pub struct State {
     pub(super) nominee: Option<Nominee>,
     /// Counts what it asked them.
     pub(super) questions: u64,
-    /// Its last trial failed for want of replies: it stands back for a while.
-    pub(super) isolated: bool,
+    /// Its last trial failed for want of replies: it stands back until then.
+    pub(super) isolated_until: Option<Time>,
     /// Until when it leads, with a majority.
     pub(super) lease: Option<Lease>,
     /// Before then it asks no voter again whether it may take over.
@@ -115,7 +115,7 @@ impl State {
             voter: Voter::new(now, restored.vote, settings.timing.lease),
             nominee: None,
             questions: 0,
-            isolated: false,
+            isolated_until: None,
             content_until: now,
             lease: None,
             unsaid: Vec::new(),
@@ -157,7 +157,7 @@ impl State {
         member.is_some_and(|member| member.role == Role::Member)
             && !self.resigned
             && self.value.is_some()
-            && !self.isolated
+            && self.isolated_until.is_none()
             && self.phase != Phase::Stopping
     }
 

@@ -51,11 +51,7 @@ impl Turn<'_> {
                 Timer::Coordinator if self.cx.state.looks_around(self.cx.now) => {
                     self.call(Reason::NoCoordinator);
                 }
-                Timer::Coordinator => {
-                    self.cx.state.isolated = false; // others had their turn: it tries again
-                    self.algorithm.get().expire(&mut self.cx, timer);
-                }
-                Timer::Answer | Timer::Check | Timer::Pulse => {
+                Timer::Coordinator | Timer::Answer | Timer::Check | Timer::Pulse => {
                     self.algorithm.get().expire(&mut self.cx, timer);
                 }
             }
