@@ -282,6 +282,9 @@ impl Context<'_> {
         if !matches!(to, Phase::Electing | Phase::Reorganizing | Phase::Leading) {
             self.drop_nominee();
         }
+        if !matches!(to, Phase::Waiting | Phase::Electing) {
+            self.state.denied = None;
+        }
         if from.is_halted() && to != Phase::Reorganizing {
             self.state.watches = None; // the halter
         }

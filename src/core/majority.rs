@@ -11,7 +11,7 @@ use super::message::{Message, Opinion};
 use super::phase::{Phase, Reason};
 use super::settings::{Preempt, Quorum};
 use super::state::{Held, State};
-use super::tenure::{Lease, Nominee, Objection, Purpose, Stage};
+use super::tenure::{Denied, Lease, Nominee, Objection, Purpose, Stage};
 use super::timer::Timer;
 use super::turn::Turn;
 use super::types::{Epoch, Incarnation, NodeId, Role, Time};
@@ -22,7 +22,7 @@ impl State {
         self.settings.quorum == Quorum::Majority
     }
 
-    fn voters(&self) -> usize {
+    pub(super) fn voters(&self) -> usize {
         let voters = self.settings.members.iter().filter(|member| member.role != Role::Observer);
         voters.count()
     }
@@ -185,6 +185,9 @@ impl Context<'_> {
     pub fn drop_nominee(&mut self) {
         let Some(nominee) = self.state.nominee.take() else { return };
         self.state.timers.cancel(Timer::Voters);
+        if self.state.denied.is_some() {
+            self.arm(Timer::Voters, self.state.settings.timing.t2()); // they are asked again
+        }
         if nominee.stage == Stage::Claim && nominee.purpose == Purpose::Win {
             let (own, stands) = (self.state.id(), self.state.stands());
             self.state.voter.release(own, nominee.epoch);
@@ -362,49 +365,77 @@ impl Turn<'_> {
         nominee.done = true;
         let (purpose, epoch) = (nominee.purpose, nominee.epoch);
         self.cx.state.timers.cancel(Timer::Voters);
-        if purpose == Purpose::Reclaim && self.cx.state.leads() {
-            if self.cx.state.reserve.covers(epoch) && epoch > self.cx.state.view.epoch {
+        self.cx.state.denied = None;
+        let state = &self.cx.state;
+        match purpose {
+            Purpose::Win => self.resume(),
+            Purpose::Reclaim
+                if state.leads() && state.reserve.covers(epoch) && epoch > state.view.epoch =>
+            {
                 self.cx.become_leading(epoch, Reason::Reclaimed);
-            } else {
-                self.cx.drop_nominee();
             }
-        } else {
-            self.resume();
+            Purpose::Retry if state.phase == Phase::Waiting && !state.is_bound() => {
+                self.cx.drop_nominee();
+                self.call(Reason::MajorityAgrees);
+            }
+            _ => self.cx.drop_nominee(),
         }
     }
 
-    /// Not enough voters agree, or answered in time.
+    /// The voters' time is over: to answer, or until they are asked again.
+    pub fn voters_expired(&mut self) {
+        let state = &self.cx.state;
+        if state.nominee.is_some() {
+            self.failed();
+        } else if state.denied.is_some() && state.phase.elects() {
+            let next = state.round.next();
+            self.cx.ask_voters(Purpose::Retry, Stage::Trial, next);
+        }
+    }
+
+    /// Not enough voters agree, or answered in time. Who would win asks again later, and only then
+    /// calls another election: a member that cannot lead disturbs nobody, and its log stays quiet.
     pub fn failed(&mut self) {
         let Some(nominee) = &self.cx.state.nominee else { return };
-        let majority = self.cx.state.majority();
-        let (wait, heard) = (nominee.wait(majority, self.cx.now), nominee.is_heard(majority));
-        let epoch = nominee.epoch;
-        let held = [Some(Held::Call(epoch)), Some(Held::Win(epoch))].contains(&self.cx.state.held);
-        if matches!(nominee.purpose, Purpose::Preempt(_)) {
-            self.cx.state.content_until = self.cx.now + self.cx.state.settings.timing.failure;
-        }
+        let (majority, now, purpose) = (self.cx.state.majority(), self.cx.now, nominee.purpose);
+        let (wait, heard) = (nominee.wait(majority, now), nominee.is_heard(majority));
+        let wins = [Held::Call, Held::Win].map(|held| Some(held(nominee.epoch)));
+        let held = wins.contains(&self.cx.state.held);
         self.cx.drop_nominee();
-        if held {
-            let others_turn = self.cx.now + self.cx.state.settings.timing.t2();
-            self.cx.state.isolated_until = (!heard).then_some(others_turn);
-            let reason = match heard {
-                _ if !self.cx.state.voter.is_informed() => Reason::Uninformed,
-                true => Reason::NoMajority(wait),
-                false => Reason::Isolated,
-            };
-            self.cx.become_waiting(self.cx.now, reason);
-            let jitter = self.cx.state.random.up_to(self.cx.state.settings.timing.message / 8);
-            if heard {
-                self.cx.arm(Timer::Coordinator, wait + jitter);
+        match purpose {
+            Purpose::Preempt(_) => {
+                self.cx.state.content_until = now + self.cx.state.settings.timing.failure;
             }
+            Purpose::Retry => self.deny(heard, wait),
+            Purpose::Win if held => {
+                let reason = match heard {
+                    _ if !self.cx.state.voter.is_informed() => Reason::Uninformed,
+                    true => Reason::NoMajority(wait),
+                    false => Reason::Isolated,
+                };
+                self.cx.become_waiting(now, reason);
+                self.deny(heard, wait);
+            }
+            Purpose::Win | Purpose::Reclaim => {}
         }
     }
 
-    /// What time alone ends, before anything else is handled.
-    pub fn pass_time(&mut self) {
-        let now = self.cx.now;
-        self.cx.state.isolated_until.take_if(|until| *until <= now);
-        self.end_lease();
+    /// No outcome came in time; this member does not call another election before the voters agree.
+    pub fn await_voters(&mut self) {
+        if self.cx.state.phase == Phase::Waiting {
+            self.cx.arm(Timer::Coordinator, self.cx.state.settings.timing.t2());
+        } else {
+            self.cx.become_waiting(self.cx.now, Reason::NoCoordinator);
+        }
+    }
+
+    fn deny(&mut self, heard: bool, wait: Duration) {
+        let timing = self.cx.state.settings.timing;
+        let refused = heard && self.cx.state.voter.is_informed();
+        self.cx.state.denied = Some(if refused { Denied::Refused } else { Denied::Unheard });
+        let wait = if refused { wait } else { timing.t2() };
+        let jitter = self.cx.state.random.up_to(timing.message / 8);
+        self.cx.arm(Timer::Voters, wait + jitter);
     }
 
     /// A leader whose lease is over leads no more: enough voters may be free to grant another.

@@ -272,7 +272,7 @@ impl Core {
         let Core { state, algorithm } = self;
         let mut turn = Turn { cx: Context { state, now, out }, algorithm };
         turn.recover_if_stalled();
-        turn.pass_time();
+        turn.end_lease();
         turn.take(input);
         turn.weigh();
     }

@@ -9,7 +9,7 @@ use super::phase::Phase;
 use super::random::Random;
 use super::settings::{PowerOn, Restored, Settings};
 use super::standing::Standing;
-use super::tenure::{Lease, Nominee, Reserve, Voter};
+use super::tenure::{Denied, Lease, Nominee, Reserve, Voter};
 use super::timer::TimerTable;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
 
@@ -39,8 +39,9 @@ pub struct State {
     pub(super) nominee: Option<Nominee>,
     /// Counts what it asked them.
     pub(super) questions: u64,
-    /// Its last trial failed for want of replies: it stands back until then.
-    pub(super) isolated_until: Option<Time>,
+    /// The voters did not agree with its last question: it asks again before it calls another
+    /// election.
+    pub(super) denied: Option<Denied>,
     /// Until when it leads, with a majority.
     pub(super) lease: Option<Lease>,
     /// Before then it asks no voter again whether it may take over.
@@ -115,7 +116,7 @@ impl State {
             voter: Voter::new(now, restored.vote, settings.timing.lease),
             nominee: None,
             questions: 0,
-            isolated_until: None,
+            denied: None,
             content_until: now,
             lease: None,
             unsaid: Vec::new(),
@@ -135,7 +136,8 @@ impl State {
             random: Random::new(seed),
             settings: Arc::new(settings),
         };
-        if state.settings.bootstrap {
+        let alone = state.voters() == 1;
+        if state.settings.bootstrap || alone {
             state.voter.inform();
         }
         state
@@ -157,7 +159,7 @@ impl State {
         member.is_some_and(|member| member.role == Role::Member)
             && !self.resigned
             && self.value.is_some()
-            && self.isolated_until.is_none()
+            && self.denied != Some(Denied::Unheard)
             && self.phase != Phase::Stopping
     }
 

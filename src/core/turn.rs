@@ -46,11 +46,12 @@ impl Turn<'_> {
                 Timer::Heartbeat => self.beat(),
                 Timer::Silence => self.look_for_silence(),
                 Timer::Forward => self.forwards_expired(),
-                Timer::Voters => self.failed(),
+                Timer::Voters => self.voters_expired(),
                 Timer::Lease => self.end_lease(),
                 Timer::Coordinator if self.cx.state.looks_around(self.cx.now) => {
                     self.call(Reason::NoCoordinator);
                 }
+                Timer::Coordinator if self.cx.state.denied.is_some() => self.await_voters(),
                 Timer::Coordinator | Timer::Answer | Timer::Check | Timer::Pulse => {
                     self.algorithm.get().expire(&mut self.cx, timer);
                 }

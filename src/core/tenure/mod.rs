@@ -12,7 +12,7 @@ mod reserve;
 mod voter;
 
 pub use lease::Lease;
-pub use nominee::{Nominee, Purpose, Stage};
+pub use nominee::{Denied, Nominee, Purpose, Stage};
 pub use reserve::Reserve;
 pub use voter::{Grant, Objection, Vote, Voter};
 

@@ -24,6 +24,17 @@ pub enum Purpose {
     Preempt(View),
     /// To lead on in a greater epoch.
     Reclaim,
+    /// To find out whether another election can succeed.
+    Retry,
+}
+
+/// Why the voters did not agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Denied {
+    /// Too few answered, or this member's own vote does not count yet: it stands back.
+    Unheard,
+    /// Too many said no, or not yet.
+    Refused,
 }
 
 /// A nominee that waits for the voters.
@@ -96,7 +107,7 @@ impl Nominee {
     pub fn is_hopeless(&self, majority: usize, voters: usize) -> bool {
         let against = match self.purpose {
             Purpose::Preempt(_) => self.no.len() - self.yes_if.len(),
-            Purpose::Win | Purpose::Reclaim => self.no.len(),
+            Purpose::Win | Purpose::Reclaim | Purpose::Retry => self.no.len(),
         };
         against + majority > voters
     }
