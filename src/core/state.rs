@@ -135,8 +135,10 @@ impl State {
             random: Random::new(seed),
             settings: Arc::new(settings),
         };
-        if state.settings.bootstrap {
-            state.voter.inform();
+        let others = state.settings.members.iter().filter(|member| member.id != state.id());
+        let alone = !others.map(|other| other.id).any(|other| state.is_voter(other));
+        if state.settings.bootstrap || alone {
+            state.voter.inform(); // or nobody else could tell it
         }
         state
     }

@@ -165,7 +165,10 @@ fn views(world: &World) -> String {
         });
         let better = if better { ", is better" } else { "" };
         let role = world.members.at(at).map_or("", |member| member.role.name());
-        format!("node-{} ({role}{stands}{better}) is {phase}, names {leader} in epoch {epoch}", at + 1)
+        format!(
+            "node-{} ({role}{stands}{better}) is {phase}, names {leader} in epoch {epoch}",
+            at + 1
+        )
     };
     world.live().map(names).collect::<Vec<_>>().join("; ")
 }
