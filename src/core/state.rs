@@ -138,7 +138,7 @@ impl State {
         };
         let alone = state.voters() == 1;
         if state.settings.bootstrap || alone {
-            state.voter.inform();
+            state.voter.inform(); // or nobody else could tell it
         }
         state
     }

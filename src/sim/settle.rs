@@ -159,7 +159,16 @@ fn views(world: &World) -> String {
     let names = |(at, core): (usize, &Core)| {
         let leader = core.leader().map_or_else(|| "none".to_owned(), |l| world.members.name(l.id));
         let (phase, epoch) = (core.phase().name(), core.view().epoch);
-        format!("node-{} is {phase}, names {leader} in epoch {epoch}", at + 1)
+        let stands = if core.stands() { "" } else { ", does not stand" };
+        let better = world.agreed().is_some_and(|(l, _)| {
+            world.nodes[l].core.as_ref().is_some_and(|l| core.stands() && core.rank() > l.rank())
+        });
+        let better = if better { ", is better" } else { "" };
+        let role = world.members.at(at).map_or("", |member| member.role.name());
+        format!(
+            "node-{} ({role}{stands}{better}) is {phase}, names {leader} in epoch {epoch}",
+            at + 1
+        )
     };
     world.live().map(names).collect::<Vec<_>>().join("; ")
 }
