@@ -50,8 +50,14 @@ impl State {
 
     /// Until when a leader may lead, if a majority must agree.
     pub(super) fn lease_until(&self) -> Option<Time> {
-        let lease = self.lease.as_ref()?;
-        Some(lease.until(self.majority(), self.settings.timing.lease))
+        if !self.needs_majority() || !self.leads() {
+            return None;
+        }
+        // Without a lease it would be over at once: better no leader than a second one.
+        let lease = self.lease.as_ref();
+        Some(
+            lease.map(|l| l.until(self.majority(), self.settings.timing.lease)).unwrap_or_default(),
+        )
     }
 
     /// The nominee of this round, if enough voters agreed with what it asked last.
@@ -92,9 +98,16 @@ impl Context<'_> {
 
     /// The lease of a leader that begins to lead.
     pub fn take_lease(&mut self, epoch: Epoch) {
-        let nominee = self.state.nominee.take_if(|nominee| nominee.epoch == epoch);
+        if !self.state.needs_majority() {
+            return;
+        }
+        let granted = |nominee: &mut Nominee| {
+            nominee.epoch == epoch && nominee.stage == Stage::Claim && nominee.done
+        };
+        let nominee = self.state.nominee.take_if(granted);
         self.state.timers.cancel(Timer::Voters);
-        if let Some(nominee) = nominee.filter(|_| self.state.needs_majority()) {
+        debug_assert!(nominee.is_some(), "leads in an epoch that was not granted");
+        if let Some(nominee) = nominee {
             self.state.lease = Some(Lease::new(nominee.sent, nominee.agreed()));
             self.arm_lease();
         }

@@ -136,6 +136,10 @@ impl Turn<'_> {
             peer.told = None;
         });
         self.cx.out.push(Output::Disconnect { peer: id });
+        if redial == Redial::Refused && self.cx.state.settings.trust_refused {
+            // The process that spoke there is gone, and no later one has said hello since.
+            self.cx.state.voter.release_dead(id);
+        }
         self.redialed(id, redial);
     }
 

@@ -57,6 +57,7 @@ impl Play {
             quorum: Quorum::None,
             roles: Vec::new(),
             bootstrap: false,
+            trust_refused: true,
             faults: FaultSet::Model,
             clocks: Vec::new(),
             values: vec![Some(0); self.nodes],

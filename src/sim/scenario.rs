@@ -163,6 +163,7 @@ impl Scenario {
             quorum: Quorum::None,
             roles: Vec::new(),
             bootstrap: false,
+            trust_refused: true,
             faults: FaultSet::Model,
             clocks: Vec::new(),
             values: (0..self.nodes).map(|place| Some(self.rank(place).0)).collect(),

@@ -126,6 +126,7 @@ impl Schedule {
                 Quorum::Majority => trouble::roles(beyond, members),
             },
             bootstrap: self.quorum == Quorum::Majority && beyond.below(2) == 0,
+            trust_refused: self.quorum == Quorum::None || beyond.below(4) == 0,
             faults: self.faults,
             clocks: match self.faults {
                 FaultSet::Model => Vec::new(),

@@ -81,6 +81,8 @@ pub(super) struct Setup {
     /// Whether members may vote before they have met all others. Otherwise all voters have to meet
     /// once.
     pub bootstrap: bool,
+    /// Whether a refused redial proves a death.
+    pub trust_refused: bool,
     /// Whether the network and the clocks stay within the model.
     pub faults: FaultSet,
     /// Each node's clock; all run true where none is given.
@@ -155,7 +157,7 @@ impl World {
             task: Task(member.name.as_bytes().into()),
             hierarchy: setup.hierarchy,
             timing: setup.timing,
-            trust_refused: setup.quorum == Quorum::None, // the default
+            trust_refused: setup.trust_refused,
             bootstrap: setup.bootstrap,
             power_on: setup.power_on,
         };

@@ -189,6 +189,11 @@ impl Voter {
         self.promise.take_if(|promise| promise.to == by && promise.epoch == epoch);
     }
 
+    /// A process that was promised something is proved to be gone: it leads no more.
+    pub fn release_dead(&mut self, id: NodeId) {
+        self.promise.take_if(|promise| promise.to == id);
+    }
+
     /// What is promised at present goes into the record of this number.
     pub fn recorded(&mut self, number: u64) {
         if self.longest > self.durable && self.asked.is_none() {

@@ -81,7 +81,7 @@ impl Election for Ring {
         if let Held::Call(round) = held {
             self.initiate(cx, round, Reason::MajorityAgrees);
         } else if cx.state.stands() && self.run.epoch > cx.state.view.epoch {
-            self.lead(cx, Reason::BallotBack);
+            self.returned(cx, Reason::BallotBack); // it may have to be claimed yet
         } else {
             self.begin(cx, Reason::BallotLost);
         }
