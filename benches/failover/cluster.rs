@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, Sender, unbounded};
-use electd::core::settings::AlgorithmKind;
+use electd::core::settings::{AlgorithmKind, Quorum};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -66,6 +66,7 @@ struct Event {
 
 pub struct Cluster {
     folder: PathBuf,
+    quorum: Quorum,
     nodes: Vec<Node>,
     sender: Sender<Event>,
     events: Receiver<Event>,
@@ -76,8 +77,13 @@ pub struct Cluster {
 
 impl Cluster {
     /// Starts this many nodes in an empty folder and waits until they agree.
-    pub fn start(folder: PathBuf, size: usize, algorithm: AlgorithmKind) -> Cluster {
-        fs::write(folder.join("cluster.json"), config(size, algorithm))
+    pub fn start(
+        folder: PathBuf,
+        size: usize,
+        algorithm: AlgorithmKind,
+        quorum: Quorum,
+    ) -> Cluster {
+        fs::write(folder.join("cluster.json"), config(size, algorithm, quorum))
             .expect("the config can be written");
         let (sender, events) = unbounded();
         let nodes = (1..=size).map(|n| Node {
@@ -89,7 +95,7 @@ impl Cluster {
         });
         let nodes = nodes.collect();
         let (latest, first_election) = (VecDeque::new(), Duration::ZERO);
-        let mut cluster = Cluster { folder, nodes, sender, events, latest, first_election };
+        let mut cluster = Cluster { folder, quorum, nodes, sender, events, latest, first_election };
         let start = Instant::now();
         (0..size).for_each(|node| cluster.start_node(node));
         cluster.first_election = cluster.await_agreement().complete_at - start;
@@ -98,6 +104,10 @@ impl Cluster {
 
     pub fn size(&self) -> usize {
         self.nodes.len()
+    }
+
+    pub fn quorum(&self) -> Quorum {
+        self.quorum
     }
 
     /// From before the first process was started until all agreed.
@@ -245,7 +255,7 @@ fn transition(line: &str, at: Instant) -> Option<State> {
 }
 
 /// A config at default timing; the last node ranks highest.
-fn config(size: usize, algorithm: AlgorithmKind) -> String {
+fn config(size: usize, algorithm: AlgorithmKind, quorum: Quorum) -> String {
     let members = (1..=size).zip(free_ports(size)).map(|(n, port)| {
         json!({
             "name": format!("node-{n}"),
@@ -255,7 +265,7 @@ fn config(size: usize, algorithm: AlgorithmKind) -> String {
     });
     json!({
         "cluster": "bench",
-        "quorum": "none",
+        "quorum": quorum.name(),
         "algorithm": algorithm.name(),
         "data_dir": "data",
         "members": members.collect::<Vec<_>>(),

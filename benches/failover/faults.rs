@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use electd::core::random::Random;
-use electd::core::settings::AlgorithmKind;
+use electd::core::settings::{AlgorithmKind, Quorum};
 use rustix::process::Signal;
 
 use crate::calm;
@@ -32,6 +32,15 @@ pub enum Fault {
     Terminate,
     /// SIGSTOP: only its silence tells.
     Freeze,
+}
+
+/// What a failover is held to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Beside {
+    /// What processes and sockets need.
+    Floor,
+    /// The silence that makes a suspect.
+    Failure,
 }
 
 /// A cluster under measurement.
@@ -67,7 +76,8 @@ pub fn compare(runs: &mut [(AlgorithmKind, Run)], times: usize, report: &mut Rep
     let agreed: Vec<_> = measured.iter().map(|times| times.agreed.clone()).collect();
     for ((algorithm, run), taken) in runs.iter().zip(measured) {
         let name = algorithm.name();
-        taken.report(&format!("kill -9 of {}, {name}", run.cluster.size()), Fault::Kill, report);
+        let what = format!("kill -9 of {}, {name}", run.cluster.size());
+        taken.report(&what, Fault::Kill.beside(run.cluster.quorum()), report);
     }
     for ((algorithm, _), times) in runs.iter().zip(&agreed).skip(1) {
         let (name, first) = (algorithm.name(), runs[0].0.name());
@@ -89,7 +99,9 @@ impl Run {
         for _ in 0..times {
             self.take(fault, &mut taken, report);
         }
-        taken.report(&format!("{} of {}", fault.name(), self.cluster.size()), fault, report);
+        let (size, quorum) = (self.cluster.size(), self.cluster.quorum());
+        let mode = if quorum == Quorum::Majority { ", majority" } else { "" };
+        taken.report(&format!("{} of {size}{mode}", fault.name()), fault.beside(quorum), report);
     }
 
     /// Strikes the leader once, and measures the floor beside it.
@@ -113,7 +125,8 @@ impl Run {
         let start = self.cluster.strike(leader, fault.signal());
         let agreement = self.cluster.await_agreement();
         report.unsteady(self.cluster.count_changes(REST));
-        if fault != Fault::Freeze && agreement.complete_at - start > SLOW {
+        let quick = fault.beside(self.cluster.quorum()) == Beside::Floor;
+        if quick && agreement.complete_at - start > SLOW {
             eprintln!("this one took long:\n{}", self.cluster.latest_lines());
         }
 
@@ -131,10 +144,10 @@ impl Run {
 }
 
 impl Times {
-    fn report(self, what: &str, fault: Fault, report: &mut Report) {
-        let beside = match fault {
-            Fault::Freeze => vec![vec![FAILURE]],
-            _ => vec![self.floor, self.threads_floor],
+    fn report(self, what: &str, beside: Beside, report: &mut Report) {
+        let beside = match beside {
+            Beside::Failure => vec![vec![FAILURE]],
+            Beside::Floor => vec![self.floor, self.threads_floor],
         };
         let row = |what, times| Row { what, times, beside: beside.clone() };
         report.row(row(format!("{what}: all agree"), self.agreed));
@@ -149,6 +162,16 @@ impl Fault {
             Fault::KillWithoutDisk => "kill -9, no disk, leader",
             Fault::Terminate => "SIGTERM to the leader",
             Fault::Freeze => "SIGSTOP of the leader",
+        }
+    }
+
+    /// Silence takes its time; and so does a promise to a leader that did not release it.
+    fn beside(self, quorum: Quorum) -> Beside {
+        match (self, quorum) {
+            (Fault::Terminate, _) | (Fault::Kill | Fault::KillWithoutDisk, Quorum::None) => {
+                Beside::Floor
+            }
+            _ => Beside::Failure,
         }
     }
 

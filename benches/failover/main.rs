@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use cluster::Cluster;
 use electd::core::random::Random;
-use electd::core::settings::AlgorithmKind;
+use electd::core::settings::{AlgorithmKind, Quorum};
 use faults::{Fault, Run};
 use process::Role;
 use report::Report;
@@ -38,6 +38,9 @@ const CALM_LARGE: Duration = Duration::from_secs(60);
 /// The algorithm of the clusters that are not there to compare algorithms.
 const BULLY: AlgorithmKind = AlgorithmKind::Bully;
 
+/// The mode of those that are not there to measure a majority.
+const NONE: Quorum = Quorum::None;
+
 fn main() {
     if let Some(role) = Role::of_this_process() {
         return role.play();
@@ -49,7 +52,7 @@ fn main() {
     let mut random = Random::new(u64::from(std::process::id()));
     for size in [3, 5, 9] {
         let folder = scratch.folder(&format!("{size}"));
-        let mut run = Run::new(Cluster::start(folder, size, BULLY), random.draw());
+        let mut run = Run::new(Cluster::start(folder, size, BULLY, NONE), random.draw());
         if size == 5 {
             report.usage(size, &calm::usage(&run.cluster, CALM));
         }
@@ -61,11 +64,12 @@ fn main() {
         }
     }
     let mut by_algorithm = AlgorithmKind::ALL.map(|algorithm| {
-        let cluster = Cluster::start(scratch.folder(algorithm.name()), 5, algorithm);
+        let cluster = Cluster::start(scratch.folder(algorithm.name()), 5, algorithm, NONE);
         (algorithm, Run::new(cluster, random.draw()))
     });
     faults::compare(&mut by_algorithm, runs, &mut report);
     drop(by_algorithm);
+    measure_majority(&scratch, runs, &mut random, &mut report);
     report.durable_write(&disk::durable_writes(&scratch.folder("disk"), runs));
     if large > 0 {
         measure_large(&scratch, large, &mut random, &mut report);
@@ -73,9 +77,21 @@ fn main() {
     report.print();
 }
 
+/// Failovers of clusters whose voters are bound to their leader.
+fn measure_majority(scratch: &Scratch, runs: usize, random: &mut Random, report: &mut Report) {
+    for size in [3, 5] {
+        let folder = scratch.folder(&format!("majority-{size}"));
+        let cluster = Cluster::start(folder, size, BULLY, Quorum::Majority);
+        let mut run = Run::new(cluster, random.draw());
+        run.measure(Fault::Terminate, runs, report);
+        run.measure(Fault::Kill, runs.div_ceil(3), report);
+        run.measure(Fault::Freeze, runs.div_ceil(3), report);
+    }
+}
+
 /// Whether many processes on one machine elect, stay calm and fail over.
 fn measure_large(scratch: &Scratch, size: usize, random: &mut Random, report: &mut Report) {
-    let cluster = Cluster::start(scratch.folder("large"), size, BULLY);
+    let cluster = Cluster::start(scratch.folder("large"), size, BULLY, NONE);
     report.first_election(size, cluster.first_election());
     let mut run = Run::new(cluster, random.draw());
     report.usage(size, &calm::usage(&run.cluster, CALM));

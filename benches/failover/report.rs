@@ -21,6 +21,9 @@ and, with threads, a victim that has as many as a node, which all end before the
 connections, and a survivor that hands on from a reading to a deciding to a writing thread. A frozen
 leader sends no end of stream: beside it stands `failure`, the silence that makes a suspect.
 
+With a majority a killed leader is replaced when the voters' promises to it run out: beside it stands
+`failure` as well. One that stops releases them.
+
 By algorithm: three clusters of 5 side by side, whose leaders are killed by turns.
 
 No disk: the data folders of all nodes are out of reach, so that every write fails until after the
