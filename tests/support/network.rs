@@ -14,11 +14,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::{Cluster, ensure, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// All namespaces of tests begin so; the process that made one follows.
 const PREFIX: &str = "electd-test-";
+
+/// The port that members dial, and how the system lists it.
+const PORT: u16 = 7100;
+const MEMBERS: &str = ":1BBC";
 
 /// Where `ip` keeps the namespaces with a name.
 const FOLDER: &str = "/run/netns";
@@ -70,7 +75,7 @@ impl Network {
     /// Where the nodes listen, for members and for HTTP: a test asks them at home, whatever is cut.
     pub fn places(&self) -> Vec<(SocketAddr, SocketAddr)> {
         let parsed = |text: String| text.parse().unwrap();
-        let place = |node| (format!("{}:7100", address(node)), format!("127.0.0.{node}:7200"));
+        let place = |node| (format!("{}:{PORT}", address(node)), format!("127.0.0.{node}:7200"));
         let places = (1..=self.nodes).map(place);
         places.map(|(member, admin)| (parsed(member), parsed(admin))).collect()
     }
@@ -121,6 +126,19 @@ impl Network {
             self.plug(node, turn % 2 == 1);
             thread::sleep(time);
         }
+    }
+
+    /// A node that is cut off dies with its host: the others never get a word of it.
+    pub fn vanish(&self, cluster: &Cluster, node: usize) {
+        let home = self.home(node);
+        let proc = "/proc/sys/net/ipv4/tcp_orphan_retries";
+        inside(&home, || fs::write(proc, "1")).unwrap(); // what is left in the system dies too
+        cluster.node(node).kill_9();
+        eventually("its host has forgotten its connections", || {
+            let sockets =
+                inside(&home, || fs::read_to_string("/proc/thread-self/net/tcp")).unwrap();
+            ensure(!sockets.contains(MEMBERS), || sockets)
+        });
     }
 
     /// Sends to a neighbour, or to nobody. No node ever asks for an address: what is cut would
