@@ -28,7 +28,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use electd::core::settings::AlgorithmKind;
+use electd::config;
+use electd::core::settings::{AlgorithmKind, Timing};
 use electd::node::status::Status;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -216,6 +217,11 @@ impl Cluster {
         let log = self.folder.path().join(format!("{title}.log"));
         let name = config["members"][number - 1]["name"].as_str().unwrap();
         Node::new(name, place, &file, &log)
+    }
+
+    /// The timings, as electd reads them.
+    pub fn timing(&self) -> Timing {
+        config::parse(&self.config.to_string(), self.folder.path()).expect("it is valid").timing
     }
 
     pub fn config(&self) -> &Value {

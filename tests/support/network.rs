@@ -96,6 +96,12 @@ impl Network {
         ip(&[&["-n", &switch, "link", "set", &port], to].concat()).unwrap();
     }
 
+    /// Cuts a node off. Gives the moment when it was.
+    pub fn cut_off(&self, node: usize) -> Instant {
+        self.plug(node, false);
+        Instant::now()
+    }
+
     /// Drops what one node sends to another, or carries it again.
     pub fn carry(&self, from: usize, to: usize, carried: bool) {
         self.way(from, to, carried).unwrap();

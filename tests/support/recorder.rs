@@ -111,6 +111,11 @@ impl Claims {
         self.0.values()
     }
 
+    /// The claims of this node in this epoch.
+    pub fn reign(&self, node: &str, epoch: u64) -> Option<&Reign> {
+        self.0.get(&(node.to_owned(), epoch))
+    }
+
     /// All pairs of nodes that certainly led at once.
     pub fn pairs(&self) -> Vec<Pair> {
         let reigns: Vec<&Reign> = self.reigns().collect();
