@@ -1,7 +1,8 @@
 //! Two leaders at once: what a leader notes when it meets another, as after a partition in mode
 //! none.
 //!
-//! Only leaders can tell. A follower that hears of a second leader cannot know whether the first
+//! Only leaders can tell: the one that steps down, as it hears of the other; and the one that stays,
+//! if it heard the other before that stepped down. A follower that hears of a second leader cannot know whether the first
 //! still leads: its RELEASE may be under way on another connection.
 
 use std::time::Duration;

@@ -50,18 +50,22 @@ fn a_leader_that_is_cut_off_leads_on_beside_another(algorithm: AlgorithmKind) {
     told(&cluster, &recorder);
 }
 
-/// Both leaders tell of each other, and that it lasted no less than was seen.
+/// Whoever stepped down first tells of the other, and the other may: with a name, and for no less
+/// time than was seen.
 #[track_caller]
 fn told(cluster: &Cluster, recorder: &Recorder) {
     let pairs = recorder.claims().pairs();
     let Pair(.., least) = pairs.iter().max_by_key(|Pair(.., least)| *least).expect("two led");
-    for (teller, other) in [(5, "node-4"), (4, "node-5")] {
-        let met = cluster.status(teller).unwrap().partition.expect("it met another leader");
-        println!("node-{teller}: {met:?}; seen for {least:?}");
-        assert_eq!(met.other.name, other, "{met:?}");
+    let mut tellers = 0;
+    for number in 1..=NODES {
+        let Some(met) = cluster.status(number).unwrap().partition else { continue };
+        println!("node-{number}: {met:?}; seen for {least:?}");
+        let other = [(4, "node-5"), (5, "node-4")].iter().find(|(teller, _)| *teller == number);
+        assert_eq!(other.map(|(_, other)| *other), Some(met.other.name.as_str()), "{met:?}");
         assert!(u128::from(met.lasted_at_most_ms) >= least.as_millis(), "{met:?}, {least:?}");
+        tellers += 1;
     }
-    assert!(cluster.status(1).unwrap().partition.is_none(), "node-1 never led");
+    assert!(tellers > 0, "nobody tells of it");
 }
 
 fn each_half_has_a_leader(algorithm: AlgorithmKind) {
