@@ -107,6 +107,12 @@ impl Network {
         self.way(from, to, carried).unwrap();
     }
 
+    /// Drops what these send to those, from one to the other, for some time.
+    pub fn lose(&self, losses: &[(usize, usize)], time: Duration) {
+        losses.iter().for_each(|(from, to)| self.carry(*from, *to, false));
+        thread::sleep(time);
+    }
+
     /// Parts some nodes from all others, both ways.
     pub fn part(&self, some: &[usize]) {
         for one in some {
