@@ -179,6 +179,18 @@ impl Node {
         lines.into_iter().rev().collect::<Vec<_>>().join("\n")
     }
 
+    /// The names of its threads that begin so, in order.
+    pub fn threads(&self, prefix: &str) -> Vec<String> {
+        let pid = self.child.borrow().as_ref().unwrap().id();
+        let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+        // A thread may end meanwhile.
+        let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
+        let names = names.map(|name| name.trim().to_owned());
+        let mut found: Vec<String> = names.filter(|name| name.starts_with(prefix)).collect();
+        found.sort();
+        found
+    }
+
     /// A figure of /proc/PID/status, such as Threads, or VmRSS in kB.
     #[track_caller]
     pub fn figure(&self, key: &str) -> u64 {
