@@ -231,7 +231,6 @@ impl Board {
         let phase = if stalled { Phase::Starting } else { snapshot.phase };
         let leader = snapshot.leader.filter(|_| !stalled).and_then(|id| settings.members.get(id));
         let lease = snapshot.lease.filter(|_| !stalled).map(|lease| lease.since(now));
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Status {
             cluster: settings.cluster.clone(),
             node: NodeRef { id: settings.id.to_string(), name: settings.members.name(settings.id) },
@@ -264,15 +263,7 @@ impl Board {
             uptime_ms: millis(now.since(self.started)),
             age_ms: millis(self.since_turn(now)),
             stalled,
-            partition: snapshot.split.map(|split| PartitionStatus {
-                own_epoch: split.own.0,
-                other: OtherLeader {
-                    name: settings.members.name(split.other),
-                    epoch: split.theirs.0,
-                },
-                lasted_at_most_ms: millis(split.lasted),
-                healed_ms_ago: millis(now.since(split.met)),
-            }),
+            partition: snapshot.split.map(|split| self.partition(&split, now)),
             messages: self.messages(),
             dropped: self.counters.drops().map(|(name, count)| (name.to_owned(), count)).collect(),
             rejections: self.rejections(&snapshot),
@@ -284,6 +275,16 @@ impl Board {
         match snapshot.phase {
             Phase::Leading => now < snapshot.until,
             _ => self.is_live(),
+        }
+    }
+
+    fn partition(&self, split: &Split, now: Time) -> PartitionStatus {
+        let other = self.settings.members.name(split.other);
+        PartitionStatus {
+            own_epoch: split.own.0,
+            other: OtherLeader { name: other, epoch: split.theirs.0 },
+            lasted_at_most_ms: millis(split.lasted),
+            healed_ms_ago: millis(now.since(split.met)),
         }
     }
 
@@ -303,6 +304,10 @@ impl Board {
             })
             .collect()
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Garcia-Molina's word for a phase; none with another algorithm than his.

@@ -16,7 +16,7 @@ use support::{Cluster, Network};
 const NODES: usize = 5;
 
 /// Long enough that whoever is not heard is missed, and replaced.
-const LONG: Duration = Duration::from_millis(1500);
+const LONG: Duration = Duration::from_millis(1300);
 
 /// Five nodes on a network, that miss whoever is silent soon; none where no network can be made.
 fn scene(algorithm: AlgorithmKind, quorum: &str) -> Option<Cluster> {
@@ -30,6 +30,6 @@ fn scene(algorithm: AlgorithmKind, quorum: &str) -> Option<Cluster> {
 /// For how long a flapping link is cut, carries again, is cut, and so on: about as long as it
 /// takes to be missed, shorter, and far shorter.
 fn flaps() -> impl Iterator<Item = Duration> {
-    let times = [50, 50, 900, 300, 1300, 100, 400, 20, 1100, 200];
+    let times = [50, 50, 900, 300, 1200, 100, 20, 20, 1100, 100];
     times.into_iter().map(Duration::from_millis)
 }
