@@ -235,6 +235,7 @@ pub mod tests {
             uptime_ms: 61_000,
             age_ms: 3,
             stalled: false,
+            partition: None,
             messages: Default::default(),
             dropped: Default::default(),
             rejections: Vec::new(),

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::admin::client::Client;
-use crate::node::status::{self, MemberStatus, RankStatus};
+use crate::node::status::{self, MemberStatus, PartitionStatus, RankStatus};
 
 use super::args::{Output, OutputArgs};
 use super::ask::{Asked, NodeArgs, any_answer, leader_of, moment};
@@ -65,13 +65,18 @@ fn document(asked: &[Asked]) -> Value {
     json!({ "nodes": asked.iter().map(node).collect::<Vec<_>>() })
 }
 
-/// All nodes, for people: a row each, and what they guarantee.
+/// All nodes, for people: a row each, what they guarantee, and which of them led beside another.
 fn overview(asked: &[Asked]) -> String {
     let header = ["NODE", "STATE", "LEADER", "EPOCH", "AGE", "NOTE"];
     let mut text = print::table(&header, asked.iter().map(row));
     if let Some(Ok(status)) = asked.iter().map(|asked| &asked.answer).find(|answer| answer.is_ok())
     {
         let _ = write!(text, "\n{}: {}\n", status.cluster, status.guarantee);
+    }
+    for status in asked.iter().filter_map(|asked| asked.answer.as_ref().ok()) {
+        if let Some(met) = &status.partition {
+            let _ = writeln!(text, "{}: {}", status.node.name, partition(met));
+        }
     }
     text
 }
@@ -169,6 +174,7 @@ fn facts(status: &status::Status) -> Vec<(&'static str, String)> {
         let halter = halting.halter.iter().map(|name| ("halted by", name.clone()));
         facts.extend(halter.chain([("task", format!("{} bytes", halting.task_bytes))]));
     }
+    facts.extend(status.partition.iter().map(|met| ("partition", partition(met))));
     if let Some(change) = status.changes.last() {
         let when = moment(change.at_ms);
         facts.push(("last change", format!("{} -> {} at {when}", change.from, change.to)));
@@ -178,6 +184,17 @@ fn facts(status: &status::Status) -> Vec<(&'static str, String)> {
         facts.push(("dropped", format!("{count} messages, {queue}")));
     }
     facts
+}
+
+/// That there were two leaders, and for how long.
+fn partition(met: &PartitionStatus) -> String {
+    let PartitionStatus { own_epoch, other, lasted_at_most_ms, healed_ms_ago } = met;
+    let ago = Duration::from_secs(healed_ms_ago / 1000);
+    format!(
+        "there were two leaders until {ago:?} ago: {} in epoch {} beside this node in epoch \
+         {own_epoch}, for at most {lasted_at_most_ms} ms",
+        other.name, other.epoch
+    )
 }
 
 /// The rank that this node is compared by, and where it was read last. The two may differ: a
@@ -243,6 +260,26 @@ mod tests {
         assert!(shown("cpu", json!(7200), None).contains("rank        cpu 7200 (the source)\n"));
         let none = shown("command", Value::Null, None);
         assert!(none.contains("rank        command, none (the source)\n"), "{none}");
+    }
+
+    #[test]
+    fn a_partition_is_told_of_with_how_long_there_were_two_leaders() {
+        let mut status = tests::status("node-1", Some(("node-5", 7)));
+        status.partition = Some(status::PartitionStatus {
+            own_epoch: 6,
+            other: status::OtherLeader { name: "node-5".to_owned(), epoch: 5 },
+            lasted_at_most_ms: 2100,
+            healed_ms_ago: 65_999,
+        });
+        let words = "there were two leaders until 65s ago: node-5 in epoch 5 beside this node in \
+                     epoch 6, for at most 2100 ms";
+        let text = details(&status);
+        assert!(text.contains(&format!("partition   {words}\n")), "{text}");
+        let silent = tests::following("node-2", Some(("node-5", 7)));
+        let asked = [Asked { answer: Ok(status), ..silent }];
+        let text = overview(&asked);
+        assert!(text.contains(&format!("\nnode-1: {words}\n")), "{text}");
+        assert!(!shown("id", json!("x"), None).contains("partition"));
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub struct Peer {
     pub proved: bool,
     /// When it was last heard, by any message of its own.
     pub heard: Option<Time>,
+    /// When it last said whom it follows, or that it leads.
+    pub declared: Option<Time>,
     /// Its rank, as it told it last.
     pub rank: Rank,
     /// Whether it may be nominated.
@@ -84,6 +86,7 @@ impl Detector {
             status: Liveness::Suspected,
             proved: false,
             heard: None,
+            declared: None,
             rank: Rank { value: 0, id: member.id },
             stands: member.role == Role::Member,
             inbound: None,

@@ -86,6 +86,7 @@ impl Turn<'_> {
     ) {
         let own = incarnation == self.cx.state.incarnation;
         if own && self.cx.state.phase == Phase::Leading && self.cx.state.view.epoch == epoch {
+            self.declares(from);
             self.cx.state.detector.change(from, |peer| {
                 peer.rank = Rank { id: from, ..rank };
                 peer.stands = stands;

@@ -34,6 +34,7 @@ impl Turn<'_> {
         let rank = Rank { id: from, ..rank };
         let view = View { epoch, leader: Some(rank) };
         let known = self.cx.state.view;
+        self.meet_leader(from, view);
         self.cx.note_round(epoch);
         if self.cx.state.phase == Phase::Stopping {
             return false;
@@ -64,6 +65,12 @@ impl Turn<'_> {
     /// followed on its word: it says hello to all, and what third members know of it may be of
     /// an earlier life.
     pub fn told(&mut self, from: NodeId, view: View) {
+        match view.leader {
+            Some(leader) if leader.id == from || view > self.cx.state.view => {
+                self.meet_leader(leader.id, view);
+            }
+            _ => _ = self.declares(from),
+        }
         self.cx.note_round(view.epoch);
         let state = &self.cx.state;
         if view < state.view || state.phase == Phase::Stopping {

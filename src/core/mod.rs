@@ -22,6 +22,7 @@ mod phase;
 pub mod random;
 mod ranking;
 pub mod settings;
+pub mod split;
 pub mod standing;
 mod state;
 pub mod tenure;
@@ -39,6 +40,7 @@ use context::Context;
 use detector::{ConnectionId, Detector};
 use message::{Done, Envelope, Hello, Refusal, Rejection, View};
 use settings::{PowerOn, Restored, Settings};
+use split::Split;
 use state::State;
 use tenure::Durable;
 use timer::Timer;
@@ -246,6 +248,8 @@ pub enum Note {
         /// Its heartbeat, failure, message and lease times in nanoseconds.
         theirs: [u64; 4],
     },
+    /// This member leads and met another that does.
+    Split(Split),
 }
 
 /// One member of the cluster.
@@ -313,6 +317,12 @@ impl Core {
             }
             _ => now + timing.failure,
         }
+    }
+
+    /// The last other leader that this member met while it led; none since its start.
+    #[must_use]
+    pub fn split(&self) -> Option<Split> {
+        self.state.split
     }
 
     /// What is known of the other members.

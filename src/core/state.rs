@@ -8,6 +8,7 @@ use super::message::{Agreement, Message, View};
 use super::phase::Phase;
 use super::random::Random;
 use super::settings::{PowerOn, Restored, Settings};
+use super::split::Split;
 use super::standing::Standing;
 use super::tenure::{Denied, Lease, Nominee, Reserve, Voter};
 use super::timer::TimerTable;
@@ -74,6 +75,8 @@ pub struct State {
     pub(super) heeds_leader: bool,
     /// The number of the last heartbeat round and when it was sent.
     pub(super) beat: (u64, Time),
+    /// The last other leader that this one met while it led.
+    pub(super) split: Option<Split>,
     pub(super) waiting: Waiting,
     pub(super) random: Random,
 }
@@ -132,6 +135,7 @@ impl State {
             watches: None,
             heeds_leader: false,
             beat: (0, now),
+            split: None,
             waiting: Waiting::default(),
             random: Random::new(seed),
             settings: Arc::new(settings),

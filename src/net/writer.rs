@@ -96,12 +96,15 @@ impl Writer {
     pub fn run(mut self) {
         let mut pause = FIRST_PAUSE;
         loop {
+            // A dial that vanishes without an answer is part of the pause before the next one.
+            let mut since = Instant::now();
             let end = match self.open() {
                 Ok(stream) => {
                     let opened = Instant::now();
                     let end = self.write(&stream);
                     self.close(&stream);
-                    if opened.elapsed() >= self.failure {
+                    since = Instant::now();
+                    if since.duration_since(opened) >= self.failure {
                         pause = FIRST_PAUSE; // it was of use
                     }
                     end
@@ -111,7 +114,7 @@ impl Writer {
             if matches!(end, End::Node) {
                 return;
             }
-            match self.rest(pause) {
+            match self.rest(since, pause) {
                 Some(true) => pause = FIRST_PAUSE,
                 Some(false) => pause = (pause * 2).min(self.failure),
                 None => return,
@@ -119,11 +122,11 @@ impl Writer {
         }
     }
 
-    /// Waits out the back-off, jittered. Tells whether an order to dial ended it; none when the
+    /// Waits out the back-off since then, jittered. Tells whether an order to dial ended it; none when the
     /// node is stopping.
-    fn rest(&mut self, pause: Duration) -> Option<bool> {
+    fn rest(&mut self, since: Instant, pause: Duration) -> Option<bool> {
         let wait = pause / 2 + self.random.up_to(pause / 2);
-        let until = Instant::now() + wait;
+        let until = since + wait;
         loop {
             match self.orders.recv_deadline(until) {
                 Ok(Control::Dial) => return Some(true),

@@ -240,6 +240,7 @@ impl Election {
                     info!("{} accepts this node now", members.name(peer));
                 }
             }
+            Note::Split(split) => warn!("{}", words::split(&split, &members)),
             Note::TimingDiffers { peer, theirs } => {
                 let name = members.name(peer);
                 let [heartbeat, failure, message, lease] = theirs.map(Duration::from_nanos);

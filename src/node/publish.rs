@@ -14,13 +14,14 @@ use serde_json::Value;
 
 use super::clock;
 use super::status::{
-    ChangeStatus, HaltingStatus, LeaderStatus, MemberStatus, MessageCount, NodeRef, RankStatus,
-    RejectionStatus, Status,
+    ChangeStatus, HaltingStatus, LeaderStatus, MemberStatus, MessageCount, NodeRef, OtherLeader,
+    PartitionStatus, RankStatus, RejectionStatus, Status,
 };
 use crate::config::guarantee::Guarantee;
 use crate::core::membership::{Member, MemberList};
 use crate::core::message::Liveness;
 use crate::core::settings::{AlgorithmKind, RankKind, Settings};
+use crate::core::split::Split;
 use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Task, Time};
 use crate::core::{Core, NodeStatus, Phase, Transition};
 use crate::net::Counters;
@@ -62,6 +63,8 @@ pub struct Snapshot {
     halter: Option<NodeId>,
     /// The task handed out last.
     task: Task,
+    /// The last other leader that was met.
+    split: Option<Split>,
     changes: VecDeque<Arc<ChangeStatus>>,
     rejections: BTreeMap<NodeId, String>,
 }
@@ -89,6 +92,7 @@ impl Snapshot {
             rank_source: "".into(),
             halter: None,
             task: Task::default(),
+            split: None,
             changes: VecDeque::new(),
             rejections: BTreeMap::new(),
         };
@@ -105,6 +109,7 @@ impl Snapshot {
         self.until = core.believable_until(now);
         self.lease = core.lease_until();
         self.halter = core.halter();
+        self.split = core.split();
         self.task.clone_from(core.task());
         let value = |rank: Rank| Some(rank.value).filter(|value| *value != i64::MIN);
         let (id, stands, status) = (core.id(), core.stands(), Liveness::Alive);
@@ -226,7 +231,6 @@ impl Board {
         let phase = if stalled { Phase::Starting } else { snapshot.phase };
         let leader = snapshot.leader.filter(|_| !stalled).and_then(|id| settings.members.get(id));
         let lease = snapshot.lease.filter(|_| !stalled).map(|lease| lease.since(now));
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Status {
             cluster: settings.cluster.clone(),
             node: NodeRef { id: settings.id.to_string(), name: settings.members.name(settings.id) },
@@ -259,6 +263,7 @@ impl Board {
             uptime_ms: millis(now.since(self.started)),
             age_ms: millis(self.since_turn(now)),
             stalled,
+            partition: snapshot.split.map(|split| self.partition(&split, now)),
             messages: self.messages(),
             dropped: self.counters.drops().map(|(name, count)| (name.to_owned(), count)).collect(),
             rejections: self.rejections(&snapshot),
@@ -270,6 +275,16 @@ impl Board {
         match snapshot.phase {
             Phase::Leading => now < snapshot.until,
             _ => self.is_live(),
+        }
+    }
+
+    fn partition(&self, split: &Split, now: Time) -> PartitionStatus {
+        let other = self.settings.members.name(split.other);
+        PartitionStatus {
+            own_epoch: split.own.0,
+            other: OtherLeader { name: other, epoch: split.theirs.0 },
+            lasted_at_most_ms: millis(split.lasted),
+            healed_ms_ago: millis(now.since(split.met)),
         }
     }
 
@@ -289,6 +304,10 @@ impl Board {
             })
             .collect()
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Garcia-Molina's word for a phase; none with another algorithm than his.

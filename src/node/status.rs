@@ -43,6 +43,10 @@ pub struct Status {
     pub age_ms: u64,
     /// Whether the election thread missed its turn, so that this node counts itself as failed.
     pub stalled: bool,
+    /// The last time that this node led beside another leader, as in a partition; null where that
+    /// did not happen since its start.
+    #[serde(default)]
+    pub partition: Option<PartitionStatus>,
     /// Messages by kind.
     pub messages: BTreeMap<String, MessageCount>,
     /// What was dropped, by the queue that was full or not connected.
@@ -121,6 +125,29 @@ pub struct MessageCount {
     pub sent: u64,
     /// Read from connections.
     pub received: u64,
+}
+
+/// Two leaders at once: this node and another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PartitionStatus {
+    /// The epoch that this node led in.
+    pub own_epoch: u64,
+    /// The other leader.
+    pub other: OtherLeader,
+    /// How long both led, at most: since this node began to lead in this epoch, or heard the other
+    /// for the last time before, whichever was later.
+    pub lasted_at_most_ms: u64,
+    /// How long ago they met, so that one stepped down.
+    pub healed_ms_ago: u64,
+}
+
+/// Another leader, met by a leader.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OtherLeader {
+    /// The name in the config.
+    pub name: String,
+    /// The epoch that it led in.
+    pub epoch: u64,
 }
 
 /// A refusal at the hello.

@@ -3,6 +3,7 @@
 use super::handle::{CommandError, Outcome};
 use crate::core::membership::MemberList;
 use crate::core::message::{Done, Refusal, Rejection};
+use crate::core::split::Split;
 use crate::core::types::Task;
 
 /// A rejected hello, in words: what is wrong, which values, what to do.
@@ -43,6 +44,17 @@ pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
             members.name(*expected)
         ),
     }
+}
+
+/// A meeting of two leaders.
+pub fn split(split: &Split, members: &MemberList) -> String {
+    let Split { other, theirs, own, lasted, .. } = *split;
+    format!(
+        "there were two leaders: {} in epoch {theirs} beside this node in epoch {own}, for at most \
+         {} ms",
+        members.name(other),
+        lasted.as_millis()
+    )
 }
 
 /// What a command achieved.

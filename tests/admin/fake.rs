@@ -114,6 +114,7 @@ pub fn status(state: &str, leader: Option<&str>) -> Status {
         uptime_ms: 1000,
         age_ms: 3,
         stalled: false,
+        partition: None,
         messages: BTreeMap::new(),
         dropped: BTreeMap::new(),
         rejections: Vec::new(),

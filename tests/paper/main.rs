@@ -4,3 +4,4 @@ mod bully;
 mod halting;
 mod process;
 mod ring;
+mod split;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use electd::core::detector::ConnectionId;
 use electd::core::membership::{ListVersion, Member, MemberList};
-use electd::core::message::{Envelope, Hello, Message};
+use electd::core::message::{Envelope, Hello, Message, View};
 use electd::core::settings::{
     AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
 };
@@ -107,6 +107,14 @@ impl Process {
         let mut sent = self.take(Input::Hello { connection, address, hello });
         sent.extend(self.reaches(other));
         sent
+    }
+
+    /// Another connects to this one, and says that it leads in this epoch.
+    pub fn meets_leader(&mut self, other: u8, epoch: u64) -> Sent {
+        let mut hello = hello_of(other, self.core.settings());
+        hello.view = View { epoch: Epoch(epoch), leader: Some(rank(other)) };
+        let (connection, address) = (connection(other), String::new());
+        self.take(Input::Hello { connection, address, hello })
     }
 
     /// The connection to another is up.

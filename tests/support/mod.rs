@@ -13,8 +13,10 @@
 pub mod crowd;
 mod each;
 pub mod http;
+pub mod network;
 pub mod node;
 mod record;
+pub mod recorder;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -26,7 +28,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use electd::core::settings::AlgorithmKind;
+use electd::config;
+use electd::core::settings::{AlgorithmKind, Timing};
 use electd::node::status::Status;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -34,6 +37,7 @@ use uuid::Uuid;
 
 pub(crate) use each::for_each_algorithm;
 pub use each::has_joined;
+pub use network::Network;
 pub use node::{Condition, Node};
 use record::Record;
 
@@ -76,6 +80,8 @@ pub struct Cluster {
     config: Value,
     host: Ipv4Addr,
     record: RefCell<Record>,
+    /// Gone after the nodes are.
+    network: Option<Network>,
 }
 
 impl Cluster {
@@ -112,10 +118,34 @@ impl Cluster {
     /// A cluster whose nodes have not been started yet.
     pub fn prepare(n: usize, change: impl FnOnce(&mut Value)) -> Cluster {
         let host = own_host();
-        let places = free_places(host, n);
+        Cluster::at(&free_places(host, n), host, change)
+    }
+
+    /// Starts a node at the end of each cable of a network.
+    pub fn on(network: Network, change: impl FnOnce(&mut Value)) -> Cluster {
+        let mut cluster = Cluster::at(&network.places(), own_host(), change);
+        cluster.record.get_mut().may_split = cluster.config["quorum"] == "none";
+        for (number, node) in (1..).zip(&mut cluster.nodes) {
+            node.home = Some(network.home(number));
+            node.start();
+        }
+        cluster.network = Some(network);
+        cluster
+    }
+
+    /// The network that the nodes are on, of those that are [`Cluster::on`] one.
+    pub fn network(&self) -> &Network {
+        self.network.as_ref().expect("it is on a network")
+    }
+
+    fn at(
+        places: &[(SocketAddr, SocketAddr)],
+        host: Ipv4Addr,
+        change: impl FnOnce(&mut Value),
+    ) -> Cluster {
         let members: Vec<Value> = (1..)
-            .zip(ascending_ids(n))
-            .zip(&places)
+            .zip(ascending_ids(places.len()))
+            .zip(places)
             .map(|((number, id), (address, admin))| {
                 json!({"name": format!("node-{number}"), "id": id, "address": address, "admin": admin})
             })
@@ -134,8 +164,8 @@ impl Cluster {
             let log = folder.path().join(format!("{name}.log"));
             Node::new(&name, *place, &file, &log)
         };
-        let nodes = (1..).zip(&places).map(node).collect();
-        Cluster { nodes, folder, config, host, record: RefCell::default() }
+        let nodes = (1..).zip(places).map(node).collect();
+        Cluster { nodes, folder, config, host, record: RefCell::default(), network: None }
     }
 
     /// The node with this number.
@@ -189,6 +219,11 @@ impl Cluster {
         Node::new(name, place, &file, &log)
     }
 
+    /// The timings, as electd reads them.
+    pub fn timing(&self) -> Timing {
+        config::parse(&self.config.to_string(), self.folder.path()).expect("it is valid").timing
+    }
+
     pub fn config(&self) -> &Value {
         &self.config
     }
@@ -225,13 +260,26 @@ impl Cluster {
     #[track_caller]
     pub fn agree_on(&self, number: usize) -> u64 {
         let leader = &self.node(number).name;
-        eventually(&format!("all running nodes follow {leader}"), || self.agreed_on(leader))
+        let look = || self.agreed_on(leader, self.running());
+        eventually(&format!("all running nodes follow {leader}"), look)
     }
 
-    fn agreed_on(&self, leader: &str) -> Result<u64, String> {
+    /// The same of some nodes only.
+    #[track_caller]
+    pub fn agree_among(&self, numbers: &[usize], leader: usize) -> u64 {
+        let leader = &self.node(leader).name;
+        let look = || self.agreed_on(leader, numbers.iter().map(|number| self.node(*number)));
+        eventually(&format!("{numbers:?} follow {leader}"), look)
+    }
+
+    fn agreed_on<'a>(
+        &self,
+        leader: &str,
+        nodes: impl Iterator<Item = &'a Node>,
+    ) -> Result<u64, String> {
         let mut epochs = BTreeSet::new();
         // All are asked first: whoever disagrees, what the others say counts too.
-        let statuses: Vec<_> = self.running().map(|node| (node, self.note(node))).collect();
+        let statuses: Vec<_> = nodes.map(|node| (node, self.note(node))).collect();
         for (node, status) in statuses {
             let status = status?;
             let named = status.leader.as_ref().map(|leader| leader.name.as_str());

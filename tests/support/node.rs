@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::eventually;
 use super::http::{self, Answer};
+use super::network::inside;
 
 /// What a process is doing, as far as the test itself decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub struct Node {
     pub address: SocketAddr,
     /// Its HTTP address.
     pub admin: SocketAddr,
+    /// The network namespace that it lives in, where that is not the test's own.
+    pub home: Option<String>,
     config: PathBuf,
     log: PathBuf,
     child: RefCell<Option<Child>>,
@@ -45,6 +48,7 @@ impl Node {
             name: name.to_owned(),
             address,
             admin,
+            home: None,
             config: config.to_path_buf(),
             log: log.to_path_buf(),
             child: RefCell::new(None),
@@ -61,17 +65,17 @@ impl Node {
     pub fn start_with(&self, more: &[&str]) {
         assert_eq!(self.condition.get(), Condition::Down, "{} runs already", self.name);
         let log = File::options().create(true).append(true).open(&self.log).unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_electd"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+        command
             .args(["run", "--node", &self.name, "--config"])
             .arg(&self.config)
             .args(more)
             .env_remove("RUST_LOG")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        self.child.replace(Some(child));
+            .stderr(log);
+        let child = self.at_home(|| command.spawn());
+        self.child.replace(Some(child.unwrap()));
         self.condition.set(Condition::Runs);
     }
 
@@ -144,8 +148,17 @@ impl Node {
     }
 
     fn ask(&self, method: &str, path: &str, body: &str) -> Result<Answer, String> {
-        http::ask(self.admin, method, path, body)
+        let admin = self.admin;
+        self.at_home(|| http::ask(admin, method, path, body))
             .map_err(|error| format!("{} does not answer {method} {path}: {error}", self.name))
+    }
+
+    /// Does something where this node lives.
+    pub fn at_home<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        match &self.home {
+            Some(home) => inside(home, work),
+            None => work(),
+        }
     }
 
     /// GET /status.
@@ -164,6 +177,18 @@ impl Node {
         let log = self.log();
         let lines: Vec<&str> = log.lines().rev().take(lines).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+    }
+
+    /// The names of its threads that begin so, in order.
+    pub fn threads(&self, prefix: &str) -> Vec<String> {
+        let pid = self.child.borrow().as_ref().unwrap().id();
+        let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+        // A thread may end meanwhile.
+        let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
+        let names = names.map(|name| name.trim().to_owned());
+        let mut found: Vec<String> = names.filter(|name| name.starts_with(prefix)).collect();
+        found.sort();
+        found
     }
 
     /// A figure of /proc/PID/status, such as Threads, or VmRSS in kB.

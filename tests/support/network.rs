@@ -1,0 +1,244 @@
+//! A network that a test can cut: a namespace for each node, with one cable to a switch that has a
+//! namespace of its own. Nothing of the host's network is touched; all is gone when it is dropped.
+//!
+//! What is cut vanishes without a word: no node sees its cable go, and nothing is refused. A whole
+//! node is cut off at the switch, where its cable ends in nothing. One way between two nodes
+//! is cut at the sender: its neighbour gets a hardware address that nobody has.
+
+use std::fs::{self, File};
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{self, Command};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{Cluster, ensure, eventually};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+/// All namespaces of tests begin so; the process that made one follows.
+const PREFIX: &str = "electd-test-";
+
+/// The port that members dial, and how the system lists it.
+const PORT: u16 = 7100;
+const MEMBERS: &str = ":1BBC";
+
+/// Where `ip` keeps the namespaces with a name.
+const FOLDER: &str = "/run/netns";
+
+/// A switch with one cable to each node, numbered from 1.
+pub struct Network {
+    title: String,
+    nodes: usize,
+}
+
+impl Network {
+    /// A whole network. None, with a line that says so, where this process may not make one.
+    pub fn of(nodes: usize) -> Option<Network> {
+        static LAST: AtomicU32 = AtomicU32::new(0);
+        clear_away();
+        let number = LAST.fetch_add(1, Ordering::Relaxed);
+        let network = Network { title: format!("{PREFIX}{}-{number}", process::id()), nodes };
+        match network.build() {
+            Ok(()) => Some(network),
+            Err(error) => {
+                println!("skipped: a network of namespaces needs root and ip: {error}");
+                None
+            }
+        }
+    }
+
+    fn build(&self) -> Result<(), String> {
+        let switch = self.switch();
+        ip(&["netns", "add", &switch])?;
+        inside(&switch, || ip(&["link", "add", "switch", "type", "bridge"]))?;
+        ip(&["-n", &switch, "link", "set", "switch", "up"])?;
+        for node in 1..=self.nodes {
+            let (home, port) = (self.home(node), port(node));
+            ip(&["netns", "add", &home])?;
+            let cable = ["address", &hardware(node), "type", "veth", "peer", "name", &port];
+            ip(&[&["-n", &home, "link", "add", "cable"], &cable[..], &["netns", &switch]].concat())?;
+            let address = format!("{}/24", address(node));
+            ip(&["-n", &home, "address", "add", &address, "dev", "cable"])?;
+            ip(&["-n", &home, "link", "set", "lo", "up"])?;
+            ip(&["-n", &home, "link", "set", "cable", "up"])?;
+            ip(&["-n", &switch, "link", "set", &port, "master", "switch", "up"])?;
+            (1..=self.nodes)
+                .filter(|to| *to != node)
+                .try_for_each(|to| self.way(node, to, true))?;
+        }
+        Ok(())
+    }
+
+    /// Where the nodes listen, for members and for HTTP: a test asks them at home, whatever is cut.
+    pub fn places(&self) -> Vec<(SocketAddr, SocketAddr)> {
+        let parsed = |text: String| text.parse().unwrap();
+        let place = |node| (format!("{}:{PORT}", address(node)), format!("127.0.0.{node}:7200"));
+        let places = (1..=self.nodes).map(place);
+        places.map(|(member, admin)| (parsed(member), parsed(admin))).collect()
+    }
+
+    fn switch(&self) -> String {
+        format!("{}-switch", self.title)
+    }
+
+    /// The namespace that a node lives in.
+    pub fn home(&self, node: usize) -> String {
+        format!("{}-{node}", self.title)
+    }
+
+    /// Cuts a node off, or takes it back: both ways, to and from all, at one instant.
+    pub fn plug(&self, node: usize, plugged: bool) {
+        let (switch, port) = (self.switch(), port(node));
+        let to: &[&str] = if plugged { &["master", "switch"] } else { &["nomaster"] };
+        ip(&[&["-n", &switch, "link", "set", &port], to].concat()).unwrap();
+    }
+
+    /// Cuts a node off. Gives the moment when it was.
+    pub fn cut_off(&self, node: usize) -> Instant {
+        self.plug(node, false);
+        Instant::now()
+    }
+
+    /// Drops what one node sends to another, or carries it again.
+    pub fn carry(&self, from: usize, to: usize, carried: bool) {
+        self.way(from, to, carried).unwrap();
+    }
+
+    /// Drops what these send to those, from one to the other, for some time.
+    pub fn lose(&self, losses: &[(usize, usize)], time: Duration) {
+        losses.iter().for_each(|(from, to)| self.carry(*from, *to, false));
+        thread::sleep(time);
+    }
+
+    /// Parts some nodes from all others, both ways.
+    pub fn part(&self, some: &[usize]) {
+        for one in some {
+            for other in (1..=self.nodes).filter(|other| !some.contains(other)) {
+                self.carry(*one, other, false);
+                self.carry(other, *one, false);
+            }
+        }
+    }
+
+    /// Everything is whole again. Gives the moment when it was.
+    pub fn heal(&self) -> Instant {
+        for from in 1..=self.nodes {
+            self.plug(from, true);
+            (1..=self.nodes).filter(|to| *to != from).for_each(|to| self.carry(from, to, true));
+        }
+        Instant::now()
+    }
+
+    /// Cuts a node off and takes it back, in turn, for these times.
+    pub fn flap(&self, node: usize, times: impl IntoIterator<Item = Duration>) {
+        for (turn, time) in times.into_iter().enumerate() {
+            self.plug(node, turn % 2 == 1);
+            thread::sleep(time);
+        }
+    }
+
+    /// A node that is cut off dies with its host: the others never get a word of it.
+    pub fn vanish(&self, cluster: &Cluster, node: usize) {
+        let home = self.home(node);
+        let proc = "/proc/sys/net/ipv4/tcp_orphan_retries";
+        inside(&home, || fs::write(proc, "1")).unwrap(); // what is left in the system dies too
+        cluster.node(node).kill_9();
+        eventually("its host has forgotten its connections", || {
+            let sockets =
+                inside(&home, || fs::read_to_string("/proc/thread-self/net/tcp")).unwrap();
+            ensure(!sockets.contains(MEMBERS), || sockets)
+        });
+    }
+
+    /// Sends to a neighbour, or to nobody. No node ever asks for an address: what is cut would
+    /// become known to the system in time.
+    fn way(&self, from: usize, to: usize, carried: bool) -> Result<(), String> {
+        let hardware = if carried { hardware(to) } else { hardware(0) };
+        let home = self.home(from);
+        let neighbour = ["neigh", "replace", &address(to), "lladdr", &hardware, "dev", "cable"];
+        ip(&[&["-n", &home], &neighbour[..], &["nud", "permanent"]].concat())
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        remove(&format!("{}-", self.title));
+    }
+}
+
+/// Runs something in a namespace: on a thread that goes there and ends. What it starts stays there.
+pub fn inside<T: Send>(namespace: &str, work: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            enter(namespace);
+            work()
+        });
+        thread.join().expect("it does not panic")
+    })
+}
+
+/// Takes this thread into a namespace, for good.
+pub fn enter(namespace: &str) {
+    let door = File::open(Path::new(FOLDER).join(namespace)).unwrap();
+    move_into_link_name_space(door.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+}
+
+/// Removes what tests left behind that could not end in order.
+fn clear_away() {
+    for name in namespaces(PREFIX) {
+        let owner = name[PREFIX.len()..].split('-').next().unwrap_or_default();
+        if !Path::new("/proc").join(owner).exists() {
+            end_processes(&name);
+            remove(&name);
+        }
+    }
+}
+
+/// Ends what a test that was killed left running there.
+fn end_processes(namespace: &str) {
+    let found = Command::new("ip").args(["netns", "pids", namespace]).output();
+    let pids = found.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let pids = pids.unwrap_or_default();
+    for pid in pids.lines().filter_map(|pid| Pid::from_raw(pid.trim().parse().ok()?)) {
+        let _ = kill_process(pid, Signal::KILL); // it may have ended by itself
+    }
+}
+
+/// Removes the namespaces that begin so. With them go the cables and the switch.
+fn remove(prefix: &str) {
+    for name in namespaces(prefix) {
+        let _ = ip(&["netns", "delete", &name]); // another test may have cleared it away
+    }
+}
+
+fn namespaces(prefix: &str) -> Vec<String> {
+    let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| name.starts_with(prefix)).collect()
+}
+
+fn address(node: usize) -> String {
+    format!("10.0.0.{node}")
+}
+
+/// The hardware address of a node; 0 is nobody.
+fn hardware(node: usize) -> String {
+    format!("02:00:00:00:00:{node:02x}")
+}
+
+/// The switch's end of a node's cable.
+fn port(node: usize) -> String {
+    format!("port-{node}")
+}
+
+/// Calls `ip`. An error in words where it is missing or says no.
+fn ip(arguments: &[&str]) -> Result<(), String> {
+    let called = Command::new("ip").args(arguments).output();
+    let output = called.map_err(|error| format!("ip: {error}"))?;
+    let words = String::from_utf8_lossy(&output.stderr);
+    let said = || format!("ip {}: {}", arguments.join(" "), words.trim());
+    output.status.success().then_some(()).ok_or_else(said)
+}

@@ -1,0 +1,152 @@
+//! Who claims to lead, and when: asks every node for `/leader`, over and over, while a test does
+//! things to their network.
+//!
+//! A claim is made at some instant between the question and the answer, and nothing more is known
+//! of that instant. So two claims count as made at once only where no choice of instants could put
+//! one reign wholly before the other.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::http;
+use super::network::enter;
+use super::node::Node;
+
+/// Between an answer and the next question.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The claims of one node to lead in one epoch.
+#[derive(Clone, Debug)]
+pub struct Reign {
+    pub node: String,
+    pub epoch: u64,
+    /// How many claims were seen.
+    pub claims: u32,
+    /// The question and the answer of the first claim.
+    pub first: (Instant, Instant),
+    /// Those of the last one.
+    pub last: (Instant, Instant),
+}
+
+/// What was certainly so: two led at once, for at least this long.
+#[derive(Clone, Debug)]
+pub struct Pair(pub Reign, pub Reign, pub Duration);
+
+/// All claims so far.
+#[derive(Clone, Debug, Default)]
+pub struct Claims(BTreeMap<(String, u64), Reign>);
+
+/// Asks until it is dropped or asked for what it saw.
+pub struct Recorder {
+    claims: Arc<Mutex<Claims>>,
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Recorder {
+    /// Begins to ask these nodes, each from within its namespace.
+    pub fn of(nodes: &[Node]) -> Recorder {
+        let (claims, stop) = (Arc::<Mutex<Claims>>::default(), Arc::<AtomicBool>::default());
+        let watch = |node: &Node| {
+            let (name, admin, home) = (node.name.clone(), node.admin, node.home.clone());
+            let (claims, stop) = (claims.clone(), stop.clone());
+            thread::spawn(move || {
+                enter(&home.expect("it has a namespace"));
+                while !stop.load(Ordering::Relaxed) {
+                    let asked = Instant::now();
+                    if let Some(epoch) = claimed(admin) {
+                        claims.lock().take(&name, epoch, (asked, Instant::now()));
+                    }
+                    thread::sleep(PAUSE);
+                }
+            })
+        };
+        let threads = nodes.iter().map(watch).collect();
+        Recorder { claims, stop, threads }
+    }
+
+    /// What was seen so far.
+    pub fn claims(&self) -> Claims {
+        self.claims.lock().clone()
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join(); // its panic is shown already
+        }
+    }
+}
+
+/// The epoch in which the node there says that it leads.
+fn claimed(admin: std::net::SocketAddr) -> Option<u64> {
+    let answer = http::ask(admin, "GET", "/leader", "").ok()?;
+    let status: Value = serde_json::from_str(&answer.body).ok()?;
+    (answer.code == 200).then(|| status["epoch"].as_u64())?
+}
+
+impl Claims {
+    fn take(&mut self, node: &str, epoch: u64, instant: (Instant, Instant)) {
+        let reign = self.0.entry((node.to_owned(), epoch)).or_insert_with(|| Reign {
+            node: node.to_owned(),
+            epoch,
+            claims: 0,
+            first: instant,
+            last: instant,
+        });
+        reign.claims += 1;
+        reign.last = instant;
+    }
+
+    pub fn reigns(&self) -> impl Iterator<Item = &Reign> {
+        self.0.values()
+    }
+
+    /// The claims of this node in this epoch.
+    pub fn reign(&self, node: &str, epoch: u64) -> Option<&Reign> {
+        self.0.get(&(node.to_owned(), epoch))
+    }
+
+    /// All pairs of nodes that certainly led at once.
+    pub fn pairs(&self) -> Vec<Pair> {
+        let reigns: Vec<&Reign> = self.reigns().collect();
+        let mut pairs = Vec::new();
+        for (at, one) in reigns.iter().enumerate() {
+            let others = reigns[at + 1..].iter().filter(|other| other.node != one.node);
+            pairs.extend(others.filter_map(|other| one.beside(other)));
+        }
+        pairs
+    }
+}
+
+impl Reign {
+    /// Whether two reigns cannot have come one after the other: each was claimed once more when
+    /// the other had been claimed already. An epoch that was given up is never claimed again, so
+    /// between its first and its last claim a reign goes on.
+    fn beside(&self, other: &Reign) -> Option<Pair> {
+        let overlaps = self.last.0 >= other.first.1 && other.last.0 >= self.first.1;
+        let (begun, seen) = (self.first.1.max(other.first.1), self.last.0.min(other.last.0));
+        let least = seen.saturating_duration_since(begun);
+        overlaps.then(|| Pair(self.clone(), other.clone(), least))
+    }
+}
+
+impl fmt::Display for Pair {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Pair(one, other, least) = self;
+        write!(
+            to,
+            "{} in epoch {} ({} claims) and {} in epoch {} ({} claims), for at least {least:?}",
+            one.node, one.epoch, one.claims, other.node, other.epoch, other.claims
+        )
+    }
+}
