@@ -34,7 +34,7 @@ run-node: build ## start one: make run-node NODE=node-1 [CONFIG=conf/cluster.jso
 	@test -n "$(NODE)" || { echo "which node? make run-node NODE=node-1" >&2; exit 2; }
 	$(CARGO) run --release --quiet --bin electd -- run --config $(CONFIG) --node $(NODE)
 
-sim: cargo ## simulate SEEDS lives with faults, of each algorithm: make sim [SEEDS=1000]
+sim: cargo ## simulate SEEDS lives with faults, of each kind: make sim [SEEDS=1000]
 	$(CARGO) run --release --example sweep -- $(SEEDS)
 
 mutants: cargo ## plant faults, see the simulator find them: make mutants [MUTANTS=halting]

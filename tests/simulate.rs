@@ -83,6 +83,18 @@ fn a_random_life_is_replayed_by_its_seed() {
     assert!(text.contains("starts: incarnation 1"), "{text}");
     assert!(text.contains("leaders elected"), "{text}");
     assert_eq!(figures("--faults --seed 7")["seed"], 7);
+    assert_eq!(figures("--faults model --seed 7"), figures("--seed 7 --faults"));
+}
+
+#[test]
+fn a_random_life_with_all_faults_tells_which_fired() {
+    let text = stdout(&simulate("--faults all --quorum majority --algorithm ring --seed 2"));
+    assert!(text.contains("network: "), "{text}");
+    let figure = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).expect("it is listed");
+        line[name.len()..].trim().parse::<u64>().expect("a number")
+    };
+    assert!(figure("packets and dials stopped") > 0, "{text}");
 }
 
 #[test]
@@ -100,6 +112,10 @@ fn nonsense_is_an_error_of_usage_in_words() {
         ("--algorithm halting --no-hierarchy", "give --algorithm ring"),
         ("--faults --nodes 5", "cannot be used with"),
         ("--algorithm raft", "possible values: bully"),
+        ("--faults some", "possible values: model, all"),
+        ("--faults all --quorum most", "possible values: none, majority"),
+        ("--quorum majority", "--faults"),
+        ("--nodes 5 --quorum majority", "cannot be used with"),
         ("--nodes 41 --output svg", "--output svg: 41 nodes do not fit a drawing; at most 40 do"),
         ("--faults --output svg", "draws one election: leave --faults out"),
     ];

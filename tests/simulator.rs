@@ -1,14 +1,17 @@
 //! The bully's message counts, exact, as the literature gives them; and random schedules.
 
 use electd::core::message::Kind;
-use electd::core::settings::AlgorithmKind;
-use electd::sim::{Counts, Delays, Outcome, Scenario, Schedule, SimError};
+use electd::core::settings::{AlgorithmKind, Quorum};
+use electd::sim::{Counts, Deed, Delays, FaultSet, Faults, Outcome, Scenario, Schedule, SimError};
 
 /// The cluster sizes whose counts are checked.
 const SIZES: std::ops::RangeInclusive<u64> = 2..=12;
 
 /// How many random schedules a test run lives through; `make sim` runs more.
 const SEEDS: u64 = 2000;
+
+/// How many with all faults, of each algorithm and quorum.
+const BEYOND: u64 = 40;
 
 /// A cluster of `n` whose highest member led and died.
 fn leader_died(n: u64, initiators: &[u64], detected: bool) -> Scenario {
@@ -165,13 +168,49 @@ fn a_run_follows_from_its_seed() {
     assert_eq!(run(), run());
 }
 
+fn live(schedule: Schedule) -> Faults {
+    match schedule.run() {
+        Ok(run) => run.faults,
+        Err(failure) => panic!("{failure}\nreplay: {}", failure.replay()),
+    }
+}
+
 #[test]
 fn random_schedules_keep_the_invariants_and_converge() {
     for seed in 0..SEEDS {
-        if let Err(failure) = Schedule::new(AlgorithmKind::Bully, seed).run() {
-            panic!("{failure}\nreplay: {}", failure.replay());
+        live(Schedule::new(AlgorithmKind::Bully, seed));
+    }
+}
+
+/// Whatever happens to network, processes and clocks; and each of these faults does happen.
+#[test]
+fn all_faults_fire_and_nothing_breaks() {
+    for quorum in Quorum::ALL {
+        let mut all = Faults::default();
+        for algorithm in AlgorithmKind::ALL {
+            for seed in 0..BEYOND {
+                let schedule = Schedule::new(algorithm, seed);
+                all += live(Schedule { quorum, faults: FaultSet::All, ..schedule });
+            }
+        }
+        for (what, times) in all.list() {
+            // With a majority an epoch is never led in twice.
+            let never = quorum == Quorum::Majority && what == "  in an epoch of another";
+            assert_eq!(times == 0, never, "{what}: {times}, quorum {}", quorum.name());
         }
     }
+}
+
+#[test]
+fn what_the_model_rules_out_does_not_happen_within_it() {
+    let mut all = Faults::default();
+    for seed in 0..BEYOND {
+        all += live(Schedule::new(AlgorithmKind::Ring, seed));
+    }
+    for deed in [Deed::Delayed, Deed::Lost, Deed::Doubled, Deed::Stopped, Deed::Broken] {
+        assert_eq!(all[deed], 0, "{deed:?}");
+    }
+    assert!(all[Deed::Starts] > 0 && all[Deed::Kills] > 0);
 }
 
 #[test]

@@ -70,7 +70,10 @@ pub struct Simulate {
     )]
     faults: Option<FaultsArg>,
     /// What a leader of such a life needs.
-    #[arg(long, requires = "faults", default_value = "none", value_parser = quorum())]
+    #[arg(
+        long, requires = "faults", conflicts_with_all = ELECTION,
+        default_value = "none", value_parser = quorum()
+    )]
     quorum: Quorum,
     /// What all random choices follow from.
     #[arg(long, value_name = "S", default_value_t = 0)]

@@ -1,9 +1,10 @@
 //! The same core on a simulated network and clock: every run follows from its seed.
 //!
 //! A [`Scenario`] is an election with chosen initiators; its message counts are those of the
-//! literature. A [`Schedule`] is a random life of a cluster with crashes, restarts and commands;
-//! invariants are checked after every event, and at the end, without further faults, that all
-//! come to name one leader.
+//! literature. A [`Schedule`] is a random life of a cluster with crashes, restarts and commands
+//! and, beyond the model, with partitions, losses, broken connections, pauses and clocks that
+//! drift; invariants are checked after every event, and at the end, without further faults, that
+//! all come to name one leader.
 
 mod agenda;
 mod checker;

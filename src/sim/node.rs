@@ -57,18 +57,12 @@ pub(super) struct Disk {
 
 impl Node {
     pub fn new(settings: Settings, clock: Clock) -> Node {
-        let disk = Disk {
-            incarnation: Incarnation(0),
-            durable: Durable::default(),
-            writing: None,
-            waiting: None,
-        };
         Node {
             settings,
             core: None,
             life: 0,
             host: true,
-            disk,
+            disk: Disk::empty(),
             clock,
             pause: None,
             stalled: None,
@@ -113,6 +107,15 @@ impl Node {
 }
 
 impl Disk {
+    fn empty() -> Disk {
+        Disk {
+            incarnation: Incarnation(0),
+            durable: Durable::default(),
+            writing: None,
+            waiting: None,
+        }
+    }
+
     fn open(&mut self, quorum: Quorum, lease: Duration) -> Restored {
         let (epoch, floor) = (self.durable.epoch, self.durable.reserved);
         self.incarnation = Incarnation(self.incarnation.0 + 1);
@@ -155,5 +158,31 @@ impl Disk {
         self.writing = None;
         self.waiting = None;
         lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(epoch: u64) -> Durable {
+        Durable { epoch: Epoch(epoch), ..Durable::default() }
+    }
+
+    #[test]
+    fn a_crash_undoes_no_write_that_was_told_and_perhaps_the_one_under_way() {
+        let mut kept = [0; 4];
+        for seed in 0..20 {
+            let mut disk = Disk::empty();
+            assert!(disk.write(1, record(1)));
+            assert_eq!(disk.done(), Some((1, false)));
+            assert!(disk.write(2, record(2)));
+            assert!(!disk.write(3, record(3)), "the disk is busy");
+            let undone = disk.crash(&mut Random::new(seed));
+            assert_eq!(undone, 2 - u64::from(disk.kept() == Epoch(2)));
+            kept[disk.kept().0 as usize] += 1;
+            assert_eq!(disk.done(), None);
+        }
+        assert!(kept[0] == 0 && kept[1] > 0 && kept[2] > 0 && kept[3] == 0, "{kept:?}");
     }
 }
