@@ -46,6 +46,8 @@ pub(super) struct Checker {
     seen: Vec<Seen>,
     /// Who led in which epoch.
     reigns: BTreeMap<Epoch, BTreeSet<NodeId>>,
+    /// Which voters granted what, besides the nominee itself.
+    grants: BTreeMap<(Epoch, NodeId), BTreeSet<usize>>,
     pub breach: Option<String>,
     /// How often one came to lead in an epoch of another who is dead: whoever knew it was not
     /// heard. Without a quorum this is not promised.
@@ -68,6 +70,7 @@ impl Checker {
             promise,
             seen: vec![Seen::default(); nodes],
             reigns: BTreeMap::new(),
+            grants: BTreeMap::new(),
             breach: None,
             repeated: 0,
             rivals: 0,
@@ -107,13 +110,25 @@ impl Checker {
         self.seen[node].named
     }
 
-    /// A voter tells a nominee that it grants it an epoch.
-    pub fn granted(&mut self, now: Time, node: usize, nominee: NodeId, epoch: Epoch) {
-        let before = self.seen[node].granted.replace((epoch, nominee));
+    /// A voter tells a nominee that it grants it an epoch: once, and not what a crash would forget.
+    pub fn granted(
+        &mut self,
+        now: Time,
+        node: usize,
+        grant: (Epoch, NodeId),
+        durable: Option<(Epoch, NodeId)>,
+    ) {
+        let (epoch, nominee) = grant;
+        self.grants.entry(grant).or_default().insert(node);
+        let before = self.seen[node].granted.replace(grant);
         let stands =
             |(known, to): (Epoch, NodeId)| known > epoch || (known == epoch && to != nominee);
         if let Some((known, _)) = before.filter(|before| stands(*before)) {
             let what = format_args!("node-{} grants epoch {epoch} after {known}", node + 1);
+            self.fail(now, what);
+        }
+        if durable.is_none_or(|(known, to)| known < epoch || (known == epoch && to != nominee)) {
+            let what = format_args!("node-{} tells its grant of {epoch} too early", node + 1);
             self.fail(now, what);
         }
     }
@@ -167,6 +182,10 @@ impl Checker {
         self.repeated += u64::from(repeats);
         if repeats && self.promise == Promise::Always {
             self.fail(now, format_args!("{name} leads in epoch {epoch} of another"));
+        }
+        let granted = self.grants.get(&(epoch, core.id())).map_or(0, BTreeSet::len) + 1;
+        if self.promise == Promise::Always && granted < core.majority() {
+            self.fail(now, format_args!("{name} leads with {granted} grants of epoch {epoch}"));
         }
         let before = self.seen[node].view;
         if self.promise == Promise::WithinModel && self.overrides(core, before, all) {

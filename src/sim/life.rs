@@ -76,7 +76,8 @@ impl World {
             self.nodes[node].checks.insert(number);
         }
         if let Message::Grant { epoch, .. } = envelope.message {
-            to.iter().for_each(|to| self.checker.granted(self.now, node, *to, epoch));
+            let durable = self.nodes[node].disk.granted();
+            to.iter().for_each(|to| self.checker.granted(self.now, node, (epoch, *to), durable));
         }
         for to in to {
             let Some(to) = self.place(*to) else { continue };

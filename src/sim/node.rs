@@ -8,7 +8,7 @@ use super::pause::Pause;
 use crate::core::random::Random;
 use crate::core::settings::{Quorum, Restored, Settings};
 use crate::core::tenure::{Durable, Reserve, Vote};
-use crate::core::types::{Epoch, Incarnation, Time};
+use crate::core::types::{Epoch, Incarnation, NodeId, Time};
 use crate::core::{Core, Phase};
 
 /// A host and its process.
@@ -129,6 +129,11 @@ impl Disk {
     /// Up to this epoch nothing is forgotten by a crash.
     pub fn kept(&self) -> Epoch {
         self.durable.epoch.max(self.durable.reserved)
+    }
+
+    /// What a voter granted last, as far as a crash does not forget it.
+    pub fn granted(&self) -> Option<(Epoch, NodeId)> {
+        self.durable.vote?.granted.map(|grant| (grant.epoch, grant.nominee))
     }
 
     /// Takes a record. Tells whether the disk is free and starts to write it.
