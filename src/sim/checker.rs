@@ -133,6 +133,15 @@ impl Checker {
         }
     }
 
+    /// A member acknowledges the heartbeat of a leader: not of one that its grant stands against.
+    pub fn acknowledged(&mut self, now: Time, node: usize, epoch: Epoch) {
+        let granted = self.seen[node].granted.map(|(granted, _)| granted);
+        if let Some(granted) = granted.filter(|granted| *granted > epoch) {
+            let what = format_args!("node-{} acknowledges epoch {epoch} after {granted}", node + 1);
+            self.fail(now, what);
+        }
+    }
+
     /// What a process tells everybody who asks whether it leads, from now on. It is believed until
     /// it says something else, dies, or runs out; so nothing else can make two of them.
     pub fn published(&mut self, now: Time, node: usize, core: &Core, all: &[Node]) {

@@ -79,6 +79,9 @@ impl World {
             let durable = self.nodes[node].disk.granted();
             to.iter().for_each(|to| self.checker.granted(self.now, node, (epoch, *to), durable));
         }
+        if let Message::Acknowledge { epoch, .. } = envelope.message {
+            self.checker.acknowledged(self.now, node, epoch);
+        }
         for to in to {
             let Some(to) = self.place(*to) else { continue };
             if self.burnt(node) {

@@ -216,12 +216,13 @@ impl World {
         if copies == 0 {
             self.say(from, || format!("what it sends to node-{} is lost", to + 1));
         }
-        let mut arrives = None;
-        for copy in 0..copies {
-            let (envelope, elects) = (envelope.clone(), elects && copy == 0);
-            arrives = Some(self.put(connection, Payload::Message { envelope, elects }));
+        let message = |elects| Payload::Message { envelope: envelope.clone(), elects };
+        if copies > 1 {
+            // The copy comes whenever it likes, if its connection lives until then.
+            let at = self.now + self.random.up_to(self.timing().failure * 2);
+            self.note(at, Event::Transit(Transit::Arrives(connection, message(false))));
         }
-        arrives
+        (copies > 0).then(|| self.put(connection, message(elects)))
     }
 
     /// Writes on a connection, in order. Tells when it will arrive.

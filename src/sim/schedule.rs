@@ -10,7 +10,7 @@ use super::settle::{revive, settle, step};
 use super::trouble;
 use super::world::{Delays, FaultSet, Setup, TIMING, World};
 use crate::core::random::Random;
-use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind};
+use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Timing};
 use crate::trace::{Detail, Line};
 
 /// A random schedule.
@@ -141,7 +141,11 @@ impl Schedule {
                 _ => Preempt::Always,
             },
             power_on: PowerOn::Elect,
-            timing: TIMING,
+            timing: Timing {
+                // As long as it may be, so that a lease and the silence after it end together.
+                lease: if beyond.below(2) == 0 { TIMING.failure } else { TIMING.lease },
+                ..TIMING
+            },
             delays: Delays::Random,
             disk: if slow { TIMING.failure * 2 } else { TIMING.message / 4 },
             seed: random.draw(),

@@ -40,10 +40,10 @@ fn beyond_model(algorithm: AlgorithmKind, members: usize) -> Duration {
 }
 
 /// What votes add: what a voter promised before its restart runs out, and a nominee that was told so
-/// tries again. Nominees that ask at the same time may both fail, and do so again after T2 and a
+/// tries again; a lease is no longer than `failure`. Nominees that ask at the same time may both fail, and do so again after T2 and a
 /// trial and a claim of T1 each: three times is enough.
 fn voting() -> Duration {
-    TIMING.lease + TIMING.failure + (TIMING.t2() + TIMING.t1() * 2) * 3
+    TIMING.failure * 2 + (TIMING.t2() + TIMING.t1() * 2) * 3
 }
 
 /// How long a better one may have to wait until it takes over, where that is damped.

@@ -254,6 +254,8 @@ impl World {
         let (from, to) = self.ends(at);
         let cut = self.is_cut(to, from);
         let (after, redial) = match self.door(from) {
+            // A router may say at once that the host cannot be reached.
+            _ if cut && self.random.below(2) == 0 => (self.delay(), Redial::Failed),
             _ if cut => (PATIENCE, Redial::Failed),
             Door::Open(_) => (self.delay(), Redial::Accepted),
             Door::Closed => (self.delay(), Redial::Refused),

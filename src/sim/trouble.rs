@@ -128,11 +128,12 @@ pub(super) fn roles(random: &mut Random, nodes: usize) -> Vec<Role> {
 
 /// The clocks of so many nodes, which run at 0.9 to 1.1 of true time.
 pub(super) fn clocks(random: &mut Random, nodes: usize) -> Vec<Clock> {
-    let extremes = [900, 1000, 1100];
+    let extreme = random.below(3) == 0;
     let mut clock = |_| {
         let offset = random.up_to(Duration::from_secs(3600));
         let rate = match random.below(2) {
-            0 => extremes[random.below(3) as usize],
+            slow if extreme => [1100, 900][slow as usize],
+            0 => 1000,
             _ => 900 + random.below(201),
         };
         Clock::new(offset, rate)
@@ -168,7 +169,8 @@ impl Draw<'_> {
 
     fn trouble(&mut self, at: Time, node: usize, leader: bool) {
         match self.random.below(16) {
-            0..6 => {
+            0 => self.exile(at, node, leader),
+            1..6 => {
                 let shape = Shape::draw(self.random, self.nodes);
                 if self.random.below(5) == 0 {
                     return self.flap(at, node, leader, shape);
@@ -178,8 +180,11 @@ impl Draw<'_> {
             }
             draw @ 6..10 => {
                 let one_in = 1 << (1 + self.random.below(5));
+                if draw == 6 {
+                    return self.lag(at, node, leader);
+                }
                 let what = match draw {
-                    6 | 7 => Disturbance::Slows(self.random.up_to(SLOWEST)),
+                    7 => Disturbance::Slows(self.random.up_to(SLOWEST)),
                     8 => Disturbance::Loses(one_in),
                     _ => Disturbance::Doubles(one_in),
                 };
@@ -228,6 +233,28 @@ impl Draw<'_> {
         self.last += 1;
         self.note(at, node, leader, Trouble::Begin(self.last, what, shape, false));
         self.note(at + length, node, false, Trouble::End(self.last));
+    }
+
+    /// A member is cut off, and all see at once that their connections ended: whoever is to succeed
+    /// it asks as early as the promises to it allow.
+    fn exile(&mut self, at: Time, node: usize, leader: bool) {
+        let shape = Shape::Own(Way::Both);
+        let length = self.length();
+        self.spell(at, length, node, leader, (Disturbance::Cuts(shape.kind()), shape));
+        for other in 0..self.nodes {
+            let (dialer, at_once, accepter) = (true, true, true);
+            self.note(at, node, leader, Trouble::Break { other, dialer, at_once, accepter });
+        }
+    }
+
+    /// What others tell a member is late, and then what it tells them is cut: it goes on hearing
+    /// answers to what it said long ago.
+    fn lag(&mut self, at: Time, node: usize, leader: bool) {
+        let most = self.random.up_to(TIMING.failure);
+        let (late, cut) = (self.length(), self.length());
+        self.spell(at, late + cut, node, leader, (Disturbance::Slows(most), Shape::Own(Way::In)));
+        let shape = Shape::Own(Way::Out);
+        self.spell(at + late, cut, node, leader, (Disturbance::Cuts(shape.kind()), shape));
     }
 
     /// A cut that comes and goes.
