@@ -88,12 +88,12 @@ fn next_depth(
     for world in open {
         let from = fingerprint(&world);
         for (at, step) in Step::all(&world, book).into_iter().enumerate() {
-            *report.kinds.entry(step.kind(book)).or_default() += 1;
+            *report.kinds.entry(step.kind(&world, book)).or_default() += 1;
             report.steps += 1;
             let mut after = world.clone();
             if let Err(rule) = after.step(book, step) {
                 let mut trace = trace(book, start, seen, from);
-                trace.push(step.sentence(book));
+                trace.push(step.sentence(&world, book));
                 report.breach = Some(Breach { rule, trace });
                 return next;
             }
@@ -120,7 +120,7 @@ fn trace(book: &mut Book, start: &World, seen: &Seen, mut to: u64) -> Vec<String
     let mut trace = Vec::new();
     for at in path.into_iter().rev() {
         let step = Step::all(&world, book)[at];
-        trace.push(step.sentence(book));
+        trace.push(step.sentence(&world, book));
         world.step(book, step).expect("it was taken before");
     }
     trace

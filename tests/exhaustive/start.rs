@@ -7,7 +7,7 @@ use electd::core::{Input, Phase};
 use crate::book::Book;
 use crate::process::{Event, MEMBERS};
 use crate::step::{Limits, Step};
-use crate::world::World;
+use crate::world::{Flying, World};
 
 /// P1, P2 and P3.
 const P1: usize = 0;
@@ -30,35 +30,43 @@ impl Story {
     }
 }
 
-const NOTHING: Limits =
-    Limits { passes: 0, lates: 0, repeats: 0, crashes: 0, starts: 0, commands: 0 };
+const NOTHING: Limits = Limits {
+    passes: 0,
+    lates: 0,
+    overtakes: 0,
+    losses: 0,
+    repeats: 0,
+    crashes: 0,
+    starts: 0,
+    commands: 0,
+};
 
 /// All of them.
 pub const STORIES: [Story; 5] = [
     Story {
         name: "race: the leader is gone, and two nominees want to succeed it",
-        start: leader_gone,
-        limits: Limits { passes: 3, repeats: 1, ..NOTHING },
+        start: leader_missed,
+        limits: Limits { passes: 4, losses: 2, overtakes: 1, repeats: 1, ..NOTHING },
     },
     Story {
-        name: "lease: heartbeats and their replies are late while another stands for the next epoch",
-        start: heartbeat_sent,
-        limits: Limits { passes: 5, commands: 1, ..NOTHING },
+        name: "lease: heartbeats and their replies are late while another wants to lead",
+        start: challenged,
+        limits: Limits { passes: 5, losses: 1, ..NOTHING },
     },
     Story {
-        name: "pause: as before, and a process misses its time",
-        start: heartbeat_sent,
-        limits: Limits { passes: 4, lates: 2, commands: 1, ..NOTHING },
+        name: "pause: as before, and processes miss their time",
+        start: challenged,
+        limits: Limits { passes: 5, lates: 2, ..NOTHING },
     },
     Story {
-        name: "crash: a claim is made, and voters crash before or after they wrote their grant",
+        name: "crash: after a claim, voters crash before or after they wrote their grant",
         start: claim_made,
-        limits: Limits { passes: 4, crashes: 1, starts: 1, ..NOTHING },
+        limits: Limits { passes: 4, crashes: 1, starts: 1, overtakes: 1, ..NOTHING },
     },
     Story {
-        name: "return: the leader comes back while its successor is elected, and hands over are asked for",
-        start: leader_gone,
-        limits: Limits { passes: 2, starts: 1, commands: 1, ..NOTHING },
+        name: "return: the leader comes back while its successor is elected or told to go",
+        start: leader_missed,
+        limits: Limits { passes: 3, starts: 1, commands: 1, ..NOTHING },
     },
 ];
 
@@ -86,7 +94,7 @@ fn settled(book: &mut Book) -> World {
 /// P3 has just sent heartbeats, and nobody has taken them.
 fn heartbeat_sent(book: &mut Book) -> World {
     let mut world = settled(book);
-    run_until(&mut world, book, |world, _| !world.flight().is_empty());
+    run_until(&mut world, book, |world, _| world.flight().next().is_some());
     world
 }
 
@@ -103,11 +111,34 @@ fn leader_gone(book: &mut Book) -> World {
     world
 }
 
-/// After that a nominee has sent its claim.
+/// The others have just seen that.
+fn leader_missed(book: &mut Book) -> World {
+    let mut world = leader_gone(book);
+    while let Some((at, ..)) = ended(&world, book) {
+        take(&mut world, book, Step::Deliver { at, early: false });
+    }
+    world
+}
+
+/// The first end of a connection that somebody has to see.
+fn ended(world: &World, book: &Book) -> Option<(usize, Flying, bool)> {
+    let is_end = |event: &Event| matches!(event, Event::Input(Input::Ended { .. }));
+    world.flight().find(|(_, flying, _)| is_end(book.event(flying.event)))
+}
+
+/// After a heartbeat was sent, P1 is asked for an election.
+fn challenged(book: &mut Book) -> World {
+    let mut world = heartbeat_sent(book);
+    world.left.commands = 1;
+    take(&mut world, book, Step::Elect(P1));
+    world
+}
+
+/// The leader is gone, and a nominee has sent its claim.
 fn claim_made(book: &mut Book) -> World {
     let mut world = leader_gone(book);
     run_until(&mut world, book, |world, book| {
-        world.flight().iter().any(|(_, event)| match book.event(*event) {
+        world.flight().any(|(_, flying, _)| match book.event(flying.event) {
             Event::Input(Input::Message { envelope, .. }) => {
                 matches!(envelope.message, Message::Claim { .. })
             }
@@ -119,7 +150,7 @@ fn claim_made(book: &mut Book) -> World {
 
 fn is_quiet(world: &World, book: &Book) -> bool {
     let waits = (0..MEMBERS).any(|member| world.process(book, member).waiting() > 0);
-    world.flight().is_empty() && !waits
+    world.flight().next().is_none() && !waits
 }
 
 fn take(world: &mut World, book: &mut Book, step: Step) {

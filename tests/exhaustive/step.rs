@@ -5,8 +5,8 @@ use std::time::Duration;
 use electd::core::types::Time;
 use electd::core::{Input, Redial};
 
-use crate::book::{Book, EventKey};
-use crate::process::{Event, MEMBERS};
+use crate::book::Book;
+use crate::process::{Event, MEMBERS, place};
 use crate::world::World;
 
 /// Time may pass in pieces as short as this, even when nobody wants to be called that soon: it
@@ -20,7 +20,11 @@ pub struct Limits {
     pub passes: u8,
     /// How often it passes though some process should have been called: it is paused.
     pub lates: u8,
-    /// How many messages arrive twice.
+    /// How many messages overtake another of their connection.
+    pub overtakes: u8,
+    /// How many are lost.
+    pub losses: u8,
+    /// How many arrive twice.
     pub repeats: u8,
     /// How many processes crash.
     pub crashes: u8,
@@ -33,10 +37,12 @@ pub struct Limits {
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// What is on its way arrives.
-    Deliver { to: usize, event: EventKey },
+    /// What is on its way arrives; `early` if it overtakes another of its connection.
+    Deliver { at: usize, early: bool },
     /// A message arrives, and once more later.
-    Repeat { to: usize, event: EventKey },
+    Repeat { at: usize },
+    /// A message never arrives.
+    Lose { at: usize },
     /// All clocks go on to this time.
     Pass { to: Time, late: bool },
     /// A process is called at or after the time it asked for.
@@ -59,11 +65,17 @@ impl Step {
     /// Every step that may come next.
     pub fn all(world: &World, book: &Book) -> Vec<Step> {
         let mut steps = Vec::new();
-        for (to, event) in world.flight() {
-            steps.push(Step::Deliver { to, event });
-            let message = matches!(book.event(event), Event::Input(Input::Message { .. }));
+        for (at, flying, first) in world.flight() {
+            if first || world.left.overtakes > 0 {
+                steps.push(Step::Deliver { at, early: !first });
+            }
+            let event = book.event(flying.event);
+            let message = first && matches!(event, Event::Input(Input::Message { .. }));
             if message && world.left.repeats > 0 {
-                steps.push(Step::Repeat { to, event });
+                steps.push(Step::Repeat { at });
+            }
+            if message && world.left.losses > 0 {
+                steps.push(Step::Lose { at });
             }
         }
         for member in 0..MEMBERS {
@@ -121,9 +133,11 @@ impl Step {
     }
 
     /// The word for this kind of step.
-    pub fn kind(self, book: &Book) -> &'static str {
+    pub fn kind(self, world: &World, book: &Book) -> &'static str {
         match self {
-            Step::Deliver { event, .. } => arrival(book.event(event)),
+            Step::Deliver { early: true, .. } => "a message overtakes another",
+            Step::Deliver { at, .. } => arrival(world.arriving(book, at).1),
+            Step::Lose { .. } => "a message is lost",
             Step::Repeat { .. } => "a message arrives twice",
             Step::Pass { late: true, .. } => "time passes, a process is paused",
             Step::Pass { .. } => "time passes",
@@ -139,12 +153,11 @@ impl Step {
     }
 
     /// The step in words, for a trace.
-    pub fn sentence(self, book: &Book) -> String {
+    pub fn sentence(self, world: &World, book: &Book) -> String {
         match self {
-            Step::Deliver { to, event } => format!("P{} takes {}", to + 1, told(book.event(event))),
-            Step::Repeat { to, event } => {
-                format!("P{} takes, not for the last time, {}", to + 1, told(book.event(event)))
-            }
+            Step::Deliver { at, .. } => told("takes", world.arriving(book, at)),
+            Step::Repeat { at } => told("takes, not for the last time,", world.arriving(book, at)),
+            Step::Lose { at } => told("never takes", world.arriving(book, at)),
             Step::Pass { to, .. } => format!("the time is {}", to.0),
             Step::Tick(member) => format!("P{} is called", member + 1),
             Step::Written(member) => format!("P{}'s record is written", member + 1),
@@ -164,15 +177,15 @@ fn arrival(event: &Event) -> &'static str {
     }
 }
 
-fn told(event: &Event) -> String {
-    match event {
+fn told(verb: &str, (to, event): (usize, &Event)) -> String {
+    let what = match event {
         Event::Input(Input::Message { from, envelope, .. }) => {
-            let from = crate::process::place(*from) + 1;
-            format!("from P{from} {:?}", envelope.message)
+            format!("from P{} {:?}", place(*from) + 1, envelope.message)
         }
         Event::Input(Input::Ended { peer, redial: Redial::Refused, .. }) => {
-            format!("that P{} is gone", crate::process::place(*peer) + 1)
+            format!("that P{} is gone", place(*peer) + 1)
         }
         other => format!("{other:?}"),
-    }
+    };
+    format!("P{} {verb} {what}", to + 1)
 }

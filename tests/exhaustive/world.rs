@@ -1,9 +1,9 @@
 //! The whole cluster: three processes, what is on its way between them, and every step that may
 //! come next.
 //!
-//! A message stays on its way for as long as the search likes, and any of them may arrive next: that
-//! is delay and reordering, on one connection as well, which is more than TCP does. A lost message
-//! is one that never arrives. To take it away would add states and no behaviour, so no step does.
+//! A message stays on its way for as long as the search likes, and the first of any connection may
+//! arrive next. A bounded number of them are lost, arrive twice, or overtake another on the same
+//! connection, which is more than TCP does.
 
 use electd::core::detector::ConnectionId;
 use electd::core::message::{Envelope, Hello};
@@ -22,6 +22,20 @@ struct Link {
     count: u8,
 }
 
+/// What is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Flying {
+    /// From whom and to whom; the end of a connection overtakes what was sent on it.
+    lane: (u8, u8),
+    pub event: EventKey,
+}
+
+impl Flying {
+    pub fn to(self) -> usize {
+        usize::from(self.lane.1)
+    }
+}
+
 /// A state of the cluster.
 #[derive(Clone, Hash)]
 pub struct World {
@@ -29,8 +43,8 @@ pub struct World {
     processes: [ProcessKey; MEMBERS],
     /// From whom, to whom.
     links: [[Link; MEMBERS]; MEMBERS],
-    /// What is on its way, to whom. Sorted: in which order it was sent makes no difference.
-    flight: Vec<(u8, EventKey)>,
+    /// What is on its way, by connection; of one connection in the order of sending.
+    flight: Vec<Flying>,
     /// What may still happen.
     pub left: Limits,
     /// Who ever led in which epoch.
@@ -62,12 +76,18 @@ impl World {
         self.links[from][to].up
     }
 
-    /// What is on its way: to whom, and what. Equal ones are listed once.
-    pub fn flight(&self) -> Vec<(usize, EventKey)> {
-        let mut all: Vec<_> =
-            self.flight.iter().map(|(to, key)| (usize::from(*to), *key)).collect();
-        all.dedup();
-        all
+    /// What is on its way, and whether it is the first on its connection.
+    pub fn flight(&self) -> impl Iterator<Item = (usize, Flying, bool)> {
+        self.flight.iter().enumerate().map(|(at, flying)| {
+            let first = at == 0 || self.flight[at - 1].lane != flying.lane;
+            (at, *flying, first)
+        })
+    }
+
+    /// To whom this goes, and what it is.
+    pub fn arriving<'a>(&self, book: &'a Book, at: usize) -> (usize, &'a Event) {
+        let flying = self.flight[at];
+        (flying.to(), book.event(flying.event))
     }
 
     /// When a process wants to be called.
@@ -78,14 +98,19 @@ impl World {
     /// Takes a step. Fails with the rule that it breaks.
     pub fn step(&mut self, book: &mut Book, step: Step) -> Result<(), String> {
         match step {
-            Step::Deliver { to, event } => {
-                let at = self.flight.binary_search(&(narrow(to), event));
-                self.flight.remove(at.expect("only what is on its way arrives"));
-                self.turn(book, to, event)?;
+            Step::Deliver { at, early } => {
+                self.left.overtakes -= u8::from(early);
+                let flying = self.flight.remove(at);
+                self.turn(book, flying.to(), flying.event)?;
             }
-            Step::Repeat { to, event } => {
+            Step::Repeat { at } => {
                 self.left.repeats -= 1;
-                self.turn(book, to, event)?;
+                let flying = self.flight[at];
+                self.turn(book, flying.to(), flying.event)?;
+            }
+            Step::Lose { at } => {
+                self.left.losses -= 1;
+                self.flight.remove(at);
             }
             Step::Pass { to, late } => {
                 self.left.passes -= 1;
@@ -147,7 +172,7 @@ impl World {
                     let from = (0..MEMBERS).find(|from| {
                         *from != member && self.connection(*from, member) == *connection
                     });
-                    from.into_iter().for_each(|from| self.hang_up(book, from, member));
+                    from.into_iter().for_each(|from| self.lose_touch(book, from, member));
                 }
                 Output::Hello { hello, .. } => said = Some(self.hello(member, hello)),
                 Output::Welcome { welcome, .. } => {
@@ -172,35 +197,39 @@ impl World {
             if self.links[from][to].up {
                 let (connection, envelope) = (self.connection(from, to), envelope.clone());
                 let message = Input::Message { connection, from: id(from), envelope };
-                self.fly(book, to, message);
+                self.fly(book, (from, to), message);
             }
         }
     }
 
-    fn fly(&mut self, book: &mut Book, to: usize, input: Input) {
-        let item = (narrow(to), book.note(Event::Input(input)));
-        let at = self.flight.partition_point(|other| *other < item);
-        self.flight.insert(at, item);
+    fn fly(&mut self, book: &mut Book, lane: (usize, usize), input: Input) {
+        let lane = (narrow(lane.0), narrow(lane.1));
+        let flying = Flying { lane, event: book.note(Event::Input(input)) };
+        let at = self.flight.partition_point(|other| other.lane <= lane);
+        self.flight.insert(at, flying);
     }
 
-    /// A connection ends. What was sent on it may still arrive; each end sees it when it does.
+    /// A connection ends, and whoever accepted it sees that before or after it takes what was sent
+    /// on it.
     fn hang_up(&mut self, book: &mut Book, from: usize, to: usize) {
-        if !std::mem::take(&mut self.links[from][to].up) {
-            return;
+        if std::mem::take(&mut self.links[from][to].up) && self.runs(book, to) {
+            let redial = if self.runs(book, from) { Redial::Accepted } else { Redial::Refused };
+            let connection = self.connection(from, to);
+            let ended = Input::Ended { connection, peer: id(from), redial };
+            self.fly(book, (MEMBERS + from, to), ended);
         }
-        let redial = if self.runs(book, from) { Redial::Accepted } else { Redial::Refused };
-        let connection = self.connection(from, to);
-        if self.runs(book, to) {
-            self.fly(book, to, Input::Ended { connection, peer: id(from), redial });
-        }
-        if self.runs(book, from) {
-            self.fly(book, from, Input::Lost { peer: id(to) });
+    }
+
+    /// A connection is closed by whoever accepted it, and who writes sees that.
+    fn lose_touch(&mut self, book: &mut Book, from: usize, to: usize) {
+        if std::mem::take(&mut self.links[from][to].up) && self.runs(book, from) {
+            self.fly(book, (MEMBERS + to, from), Input::Lost { peer: id(to) });
         }
     }
 
     /// A process is gone, and with it what was on its way to it.
     fn cut_off(&mut self, book: &mut Book, member: usize) {
-        self.flight.retain(|(to, _)| usize::from(*to) != member);
+        self.flight.retain(|flying| flying.to() != member);
         for other in (0..MEMBERS).filter(|other| *other != member) {
             self.hang_up(book, member, other);
             self.hang_up(book, other, member);
