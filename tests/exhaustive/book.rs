@@ -36,8 +36,8 @@ pub struct Book {
     turns: HashMap<(ProcessKey, EventKey, Time), Rc<Turn>>,
 }
 
-/// A 64-bit fingerprint. Of ten million states, two have the same one by chance in one search of
-/// 300,000.
+/// A 64-bit fingerprint. Two of ten million states have the same one by chance in about one search
+/// of 370,000; one of the two would then be left out.
 pub fn fingerprint(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);

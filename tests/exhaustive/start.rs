@@ -1,7 +1,7 @@
 //! Where the searches start: a cluster that was brought to the moment before it gets difficult, by
 //! an undisturbed course of the same steps.
 
-use electd::core::message::Message;
+use electd::core::message::{Kind, Message};
 use electd::core::{Input, Phase};
 
 use crate::book::Book;
@@ -42,7 +42,7 @@ const NOTHING: Limits = Limits {
 };
 
 /// All of them.
-pub const STORIES: [Story; 5] = [
+pub const STORIES: [Story; 6] = [
     Story {
         name: "race: the leader is gone, and two nominees want to succeed it",
         start: leader_missed,
@@ -52,6 +52,11 @@ pub const STORIES: [Story; 5] = [
         name: "lease: heartbeats and their replies are late while another wants to lead",
         start: challenged,
         limits: Limits { passes: 5, losses: 1, ..NOTHING },
+    },
+    Story {
+        name: "replies: to heartbeats are late, until the promises behind them are over",
+        start: reply_late,
+        limits: Limits { passes: 4, commands: 1, ..NOTHING },
     },
     Story {
         name: "pause: as before, and processes miss their time",
@@ -98,6 +103,25 @@ fn heartbeat_sent(book: &mut Book) -> World {
     world
 }
 
+/// Both others have taken a heartbeat. One reply came late, the other is still on its way, and the
+/// next heartbeats are lost: the lease is about to end.
+fn reply_late(book: &mut Book) -> World {
+    let mut world = heartbeat_sent(book);
+    world.left.losses = 2;
+    arrive(&mut world, book, P1, Kind::Heartbeat);
+    arrive(&mut world, book, P2, Kind::Heartbeat);
+    pass(&mut world, book);
+    arrive(&mut world, book, P3, Kind::Acknowledge);
+    pass(&mut world, book);
+    take(&mut world, book, Step::Tick(P3));
+    for member in [P1, P2] {
+        let at = on_its_way(&world, book, member, Kind::Heartbeat);
+        take(&mut world, book, Step::Lose { at });
+    }
+    pass(&mut world, book);
+    world
+}
+
 /// P3 has crashed, and nothing that was promised to it runs any more. Nobody has noticed.
 fn leader_gone(book: &mut Book) -> World {
     let mut world = settled(book);
@@ -105,8 +129,7 @@ fn leader_gone(book: &mut Book) -> World {
     take(&mut world, book, Step::Crash { member: P3, kept: 0 });
     let end = world.now + crate::process::TIMING.lease;
     while world.now < end {
-        let to = Step::all(&world, book).into_iter().find(|step| matches!(step, Step::Pass { .. }));
-        take(&mut world, book, to.expect("nobody is due before its leader was silent"));
+        pass(&mut world, book);
     }
     world
 }
@@ -146,6 +169,29 @@ fn claim_made(book: &mut Book) -> World {
         })
     });
     world
+}
+
+/// Where a message of this kind to this member is.
+fn on_its_way(world: &World, book: &Book, to: usize, kind: Kind) -> usize {
+    let fits = |flying: Flying| match book.event(flying.event) {
+        Event::Input(Input::Message { envelope, .. }) => {
+            flying.to() == to && envelope.message.kind() == kind
+        }
+        _ => false,
+    };
+    let found = world.flight().find(|(_, flying, _)| fits(*flying));
+    found.expect("it was sent").0
+}
+
+fn arrive(world: &mut World, book: &mut Book, to: usize, kind: Kind) {
+    let at = on_its_way(world, book, to, kind);
+    take(world, book, Step::Deliver { at, early: false });
+}
+
+/// The shortest time passes.
+fn pass(world: &mut World, book: &mut Book) {
+    let next = Step::all(world, book).into_iter().find(|step| matches!(step, Step::Pass { .. }));
+    take(world, book, next.expect("nobody is due"));
 }
 
 fn is_quiet(world: &World, book: &Book) -> bool {
