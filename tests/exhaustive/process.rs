@@ -121,10 +121,11 @@ impl Process {
                 self.take(now, Input::Persisted { number })
             }
             Event::Crash { kept } => {
-                let written = self.waiting.drain(..).take(*kept).last();
-                if let Some((_, record)) = written {
+                self.waiting.truncate(*kept);
+                if let Some((_, record)) = self.waiting.pop() {
                     self.disk = record;
                 }
+                self.waiting.clear();
                 self.core = None;
                 Ok(Vec::new())
             }
