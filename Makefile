@@ -4,10 +4,11 @@ CARGO  ?= cargo
 CONFIG ?= conf/cluster.json
 ALGORITHM ?=
 SEEDS  ?= 1000
+STATES ?= 1000000
 MUTANTS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint fmt run-cluster run-node sim mutants bench cargo rust-tools
+.PHONY: help build test lint fmt run-cluster run-node sim exhaustive mutants bench cargo rust-tools
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -36,6 +37,9 @@ run-node: build ## start one: make run-node NODE=node-1 [CONFIG=conf/cluster.jso
 
 sim: cargo ## simulate SEEDS lives with faults, of each kind: make sim [SEEDS=1000]
 	$(CARGO) run --release --example sweep -- $(SEEDS)
+
+exhaustive: cargo ## visit about STATES states of three voters, from each start: make exhaustive [STATES=1000000]
+	$(CARGO) run --release --example exhaustive -- $(STATES)
 
 mutants: cargo ## plant faults, see the simulator find them: make mutants [MUTANTS=halting]
 	$(CARGO) run --quiet --example mutants -- $(MUTANTS)

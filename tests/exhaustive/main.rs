@@ -1,0 +1,49 @@
+//! The exhaustive check of `"quorum": "majority"`: all courses of three voters up to a bound, over
+//! the real core. `make exhaustive` goes further; see `examples/exhaustive.rs`.
+
+mod book;
+mod process;
+mod search;
+mod start;
+mod step;
+mod world;
+
+use std::collections::BTreeMap;
+
+use book::Book;
+use search::{Bounds, search};
+use start::STORIES;
+
+/// Steps without which the search would say little.
+const NEEDED: &str = "trial opinion claim grant refuse heartbeat acknowledge election coordinator";
+
+/// Faults that must have occurred; one that never does is not tested.
+const FAULTS: [&str; 8] = [
+    "a message is lost",
+    "a message arrives twice",
+    "a message overtakes another",
+    "time passes, a process is paused",
+    "crash, unwritten records lost",
+    "crash, records written, nobody told",
+    "restart",
+    "the end of a connection is seen",
+];
+
+#[test]
+fn no_rule_is_broken_up_to_the_bound() {
+    let mut taken: BTreeMap<&str, u64> = BTreeMap::new();
+    for story in &STORIES {
+        let mut book = Book::default();
+        let start = story.begin(&mut book);
+        let report = search(&mut book, &start, Bounds { depth: usize::MAX, states: 20_000 });
+        println!("{}\n{report}", story.name);
+        assert!(report.breach.is_none(), "{}\n{report}", story.name);
+        assert!(report.states >= 20_000 || report.complete, "{}\n{report}", story.name);
+        for (kind, count) in report.kinds {
+            *taken.entry(kind).or_default() += count;
+        }
+    }
+    for kind in NEEDED.split_whitespace().chain(FAULTS) {
+        assert!(taken.contains_key(kind), "this never happened: {kind}");
+    }
+}

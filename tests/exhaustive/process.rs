@@ -1,0 +1,211 @@
+//! One process of the search with its disk: the real core, and what only this member's own past
+//! can show to be wrong.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use electd::core::membership::{ListVersion, Member, MemberList};
+use electd::core::message::Message;
+use electd::core::settings::{
+    AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
+};
+use electd::core::tenure::{Durable, Grant, Reserve, Vote};
+use electd::core::types::{Epoch, Incarnation, NodeId, Role, Task, Time};
+use electd::core::{Core, Input, Output, Phase};
+use uuid::Uuid;
+
+/// How many members there are; all vote.
+pub const MEMBERS: usize = 3;
+
+/// Few units of time, so that few instants differ. A message takes the least time there is, so all
+/// jitter is zero. The promise runs for 11, of which the leader may count on 9.
+pub const TIMING: Timing = Timing {
+    heartbeat: Duration::from_nanos(5),
+    failure: Duration::from_nanos(13),
+    message: Duration::from_nanos(1),
+    lease: Duration::from_nanos(11),
+};
+
+/// The member at this place: the first is P1, the lowest.
+pub fn id(place: usize) -> NodeId {
+    NodeId(Uuid::from_u128(0x4000_8000_0000_0000_0001 + place as u128))
+}
+
+/// Where a member stands in the list.
+pub fn place(id: NodeId) -> usize {
+    usize::from(id.0.as_bytes()[15]) - 1
+}
+
+fn settings(place: usize, life: u64) -> Settings {
+    let member = |place| Member {
+        id: id(place),
+        name: format!("P{}", place + 1),
+        address: String::new(),
+        role: Role::Member,
+    };
+    let members = MemberList::new(ListVersion::default(), (0..MEMBERS).map(member).collect());
+    Settings {
+        cluster: "c".into(),
+        id: id(place),
+        instance: life,
+        members: Arc::new(members),
+        algorithm: AlgorithmKind::Bully,
+        quorum: Quorum::Majority,
+        preempt: Preempt::Always,
+        rank: RankKind::Id,
+        value: Some(0),
+        task: Task::default(),
+        hierarchy: true,
+        timing: TIMING,
+        trust_refused: false,
+        bootstrap: true,
+        power_on: PowerOn::Elect,
+    }
+}
+
+/// What happens to one process.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// It is handed something.
+    Input(Input),
+    /// The oldest record that waits for the disk is written, and the process is told.
+    Written,
+    /// The process ends. So many of the records that waited were written all the same.
+    Crash { kept: usize },
+    /// It starts with what its disk holds.
+    Start,
+}
+
+/// A process, or what is left of it while it is down.
+#[derive(Clone, Hash)]
+pub struct Process {
+    place: usize,
+    pub core: Option<Core>,
+    incarnation: u64,
+    disk: Durable,
+    /// The records that wait for the disk, the oldest first.
+    waiting: Vec<(u64, Durable)>,
+    /// The last grant that was told to a nominee, in any life.
+    told: Option<Grant>,
+    /// The greatest epoch whose leader it named, in any life.
+    named: Epoch,
+}
+
+impl Process {
+    /// A process that never ran.
+    pub fn new(place: usize) -> Process {
+        let (disk, waiting) = (Durable::default(), Vec::new());
+        let (core, told, named) = (None, None, Epoch(0));
+        Process { place, core, incarnation: 0, disk, waiting, told, named }
+    }
+
+    /// How many records wait for the disk.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// The epoch in which it leads and must be believed.
+    pub fn leads(&self, now: Time) -> Option<Epoch> {
+        let core = self.core.as_ref().filter(|core| core.phase() == Phase::Leading)?;
+        (now < core.believable_until(now)).then_some(core.view().epoch)
+    }
+
+    /// Something happens to it. Tells what it puts out.
+    pub fn turn(&mut self, now: Time, event: &Event) -> Result<Vec<Output>, String> {
+        match event {
+            Event::Input(input) => self.take(now, input.clone()),
+            Event::Written => {
+                let (number, record) = self.waiting.remove(0);
+                self.disk = record;
+                self.take(now, Input::Persisted { number })
+            }
+            Event::Crash { kept } => {
+                self.waiting.truncate(*kept);
+                if let Some((_, record)) = self.waiting.pop() {
+                    self.disk = record;
+                }
+                self.waiting.clear();
+                self.core = None;
+                Ok(Vec::new())
+            }
+            Event::Start => self.start(now).map(|()| Vec::new()),
+        }
+    }
+
+    /// As the store opens: the incarnation, the reserve and the length of a promise are durable
+    /// before the process runs.
+    fn start(&mut self, now: Time) -> Result<(), String> {
+        self.incarnation += 1;
+        let (epoch, floor) = (self.disk.epoch, self.disk.reserved);
+        if epoch.max(floor) < self.named {
+            return Err(format!("forgot the epoch {} that it named", self.named));
+        }
+        let reserved = Reserve::first_reserve(epoch.max(floor));
+        let vote = self.disk.vote;
+        self.disk.reserved = reserved;
+        self.disk.vote = Some(Vote::first(vote, TIMING.lease));
+        let incarnation = Incarnation(self.incarnation);
+        let restored = Restored { incarnation, epoch, floor, reserved, vote };
+        self.core = Some(Core::new(now, settings(self.place, self.incarnation), restored, 0));
+        Ok(())
+    }
+
+    fn take(&mut self, now: Time, input: Input) -> Result<Vec<Output>, String> {
+        let Some(core) = &mut self.core else { return Ok(Vec::new()) };
+        let before = core.view().epoch;
+        let mut out = Vec::new();
+        catch_unwind(AssertUnwindSafe(|| core.handle(now, input, &mut out)))
+            .map_err(|_| "panicked".to_owned())?;
+        if core.view().epoch < before {
+            return Err(format!("went back from epoch {before} to {}", core.view().epoch));
+        }
+        if core.leader().is_some() {
+            self.named = self.named.max(core.view().epoch);
+        }
+        out.iter().try_for_each(|output| self.look_at(output))?;
+        Ok(out)
+    }
+
+    /// What it grants must not contradict what it granted before.
+    fn look_at(&mut self, output: &Output) -> Result<(), String> {
+        match output {
+            Output::Persist { number, record } => {
+                let last = self.waiting.last().map_or(&self.disk, |(_, record)| record);
+                let granted = |record: &Durable| record.vote.and_then(|vote| vote.granted);
+                contradicts(granted(last), granted(record))?;
+                self.waiting.push((*number, record.clone()));
+            }
+            Output::Send { to, envelope } => {
+                if let Message::Grant { epoch, .. } = envelope.message {
+                    for nominee in to {
+                        self.tells(Grant { epoch, nominee: *nominee })?;
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn tells(&mut self, grant: Grant) -> Result<(), String> {
+        contradicts(self.told, Some(grant))?;
+        self.told = Some(grant);
+        let durable = self.disk.vote.and_then(|vote| vote.granted);
+        if durable.is_none_or(|durable| durable.epoch < grant.epoch) {
+            return Err(format!("granted epoch {} before that was durable", grant.epoch));
+        }
+        Ok(())
+    }
+}
+
+/// A voter grants one epoch to one nominee only, and no older epoch after a newer.
+fn contradicts(before: Option<Grant>, after: Option<Grant>) -> Result<(), String> {
+    let Some(before) = before else { return Ok(()) };
+    let name = |grant: Grant| format!("epoch {} to P{}", grant.epoch, place(grant.nominee) + 1);
+    match after {
+        Some(after) if after.epoch > before.epoch || after == before => Ok(()),
+        Some(after) => Err(format!("granted {} after {}", name(after), name(before))),
+        None => Err(format!("forgot that it granted {}", name(before))),
+    }
+}

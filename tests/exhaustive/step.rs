@@ -1,0 +1,191 @@
+//! The steps that lead from one state of the cluster to the next, and how often each may be taken.
+
+use std::time::Duration;
+
+use electd::core::types::Time;
+use electd::core::{Input, Redial};
+
+use crate::book::Book;
+use crate::process::{Event, MEMBERS, place};
+use crate::world::World;
+
+/// Time may pass in pieces as short as this, even when nobody wants to be called that soon: it
+/// puts a delay between what would happen at one instant.
+const STRIDE: Duration = Duration::from_nanos(3);
+
+/// What may still happen; with these the states are finitely many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Limits {
+    /// How often time passes.
+    pub passes: u8,
+    /// How often it passes though some process should have been called: it is paused.
+    pub lates: u8,
+    /// How many messages overtake another of their connection.
+    pub overtakes: u8,
+    /// How many are lost.
+    pub losses: u8,
+    /// How many arrive twice.
+    pub repeats: u8,
+    /// How many processes crash.
+    pub crashes: u8,
+    /// How many start again.
+    pub starts: u8,
+    /// How many commands are given.
+    pub commands: u8,
+}
+
+/// One step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// What is on its way arrives; `early` if it overtakes another of its connection.
+    Deliver { at: usize, early: bool },
+    /// A message arrives, and once more later.
+    Repeat { at: usize },
+    /// A message never arrives.
+    Lose { at: usize },
+    /// All clocks go on to this time.
+    Pass { to: Time, late: bool },
+    /// A process is called at or after the time it asked for.
+    Tick(usize),
+    /// The disk has written the oldest record that waited.
+    Written(usize),
+    /// A process ends; so many of the records that waited are kept.
+    Crash { member: usize, kept: usize },
+    /// It starts again.
+    Start(usize),
+    /// It dials another.
+    Connect { from: usize, to: usize },
+    /// It is asked for an election.
+    Elect(usize),
+    /// It is asked to hand over.
+    Resign(usize),
+}
+
+impl Step {
+    /// Every step that may come next.
+    pub fn all(world: &World, book: &Book) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for (at, flying, first) in world.flight() {
+            if first || world.left.overtakes > 0 {
+                steps.push(Step::Deliver { at, early: !first });
+            }
+            let event = book.event(flying.event);
+            let message = first && matches!(event, Event::Input(Input::Message { .. }));
+            if message && world.left.repeats > 0 {
+                steps.push(Step::Repeat { at });
+            }
+            if message && world.left.losses > 0 {
+                steps.push(Step::Lose { at });
+            }
+        }
+        for member in 0..MEMBERS {
+            Step::of(member, world, book, &mut steps);
+        }
+        Step::time(world, book, &mut steps);
+        steps
+    }
+
+    fn of(member: usize, world: &World, book: &Book, steps: &mut Vec<Step>) {
+        if !world.runs(book, member) {
+            if world.left.starts > 0 {
+                steps.push(Step::Start(member));
+            }
+            return;
+        }
+        let process = world.process(book, member);
+        if world.due(book, member).is_some_and(|due| due <= world.now) {
+            steps.push(Step::Tick(member));
+        }
+        if process.waiting() > 0 {
+            steps.push(Step::Written(member));
+        }
+        if world.left.crashes > 0 {
+            let kept = 0..=process.waiting();
+            steps.extend(kept.map(|kept| Step::Crash { member, kept }));
+        }
+        let others = (0..MEMBERS).filter(|to| *to != member && world.runs(book, *to));
+        let apart = others.filter(|to| !world.connected(member, *to));
+        steps.extend(apart.map(|to| Step::Connect { from: member, to }));
+        if world.left.commands > 0 {
+            steps.push(Step::Elect(member));
+            if process.leads(world.now).is_some() {
+                steps.push(Step::Resign(member));
+            }
+        }
+    }
+
+    fn time(world: &World, book: &Book, steps: &mut Vec<Step>) {
+        let dues: Vec<Time> = (0..MEMBERS).filter_map(|member| world.due(book, member)).collect();
+        let late = dues.iter().any(|due| *due <= world.now);
+        if world.left.passes == 0 || (late && world.left.lates == 0) {
+            return;
+        }
+        let stride = world.now + STRIDE;
+        let next = dues.into_iter().filter(|due| *due > world.now).min();
+        steps.push(Step::Pass { to: stride, late });
+        if let Some(to) = next.filter(|next| *next != stride) {
+            steps.push(Step::Pass { to, late });
+            if to < stride {
+                let at = steps.len() - 2; // not past one who wants to be called
+                steps.remove(at);
+            }
+        }
+    }
+
+    /// The word for this kind of step.
+    pub fn kind(self, world: &World, book: &Book) -> &'static str {
+        match self {
+            Step::Deliver { early: true, .. } => "a message overtakes another",
+            Step::Deliver { at, .. } => arrival(world.arriving(book, at).1),
+            Step::Lose { .. } => "a message is lost",
+            Step::Repeat { .. } => "a message arrives twice",
+            Step::Pass { late: true, .. } => "time passes, a process is paused",
+            Step::Pass { .. } => "time passes",
+            Step::Tick(_) => "a timer runs out",
+            Step::Written(_) => "a record is written",
+            Step::Crash { kept: 0, .. } => "crash, unwritten records lost",
+            Step::Crash { .. } => "crash, records written, nobody told",
+            Step::Start(_) => "restart",
+            Step::Connect { .. } => "a connection is made",
+            Step::Elect(_) => "command: elect",
+            Step::Resign(_) => "command: resign",
+        }
+    }
+
+    /// The step in words, for a trace.
+    pub fn sentence(self, world: &World, book: &Book) -> String {
+        match self {
+            Step::Deliver { at, .. } => told("takes", world.arriving(book, at)),
+            Step::Repeat { at } => told("takes, not for the last time,", world.arriving(book, at)),
+            Step::Lose { at } => told("never takes", world.arriving(book, at)),
+            Step::Pass { to, .. } => format!("the time is {}", to.0),
+            Step::Tick(member) => format!("P{} is called", member + 1),
+            Step::Written(member) => format!("P{}'s record is written", member + 1),
+            Step::Crash { member, kept } => format!("P{} crashes; {kept} kept", member + 1),
+            Step::Start(member) => format!("P{} starts", member + 1),
+            Step::Connect { from, to } => format!("P{} connects to P{}", from + 1, to + 1),
+            Step::Elect(member) => format!("P{} is to elect", member + 1),
+            Step::Resign(member) => format!("P{} is to resign", member + 1),
+        }
+    }
+}
+
+fn arrival(event: &Event) -> &'static str {
+    match event {
+        Event::Input(Input::Message { envelope, .. }) => envelope.message.kind().name(),
+        _ => "the end of a connection is seen",
+    }
+}
+
+fn told(verb: &str, (to, event): (usize, &Event)) -> String {
+    let what = match event {
+        Event::Input(Input::Message { from, envelope, .. }) => {
+            format!("from P{} {:?}", place(*from) + 1, envelope.message)
+        }
+        Event::Input(Input::Ended { peer, redial: Redial::Refused, .. }) => {
+            format!("that P{} is gone", place(*peer) + 1)
+        }
+        other => format!("{other:?}"),
+    };
+    format!("P{} {verb} {what}", to + 1)
+}
