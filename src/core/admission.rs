@@ -74,8 +74,10 @@ impl State {
         let Some(known) = self.detector.get(hello.id) else {
             return Some(Rejection::UnknownId(hello.id));
         };
+        // A start that kept its state counts one more than the one before.
+        let again = known.incarnation == hello.incarnation && known.instance != hello.instance;
         let (known, told) = (known.incarnation, hello.incarnation);
-        if self.needs_majority() && told < known {
+        if self.needs_majority() && (told < known || again) {
             return Some(Rejection::StateLost { id: hello.id, known, told });
         }
         let settings = [

@@ -44,6 +44,11 @@ impl Turn<'_> {
             self.meet_at_same_epoch(from, epoch);
             return false;
         }
+        if let Some(Held::Follow(later)) = self.cx.state.held
+            && view < later
+        {
+            return false; // a later one is followed as soon as that is durable
+        }
         if self.cx.state.takeover == Some(view) {
             self.cx.ask_for_release(epoch, from);
         } else {
@@ -179,12 +184,21 @@ impl Turn<'_> {
             self.release(Some(from), Reason::Preempted(from));
         } else if leads || state.view.epoch > epoch {
             self.cx.send_view(from);
+        } else if self.is_about_to_lead(epoch) {
+            // Some have its task already; it is not released before it is led in.
         } else if !self.repeat_release(from) {
             // An earlier life of this member led, and never will again.
             self.cx.note_round(epoch);
             let stands = self.cx.state.stands();
             self.cx.send(from, Message::Release { epoch, successor: None, stands });
         }
+    }
+
+    /// Whether this member has halted others in this round, and hands out its task.
+    fn is_about_to_lead(&self, epoch: Epoch) -> bool {
+        let accepted = self.algorithm.accepted(self.cx.state);
+        let own = self.cx.state.id();
+        accepted.is_some_and(|v| v.epoch == epoch && v.leader.is_some_and(|l| l.id == own))
     }
 
     /// Whether a member may take over by now, where that is only after a while.

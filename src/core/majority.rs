@@ -108,6 +108,8 @@ impl Context<'_> {
         self.state.timers.cancel(Timer::Voters);
         debug_assert!(nominee.is_some(), "leads in an epoch that was not granted");
         if let Some(nominee) = nominee {
+            let (own, length) = (self.state.id(), self.state.settings.timing.lease);
+            self.state.voter.promise(self.now, own, epoch, length);
             self.state.lease = Some(Lease::new(nominee.sent, nominee.agreed()));
             self.arm_lease();
         }
@@ -122,6 +124,12 @@ impl Context<'_> {
     /// Asks the voters what a nominee has to ask next: whether it may claim the epoch, then for it.
     pub fn ask_next_question(&mut self, round: Epoch) {
         if self.state.needs_majority() {
+            let open = |nominee: &Nominee| {
+                nominee.epoch == round && nominee.purpose == Purpose::Win && !nominee.done
+            };
+            if self.state.nominee.as_ref().is_some_and(open) {
+                return; // it is being asked
+            }
             let tried = self.state.agreed(round).is_some();
             let stage = if tried { Stage::Claim } else { Stage::Trial };
             self.ask_voters(Purpose::Win, stage, round);
@@ -158,6 +166,9 @@ impl Context<'_> {
     /// A nominee's own vote obeys the same rules as those of others.
     fn ask_self(&mut self, stage: Stage, epoch: Epoch, lease: Duration) {
         let (own, now) = (self.state.id(), self.now);
+        if !self.state.is_voter(own) {
+            return;
+        }
         let list = self.state.settings.members.version();
         let objection = self.objection(own, epoch, list);
         let Some(nominee) = &mut self.state.nominee else { return };
@@ -212,16 +223,19 @@ impl Context<'_> {
 
     /// The greatest epoch that this member knows of or has granted.
     fn greatest_epoch(&self) -> Epoch {
-        let granted = self.state.voter.granted().map(|grant| grant.epoch);
-        self.state.view.epoch.max(granted.unwrap_or_default())
+        self.state.view.epoch.max(self.state.voter.newest())
     }
 
     /// Notes that a heartbeat round was sent: this member itself holds by it.
     pub fn hold_by_own_heartbeat(&mut self, number: u64) {
         let (own, now, epoch) = (self.state.id(), self.now, self.state.view.epoch);
+        let length = self.state.settings.timing.lease;
         if let Some(lease) = &mut self.state.lease {
-            lease.sent(number, own, now);
-            self.state.voter.promise(now, own, epoch, self.state.settings.timing.lease);
+            lease.sent(number, now);
+            // Its own vote may be granted to another, if it had none when it came to lead.
+            if self.state.voter.promise(now, own, epoch, length) {
+                lease.acknowledge(own, number);
+            }
         }
     }
 
@@ -231,14 +245,13 @@ impl Context<'_> {
         if !self.state.needs_majority() || !self.state.is_voter(self.state.id()) {
             return true;
         }
-        let granted = self.state.voter.granted();
-        if granted.is_some_and(|grant| grant.epoch > epoch) {
+        self.state.voter.inform(self.state.round);
+        if !self.state.voter.promise(self.now, leader, epoch, lease) {
             let (epoch, opinion) = (self.greatest_epoch(), Opinion::No { wait: Duration::ZERO });
             self.send(leader, Message::Refuse { number, opinion, epoch });
             return false;
         }
-        self.state.voter.inform();
-        let durable = self.state.voter.promise(self.now, leader, epoch, lease);
+        let durable = self.state.voter.remembers(lease);
         if !durable {
             self.persist();
         }
@@ -306,7 +319,7 @@ impl Turn<'_> {
         let counts = self.cx.state.is_voter(from);
         // The word that its leader released the epoch is on its way to this voter, too.
         let opinion = match opinion {
-            Opinion::YesIf { released, .. } if released <= self.cx.state.freed => {
+            Opinion::YesIf { released, .. } if released == self.cx.state.freed => {
                 Opinion::YesIf { released, wait: Duration::ZERO }
             }
             other => other,
@@ -382,10 +395,9 @@ impl Turn<'_> {
         let state = &self.cx.state;
         match purpose {
             Purpose::Win => self.resume(),
-            Purpose::Reclaim
-                if state.leads() && state.reserve.covers(epoch) && epoch > state.view.epoch =>
-            {
+            Purpose::Reclaim if self.may_reclaim(epoch) => {
                 self.cx.become_leading(epoch, Reason::Reclaimed);
+                self.algorithm.get().reclaimed(&mut self.cx);
             }
             Purpose::Retry if state.phase == Phase::Waiting && !state.is_bound() => {
                 self.cx.drop_nominee();
@@ -393,6 +405,16 @@ impl Turn<'_> {
             }
             _ => self.cx.drop_nominee(),
         }
+    }
+
+    /// Whether a leader may lead on in this epoch, which was granted: in time, and not in vain.
+    fn may_reclaim(&self, epoch: Epoch) -> bool {
+        let state = &self.cx.state;
+        let Some(nominee) = &state.nominee else { return false };
+        let until = Lease::new(nominee.sent, nominee.agreed());
+        let until = until.until(state.majority(), state.settings.timing.lease);
+        let greater = state.leads() && epoch > state.view.epoch;
+        greater && state.reserve.covers(epoch) && self.cx.now < until
     }
 
     /// The voters' time is over: to answer, or until they are asked again.
@@ -479,7 +501,8 @@ impl Turn<'_> {
         let met = |id| self.cx.state.detector.get(id).is_none_or(|peer| peer.incarnation.0 > 0);
         if self.cx.state.settings.members.iter().all(|m| !self.cx.state.is_voter(m.id) || met(m.id))
         {
-            self.cx.state.voter.inform();
+            let round = self.cx.state.round;
+            self.cx.state.voter.inform(round);
         }
     }
 

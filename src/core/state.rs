@@ -27,6 +27,8 @@ pub struct State {
     pub(super) look_until: Time,
     /// The greatest (epoch, leader) known; the leader may be gone.
     pub(super) view: View,
+    /// No round of an earlier life was above this.
+    pub(super) floor: Epoch,
     /// The greatest round seen or tried.
     pub(super) round: Epoch,
     /// A round that others began while this member looked for them, to be joined afterwards.
@@ -111,6 +113,7 @@ impl State {
                 PowerOn::Wait => now,
             },
             view: View { epoch: restored.epoch, leader: None },
+            floor: restored.floor.max(restored.epoch),
             round: restored.floor.max(restored.epoch),
             invited: None,
             detector: Detector::new(&settings.members, settings.id),
@@ -142,7 +145,7 @@ impl State {
         };
         let alone = state.voters() == 1;
         if state.settings.bootstrap || alone {
-            state.voter.inform(); // or nobody else could tell it
+            state.voter.inform(state.round); // or nobody else could tell it
         }
         state
     }

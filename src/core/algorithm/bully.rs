@@ -266,7 +266,7 @@ impl Bully {
             cx.state.invited = Some(round);
         } else {
             // Below a round seen or reserved this member may have led already.
-            let joined = Some(round).filter(|round| *round >= cx.state.round);
+            let joined = Some(round).filter(|r| *r >= cx.state.round && *r > cx.state.floor);
             self.begin(cx, joined, Reason::Joined(from));
         }
     }

@@ -48,6 +48,9 @@ pub(super) trait Election {
     /// Awaits the COORDINATOR of a member that is about to lead.
     fn await_leader(&mut self, cx: &mut Context, leader: NodeId, reason: Reason);
 
+    /// With a majority: this leader goes on in a greater epoch.
+    fn reclaimed(&mut self, _cx: &mut Context) {}
+
     /// The coordinator has a new task to hand out, which [`State`] holds.
     fn hand_out(&mut self, _cx: &mut Context) {}
 }

@@ -24,13 +24,12 @@ impl Lease {
         Lease { sent: VecDeque::new(), acknowledged: granted.map(|id| (id, sent)).collect() }
     }
 
-    /// A heartbeat round was sent; this member itself holds by it.
-    pub fn sent(&mut self, number: u64, own: NodeId, now: Time) {
+    /// A heartbeat round was sent.
+    pub fn sent(&mut self, number: u64, now: Time) {
         if self.sent.len() == ROUNDS {
             self.sent.pop_front();
         }
         self.sent.push_back((number, now));
-        self.acknowledged.insert(own, now);
     }
 
     /// A voter acknowledged a heartbeat round.
@@ -74,8 +73,9 @@ mod tests {
         let length = Duration::from_nanos(1100);
         let mut lease = Lease::new(Time(100), [id(1), id(2), id(3)].into_iter());
         assert_eq!(lease.until(3, length), Time(1000));
-        lease.sent(1, id(1), Time(200));
-        lease.sent(2, id(1), Time(300));
+        lease.sent(1, Time(200));
+        lease.sent(2, Time(300));
+        lease.acknowledge(id(1), 2);
         assert_eq!(lease.until(3, length), Time(1000), "nobody has acknowledged");
         lease.acknowledge(id(2), 2);
         lease.acknowledge(id(3), 1);

@@ -76,6 +76,10 @@ impl Objection {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Voter {
     granted: Option<Grant>,
+    /// The greatest epoch for which this life granted or promised anything.
+    newest: Epoch,
+    /// Below this it knows nothing of what an earlier life granted.
+    floor: Epoch,
     promise: Option<Promise>,
     /// Promises of an earlier life may run until then.
     muted_until: Time,
@@ -123,9 +127,13 @@ impl Voter {
         self.informed
     }
 
-    /// A leader, or every other voter, told it where the cluster stands.
-    pub fn inform(&mut self) {
-        self.informed = true;
+    /// A leader, or every other voter, told it where the cluster stands: its greatest round is this
+    /// one, and anything up to it may have been granted before.
+    pub fn inform(&mut self, round: Epoch) {
+        if !self.informed {
+            self.informed = true;
+            self.floor = round;
+        }
     }
 
     /// Why it would not grant this epoch to this nominee, if there is a reason.
@@ -158,7 +166,16 @@ impl Voter {
         };
         let granted = self.granted.filter(|grant| stands_against(grant.epoch, Some(grant.nominee)));
         let led = stands_against(view.epoch, view.leader.map(|leader| leader.id));
-        granted.map(|grant| grant.epoch).max(led.then_some(view.epoch))
+        let newest = Some(self.newest).filter(|newest| *newest > epoch);
+        let floor = Some(self.floor).filter(|floor| *floor >= epoch && *floor > Epoch(0));
+        granted.map(|grant| grant.epoch).max(led.then_some(view.epoch)).max(newest).max(floor)
+    }
+
+    /// The greatest epoch that it granted or promised anything for, or that it must not go below.
+    #[must_use]
+    pub fn newest(&self) -> Epoch {
+        let granted = self.granted.map(|grant| grant.epoch).unwrap_or_default();
+        self.newest.max(granted).max(self.floor)
     }
 
     /// Grants an epoch, which is a promise as well. To be made durable before it is told.
@@ -167,14 +184,25 @@ impl Voter {
         self.promise(now, nominee, epoch, lease);
     }
 
-    /// Promises the leader of an epoch that nobody else is granted anything for so long. Tells
-    /// whether it may be told so: a promise of that length survives a restart.
+    /// Promises the leader of an epoch that nobody else is granted anything for so long; unless a
+    /// later epoch was granted or promised, so that this leader is outdated. Tells whether it was.
     pub fn promise(&mut self, now: Time, to: NodeId, epoch: Epoch, lease: Duration) -> bool {
+        let granted = self.granted.map(|grant| grant.epoch).unwrap_or_default();
+        if epoch < self.newest.max(granted) {
+            return false;
+        }
+        self.newest = epoch;
         let until = now + lease;
         let same = self.promise.filter(|promise| promise.to == to);
         let until = same.map_or(until, |promise| promise.until.max(until));
         self.promise = Some(Promise { to, epoch, until });
         self.longest = self.longest.max(lease);
+        true
+    }
+
+    /// Whether a promise of this length is durable, so that it may be told.
+    #[must_use]
+    pub fn remembers(&self, lease: Duration) -> bool {
         lease <= self.durable
     }
 

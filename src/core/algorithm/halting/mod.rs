@@ -10,6 +10,7 @@ mod organiser;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::Election;
 use crate::core::context::Context;
@@ -165,6 +166,10 @@ impl Election for Halting {
             self.found_leader(cx, view, leader);
         }
         ready
+    }
+
+    fn reclaimed(&mut self, cx: &mut Context) {
+        cx.arm(Timer::Check, Duration::ZERO); // nobody is Normal in this epoch yet
     }
 
     fn hand_out(&mut self, cx: &mut Context) {

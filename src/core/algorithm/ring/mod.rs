@@ -230,7 +230,8 @@ impl Ring {
         if ballot.run > self.run || cx.state.phase != Phase::Electing {
             self.take_part(cx, ballot.run, reason);
         }
-        let (own, candidate) = (own(cx), ballot.candidate);
+        let (mut own, candidate) = (own(cx), ballot.candidate);
+        own.stands &= ballot.run.epoch > cx.state.floor; // an earlier life may have led in it
         if self.nominee.is_some_and(|nominee| nominee > candidate) {
             // A better one has gone on. Where the ring was repaired, both might come back.
         } else if candidate.rank.id == own.rank.id {
