@@ -89,6 +89,9 @@ impl Turn<'_> {
             _ if state.phase == Phase::Leading && view.epoch > state.view.epoch => {
                 self.call(Reason::Overruled(from)); // its leader is gone, its epoch is not
             }
+            None if state.follows(from) && view.epoch > state.view.epoch => {
+                self.call(Reason::LeaderGaveUp(from)); // what it says is no sign of a leader
+            }
             _ => {}
         }
     }

@@ -357,6 +357,8 @@ impl Turn<'_> {
         let durable: Vec<_> = durable;
         for (_, to, message) in durable {
             match message {
+                // A later leader was acknowledged meanwhile.
+                Message::Grant { epoch, .. } if epoch < self.cx.state.voter.newest() => {}
                 Message::Grant { incarnation, number, epoch } if to == self.cx.state.id() => {
                     self.granted(to, incarnation, number, epoch);
                 }
@@ -374,6 +376,7 @@ impl Turn<'_> {
                     let rank = self.cx.state.rank();
                     self.cx.drop_nominee();
                     let leader = view.leader.filter(|leader| self.cx.state.follows(leader.id));
+                    self.cx.state.content_until = self.cx.now + self.cx.state.settings.timing.t2();
                     if let Some(leader) = leader {
                         let epoch = view.epoch;
                         self.cx.send(leader.id, Message::Preempt { epoch, rank, votes });

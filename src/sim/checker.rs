@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::life::millis;
 use super::node::Node;
-use super::world::FaultSet;
+use super::votes::Votes;
+use super::world::{FaultSet, Setup};
 use crate::core::message::View;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum, Restored};
 use crate::core::types::{Epoch, NodeId, Time};
@@ -21,8 +22,6 @@ struct Seen {
     led: Option<Epoch>,
     /// The greatest epoch whose leader it ever named, in any life.
     named: Epoch,
-    /// The greatest epoch that it ever granted, and to whom.
-    granted: Option<(Epoch, NodeId)>,
     /// Until when its process says that it leads, by its own clock.
     claims: Option<Time>,
 }
@@ -46,8 +45,7 @@ pub(super) struct Checker {
     seen: Vec<Seen>,
     /// Who led in which epoch.
     reigns: BTreeMap<Epoch, BTreeSet<NodeId>>,
-    /// Which voters granted what, besides the nominee itself.
-    grants: BTreeMap<(Epoch, NodeId), BTreeSet<usize>>,
+    pub votes: Votes,
     pub breach: Option<String>,
     /// How often one came to lead in an epoch of another who is dead: whoever knew it was not
     /// heard. Without a quorum this is not promised.
@@ -59,7 +57,9 @@ pub(super) struct Checker {
 }
 
 impl Checker {
-    pub fn new(nodes: usize, preempt: Preempt, quorum: Quorum, faults: FaultSet) -> Checker {
+    pub fn new(setup: &Setup) -> Checker {
+        let Setup { preempt, quorum, faults, trust_refused: trusts_refused, .. } = *setup;
+        let nodes = setup.values.len();
         let promise = match (quorum != Quorum::None, faults) {
             (true, _) => Promise::Always,
             (false, FaultSet::Model) => Promise::WithinModel,
@@ -70,7 +70,7 @@ impl Checker {
             promise,
             seen: vec![Seen::default(); nodes],
             reigns: BTreeMap::new(),
-            grants: BTreeMap::new(),
+            votes: Votes::new(nodes, trusts_refused),
             breach: None,
             repeated: 0,
             rivals: 0,
@@ -110,35 +110,10 @@ impl Checker {
         self.seen[node].named
     }
 
-    /// A voter tells a nominee that it grants it an epoch: once, and not what a crash would forget.
-    pub fn granted(
-        &mut self,
-        now: Time,
-        node: usize,
-        grant: (Epoch, NodeId),
-        durable: Option<(Epoch, NodeId)>,
-    ) {
-        let (epoch, nominee) = grant;
-        self.grants.entry(grant).or_default().insert(node);
-        let before = self.seen[node].granted.replace(grant);
-        let stands =
-            |(known, to): (Epoch, NodeId)| known > epoch || (known == epoch && to != nominee);
-        if let Some((known, _)) = before.filter(|before| stands(*before)) {
-            let what = format_args!("node-{} grants epoch {epoch} after {known}", node + 1);
-            self.fail(now, what);
-        }
-        if durable.is_none_or(|(known, to)| known < epoch || (known == epoch && to != nominee)) {
-            let what = format_args!("node-{} tells its grant of {epoch} too early", node + 1);
-            self.fail(now, what);
-        }
-    }
-
-    /// A member acknowledges the heartbeat of a leader: not of one that its grant stands against.
-    pub fn acknowledged(&mut self, now: Time, node: usize, epoch: Epoch) {
-        let granted = self.seen[node].granted.map(|(granted, _)| granted);
-        if let Some(granted) = granted.filter(|granted| *granted > epoch) {
-            let what = format_args!("node-{} acknowledges epoch {epoch} after {granted}", node + 1);
-            self.fail(now, what);
+    /// What a voter told is right, or not.
+    pub fn voted(&mut self, now: Time, node: usize, judged: Result<(), String>) {
+        if let Err(what) = judged {
+            self.fail(now, format_args!("node-{} {what}", node + 1));
         }
     }
 
@@ -192,7 +167,7 @@ impl Checker {
         if repeats && self.promise == Promise::Always {
             self.fail(now, format_args!("{name} leads in epoch {epoch} of another"));
         }
-        let granted = self.grants.get(&(epoch, core.id())).map_or(0, BTreeSet::len) + 1;
+        let granted = self.votes.count((epoch, core.id()));
         if self.promise == Promise::Always && granted < core.majority() {
             self.fail(now, format_args!("{name} leads with {granted} grants of epoch {epoch}"));
         }

@@ -75,13 +75,7 @@ impl World {
         if let Message::AreYouNormal { number, .. } = envelope.message {
             self.nodes[node].checks.insert(number);
         }
-        if let Message::Grant { epoch, .. } = envelope.message {
-            let durable = self.nodes[node].disk.granted();
-            to.iter().for_each(|to| self.checker.granted(self.now, node, (epoch, *to), durable));
-        }
-        if let Message::Acknowledge { epoch, .. } = envelope.message {
-            self.checker.acknowledged(self.now, node, epoch);
-        }
+        to.iter().for_each(|to| self.vote(node, *to, &envelope.message));
         for to in to {
             let Some(to) = self.place(*to) else { continue };
             if self.burnt(node) {
@@ -97,6 +91,25 @@ impl World {
                 self.in_flight += u64::from(elects);
                 self.sent.add(kind, u64::from(live || kind != Kind::Coordinator));
             }
+        }
+    }
+
+    /// Holds what a voter tells against what it told before.
+    fn vote(&mut self, node: usize, to: NodeId, message: &Message) {
+        let local = self.nodes[node].local(self.now);
+        let votes = &mut self.checker.votes;
+        let judged = match *message {
+            Message::Grant { epoch, .. } => {
+                let durable = self.nodes[node].disk.granted();
+                votes.grants(node, (epoch, to), durable, local)
+            }
+            Message::Acknowledge { epoch, .. } => {
+                votes.acknowledges(node, (epoch, to), local + self.setup.timing.lease)
+            }
+            _ => Ok(()),
+        };
+        if self.setup.quorum == Quorum::Majority {
+            self.checker.voted(self.now, node, judged);
         }
     }
 

@@ -24,6 +24,7 @@ mod schedule;
 mod settle;
 mod transit;
 mod trouble;
+mod votes;
 mod weather;
 mod world;
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::agenda::Event;
 use super::network::{Fate, LinkState, PATIENCE, id};
 use super::world::World;
-use crate::core::message::{Envelope, Hello, Rejection};
+use crate::core::message::{Envelope, Hello, Message, Rejection};
 use crate::core::{Input, Redial};
 
 /// What moves on in the network.
@@ -165,6 +165,9 @@ impl World {
                 Payload::Message { envelope, .. } => {
                     let from = self.id(from);
                     let envelope = Rc::unwrap_or_clone(envelope);
+                    if let Message::Release { epoch, .. } = envelope.message {
+                        self.checker.votes.hears_release(to, (epoch, from));
+                    }
                     self.give(to, Input::Message { connection: id(at), from, envelope });
                 }
                 Payload::End if shut => {}

@@ -172,7 +172,7 @@ impl World {
             faults: Faults::default(),
             agenda: Agenda::default(),
             steps: 0,
-            checker: Checker::new(size, setup.preempt, setup.quorum, setup.faults),
+            checker: Checker::new(&setup),
             sent: Counts::default(),
             in_flight: 0,
             lines: Vec::new(),
