@@ -56,8 +56,7 @@ fn all(names: &[String]) -> io::Result<usize> {
     for mutant in mutants(&root.join("tests/mutants"))?.into_iter().filter(wanted) {
         println!("{:<26} {}", mutant.name, mutant.what);
         let copy = plant(root, &mutant)?;
-        let program = build(&copy)?;
-        let found = find(&program, &mutant)?;
+        let found = find(&copy, &mutant)?;
         fs::remove_dir_all(&copy)?;
         println!("{:<26} {}", "", found.as_deref().unwrap_or("NOT FOUND"));
         missed += usize::from(found.is_none());
@@ -66,13 +65,15 @@ fn all(names: &[String]) -> io::Result<usize> {
 }
 
 /// The first failure that a mutant causes.
-fn find(program: &Path, mutant: &Mutant) -> io::Result<Option<String>> {
-    let recorded = sweep(program, mutant.seed, mutant.seed + 1, &mutant.kind)?;
+fn find(copy: &Path, mutant: &Mutant) -> io::Result<Option<String>> {
+    let program = build(copy, "dev", 0)?; // soon built, and good for one life
+    let recorded = sweep(&program, mutant.seed, mutant.seed + 1, &mutant.kind)?;
     if recorded.is_some() {
         return Ok(recorded);
     }
+    let program = build(copy, "release", 1)?;
     for range in SEARCH.windows(2) {
-        if let Some(failure) = sweep(program, range[0], range[1], &mutant.kind)? {
+        if let Some(failure) = sweep(&program, range[0], range[1], &mutant.kind)? {
             return Ok(Some(format!("{failure} - not in seed {}: record it", mutant.seed)));
         }
     }
@@ -145,19 +146,23 @@ fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Builds the patched electd. Only what the patch touches is compiled anew.
-fn build(copy: &Path) -> io::Result<PathBuf> {
+/// Builds the patched simulator. Only what the patch touches is compiled anew. The core's own
+/// assertions are left out: the simulator is to see what goes wrong.
+fn build(copy: &Path, profile: &str, level: u8) -> io::Result<PathBuf> {
     let target = copy.with_file_name("target");
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--release", "--example", "sweep"]);
-    for setting in ["opt-level=1", "lto=false", "codegen-units=64", "incremental=true"] {
-        cargo.args(["--config", &format!("profile.release.{setting}")]);
+    cargo.args(["build", "--quiet", "--example", "sweep", "--profile", profile]);
+    let level = format!("opt-level={level}");
+    let settings = ["lto=false", "codegen-units=64", "incremental=true", "debug-assertions=false"];
+    for setting in settings.into_iter().chain([level.as_str()]) {
+        cargo.args(["--config", &format!("profile.{profile}.{setting}")]);
     }
     cargo.env("RUSTFLAGS", "--cap-lints=allow").env("CARGO_TARGET_DIR", &target);
     if !cargo.current_dir(copy).status()?.success() {
         return Err(io::Error::other("the patched sources do not build"));
     }
-    Ok(target.join("release/examples/sweep"))
+    let folder = if profile == "dev" { "debug" } else { profile };
+    Ok(target.join(folder).join("examples/sweep"))
 }
 
 /// Lives through these seeds. Tells of the first that failed.
