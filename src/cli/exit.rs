@@ -20,6 +20,8 @@ pub enum Exit {
     Listen = 71,
     /// The data directory is locked or cannot be written.
     DataDir = 73,
+    /// The member was removed from the cluster.
+    Removed = 77,
     /// The configuration is wrong.
     Config = 78,
 }

@@ -40,7 +40,7 @@ Try it:
   electd check --config cluster.json           what it guarantees, and how fast
 
 Exit codes: 0 done; 1 no; 2 usage; 65 state damaged or of a newer format; 69 no node answers;
-70 internal; 71 cannot listen; 73 data directory locked or not writable; 78 configuration.";
+70 internal; 71 cannot listen; 73 data directory locked or not writable; 77 removed; 78 configuration.";
 
 #[derive(Subcommand, Debug)]
 enum Command {

@@ -25,7 +25,7 @@ use crate::store::Trouble;
 /// Run a node in the foreground.
 ///
 /// It logs to stderr, one line a change; RUST_LOG=debug says more. TERM and INT make it hand over
-/// if it leads, and end with 0.
+/// if it leads, and end with 0; a member that is removed from the cluster ends with 77.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -76,11 +76,18 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     let server = admin.map(|socket| Server::start(socket, node.handle(), token)).transpose();
     let server = server.map_err(|error| CliError::new(Exit::Internal, error))?;
     info!("{name} of cluster \"{}\" runs, process {}", config.cluster, std::process::id());
+    let removal = signals.0.handle();
+    node.on_removal(move || removal.close());
     signals.wait();
-    info!("stopping");
+    let removed = node.is_removed();
+    info!("{}", if removed { "removed from the cluster, so this node ends" } else { "stopping" });
     node.stop();
     if let Some(server) = server {
         server.stop();
+    }
+    if removed {
+        let what = format!("{name} was removed from cluster \"{}\"", config.cluster);
+        return Err(CliError::new(Exit::Removed, what));
     }
     Ok(())
 }
@@ -93,6 +100,7 @@ impl From<StartError> for CliError {
             StartError::Store(store) if store.trouble() == Trouble::State => Exit::State,
             StartError::Store(_) => Exit::DataDir,
             StartError::Listen { .. } => Exit::Listen,
+            StartError::Removed { .. } => Exit::Removed,
             StartError::Thread(_) => Exit::Internal,
         };
         CliError::new(exit, error)

@@ -246,6 +246,7 @@ mod tests {
             id: status.node.id.clone(),
             name: "node-1".to_owned(),
             address: "127.0.0.1:7101".to_owned(),
+            admin: None,
             role: "member".to_owned(),
             stands: true,
             status: "alive".to_owned(),

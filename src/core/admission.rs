@@ -47,7 +47,7 @@ impl State {
                 leader: self.leader().filter(|leader| heard(leader.id)),
             },
             round: self.round,
-            list: self.settings.members.version(),
+            list: self.members.version(),
         }
     }
 
@@ -72,7 +72,10 @@ impl State {
             return Some(Rejection::OwnId(hello.id));
         }
         let Some(known) = self.detector.get(hello.id) else {
-            return Some(Rejection::UnknownId(hello.id));
+            let older = hello.list < self.members.version();
+            let removed = older && self.members.removed().contains(&hello.id);
+            let reason = if removed { Rejection::Removed } else { Rejection::UnknownId };
+            return Some(reason(hello.id));
         };
         // A start that kept its state counts one more than the one before.
         let again = known.incarnation == hello.incarnation && known.instance != hello.instance;
@@ -117,6 +120,9 @@ impl Turn<'_> {
             state.in_use(peer, &hello, self.cx.now)
         };
         if let Some(reason) = state.objection(&hello).or_else(in_use) {
+            if reason == Rejection::UnknownId(hello.id) {
+                self.cx.state.roster.knocked(hello.id, self.cx.now);
+            }
             let note = Note::Refused { peer: hello.id, reason: reason.clone() };
             self.cx.out.extend([Output::Reject { connection, reason }, Output::Note(note)]);
             return;
@@ -141,6 +147,9 @@ impl Turn<'_> {
 
     /// The peer that was dialed answered: the connection to it is up.
     pub fn welcomed(&mut self, peer: NodeId, welcome: Hello) {
+        if self.cx.state.detector.get(peer).is_none() {
+            return; // removed meanwhile
+        }
         let objection = if welcome.id == peer {
             self.cx.state.objection(&welcome)
         } else {
@@ -177,11 +186,23 @@ impl Turn<'_> {
 
     /// The peer that was dialed refused this member.
     pub fn rejected(&mut self, peer: NodeId, reason: Rejection) {
-        if matches!(reason, Rejection::IdInUse { id, .. } if id == self.cx.state.id()) {
+        let own = self.cx.state.id();
+        let alone = !self.cx.state.detector.iter().any(|(_, other)| other.outbound);
+        let waits = match reason {
             // The other process holds the id; or it is gone, and the refusals will end soon.
+            Rejection::IdInUse { id, .. } => id == own,
+            // To be added to a cluster that is there: it starts none of its own meanwhile.
+            Rejection::UnknownId(id) => id == own && alone,
+            _ => false,
+        };
+        if waits {
             self.cx.look_around(self.cx.state.settings.timing.failure * 2);
         }
+        let removed = reason == Rejection::Removed(own);
         self.cx.out.push(Output::Note(Note::Rejected { peer, reason }));
+        if removed {
+            self.leave();
+        }
     }
 
     /// Ends the connection on which a peer spoke so far.
@@ -238,6 +259,8 @@ impl Turn<'_> {
 
     /// Acts on what was learned from a hello or a welcome.
     fn greeted(&mut self, hello: &Hello, life: Life) {
+        self.cx.note_list(hello.id, hello.list);
+        self.cx.tell_newer_list(hello.id, hello.list);
         if self.cx.state.detector.all_connected() {
             self.cx.state.look_until = self.cx.now; // all have been met: who goes now is missed
         }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::context::Context;
+use super::membership::Change;
 use super::message::{Done, Forwarded, Message, Refusal};
 use super::phase::{Phase, Reason};
 use super::settings::AlgorithmKind;
@@ -23,6 +25,8 @@ pub enum Command {
         /// The member that is to lead next.
         to: Option<NodeId>,
     },
+    /// The leader changes the member list.
+    Change(Change),
     /// The coordinator of the halting algorithm hands out this task.
     HandOut {
         /// The task.
@@ -45,9 +49,33 @@ struct Forwarding {
     id: CommandId,
     /// When this member gives up on it.
     due: Time,
-    /// The leader, and what it is to be told as soon as the connection to it is up: a leader may
-    /// be followed before that.
-    unsent: Option<(NodeId, Forwarded)>,
+    command: Forwarded,
+    stage: Stage,
+    /// A leader has handed over, so that the next one can carry it out.
+    handed_over: bool,
+}
+
+/// How far a command has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Stage {
+    /// To be sent to this leader as soon as the connection to it is up: a leader may be followed
+    /// before that.
+    Unsent(NodeId),
+    /// The leader has it.
+    Sent,
+    /// The next leader is to have it, once there is one.
+    Postponed,
+}
+
+impl Forwarded {
+    /// How many times `failure` it may take: a change waits for two lists to be stored, or for an
+    /// election before.
+    fn patience(&self) -> u32 {
+        match self {
+            Forwarded::Resign { .. } => 1,
+            Forwarded::Change(_) => 3,
+        }
+    }
 }
 
 impl Turn<'_> {
@@ -62,6 +90,13 @@ impl Turn<'_> {
                 Ok(Done::Called)
             }
             Command::HandOut { task } => self.hand_out(task),
+            Command::Change(change) => match self.cx.state.leader() {
+                Some(leader) => {
+                    self.forward(id, leader.id, Forwarded::Change(change));
+                    return;
+                }
+                None => Err(Refusal::NoLeader),
+            },
             Command::Resign { to } => match self.cx.state.leader() {
                 Some(leader) if leader.id != self.cx.state.id() => {
                     self.forward(id, leader.id, Forwarded::Resign { to });
@@ -100,8 +135,9 @@ impl Turn<'_> {
         }
     }
 
+    /// Passes a command on to the leader, which may be this member.
     fn forward(&mut self, id: CommandId, leader: NodeId, command: Forwarded) {
-        let due = self.cx.now + self.cx.state.settings.timing.failure;
+        let due = self.cx.now + self.cx.state.settings.timing.failure * command.patience();
         let waiting = &mut self.cx.state.waiting;
         if waiting.commands.len() >= MOST_WAITING {
             let result = Err(Refusal::TooMany);
@@ -109,14 +145,19 @@ impl Turn<'_> {
             return;
         }
         waiting.last += 1;
-        let number = waiting.last;
-        let unsent = Some((leader, command));
-        waiting.commands.insert(number, Forwarding { id, due, unsent });
-        if waiting.commands.len() == 1 {
-            self.cx.state.timers.arm(Timer::Forward, due);
-        }
-        if self.cx.state.detector.is_within_reach(leader) {
+        let stage = Stage::Unsent(leader);
+        let forwarding = Forwarding { id, due, command, stage, handed_over: false };
+        waiting.commands.insert(waiting.last, forwarding);
+        self.arm_forward();
+        if leader == self.cx.state.id() || self.cx.state.detector.is_within_reach(leader) {
             self.forward_unsent(leader);
+        }
+    }
+
+    fn arm_forward(&mut self) {
+        let next = self.cx.state.waiting.commands.values().map(|command| command.due).min();
+        if let Some(next) = next {
+            self.cx.state.timers.arm(Timer::Forward, next);
         }
     }
 
@@ -124,24 +165,47 @@ impl Turn<'_> {
     pub fn forward_unsent(&mut self, leader: NodeId) {
         let mut unsent = Vec::new();
         for (number, forwarding) in &mut self.cx.state.waiting.commands {
-            if let Some((_, command)) = forwarding.unsent.take_if(|(to, _)| *to == leader) {
-                unsent.push(Message::Forward { number: *number, command });
+            if forwarding.stage == Stage::Unsent(leader) {
+                forwarding.stage = Stage::Sent;
+                unsent.push((*number, forwarding.command.clone()));
             }
         }
-        unsent.into_iter().for_each(|message| self.cx.send(leader, message));
+        let own = self.cx.state.id();
+        for (number, command) in unsent {
+            if leader == own {
+                self.forwarded(own, number, command);
+            } else {
+                self.cx.send(leader, Message::Forward { number, command });
+            }
+        }
     }
 
-    /// Another member passes a command on to this one.
+    /// At the end of a turn: what a leader left to the next one when it handed over.
+    pub fn forward_postponed(&mut self) {
+        let Some(leader) = self.cx.state.leader().map(|leader| leader.id) else { return };
+        let mut any = false;
+        for forwarding in self.cx.state.waiting.commands.values_mut() {
+            let leaves = matches!(forwarding.command,
+                Forwarded::Change(Change::Remove { id, .. }) if id == leader);
+            if forwarding.stage == Stage::Postponed && !leaves {
+                forwarding.stage = Stage::Unsent(leader);
+                any = true;
+            }
+        }
+        let own = leader == self.cx.state.id();
+        if any && (own || self.cx.state.detector.is_within_reach(leader)) {
+            self.forward_unsent(leader);
+        }
+    }
+
+    /// Another member passes a command on to this one, or this one has to carry out its own.
     pub fn forwarded(&mut self, from: NodeId, number: u64, command: Forwarded) {
-        let Forwarded::Resign { to } = command;
-        let result = self.resign(to);
-        self.cx.send(from, Message::Outcome { number, result });
-    }
-
-    /// The leader tells how a command ended.
-    pub fn outcome(&mut self, _from: NodeId, number: u64, result: Result<Done, Refusal>) {
-        if let Some(forwarding) = self.cx.state.waiting.commands.remove(&number) {
-            self.cx.out.push(Output::Answer { id: forwarding.id, result });
+        match command {
+            Forwarded::Resign { to } => {
+                let result = self.resign(to);
+                self.cx.send(from, Message::Outcome { number, result });
+            }
+            Forwarded::Change(change) => self.change((from, number), change),
         }
     }
 
@@ -149,14 +213,43 @@ impl Turn<'_> {
     pub fn forwards_expired(&mut self) {
         let now = self.cx.now;
         let waiting = &mut self.cx.state.waiting.commands;
-        while let Some(entry) = waiting.first_entry()
-            && entry.get().due <= now
-        {
-            let id = entry.remove().id;
-            self.cx.out.push(Output::Answer { id, result: Err(Refusal::NoReply) });
+        let expired = waiting.iter().filter(|(_, command)| command.due <= now);
+        for number in expired.map(|(number, _)| *number).collect::<Vec<_>>() {
+            self.cx.settle(number, Err(Refusal::NoReply));
         }
-        if let Some(next) = waiting.values().next() {
-            self.cx.state.timers.arm(Timer::Forward, next.due);
+        self.arm_forward();
+    }
+}
+
+impl Context<'_> {
+    /// A command has ended, or the leader has handed over and leaves it to the next one.
+    pub fn settle(&mut self, number: u64, result: Result<Done, Refusal>) {
+        let commands = &mut self.state.waiting.commands;
+        if result == Err(Refusal::HandedOver) {
+            if let Some(forwarding) = commands.get_mut(&number) {
+                forwarding.stage = Stage::Postponed;
+                forwarding.handed_over = true;
+            }
+            return;
+        }
+        let Some(Forwarding { id, handed_over, .. }) = commands.remove(&number) else { return };
+        let result = result.map(|done| match done {
+            Done::Removed { id, stored, .. } => Done::Removed { id, stored, handed_over },
+            done => done,
+        });
+        self.out.push(Output::Answer { id, result });
+    }
+
+    /// This member was to be removed, and is: who asked it for that hears so before it ends.
+    pub fn settle_own_removal(&mut self) {
+        let own = self.state.id();
+        let commands = self.state.waiting.commands.iter();
+        let asked = commands.filter(|(_, command)| {
+            matches!(command.command, Forwarded::Change(Change::Remove { id, .. }) if id == own)
+        });
+        for number in asked.map(|(number, _)| *number).collect::<Vec<_>>() {
+            let done = Done::Removed { id: own, stored: false, handed_over: false };
+            self.settle(number, Ok(done));
         }
     }
 }

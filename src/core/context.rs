@@ -94,7 +94,8 @@ impl Context<'_> {
         let (leader, task) = (leader.map(|leader| leader.id), self.state.task.clone());
         self.state.voter.recorded(number);
         let vote = self.state.needs_majority().then(|| self.state.voter.vote());
-        let record = Durable { epoch, reserved, leader, task, vote };
+        let members = self.state.members.clone();
+        let record = Durable { epoch, reserved, leader, members, task, vote };
         self.out.push(Output::Persist { number, record });
         number
     }
@@ -118,7 +119,7 @@ impl Context<'_> {
             return;
         }
         state.resigned = false;
-        for member in state.settings.members.iter() {
+        for member in state.members.iter() {
             let stands = member.role == Role::Member;
             state.detector.change(member.id, |peer| peer.stands = stands);
         }
@@ -249,6 +250,7 @@ impl Context<'_> {
         self.arm(Timer::Heartbeat, self.state.settings.timing.heartbeat);
         self.listen();
         self.persist();
+        self.overrule_lists();
     }
 
     /// Notes that a leader gives up its epoch, so that whoever asks for it is told so.
@@ -259,8 +261,8 @@ impl Context<'_> {
     }
 
     /// Has left its tenure for good.
-    pub fn become_stopping(&mut self) {
-        self.enter(Phase::Stopping, Reason::Stopped);
+    pub fn become_stopping(&mut self, reason: Reason) {
+        self.enter(Phase::Stopping, reason);
         self.persist();
     }
 
@@ -279,6 +281,9 @@ impl Context<'_> {
         self.state.takeover = None;
         self.state.held = None;
         self.state.lease = None;
+        if from == Phase::Leading && to != Phase::Leading {
+            self.drop_change();
+        }
         if !matches!(to, Phase::Electing | Phase::Reorganizing | Phase::Leading) {
             self.drop_nominee();
         }

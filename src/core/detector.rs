@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::membership::MemberList;
+use super::membership::{ListVersion, Member, MemberList};
 use super::message::{Liveness, MemberReport};
 use super::standing::Standing;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Role, Time};
@@ -43,6 +43,8 @@ pub struct Peer {
     pub told: Option<Epoch>,
     /// For how long it has stood without a break.
     pub standing: Standing,
+    /// The version of its member list, as it told it last.
+    pub list: ListVersion,
 }
 
 impl Peer {
@@ -80,7 +82,7 @@ impl Detector {
     /// Knows the members' names and nothing else: none has been met, so all are suspected.
     #[must_use]
     pub fn new(members: &Arc<MemberList>, own: NodeId) -> Detector {
-        let unmet = |member: &super::membership::Member| Peer {
+        let unmet = |member: &Member| Peer {
             incarnation: Incarnation(0),
             instance: 0,
             status: Liveness::Suspected,
@@ -93,9 +95,22 @@ impl Detector {
             outbound: false,
             told: None,
             standing: Standing::default(),
+            list: ListVersion::default(),
         };
         let (own, peers) = (members.position(own), members.iter().map(unmet).collect());
         Detector { members: members.clone(), own, peers, connected: 0 }
+    }
+
+    /// Takes another list: what is known of those that stay is kept.
+    pub fn adopt(&mut self, members: &Arc<MemberList>, own: NodeId) {
+        let mut fresh = Detector::new(members, own);
+        for (peer, member) in fresh.peers.iter_mut().zip(members.iter()) {
+            if let Some(known) = self.get(member.id) {
+                peer.clone_from(known);
+            }
+        }
+        fresh.connected = fresh.iter().filter(|(_, peer)| peer.connected()).count();
+        *self = fresh;
     }
 
     /// The place of another member.

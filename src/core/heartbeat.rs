@@ -21,6 +21,7 @@ impl Turn<'_> {
         self.cx.hold_by_own_heartbeat(number + 1);
         let others = self.cx.all_others();
         self.beat_to(others);
+        self.cx.repeat_list();
     }
 
     /// Tells these members that this one leads, and what it knows of all.

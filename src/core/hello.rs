@@ -9,7 +9,7 @@ use super::types::{Epoch, Incarnation, NodeId, Rank};
 
 /// The version of the messages and of their frames. Members of different versions refuse each
 /// other at the hello.
-pub const PROTOCOL_VERSION: u32 = 2;
+pub const PROTOCOL_VERSION: u32 = 3;
 
 /// The first words on a connection, from the dialer (HELLO) and back (WELCOME).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -74,6 +74,8 @@ pub enum Rejection {
     },
     /// The dialer's id is not in the member list.
     UnknownId(NodeId),
+    /// The dialer was a member and has been removed.
+    Removed(NodeId),
     /// The dialer carries the id of the member that refuses.
     OwnId(NodeId),
     /// Another process with this id was heard within `failure`.

@@ -50,6 +50,10 @@ pub enum Kind {
     Preempt,
     /// [`Message::Release`]
     Release,
+    /// [`Message::List`]
+    List,
+    /// [`Message::Listed`]
+    Listed,
     /// [`Message::Forward`]
     Forward,
     /// [`Message::Outcome`]
@@ -58,7 +62,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Kind; 24] = [
+    pub const ALL: [Kind; 26] = [
         Kind::Election,
         Kind::Answer,
         Kind::Lower,
@@ -81,6 +85,8 @@ impl Kind {
         Kind::View,
         Kind::Preempt,
         Kind::Release,
+        Kind::List,
+        Kind::Listed,
         Kind::Forward,
         Kind::Outcome,
     ];
@@ -111,6 +117,8 @@ impl Kind {
             Kind::View => "view",
             Kind::Preempt => "preempt",
             Kind::Release => "release",
+            Kind::List => "list",
+            Kind::Listed => "listed",
             Kind::Forward => "forward",
             Kind::Outcome => "outcome",
         }
@@ -150,6 +158,8 @@ impl Message {
             Message::Acknowledge { .. } => Kind::Acknowledge,
             Message::Preempt { .. } => Kind::Preempt,
             Message::Release { .. } => Kind::Release,
+            Message::List { .. } => Kind::List,
+            Message::Listed { .. } => Kind::Listed,
             Message::Forward { .. } => Kind::Forward,
             Message::Outcome { .. } => Kind::Outcome,
         }

@@ -146,6 +146,7 @@ impl Turn<'_> {
     pub fn persisted(&mut self, number: u64) {
         self.cx.state.reserve.persisted(number);
         self.cx.state.voter.persisted(number);
+        self.cx.list_persisted(number);
         self.say_what_is_durable(number);
         match self.cx.state.held {
             None => {}
@@ -225,15 +226,15 @@ impl Turn<'_> {
     }
 
     /// Stops leading, says so to all, and awaits the successor.
-    fn release(&mut self, successor: Option<NodeId>, reason: Reason) {
+    pub fn release(&mut self, successor: Option<NodeId>, reason: Reason) {
         let (epoch, own) = (self.cx.state.view.epoch, self.cx.state.id());
         self.cx.give_up(successor);
         self.cx.state.voter.release(own, epoch);
         match successor {
-            Some(next) if reason != Reason::Stopped => {
+            Some(next) if !matches!(reason, Reason::Stopped | Reason::Removed) => {
                 self.algorithm.get().await_leader(&mut self.cx, next, reason);
             }
-            _ => self.cx.become_stopping(), // nobody is preempted or resigns for nobody
+            _ => self.cx.become_stopping(reason), // nobody is preempted or resigns for nobody
         }
         let stands = self.cx.state.stands();
         let others = self.cx.all_others();
@@ -298,7 +299,7 @@ impl Turn<'_> {
         match self.cx.state.phase {
             Phase::Leading => self.release(self.cx.state.best_other(), Reason::Stopped),
             Phase::Stopping => {}
-            _ => self.cx.become_stopping(),
+            _ => self.cx.become_stopping(Reason::Stopped),
         }
         Done::Stopped
     }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::context::Context;
-use super::membership::ListVersion;
+use super::membership::{ListVersion, Member};
 use super::message::{Message, Opinion};
 use super::phase::{Phase, Reason};
 use super::settings::{Preempt, Quorum};
@@ -14,7 +14,7 @@ use super::state::{Held, State};
 use super::tenure::{Denied, Lease, Nominee, Objection, Purpose, Stage};
 use super::timer::Timer;
 use super::turn::Turn;
-use super::types::{Epoch, Incarnation, NodeId, Role, Time};
+use super::types::{Epoch, Incarnation, NodeId, Time};
 
 impl State {
     /// Whether a leader needs a majority.
@@ -23,17 +23,16 @@ impl State {
     }
 
     pub(super) fn voters(&self) -> usize {
-        let voters = self.settings.members.iter().filter(|member| member.role != Role::Observer);
-        voters.count()
+        self.members.voters()
     }
 
     /// How many voters are more than half of them.
     pub(super) fn majority(&self) -> usize {
-        self.voters() / 2 + 1
+        self.members.majority()
     }
 
     pub(super) fn is_voter(&self, id: NodeId) -> bool {
-        self.settings.members.get(id).is_some_and(|member| member.role != Role::Observer)
+        self.members.get(id).is_some_and(Member::votes)
     }
 
     /// Whether a higher member takes over without following first. With a majority it follows, and
@@ -145,7 +144,7 @@ impl Context<'_> {
         self.state.nominee = Some(Nominee::new(purpose, stage, epoch, number, self.now));
         let lease = self.state.settings.timing.lease;
         self.ask_self(stage, epoch, lease);
-        let list = self.state.settings.members.version();
+        let list = self.state.members.version();
         let mut voters = self.all_others();
         voters.retain(|id| self.state.is_voter(*id));
         self.send_all(
@@ -169,7 +168,7 @@ impl Context<'_> {
         if !self.state.is_voter(own) {
             return;
         }
-        let list = self.state.settings.members.version();
+        let list = self.state.members.version();
         let objection = self.objection(own, epoch, list);
         let Some(nominee) = &mut self.state.nominee else { return };
         let number = nominee.number;
@@ -186,7 +185,7 @@ impl Context<'_> {
 
     fn objection(&self, nominee: NodeId, epoch: Epoch, list: ListVersion) -> Option<Objection> {
         let state = &*self.state;
-        let stale = (list < state.settings.members.version()).then_some(Objection::StaleList);
+        let stale = (list < state.members.version()).then_some(Objection::StaleList);
         stale.or_else(|| state.voter.objection(self.now, nominee, epoch, state.view))
     }
 
@@ -242,8 +241,8 @@ impl Context<'_> {
     /// A voter takes a leader's heartbeat: promises its vote, or refuses one that a later grant
     /// stands against. Tells whether it may be acknowledged.
     pub fn promise(&mut self, leader: NodeId, epoch: Epoch, number: u64, lease: Duration) -> bool {
-        if !self.state.needs_majority() || !self.state.is_voter(self.state.id()) {
-            return true;
+        if !self.state.needs_majority() {
+            return true; // with one, who is no voter promises as well: it may know an older list
         }
         self.state.voter.inform(self.state.round);
         if !self.state.voter.promise(self.now, leader, epoch, lease) {
@@ -277,6 +276,7 @@ fn weigh_in(nominee: &mut Nominee, purpose: Purpose, voter: NodeId, says: Opinio
 impl Turn<'_> {
     /// A nominee asks what this voter would say to a claim.
     pub fn trial(&mut self, from: NodeId, number: u64, epoch: Epoch, list: ListVersion) {
+        self.cx.tell_newer_list(from, list);
         let patience = self.cx.state.settings.timing.failure;
         let objection = self.cx.objection(from, epoch, list);
         let opinion = objection.map_or(Opinion::Yes, |o| o.opinion(self.cx.now, patience));
@@ -294,6 +294,7 @@ impl Turn<'_> {
         list: ListVersion,
     ) {
         self.cx.note_round(epoch);
+        self.cx.tell_newer_list(from, list);
         match self.cx.objection(from, epoch, list) {
             None => self.cx.grant(from, incarnation, number, epoch, lease),
             Some(objection) => {
@@ -501,11 +502,13 @@ impl Turn<'_> {
 
     /// A voter whose store was empty knows where the cluster stands, once it met all others.
     pub fn inform_voter(&mut self) {
-        let met = |id| self.cx.state.detector.get(id).is_none_or(|peer| peer.incarnation.0 > 0);
-        if self.cx.state.settings.members.iter().all(|m| !self.cx.state.is_voter(m.id) || met(m.id))
-        {
-            let round = self.cx.state.round;
-            self.cx.state.voter.inform(round);
+        let state = &mut *self.cx.state;
+        let met = |id| state.detector.get(id).is_none_or(|peer| peer.incarnation.0 > 0);
+        let all = state.members.iter().filter(|member| member.votes()).all(|m| met(m.id));
+        // By an older list than another's it does not know who votes.
+        if all && state.roster.newest <= state.members.version() {
+            let round = state.round;
+            state.voter.inform(round);
         }
     }
 

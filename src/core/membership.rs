@@ -1,5 +1,7 @@
 //! The member list: who belongs to the cluster, in id order.
 
+use std::fmt;
+
 use super::types::{Epoch, NodeId, Role};
 
 /// One entry of the member list.
@@ -11,8 +13,32 @@ pub struct Member {
     pub name: String,
     /// Where other members dial it, host:port.
     pub address: String,
+    /// Where its HTTP is, host:port; none if it serves none.
+    pub admin: Option<String>,
     /// What it is for.
     pub role: Role,
+}
+
+impl Member {
+    /// Whether it votes, where a leader needs a majority.
+    #[must_use]
+    pub fn votes(&self) -> bool {
+        self.role != Role::Observer
+    }
+}
+
+/// A change of the member list, one member at a time.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// This member belongs to the cluster from now on.
+    Add(Member),
+    /// This member does not any more.
+    Remove {
+        /// The member.
+        id: NodeId,
+        /// Even if no majority is left, or nobody who may lead.
+        force: bool,
+    },
 }
 
 /// The version of a member list: the epoch of the leader that stamped it, and a counter.
@@ -24,11 +50,30 @@ pub struct ListVersion {
     pub counter: u64,
 }
 
+impl fmt::Display for ListVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.epoch, self.counter)
+    }
+}
+
+impl ListVersion {
+    /// The version of a change that the leader of this epoch makes to a list of this one.
+    #[must_use]
+    pub fn next(self, epoch: Epoch) -> ListVersion {
+        ListVersion { epoch, counter: self.counter.saturating_add(1) }
+    }
+}
+
+/// How many removed members a list remembers: those that were away meanwhile are told so.
+const MOST_REMOVED: usize = 256;
+
 /// All members, sorted by id, with the version of the list.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MemberList {
     version: ListVersion,
     members: Vec<Member>,
+    /// Those that were removed last, the latest at the end.
+    removed: Vec<NodeId>,
 }
 
 impl MemberList {
@@ -36,7 +81,53 @@ impl MemberList {
     #[must_use]
     pub fn new(version: ListVersion, mut members: Vec<Member>) -> MemberList {
         members.sort_by_key(|member| member.id);
-        MemberList { version, members }
+        MemberList { version, members, removed: Vec::new() }
+    }
+
+    /// The same list, which remembers that these members were removed.
+    #[must_use]
+    pub fn with_removed(self, removed: Vec<NodeId>) -> MemberList {
+        MemberList { removed, ..self }
+    }
+
+    /// The same members, stamped anew.
+    #[must_use]
+    pub fn stamped(&self, version: ListVersion) -> MemberList {
+        MemberList { version, ..self.clone() }
+    }
+
+    /// The list after this change.
+    #[must_use]
+    pub fn changed(&self, version: ListVersion, change: &Change) -> MemberList {
+        let (mut members, mut removed) = (self.members.clone(), self.removed.clone());
+        match change {
+            Change::Add(member) => members.push(member.clone()),
+            Change::Remove { id, .. } => {
+                members.retain(|member| member.id != *id);
+                removed.push(*id);
+            }
+        }
+        let excess = removed.len().saturating_sub(MOST_REMOVED);
+        removed.drain(..excess);
+        MemberList::new(version, members).with_removed(removed)
+    }
+
+    /// The members that were removed last.
+    #[must_use]
+    pub fn removed(&self) -> &[NodeId] {
+        &self.removed
+    }
+
+    /// How many members vote, where a leader needs a majority.
+    #[must_use]
+    pub fn voters(&self) -> usize {
+        self.iter().filter(|member| member.votes()).count()
+    }
+
+    /// How many voters are more than half of them.
+    #[must_use]
+    pub fn majority(&self) -> usize {
+        self.voters() / 2 + 1
     }
 
     /// The version of this list.

@@ -1,10 +1,11 @@
 //! Every message that members exchange, with who sends it and which reply is expected.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use super::hello::{Agreement, Hello, PROTOCOL_VERSION, Rejection};
 pub use super::kind::Kind;
-use super::membership::ListVersion;
+use super::membership::{Change, ListVersion, MemberList};
 use super::types::{Epoch, Incarnation, NodeId, Rank, Task};
 
 /// A message with what every message carries: where its sender stands.
@@ -217,6 +218,16 @@ pub enum Message {
         /// Whether the sender may be nominated again.
         stands: bool,
     },
+    /// The member list, to whoever has an older one. Expects [`Message::Listed`].
+    List {
+        /// The whole list.
+        list: Arc<MemberList>,
+    },
+    /// The reply to a list, once it is stored.
+    Listed {
+        /// Its version.
+        version: ListVersion,
+    },
     /// A command that this member passes on to the leader. Expects [`Message::Outcome`].
     Forward {
         /// Tells the sender's commands apart.
@@ -295,13 +306,15 @@ pub struct Lap {
 }
 
 /// The commands that a member passes on to the leader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Forwarded {
     /// Stop leading, in favour of this member if one is named.
     Resign {
         /// The member that is to lead next.
         to: Option<NodeId>,
     },
+    /// Change the member list.
+    Change(Change),
 }
 
 /// What a command achieved.
@@ -318,6 +331,17 @@ pub enum Done {
     },
     /// The member left its tenure and is ready to end.
     Stopped,
+    /// This member belongs to the cluster from now on.
+    Added(NodeId),
+    /// This member does not any more.
+    Removed {
+        /// The member.
+        id: NodeId,
+        /// Enough of the others have stored so; or else it was forced, or is on its way.
+        stored: bool,
+        /// It led, and handed over first.
+        handed_over: bool,
+    },
     /// The coordinator took the task and hands it out, in a new epoch.
     TaskTaken,
 }
@@ -352,6 +376,64 @@ pub enum Refusal {
     NotCoordinator(Option<NodeId>),
     /// The task is longer than [`Task::LONGEST`].
     TaskTooLong(usize),
+    /// A member has what the new one was given.
+    Taken {
+        /// What it is.
+        what: Taken,
+        /// Who has it.
+        by: NodeId,
+    },
+    /// A member with this id was removed before, and an id is for life.
+    WasRemoved(NodeId),
+    /// Nobody with this id is a member.
+    NotMember(NodeId),
+    /// One change of the member list at a time.
+    ChangeUnderWay,
+    /// So many live voters would be no majority.
+    LosesQuorum {
+        /// Voters of the new list that are alive.
+        live: usize,
+        /// How many are a majority of it.
+        needed: usize,
+    },
+    /// Nobody would be left who may lead.
+    LastCandidate,
+    /// Nobody would be left.
+    LastMember,
+    /// The leader could not confirm its list in time, so nothing was changed.
+    ListNotConfirmed,
+    /// The change was made, and too few have stored it in time.
+    NotStoredYet,
+    /// The leader lost its leadership meanwhile: the change may have been made or not.
+    ChangeUnsure,
+    /// The leader that was to be removed has handed over: the next one is to be asked.
+    HandedOver,
+}
+
+/// What no two members may share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Taken {
+    /// The id.
+    Id,
+    /// The name.
+    Name,
+    /// Where others dial it.
+    Address,
+    /// Where its HTTP is.
+    Admin,
+}
+
+impl Taken {
+    /// The key in the configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Taken::Id => "id",
+            Taken::Name => "name",
+            Taken::Address => "address",
+            Taken::Admin => "admin",
+        }
+    }
 }
 
 /// The greatest epoch that a member knows and the leader it belongs to. Views compare by epoch,

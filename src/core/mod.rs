@@ -8,6 +8,7 @@
 mod admission;
 mod algorithm;
 pub mod bounds;
+mod change;
 mod command;
 mod context;
 pub mod detector;
@@ -21,6 +22,7 @@ pub mod message;
 mod phase;
 pub mod random;
 mod ranking;
+mod roster;
 pub mod settings;
 pub mod split;
 pub mod standing;
@@ -33,11 +35,13 @@ pub mod types;
 pub use command::Command;
 pub use phase::{NodeStatus, Phase, Reason, Transition};
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use algorithm::Algorithm;
 use context::Context;
 use detector::{ConnectionId, Detector};
+use membership::{ListVersion, MemberList};
 use message::{Done, Envelope, Hello, Refusal, Rejection, View};
 use settings::{PowerOn, Restored, Settings};
 use split::Split;
@@ -208,6 +212,8 @@ pub enum Output {
     },
     /// The phase, the leader or the epoch changed.
     Changed(Transition),
+    /// The member list changed: peers are to be dialed from now on, or not any more.
+    Members(Arc<MemberList>),
     /// A command has been carried out or refused.
     Answer {
         /// The command.
@@ -240,6 +246,13 @@ pub enum Note {
     Connected {
         /// The peer.
         peer: NodeId,
+    },
+    /// This leader stamps its own list above one that a peer had from elsewhere.
+    ListOverruled {
+        /// The peer.
+        peer: NodeId,
+        /// The version of its list.
+        version: ListVersion,
     },
     /// A peer has other timings; the cluster works, but its bounds do not hold.
     TimingDiffers {
@@ -279,6 +292,8 @@ impl Core {
         turn.end_lease();
         turn.take(input);
         turn.weigh();
+        turn.forward_postponed();
+        turn.weigh_change();
     }
 
     /// When the core wants to be called next, if nothing happens before.
@@ -369,6 +384,12 @@ impl Core {
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.state.settings
+    }
+
+    /// The present member list.
+    #[must_use]
+    pub fn members(&self) -> &Arc<MemberList> {
+        &self.state.members
     }
 
     /// This start's number.

@@ -122,6 +122,10 @@ pub enum Reason {
     LeaderSuspected(NodeId),
     /// The connection to the leader ended, which by itself proves nothing.
     LeaderDisconnected(NodeId),
+    /// The leader was removed from the cluster.
+    LeaderRemoved(NodeId),
+    /// The member list changed during the election.
+    ListChanged,
     /// The leader came back as a new process, so the old one is gone.
     LeaderRestarted(NodeId),
     /// The leader handed over.
@@ -203,6 +207,8 @@ pub enum Reason {
     Reclaimed,
     /// The process is stopping.
     Stopped,
+    /// This member was removed from the cluster.
+    Removed,
 }
 
 impl Reason {
@@ -216,6 +222,8 @@ impl Reason {
             Reason::LeaderDead(id) => format!("leader {} is dead: redial refused", name(id)),
             Reason::LeaderSuspected(id) => format!("leader {} is silent", name(id)),
             Reason::LeaderDisconnected(id) => format!("lost the connection to leader {}", name(id)),
+            Reason::LeaderRemoved(id) => format!("leader {} was removed", name(id)),
+            Reason::ListChanged => "the member list changed".into(),
             Reason::LeaderRestarted(id) => format!("leader {} restarted", name(id)),
             Reason::LeaderReleased(id) => format!("leader {} handed over", name(id)),
             Reason::Asked => "asked for an election".into(),
@@ -262,6 +270,7 @@ impl Reason {
             Reason::LeaseEnded => "no majority acknowledged it in time".into(),
             Reason::Reclaimed => "a greater epoch was granted in vain".into(),
             Reason::Stopped => "stopping".into(),
+            Reason::Removed => "removed from the cluster".into(),
         }
     }
 }

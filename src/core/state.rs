@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use super::command::Waiting;
 use super::detector::{Detector, Peer};
+use super::membership::MemberList;
 use super::message::{Agreement, Message, View};
 use super::phase::Phase;
 use super::random::Random;
+use super::roster::Roster;
 use super::settings::{PowerOn, Restored, Settings};
 use super::split::Split;
 use super::standing::Standing;
@@ -18,6 +20,10 @@ use super::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     pub(super) settings: Arc<Settings>,
+    /// The present member list.
+    pub(super) members: Arc<MemberList>,
+    /// Who has it, and what is to become of it.
+    pub(super) roster: Roster,
     pub(super) agreement: Arc<Agreement>,
     pub(super) incarnation: Incarnation,
     pub(super) phase: Phase,
@@ -116,6 +122,8 @@ impl State {
             floor: restored.floor.max(restored.epoch),
             round: restored.floor.max(restored.epoch),
             invited: None,
+            members: settings.members.clone(),
+            roster: Roster::default(),
             detector: Detector::new(&settings.members, settings.id),
             timers: TimerTable::default(),
             reserve: Reserve::new(restored.reserved),
@@ -162,12 +170,23 @@ impl State {
 
     /// Whether this member may be nominated.
     pub(super) fn stands(&self) -> bool {
-        let member = self.settings.members.get(self.id());
+        let member = self.members.get(self.id());
         member.is_some_and(|member| member.role == Role::Member)
             && !self.resigned
             && self.value.is_some()
             && self.denied != Some(Denied::Unheard)
             && self.phase != Phase::Stopping
+            && !self.is_behind()
+    }
+
+    /// Whether a live member has a newer list, which this one has to learn before it may stand. A
+    /// leader rather stamps its own anew.
+    fn is_behind(&self) -> bool {
+        let version = self.members.version();
+        let newer = |peer: &Peer| peer.alive() && peer.list > version;
+        self.roster.newest > version
+            && self.phase != Phase::Leading
+            && self.detector.iter().any(|(_, peer)| newer(peer))
     }
 
     /// The leader that this member names: none until an election has ended.

@@ -33,11 +33,13 @@ pub enum Timer {
     Voters,
     /// Majority: armed for the end of the lease. Phase: leading.
     Lease,
+    /// Armed for `failure` while a change of the member list is under way. Phase: leading.
+    Change,
     /// Armed while commands wait for the leader's outcome. Any phase.
     Forward,
 }
 
-const KINDS: usize = 10;
+const KINDS: usize = 11;
 
 const ALL: [Timer; KINDS] = [
     Timer::PowerOn,
@@ -49,6 +51,7 @@ const ALL: [Timer; KINDS] = [
     Timer::Pulse,
     Timer::Voters,
     Timer::Lease,
+    Timer::Change,
     Timer::Forward,
 ];
 

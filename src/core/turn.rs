@@ -46,6 +46,7 @@ impl Turn<'_> {
                 Timer::Heartbeat => self.beat(),
                 Timer::Silence => self.look_for_silence(),
                 Timer::Forward => self.forwards_expired(),
+                Timer::Change => self.change_expired(),
                 Timer::Voters => self.voters_expired(),
                 Timer::Lease => self.end_lease(),
                 Timer::Coordinator if self.cx.state.looks_around(self.cx.now) => {
@@ -112,7 +113,9 @@ impl Turn<'_> {
                 self.released(from, epoch, successor, stands);
             }
             Message::Forward { number, command } => self.forwarded(from, number, command),
-            Message::Outcome { number, result } => self.outcome(from, number, result),
+            Message::Outcome { number, result } => self.cx.settle(number, result),
+            Message::List { list } => self.list(from, list),
+            Message::Listed { version } => self.listed(from, version),
             message => {
                 let announced = self.algorithm.get().receive(&mut self.cx, from, &message);
                 // A greater one may have become known since the election began.

@@ -16,7 +16,8 @@ use log::{debug, warn};
 
 use super::counters::{Counters, Drop};
 use super::deadline::{Deadline, connect};
-use super::{Event, Inbox, PeerAddress, name_thread};
+use super::peers::Peers;
+use super::{Event, Inbox, name_thread};
 use crate::core::detector::ConnectionId;
 use crate::core::message::{Hello, Rejection};
 use crate::core::types::NodeId;
@@ -132,7 +133,7 @@ impl Inbound {
 /// What every reader needs.
 #[derive(Clone)]
 pub struct Reception {
-    pub peers: Arc<[PeerAddress]>,
+    pub peers: Peers,
     pub patience: Duration,
     pub inbox: Inbox,
     pub counters: Arc<Counters>,
@@ -198,7 +199,7 @@ impl Reception {
     /// Reads messages until the connection ends, then redials at once: a refusal proves that the
     /// process is gone, and this is the fastest way to know.
     fn read(&self, connection: ConnectionId, gate: &Arc<Gate>, peer: NodeId) {
-        name_thread("reader", self.name(peer));
+        name_thread("reader", &self.name(peer));
         let mut payload = Vec::new();
         let mut from = BufReader::new(&gate.stream);
         if gate.stream.set_read_timeout(None).is_ok() {
@@ -250,14 +251,14 @@ impl Reception {
 
     /// Whether this process is the next to lead when that peer is gone, if all others live.
     fn is_next_after(&self, peer: NodeId) -> bool {
-        self.peers.iter().all(|other| other.id == peer || !other.higher)
+        self.peers.now().iter().all(|other| other.id == peer || !other.higher)
     }
 
     /// Dials a peer; the error says how it went if nobody took the call.
     fn redial(&self, peer: NodeId) -> Result<TcpStream, Redial> {
-        let address = self.peers.iter().find(|known| known.id == peer).map(|peer| &peer.address);
-        let address = address.ok_or(Redial::Failed)?;
-        connect(address, self.patience).map_err(|error| match error.kind() {
+        let peers = self.peers.now();
+        let known = peers.iter().find(|known| known.id == peer).ok_or(Redial::Failed)?;
+        connect(&known.address, self.patience).map_err(|error| match error.kind() {
             ErrorKind::ConnectionRefused => Redial::Refused,
             _ => Redial::Failed,
         })
@@ -271,7 +272,9 @@ impl Reception {
         end.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset)
     }
 
-    fn name(&self, peer: NodeId) -> &str {
-        self.peers.iter().find(|known| known.id == peer).map_or("?", |peer| &peer.name)
+    fn name(&self, peer: NodeId) -> String {
+        let peers = self.peers.now();
+        let known = peers.iter().find(|known| known.id == peer);
+        known.map_or_else(|| "?".to_owned(), |peer| peer.name.clone())
     }
 }

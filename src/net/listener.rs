@@ -13,9 +13,10 @@ use std::time::Duration;
 use log::warn;
 use socket2::{SockRef, TcpKeepalive};
 
+use super::Inbox;
 use super::counters::Counters;
 use super::inbound::{Gate, Reception};
-use super::{Inbox, PeerAddress};
+use super::peers::Peers;
 use crate::core::detector::ConnectionId;
 
 /// How many connections may wait for their welcome at once.
@@ -40,7 +41,7 @@ pub struct Listener {
 impl Listener {
     pub fn start(
         socket: TcpListener,
-        peers: Arc<[PeerAddress]>,
+        peers: Peers,
         patience: Duration,
         inbox: Inbox,
         counters: Arc<Counters>,

@@ -9,6 +9,7 @@ mod deadline;
 mod inbound;
 mod listener;
 mod outbound;
+mod peers;
 mod writer;
 
 use std::io;
@@ -26,12 +27,13 @@ pub use counters::Counters;
 use inbound::{Inbound, Knock};
 use listener::Listener;
 use outbound::Outbound;
+use peers::Peers;
 
 /// No step of a connection's set-up or end takes longer, so that a node stops within a second.
 const STEP: Duration = Duration::from_millis(400);
 
 /// A member to dial.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerAddress {
     /// The member.
     pub id: NodeId,
@@ -79,6 +81,7 @@ pub struct Net {
     inbound: Inbound,
     outbound: Outbound,
     listener: Listener,
+    peers: Peers,
 }
 
 impl Net {
@@ -95,10 +98,19 @@ impl Net {
         seed: u64,
     ) -> io::Result<Net> {
         let patience = failure.min(STEP);
-        let peers: Arc<[PeerAddress]> = peers.into();
         let outbound = Outbound::start(&peers, failure, &inbox, &counters, seed)?;
-        let listener = Listener::start(socket, peers, patience, inbox, counters.clone())?;
-        Ok(Net { inbound: Inbound::default(), outbound, listener })
+        let peers = Peers::new(peers);
+        let listener = Listener::start(socket, peers.clone(), patience, inbox, counters)?;
+        Ok(Net { inbound: Inbound::default(), outbound, listener, peers })
+    }
+
+    /// Dials these from now on, and nobody else. Never waits: the threads of those that are not
+    /// among them end by themselves, once they have sent what is queued.
+    pub fn set_peers(&mut self, peers: Vec<PeerAddress>) {
+        for gone in self.outbound.set_peers(&peers) {
+            self.inbound.disconnect(gone);
+        }
+        self.peers.replace(peers);
     }
 
     /// Takes a dialer's hello, to be answered by a later output.

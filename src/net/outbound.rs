@@ -27,14 +27,27 @@ const WRITER_STACK: usize = 256 * 1024;
 
 pub struct Outbound {
     writers: BTreeMap<NodeId, Handle>,
+    /// The writers of members that were removed: they end by themselves.
+    leaving: Vec<JoinHandle<()>>,
+    failure: Duration,
+    inbox: Inbox,
     counters: Arc<Counters>,
+    seed: u64,
 }
 
 struct Handle {
+    peer: PeerAddress,
     frames: Sender<(Kind, Frame)>,
     orders: Sender<Control>,
     connected: Arc<AtomicBool>,
     thread: JoinHandle<()>,
+}
+
+impl Handle {
+    /// Without senders a writer sends what is queued and ends.
+    fn let_go(self) -> JoinHandle<()> {
+        self.thread
+    }
 }
 
 impl Outbound {
@@ -45,27 +58,57 @@ impl Outbound {
         counters: &Arc<Counters>,
         seed: u64,
     ) -> io::Result<Outbound> {
-        let mut writers = BTreeMap::new();
-        for (n, peer) in (0..).zip(peers) {
-            let (frames, waiting) = bounded(QUEUE);
-            let (orders, ordered) = bounded(ORDERS);
-            let connected = Arc::new(AtomicBool::new(false));
-            let writer = Writer::new(
-                peer.clone(),
-                failure,
-                inbox.clone(),
-                counters.clone(),
-                connected.clone(),
-                (waiting, ordered),
-                seed.wrapping_add(n),
-            );
-            let thread = thread::Builder::new()
-                .name(format!("writer-{}", peer.name))
-                .stack_size(WRITER_STACK)
-                .spawn(move || writer.run())?;
-            writers.insert(peer.id, Handle { frames, orders, connected, thread });
+        let (inbox, counters) = (inbox.clone(), counters.clone());
+        let (writers, leaving) = (BTreeMap::new(), Vec::new());
+        let mut outbound = Outbound { writers, leaving, failure, inbox, counters, seed };
+        peers.iter().try_for_each(|peer| outbound.add(peer))?;
+        Ok(outbound)
+    }
+
+    /// Starts the writer of a peer.
+    fn add(&mut self, peer: &PeerAddress) -> io::Result<()> {
+        let (frames, waiting) = bounded(QUEUE);
+        let (orders, ordered) = bounded(ORDERS);
+        let connected = Arc::new(AtomicBool::new(false));
+        self.seed = self.seed.wrapping_add(1);
+        let writer = Writer::new(
+            peer.clone(),
+            self.failure,
+            self.inbox.clone(),
+            self.counters.clone(),
+            connected.clone(),
+            (waiting, ordered),
+            self.seed,
+        );
+        let thread = thread::Builder::new()
+            .name(format!("writer-{}", peer.name))
+            .stack_size(WRITER_STACK)
+            .spawn(move || writer.run())?;
+        let peer = peer.clone();
+        self.writers.insert(peer.id, Handle { peer, frames, orders, connected, thread });
+        Ok(())
+    }
+
+    /// Has a writer for each of these peers, and for nobody else. Gives those that are not among
+    /// them, or not at the address that they had. Never waits.
+    pub fn set_peers(&mut self, peers: &[PeerAddress]) -> Vec<NodeId> {
+        let stays = |known: &PeerAddress| {
+            peers.iter().any(|peer| (peer.id, &peer.address) == (known.id, &known.address))
+        };
+        let gone = self.writers.values().map(|writer| &writer.peer).filter(|peer| !stays(peer));
+        let gone: Vec<NodeId> = gone.map(|peer| peer.id).collect();
+        self.leaving.retain(|thread| !thread.is_finished());
+        for id in &gone {
+            self.leaving.extend(self.writers.remove(id).map(Handle::let_go));
         }
-        Ok(Outbound { writers, counters: counters.clone() })
+        for peer in peers {
+            if !self.writers.contains_key(&peer.id)
+                && let Err(error) = self.add(peer)
+            {
+                warn!("cannot start the thread that dials {}: {error}", peer.name);
+            }
+        }
+        gone
     }
 
     /// Hands a message to each receiver's writer; it is encoded once.
@@ -103,12 +146,8 @@ impl Outbound {
 
     /// Lets every writer send what is queued, and joins them.
     pub fn stop(self) {
-        let threads = self.writers.into_values().map(|writer| {
-            // Without senders a writer drains its queue and ends.
-            drop((writer.frames, writer.orders));
-            writer.thread
-        });
-        for thread in threads.collect::<Vec<_>>() {
+        let threads: Vec<_> = self.writers.into_values().map(Handle::let_go).collect();
+        for thread in threads.into_iter().chain(self.leaving) {
             if thread.join().is_err() {
                 warn!("a writer thread panicked");
             }

@@ -13,13 +13,14 @@ use crossbeam::channel::{Receiver, RecvTimeoutError, Sender};
 use log::{info, warn};
 
 use super::clock;
+use super::members;
 use super::publish::{Board, Snapshot};
 use super::words;
 use crate::core::membership::MemberList;
 use crate::core::message::{Done, Refusal};
 use crate::core::tenure::Durable;
 use crate::core::types::{NodeId, Time};
-use crate::core::{self, Command, CommandId, Core, Input, Note, Output, Transition};
+use crate::core::{self, Command, CommandId, Core, Input, Note, Output, Reason, Transition};
 use crate::net::{Event as NetEvent, Net};
 use crate::rank;
 use crate::store::{Record, StoreError, Writer};
@@ -67,6 +68,10 @@ pub struct Election {
     /// What is logged once the outputs have left.
     log: Vec<Transition>,
     stopped: bool,
+    /// This member does not belong to the cluster any more.
+    removed: bool,
+    /// The member list as it was before this turn.
+    members: Arc<MemberList>,
 }
 
 impl Election {
@@ -77,7 +82,7 @@ impl Election {
         events: Receiver<Event>,
         board: Arc<Board>,
     ) -> Election {
-        let snapshot = board.snapshot();
+        let (snapshot, members) = (board.snapshot(), core.members().clone());
         Election {
             core,
             net,
@@ -90,6 +95,8 @@ impl Election {
             out: Vec::new(),
             log: Vec::new(),
             stopped: false,
+            removed: false,
+            members,
         }
     }
 
@@ -110,7 +117,19 @@ impl Election {
                 self.turn(Input::Tick);
             }
         }
+        if self.removed {
+            self.board.removed();
+        }
         (self.net, self.store)
+    }
+
+    /// The member list changed: whom to dial, and what to say of it.
+    fn members(&mut self, list: &Arc<MemberList>) {
+        self.net.set_peers(members::peers(list, self.core.id()));
+        if let Some(what) = members::difference(list, &self.members) {
+            info!("the member list is now version {}: {what}", list.version());
+        }
+        self.members.clone_from(list);
     }
 
     /// A process that was frozen finds messages that were true before. It fails first.
@@ -162,6 +181,7 @@ impl Election {
     fn turn(&mut self, input: Input) {
         let now = clock::now();
         let mut out = std::mem::take(&mut self.out);
+        let members = self.members.clone(); // who is removed by this is still known by name
         self.core.handle(now, input, &mut out);
         self.board.turned(now);
         self.show(&out, now);
@@ -172,7 +192,6 @@ impl Election {
             }
         }
         self.out = out;
-        let members = self.core.settings().members.clone();
         for change in self.log.drain(..) {
             log_change(&change, &members);
         }
@@ -183,7 +202,7 @@ impl Election {
     fn show(&mut self, out: &[Output], now: Time) {
         for output in out {
             if let Output::Changed(change) = output {
-                self.snapshot.changed(change, self.core.settings());
+                self.snapshot.changed(change, &self.core);
             }
         }
         self.publish(now);
@@ -192,7 +211,14 @@ impl Election {
     fn carry(&mut self, output: Output, now: Time) {
         match output {
             Output::Persist { number, record } => self.persist(number, record),
-            Output::Changed(change) => self.log.push(change),
+            Output::Changed(change) => {
+                if change.reason == Reason::Removed {
+                    self.stopped = true; // it has left its tenure, and everybody knows
+                    self.removed = true;
+                }
+                self.log.push(change);
+            }
+            Output::Members(list) => self.members(&list),
             Output::Answer { id, result } => {
                 self.stopped |= result == Ok(Done::Stopped);
                 if let Some(answer) = self.answers.remove(&id) {
@@ -220,14 +246,14 @@ impl Election {
                 reserved: record.reserved,
                 leader: record.leader,
                 vote: record.vote,
-                members: MemberList::clone(&settings.members),
+                members: MemberList::clone(&record.members),
                 task: record.task,
             },
         );
     }
 
     fn note(&mut self, note: Note, now: Time) {
-        let members = self.core.settings().members.clone();
+        let members = self.core.members().clone();
         match note {
             Note::Rejected { peer, reason } => {
                 self.refused(peer, "rejects this node", &words::rejection(&reason, &members));
@@ -241,6 +267,11 @@ impl Election {
                 }
             }
             Note::Split(split) => warn!("{}", words::split(&split, &members)),
+            Note::ListOverruled { peer, version } => warn!(
+                "{} had member list {version}, which was not made under this leader: what it \
+                 changed is void",
+                members.name(peer)
+            ),
             Note::TimingDiffers { peer, theirs } => {
                 let name = members.name(peer);
                 let [heartbeat, failure, message, lease] = theirs.map(Duration::from_nanos);
@@ -256,7 +287,7 @@ impl Election {
     /// Logs a refusal once, until it changes.
     fn refused(&mut self, peer: NodeId, what: &str, why: &str) {
         if self.snapshot.rejection(peer, Some(format!("{what}: {why}"))) {
-            warn!("{} {what}: {why}", self.core.settings().members.name(peer));
+            warn!("{} {what}: {why}", self.core.members().name(peer));
         }
     }
 }

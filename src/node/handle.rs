@@ -5,6 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::status::Status;
+use crate::core::membership::Member;
 
 /// A command to a node, from its HTTP interface or from a program that embeds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +16,15 @@ pub enum Command {
     Resign {
         /// The name of the member that is to lead next.
         to: Option<String>,
+    },
+    /// The leader adds this member. Passed on to the leader by any node.
+    Add(Member),
+    /// The leader removes a member; itself after it has handed over. Passed on to it by any node.
+    Remove {
+        /// The name of the member.
+        name: String,
+        /// Even if no majority is left, or nobody who may lead.
+        force: bool,
     },
     /// The leader of the halting algorithm hands out this task, of at most 64 KiB.
     HandOut {
@@ -30,6 +40,13 @@ pub struct Outcome {
     pub sentence: String,
     /// Who was asked to start the next election, by name.
     pub successor: Option<String>,
+}
+
+impl Outcome {
+    /// One sentence, and nobody who is asked for more.
+    pub(super) fn plain(sentence: String) -> Outcome {
+        Outcome { sentence, successor: None }
+    }
 }
 
 /// Why a command was not carried out.

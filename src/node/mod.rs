@@ -4,6 +4,7 @@
 mod clock;
 mod election;
 pub mod handle;
+mod members;
 mod publish;
 pub mod ranked;
 pub mod status;
@@ -11,6 +12,7 @@ mod words;
 
 use std::io;
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -19,14 +21,13 @@ use crossbeam::channel::{Receiver, Sender, bounded};
 use thiserror::Error;
 use uuid::Uuid;
 
-use crate::config::guarantee::Guarantee;
 use crate::config::{Config, MemberConfig};
-use crate::core::membership::{ListVersion, Member, MemberList};
+use crate::core::membership::{Change, ListVersion, MemberList};
 use crate::core::settings::{AlgorithmKind, PowerOn, Quorum, Restored, Settings};
 use crate::core::tenure::{Reserve, Vote};
-use crate::core::types::{NodeId, Task};
+use crate::core::types::Task;
 use crate::core::{self, Core};
-use crate::net::{self, Inbox, Net, PeerAddress};
+use crate::net::{self, Inbox, Net};
 use crate::rank::Sampler;
 use crate::store::{Record, Store, StoreError, Writer};
 
@@ -68,6 +69,17 @@ pub enum StartError {
         "a bootstrap is for the first start with quorum \"majority\"; this cluster has \"none\""
     )]
     NoVote,
+    /// This member was removed from the cluster in an earlier life.
+    #[error(
+        "{name} was removed from the cluster; to come back, it is added under a fresh id, and \
+         starts without {folder}"
+    )]
+    Removed {
+        /// Its name.
+        name: String,
+        /// Where its state is.
+        folder: PathBuf,
+    },
     /// The system has no thread left.
     #[error("cannot start a thread: {0}")]
     Thread(#[source] io::Error),
@@ -121,24 +133,22 @@ impl Node {
         }
         let mut settings = settings(config, own);
         settings.bootstrap = start.bootstrap;
-        let (store, restored, task) = restore(config, own, &settings.members, task)?;
-        settings.task = task;
+        let (store, restored, stored) = restore(config, own, &settings.members, task)?;
+        let differs = members::against_file(&stored.members, &settings.members);
+        if let Some(differs) = &differs {
+            log::warn!("{differs}");
+        }
+        settings.members = Arc::new(stored.members);
+        settings.task = stored.task;
         let channel = bounded(EVENTS);
         // Before anybody can dial: the first hello tells the rank.
         let started = ranked::start(own, channel.0.clone());
         let (sampler, sample) = started.map_err(StartError::Thread)?;
         settings.value = sample.as_ref().ok().map(|sample| sample.value);
         let socket = listen(&own.listen)?;
-        let guarantee = Guarantee::of(
-            config.algorithm,
-            config.quorum,
-            &config.timing,
-            &config.roles(),
-            config.trust_refused,
-        );
         let seed = settings.instance;
         let core = Core::new(clock::now(), settings, restored, seed);
-        let board = Arc::new(Board::new(&core, guarantee, &sample));
+        let board = Arc::new(Board::new(&core, differs, &sample));
         let started = start_threads(config, core, store, socket, channel, board);
         let (handle, thread) = started.map_err(StartError::Thread)?;
         Ok(Node { handle, thread, sampler })
@@ -150,11 +160,23 @@ impl Node {
         self.handle.clone()
     }
 
+    /// Calls this once when the member has been removed from the cluster: the election has ended
+    /// then, and the node is to be stopped.
+    pub fn on_removal(&self, call: impl Fn() + Send + Sync + 'static) {
+        self.handle.board.on_removal(Box::new(call));
+    }
+
+    /// Whether this member has been removed from the cluster.
+    #[must_use]
+    pub fn is_removed(&self) -> bool {
+        self.handle.board.is_removed()
+    }
+
     /// Hands over if it leads, closes all connections and, last, the listener, and joins all
     /// threads.
     pub fn stop(self) {
-        let stop = self.handle.order(core::Command::Stop, Duration::from_secs(1));
-        if stop.is_err() {
+        let ended = self.is_removed();
+        if !ended && self.handle.order(core::Command::Stop, Duration::from_secs(1)).is_err() {
             log::warn!("the election thread did not answer in time");
         }
         match self.thread.join() {
@@ -196,39 +218,44 @@ impl Handle for NodeHandle {
     }
 
     fn command(&self, command: Command, timeout: Duration) -> Result<Outcome, CommandError> {
-        let members = self.board.members();
+        let before = self.board.members();
+        let named = |name: &str| match before.named(name) {
+            Some(member) => Ok(member.id),
+            None => {
+                let names = before.iter().map(|member| member.name.as_str());
+                let names = names.collect::<Vec<_>>().join(", ");
+                let what = format!("no member is named \"{name}\"; there are {names}");
+                Err(CommandError::Invalid(what))
+            }
+        };
         let command = match command {
             Command::Elect => core::Command::Elect,
             Command::HandOut { task } => core::Command::HandOut { task: Task(task.into()) },
-            Command::Resign { to: None } => core::Command::Resign { to: None },
-            Command::Resign { to: Some(name) } => match members.named(&name) {
-                Some(member) => core::Command::Resign { to: Some(member.id) },
-                None => {
-                    let names = members.iter().map(|member| member.name.as_str());
-                    let names = names.collect::<Vec<_>>().join(", ");
-                    let what = format!("no member is named \"{name}\"; there are {names}");
-                    return Err(CommandError::Invalid(what));
-                }
-            },
+            Command::Resign { to } => {
+                core::Command::Resign { to: to.as_deref().map(named).transpose()? }
+            }
+            Command::Add(member) => {
+                let outcome = Outcome::plain(format!("{} belongs to the cluster now", member.name));
+                let command = core::Command::Change(Change::Add(member));
+                let done = self.order(command, timeout)?;
+                return done.map(|_| outcome).map_err(|reason| words::refusal(&reason, &before));
+            }
+            Command::Remove { name, force } => {
+                core::Command::Change(Change::Remove { id: named(&name)?, force })
+            }
         };
         self.order(command, timeout)?
-            .map(|done| words::outcome(&done, members))
-            .map_err(|reason| words::refusal(&reason, members))
+            .map(|done| words::outcome(&done, &before))
+            .map_err(|reason| words::refusal(&reason, &before))
     }
 }
 
 fn settings(config: &Config, own: &MemberConfig) -> Settings {
-    let members = config.members.iter().map(|member| Member {
-        id: member.id,
-        name: member.name.clone(),
-        address: member.address.clone(),
-        role: member.role,
-    });
     Settings {
         cluster: config.cluster.clone(),
         id: own.id,
         instance: Uuid::new_v4().as_u64_pair().0,
-        members: Arc::new(MemberList::new(ListVersion::default(), members.collect())),
+        members: Arc::new(members::of_file(config)),
         algorithm: config.algorithm,
         quorum: config.quorum,
         preempt: config.preempt,
@@ -255,15 +282,21 @@ fn accepted(config: &Config, task: Vec<u8>) -> Result<Task, StartError> {
 }
 
 /// Reads the durable state and makes this start durable, before anybody hears of it. A task that
-/// was given goes over the stored one.
+/// was given goes over the stored one, and a stored member list that was changed over the file's.
 fn restore(
     config: &Config,
     own: &MemberConfig,
     members: &MemberList,
     task: Option<Task>,
-) -> Result<(Store, Restored, Task), StoreError> {
-    let (store, record) = Store::open(&config.state_dir(&own.name), own.id)?;
+) -> Result<(Store, Restored, Record), StartError> {
+    let folder = config.state_dir(&own.name);
+    let (store, record) = Store::open(&folder, own.id)?;
     let last = record.as_ref();
+    let changed = last.filter(|record| record.members.version() > ListVersion::default());
+    let members = changed.map_or(members, |record| &record.members).clone();
+    if members.get(own.id).is_none() {
+        return Err(StartError::Removed { name: own.name.clone(), folder });
+    }
     let epoch = last.map(|record| record.epoch).unwrap_or_default();
     let floor = last.map(|record| record.reserved).unwrap_or_default();
     let incarnation = last.map(|record| record.incarnation).unwrap_or_default();
@@ -275,7 +308,7 @@ fn restore(
         vote: last.and_then(|record| record.vote),
     };
     let task = task.or(last.map(|record| record.task.clone())).unwrap_or_default();
-    store.save(&Record {
+    let record = Record {
         id: own.id,
         incarnation: restored.incarnation,
         epoch,
@@ -283,10 +316,11 @@ fn restore(
         leader: last.and_then(|record| record.leader),
         vote: (config.quorum == Quorum::Majority)
             .then(|| Vote::first(restored.vote, config.timing.lease)),
-        members: members.clone(),
-        task: task.clone(),
-    })?;
-    Ok((store, restored, task))
+        members,
+        task,
+    };
+    store.save(&record)?;
+    Ok((store, restored, record))
 }
 
 fn listen(address: &str) -> Result<TcpListener, StartError> {
@@ -310,21 +344,10 @@ fn start_threads(
         let _ = stored.send(Event::Stored(result)); // the election thread may have ended
     })?;
     let (inbox, counters) = (Inbox::new(event.clone()), board.counters());
-    let net = Net::start(socket, peers(config, own), config.timing.failure, inbox, counters, seed)?;
+    let peers = members::peers(core.members(), own);
+    let net = Net::start(socket, peers, config.timing.failure, inbox, counters, seed)?;
     let election = Election::new(core, net, store, events, board.clone());
     let builder = thread::Builder::new().name("election".to_owned());
     let thread = builder.spawn(move || election.run())?;
     Ok((NodeHandle { board, events: event }, thread))
-}
-
-/// The others, ranked by their ids: where something else ranks them this is a guess.
-fn peers(config: &Config, own: NodeId) -> Vec<PeerAddress> {
-    let others = config.members.iter().filter(|member| member.id != own);
-    let peer = |member: &MemberConfig| PeerAddress {
-        id: member.id,
-        name: member.name.clone(),
-        address: member.address.clone(),
-        higher: member.id > own,
-    };
-    others.map(peer).collect()
 }

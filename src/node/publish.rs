@@ -5,8 +5,8 @@
 //! lead" for ever.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::RwLock;
@@ -22,7 +22,7 @@ use crate::core::membership::{Member, MemberList};
 use crate::core::message::Liveness;
 use crate::core::settings::{AlgorithmKind, RankKind, Settings};
 use crate::core::split::Split;
-use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Task, Time};
+use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
 use crate::core::{Core, NodeStatus, Phase, Transition};
 use crate::net::Counters;
 use crate::rank;
@@ -33,11 +33,16 @@ const CHANGES: usize = 32;
 /// How many refusals are kept.
 const REJECTIONS: usize = 64;
 
+/// What is called when this member was removed.
+type Call = Box<dyn Fn() + Send + Sync>;
+
 /// What election thread and readers share.
-#[derive(Debug)]
 pub struct Board {
     settings: Settings,
-    guarantee: Guarantee,
+    /// How the members differed from the file at the start.
+    differs: Option<String>,
+    removed: AtomicBool,
+    on_removal: OnceLock<Call>,
     incarnation: Incarnation,
     started: Time,
     counters: Arc<Counters>,
@@ -57,6 +62,7 @@ pub struct Snapshot {
     /// When a leader's lease ends.
     lease: Option<Time>,
     members: Vec<Known>,
+    list: Arc<MemberList>,
     /// Where the latest sample of the own rank came from, or why there is none.
     rank_source: Arc<str>,
     /// The member that halted this one.
@@ -89,6 +95,7 @@ impl Snapshot {
             until: now,
             lease: None,
             members: Vec::new(),
+            list: core.members().clone(),
             rank_source: "".into(),
             halter: None,
             task: Task::default(),
@@ -119,6 +126,9 @@ impl Snapshot {
             let value = value(peer.rank).filter(|_| met);
             Known { id, stands: peer.stands, status: peer.status, value }
         });
+        if !Arc::ptr_eq(&self.list, core.members()) {
+            self.list.clone_from(core.members());
+        }
         self.members.clear();
         self.members.extend(others.chain([own]));
     }
@@ -132,8 +142,9 @@ impl Snapshot {
     }
 
     /// Adds a change of state to the latest ones.
-    pub fn changed(&mut self, change: &Transition, settings: &Settings) {
-        let members = &settings.members;
+    pub fn changed(&mut self, change: &Transition, core: &Core) {
+        // As it was before this turn: who was just removed is known by name.
+        let (members, settings) = (self.list.clone(), core.settings());
         let last = self.changes.back().map_or(0, |change| change.number);
         if self.changes.len() == CHANGES {
             self.changes.pop_front();
@@ -146,7 +157,7 @@ impl Snapshot {
             halting: halting_word(settings, change.to),
             leader: change.leader.map(|id| members.name(id)),
             epoch: change.epoch.0,
-            reason: change.reason.sentence(members),
+            reason: change.reason.sentence(&members),
         }));
     }
 
@@ -166,11 +177,13 @@ impl Snapshot {
 }
 
 impl Board {
-    pub fn new(core: &Core, guarantee: Guarantee, sample: &rank::Outcome) -> Board {
+    pub fn new(core: &Core, differs: Option<String>, sample: &rank::Outcome) -> Board {
         let now = clock::now();
         Board {
             settings: core.settings().clone(),
-            guarantee,
+            differs,
+            removed: AtomicBool::new(false),
+            on_removal: OnceLock::new(),
             incarnation: core.incarnation(),
             started: now,
             counters: Arc::new(Counters::default()),
@@ -217,23 +230,51 @@ impl Board {
     }
 
     /// The members of the cluster.
-    pub fn members(&self) -> &MemberList {
-        &self.settings.members
+    pub fn members(&self) -> Arc<MemberList> {
+        self.snapshot.read().list.clone()
+    }
+
+    /// Whether this member was removed.
+    pub fn is_removed(&self) -> bool {
+        self.removed.load(Ordering::SeqCst)
+    }
+
+    /// Notes that this member was removed, and tells whoever waits for that.
+    pub fn removed(&self) {
+        self.removed.store(true, Ordering::SeqCst);
+        if let Some(call) = self.on_removal.get() {
+            call();
+        }
+    }
+
+    /// Calls this when this member was removed, once or twice.
+    pub fn on_removal(&self, call: Call) {
+        let call = self.on_removal.get_or_init(|| call);
+        if self.is_removed() {
+            call();
+        }
+    }
+
+    fn guarantee(&self, list: &MemberList) -> Guarantee {
+        let Settings { algorithm, quorum, ref timing, trust_refused, .. } = self.settings;
+        let roles: Vec<Role> = list.iter().map(|member| member.role).collect();
+        Guarantee::of(algorithm, quorum, timing, &roles, trust_refused)
     }
 
     /// The status for people and programs.
     pub fn status(&self) -> Status {
         let snapshot = self.snapshot.read().clone();
         let now = clock::now();
-        let settings = &self.settings;
+        let (settings, list) = (&self.settings, &snapshot.list);
+        let guarantee = self.guarantee(list);
         // A stalled member counts itself as failed; until it can say so itself, this does.
         let stalled = snapshot.phase != Phase::Stopping && !self.is_believable(&snapshot, now);
         let phase = if stalled { Phase::Starting } else { snapshot.phase };
-        let leader = snapshot.leader.filter(|_| !stalled).and_then(|id| settings.members.get(id));
+        let leader = snapshot.leader.filter(|_| !stalled).and_then(|id| list.get(id));
         let lease = snapshot.lease.filter(|_| !stalled).map(|lease| lease.since(now));
         Status {
             cluster: settings.cluster.clone(),
-            node: NodeRef { id: settings.id.to_string(), name: settings.members.name(settings.id) },
+            node: NodeRef { id: settings.id.to_string(), name: self.own_name(list) },
             state: phase.name().to_owned(),
             leader: leader.map(|member| LeaderStatus {
                 id: member.id.to_string(),
@@ -248,14 +289,14 @@ impl Board {
             rank_source: snapshot.rank_source.to_string(),
             halting: halting_word(settings, phase).map(|status| HaltingStatus {
                 status,
-                halter: snapshot.halter.map(|id| settings.members.name(id)),
+                halter: snapshot.halter.map(|id| list.name(id)),
                 task_bytes: snapshot.task.0.len(),
             }),
             lease_remaining_ms: lease.map(millis),
-            guarantee: self.guarantee.text(),
-            worst_failover_ms: self.guarantee.worst_failover.map(millis),
-            members: settings
-                .members
+            guarantee: guarantee.text(),
+            worst_failover_ms: guarantee.worst_failover.map(millis),
+            differs_from_file: self.differs.clone(),
+            members: list
                 .iter()
                 .map(|member| member_status(member, &snapshot, settings.rank))
                 .collect(),
@@ -269,6 +310,12 @@ impl Board {
             rejections: self.rejections(&snapshot),
             changes: snapshot.changes.iter().map(|change| ChangeStatus::clone(change)).collect(),
         }
+    }
+
+    /// The name of this node; who was removed keeps it until it ends.
+    fn own_name(&self, list: &MemberList) -> String {
+        let id = self.settings.id;
+        list.get(id).map_or_else(|| self.settings.members.name(id), |own| own.name.clone())
     }
 
     fn is_believable(&self, snapshot: &Snapshot, now: Time) -> bool {
@@ -299,7 +346,7 @@ impl Board {
         let entries = snapshot.rejections.iter();
         entries
             .map(|(peer, reason)| RejectionStatus {
-                peer: self.settings.members.name(*peer),
+                peer: snapshot.list.name(*peer),
                 reason: reason.clone(),
             })
             .collect()
@@ -328,6 +375,7 @@ fn member_status(member: &Member, snapshot: &Snapshot, rank: RankKind) -> Member
     MemberStatus {
         name: member.name.clone(),
         address: member.address.clone(),
+        admin: member.admin.clone(),
         role: member.role.name().to_owned(),
         stands,
         status: status.name().to_owned(),

@@ -33,6 +33,9 @@ pub struct Status {
     pub guarantee: String,
     /// The longest failover that the timings allow, computed from them; null for a lone member.
     pub worst_failover_ms: Option<u64>,
+    /// How the member list that this node started with differed from its file, in words; null
+    /// where it did not.
+    pub differs_from_file: Option<String>,
     /// All members, in id order.
     pub members: Vec<MemberStatus>,
     /// This start's number.
@@ -99,6 +102,8 @@ pub struct MemberStatus {
     pub name: String,
     /// Where members dial it.
     pub address: String,
+    /// Where its HTTP is; null where it serves none.
+    pub admin: Option<String>,
     /// member, witness or observer.
     pub role: String,
     /// Whether it may be nominated.

@@ -18,8 +18,10 @@ pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
              \"{theirs}\": give both the same config, or other addresses"
         ),
         Rejection::UnknownId(id) => format!(
-            "id {id} is not in the member list of the side that refuses: give both the same members"
+            "id {id} is not in the member list of the side that refuses: give both the same members, or add \
+             it with `electd member add`"
         ),
+        Rejection::Removed(id) => format!("{} was removed from the cluster", members.name(*id)),
         Rejection::OwnId(id) => {
             format!("id {id} is that of the side that refuses: give every member an id of its own")
         }
@@ -60,6 +62,15 @@ pub fn split(split: &Split, members: &MemberList) -> String {
 /// What a command achieved.
 pub fn outcome(done: &Done, members: &MemberList) -> Outcome {
     match done {
+        Done::Added(id) => {
+            Outcome::plain(format!("{} belongs to the cluster now", members.name(*id)))
+        }
+        Done::Removed { id, stored, handed_over } => {
+            let first = if *handed_over { " handed over first and" } else { "" };
+            let unsure = if *stored { "" } else { "; no majority of the others has stored so yet" };
+            let name = members.name(*id);
+            Outcome::plain(format!("{name}{first} is removed from the cluster{unsure}"))
+        }
         Done::Called => Outcome { sentence: "an election is under way".into(), successor: None },
         Done::Resigned { epoch, successor } => {
             let successor = successor.map(|id| members.name(id));
@@ -76,7 +87,7 @@ pub fn outcome(done: &Done, members: &MemberList) -> Outcome {
 pub fn refusal(reason: &Refusal, members: &MemberList) -> CommandError {
     let name = |id| members.name(id);
     CommandError::Refused(match *reason {
-        Refusal::NoLeader => "no leader is known here, so nobody can resign; try again".into(),
+        Refusal::NoLeader => "no leader is known here, so nobody can do it; try again".into(),
         Refusal::NotLeader => "the leader changed meanwhile; try again".into(),
         Refusal::NoSuccessor => {
             "no other live member may lead: resigning would be an outage".into()
@@ -99,6 +110,45 @@ pub fn refusal(reason: &Refusal, members: &MemberList) -> CommandError {
         Refusal::TaskTooLong(bytes) => {
             format!("the task has {bytes} bytes; the most is {}", Task::LONGEST)
         }
+        Refusal::Taken { what, by } => format!(
+            "{} has this {} already: give the new member one of its own",
+            name(by),
+            what.name()
+        ),
+        Refusal::WasRemoved(id) => {
+            format!("a member with the id {id} was removed before: give the new one a fresh id")
+        }
+        Refusal::NotMember(id) => format!("{} is no member", name(id)),
+        Refusal::ChangeUnderWay => {
+            "another change of the members is under way: one at a time; try again".into()
+        }
+        Refusal::LosesQuorum { live, needed } => format!(
+            "the quorum would be lost: {live} of the voters would be alive, and {needed} are \
+             needed; start the others first, or remove with --force"
+        ),
+        Refusal::LastCandidate => {
+            "nobody would be left who may lead; add another member first, or use --force".into()
+        }
+        Refusal::LastMember => "the last member cannot be removed; stop it instead".into(),
+        Refusal::ListNotConfirmed => {
+            "too few voters confirmed the present members in time, so nothing was changed; try \
+             again"
+                .into()
+        }
+        Refusal::NotStoredYet => {
+            return CommandError::Unanswered(
+                "the change is made, but too few members have stored it yet; look at the members"
+                    .into(),
+            );
+        }
+        Refusal::ChangeUnsure => {
+            return CommandError::Unanswered(
+                "the leader lost its leadership meanwhile: look at the members to see whether the \
+                 change was made"
+                    .into(),
+            );
+        }
+        Refusal::HandedOver => "the leader handed over; ask the next one".into(),
         Refusal::Stopping => "this node is stopping; ask another".into(),
     })
 }

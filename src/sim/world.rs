@@ -139,6 +139,7 @@ impl World {
             id: node_id(at),
             name: format!("node-{}", at + 1),
             address: format!("host-{}:7101", at + 1),
+            admin: None,
             role: setup.roles.get(at).copied().unwrap_or_default(),
         };
         let size = setup.values.len();
@@ -341,7 +342,7 @@ impl World {
             Output::Changed(change) => self.changed(node, &change),
             // The last output of a process that was asked to stop: it ends in order.
             Output::Answer { result: Ok(Done::Stopped), .. } => self.die(node, Death::Killed),
-            Output::Answer { .. } | Output::Note(_) => {}
+            Output::Answer { .. } | Output::Note(_) | Output::Members(_) => {}
         }
     }
 }

@@ -16,10 +16,12 @@ use crate::core::types::{Epoch, Incarnation, NodeId, Role, Task};
 
 /// The newest format of the state file that this electd reads.
 ///
-/// Format 2 may hold a task, which format 1 does not know; format 3 what a voter granted. Each record is written in the least
-/// format that can hold it, so that an older electd still reads a state without a task, and calls
-/// one with a task newer rather than damaged.
-pub const FORMAT: u64 = 3;
+/// Format 2 may hold a task, which format 1 does not know; format 3 what a voter granted; format 4
+/// a member list that was changed, with admin addresses and those that were removed. Each record is
+/// written in the least format that can hold it, so that an older electd still reads a state
+/// without a task, and calls one with a task newer rather than damaged. A list that never changed
+/// is that of the config file, which says more.
+pub const FORMAT: u64 = 4;
 
 /// What a member must not forget.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +94,9 @@ struct StateFile {
     leader: Option<Uuid>,
     version: VersionEntry,
     members: Vec<MemberEntry>,
+    /// From format 4 on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    removed: Vec<Uuid>,
     /// From format 3 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     vote: Option<VoteEntry>,
@@ -121,6 +126,9 @@ struct MemberEntry {
     id: Uuid,
     name: String,
     address: String,
+    /// From format 4 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    admin: Option<String>,
     #[serde(with = "RoleWord")]
     role: Role,
 }
@@ -142,8 +150,16 @@ impl From<&Record> for StateFile {
             promised_ns: u64::try_from(vote.promised.as_nanos()).unwrap_or(u64::MAX),
             informed: vote.informed,
         });
+        let changed = version > ListVersion::default();
+        let mut members: Vec<MemberEntry> = record.members.iter().map(MemberEntry::from).collect();
+        if !changed {
+            members.iter_mut().for_each(|member| member.admin = None);
+        }
+        let removed: Vec<Uuid> = record.members.removed().iter().map(|id| id.0).collect();
+        let addresses = members.iter().any(|member| member.admin.is_some());
         StateFile {
             format: match (vote.is_some(), task.is_some()) {
+                _ if addresses || !removed.is_empty() => 4,
                 (true, _) => 3,
                 (false, true) => 2,
                 (false, false) => 1,
@@ -155,7 +171,8 @@ impl From<&Record> for StateFile {
             reserved: record.reserved.max(record.epoch).0,
             leader: record.leader.map(|id| id.0),
             version: VersionEntry { epoch: version.epoch.0, counter: version.counter },
-            members: record.members.iter().map(MemberEntry::from).collect(),
+            members,
+            removed,
             vote,
             task: task.map(|task| STANDARD.encode(task)),
         }
@@ -177,7 +194,16 @@ impl TryFrom<StateFile> for Record {
         let count = file.members.len();
         let version =
             ListVersion { epoch: Epoch(file.version.epoch), counter: file.version.counter };
-        let members = MemberList::new(version, file.members.into_iter().map(Into::into).collect());
+        if file.format < 4
+            && (!file.removed.is_empty()
+                || file.members.iter().any(|member| member.admin.is_some()))
+        {
+            let reason =
+                format!("\"admin\" and \"removed\" are not known in format {}", file.format);
+            return Err(Unfit::Damaged(reason));
+        }
+        let members = MemberList::new(version, file.members.into_iter().map(Into::into).collect())
+            .with_removed(file.removed.into_iter().map(NodeId).collect());
         let mut ids: Vec<NodeId> = members.iter().map(|member| member.id).collect();
         ids.dedup();
         if ids.len() < count {
@@ -228,6 +254,7 @@ impl From<&Member> for MemberEntry {
             id: member.id.0,
             name: member.name.clone(),
             address: member.address.clone(),
+            admin: member.admin.clone(),
             role: member.role,
         }
     }
@@ -235,7 +262,8 @@ impl From<&Member> for MemberEntry {
 
 impl From<MemberEntry> for Member {
     fn from(entry: MemberEntry) -> Member {
-        Member { id: NodeId(entry.id), name: entry.name, address: entry.address, role: entry.role }
+        let MemberEntry { id, name, address, admin, role } = entry;
+        Member { id: NodeId(id), name, address, admin, role }
     }
 }
 
@@ -254,6 +282,7 @@ pub(super) mod tests {
             id: id(n),
             name: format!("node-{n}"),
             address: format!("127.0.0.1:710{n}"),
+            admin: None,
             role,
         };
         let version = ListVersion { epoch: Epoch(4), counter: 2 };
@@ -330,6 +359,22 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_changed_list_takes_format_4_and_nothing_else_does() {
+        let mut members: Vec<Member> = record(7).members.iter().cloned().collect();
+        members[1].admin = Some("127.0.0.1:7202".into());
+        let unchanged = MemberList::new(ListVersion::default(), members.clone());
+        let unchanged = json(&Record { members: unchanged, ..record(7) });
+        assert!(unchanged.contains("\"format\": 1,") && !unchanged.contains("7202"), "{unchanged}");
+        let list = MemberList::new(record(7).members.version(), members).with_removed(vec![id(9)]);
+        let changed = Record { members: list, ..record(7) };
+        let good = json(&changed);
+        assert!(good.contains("\"format\": 4,"), "{good}");
+        assert_eq!(Record::from_json(good.as_bytes()), Ok(changed));
+        let older = good.replace("\"format\": 4", "\"format\": 3");
+        assert_damaged(older.as_bytes(), "are not known in format 3");
+    }
+
+    #[test]
     fn a_vote_takes_format_3_and_nothing_else_does() {
         let good = json(&voter());
         assert!(good.contains("\"format\": 3,") && good.contains("400000000"), "{good}");
@@ -388,8 +433,8 @@ pub(super) mod tests {
 
     #[test]
     fn a_newer_format_is_not_taken_for_damage() {
-        let newer = br#"{"format": 4, "id": 17, "epochs": {}}"#;
-        assert_eq!(Record::from_json(newer), Err(Unfit::Newer(4)));
+        let newer = br#"{"format": 5, "id": 17, "epochs": {}}"#;
+        assert_eq!(Record::from_json(newer), Err(Unfit::Newer(5)));
     }
 
     #[test]

@@ -90,6 +90,8 @@ impl Narrator<'_> {
                 };
                 format!("{says}, epoch {epoch}")
             }
+            Message::List { list } => format!("version {}", list.version()),
+            Message::Listed { version } => format!("version {version}"),
             Message::Forward { command, .. } => format!("{command:?}"),
             Message::Outcome { result, .. } => format!("{result:?}"),
         };

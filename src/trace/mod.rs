@@ -11,7 +11,7 @@ pub mod svg;
 
 use std::fmt;
 
-use crate::core::membership::MemberList;
+use crate::core::membership::{Change, MemberList};
 use crate::core::types::{NodeId, Time};
 use crate::core::{Command, Input, Note, Output, Phase, Redial, Transition};
 
@@ -143,6 +143,10 @@ impl Narrator<'_> {
             Command::Elect => "is asked for an election".to_owned(),
             Command::Resign { to: None } => "is asked to resign".to_owned(),
             Command::Resign { to: Some(id) } => format!("is asked to resign to {}", self.name(*id)),
+            Command::Change(Change::Add(member)) => format!("is asked to add {}", member.name),
+            Command::Change(Change::Remove { id, .. }) => {
+                format!("is asked to remove {}", self.name(*id))
+            }
             Command::HandOut { task } => format!("is given a task of {} bytes", task.0.len()),
             Command::Stop => "is asked to stop".to_owned(),
         }

@@ -109,11 +109,13 @@ fn encode(value: &impl serde::Serialize) -> Frame {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::membership::{Change, ListVersion, Member, MemberList};
     use crate::core::message::{
         Ballot, Candidate, Done, Forwarded, Kind, Lap, Liveness, MemberReport, Message, Opinion,
-        Refusal, Run, View,
+        Refusal, Run, Taken, View,
     };
-    use crate::core::types::{NodeId, Rank, Task};
+    use crate::core::types::{NodeId, Rank, Role, Task};
+    use std::sync::Arc;
 
     fn id(n: u128) -> NodeId {
         NodeId(uuid::Uuid::from_u128(n))
@@ -123,7 +125,17 @@ mod tests {
         let (epoch, round, number) = (Epoch(7), Epoch(8), 9);
         let rank = Rank { value: -3, id: id(4) };
         let lease = std::time::Duration::from_millis(400);
-        let list = crate::core::membership::ListVersion { epoch, counter: 2 };
+        let list = ListVersion { epoch, counter: 2 };
+        let member = Member {
+            id: id(6),
+            name: "node-6".into(),
+            address: "host:7101".into(),
+            admin: Some("host:7201".into()),
+            role: Role::Witness,
+        };
+        let members = MemberList::new(list, vec![member.clone()]).with_removed(vec![id(2)]);
+        let removed = Done::Removed { id: id(2), stored: true, handed_over: false };
+        let taken = Refusal::Taken { what: Taken::Admin, by: id(1) };
         let status = Liveness::Suspected;
         let report = MemberReport { id: id(1), incarnation: Incarnation(2), status, stands: false };
         let done = Done::Resigned { epoch, successor: Some(id(2)) };
@@ -160,7 +172,17 @@ mod tests {
             Message::Probe { number },
             Message::Alive { number },
             Message::Release { epoch, successor: None, stands: false },
+            Message::List { list: Arc::new(members) },
+            Message::Listed { version: list },
             Message::Forward { number, command: Forwarded::Resign { to: Some(id(3)) } },
+            Message::Forward { number, command: Forwarded::Change(Change::Add(member)) },
+            Message::Forward {
+                number,
+                command: Forwarded::Change(Change::Remove { id: id(3), force: true }),
+            },
+            Message::Outcome { number, result: Ok(Done::Added(id(3))) },
+            Message::Outcome { number, result: Ok(removed) },
+            Message::Outcome { number, result: Err(taken) },
             Message::Outcome { number, result: Ok(done) },
             Message::Outcome { number, result: Err(outranked) },
         ]

@@ -1,9 +1,10 @@
 //! Conversions of messages between the core's types and those of the JSON.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::schema as wire;
-use super::values::{list_version, nanos, version};
+use super::values::{list_version, nanos, version as version_pair};
 use crate::core::message as core;
 use crate::core::types::{Epoch, Incarnation, NodeId, Task};
 
@@ -33,13 +34,13 @@ impl From<&core::Message> for wire::Message {
                 Self::Preempt { epoch: epoch.0, rank: rank.into(), votes }
             }
             M::Trial { number, epoch, list } => {
-                Self::Trial { number, epoch: epoch.0, list: version(list) }
+                Self::Trial { number, epoch: epoch.0, list: version_pair(list) }
             }
             M::Opinion { number, opinion, epoch } => {
                 Self::Opinion { number, opinion: opinion.into(), epoch: epoch.0 }
             }
             M::Claim { number, epoch, lease, list } => {
-                let (lease_ns, list) = (nanos(lease), version(list));
+                let (lease_ns, list) = (nanos(lease), version_pair(list));
                 Self::Claim { number, epoch: epoch.0, lease_ns, list }
             }
             M::Grant { incarnation, number, epoch } => {
@@ -73,11 +74,9 @@ impl From<&core::Message> for wire::Message {
             M::Release { epoch, successor, stands } => {
                 Self::Release { epoch: epoch.0, successor: successor.map(|id| id.0), stands }
             }
-            M::Forward { number, command } => {
-                let core::Forwarded::Resign { to } = command;
-                let command = wire::Forwarded::Resign { to: to.map(|id| id.0) };
-                Self::Forward { number, command }
-            }
+            M::Forward { number, command } => Self::Forward { number, command: command.into() },
+            M::List { list } => Self::List((&*list).into()),
+            M::Listed { version } => Self::Listed { version: version_pair(version) },
             M::Outcome { number, result } => {
                 let result = result.map(Into::into).map_err(Into::into);
                 Self::Outcome { number, result }
@@ -159,11 +158,9 @@ impl From<wire::Message> for core::Message {
             M::Release { epoch, successor, stands } => {
                 Self::Release { epoch: Epoch(epoch), successor: successor.map(NodeId), stands }
             }
-            M::Forward { number, command } => {
-                let wire::Forwarded::Resign { to } = command;
-                let command = core::Forwarded::Resign { to: to.map(NodeId) };
-                Self::Forward { number, command }
-            }
+            M::Forward { number, command } => Self::Forward { number, command: command.into() },
+            M::List(list) => Self::List { list: Arc::new(list.into()) },
+            M::Listed { version } => Self::Listed { version: list_version(version) },
             M::Outcome { number, result } => {
                 let result = result.map(Into::into).map_err(Into::into);
                 Self::Outcome { number, result }

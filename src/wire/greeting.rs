@@ -87,6 +87,7 @@ impl From<&Rejection> for wire::Rejection {
             Rejection::StateLost { id, known, told } => {
                 Self::StateLost { id: id.0, known: known.0, told: told.0 }
             }
+            Rejection::Removed(id) => Self::Removed { id: id.0 },
             Rejection::WrongAddress { expected, found } => {
                 Self::WrongAddress { expected: expected.0, found: found.0 }
             }
@@ -108,6 +109,7 @@ impl From<wire::Rejection> for Rejection {
                 let (known, told) = (Incarnation(known), Incarnation(told));
                 Self::StateLost { id: NodeId(id), known, told }
             }
+            R::Removed { id } => Self::Removed(NodeId(id)),
             R::WrongAddress { expected, found } => {
                 Self::WrongAddress { expected: NodeId(expected), found: NodeId(found) }
             }

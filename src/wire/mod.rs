@@ -4,6 +4,7 @@ mod codec;
 mod convert;
 mod frame;
 mod greeting;
+mod members;
 mod schema;
 mod values;
 

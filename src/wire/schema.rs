@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::core;
 
 /// Beyond any epoch that elections reach. A greater one would leave no number above it.
-const GREATEST: u64 = 1 << 62;
+pub(super) const GREATEST: u64 = 1 << 62;
 
 fn bounded<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let number = u64::deserialize(from)?;
@@ -59,6 +59,7 @@ pub enum Rejection {
     Disagreement { key: String, ours: String, theirs: String },
     WrongAddress { expected: Uuid, found: Uuid },
     StateLost { id: Uuid, known: u64, told: u64 },
+    Removed { id: Uuid },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -200,6 +201,10 @@ pub enum Message {
         successor: Option<Uuid>,
         stands: bool,
     },
+    List(super::members::List),
+    Listed {
+        version: [u64; 2],
+    },
     Forward {
         number: u64,
         command: Forwarded,
@@ -291,6 +296,8 @@ pub enum Liveness {
 #[serde(rename_all = "snake_case")]
 pub enum Forwarded {
     Resign { to: Option<Uuid> },
+    Add { member: super::members::Entry },
+    Remove { id: Uuid, force: bool },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -304,6 +311,14 @@ pub enum Done {
     },
     Stopped,
     TaskTaken,
+    Added {
+        id: Uuid,
+    },
+    Removed {
+        id: Uuid,
+        stored: bool,
+        handed_over: bool,
+    },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -320,4 +335,24 @@ pub enum Refusal {
     NoTask,
     NotCoordinator { id: Option<Uuid> },
     TaskTooLong { bytes: usize },
+    Taken { what: Taken, by: Uuid },
+    WasRemoved { id: Uuid },
+    NotMember { id: Uuid },
+    ChangeUnderWay,
+    LosesQuorum { live: usize, needed: usize },
+    LastCandidate,
+    LastMember,
+    ListNotConfirmed,
+    NotStoredYet,
+    ChangeUnsure,
+    HandedOver,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Taken {
+    Id,
+    Name,
+    Address,
+    Admin,
 }

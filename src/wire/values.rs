@@ -128,6 +128,10 @@ impl From<core::Done> for wire::Done {
             }
             core::Done::Stopped => Self::Stopped,
             core::Done::TaskTaken => Self::TaskTaken,
+            core::Done::Added(id) => Self::Added { id: id.0 },
+            core::Done::Removed { id, stored, handed_over } => {
+                Self::Removed { id: id.0, stored, handed_over }
+            }
         }
     }
 }
@@ -141,6 +145,10 @@ impl From<wire::Done> for core::Done {
             }
             wire::Done::Stopped => Self::Stopped,
             wire::Done::TaskTaken => Self::TaskTaken,
+            wire::Done::Added { id } => Self::Added(NodeId(id)),
+            wire::Done::Removed { id, stored, handed_over } => {
+                Self::Removed { id: NodeId(id), stored, handed_over }
+            }
         }
     }
 }
@@ -160,6 +168,17 @@ impl From<core::Refusal> for wire::Refusal {
             R::NoTask => Self::NoTask,
             R::NotCoordinator(id) => Self::NotCoordinator { id: id.map(|id| id.0) },
             R::TaskTooLong(bytes) => Self::TaskTooLong { bytes },
+            R::Taken { what, by } => Self::Taken { what: what.into(), by: by.0 },
+            R::WasRemoved(id) => Self::WasRemoved { id: id.0 },
+            R::NotMember(id) => Self::NotMember { id: id.0 },
+            R::ChangeUnderWay => Self::ChangeUnderWay,
+            R::LosesQuorum { live, needed } => Self::LosesQuorum { live, needed },
+            R::LastCandidate => Self::LastCandidate,
+            R::LastMember => Self::LastMember,
+            R::ListNotConfirmed => Self::ListNotConfirmed,
+            R::NotStoredYet => Self::NotStoredYet,
+            R::ChangeUnsure => Self::ChangeUnsure,
+            R::HandedOver => Self::HandedOver,
         }
     }
 }
@@ -179,6 +198,17 @@ impl From<wire::Refusal> for core::Refusal {
             R::NoTask => Self::NoTask,
             R::NotCoordinator { id } => Self::NotCoordinator(id.map(NodeId)),
             R::TaskTooLong { bytes } => Self::TaskTooLong(bytes),
+            R::Taken { what, by } => Self::Taken { what: what.into(), by: NodeId(by) },
+            R::WasRemoved { id } => Self::WasRemoved(NodeId(id)),
+            R::NotMember { id } => Self::NotMember(NodeId(id)),
+            R::ChangeUnderWay => Self::ChangeUnderWay,
+            R::LosesQuorum { live, needed } => Self::LosesQuorum { live, needed },
+            R::LastCandidate => Self::LastCandidate,
+            R::LastMember => Self::LastMember,
+            R::ListNotConfirmed => Self::ListNotConfirmed,
+            R::NotStoredYet => Self::NotStoredYet,
+            R::ChangeUnsure => Self::ChangeUnsure,
+            R::HandedOver => Self::HandedOver,
         }
     }
 }

@@ -39,7 +39,8 @@ pub fn settings(algorithm: AlgorithmKind, number: u8) -> Settings {
     let member = |number| Member {
         id: id(number),
         name: format!("P{number}"),
-        address: String::new(),
+        address: format!("host-{number}:7101"),
+        admin: None,
         role: Role::Member,
     };
     Settings {

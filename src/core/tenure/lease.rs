@@ -15,13 +15,17 @@ pub struct Lease {
     sent: VecDeque<(u64, Time)>,
     /// For each voter: when the latest of what it granted or acknowledged was sent.
     acknowledged: BTreeMap<NodeId, Time>,
+    /// Until when a majority of the voters was bound before their list changed last. Two lists that
+    /// differ by one voter have no majorities apart, so this holds for the new list as well.
+    kept: Time,
 }
 
 impl Lease {
     /// The lease of a leader whose claim was sent at this time and granted by these voters.
     #[must_use]
     pub fn new(sent: Time, granted: impl Iterator<Item = NodeId>) -> Lease {
-        Lease { sent: VecDeque::new(), acknowledged: granted.map(|id| (id, sent)).collect() }
+        let acknowledged = granted.map(|id| (id, sent)).collect();
+        Lease { acknowledged, ..Lease::default() }
     }
 
     /// A heartbeat round was sent.
@@ -52,6 +56,22 @@ impl Lease {
     /// the *sending* of what a majority acknowledged.
     #[must_use]
     pub fn until(&self, majority: usize, length: Duration) -> Time {
+        self.kept.max(self.bound(majority, length))
+    }
+
+    /// The list of the voters changes by one of them, from one with this majority. What was kept
+    /// from an earlier change is lost: two changes may leave majorities that do not meet.
+    pub fn change_voters(
+        &mut self,
+        majority: usize,
+        length: Duration,
+        votes: impl Fn(NodeId) -> bool,
+    ) {
+        self.kept = self.bound(majority, length);
+        self.acknowledged.retain(|id, _| votes(*id));
+    }
+
+    fn bound(&self, majority: usize, length: Duration) -> Time {
         let mut times: Vec<Time> = self.acknowledged.values().copied().collect();
         times.sort_unstable_by(|a, b| b.cmp(a));
         let since = majority.checked_sub(1).and_then(|at| times.get(at));
@@ -84,6 +104,18 @@ mod tests {
         assert_eq!(lease.until(2, length), Time(1200));
         lease.acknowledge(id(3), 7);
         assert_eq!(lease.until(3, length), Time(1100), "a number that was never sent");
+    }
+
+    #[test]
+    fn a_change_of_the_voters_keeps_what_the_last_majority_promised_and_no_more() {
+        let length = Duration::from_nanos(1100);
+        let mut lease = Lease::new(Time(100), [id(1), id(2), id(3)].into_iter());
+        lease.sent(1, id(1), Time(200));
+        lease.acknowledge(id(3), 1);
+        lease.change_voters(2, length, |voter| voter != id(3));
+        assert_eq!(lease.until(2, length), Time(1100), "1 and 3 are bound");
+        lease.change_voters(2, length, |_| true);
+        assert_eq!(lease.until(2, length), Time(1000), "1 and 2 are, since the claim");
     }
 
     #[test]

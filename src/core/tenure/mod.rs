@@ -16,6 +16,9 @@ pub use nominee::{Denied, Nominee, Purpose, Stage};
 pub use reserve::Reserve;
 pub use voter::{Grant, Objection, Vote, Voter};
 
+use std::sync::Arc;
+
+use super::membership::MemberList;
 use super::types::{Epoch, NodeId, Task};
 
 /// What the store must write.
@@ -27,6 +30,8 @@ pub struct Durable {
     pub reserved: Epoch,
     /// The last leader known.
     pub leader: Option<NodeId>,
+    /// The member list.
+    pub members: Arc<MemberList>,
     /// The last task known.
     pub task: Task,
     /// With a majority: what a voter must not forget.

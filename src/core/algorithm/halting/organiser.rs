@@ -231,7 +231,7 @@ impl Halting {
         if !self.awaited.remove(&peer) {
             return;
         }
-        let dead = cx.state.detector.get(peer).is_some_and(|p| p.status == Liveness::Dead);
+        let dead = cx.state.detector.get(peer).is_none_or(|p| p.status == Liveness::Dead);
         if dead || matches!(self.step, Step::Asking | Step::Halting) {
             self.go_on(cx);
         } else {

@@ -114,10 +114,12 @@ fn own(cx: &Context) -> Candidate {
 /// have met it yet.
 fn is_gone(cx: &Context, candidate: Candidate) -> bool {
     let peer = cx.state.detector.get(candidate.rank.id);
-    peer.is_some_and(|peer| {
-        peer.incarnation > candidate.incarnation
-            || (peer.incarnation == candidate.incarnation && !peer.alive())
-    })
+    let removed = cx.state.members.get(candidate.rank.id).is_none();
+    removed
+        || peer.is_some_and(|peer| {
+            peer.incarnation > candidate.incarnation
+                || (peer.incarnation == candidate.incarnation && !peer.alive())
+        })
 }
 
 /// The greatest epoch whose leader is known, or will be named once that is durable. No ballot of
@@ -132,12 +134,12 @@ fn decided(cx: &Context) -> Epoch {
 
 /// No ballot and no announcement is sent more often than this.
 fn most_hops(cx: &Context) -> u32 {
-    u32::try_from(cx.state.settings.members.iter().len() * 2).unwrap_or(u32::MAX)
+    u32::try_from(cx.state.members.iter().len() * 2).unwrap_or(u32::MAX)
 }
 
 /// How long a run may take before this member takes its messages as lost.
 fn patience(cx: &Context) -> Duration {
-    bounds::ring_patience(&cx.state.settings.timing, cx.state.settings.members.iter().len())
+    bounds::ring_patience(&cx.state.settings.timing, cx.state.members.iter().len())
 }
 
 impl Ring {

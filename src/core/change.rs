@@ -1,0 +1,295 @@
+//! Changing the member list: the leader makes one change at a time, everybody learns it, and who
+//! is not in it any more leaves.
+//!
+//! With a majority a new leader first stamps the list that it found in its own epoch, and has a
+//! majority store it: whatever an earlier leader had begun to change is void from then on. A change
+//! counts from when the leader made it, and is done when a majority of the *new* list has it.
+
+use std::sync::Arc;
+
+use super::Output;
+use super::context::Context;
+use super::membership::{Change, ListVersion, MemberList};
+use super::message::{Done, Liveness, Message, Refusal};
+use super::phase::{Phase, Reason};
+use super::roster::{Asker, Wanted};
+use super::tenure::Purpose;
+use super::timer::Timer;
+use super::turn::Turn;
+use super::types::NodeId;
+use super::{Note, detector::Peer};
+
+impl Context<'_> {
+    /// Takes a list as the present one, and has it stored.
+    fn take_list(&mut self, list: Arc<MemberList>) {
+        let (own, state) = (self.state.id(), &mut *self.state);
+        let (majority, length) = (state.majority(), state.settings.timing.lease);
+        if let Some(lease) = &mut state.lease {
+            let votes = |id| list.get(id).is_some_and(super::membership::Member::votes);
+            lease.change_voters(majority, length, votes);
+        }
+        state.detector.adopt(&list, own);
+        state.members = list.clone();
+        state.roster.newest = state.roster.newest.max(list.version());
+        state.roster.stored.clear();
+        self.out.push(Output::Members(list));
+        let record = self.persist();
+        self.state.roster.record = Some(record);
+    }
+
+    /// Stamps the present members in the leader's own epoch, above every version that it knows,
+    /// and tells all.
+    pub fn confirm_list(&mut self) {
+        let known = self.state.roster.newest.max(self.state.members.version());
+        let list = self.state.members.stamped(known.next(self.state.view.epoch));
+        self.tell_all(&Arc::new(list));
+    }
+
+    /// Tells all others a new list of this leader, and takes it itself.
+    fn tell_all(&mut self, list: &Arc<MemberList>) {
+        let others = self.all_others(); // who is removed is told as well
+        self.send_all(others, Message::List { list: list.clone() });
+        self.take_list(list.clone());
+    }
+
+    /// Without a majority a new leader's list is the one that counts: another side of a partition
+    /// may have changed its own. A list that never changed is the same everywhere.
+    pub fn overrule_lists(&mut self) {
+        if !self.state.needs_majority() && self.state.members.version().counter > 0 {
+            self.confirm_list();
+        }
+    }
+
+    /// Tells a member the present list.
+    pub fn tell_list(&mut self, to: NodeId) {
+        if self.state.detector.is_within_reach(to) {
+            let list = self.state.members.clone();
+            self.send(to, Message::List { list });
+        }
+    }
+
+    /// Tells a member the present list if it has an older one.
+    pub fn tell_newer_list(&mut self, to: NodeId, theirs: ListVersion) {
+        if theirs < self.state.members.version() {
+            self.tell_list(to);
+        }
+    }
+
+    /// The leader repeats its list to those that have not said that they have it.
+    pub fn repeat_list(&mut self) {
+        let version = self.state.members.version();
+        if version == ListVersion::default() {
+            return;
+        }
+        let lacks =
+            |peer: &Peer| peer.outbound && peer.status != Liveness::Dead && peer.list < version;
+        let others = self.state.detector.iter().filter(|(_, peer)| lacks(peer));
+        let others = others.map(|(id, _)| id).collect();
+        let list = self.state.members.clone();
+        self.send_all(others, Message::List { list });
+    }
+
+    /// Says that the present list is stored, as soon as it is.
+    fn acknowledge_list(&mut self, to: NodeId) {
+        let listed = Message::Listed { version: self.state.members.version() };
+        match self.state.roster.record {
+            None => self.send(to, listed),
+            Some(record) => {
+                let unsaid = (record, to, listed);
+                if !self.state.unsaid.contains(&unsaid) {
+                    self.state.unsaid.push(unsaid);
+                }
+            }
+        }
+    }
+
+    /// A member has this version. A leader that finds a newer one than its own, which it did not
+    /// make, stamps its own anew; one of a greater epoch will end its reign first.
+    pub fn note_list(&mut self, of: NodeId, version: ListVersion) {
+        self.state.detector.change(of, |peer| peer.list = version);
+        self.state.roster.newest = self.state.roster.newest.max(version);
+        let state = &self.state;
+        let newer = version > state.members.version() && version.epoch <= state.view.epoch;
+        if state.leads() && newer {
+            self.out.push(Output::Note(Note::ListOverruled { peer: of, version }));
+            self.confirm_list();
+        }
+    }
+
+    /// All records up to this number are durable.
+    pub fn list_persisted(&mut self, number: u64) {
+        let own = self.state.id();
+        let roster = &mut self.state.roster;
+        if roster.record.take_if(|record| *record <= number).is_some() {
+            roster.stored.insert(own);
+        }
+    }
+
+    /// Tells who asked for a change how it ended.
+    fn answer(&mut self, (to, number): Asker, result: Result<Done, Refusal>) {
+        if to == self.state.id() {
+            self.settle(number, result);
+        } else {
+            self.send(to, Message::Outcome { number, result });
+        }
+    }
+
+    /// Who leads no more does not know what becomes of the change that it was making.
+    pub fn drop_change(&mut self) {
+        self.state.roster.stored.clear();
+        let wanted = self.state.roster.wanted.take();
+        if let Some(asker) = wanted.and_then(|wanted| wanted.asker) {
+            self.answer(asker, Err(Refusal::ChangeUnsure));
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// A change is asked of this member, which leads as far as is known. Its own removal makes it
+    /// hand over first, and the next leader is asked then.
+    pub fn change(&mut self, asker: Asker, change: Change) {
+        match self.begin_change(asker, change) {
+            Ok(()) => {}
+            Err(refusal) => self.cx.answer(asker, Err(refusal)),
+        }
+    }
+
+    fn begin_change(&mut self, asker: Asker, change: Change) -> Result<(), Refusal> {
+        if !self.cx.state.leads() {
+            return Err(Refusal::NotLeader);
+        }
+        if let Some(refusal) = self.cx.state.refuses_change(&change, self.cx.now) {
+            return Err(refusal);
+        }
+        if let Change::Remove { id, force } = change
+            && id == self.cx.state.id()
+            && !(force && self.cx.state.best_other().is_none())
+        {
+            self.resign(None)?;
+            return Err(Refusal::HandedOver);
+        }
+        self.cx.state.roster.wanted = Some(Wanted { change, asker: Some(asker), made: false });
+        self.cx.arm(Timer::Change, self.cx.state.settings.timing.failure);
+        Ok(())
+    }
+
+    /// At the end of a turn: makes the change that is wanted, or ends it.
+    pub fn weigh_change(&mut self) {
+        let state = &self.cx.state;
+        let Some(wanted) = state.roster.wanted.as_ref().filter(|_| state.leads()) else { return };
+        let change = wanted.change.clone();
+        if !wanted.made {
+            if state.may_change_list() {
+                self.make(&change);
+            } else if state.members.version().epoch != state.view.epoch {
+                self.cx.confirm_list();
+            }
+            return;
+        }
+        // A change that was forced need not find a majority.
+        let forced = matches!(change, Change::Remove { force: true, .. });
+        let stored = state.is_list_stored();
+        if stored || (forced && state.roster.stored.contains(&state.id())) {
+            let asker = self.cx.state.roster.wanted.take().and_then(|wanted| wanted.asker);
+            self.cx.state.timers.cancel(Timer::Change);
+            if let Some(asker) = asker {
+                let done = match change {
+                    Change::Add(member) => Done::Added(member.id),
+                    Change::Remove { id, .. } => Done::Removed { id, stored, handed_over: false },
+                };
+                self.cx.answer(asker, Ok(done));
+            }
+            if self.cx.state.members.get(self.cx.state.id()).is_none() {
+                self.leave();
+            }
+        }
+    }
+
+    fn make(&mut self, change: &Change) {
+        if let Some(wanted) = &mut self.cx.state.roster.wanted {
+            wanted.made = true;
+        }
+        let (known, epoch) = (self.cx.state.roster.newest, self.cx.state.view.epoch);
+        let members = &self.cx.state.members;
+        let version = known.max(members.version()).next(epoch);
+        let list = Arc::new(members.changed(version, change));
+        let before = self.others();
+        self.cx.tell_all(&list);
+        self.miss(before);
+    }
+
+    /// The change took too long for whoever asked. One that was made goes on.
+    pub fn change_expired(&mut self) {
+        let roster = &mut self.cx.state.roster;
+        let Some(wanted) = &mut roster.wanted else { return };
+        let (asker, made) = (wanted.asker.take(), wanted.made);
+        if !made {
+            roster.wanted = None;
+        }
+        if let Some(asker) = asker {
+            let refusal = if made { Refusal::NotStoredYet } else { Refusal::ListNotConfirmed };
+            self.cx.answer(asker, Err(refusal));
+        }
+    }
+
+    /// A member tells its list, which is newer than this one's as far as it knows.
+    pub fn list(&mut self, from: NodeId, list: Arc<MemberList>) {
+        if self.cx.state.phase == Phase::Stopping {
+            return;
+        }
+        let (theirs, ours) = (list.version(), self.cx.state.members.version());
+        self.cx.note_list(from, theirs);
+        if theirs < ours {
+            self.cx.tell_list(from);
+        } else if theirs == ours {
+            self.cx.acknowledge_list(from);
+        } else if self.cx.state.leads() {
+            // Stamped anew, or about to end its reign.
+        } else if list.get(self.cx.state.id()).is_none() {
+            self.cx.take_list(list);
+            self.leave();
+        } else {
+            let before = self.others();
+            self.cx.take_list(list);
+            self.miss(before);
+            self.cx.acknowledge_list(from);
+        }
+    }
+
+    /// A member has stored a list.
+    pub fn listed(&mut self, from: NodeId, version: ListVersion) {
+        self.cx.note_list(from, version);
+        if version == self.cx.state.members.version() && self.cx.state.leads() {
+            self.cx.state.roster.stored.insert(from);
+        }
+    }
+
+    fn others(&self) -> Vec<NodeId> {
+        self.cx.state.detector.iter().map(|(id, _)| id).collect()
+    }
+
+    /// Those that are not in the list any more count as dead. Questions to the voters of the old
+    /// list are void.
+    fn miss(&mut self, before: Vec<NodeId>) {
+        let asked = self.cx.state.nominee.as_ref().map(|nominee| nominee.purpose);
+        self.cx.drop_nominee();
+        for id in before {
+            if self.cx.state.members.get(id).is_none() {
+                self.lost(id, Reason::LeaderRemoved(id));
+            }
+        }
+        if asked == Some(Purpose::Win) && self.cx.state.elects() {
+            self.call(Reason::ListChanged);
+        }
+    }
+
+    /// This member was removed: it leaves its tenure for good.
+    pub fn leave(&mut self) {
+        self.cx.settle_own_removal();
+        match self.cx.state.phase {
+            Phase::Leading => self.release(self.cx.state.best_other(), Reason::Removed),
+            Phase::Stopping => {}
+            _ => self.cx.become_stopping(Reason::Removed),
+        }
+    }
+}

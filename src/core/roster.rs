@@ -1,0 +1,130 @@
+//! What a member knows of the member list besides its content: who has stored it, and the change
+//! that is under way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::membership::{Change, ListVersion};
+use super::message::{Refusal, Taken};
+use super::state::State;
+use super::types::{NodeId, Role, Time};
+
+/// How many strangers that said hello are remembered.
+const MOST_KNOCKS: usize = 16;
+
+/// Who is told how a change ended: the member that passed the command on, or the leader itself,
+/// and its number there.
+pub type Asker = (NodeId, u64);
+
+/// The change that the leader is making.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Wanted {
+    pub change: Change,
+    /// Who still waits for the outcome.
+    pub asker: Option<Asker>,
+    /// The list has changed; before, the leader confirms the one that it found.
+    pub made: bool,
+}
+
+/// What is known of the spreading of the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Roster {
+    /// The record that is to make the present list durable, until it has.
+    pub record: Option<u64>,
+    /// The greatest version that was heard of.
+    pub newest: ListVersion,
+    /// Leading: who has stored the present list, as far as it was stamped by this leader.
+    pub stored: BTreeSet<NodeId>,
+    /// Leading: the change under way.
+    pub wanted: Option<Wanted>,
+    /// When strangers said hello last: those that are about to be added run already.
+    pub knocks: BTreeMap<NodeId, Time>,
+}
+
+impl Roster {
+    /// Notes that a stranger said hello.
+    pub fn knocked(&mut self, id: NodeId, now: Time) {
+        if self.knocks.len() >= MOST_KNOCKS && !self.knocks.contains_key(&id) {
+            let oldest = self.knocks.iter().min_by_key(|(_, at)| **at).map(|(id, _)| *id);
+            oldest.map(|id| self.knocks.remove(&id));
+        }
+        self.knocks.insert(id, now);
+    }
+
+    fn knocked_within(&self, limit: Duration, id: NodeId, now: Time) -> bool {
+        self.knocks.get(&id).is_some_and(|at| now.since(*at) < limit)
+    }
+}
+
+impl State {
+    /// Whether the leader may change its list: with a majority only one that it stamped itself and
+    /// that a majority has stored. Then no older change can come back.
+    pub(super) fn may_change_list(&self) -> bool {
+        let own = self.members.version().epoch == self.view.epoch;
+        !self.needs_majority() || (own && self.is_list_stored())
+    }
+
+    /// Whether enough have stored the present list, which this leader stamped.
+    pub(super) fn is_list_stored(&self) -> bool {
+        let stored = &self.roster.stored;
+        if !self.needs_majority() {
+            return stored.contains(&self.id());
+        }
+        stored.iter().filter(|id| self.is_voter(**id)).count() >= self.majority()
+    }
+
+    /// Why the leader does not make this change, if there is a reason.
+    pub(super) fn refuses_change(&self, change: &Change, now: Time) -> Option<Refusal> {
+        if self.roster.wanted.is_some() {
+            return Some(Refusal::ChangeUnderWay);
+        }
+        match change {
+            Change::Add(new) => {
+                let taken = self.members.iter().find_map(|old| {
+                    let same = [
+                        (Taken::Id, old.id == new.id),
+                        (Taken::Name, old.name == new.name),
+                        (Taken::Address, old.address == new.address),
+                        (Taken::Admin, new.admin.is_some() && old.admin == new.admin),
+                    ];
+                    same.into_iter().find(|(_, same)| *same).map(|(what, _)| (what, old.id))
+                });
+                match taken {
+                    Some((what, by)) => Some(Refusal::Taken { what, by }),
+                    None if self.members.removed().contains(&new.id) => {
+                        Some(Refusal::WasRemoved(new.id))
+                    }
+                    None => self.lost_quorum(change, now),
+                }
+            }
+            Change::Remove { id, .. } if self.members.get(*id).is_none() => {
+                Some(Refusal::NotMember(*id))
+            }
+            Change::Remove { force: false, .. } => {
+                let after = self.members.changed(self.members.version(), change);
+                let nobody = !after.iter().any(|member| member.role == Role::Member);
+                if nobody { Some(Refusal::LastCandidate) } else { self.lost_quorum(change, now) }
+            }
+            Change::Remove { .. } if self.members.iter().len() == 1 => Some(Refusal::LastMember),
+            Change::Remove { .. } => None,
+        }
+    }
+
+    /// The live voters have to be a majority of the new list. A newcomer that runs counts: it has
+    /// been refused as a stranger just now.
+    fn lost_quorum(&self, change: &Change, now: Time) -> Option<Refusal> {
+        if !self.needs_majority() {
+            return None;
+        }
+        let after = self.members.changed(self.members.version(), change);
+        let limit = self.settings.timing.failure * 3;
+        let lives = |id: NodeId| {
+            id == self.id()
+                || self.detector.is_alive(id)
+                || self.roster.knocked_within(limit, id, now)
+        };
+        let live = after.iter().filter(|member| member.votes() && lives(member.id)).count();
+        let needed = after.majority();
+        (live < needed).then_some(Refusal::LosesQuorum { live, needed })
+    }
+}

@@ -1,0 +1,84 @@
+//! The member list between the file, the store and the network.
+
+use crate::config::Config;
+use crate::core::membership::{ListVersion, Member, MemberList};
+use crate::core::types::NodeId;
+use crate::net::PeerAddress;
+
+/// The members of the file, which bootstrap a cluster.
+pub fn of_file(config: &Config) -> MemberList {
+    let members = config.members.iter().map(|member| Member {
+        id: member.id,
+        name: member.name.clone(),
+        address: member.address.clone(),
+        admin: member.admin.clone(),
+        role: member.role,
+    });
+    MemberList::new(ListVersion::default(), members.collect())
+}
+
+/// The others, ranked by their ids: where something else ranks them this is a guess.
+pub fn peers(members: &MemberList, own: NodeId) -> Vec<PeerAddress> {
+    let others = members.iter().filter(|member| member.id != own);
+    let peer = |member: &Member| PeerAddress {
+        id: member.id,
+        name: member.name.clone(),
+        address: member.address.clone(),
+        higher: member.id > own,
+    };
+    others.map(peer).collect()
+}
+
+/// What one list has that another has not, in words; none where they have the same members.
+pub fn difference(new: &MemberList, old: &MemberList) -> Option<String> {
+    let names = |members: Vec<&Member>| {
+        members.iter().map(|member| member.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let lacking = |of: &MemberList, other: &MemberList| {
+        let lacking = of.iter().filter(|member| other.get(member.id).is_none());
+        names(lacking.cloned().collect::<Vec<_>>().iter().collect())
+    };
+    let differs = |member: &&Member| old.get(member.id).is_some_and(|before| before != *member);
+    let parts = [
+        ("with", lacking(new, old)),
+        ("without", lacking(old, new)),
+        ("with another entry for", names(new.iter().filter(differs).collect())),
+    ];
+    let parts = parts.iter().filter(|(_, names)| !names.is_empty());
+    let words = parts.map(|(how, names)| format!("{how} {names}")).collect::<Vec<_>>();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// How the stored list, which wins, differs from the file; none where it does not.
+pub fn against_file(stored: &MemberList, file: &MemberList) -> Option<String> {
+    let what = difference(stored, file)?;
+    let version = stored.version();
+    Some(format!("the members changed since the file was written: version {version} is {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::types::Role;
+    use uuid::Uuid;
+
+    fn list(members: &[(u128, &str)]) -> MemberList {
+        let member = |(id, address): &(u128, &str)| Member {
+            id: NodeId(Uuid::from_u128(*id)),
+            name: format!("node-{id}"),
+            address: (*address).to_owned(),
+            admin: None,
+            role: Role::Member,
+        };
+        MemberList::new(ListVersion::default(), members.iter().map(member).collect())
+    }
+
+    #[test]
+    fn what_differs_is_said_by_name() {
+        let old = list(&[(1, "a:1"), (2, "b:1"), (3, "c:1")]);
+        assert_eq!(difference(&old, &old), None);
+        let new = list(&[(1, "a:2"), (3, "c:1"), (4, "d:1"), (5, "e:1")]);
+        let words = "with node-4, node-5, without node-2, with another entry for node-1";
+        assert_eq!(difference(&new, &old).as_deref(), Some(words));
+    }
+}
