@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 use thiserror::Error;
-use ureq::{Agent, Body, Timeout, http};
+use ureq::{Agent, Body, RequestBuilder, Timeout, http};
 
 use crate::node::status::Status;
 
@@ -59,6 +59,8 @@ pub struct Achieved {
     pub result: String,
     /// Who was asked to start the next election, by name.
     pub successor: Option<String>,
+    /// The id of the member that was added.
+    pub id: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -129,18 +131,44 @@ impl Client {
     /// # Errors
     /// When nobody answers there, or the node refuses.
     pub fn resign(&self, address: &str, to: Option<&str>) -> Result<Achieved, ClientError> {
-        let mut request = self
-            .agent
-            .post(url(address, "resign"))
+        self.post(address, "resign", &json!({ "to": to }))
+    }
+
+    /// Asks the node at this admin address to have a member added, by its entry.
+    ///
+    /// # Errors
+    /// When nobody answers there, or the node refuses.
+    pub fn add(&self, address: &str, entry: &Value) -> Result<Achieved, ClientError> {
+        self.post(address, "members", entry)
+    }
+
+    /// Asks the node at this admin address to have a member removed.
+    ///
+    /// # Errors
+    /// When nobody answers there, or the node refuses.
+    pub fn remove(&self, address: &str, name: &str, force: bool) -> Result<Achieved, ClientError> {
+        let query = if force { "?force=true" } else { "" };
+        let request = self.agent.delete(url(address, &format!("members/{name}{query}")));
+        read(address, self.command(request, address).call())
+    }
+
+    fn post(&self, address: &str, path: &str, body: &Value) -> Result<Achieved, ClientError> {
+        let request = self.agent.post(url(address, path));
+        let request = self.command(request, address).header("Content-Type", "application/json");
+        read(address, request.send(body.to_string()))
+    }
+
+    /// A request that may take as long as a command, with the token.
+    fn command<B>(&self, request: RequestBuilder<B>, address: &str) -> RequestBuilder<B> {
+        let request = request
             .config()
             .timeout_resolve(resolve_timeout(address))
             .timeout_recv_response(Some(COMMAND_ANSWER))
-            .build()
-            .header("Content-Type", "application/json");
-        if let Some(token) = &self.token {
-            request = request.header("Authorization", format!("Bearer {token}"));
+            .build();
+        match &self.token {
+            Some(token) => request.header("Authorization", format!("Bearer {token}")),
+            None => request,
         }
-        read(address, request.send(json!({ "to": to }).to_string()))
     }
 }
 

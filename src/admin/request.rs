@@ -15,6 +15,8 @@ pub struct Request {
     pub method: String,
     /// The path, without host and query.
     pub path: String,
+    /// What follows the path after a question mark.
+    pub query: String,
     /// Whether it is HTTP/1.0, which closes unless told otherwise.
     pub old: bool,
     /// The length of the body that follows.
@@ -56,6 +58,7 @@ impl Request {
         let mut request = Request {
             method: parsed.method.unwrap_or_default().to_owned(),
             path: path_of(parsed.path.unwrap_or_default()).to_owned(),
+            query: query_of(parsed.path.unwrap_or_default()).to_owned(),
             old: parsed.version == Some(0),
             body_length: 0,
             headers,
@@ -153,6 +156,12 @@ fn path_of(target: &str) -> &str {
         None => target,
     };
     path.split(['?', '#']).next().unwrap_or(path)
+}
+
+/// `x=1` of `/status?x=1`.
+fn query_of(target: &str) -> &str {
+    let target = target.split('#').next().unwrap_or_default();
+    target.split_once('?').map_or("", |(_, query)| query)
 }
 
 fn malformed(what: &str) -> Response {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::config::{entry, is_name};
 use crate::node::handle::{Command, CommandError, Handle};
 use crate::node::status::Status;
 
@@ -71,9 +72,14 @@ enum Route {
     Elections,
     Resign,
     Task,
+    Members,
+    Member,
 }
 
-const ROUTES: [(&str, Route); 8] = [
+/// What precedes the name of a member in a path.
+const MEMBER: &str = "/members/";
+
+const ROUTES: [(&str, Route); 10] = [
     ("/status", Route::Status),
     ("/leader", Route::Leader),
     ("/follower", Route::Follower),
@@ -82,27 +88,37 @@ const ROUTES: [(&str, Route); 8] = [
     ("/elections", Route::Elections),
     ("/resign", Route::Resign),
     ("/task", Route::Task),
+    ("/members", Route::Members),
+    ("/members/NAME", Route::Member),
 ];
 
 impl Route {
     fn of(path: &str) -> Option<Route> {
+        if path.strip_prefix(MEMBER).is_some_and(is_name) {
+            return Some(Route::Member);
+        }
         ROUTES.iter().find(|(known, _)| *known == path).map(|(_, route)| *route)
     }
 
     /// Whether it is there to be read.
     fn shows(self) -> bool {
-        !matches!(self, Route::Elections | Route::Resign)
+        !matches!(self, Route::Elections | Route::Resign | Route::Members | Route::Member)
     }
 
-    /// Whether the node can be told something there.
-    fn commands(self) -> bool {
-        matches!(self, Route::Elections | Route::Resign | Route::Task)
+    /// The method by which the node can be told something there.
+    fn commands(self) -> Option<&'static str> {
+        match self {
+            Route::Elections | Route::Resign | Route::Task | Route::Members => Some("POST"),
+            Route::Member => Some("DELETE"),
+            _ => None,
+        }
     }
 
     fn methods(self) -> &'static str {
         match (self.shows(), self.commands()) {
-            (true, true) => "GET, HEAD, POST, OPTIONS",
-            (true, false) => "GET, HEAD, OPTIONS",
+            (true, Some(_)) => "GET, HEAD, POST, OPTIONS",
+            (true, None) => "GET, HEAD, OPTIONS",
+            (false, Some("DELETE")) => "DELETE, OPTIONS",
             (false, _) => "POST, OPTIONS",
         }
     }
@@ -118,7 +134,7 @@ pub fn answer<H: Handle>(
     let method = request.method.as_str();
     if request.path == "*" && method == "OPTIONS" {
         return Response::json(200, &json!({ "paths": paths() }))
-            .allowing("GET, HEAD, POST, OPTIONS");
+            .allowing("GET, HEAD, POST, DELETE, OPTIONS");
     }
     let Some(route) = Route::of(&request.path) else {
         return unknown(&request.path);
@@ -127,9 +143,9 @@ pub fn answer<H: Handle>(
         "GET" | "HEAD" if route.shows() => show(route, &desk.handle),
         "OPTIONS" if route.shows() => show(route, &desk.handle).allowing(route.methods()),
         "OPTIONS" => Response::json(200, &json!({ "paths": paths() })).allowing(route.methods()),
-        "POST" if route.commands() => {
+        method if route.commands() == Some(method) => {
             match guard::admit(request, connection.ends(), desk.token.as_deref()) {
-                Ok(()) => command(route, body, connection, desk),
+                Ok(()) => command(route, (request, body), connection, desk),
                 Err(refusal) => refusal,
             }
         }
@@ -144,7 +160,8 @@ pub fn answer<H: Handle>(
 fn paths() -> Vec<String> {
     let lines = |(path, route): &(&str, Route)| {
         let shown = route.shows().then(|| format!("GET {path}"));
-        shown.into_iter().chain(route.commands().then(|| format!("POST {path}")))
+        let told = route.commands().map(|method| format!("{method} {path}"));
+        shown.into_iter().chain(told)
     };
     ROUTES.iter().flat_map(lines).collect()
 }
@@ -220,11 +237,15 @@ struct Election {}
 
 fn command<H: Handle>(
     route: Route,
-    body: &[u8],
+    (request, body): (&Request, &[u8]),
     connection: &Connection,
     desk: &Desk<H>,
 ) -> Response {
     let command = match route {
+        Route::Members => {
+            entry::parse(body).map(Command::Add).map_err(|sentence| Response::error(400, sentence))
+        }
+        Route::Member => removal(request),
         Route::Resign => parse::<Resignation>(body, r#"{"to": "NAME"}"#)
             .map(|resignation| Command::Resign { to: resignation.to }),
         Route::Task => Ok(Command::HandOut { task: body.to_vec() }),
@@ -234,6 +255,20 @@ fn command<H: Handle>(
         Ok(command) => carry_out(command, connection, desk),
         Err(refusal) => refusal,
     }
+}
+
+/// `DELETE /members/NAME?force=true`.
+fn removal(request: &Request) -> Result<Command, Response> {
+    let force = match request.query.as_str() {
+        "" | "force=false" => false,
+        "force=true" => true,
+        other => {
+            let sentence = format!("\"{other}\" is not known here; say force=true or nothing");
+            return Err(Response::error(400, sentence));
+        }
+    };
+    let name = request.path.trim_start_matches(MEMBER).to_owned();
+    Ok(Command::Remove { name, force })
 }
 
 /// A body, or none at all, which stands for an empty document.
@@ -253,13 +288,20 @@ fn carry_out<H: Handle>(command: Command, connection: &Connection, desk: &Desk<H
         return Response::error(503, "too many commands are under way; try again in a moment");
     }
     connection.hold();
+    let id = match &command {
+        Command::Add(member) => Some(member.id.to_string()),
+        _ => None,
+    };
     let outcome = desk.handle.command(command, limits::COMMAND);
     connection.touch();
     desk.commands.fetch_sub(1, Ordering::Relaxed);
     match outcome {
         Ok(outcome) => Response::json(
             200,
-            &json!({ "result": outcome.sentence, "successor": outcome.successor }),
+            &match id {
+                Some(id) => json!({ "result": outcome.sentence, "id": id }),
+                None => json!({ "result": outcome.sentence, "successor": outcome.successor }),
+            },
         ),
         Err(CommandError::Invalid(sentence)) => Response::error(400, sentence),
         Err(CommandError::Refused(sentence)) => Response::error(409, sentence),

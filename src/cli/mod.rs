@@ -15,6 +15,8 @@ pub mod exit;
 mod init;
 mod journal;
 mod leader;
+mod member;
+mod order;
 pub mod print;
 mod resign;
 mod run;
@@ -51,6 +53,7 @@ enum Command {
     Leader(leader::Leader),
     Watch(watch::Watch),
     Resign(resign::Resign),
+    Member(member::Members),
     Simulate(simulate::Simulate),
 }
 
@@ -64,6 +67,7 @@ impl Command {
             Command::Leader(leader) => leader.run(),
             Command::Watch(watch) => watch.run(),
             Command::Resign(resign) => resign.run(),
+            Command::Member(members) => members.run(),
             Command::Simulate(simulate) => simulate.run(),
         }
     }

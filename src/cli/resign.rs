@@ -1,19 +1,19 @@
 //! `electd resign`: the leader hands over.
 
-use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::json;
 
-use crate::admin::client::{Achieved, Client, ClientError};
+use crate::admin::client::Client;
 use crate::node::status::LeaderStatus;
 
 use super::args::{Output, OutputArgs};
-use super::ask::{Asked, NodeArgs, Targets, newest_leader};
+use super::ask::{NodeArgs, Targets, newest_leader};
 use super::error::CliError;
 use super::exit::Exit;
+use super::order::{TokenArgs, give};
 use super::print;
 
 /// How long the next leader is waited for.
@@ -44,9 +44,8 @@ pub struct Resign {
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
 
-    /// The file with the token. Without it: admin_token_file of the configuration.
-    #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
+    #[command(flatten)]
+    token: TokenArgs,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -56,9 +55,9 @@ impl Resign {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let targets = self.nodes.targets()?;
-        let client = Client::new(self.token(&targets)?);
+        let client = self.token.client(&targets)?;
         let asked = targets.ask_for_any(&client)?;
-        let achieved = command(&client, &asked, self.to.as_deref())?;
+        let achieved = give(&asked, |address| client.resign(address, self.to.as_deref()))?;
         let leader = successor(&client, &targets, newest_leader(&asked)).ok_or_else(|| {
             let seconds = PATIENCE.as_secs();
             let sentence = &achieved.result;
@@ -75,48 +74,6 @@ impl Resign {
             )),
         }
     }
-
-    fn token(&self, targets: &Targets) -> Result<Option<String>, CliError> {
-        let configured =
-            targets.config.as_ref().and_then(|config| config.admin_token_file.as_deref());
-        match (&self.token_file, configured) {
-            (Some(file), _) => read_token(file).map(Some),
-            // Not everybody may read it, and on a node's own host nobody needs it.
-            (None, Some(file)) => Ok(read_token(file).ok()),
-            (None, None) => Ok(None),
-        }
-    }
-}
-
-fn read_token(file: &Path) -> Result<String, CliError> {
-    let token = std::fs::read_to_string(file).map_err(|error| {
-        CliError::new(
-            Exit::Usage,
-            format!("--token-file {}: {error}; name a file that you may read", file.display()),
-        )
-    })?;
-    Ok(token.trim().to_owned())
-}
-
-/// Gives the command to the first node that takes it from here.
-fn command(client: &Client, asked: &[Asked], to: Option<&str>) -> Result<Achieved, CliError> {
-    let mut refusal = CliError::new(Exit::Unavailable, "no node answers");
-    for Asked { target, answer } in asked {
-        let (Some(address), Ok(_)) = (&target.admin, answer) else {
-            continue;
-        };
-        match client.resign(address, to) {
-            Ok(achieved) => return Ok(achieved),
-            // This one does not take commands from here; the next may be on this host.
-            Err(error @ ClientError::Refused { code: 403, .. }) => {
-                refusal = CliError::new(Exit::No, error)
-            }
-            Err(error @ ClientError::Refused { .. }) => return Err(CliError::new(Exit::No, error)),
-            // It may have been carried out all the same, so nobody else is asked.
-            Err(error) => return Err(CliError::new(Exit::Unavailable, error)),
-        }
-    }
-    Err(refusal)
 }
 
 /// The leader after this one, once it is seen.

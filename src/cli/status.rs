@@ -170,6 +170,9 @@ fn facts(status: &status::Status) -> Vec<(&'static str, String)> {
     if let Some(left) = status.lease_remaining_ms {
         facts.push(("lease", format!("{left} ms left")));
     }
+    if let Some(differs) = &status.differs_from_file {
+        facts.push(("members", differs.clone()));
+    }
     if let Some(halting) = &status.halting {
         let halter = halting.halter.iter().map(|name| ("halted by", name.clone()));
         facts.extend(halter.chain([("task", format!("{} bytes", halting.task_bytes))]));

@@ -15,6 +15,7 @@ use std::path::Path;
 pub(crate) mod address;
 mod choices;
 mod document;
+pub mod entry;
 pub mod guarantee;
 mod json;
 pub(crate) mod members;
@@ -25,6 +26,7 @@ mod report;
 mod timing;
 pub mod types;
 
+pub(crate) use members::is_name;
 pub use node::{NodeNameError, node_name};
 pub use problem::{ConfigErrors, Position, Problem};
 pub use types::{Attribute, Config, MemberConfig, RankConfig};

@@ -261,7 +261,8 @@ impl Turn<'_> {
     fn greeted(&mut self, hello: &Hello, life: Life) {
         self.cx.note_list(hello.id, hello.list);
         self.cx.tell_newer_list(hello.id, hello.list);
-        if self.cx.state.detector.all_connected() {
+        let behind = self.cx.state.is_behind();
+        if !behind && self.cx.state.detector.all_connected() {
             self.cx.state.look_until = self.cx.now; // all have been met: who goes now is missed
         }
         self.inform_voter();
@@ -270,9 +271,15 @@ impl Turn<'_> {
         }
         self.told(hello.id, hello.view);
         self.algorithm.get().joined(&mut self.cx, hello.id);
+        self.begin_if_all_connected();
+    }
+
+    /// The wait at power-on ends when all of the newest list are connected.
+    pub fn begin_if_all_connected(&mut self) {
         let state = &self.cx.state;
-        let ready = state.phase == Phase::Starting && state.detector.all_connected();
-        if ready && state.settings.power_on == PowerOn::Elect {
+        let ready = state.detector.all_connected() && !state.is_behind();
+        let elects = state.settings.power_on == PowerOn::Elect;
+        if state.phase == Phase::Starting && ready && elects {
             self.call(Reason::AllConnected);
         }
     }

@@ -6,6 +6,7 @@
 //! counts from when the leader made it, and is done when a majority of the *new* list has it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Output;
 use super::context::Context;
@@ -50,6 +51,7 @@ impl Context<'_> {
         let others = self.all_others(); // who is removed is told as well
         self.send_all(others, Message::List { list: list.clone() });
         self.take_list(list.clone());
+        self.arm(Timer::Heartbeat, Duration::ZERO); // the new voters have to be bound
     }
 
     /// Without a majority a new leader's list is the one that counts: another side of a partition
@@ -134,9 +136,9 @@ impl Context<'_> {
         }
     }
 
-    /// Who leads no more does not know what becomes of the change that it was making.
+    /// Who follows another leader, or takes its list, does not know what becomes of the change that
+    /// it was making. One that is elected anew goes on with it.
     pub fn drop_change(&mut self) {
-        self.state.roster.stored.clear();
         let wanted = self.state.roster.wanted.take();
         if let Some(asker) = wanted.and_then(|wanted| wanted.asker) {
             self.answer(asker, Err(Refusal::ChangeUnsure));
@@ -184,6 +186,10 @@ impl Turn<'_> {
             } else if state.members.version().epoch != state.view.epoch {
                 self.cx.confirm_list();
             }
+            return;
+        }
+        if state.members.version().epoch != state.view.epoch {
+            self.cx.confirm_list(); // it was elected anew meanwhile
             return;
         }
         // A change that was forced need not find a majority.
@@ -250,6 +256,7 @@ impl Turn<'_> {
             self.leave();
         } else {
             let before = self.others();
+            self.cx.drop_change();
             self.cx.take_list(list);
             self.miss(before);
             self.cx.acknowledge_list(from);
@@ -281,6 +288,7 @@ impl Turn<'_> {
         if asked == Some(Purpose::Win) && self.cx.state.elects() {
             self.call(Reason::ListChanged);
         }
+        self.begin_if_all_connected();
     }
 
     /// This member was removed: it leaves its tenure for good.

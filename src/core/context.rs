@@ -281,7 +281,7 @@ impl Context<'_> {
         self.state.takeover = None;
         self.state.held = None;
         self.state.lease = None;
-        if from == Phase::Leading && to != Phase::Leading {
+        if matches!(to, Phase::Following | Phase::Stopping) {
             self.drop_change();
         }
         if !matches!(to, Phase::Electing | Phase::Reorganizing | Phase::Leading) {

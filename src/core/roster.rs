@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::membership::{Change, ListVersion};
 use super::message::{Refusal, Taken};
 use super::state::State;
+use super::tenure::Lease;
 use super::types::{NodeId, Role, Time};
 
 /// How many strangers that said hello are remembered.
@@ -58,10 +59,14 @@ impl Roster {
 
 impl State {
     /// Whether the leader may change its list: with a majority only one that it stamped itself and
-    /// that a majority has stored. Then no older change can come back.
+    /// that a majority has stored: then no older change can come back. And that majority is bound by
+    /// what it promised, whatever the last change kept of an older one.
     pub(super) fn may_change_list(&self) -> bool {
         let own = self.members.version().epoch == self.view.epoch;
-        !self.needs_majority() || (own && self.is_list_stored())
+        let (majority, length) = (self.majority(), self.settings.timing.lease);
+        let settled = |lease: &Lease| lease.is_settled(majority, length);
+        let bound = self.lease.as_ref().is_some_and(settled);
+        !self.needs_majority() || (own && bound && self.is_list_stored())
     }
 
     /// Whether enough have stored the present list, which this leader stamped.

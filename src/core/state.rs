@@ -181,7 +181,7 @@ impl State {
 
     /// Whether a live member has a newer list, which this one has to learn before it may stand. A
     /// leader rather stamps its own anew.
-    fn is_behind(&self) -> bool {
+    pub(super) fn is_behind(&self) -> bool {
         let version = self.members.version();
         let newer = |peer: &Peer| peer.alive() && peer.list > version;
         self.roster.newest > version
@@ -252,7 +252,7 @@ impl State {
     /// Whether this member still looks for the others, or was refused its id: it would win against those whom it has
     /// not met, in a round that they may win as well.
     pub(super) fn looks_around(&self, now: Time) -> bool {
-        now < self.look_until && !self.detector.all_connected()
+        now < self.look_until && (!self.detector.all_connected() || self.is_behind())
     }
 
     /// The best of the others that could lead in this one's place.

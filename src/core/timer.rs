@@ -33,7 +33,8 @@ pub enum Timer {
     Voters,
     /// Majority: armed for the end of the lease. Phase: leading.
     Lease,
-    /// Armed for `failure` while a change of the member list is under way. Phase: leading.
+    /// Armed for `failure` while a change of the member list is under way. Any phase: the leader may
+    /// be elected anew meanwhile.
     Change,
     /// Armed while commands wait for the leader's outcome. Any phase.
     Forward,
@@ -75,7 +76,7 @@ impl TimerTable {
     /// Disarms every timer that belongs to a phase.
     pub fn cancel_phase(&mut self) {
         for timer in ALL {
-            if !matches!(timer, Timer::Forward | Timer::Pulse | Timer::Voters) {
+            if !matches!(timer, Timer::Forward | Timer::Pulse | Timer::Voters | Timer::Change) {
                 self.cancel(timer);
             }
         }

@@ -109,6 +109,7 @@ pub fn status(state: &str, leader: Option<&str>) -> Status {
         lease_remaining_ms: None,
         guarantee: "one leader while all reach each other".to_owned(),
         worst_failover_ms: Some(900),
+        differs_from_file: None,
         members: Vec::new(),
         incarnation: 1,
         uptime_ms: 1000,

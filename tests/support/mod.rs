@@ -250,6 +250,15 @@ impl Cluster {
         });
     }
 
+    /// Starts a node with a file that lists these members, and waits until it has read it.
+    pub fn start_listing(&self, number: usize, members: &[Value]) {
+        let mut config = self.config.clone();
+        config["members"] = members.into();
+        fs::write(self.folder.path().join("cluster.json"), config.to_string()).unwrap();
+        self.node(number).start();
+        eventually(&format!("node-{number} answers"), || self.node(number).status());
+    }
+
     /// The greatest epoch that any node has told so far.
     pub fn greatest_epoch(&self) -> u64 {
         self.record.borrow().greatest_epoch()

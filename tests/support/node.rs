@@ -147,6 +147,11 @@ impl Node {
         self.ask("POST", path, body)
     }
 
+    /// DELETE; an error in words if nobody answers.
+    pub fn delete(&self, path: &str) -> Result<Answer, String> {
+        self.ask("DELETE", path, "")
+    }
+
     fn ask(&self, method: &str, path: &str, body: &str) -> Result<Answer, String> {
         let admin = self.admin;
         self.at_home(|| http::ask(admin, method, path, body))

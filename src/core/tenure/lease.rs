@@ -71,6 +71,13 @@ impl Lease {
         self.acknowledged.retain(|id, _| votes(*id));
     }
 
+    /// Whether a majority of the present voters alone is bound for as long: only then may the list
+    /// change again.
+    #[must_use]
+    pub fn is_settled(&self, majority: usize, length: Duration) -> bool {
+        self.bound(majority, length) >= self.kept
+    }
+
     fn bound(&self, majority: usize, length: Duration) -> Time {
         let mut times: Vec<Time> = self.acknowledged.values().copied().collect();
         times.sort_unstable_by(|a, b| b.cmp(a));
@@ -113,9 +120,11 @@ mod tests {
         lease.sent(1, id(1), Time(200));
         lease.acknowledge(id(3), 1);
         lease.change_voters(2, length, |voter| voter != id(3));
+        assert!(!lease.is_settled(2, length));
         assert_eq!(lease.until(2, length), Time(1100), "1 and 3 are bound");
         lease.change_voters(2, length, |_| true);
         assert_eq!(lease.until(2, length), Time(1000), "1 and 2 are, since the claim");
+        assert!(lease.is_settled(2, length));
     }
 
     #[test]

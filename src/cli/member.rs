@@ -1,0 +1,190 @@
+//! `electd member`: who belongs to the cluster.
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+
+use crate::node::status::{MemberStatus, Status};
+
+use super::args::{Output, OutputArgs};
+use super::ask::{NodeArgs, Targets};
+use super::error::CliError;
+use super::order::{TokenArgs, give};
+use super::print;
+
+/// Add, remove or list the members of a running cluster.
+///
+/// Any node can be asked: it passes the command on to the leader, which makes one change at a time.
+/// The members of the configuration file found a cluster; afterwards the list counts that every
+/// node has stored.
+///
+/// Exit codes: 0 done; 1 refused; 69 no node answers, or none could tell the outcome in time.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  electd member list --config cluster.json
+  electd member add --config cluster.json --name node-4 --address 10.0.0.4:7101
+  electd member remove --config cluster.json node-2")]
+pub struct Members {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    Add(Add),
+    Remove(Remove),
+    List(List),
+}
+
+/// Add a member, then start it with a file that lists it and any live member.
+#[derive(Args, Debug)]
+struct Add {
+    #[command(flatten)]
+    nodes: NodeArgs,
+
+    /// Its name.
+    #[arg(long, value_name = "NAME")]
+    name: String,
+
+    /// Its id, a version 4 UUID that no member ever had; without it, a fresh one is printed.
+    #[arg(long, value_name = "UUID")]
+    id: Option<String>,
+
+    /// Where the others dial it.
+    #[arg(long, value_name = "HOST:PORT")]
+    address: String,
+
+    /// Where its HTTP is to be.
+    #[arg(long = "member-admin", value_name = "HOST:PORT")]
+    member_admin: Option<String>,
+
+    /// What it is for.
+    #[arg(long, value_enum, default_value_t)]
+    role: RoleArg,
+
+    #[command(flatten)]
+    token: TokenArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum RoleArg {
+    #[default]
+    Member,
+    Witness,
+    Observer,
+}
+
+impl RoleArg {
+    fn name(self) -> &'static str {
+        match self {
+            RoleArg::Member => "member",
+            RoleArg::Witness => "witness",
+            RoleArg::Observer => "observer",
+        }
+    }
+}
+
+/// Remove a member. It is told and ends; the leader hands over first.
+#[derive(Args, Debug)]
+struct Remove {
+    #[command(flatten)]
+    nodes: NodeArgs,
+
+    /// The member.
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// Even if the live voters are no majority afterwards, or nobody is left who may lead.
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    token: TokenArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// List the members, as the node with the latest view knows them.
+#[derive(Args, Debug)]
+struct List {
+    #[command(flatten)]
+    nodes: NodeArgs,
+
+    #[command(flatten)]
+    token: TokenArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl Members {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), CliError> {
+        match self.action {
+            Action::Add(add) => add.run(),
+            Action::Remove(remove) => remove.run(),
+            Action::List(list) => list.run(),
+        }
+    }
+}
+
+impl Add {
+    fn run(self) -> Result<(), CliError> {
+        let targets = self.nodes.targets()?;
+        let client = self.token.client(&targets)?;
+        let asked = targets.ask_for_any(&client)?;
+        let entry = json!({
+            "name": self.name, "id": self.id, "address": self.address,
+            "admin": self.member_admin, "role": self.role.name(),
+        });
+        let done = give(&asked, |address| client.add(address, &entry))?;
+        match self.output.output {
+            Output::Json => print::json(&json!({ "result": done.result, "id": done.id })),
+            Output::Table => {
+                let id = done.id.unwrap_or_default();
+                print::result(&format!("{}\nits id is {id}\n", done.result))
+            }
+        }
+    }
+}
+
+impl Remove {
+    fn run(self) -> Result<(), CliError> {
+        let targets = self.nodes.targets()?;
+        let client = self.token.client(&targets)?;
+        let asked = targets.ask_for_any(&client)?;
+        let done = give(&asked, |address| client.remove(address, &self.name, self.force))?;
+        match self.output.output {
+            Output::Json => print::json(&json!({ "result": done.result })),
+            Output::Table => print::result(&format!("{}\n", done.result)),
+        }
+    }
+}
+
+impl List {
+    fn run(self) -> Result<(), CliError> {
+        let targets: Targets = self.nodes.targets()?;
+        let client = self.token.client(&targets)?;
+        let asked = targets.ask_for_any(&client)?;
+        let statuses = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+        let latest = statuses.max_by_key(|status| (status.leader.is_some(), status.epoch));
+        let members = latest.map(|status: &Status| &status.members[..]).unwrap_or_default();
+        match self.output.output {
+            Output::Json => print::json(&json!({ "members": members })),
+            Output::Table => print::result(&table(members)),
+        }
+    }
+}
+
+fn table(members: &[MemberStatus]) -> String {
+    let row = |member: &MemberStatus| {
+        let admin = member.admin.clone().unwrap_or_else(|| "-".to_owned());
+        let MemberStatus { name, status, role, address, id, .. } = member.clone();
+        vec![name, status, role, address, admin, id]
+    };
+    print::table(&["MEMBER", "STATUS", "ROLE", "ADDRESS", "ADMIN", "ID"], members.iter().map(row))
+}

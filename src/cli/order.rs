@@ -1,0 +1,77 @@
+//! Giving commands to a cluster by any of its nodes. Shared by all commands that change something.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::admin::client::{Achieved, Client, ClientError};
+
+use super::ask::{Asked, Targets};
+use super::error::CliError;
+use super::exit::Exit;
+
+/// The token that nodes on other hosts ask for.
+#[derive(Args, Clone, Debug)]
+pub struct TokenArgs {
+    /// The file with the token. Without it: admin_token_file of the configuration.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+impl TokenArgs {
+    /// A client that has the token, if there is one.
+    ///
+    /// # Errors
+    /// When the file that was named cannot be read.
+    pub fn client(&self, targets: &Targets) -> Result<Client, CliError> {
+        let configured =
+            targets.config.as_ref().and_then(|config| config.admin_token_file.as_deref());
+        let token = match (&self.token_file, configured) {
+            (Some(file), _) => Some(read_token(file)?),
+            // Not everybody may read it, and on a node's own host nobody needs it.
+            (None, Some(file)) => read_token(file).ok(),
+            (None, None) => None,
+        };
+        Ok(Client::new(token))
+    }
+}
+
+fn read_token(file: &Path) -> Result<String, CliError> {
+    let token = std::fs::read_to_string(file).map_err(|error| {
+        CliError::new(
+            Exit::Usage,
+            format!("--token-file {}: {error}; name a file that you may read", file.display()),
+        )
+    })?;
+    Ok(token.trim().to_owned())
+}
+
+/// Gives a command to the first node that takes it from here.
+///
+/// # Errors
+/// 1 when it is refused, 69 when nobody answers or it is not known whether it was carried out.
+pub fn give(
+    asked: &[Asked],
+    command: impl Fn(&str) -> Result<Achieved, ClientError>,
+) -> Result<Achieved, CliError> {
+    let mut refusal = CliError::new(Exit::Unavailable, "no node answers");
+    for Asked { target, answer } in asked {
+        let (Some(address), Ok(_)) = (&target.admin, answer) else {
+            continue;
+        };
+        match command(address) {
+            Ok(achieved) => return Ok(achieved),
+            // This one does not take commands from here; the next may be on this host.
+            Err(error @ ClientError::Refused { code: 403, .. }) => {
+                refusal = CliError::new(Exit::No, error)
+            }
+            Err(error @ ClientError::Refused { code: 503, .. }) => {
+                return Err(CliError::new(Exit::Unavailable, error));
+            }
+            Err(error @ ClientError::Refused { .. }) => return Err(CliError::new(Exit::No, error)),
+            // It may have been carried out all the same, so nobody else is asked.
+            Err(error) => return Err(CliError::new(Exit::Unavailable, error)),
+        }
+    }
+    Err(refusal)
+}

@@ -1,0 +1,113 @@
+//! One member's entry that comes while the cluster runs, by HTTP.
+
+use serde::Deserialize;
+use serde_json::Value;
+use uuid::{Uuid, Variant};
+
+use super::address::{BadAddress, HostPort};
+use super::members::{NAME_RULE, is_name};
+use crate::core::membership::Member;
+use crate::core::types::{NodeId, Role};
+
+/// The entry as it stands in the file. What only the member itself needs is left to its own file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    id: Option<Uuid>,
+    address: String,
+    admin: Option<String>,
+    #[serde(default)]
+    role: RoleWord,
+    #[serde(default, rename = "listen")]
+    _listen: Option<Value>,
+    #[serde(default, rename = "rank")]
+    _rank: Option<Value>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RoleWord {
+    #[default]
+    Member,
+    Witness,
+    Observer,
+}
+
+/// Reads and validates the JSON of one member's entry. Without an id it gets a fresh one.
+///
+/// # Errors
+/// What is wrong, which value, and what to do, in words.
+pub fn parse(json: &[u8]) -> Result<Member, String> {
+    let example = r#"{"name": "node-4", "address": "10.0.0.4:7101"}"#;
+    let entry: Entry = serde_json::from_slice(json)
+        .map_err(|error| format!("no member's entry: {error}; send one, such as {example}"))?;
+    if !is_name(&entry.name) {
+        return Err(format!("\"name\": \"{}\" is not a name: {NAME_RULE}", entry.name));
+    }
+    let id = entry.id.unwrap_or_else(Uuid::new_v4);
+    if id.get_version_num() != 4 || id.get_variant() != Variant::RFC4122 {
+        return Err(format!("\"id\": \"{id}\" is not a version 4 UUID: leave it out to get one"));
+    }
+    if address("address", &entry.address)?.is_wildcard() {
+        let given = entry.address;
+        return Err(format!(
+            "\"address\": \"{given}\" is every address of a host: give one to dial"
+        ));
+    }
+    entry.admin.as_deref().map(|admin| address("admin", admin)).transpose()?;
+    Ok(Member {
+        id: NodeId(id),
+        name: entry.name,
+        address: entry.address,
+        admin: entry.admin,
+        role: match entry.role {
+            RoleWord::Member => Role::Member,
+            RoleWord::Witness => Role::Witness,
+            RoleWord::Observer => Role::Observer,
+        },
+    })
+}
+
+fn address(key: &str, text: &str) -> Result<HostPort, String> {
+    HostPort::parse(text)
+        .map_err(|BadAddress { what, remedy }| format!("\"{key}\": \"{text}\" {what}: {remedy}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_of_the_file_is_taken_and_gets_an_id_if_it_has_none() {
+        let plain = parse(br#"{"name": "n4", "address": "h:1"}"#).unwrap();
+        assert_eq!(plain.id.0.get_version_num(), 4);
+        assert_eq!((plain.role, plain.admin), (Role::Member, None));
+        let full = br#"{"name": "n4", "id": "5b1d4a36-6a1c-4ac8-9d5c-6a2f2b1f0c11",
+            "address": "h:1", "listen": "0.0.0.0:1", "admin": "h:2", "role": "witness",
+            "rank": {"priority": 3}}"#;
+        let full = parse(full).unwrap();
+        assert_eq!((full.role, full.admin.as_deref()), (Role::Witness, Some("h:2")));
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_entry_is_said_with_key_and_value() {
+        for (json, expected) in [
+            ("", "send one, such as"),
+            (r#"{"name": "a/b", "address": "h:1"}"#, "\"name\": \"a/b\" is not a name"),
+            (r#"{"name": "n4"}"#, "missing field `address`"),
+            (r#"{"name": "n4", "address": "h"}"#, "\"address\": \"h\" has no port"),
+            (r#"{"name": "n4", "address": "0.0.0.0:1"}"#, "every address of a host"),
+            (r#"{"name": "n4", "address": "h:1", "admin": "h:0"}"#, "\"admin\": \"h:0\""),
+            (r#"{"name": "n4", "address": "h:1", "role": "boss"}"#, "boss"),
+            (r#"{"name": "n4", "address": "h:1", "port": 1}"#, "port"),
+            (
+                r#"{"name": "n4", "address": "h:1", "id": "6ba7b810-9dad-11d1-80b4-00c04fd430c8"}"#,
+                "is not a version 4 UUID",
+            ),
+        ] {
+            let error = parse(json.as_bytes()).unwrap_err();
+            assert!(error.contains(expected), "{json}: {error}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Members that are added and removed while a cluster of real processes runs.
+
+mod support;
+
+use std::thread;
+
+use electd::core::settings::AlgorithmKind;
+use serde_json::Value;
+use support::{Cluster, Node, ensure, eventually, for_each_algorithm};
+
+for_each_algorithm! {
+    a_cluster_grows_from_three_to_five_and_shrinks_to_two_while_a_leader_lives,
+    a_leader_that_is_removed_hands_over_first,
+    who_was_away_when_it_was_removed_is_told_when_it_comes_back,
+    a_restart_of_all_with_the_old_file_keeps_the_list,
+}
+
+const REMOVED: i32 = 77;
+
+/// Nodes of which the first three run and are the members of the file; with the entries of all.
+fn three_of(n: usize, algorithm: AlgorithmKind, quorum: &str) -> (Cluster, Vec<Value>) {
+    let mut entries = Vec::new();
+    let cluster = Cluster::prepare(n, |config| {
+        entries = config["members"].as_array().unwrap().clone();
+        config["members"] = entries[..3].into();
+        config["algorithm"] = algorithm.name().into();
+        config["quorum"] = quorum.into();
+        config["preempt"] = "never".into();
+    });
+    (1..=3).for_each(|number| cluster.node(number).start());
+    cluster.agree_on(3);
+    (cluster, entries)
+}
+
+/// Has a member added by way of this node.
+#[track_caller]
+fn add(by: &Node, entry: &Value) {
+    let answer = by.post("/members", &entry.to_string()).unwrap();
+    assert_eq!(answer.code, 200, "{answer:?}");
+    assert_eq!(answer.json()["id"], entry["id"]);
+}
+
+/// Has a member removed by way of this node. Gives the code and the sentence.
+fn remove(by: &Node, name: &str, query: &str) -> (u16, String) {
+    let answer = by.delete(&format!("/members/{name}{query}")).unwrap();
+    let document = answer.json();
+    let sentence = document["result"].as_str().or(document["error"].as_str());
+    (answer.code, sentence.unwrap_or_default().to_owned())
+}
+
+/// Waits until all running nodes list these members.
+#[track_caller]
+fn until_listed(cluster: &Cluster, numbers: &[usize]) {
+    let expected: Vec<String> = numbers.iter().map(|number| format!("node-{number}")).collect();
+    eventually(&format!("all list {expected:?}"), || {
+        for node in cluster.running() {
+            let members = node.status()?.members;
+            let names: Vec<String> = members.into_iter().map(|member| member.name).collect();
+            ensure(names == expected, || format!("{} lists {names:?}", node.name))?;
+        }
+        Ok(())
+    });
+}
+
+/// Waits until all running nodes see all members alive.
+#[track_caller]
+fn until_all_live(cluster: &Cluster) {
+    eventually("all see all alive", || {
+        for node in cluster.running() {
+            let members = node.status()?.members;
+            let missed = members.iter().find(|member| member.status != "alive");
+            let missed = missed.map(|member| format!("{} misses {}", node.name, member.name));
+            missed.map_or(Ok(()), Err)?;
+        }
+        Ok(())
+    });
+}
+
+fn a_cluster_grows_from_three_to_five_and_shrinks_to_two_while_a_leader_lives(
+    algorithm: AlgorithmKind,
+) {
+    for quorum in ["none", "majority"] {
+        let (cluster, entries) = three_of(5, algorithm, quorum);
+        // A newcomer that is not added yet is refused in words, and starts no cluster of its own.
+        cluster.start_listing(4, &[entries[0].clone(), entries[3].clone()]);
+        eventually("node-4 is refused", || {
+            let status = cluster.node(4).status()?;
+            let refused =
+                status.rejections.iter().any(|refusal| refusal.reason.contains("member add"));
+            ensure(refused && status.state == "starting", || format!("{status:?}"))
+        });
+        add(cluster.node(1), &entries[3]);
+        until_listed(&cluster, &[1, 2, 3, 4]);
+        cluster.agree_on(3);
+        add(cluster.node(2), &entries[4]);
+        cluster.start_listing(5, &[entries[1].clone(), entries[4].clone()]);
+        until_listed(&cluster, &[1, 2, 3, 4, 5]);
+        cluster.agree_on(3);
+        until_all_live(&cluster);
+
+        for (gone, by) in [(4, 1), (1, 5), (5, 2)] {
+            let (code, sentence) = remove(cluster.node(by), &format!("node-{gone}"), "");
+            assert_eq!(code, 200, "{sentence}");
+            assert_eq!(cluster.node(gone).exit_code(), REMOVED);
+            cluster.agree_on(3);
+        }
+        until_listed(&cluster, &[2, 3]);
+    }
+}
+
+fn a_leader_that_is_removed_hands_over_first(algorithm: AlgorithmKind) {
+    for quorum in ["none", "majority"] {
+        let (cluster, _) = three_of(3, algorithm, quorum);
+        let (code, sentence) = remove(cluster.node(1), "node-3", "");
+        assert_eq!(code, 200, "{sentence}");
+        assert!(sentence.starts_with("node-3 handed over first and is removed"), "{sentence}");
+        assert_eq!(cluster.node(3).exit_code(), REMOVED);
+        cluster.agree_on(2);
+        let (code, sentence) = remove(cluster.node(2), "node-2", "");
+        assert_eq!(code, 200, "by itself: {sentence}");
+        assert_eq!(cluster.node(2).exit_code(), REMOVED);
+        cluster.agree_on(1);
+        let (code, sentence) = remove(cluster.node(1), "node-1", "");
+        assert_eq!(code, 409, "{sentence}");
+        until_listed(&cluster, &[1]);
+    }
+}
+
+fn who_was_away_when_it_was_removed_is_told_when_it_comes_back(algorithm: AlgorithmKind) {
+    for quorum in ["none", "majority"] {
+        let (cluster, _) = three_of(3, algorithm, quorum);
+        cluster.node(1).kill_9();
+        let (code, sentence) = remove(cluster.node(2), "node-1", "");
+        assert_eq!(code, 200, "{sentence}");
+        cluster.node(1).start();
+        assert_eq!(cluster.node(1).exit_code(), REMOVED);
+        cluster.agree_on(3);
+    }
+}
+
+fn a_restart_of_all_with_the_old_file_keeps_the_list(algorithm: AlgorithmKind) {
+    for quorum in ["none", "majority"] {
+        let (cluster, entries) = three_of(4, algorithm, quorum);
+        let theirs = [entries[0].clone(), entries[3].clone()];
+        cluster.start_listing(4, &theirs);
+        add(cluster.node(3), &entries[3]);
+        until_listed(&cluster, &[1, 2, 3, 4]);
+        cluster.agree_on(3);
+
+        cluster.nodes().iter().for_each(Node::kill_9);
+        (1..=3).for_each(|number| cluster.start_listing(number, &entries[..3]));
+        cluster.start_listing(4, &theirs);
+        let leader = eventually("somebody leads", || {
+            let status = cluster.node(1).status()?;
+            status.leader.map(|leader| leader.name).ok_or_else(|| status.state)
+        });
+        cluster.agree_on(leader.trim_start_matches("node-").parse().unwrap());
+        until_listed(&cluster, &[1, 2, 3, 4]);
+        let differs = cluster.node(1).status().unwrap().differs_from_file.unwrap();
+        assert!(differs.contains("is with node-4"), "{differs}");
+        assert!(cluster.node(1).log().contains(&differs));
+    }
+}
+
+#[test]
+fn a_second_change_while_one_is_under_way_is_refused() {
+    let (cluster, entries) = three_of(5, AlgorithmKind::Bully, "majority");
+    [1, 2].iter().for_each(|number| cluster.node(*number).freeze());
+    let ask = |entry: &Value| {
+        let answer = cluster.node(3).post("/members", &entry.to_string()).unwrap();
+        (answer.code, answer.error())
+    };
+    let mut answers = thread::scope(|scope| {
+        let admin = cluster.node(3).admin;
+        let body = entries[3].to_string();
+        let other = scope.spawn(move || {
+            let answer = support::http::ask(admin, "POST", "/members", &body).unwrap();
+            (answer.code, answer.error())
+        });
+        [ask(&entries[4]), other.join().unwrap()]
+    });
+    answers.sort();
+    assert_eq!(answers.each_ref().map(|(code, _)| *code), [409, 503], "{answers:?}");
+    assert!(answers[0].1.contains("one at a time"), "{answers:?}");
+}
+
+#[test]
+fn a_removal_that_would_lose_the_quorum_is_refused_unless_forced() {
+    let (cluster, _) = three_of(3, AlgorithmKind::Bully, "majority");
+    cluster.node(1).kill_9();
+    cluster.until_seen(3, 1, "suspected");
+    let (code, sentence) = remove(cluster.node(2), "node-2", "");
+    assert_eq!(code, 409, "{sentence}");
+    assert!(sentence.contains("the quorum would be lost: 1"), "{sentence}");
+    cluster.agree_on(3);
+    let (code, sentence) = remove(cluster.node(3), "node-2", "?force=true");
+    assert_eq!(code, 200, "{sentence}");
+    assert_eq!(cluster.node(2).exit_code(), REMOVED);
+    until_listed(&cluster, &[1, 3]);
+    cluster.node(1).start();
+    until_listed(&cluster, &[1, 3]);
+}
