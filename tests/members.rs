@@ -152,7 +152,7 @@ fn a_restart_of_all_with_the_old_file_keeps_the_list(algorithm: AlgorithmKind) {
         cluster.start_listing(4, &theirs);
         let leader = eventually("somebody leads", || {
             let status = cluster.node(1).status()?;
-            status.leader.map(|leader| leader.name).ok_or_else(|| status.state)
+            status.leader.map(|leader| leader.name).ok_or(status.state)
         });
         cluster.agree_on(leader.trim_start_matches("node-").parse().unwrap());
         until_listed(&cluster, &[1, 2, 3, 4]);

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 pub use super::hello::{Agreement, Hello, PROTOCOL_VERSION, Rejection};
 pub use super::kind::Kind;
-use super::membership::{Change, ListVersion, MemberList};
+use super::membership::{ListVersion, MemberList};
+pub use super::outcome::{Done, Forwarded, Refusal, Taken};
 use super::types::{Epoch, Incarnation, NodeId, Rank, Task};
 
 /// A message with what every message carries: where its sender stands.
@@ -303,137 +304,6 @@ pub struct Lap {
     pub leader: Candidate,
     /// How often it has been sent.
     pub hops: u32,
-}
-
-/// The commands that a member passes on to the leader.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Forwarded {
-    /// Stop leading, in favour of this member if one is named.
-    Resign {
-        /// The member that is to lead next.
-        to: Option<NodeId>,
-    },
-    /// Change the member list.
-    Change(Change),
-}
-
-/// What a command achieved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Done {
-    /// An election was called, or one is under way.
-    Called,
-    /// The leader of this epoch handed over, to the member named if any.
-    Resigned {
-        /// The epoch that ended.
-        epoch: Epoch,
-        /// Who was asked to start the next election.
-        successor: Option<NodeId>,
-    },
-    /// The member left its tenure and is ready to end.
-    Stopped,
-    /// This member belongs to the cluster from now on.
-    Added(NodeId),
-    /// This member does not any more.
-    Removed {
-        /// The member.
-        id: NodeId,
-        /// Enough of the others have stored so; or else it was forced, or is on its way.
-        stored: bool,
-        /// It led, and handed over first.
-        handed_over: bool,
-    },
-    /// The coordinator took the task and hands it out, in a new epoch.
-    TaskTaken,
-}
-
-/// Why a command was not carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Refusal {
-    /// No leader is known, so nobody can resign.
-    NoLeader,
-    /// The member asked does not lead (any more), and commands are passed on only once.
-    NotLeader,
-    /// No other member may lead: it would be an outage.
-    NoSuccessor,
-    /// The member named is not alive or does not stand.
-    CannotLead(NodeId),
-    /// A member that ranks higher than the one named would win the election.
-    Outranked {
-        /// The member that was named.
-        to: NodeId,
-        /// The member that ranks higher.
-        by: NodeId,
-    },
-    /// Too many commands wait for the leader.
-    TooMany,
-    /// The leader did not answer in time.
-    NoReply,
-    /// The member is stopping.
-    Stopping,
-    /// The algorithm hands out no task.
-    NoTask,
-    /// Only the coordinator takes a task; it is this member, if known.
-    NotCoordinator(Option<NodeId>),
-    /// The task is longer than [`Task::LONGEST`].
-    TaskTooLong(usize),
-    /// A member has what the new one was given.
-    Taken {
-        /// What it is.
-        what: Taken,
-        /// Who has it.
-        by: NodeId,
-    },
-    /// A member with this id was removed before, and an id is for life.
-    WasRemoved(NodeId),
-    /// Nobody with this id is a member.
-    NotMember(NodeId),
-    /// One change of the member list at a time.
-    ChangeUnderWay,
-    /// So many live voters would be no majority.
-    LosesQuorum {
-        /// Voters of the new list that are alive.
-        live: usize,
-        /// How many are a majority of it.
-        needed: usize,
-    },
-    /// Nobody would be left who may lead.
-    LastCandidate,
-    /// Nobody would be left.
-    LastMember,
-    /// The leader could not confirm its list in time, so nothing was changed.
-    ListNotConfirmed,
-    /// The change was made, and too few have stored it in time.
-    NotStoredYet,
-    /// The leader lost its leadership meanwhile: the change may have been made or not.
-    ChangeUnsure,
-    /// The leader that was to be removed has handed over: the next one is to be asked.
-    HandedOver,
-}
-
-/// What no two members may share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Taken {
-    /// The id.
-    Id,
-    /// The name.
-    Name,
-    /// Where others dial it.
-    Address,
-    /// Where its HTTP is.
-    Admin,
-}
-
-impl Taken {
-    /// The key in the configuration.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Taken::Id => "id",
-            Taken::Name => "name",
-            Taken::Address => "address",
-            Taken::Admin => "admin",
-        }
-    }
 }
 
 /// The greatest epoch that a member knows and the leader it belongs to. Views compare by epoch,

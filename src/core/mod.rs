@@ -19,6 +19,8 @@ mod leadership;
 mod majority;
 pub mod membership;
 pub mod message;
+mod note;
+mod outcome;
 mod phase;
 pub mod random;
 mod ranking;
@@ -33,6 +35,7 @@ mod turn;
 pub mod types;
 
 pub use command::Command;
+pub use note::Note;
 pub use phase::{NodeStatus, Phase, Reason, Transition};
 
 use std::sync::Arc;
@@ -41,7 +44,7 @@ use std::time::Duration;
 use algorithm::Algorithm;
 use context::Context;
 use detector::{ConnectionId, Detector};
-use membership::{ListVersion, MemberList};
+use membership::MemberList;
 use message::{Done, Envelope, Hello, Refusal, Rejection, View};
 use settings::{PowerOn, Restored, Settings};
 use split::Split;
@@ -223,46 +226,6 @@ pub enum Output {
     },
     /// Something that an operator wants to know.
     Note(Note),
-}
-
-/// What an operator wants to know of the connections.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Note {
-    /// A peer refuses this member.
-    Rejected {
-        /// The peer.
-        peer: NodeId,
-        /// Why.
-        reason: Rejection,
-    },
-    /// This member refuses a dialer, or the answer of a peer that it dialed.
-    Refused {
-        /// The peer.
-        peer: NodeId,
-        /// Why.
-        reason: Rejection,
-    },
-    /// The connection to a peer is up.
-    Connected {
-        /// The peer.
-        peer: NodeId,
-    },
-    /// This leader stamps its own list above one that a peer had from elsewhere.
-    ListOverruled {
-        /// The peer.
-        peer: NodeId,
-        /// The version of its list.
-        version: ListVersion,
-    },
-    /// A peer has other timings; the cluster works, but its bounds do not hold.
-    TimingDiffers {
-        /// The peer.
-        peer: NodeId,
-        /// Its heartbeat, failure, message and lease times in nanoseconds.
-        theirs: [u64; 4],
-    },
-    /// This member leads and met another that does.
-    Split(Split),
 }
 
 /// One member of the cluster.

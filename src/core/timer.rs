@@ -137,6 +137,7 @@ mod tests {
         timers.cancel_phase();
         assert_eq!(timers.take_due(Time(1)), Some(Timer::Pulse));
         assert_eq!(timers.take_due(Time(1)), Some(Timer::Voters));
+        assert_eq!(timers.take_due(Time(1)), Some(Timer::Change));
         assert_eq!(timers.take_due(Time(1)), Some(Timer::Forward));
         assert_eq!(timers.next(), None);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::schema as wire;
-use super::values::{list_version, nanos, version as version_pair};
+use super::values::{ballot, lap, list_version, nanos, version as version_pair};
 use crate::core::message as core;
 use crate::core::types::{Epoch, Incarnation, NodeId, Task};
 
@@ -63,12 +63,8 @@ impl From<&core::Message> for wire::Message {
                 Self::Ready { number, round: round.0, task: wire::Task(task.0) }
             }
             M::Reply { number, accepted } => Self::Reply { number, accepted },
-            M::Ballot(core::Ballot { run, candidate, hops }) => {
-                Self::Ballot { run: run.into(), candidate: candidate.into(), hops }
-            }
-            M::Lap(core::Lap { run, leader, hops }) => {
-                Self::Lap { run: run.into(), leader: leader.into(), hops }
-            }
+            M::Ballot(ballot) => ballot.into(),
+            M::Lap(lap) => lap.into(),
             M::Probe { number } => Self::Probe { number },
             M::Alive { number } => Self::Alive { number },
             M::Release { epoch, successor, stands } => {
@@ -78,8 +74,7 @@ impl From<&core::Message> for wire::Message {
             M::List { list } => Self::List((&*list).into()),
             M::Listed { version } => Self::Listed { version: version_pair(version) },
             M::Outcome { number, result } => {
-                let result = result.map(Into::into).map_err(Into::into);
-                Self::Outcome { number, result }
+                Self::Outcome { number, result: result.map(Into::into).map_err(Into::into) }
             }
         }
     }
@@ -102,14 +97,8 @@ impl From<wire::Message> for core::Message {
                 Self::Heartbeat { epoch: Epoch(epoch), number, rank: rank.into(), lease, members }
             }
             M::Acknowledge { incarnation, epoch, number, rank, stands } => {
-                let incarnation = Incarnation(incarnation);
-                Self::Acknowledge {
-                    incarnation,
-                    epoch: Epoch(epoch),
-                    number,
-                    rank: rank.into(),
-                    stands,
-                }
+                let (incarnation, epoch) = (Incarnation(incarnation), Epoch(epoch));
+                Self::Acknowledge { incarnation, epoch, number, rank: rank.into(), stands }
             }
             M::View(view) => Self::View(view.into()),
             M::Preempt { epoch, rank, votes } => {
@@ -147,12 +136,8 @@ impl From<wire::Message> for core::Message {
                 Self::Ready { number, round: Epoch(round), task: Task(task.0) }
             }
             M::Reply { number, accepted } => Self::Reply { number, accepted },
-            M::Ballot { run, candidate, hops } => {
-                Self::Ballot(core::Ballot { run: run.into(), candidate: candidate.into(), hops })
-            }
-            M::Lap { run, leader, hops } => {
-                Self::Lap(core::Lap { run: run.into(), leader: leader.into(), hops })
-            }
+            M::Ballot { run, candidate, hops } => Self::Ballot(ballot(run, candidate, hops)),
+            M::Lap { run, leader, hops } => Self::Lap(lap(run, leader, hops)),
             M::Probe { number } => Self::Probe { number },
             M::Alive { number } => Self::Alive { number },
             M::Release { epoch, successor, stands } => {
@@ -162,8 +147,7 @@ impl From<wire::Message> for core::Message {
             M::List(list) => Self::List { list: Arc::new(list.into()) },
             M::Listed { version } => Self::Listed { version: list_version(version) },
             M::Outcome { number, result } => {
-                let result = result.map(Into::into).map_err(Into::into);
-                Self::Outcome { number, result }
+                Self::Outcome { number, result: result.map(Into::into).map_err(Into::into) }
             }
         }
     }

@@ -45,6 +45,28 @@ impl From<wire::Opinion> for core::Opinion {
     }
 }
 
+impl From<core::Ballot> for wire::Message {
+    fn from(ballot: core::Ballot) -> Self {
+        let core::Ballot { run, candidate, hops } = ballot;
+        Self::Ballot { run: run.into(), candidate: candidate.into(), hops }
+    }
+}
+
+impl From<core::Lap> for wire::Message {
+    fn from(lap: core::Lap) -> Self {
+        let core::Lap { run, leader, hops } = lap;
+        Self::Lap { run: run.into(), leader: leader.into(), hops }
+    }
+}
+
+pub fn ballot(run: wire::Run, candidate: wire::Candidate, hops: u32) -> core::Ballot {
+    core::Ballot { run: run.into(), candidate: candidate.into(), hops }
+}
+
+pub fn lap(run: wire::Run, leader: wire::Candidate, hops: u32) -> core::Lap {
+    core::Lap { run: run.into(), leader: leader.into(), hops }
+}
+
 impl From<core::Run> for wire::Run {
     fn from(run: core::Run) -> Self {
         wire::Run { epoch: run.epoch.0, initiator: run.initiator.0 }

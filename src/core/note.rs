@@ -1,0 +1,46 @@
+//! What an operator wants to know besides the changes of state.
+
+use super::hello::Rejection;
+use super::membership::ListVersion;
+use super::split::Split;
+use super::types::NodeId;
+
+/// What an operator wants to know of the connections.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Note {
+    /// A peer refuses this member.
+    Rejected {
+        /// The peer.
+        peer: NodeId,
+        /// Why.
+        reason: Rejection,
+    },
+    /// This member refuses a dialer, or the answer of a peer that it dialed.
+    Refused {
+        /// The peer.
+        peer: NodeId,
+        /// Why.
+        reason: Rejection,
+    },
+    /// The connection to a peer is up.
+    Connected {
+        /// The peer.
+        peer: NodeId,
+    },
+    /// This leader stamps its own list above one that a peer had from elsewhere.
+    ListOverruled {
+        /// The peer.
+        peer: NodeId,
+        /// The version of its list.
+        version: ListVersion,
+    },
+    /// A peer has other timings; the cluster works, but its bounds do not hold.
+    TimingDiffers {
+        /// The peer.
+        peer: NodeId,
+        /// Its heartbeat, failure, message and lease times in nanoseconds.
+        theirs: [u64; 4],
+    },
+    /// This member leads and met another that does.
+    Split(Split),
+}
