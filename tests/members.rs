@@ -13,22 +13,35 @@ for_each_algorithm! {
     a_leader_that_is_removed_hands_over_first,
     who_was_away_when_it_was_removed_is_told_when_it_comes_back,
     a_restart_of_all_with_the_old_file_keeps_the_list,
+    a_newcomer_that_ranks_higher_takes_over_once_it_was_added,
 }
 
 const REMOVED: i32 = 77;
 
 /// Nodes of which the first three run and are the members of the file; with the entries of all.
 fn three_of(n: usize, algorithm: AlgorithmKind, quorum: &str) -> (Cluster, Vec<Value>) {
+    some_of(n, 3, algorithm, |config| {
+        config["quorum"] = quorum.into();
+        config["preempt"] = "never".into();
+    })
+}
+
+/// As many as these run and are the members of the file.
+fn some_of(
+    n: usize,
+    first: usize,
+    algorithm: AlgorithmKind,
+    change: impl FnOnce(&mut Value),
+) -> (Cluster, Vec<Value>) {
     let mut entries = Vec::new();
     let cluster = Cluster::prepare(n, |config| {
         entries = config["members"].as_array().unwrap().clone();
-        config["members"] = entries[..3].into();
+        config["members"] = entries[..first].into();
         config["algorithm"] = algorithm.name().into();
-        config["quorum"] = quorum.into();
-        config["preempt"] = "never".into();
+        change(config);
     });
-    (1..=3).for_each(|number| cluster.node(number).start());
-    cluster.agree_on(3);
+    (1..=first).for_each(|number| cluster.node(number).start());
+    cluster.agree_on(first);
     (cluster, entries)
 }
 
@@ -160,6 +173,37 @@ fn a_restart_of_all_with_the_old_file_keeps_the_list(algorithm: AlgorithmKind) {
         assert!(differs.contains("is with node-4"), "{differs}");
         assert!(cluster.node(1).log().contains(&differs));
     }
+}
+
+fn a_newcomer_that_ranks_higher_takes_over_once_it_was_added(algorithm: AlgorithmKind) {
+    for quorum in ["none", "majority"] {
+        let (cluster, entries) = some_of(4, 3, algorithm, |config| {
+            config["quorum"] = quorum.into(); // and "preempt": "always"
+        });
+        cluster.start_listing(4, &[entries[1].clone(), entries[3].clone()]);
+        add(cluster.node(1), &entries[3]);
+        cluster.agree_on(4);
+        until_listed(&cluster, &[1, 2, 3, 4]);
+    }
+}
+
+#[test]
+fn one_voter_grows_to_two_when_the_second_runs_already() {
+    let (cluster, entries) = some_of(2, 1, AlgorithmKind::Bully, |config| {
+        config["quorum"] = "majority".into();
+        config["preempt"] = "never".into();
+    });
+    let answer = cluster.node(1).post("/members", &entries[1].to_string()).unwrap();
+    assert_eq!(answer.code, 409, "{answer:?}");
+    assert!(answer.error().contains("1 of the voters would be alive, and 2"), "{answer:?}");
+    cluster.start_listing(2, &entries);
+    eventually("node-2 is refused", || {
+        let status = cluster.node(2).status()?;
+        ensure(!status.rejections.is_empty(), || format!("{status:?}"))
+    });
+    add(cluster.node(1), &entries[1]);
+    cluster.agree_on(1);
+    until_listed(&cluster, &[1, 2]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::phase::{Phase, Reason};
 use super::settings::AlgorithmKind;
 use super::timer::Timer;
 use super::turn::Turn;
-use super::types::{NodeId, Task, Time};
+use super::types::{Epoch, NodeId, Task, Time};
 use super::{CommandId, Output};
 
 /// How many commands may wait for the leader at once.
@@ -51,6 +51,8 @@ struct Forwarding {
     due: Time,
     command: Forwarded,
     stage: Stage,
+    /// The epoch in which it was sent.
+    asked: Epoch,
     /// A leader has handed over, so that the next one can carry it out.
     handed_over: bool,
 }
@@ -63,7 +65,7 @@ enum Stage {
     Unsent(NodeId),
     /// The leader has it.
     Sent,
-    /// The next leader is to have it, once there is one.
+    /// The leader of a later epoch is to have it, once there is one.
     Postponed,
 }
 
@@ -146,7 +148,8 @@ impl Turn<'_> {
         }
         waiting.last += 1;
         let stage = Stage::Unsent(leader);
-        let forwarding = Forwarding { id, due, command, stage, handed_over: false };
+        let asked = self.cx.state.view.epoch;
+        let forwarding = Forwarding { id, due, command, stage, asked, handed_over: false };
         waiting.commands.insert(waiting.last, forwarding);
         self.arm_forward();
         if leader == self.cx.state.id() || self.cx.state.detector.is_within_reach(leader) {
@@ -163,10 +166,11 @@ impl Turn<'_> {
 
     /// Tells a leader, once, what it is to carry out.
     pub fn forward_unsent(&mut self, leader: NodeId) {
-        let mut unsent = Vec::new();
+        let (mut unsent, epoch) = (Vec::new(), self.cx.state.view.epoch);
         for (number, forwarding) in &mut self.cx.state.waiting.commands {
             if forwarding.stage == Stage::Unsent(leader) {
                 forwarding.stage = Stage::Sent;
+                forwarding.asked = epoch;
                 unsent.push((*number, forwarding.command.clone()));
             }
         }
@@ -183,11 +187,10 @@ impl Turn<'_> {
     /// At the end of a turn: what a leader left to the next one when it handed over.
     pub fn forward_postponed(&mut self) {
         let Some(leader) = self.cx.state.leader().map(|leader| leader.id) else { return };
+        let epoch = self.cx.state.view.epoch;
         let mut any = false;
         for forwarding in self.cx.state.waiting.commands.values_mut() {
-            let leaves = matches!(forwarding.command,
-                Forwarded::Change(Change::Remove { id, .. }) if id == leader);
-            if forwarding.stage == Stage::Postponed && !leaves {
+            if forwarding.stage == Stage::Postponed && epoch > forwarding.asked {
                 forwarding.stage = Stage::Unsent(leader);
                 any = true;
             }
@@ -222,14 +225,16 @@ impl Turn<'_> {
 }
 
 impl Context<'_> {
-    /// A command has ended, or the leader has handed over and leaves it to the next one.
+    /// A command has ended; or, a change of the members, it is left to the next leader: this one
+    /// has handed over, or leads no more.
     pub fn settle(&mut self, number: u64, result: Result<Done, Refusal>) {
         let commands = &mut self.state.waiting.commands;
-        if result == Err(Refusal::HandedOver) {
-            if let Some(forwarding) = commands.get_mut(&number) {
-                forwarding.stage = Stage::Postponed;
-                forwarding.handed_over = true;
-            }
+        if let Some(forwarding) = commands.get_mut(&number)
+            && matches!(forwarding.command, Forwarded::Change(_))
+            && matches!(result, Err(Refusal::HandedOver | Refusal::NotLeader))
+        {
+            forwarding.stage = Stage::Postponed;
+            forwarding.handed_over |= result == Err(Refusal::HandedOver);
             return;
         }
         let Some(Forwarding { id, handed_over, .. }) = commands.remove(&number) else { return };

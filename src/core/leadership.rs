@@ -180,7 +180,10 @@ impl Turn<'_> {
             peer.rank = rank;
         });
         let state = &self.cx.state;
+        // Who waits for the outcome of a change hears it first; the other asks again.
+        let changes = state.roster.wanted.is_some();
         let higher = state.is_above(rank, true)
+            && !changes
             && self.stood_for_long_enough(from)
             && self.is_majority(votes);
         let leads = state.phase == Phase::Leading;

@@ -1,10 +1,11 @@
 //! Commands: what reaches the node, what it answers, and who may command.
 
 use electd::admin::{Server, listen};
+use electd::core::types::Role;
 use electd::node::handle::{Command, CommandError};
 use serde_json::json;
 
-use crate::fake::{FakeNode, post};
+use crate::fake::{FakeNode, ask, post};
 
 fn resign_to(name: &str) -> Command {
     Command::Resign { to: Some(name.to_owned()) }
@@ -39,6 +40,39 @@ fn a_task_reaches_the_node_as_it_is() {
     assert_eq!(post(server.local_addr(), "/task", &foreign, "work").code, 403);
     let long = "x".repeat(65_537);
     assert_eq!(post(server.local_addr(), "/task", &[], &long).code, 413);
+    assert_eq!(node.commands().len(), 3);
+}
+
+#[test]
+fn a_change_of_the_members_reaches_the_node() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let at = server.local_addr();
+    let entry = r#"{"name": "node-4", "address": "10.0.0.4:7101", "role": "witness"}"#;
+    let answer = post(at, "/members", &[], entry);
+    assert_eq!(answer.code, 200);
+    let commands = node.commands();
+    let [Command::Add(member)] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!(answer.json()["id"], member.id.to_string(), "one was drawn");
+    assert_eq!((member.name.as_str(), member.role), ("node-4", Role::Witness));
+
+    let delete_with = |path: &str, headers: &str| {
+        ask(at, &format!("DELETE {path} HTTP/1.1\r\n{headers}\r\n")).code
+    };
+    let delete = |path: &str| delete_with(path, "Host: node\r\n");
+    assert_eq!(delete("/members/node-4"), 200);
+    assert_eq!(delete("/members/node-4?force=true"), 200);
+    let remove = |force| Command::Remove { name: "node-4".to_owned(), force };
+    assert_eq!(node.commands()[1..], [remove(false), remove(true)]);
+
+    for (path, code) in [("/members/node-4?forced=yes", 400), ("/members/a%2fb", 404)] {
+        assert_eq!(delete(path), code, "{path}");
+    }
+    assert_eq!(delete("/members"), 405);
+    assert_eq!(post(at, "/members/node-4", &[], "").code, 405);
+    assert_eq!(post(at, "/members", &[], r#"{"name": "node 4", "address": "h:1"}"#).code, 400);
+    let foreign = "Origin: http://evil.example\r\nHost: 127.0.0.1:7201\r\n";
+    assert_eq!(delete_with("/members/node-4", foreign), 403);
     assert_eq!(node.commands().len(), 3);
 }
 
