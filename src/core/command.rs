@@ -201,6 +201,16 @@ impl Turn<'_> {
         }
     }
 
+    /// The leader says that it leads: what it did not carry out before, it does now. With the
+    /// halting algorithm a member is followed a moment before it leads.
+    pub fn retry_postponed(&mut self) {
+        for forwarding in self.cx.state.waiting.commands.values_mut() {
+            if forwarding.stage == Stage::Postponed {
+                forwarding.asked = Epoch::default();
+            }
+        }
+    }
+
     /// Another member passes a command on to this one, or this one has to carry out its own.
     pub fn forwarded(&mut self, from: NodeId, number: u64, command: Forwarded) {
         match command {

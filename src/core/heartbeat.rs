@@ -72,6 +72,7 @@ impl Turn<'_> {
                     self.algorithm.get().lost(&mut self.cx, report.id);
                 }
             }
+            self.retry_postponed();
             self.cx.observe_standing();
             self.cx.ask_politely();
         }
