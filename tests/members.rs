@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::process::Command;
 use std::thread;
 
 use electd::core::settings::AlgorithmKind;
@@ -128,6 +129,8 @@ fn a_leader_that_is_removed_hands_over_first(algorithm: AlgorithmKind) {
         assert_eq!(code, 200, "{sentence}");
         assert!(sentence.starts_with("node-3 handed over first and is removed"), "{sentence}");
         assert_eq!(cluster.node(3).exit_code(), REMOVED);
+        cluster.node(3).start();
+        assert_eq!(cluster.node(3).exit_code(), REMOVED, "it remembers");
         cluster.agree_on(2);
         let (code, sentence) = remove(cluster.node(2), "node-2", "");
         assert_eq!(code, 200, "by itself: {sentence}");
@@ -185,6 +188,43 @@ fn a_newcomer_that_ranks_higher_takes_over_once_it_was_added(algorithm: Algorith
         cluster.agree_on(4);
         until_listed(&cluster, &[1, 2, 3, 4]);
     }
+}
+
+/// Runs `electd member` by way of a node. Gives the exit code and what it prints.
+fn member(by: &Node, arguments: &[&str]) -> (i32, String) {
+    let (action, rest) = arguments.split_first().unwrap();
+    let command = Command::new(env!("CARGO_BIN_EXE_electd"))
+        .args(["member", action, "--admin", &by.admin.to_string()])
+        .args(rest)
+        .output()
+        .unwrap();
+    let text = [command.stdout, command.stderr].concat();
+    (command.status.code().unwrap(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn the_command_line_adds_lists_and_removes() {
+    let (cluster, _) = some_of(2, 2, AlgorithmKind::Bully, |_| {});
+    let add = ["add", "--name", "node-9", "--address", "127.0.0.1:1", "--role", "observer"];
+    let (code, text) = member(cluster.node(1), &add);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.starts_with("node-9 belongs to the cluster now\nits id is "), "{text}");
+    let (code, text) = member(cluster.node(2), &["list"]);
+    assert_eq!(code, 0, "{text}");
+    let line = text.lines().find(|line| line.starts_with("node-9")).unwrap();
+    assert!(line.contains("observer") && line.contains("127.0.0.1:1"), "{line}");
+    let (code, text) = member(cluster.node(1), &add);
+    assert_eq!(
+        (code, text.trim()),
+        (1, "node-9 has this name already: give the new member one of its own")
+    );
+    let (code, text) = member(cluster.node(1), &["remove", "node-9"]);
+    assert_eq!((code, text.trim()), (0, "node-9 is removed from the cluster"));
+    let (code, text) = member(cluster.node(1), &["remove", "node-9"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("no member is named \"node-9\"; there are node-1, node-2"), "{text}");
+    cluster.node(2).kill_9();
+    assert_eq!(member(cluster.node(2), &["list"]).0, 69);
 }
 
 #[test]

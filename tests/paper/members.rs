@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use electd::core::membership::{Change, ListVersion, Member, MemberList};
-use electd::core::message::{Done, Forwarded, Message, Refusal, Rejection};
+use electd::core::message::{Done, Forwarded, Message, Opinion, Refusal, Rejection};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings};
 use electd::core::types::{Epoch, Incarnation, Role};
 use electd::core::{Command, CommandId, Input, Output, Phase};
@@ -99,11 +99,7 @@ fn leader(quorum: Quorum) -> Process {
             for voter in [1, 2] {
                 let epoch = Epoch(1);
                 let message = match question {
-                    1 => Message::Opinion {
-                        number: 1,
-                        opinion: electd::core::message::Opinion::Yes,
-                        epoch: Epoch(0),
-                    },
+                    1 => Message::Opinion { number: 1, opinion: Opinion::Yes, epoch: Epoch(0) },
                     _ => Message::Grant { incarnation: Incarnation(1), number: 2, epoch },
                 };
                 hears(&mut p5, voter, message);
@@ -267,6 +263,101 @@ fn who_is_refused_as_removed_leaves_and_who_is_unknown_goes_on_trying() {
     assert_eq!(p3.core.phase(), Phase::Starting, "it does not lead a cluster of its own");
     tell(&mut p3, Input::Rejected { peer, reason: Rejection::Removed(own) });
     assert_eq!(p3.core.phase(), Phase::Stopping);
+}
+
+/// A voter grants nothing to a nominee with an older list, and gives it the newer one.
+#[test]
+fn a_nominee_with_an_older_list_is_refused_and_told_and_asks_again() {
+    let list = || Arc::new(MemberList::new(version(1, 1), (1..=5).map(member).collect()));
+    let settings =
+        |number| Settings { quorum: Quorum::Majority, ..settings(AlgorithmKind::Bully, number) };
+    let mut voter = Process::with(settings(3)).0;
+    hears(&mut voter, 1, Message::List { list: list() });
+    let (number, epoch) = (7, Epoch(4));
+    let trial = |list| Message::Trial { number, epoch, list };
+    let told = hears(&mut voter, 4, trial(version(0, 9)));
+    assert_eq!(lists(&told.sent), [(vec![4], version(1, 1))]);
+    let says = |sent: &Sent| {
+        sent.iter().find_map(|(_, message)| match message {
+            Message::Opinion { opinion, .. } => Some(*opinion),
+            _ => None,
+        })
+    };
+    assert!(matches!(says(&told.sent), Some(Opinion::No { .. })));
+    let told = hears(&mut voter, 4, trial(version(1, 1)));
+    assert_eq!((lists(&told.sent), says(&told.sent)), (vec![], Some(Opinion::Yes)));
+
+    let mut nominee = Process::with(settings(5)).0;
+    let trials = |sent: &Sent| {
+        let version = |(_, message): &(Vec<u8>, Message)| match message {
+            Message::Trial { list, .. } => Some(*list),
+            _ => None,
+        };
+        sent.iter().filter_map(version).collect::<Vec<_>>()
+    };
+    assert_eq!(trials(&nominee.calls()), [version(0, 0)]);
+    let told = hears(&mut nominee, 3, Message::List { list: list() });
+    assert_eq!(trials(&told.sent), [version(1, 1)]);
+}
+
+/// After a heal, the leader that remains makes its own list the one that counts.
+#[test]
+fn a_leader_that_meets_a_newer_list_stamps_its_own_above_it() {
+    let mut p5 = leader(Quorum::None);
+    let other = MemberList::new(version(1, 3), (1..=4).map(member).collect());
+    let told = hears(&mut p5, 2, Message::List { list: Arc::new(other) });
+    assert_eq!(lists(&told.sent), [(vec![1, 2, 3, 4], version(1, 4))]);
+    assert_eq!(numbers(&p5), [1, 2, 3, 4, 5]);
+}
+
+/// A newcomer knows two of the members, and one of them knows more: it does not vote by its own
+/// list, and lets nobody draw it into an election by that.
+#[test]
+fn who_knows_of_a_newer_list_neither_votes_nor_elects_by_its_own() {
+    let file = MemberList::new(version(0, 0), [1, 4].map(member).into());
+    let old = Settings {
+        quorum: Quorum::Majority,
+        members: Arc::new(file),
+        power_on: electd::core::settings::PowerOn::Elect,
+        ..settings(AlgorithmKind::Bully, 4)
+    };
+    let mut p4 = Process::alone(old);
+    let list = version(2, 2);
+    for input in p4.hello(1, list) {
+        let told = tell(&mut p4, input);
+        assert_eq!(told.sent, [], "it calls no election");
+    }
+    assert_eq!((p4.core.phase(), p4.core.stands()), (Phase::Starting, false));
+    let trial = Message::Trial { number: 1, epoch: Epoch(9), list };
+    let told = hears(&mut p4, 1, trial);
+    let refuses = |(_, message): &(Vec<u8>, Message)| {
+        matches!(message, Message::Opinion { opinion: Opinion::No { .. }, .. })
+    };
+    assert!(told.sent.iter().any(refuses), "{:?}", told.sent);
+    let newer = MemberList::new(list, (1..=4).map(member).collect());
+    hears(&mut p4, 1, Message::List { list: Arc::new(newer) });
+    assert!(p4.core.stands());
+}
+
+/// A removed member is told so if its list is older; a stranger is a stranger.
+#[test]
+fn a_hello_of_a_removed_member_is_answered_so() {
+    let mut p5 = leader(Quorum::None);
+    ask(&mut p5, remove(1, false));
+    let mut rejections = Vec::new();
+    for (number, list) in [(1, version(0, 0)), (1, version(9, 1)), (6, version(0, 0))] {
+        let hello = p5.hello(number, list).remove(0);
+        let mut out = Vec::new();
+        p5.core.handle(p5.now, hello, &mut out);
+        rejections.extend(out.into_iter().filter_map(|output| match output {
+            Output::Reject { reason, .. } => Some(reason),
+            _ => None,
+        }));
+    }
+    let [first, newer, stranger] = [id(1), id(1), id(6)];
+    let expected =
+        [Rejection::Removed(first), Rejection::UnknownId(newer), Rejection::UnknownId(stranger)];
+    assert_eq!(rejections, expected);
 }
 
 /// In the middle of an election, a member that is asked and then removed counts as dead.

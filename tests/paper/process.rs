@@ -118,6 +118,14 @@ impl Process {
         self.take(Input::Hello { connection, address, hello })
     }
 
+    /// What comes when another connects to this one, and is reached by it, that has such a list.
+    pub fn hello(&self, other: u8, list: ListVersion) -> Vec<Input> {
+        let hello = Hello { list, ..hello_of(other, self.core.settings()) };
+        let (connection, address) = (connection(other), String::new());
+        let welcomed = Input::Welcomed { peer: id(other), welcome: hello.clone() };
+        vec![Input::Hello { connection, address, hello }, welcomed]
+    }
+
     /// The connection to another is up.
     pub fn reaches(&mut self, other: u8) -> Sent {
         let welcome = hello_of(other, self.core.settings());
