@@ -304,7 +304,7 @@ impl Board {
             uptime_ms: millis(now.since(self.started)),
             age_ms: millis(self.since_turn(now)),
             stalled,
-            partition: snapshot.split.map(|split| self.partition(&split, now)),
+            partition: snapshot.split.map(|split| Board::partition(list, &split, now)),
             messages: self.messages(),
             dropped: self.counters.drops().map(|(name, count)| (name.to_owned(), count)).collect(),
             rejections: self.rejections(&snapshot),
@@ -325,8 +325,8 @@ impl Board {
         }
     }
 
-    fn partition(&self, split: &Split, now: Time) -> PartitionStatus {
-        let other = self.settings.members.name(split.other);
+    fn partition(list: &MemberList, split: &Split, now: Time) -> PartitionStatus {
+        let other = list.name(split.other);
         PartitionStatus {
             own_epoch: split.own.0,
             other: OtherLeader { name: other, epoch: split.theirs.0 },

@@ -42,6 +42,7 @@ fn settings(place: usize, life: u64) -> Settings {
         id: id(place),
         name: format!("P{}", place + 1),
         address: String::new(),
+        admin: None,
         role: Role::Member,
     };
     let members = MemberList::new(ListVersion::default(), (0..MEMBERS).map(member).collect());

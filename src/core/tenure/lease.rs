@@ -117,7 +117,8 @@ mod tests {
     fn a_change_of_the_voters_keeps_what_the_last_majority_promised_and_no_more() {
         let length = Duration::from_nanos(1100);
         let mut lease = Lease::new(Time(100), [id(1), id(2), id(3)].into_iter());
-        lease.sent(1, id(1), Time(200));
+        lease.sent(1, Time(200));
+        lease.acknowledge(id(1), 1);
         lease.acknowledge(id(3), 1);
         lease.change_voters(2, length, |voter| voter != id(3));
         assert!(!lease.is_settled(2, length));
