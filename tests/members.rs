@@ -175,6 +175,13 @@ fn a_restart_of_all_with_the_old_file_keeps_the_list(algorithm: AlgorithmKind) {
         let differs = cluster.node(1).status().unwrap().differs_from_file.unwrap();
         assert!(differs.contains("is with node-4"), "{differs}");
         assert!(cluster.node(1).log().contains(&differs));
+        let check = Command::new(env!("CARGO_BIN_EXE_electd"))
+            .args(["check", "--node", "node-4", "--config"])
+            .arg(cluster.file())
+            .output()
+            .unwrap();
+        let text = String::from_utf8(check.stdout).unwrap();
+        assert!(text.contains("is with node-2, node-3"), "{text}"); // its file lists two
     }
 }
 

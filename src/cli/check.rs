@@ -11,12 +11,14 @@ use super::print::{self, millis};
 use crate::config::guarantee::Guarantee;
 use crate::config::{Config, MemberConfig, node_name};
 use crate::core::settings::{Preempt, RankKind};
+use crate::node::members::stored_against_file;
 use crate::node::ranked;
 use crate::rank::{Outcome, Sample};
 
 /// Validate a configuration; print its timings and what they guarantee.
 ///
-/// With a node, its rank is read once, on this host: a command is run.
+/// With a node, its rank is read once, on this host: a command is run; and if the members changed since
+/// the file was written, as far as this node has stored, it is said how.
 ///
 /// Every problem of the file is reported in one go, a line each, with line, column, key, value and
 /// remedy; the exit code is then 78.
@@ -79,6 +81,9 @@ fn summary(config: &Config, node: Option<&MemberConfig>, sample: Option<&Outcome
     if let Some(node) = node {
         let state = config.state_dir(&node.name);
         lines.push(("node", format!("{}, its state in {}", node.name, state.display())));
+    }
+    if let Some(differs) = node.and_then(|node| stored_against_file(config, node)) {
+        lines.push(("its list", differs));
     }
     if let Some(sample) = sample {
         lines.push(("its rank", rank_words(sample)));
@@ -172,6 +177,7 @@ fn object(config: &Config, node: Option<&MemberConfig>, sample: Option<&Outcome>
         "trust_refused": config.trust_refused,
         "data_dir": config.data_dir,
         "node": node.map(|node| &node.name),
+        "differs_from_file": node.and_then(|node| stored_against_file(config, node)),
         "node_rank": sample.map(|sample| match sample {
             Ok(Sample { value, from }) => json!({ "value": value, "from": from }),
             Err(why) => json!({ "value": null, "from": format!("none: {why}") }),

@@ -1,12 +1,13 @@
 //! The member list between the file, the store and the network.
 
-use crate::config::Config;
+use crate::config::{Config, MemberConfig};
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::types::NodeId;
 use crate::net::PeerAddress;
+use crate::store::Store;
 
 /// The members of the file, which bootstrap a cluster.
-pub fn of_file(config: &Config) -> MemberList {
+pub(super) fn of_file(config: &Config) -> MemberList {
     let members = config.members.iter().map(|member| Member {
         id: member.id,
         name: member.name.clone(),
@@ -18,7 +19,7 @@ pub fn of_file(config: &Config) -> MemberList {
 }
 
 /// The others, ranked by their ids: where something else ranks them this is a guess.
-pub fn peers(members: &MemberList, own: NodeId) -> Vec<PeerAddress> {
+pub(super) fn peers(members: &MemberList, own: NodeId) -> Vec<PeerAddress> {
     let others = members.iter().filter(|member| member.id != own);
     let peer = |member: &Member| PeerAddress {
         id: member.id,
@@ -30,7 +31,7 @@ pub fn peers(members: &MemberList, own: NodeId) -> Vec<PeerAddress> {
 }
 
 /// What one list has that another has not, in words; none where they have the same members.
-pub fn difference(new: &MemberList, old: &MemberList) -> Option<String> {
+pub(super) fn difference(new: &MemberList, old: &MemberList) -> Option<String> {
     let names = |members: Vec<&Member>| {
         members.iter().map(|member| member.name.as_str()).collect::<Vec<_>>().join(", ")
     };
@@ -50,10 +51,19 @@ pub fn difference(new: &MemberList, old: &MemberList) -> Option<String> {
 }
 
 /// How the stored list, which wins, differs from the file; none where it does not.
-pub fn against_file(stored: &MemberList, file: &MemberList) -> Option<String> {
+pub(super) fn against_file(stored: &MemberList, file: &MemberList) -> Option<String> {
     let what = difference(stored, file)?;
     let version = stored.version();
     Some(format!("the members changed since the file was written: version {version} is {what}"))
+}
+
+/// How the list that this member stored on this host differs from the file, in words; none where it
+/// does not, or has stored none that counts.
+#[must_use]
+pub fn stored_against_file(config: &Config, member: &MemberConfig) -> Option<String> {
+    let record = Store::peek(&config.state_dir(&member.name), member.id)?;
+    let changed = record.members.version() > ListVersion::default();
+    against_file(&record.members, &of_file(config)).filter(|_| changed)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 mod clock;
 mod election;
 pub mod handle;
-mod members;
+pub mod members;
 mod publish;
 pub mod ranked;
 pub mod status;

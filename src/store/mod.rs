@@ -51,6 +51,13 @@ impl Store {
         Ok((store, record))
     }
 
+    /// What a member stored last, as far as it can be read, for those who only look: its process
+    /// may be running.
+    #[must_use]
+    pub fn peek(dir: &Path, id: NodeId) -> Option<Record> {
+        read(&dir.join(STATE), id).ok().flatten()
+    }
+
     /// Makes a record durable: when this returns, it survives a power cut. Waits for the disk.
     ///
     /// # Errors

@@ -250,11 +250,16 @@ impl Cluster {
         });
     }
 
+    /// The file that the nodes are started with, as it was written last.
+    pub fn file(&self) -> PathBuf {
+        self.folder.path().join("cluster.json")
+    }
+
     /// Starts a node with a file that lists these members, and waits until it has read it.
     pub fn start_listing(&self, number: usize, members: &[Value]) {
         let mut config = self.config.clone();
         config["members"] = members.into();
-        fs::write(self.folder.path().join("cluster.json"), config.to_string()).unwrap();
+        fs::write(self.file(), config.to_string()).unwrap();
         self.node(number).start();
         eventually(&format!("node-{number} answers"), || self.node(number).status());
     }
