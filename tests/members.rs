@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread;
 
 use electd::core::settings::AlgorithmKind;
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::{Cluster, Node, ensure, eventually, for_each_algorithm};
 
 for_each_algorithm! {
@@ -15,6 +15,7 @@ for_each_algorithm! {
     who_was_away_when_it_was_removed_is_told_when_it_comes_back,
     a_restart_of_all_with_the_old_file_keeps_the_list,
     a_newcomer_that_ranks_higher_takes_over_once_it_was_added,
+    a_change_that_was_done_outlives_the_leader_that_made_it,
 }
 
 const REMOVED: i32 = 77;
@@ -232,6 +233,73 @@ fn the_command_line_adds_lists_and_removes() {
     assert!(text.contains("no member is named \"node-9\"; there are node-1, node-2"), "{text}");
     cluster.node(2).kill_9();
     assert_eq!(member(cluster.node(2), &["list"]).0, 69);
+}
+
+/// The names that all running nodes list, if they list the same.
+fn listed_by_all(cluster: &Cluster) -> Result<Vec<String>, String> {
+    let mut lists: Vec<Vec<String>> = Vec::new();
+    for node in cluster.running() {
+        let members = node.status()?.members;
+        lists.push(members.into_iter().map(|member| member.name).collect());
+    }
+    lists.dedup();
+    ensure(lists.len() == 1, || format!("{lists:?}"))?;
+    Ok(lists.remove(0))
+}
+
+/// Waits until all running nodes name one leader. Gives its number.
+#[track_caller]
+fn until_led(cluster: &Cluster) -> usize {
+    let name = eventually("all name one leader", || {
+        let mut names = Vec::new();
+        for node in cluster.running() {
+            names.push(node.status()?.leader.map(|leader| leader.name));
+        }
+        names.dedup();
+        match &names[..] {
+            [Some(name)] => Ok(name.clone()),
+            _ => Err(format!("{names:?}")),
+        }
+    });
+    name.trim_start_matches("node-").parse().unwrap()
+}
+
+/// The leader is killed as it is asked for a change: that is made or not, everywhere; and made if
+/// it was said to be.
+fn a_change_that_was_done_outlives_the_leader_that_made_it(algorithm: AlgorithmKind) {
+    let (cluster, _) = some_of(4, 4, algorithm, |config| {
+        config["quorum"] = "majority".into();
+        support::watchful(config);
+    });
+    for round in 0..3 {
+        let leader = until_led(&cluster);
+        let by = cluster.node(leader % 4 + 1).admin;
+        let name = format!("extra-{round}");
+        let entry = json!({"name": &name, "address": format!("127.0.0.1:{}", round + 1)});
+        let answered = thread::scope(|scope| {
+            let body = entry.to_string();
+            let asked = scope.spawn(move || support::http::ask(by, "POST", "/members", &body));
+            if round > 0 {
+                cluster.node(leader).kill_9();
+            }
+            asked.join().unwrap().map(|answer| answer.code)
+        });
+        if round > 0 {
+            cluster.node(leader).start();
+        }
+        until_led(&cluster);
+        let names = eventually("all list the same", || listed_by_all(&cluster));
+        if answered.as_ref().is_ok_and(|code| *code == 200) {
+            assert!(names.contains(&name), "{names:?} after {answered:?}");
+        }
+        eventually(&format!("{name} is removed again"), || {
+            let leader = until_led(&cluster);
+            let (code, sentence) = remove(cluster.node(leader % 4 + 1), &name, "");
+            ensure(code == 200 || sentence.contains("no member is named"), || sentence)?;
+            let names = listed_by_all(&cluster)?;
+            ensure(!names.contains(&name), || format!("{names:?}"))
+        });
+    }
 }
 
 #[test]
