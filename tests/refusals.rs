@@ -179,7 +179,7 @@ fn electd(command: &str, config: &Value) -> (Option<i32>, String) {
 fn a_config_that_is_wrong_starts_nothing() {
     let cluster = Cluster::prepare(1, |_| {});
     for (key, value, words) in [
-        ("quorum", json!("majority"), "quorum \"majority\" is not available in this version"),
+        ("quorum", json!("most"), "quorum cannot be \"most\""),
         ("colour", json!("red"), "unknown key"),
         ("timing", json!({"failure": 500}), "timing.failure"),
     ] {

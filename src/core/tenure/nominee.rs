@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::core::message::View;
+use super::Lease;
+use crate::core::message::{Opinion, View};
 use crate::core::types::{Epoch, NodeId, Time};
 
 /// What a nominee asks for.
@@ -68,20 +69,23 @@ impl Nominee {
         Nominee { purpose, stage, epoch, number, sent, done: false, yes, yes_if, no }
     }
 
-    /// A voter agreed.
-    pub fn agree(&mut self, voter: NodeId) {
-        self.yes.insert(voter);
-    }
-
-    /// A voter would agree, but for its promise to the leader.
-    pub fn agree_if_released(&mut self, voter: NodeId, free: Time) {
-        self.yes_if.insert(voter);
-        self.no.insert(voter, free);
-    }
-
-    /// A voter did not agree, and may at that time.
-    pub fn disagree(&mut self, voter: NodeId, free: Time) {
-        self.no.insert(voter, free);
+    /// Counts what a voter says. One that would agree if the leader released its epoch agrees with
+    /// a nominee that asks the leader for that.
+    pub fn hear(&mut self, voter: NodeId, says: Opinion, now: Time) {
+        let (wait, released) = match says {
+            Opinion::Yes => {
+                self.yes.insert(voter);
+                return;
+            }
+            Opinion::YesIf { released, wait } => (wait, Some(released)),
+            Opinion::No { wait } => (wait, None),
+        };
+        self.no.insert(voter, now + wait);
+        if let Purpose::Preempt(view) = self.purpose
+            && released == Some(view.epoch)
+        {
+            self.yes_if.insert(voter);
+        }
     }
 
     /// Whether enough voters agreed.
@@ -97,9 +101,10 @@ impl Nominee {
         (all.len() >= majority).then(|| all.into_iter().collect())
     }
 
-    /// Those that agreed.
-    pub fn agreed(&self) -> impl Iterator<Item = NodeId> {
-        self.yes.iter().copied()
+    /// The lease of a nominee whose claim was granted.
+    #[must_use]
+    pub fn lease(&self) -> Lease {
+        Lease::new(self.sent, self.yes.iter().copied())
     }
 
     /// Whether so many of all the voters disagreed that the rest is no majority.

@@ -1,0 +1,95 @@
+//! A leader's lease: from the grants of its claim to the end of what a majority promised.
+
+use crate::core::context::Context;
+use crate::core::message::Message;
+use crate::core::phase::Reason;
+use crate::core::state::State;
+use crate::core::tenure::{Lease, Nominee, Stage};
+use crate::core::timer::Timer;
+use crate::core::turn::Turn;
+use crate::core::types::{Epoch, NodeId, Time};
+
+impl State {
+    /// Until when a leader may lead, if a majority must agree.
+    pub(in crate::core) fn lease_until(&self) -> Option<Time> {
+        if !self.needs_majority() || !self.leads() {
+            return None;
+        }
+        // Without a lease it would be over at once: better no leader than a second one.
+        Some(self.lease.as_ref().map(|lease| self.end_of(lease)).unwrap_or_default())
+    }
+
+    fn end_of(&self, lease: &Lease) -> Time {
+        lease.until(self.majority(), self.settings.timing.lease)
+    }
+
+    /// Whether a claim of this epoch was granted, and its lease has not run out.
+    pub(super) fn is_granted(&self, epoch: Epoch, now: Time) -> bool {
+        let granted = |nominee: &&Nominee| {
+            nominee.epoch == epoch && nominee.stage == Stage::Claim && nominee.done
+        };
+        let nominee = self.nominee.as_ref().filter(granted);
+        nominee.is_some_and(|nominee| now < self.end_of(&nominee.lease()))
+    }
+}
+
+impl Context<'_> {
+    /// The lease of a leader that begins to lead, or to lead on, in this epoch.
+    pub fn take_lease(&mut self, epoch: Epoch) {
+        if !self.state.needs_majority() {
+            return;
+        }
+        debug_assert!(self.state.is_granted(epoch, self.now), "leads in an epoch of nobody");
+        self.state.timers.cancel(Timer::Voters);
+        if let Some(nominee) = self.state.nominee.take_if(|nominee| nominee.epoch == epoch) {
+            let (own, length) = (self.state.id(), self.state.settings.timing.lease);
+            self.state.voter.promise(self.now, own, epoch, length);
+            self.state.lease = Some(nominee.lease());
+            self.arm_lease();
+        }
+    }
+
+    fn arm_lease(&mut self) {
+        if let Some(until) = self.state.lease_until() {
+            self.state.timers.arm(Timer::Lease, until);
+        }
+    }
+
+    /// Notes that a heartbeat round was sent: this member itself holds by it.
+    pub fn hold_by_own_heartbeat(&mut self, number: u64) {
+        let (own, now, epoch) = (self.state.id(), self.now, self.state.view.epoch);
+        let length = self.state.settings.timing.lease;
+        if let Some(lease) = &mut self.state.lease {
+            lease.sent(number, now);
+            // Its own vote may be granted to another, if it had none when it came to lead.
+            if self.state.voter.promise(now, own, epoch, length) {
+                lease.acknowledge(own, number);
+            }
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// A leader whose lease is over leads no more: enough voters may be free to grant another.
+    pub fn end_lease(&mut self) {
+        let over = self.cx.state.lease_until().is_some_and(|until| until <= self.cx.now);
+        if self.cx.state.leads() && over {
+            let (epoch, own) = (self.cx.state.view.epoch, self.cx.state.id());
+            self.cx.give_up(None);
+            self.cx.state.voter.release(own, epoch);
+            self.call(Reason::LeaseEnded);
+            let stands = self.cx.state.stands();
+            let others = self.cx.all_others();
+            self.cx.send_all(others, Message::Release { epoch, successor: None, stands });
+        }
+    }
+
+    /// A voter acknowledged a heartbeat round.
+    pub fn prolong(&mut self, voter: NodeId, number: u64) {
+        let counts = self.cx.state.is_voter(voter);
+        if let Some(lease) = self.cx.state.lease.as_mut().filter(|_| counts) {
+            lease.acknowledge(voter, number);
+            self.cx.arm_lease();
+        }
+    }
+}

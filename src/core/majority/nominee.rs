@@ -1,0 +1,272 @@
+//! A nominee: what it asks the voters, and what it does when they have answered.
+
+use std::time::Duration;
+
+use crate::core::context::Context;
+use crate::core::message::{Message, Opinion};
+use crate::core::phase::{Phase, Reason};
+use crate::core::state::{Held, State};
+use crate::core::tenure::{Denied, Lease, Nominee, Purpose, Stage};
+use crate::core::timer::Timer;
+use crate::core::turn::Turn;
+use crate::core::types::{Epoch, Incarnation, NodeId};
+
+impl State {
+    /// Whether enough voters agreed with what the nominee of this round asked last.
+    fn is_agreed(&self, round: Epoch) -> bool {
+        let fits = |nominee: &Nominee| {
+            nominee.epoch == round && nominee.purpose == Purpose::Win && nominee.done
+        };
+        self.nominee.as_ref().is_some_and(fits)
+    }
+}
+
+impl Context<'_> {
+    /// Whether this member may call all others to this round: with a majority only once enough
+    /// voters would grant its claim. Nobody is disturbed in vain.
+    pub fn may_call(&self, round: Epoch) -> bool {
+        !self.state.needs_majority() || self.may_stand_for(round)
+    }
+
+    /// Whether this member may go on to win this round: its epoch is durable and, with a
+    /// majority, a claim would be granted.
+    pub fn may_stand_for(&self, round: Epoch) -> bool {
+        let agreed = !self.state.needs_majority() || self.state.is_agreed(round);
+        self.state.reserve.covers(round) && agreed
+    }
+
+    /// Whether this member may lead in the epoch of this round: it is durable and, with a
+    /// majority, granted.
+    pub fn may_lead(&self, round: Epoch) -> bool {
+        let granted = !self.state.needs_majority() || self.state.is_granted(round, self.now);
+        self.may_stand_for(round) && granted
+    }
+
+    /// Asks the voters what a nominee has to ask next: whether it may claim the epoch, then for it.
+    pub fn ask_next_question(&mut self, round: Epoch) {
+        if self.state.needs_majority() {
+            let open = |nominee: &Nominee| {
+                nominee.epoch == round && nominee.purpose == Purpose::Win && !nominee.done
+            };
+            if self.state.nominee.as_ref().is_some_and(open) {
+                return; // it is being asked
+            }
+            let tried = self.state.is_agreed(round);
+            let stage = if tried { Stage::Claim } else { Stage::Trial };
+            self.ask_voters(Purpose::Win, stage, round);
+        }
+    }
+
+    pub(in crate::core) fn ask_voters(&mut self, purpose: Purpose, stage: Stage, epoch: Epoch) {
+        if self.state.nominee.as_ref().is_some_and(|nominee| nominee.epoch != epoch) {
+            self.drop_nominee();
+        }
+        self.state.questions += 1;
+        let number = self.state.questions;
+        self.state.nominee = Some(Nominee::new(purpose, stage, epoch, number, self.now));
+        let lease = self.state.settings.timing.lease;
+        self.ask_self(stage, epoch, lease);
+        let list = self.state.members.version();
+        let mut voters = self.all_others();
+        voters.retain(|id| self.state.is_voter(*id));
+        self.send_all(
+            voters,
+            match stage {
+                Stage::Trial => Message::Trial { number, epoch, list },
+                Stage::Claim => Message::Claim { number, epoch, lease, list },
+            },
+        );
+        // A grant waits for a disk; later than this it would come too late.
+        let patience = match stage {
+            Stage::Trial => self.state.settings.timing.t1(),
+            Stage::Claim => Lease::certain(lease),
+        };
+        self.arm(Timer::Voters, patience);
+    }
+
+    /// A nominee's own vote obeys the same rules as those of others.
+    fn ask_self(&mut self, stage: Stage, epoch: Epoch, lease: Duration) {
+        let own = self.state.id();
+        if !self.state.is_voter(own) {
+            return;
+        }
+        let opinion = self.judge(own, epoch, self.state.members.version());
+        let Some(nominee) = &mut self.state.nominee else { return };
+        let number = nominee.number;
+        match (opinion, stage) {
+            (Opinion::Yes, Stage::Claim) => {
+                self.grant(own, self.state.incarnation, number, epoch, lease);
+            }
+            _ => nominee.hear(own, opinion, self.now),
+        }
+    }
+
+    /// Asks for nothing any more. Voters that granted something are freed of their promise; not
+    /// those of a leader that only wanted a greater epoch: they still hold by its lease.
+    pub fn drop_nominee(&mut self) {
+        let Some(nominee) = self.state.nominee.take() else { return };
+        self.state.timers.cancel(Timer::Voters);
+        if self.state.denied.is_some() {
+            self.arm(Timer::Voters, self.state.settings.timing.t2()); // they are asked again
+        }
+        if nominee.stage == Stage::Claim && nominee.purpose == Purpose::Win {
+            let (own, stands) = (self.state.id(), self.state.stands());
+            self.state.voter.release(own, nominee.epoch);
+            let others = self.all_others();
+            let (epoch, successor) = (nominee.epoch, None);
+            self.send_all(others, Message::Release { epoch, successor, stands });
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// A voter's answer to a trial or, if it refuses, to a claim.
+    pub fn opinion(
+        &mut self,
+        from: NodeId,
+        stage: Stage,
+        number: u64,
+        opinion: Opinion,
+        epoch: Epoch,
+    ) {
+        self.cx.note_round(epoch);
+        let now = self.cx.now;
+        let counts = self.cx.state.is_voter(from);
+        // The word that its leader released the epoch is on its way to this voter, too.
+        let opinion = match opinion {
+            Opinion::YesIf { released, .. } if released == self.cx.state.freed => {
+                Opinion::YesIf { released, wait: Duration::ZERO }
+            }
+            other => other,
+        };
+        if let Some(nominee) = &mut self.cx.state.nominee
+            && (nominee.number, nominee.stage) == (number, stage)
+            && counts
+        {
+            nominee.hear(from, opinion, now);
+        }
+        let leads = self.cx.state.leads() && self.cx.state.nominee.is_none();
+        if leads && epoch > self.cx.state.view.epoch {
+            let next = self.cx.next_round();
+            self.cx.note_round(next);
+            self.cx.ask_voters(Purpose::Reclaim, Stage::Claim, next);
+        }
+    }
+
+    /// A voter grants a claim; or this member itself does, now that it is durable.
+    pub fn granted(&mut self, from: NodeId, life: Incarnation, number: u64, epoch: Epoch) {
+        let own = life == self.cx.state.incarnation && self.cx.state.is_voter(from);
+        if let Some(nominee) = &mut self.cx.state.nominee
+            && (nominee.number, nominee.epoch, nominee.stage) == (number, epoch, Stage::Claim)
+            && own
+        {
+            nominee.hear(from, Opinion::Yes, self.cx.now);
+        }
+    }
+
+    /// At the end of a turn: goes on if enough voters agree, gives up if they cannot any more.
+    pub fn weigh(&mut self) {
+        let (majority, voters) = (self.cx.state.majority(), self.cx.state.voters());
+        while let Some(nominee) = self.cx.state.nominee.as_ref().filter(|nominee| !nominee.done) {
+            match (nominee.purpose, nominee.supporters(majority)) {
+                (Purpose::Preempt(view), Some(votes)) => {
+                    let rank = self.cx.state.rank();
+                    self.cx.drop_nominee();
+                    let leader = view.leader.filter(|leader| self.cx.state.follows(leader.id));
+                    self.cx.state.content_until = self.cx.now + self.cx.state.settings.timing.t2();
+                    if let Some(leader) = leader {
+                        let epoch = view.epoch;
+                        self.cx.send(leader.id, Message::Preempt { epoch, rank, votes });
+                    }
+                }
+                _ if nominee.is_agreed(majority) => self.agreed(),
+                _ if nominee.is_hopeless(majority, voters) => self.failed(),
+                _ => return,
+            }
+        }
+    }
+
+    fn agreed(&mut self) {
+        let Some(nominee) = &mut self.cx.state.nominee else { return };
+        nominee.done = true;
+        let (purpose, epoch) = (nominee.purpose, nominee.epoch);
+        self.cx.state.timers.cancel(Timer::Voters);
+        self.cx.state.denied = None;
+        let state = &self.cx.state;
+        match purpose {
+            Purpose::Win => self.resume(),
+            Purpose::Reclaim if self.may_reclaim(epoch) => {
+                self.cx.become_leading(epoch, Reason::Reclaimed);
+                self.algorithm.get().reclaimed(&mut self.cx);
+            }
+            Purpose::Retry if state.phase == Phase::Waiting && !state.is_bound() => {
+                self.cx.drop_nominee();
+                self.call(Reason::MajorityAgrees);
+            }
+            _ => self.cx.drop_nominee(),
+        }
+    }
+
+    /// Whether a leader may lead on in this epoch: granted in time, and not in vain.
+    fn may_reclaim(&self, epoch: Epoch) -> bool {
+        let state = &self.cx.state;
+        let greater = state.leads() && epoch > state.view.epoch;
+        greater && state.reserve.covers(epoch) && state.is_granted(epoch, self.cx.now)
+    }
+
+    /// The voters' time is over: to answer, or until they are asked again.
+    pub fn voters_expired(&mut self) {
+        let state = &self.cx.state;
+        if state.nominee.is_some() {
+            self.failed();
+        } else if state.denied.is_some() && state.phase.elects() {
+            let next = state.round.next();
+            self.cx.ask_voters(Purpose::Retry, Stage::Trial, next);
+        }
+    }
+
+    /// Not enough voters agree, or answered in time. Who would win asks again later, and only then
+    /// calls another election: a member that cannot lead disturbs nobody, and its log stays quiet.
+    pub fn failed(&mut self) {
+        let Some(nominee) = &self.cx.state.nominee else { return };
+        let (majority, now, purpose) = (self.cx.state.majority(), self.cx.now, nominee.purpose);
+        let (wait, heard) = (nominee.wait(majority, now), nominee.is_heard(majority));
+        let wins = [Held::Call, Held::Win].map(|held| Some(held(nominee.epoch)));
+        let held = wins.contains(&self.cx.state.held);
+        self.cx.drop_nominee();
+        match purpose {
+            Purpose::Preempt(_) => {
+                self.cx.state.content_until = now + self.cx.state.settings.timing.failure;
+            }
+            Purpose::Retry => self.deny(heard, wait),
+            Purpose::Win if held => {
+                let reason = match heard {
+                    _ if !self.cx.state.voter.is_informed() => Reason::Uninformed,
+                    true => Reason::NoMajority(wait),
+                    false => Reason::Isolated,
+                };
+                self.cx.become_waiting(now, reason);
+                self.deny(heard, wait);
+            }
+            Purpose::Win | Purpose::Reclaim => {}
+        }
+    }
+
+    /// No outcome came in time; this member does not call another election before the voters agree.
+    pub fn await_voters(&mut self) {
+        if self.cx.state.phase == Phase::Waiting {
+            self.cx.arm(Timer::Coordinator, self.cx.state.settings.timing.t2());
+        } else {
+            self.cx.become_waiting(self.cx.now, Reason::NoCoordinator);
+        }
+    }
+
+    fn deny(&mut self, heard: bool, wait: Duration) {
+        let timing = self.cx.state.settings.timing;
+        let refused = heard && self.cx.state.voter.is_informed();
+        self.cx.state.denied = Some(if refused { Denied::Refused } else { Denied::Unheard });
+        let wait = if refused { wait } else { timing.t2() };
+        let jitter = self.cx.state.random.up_to(timing.message / 8);
+        self.cx.arm(Timer::Voters, wait + jitter);
+    }
+}
