@@ -184,3 +184,25 @@ fn a_bootstrap_is_for_a_majority_only() {
     assert_eq!(cluster.node(1).exit_code(), 2);
     assert!(cluster.node(1).log().contains("this cluster has \"none\""));
 }
+
+#[test]
+fn files_that_name_different_voters_do_not_mix() {
+    let cluster = Cluster::prepare(3, watchful_majority);
+    for number in [2, 3] {
+        cluster.node(number).start();
+    }
+    let mut config = cluster.config().clone();
+    config["members"].as_array_mut().unwrap().remove(2);
+    let place = (cluster.node(1).address, cluster.node(1).admin);
+    let odd = cluster.process(1, place, "odd", &config);
+    odd.start_with(&["--bootstrap"]);
+    eventually("node-2 refuses it", || {
+        let rejections = cluster.status(2)?.rejections;
+        let told = rejections.iter().any(|r| r.reason.contains("members differs"));
+        ensure(told, || format!("{rejections:?}"))
+    });
+    assert_eq!(odd.status().unwrap().leader.map(|leader| leader.name), None);
+    odd.kill_9();
+    cluster.node(1).start();
+    cluster.agree_on(3);
+}

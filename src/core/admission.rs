@@ -48,6 +48,7 @@ impl State {
             },
             round: self.round,
             list: self.members.version(),
+            digest: self.members.digest(),
         }
     }
 
@@ -71,17 +72,11 @@ impl State {
         if hello.id == self.id() {
             return Some(Rejection::OwnId(hello.id));
         }
-        let Some(known) = self.detector.get(hello.id) else {
+        if self.detector.get(hello.id).is_none() {
             let older = hello.list < self.members.version();
             let removed = older && self.members.removed().contains(&hello.id);
             let reason = if removed { Rejection::Removed } else { Rejection::UnknownId };
             return Some(reason(hello.id));
-        };
-        // A start that kept its state counts one more than the one before.
-        let again = known.incarnation == hello.incarnation && known.instance != hello.instance;
-        let (known, told) = (known.incarnation, hello.incarnation);
-        if self.needs_majority() && (told < known || again) {
-            return Some(Rejection::StateLost { id: hello.id, known, told });
         }
         let settings = [
             ("algorithm", ours.algorithm.name(), theirs.algorithm.name()),
@@ -89,9 +84,32 @@ impl State {
             ("preempt", &ours.preempt, &theirs.preempt),
             ("rank", &ours.rank, &theirs.rank),
         ];
-        let (key, ours, theirs) = settings.into_iter().find(|(_, a, b)| a != b)?;
-        let [key, ours, theirs] = [key, ours, theirs].map(str::to_owned);
-        Some(Rejection::Disagreement { key, ours, theirs })
+        let differs = settings.into_iter().find(|(_, a, b)| a != b).map(|(key, ours, theirs)| {
+            let [key, ours, theirs] = [key, ours, theirs].map(str::to_owned);
+            Rejection::Disagreement { key, ours, theirs }
+        });
+        differs.or_else(|| self.lists_differ(hello))
+    }
+
+    /// With a majority: two files that never changed, and do not name the same voters.
+    fn lists_differ(&self, hello: &Hello) -> Option<Rejection> {
+        let (ours, theirs) = (self.members.digest(), hello.digest);
+        let same = hello.list == self.members.version() && ours != theirs;
+        (self.needs_majority() && same).then(|| Rejection::Disagreement {
+            key: "members".to_owned(),
+            ours: format!("the list {ours:016x}"),
+            theirs: format!("the list {theirs:016x}"),
+        })
+    }
+
+    /// With a majority: whether a member came back without its state, and so without what it
+    /// granted. A start that kept it counts one more than the one before.
+    fn state_lost(&self, hello: &Hello) -> Option<Rejection> {
+        let peer = self.detector.get(hello.id)?;
+        let (known, told) = (peer.incarnation, hello.incarnation);
+        let again = told == known && peer.instance != hello.instance;
+        let lost = self.needs_majority() && (told < known || again);
+        lost.then_some(Rejection::StateLost { id: hello.id, known, told })
     }
 
     /// Whether another process with this id is connected and alive: heard within `failure`, or
@@ -119,7 +137,8 @@ impl Turn<'_> {
             let peer = state.detector.get(hello.id)?;
             state.in_use(peer, &hello, self.cx.now)
         };
-        if let Some(reason) = state.objection(&hello).or_else(in_use) {
+        let lost = || state.state_lost(&hello);
+        if let Some(reason) = state.objection(&hello).or_else(in_use).or_else(lost) {
             if reason == Rejection::UnknownId(hello.id) {
                 self.cx.state.roster.knocked(hello.id, self.cx.now);
             }
@@ -151,7 +170,8 @@ impl Turn<'_> {
             return; // removed meanwhile
         }
         let objection = if welcome.id == peer {
-            self.cx.state.objection(&welcome)
+            let state = &self.cx.state;
+            state.objection(&welcome).or_else(|| state.state_lost(&welcome))
         } else {
             Some(Rejection::WrongAddress { expected: peer, found: welcome.id })
         };

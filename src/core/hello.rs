@@ -37,6 +37,8 @@ pub struct Hello {
     pub round: Epoch,
     /// The version of its member list.
     pub list: ListVersion,
+    /// Who that list names, and in which roles.
+    pub digest: u64,
 }
 
 /// The settings that members must share.

@@ -28,6 +28,7 @@ impl From<&core::Hello> for wire::Hello {
             view: hello.view.into(),
             round: hello.round.0,
             list: [hello.list.epoch.0, hello.list.counter],
+            list_digest: hello.digest,
         }
     }
 }
@@ -56,6 +57,7 @@ impl TryFrom<wire::Hello> for core::Hello {
             view: hello.view.into(),
             round: Epoch(hello.round),
             list: ListVersion { epoch: Epoch(hello.list[0]), counter: hello.list[1] },
+            digest: hello.list_digest,
         })
     }
 }

@@ -38,6 +38,7 @@ pub struct Hello {
     #[serde(deserialize_with = "bounded")]
     pub round: u64,
     pub list: [u64; 2],
+    pub list_digest: u64,
 }
 
 /// The first frame of the accepter.
