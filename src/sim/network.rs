@@ -14,7 +14,7 @@ use super::transit::{Pair, Payload, Transit};
 use super::world::World;
 use crate::core::Input;
 use crate::core::detector::ConnectionId;
-use crate::core::message::{Envelope, Hello, Rejection};
+use crate::core::message::{Envelope, Hello, Kind, Rejection};
 use crate::core::types::Time;
 
 /// The first pause between two dials; it doubles up to `failure`.
@@ -212,7 +212,9 @@ impl World {
             self.transit(Duration::ZERO, Transit::Broken(connection));
             return None;
         }
-        let copies = self.weather.copies(from, to, &mut self.random, &mut self.faults);
+        let regular = matches!(envelope.message.kind(), Kind::Heartbeat | Kind::Acknowledge);
+        let links = (from, to);
+        let copies = self.weather.copies(links, regular, &mut self.random, &mut self.faults);
         if copies == 0 {
             self.say(from, || format!("what it sends to node-{} is lost", to + 1));
         }

@@ -110,11 +110,12 @@ impl Weather {
         lag
     }
 
-    /// How many copies of a message arrive that is sent now.
+    /// How many copies of a message arrive that is sent now. What is said all the time would hardly
+    /// leave any to the rest.
     pub fn copies(
         &self,
-        from: usize,
-        to: usize,
+        (from, to): (usize, usize),
+        regular: bool,
         random: &mut Random,
         faults: &mut Faults,
     ) -> usize {
@@ -125,7 +126,9 @@ impl Weather {
                     faults.count(Deed::Lost);
                     return 0;
                 }
-                Disturbance::Doubles(one_in) if copies == 1 && random.below(one_in) == 0 => {
+                Disturbance::Doubles(one_in)
+                    if copies == 1 && random.below(if regular { one_in } else { 2 }) == 0 =>
+                {
                     faults.count(Deed::Doubled);
                     copies = 2;
                 }
