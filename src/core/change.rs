@@ -31,8 +31,10 @@ impl Context<'_> {
         }
         state.detector.adopt(&list, own);
         state.members = list.clone();
+        state.role = list.get(own).map(|member| member.role);
         state.roster.newest = state.roster.newest.max(list.version());
         state.roster.stored.clear();
+        self.arm_lease();
         self.out.push(Output::Members(list));
         let record = self.persist();
         self.state.roster.record = Some(record);

@@ -22,6 +22,8 @@ pub struct State {
     pub(super) settings: Arc<Settings>,
     /// The present member list.
     pub(super) members: Arc<MemberList>,
+    /// What this member is for, by that list; none if it is not listed.
+    pub(super) role: Option<Role>,
     /// Who has it, and what is to become of it.
     pub(super) roster: Roster,
     pub(super) agreement: Arc<Agreement>,
@@ -123,6 +125,7 @@ impl State {
             round: restored.floor.max(restored.epoch),
             invited: None,
             members: settings.members.clone(),
+            role: settings.members.get(settings.id).map(|member| member.role),
             roster: Roster::default(),
             detector: Detector::new(&settings.members, settings.id),
             timers: TimerTable::default(),
@@ -170,8 +173,7 @@ impl State {
 
     /// Whether this member may be nominated.
     pub(super) fn stands(&self) -> bool {
-        let member = self.members.get(self.id());
-        member.is_some_and(|member| member.role == Role::Member)
+        self.role == Some(Role::Member)
             && !self.resigned
             && self.value.is_some()
             && self.denied != Some(Denied::Unheard)

@@ -1,6 +1,6 @@
 //! What is still to happen in a simulated world, in the order in which it will.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use super::transit::Transit;
 use crate::core::Input;
@@ -36,26 +36,26 @@ pub(super) enum Event {
     Transit(Transit),
 }
 
-/// The events to come, by time and, at one time, in the order in which they were noted.
+/// The events to come, by time and, at one time, in the order in which they were noted. They are
+/// boxed, as they are large and moved about.
 #[derive(Debug, Default)]
-pub(super) struct Agenda(BTreeMap<Time, VecDeque<Event>>);
+pub(super) struct Agenda {
+    events: BTreeMap<(Time, u64), Box<Event>>,
+    noted: u64,
+}
 
 impl Agenda {
     pub fn note(&mut self, at: Time, event: Event) {
-        self.0.entry(at).or_default().push_back(event);
+        self.noted += 1;
+        self.events.insert((at, self.noted), Box::new(event));
     }
 
     /// When the next event is due.
     pub fn next(&self) -> Option<Time> {
-        self.0.first_key_value().map(|(at, _)| *at)
+        self.events.first_key_value().map(|((at, _), _)| *at)
     }
 
     pub fn take(&mut self) -> Option<(Time, Event)> {
-        let mut first = self.0.first_entry()?;
-        let (at, event) = (*first.key(), first.get_mut().pop_front()?);
-        if first.get().is_empty() {
-            first.remove();
-        }
-        Some((at, event))
+        self.events.pop_first().map(|((at, _), event)| (at, *event))
     }
 }

@@ -16,7 +16,7 @@ impl State {
             return None;
         }
         // Without a lease it would be over at once: better no leader than a second one.
-        Some(self.lease.as_ref().map(|lease| self.end_of(lease)).unwrap_or_default())
+        Some(self.timers.due(Timer::Lease).unwrap_or_default())
     }
 
     fn end_of(&self, lease: &Lease) -> Time {
@@ -49,8 +49,10 @@ impl Context<'_> {
         }
     }
 
-    fn arm_lease(&mut self) {
-        if let Some(until) = self.state.lease_until() {
+    /// The lease has changed, and with it its end.
+    pub fn arm_lease(&mut self) {
+        if let Some(lease) = &self.state.lease {
+            let until = self.state.end_of(lease);
             self.state.timers.arm(Timer::Lease, until);
         }
     }
@@ -64,6 +66,7 @@ impl Context<'_> {
             // Its own vote may be granted to another, if it had none when it came to lead.
             if self.state.voter.promise(now, own, epoch, length) {
                 lease.acknowledge(own, number);
+                self.arm_lease();
             }
         }
     }

@@ -166,8 +166,8 @@ impl Turn<'_> {
 
     /// At the end of a turn: goes on if enough voters agree, gives up if they cannot any more.
     pub fn weigh(&mut self) {
-        let (majority, voters) = (self.cx.state.majority(), self.cx.state.voters());
         while let Some(nominee) = self.cx.state.nominee.as_ref().filter(|nominee| !nominee.done) {
+            let (majority, voters) = (self.cx.state.majority(), self.cx.state.voters());
             match (nominee.purpose, nominee.supporters(majority)) {
                 (Purpose::Preempt(view), Some(votes)) => {
                     let rank = self.cx.state.rank();
