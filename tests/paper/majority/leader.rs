@@ -260,3 +260,21 @@ fn a_nominee_is_no_leader() {
         assert_eq!((p5.leader(), p5.core.lease_until()), (None, None));
     }
 }
+
+/// "The leader's [lease] runs [...] from the sending": a greater epoch whose lease would be over
+/// when it is granted at last is not led in.
+#[test]
+fn a_greater_epoch_is_not_led_in_without_a_lease() {
+    let mut p5 = p5_leads();
+    p5.after(TIMING.heartbeat);
+    assert_eq!(p5.hears(3, refuse(1, NEVER, 9)), to(&OTHERS, claim(3, 10)));
+    let claimed = p5.now;
+    p5.stores();
+    for number in 2..=4 {
+        p5.after(TIMING.heartbeat);
+        all_say(&mut p5, &[1, 2, 4], &acknowledge(1, number, 1));
+    }
+    p5.now = claimed + certain();
+    all_say(&mut p5, &[1, 2], &grant(3, 10));
+    assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(1)));
+}

@@ -244,3 +244,47 @@ fn t2_covers_both_questions_to_the_voters() {
     assert_eq!(p3.core.phase(), Phase::Waiting);
     assert_eq!(p5_leads().leader(), Some(id(5)));
 }
+
+/// "Voters are the members that are not observers": one that misses the leader may call the others
+/// of its ring, and has no vote of its own.
+#[test]
+fn an_observer_does_not_count_itself() {
+    let settings = listed(majority(AlgorithmKind::Ring, 5), &[(5, Role::Observer)], 0);
+    let mut p5 = Process::with(settings).0;
+    assert_eq!(p5.calls(), to(&OTHERS, trial(1, 1)));
+    assert_eq!(all_say(&mut p5, &[1, 2], &says(1, Opinion::Yes, 0)), []);
+    let sent = p5.hears(3, says(1, Opinion::Yes, 0));
+    assert!(matches!(sent[..], [(_, Message::Ballot(_)), ..]), "{sent:?}");
+}
+
+/// "Who released an epoch never leads in it again, whatever still arrives": not in another run of
+/// the same round either.
+#[test]
+fn who_gave_up_an_epoch_is_no_nominee_in_it_again() {
+    let mut p5 = Process::with(majority(AlgorithmKind::Ring, 5)).0;
+    let ballot = |initiator, number, hops| {
+        let run = Run { epoch: Epoch(1), initiator: id(initiator) };
+        let candidate = Candidate { stands: true, rank: rank(number), incarnation: Incarnation(1) };
+        Message::Ballot(Ballot { run, candidate, hops })
+    };
+    p5.hears(4, ballot(3, 3, 1));
+    assert_eq!(p5.hears(4, ballot(3, 5, 5)), to(&OTHERS, trial(1, 1)));
+    assert_eq!(all_say(&mut p5, &[1, 2], &says(1, Opinion::Yes, 0)), to(&OTHERS, claim(2, 1)));
+    let refused = refuse(2, no(TIMING.message), 0);
+    assert_eq!(all_say(&mut p5, &[1, 2, 3], &refused), to(&OTHERS, release(1)));
+    assert_eq!(p5.hears(4, ballot(3, 5, 5)), [], "a late copy");
+    let other = to(&[1], ballot(4, 4, 2));
+    assert_eq!(p5.hears(4, ballot(4, 4, 1))[..1], other);
+}
+
+/// The same of the bully: one that looks for the others after a stall does not join that round.
+#[test]
+fn who_gave_up_an_epoch_is_not_drawn_into_it_again() {
+    let mut p5 = p5_claims();
+    all_say(&mut p5, &[1, 2, 3], &refuse(2, no(TIMING.lease * 2), 0));
+    p5.after(TIMING.t2() + TIMING.message + TIMING.stall());
+    assert_eq!(p5.core.phase(), Phase::Starting, "it was stalled");
+    p5.meets(1);
+    p5.hears(1, election(1, 1));
+    assert_eq!(p5.after(TIMING.failure), to(&[1], trial(3, 2)));
+}
