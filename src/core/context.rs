@@ -78,9 +78,10 @@ impl Context<'_> {
     /// The number of an election that this member calls: above every round seen or tried, or the
     /// one that it was drawn into and could not join at once.
     pub fn next_round(&mut self) -> Epoch {
-        let State { round, view, .. } = *self.state;
+        let State { round, view, floor, .. } = *self.state;
+        let open = round > view.epoch.max(floor);
         let invited = self.state.invited.take();
-        invited.filter(|invited| *invited == round && round > view.epoch).unwrap_or(round.next())
+        invited.filter(|invited| *invited == round && open).unwrap_or(round.next())
     }
 
     /// Has the present state written, in the background. Tells the number of the record.

@@ -58,8 +58,11 @@ impl Turn<'_> {
         let followed = self.announced(from, epoch, rank);
         let (own, stands) = (self.cx.state.rank(), self.cx.state.stands());
         // Who waits for its disk before it follows is alive as well, and says so.
-        let heeded = self.cx.state.view.epoch == epoch || self.cx.state.is_bound_to(from);
-        if heeded && self.cx.promise(from, epoch, number, lease) {
+        let state = &self.cx.state;
+        let heeded = state.view.epoch == epoch || state.is_bound_to(from);
+        // An outdated leader whose epoch this member does not know to be over is told of a later.
+        let refused = state.view.epoch < epoch && state.voter.is_beyond(epoch);
+        if (heeded || refused) && self.cx.promise(from, epoch, number, lease) {
             let acknowledge =
                 Message::Acknowledge { incarnation, epoch, number, rank: own, stands };
             self.cx.send(from, acknowledge);

@@ -35,7 +35,8 @@ pub struct State {
     pub(super) look_until: Time,
     /// The greatest (epoch, leader) known; the leader may be gone.
     pub(super) view: View,
-    /// No round of an earlier life was above this.
+    /// In no round up to this one may it be nominated: it may have led in an earlier life, or has
+    /// released what it was granted.
     pub(super) floor: Epoch,
     /// The greatest round seen or tried.
     pub(super) round: Epoch,

@@ -218,7 +218,7 @@ fn the_core_is_a_value() {
     let before = p3.core.clone();
     assert_eq!(p3.after(Duration::ZERO), []);
     assert!(p3.core == before);
-    let mut copy = Process { core: before, now: p3.now };
+    let mut copy = p3.clone();
     assert_eq!(copy.hears(4, answer(1)), p3.hears(4, answer(1)));
     assert!(copy.core == p3.core);
 }

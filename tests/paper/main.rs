@@ -2,6 +2,7 @@
 
 mod bully;
 mod halting;
+mod majority;
 mod members;
 mod process;
 mod ring;

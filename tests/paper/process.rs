@@ -9,6 +9,7 @@ use electd::core::message::{Envelope, Hello, Message, View};
 use electd::core::settings::{
     AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
 };
+use electd::core::tenure::{Durable, Reserve, Vote};
 use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
 use electd::core::{Command, CommandId, Core, Input, NodeStatus, Output, Redial};
 use uuid::Uuid;
@@ -74,9 +75,14 @@ pub fn task(number: u8) -> Task {
 pub type Sent = Vec<(Vec<u8>, Message)>;
 
 /// One member alone.
+#[derive(Clone)]
 pub struct Process {
     pub core: Core,
     pub now: Time,
+    /// What its disk holds.
+    disk: Durable,
+    /// What it was asked to write since, and has not.
+    asked: Vec<(u64, Durable)>,
 }
 
 impl Process {
@@ -98,7 +104,35 @@ impl Process {
     pub fn alone(settings: Settings) -> Process {
         let restored =
             Restored { incarnation: Incarnation(1), reserved: Epoch(64), ..Restored::default() };
-        Process { core: Core::new(Time(0), settings, restored, 0), now: Time(0) }
+        Process::born(Time(0), settings, restored)
+    }
+
+    /// One that starts with what its disk gives back.
+    fn born(now: Time, settings: Settings, restored: Restored) -> Process {
+        let Restored { epoch, reserved, vote, .. } = restored;
+        let vote =
+            (settings.quorum == Quorum::Majority).then(|| Vote::first(vote, settings.timing.lease));
+        let disk = Durable { epoch, reserved, vote, ..Durable::default() };
+        Process { core: Core::new(now, settings, restored, 0), now, disk, asked: Vec::new() }
+    }
+
+    /// Its process ends and another one starts, with what is on its disk; it has met nobody yet.
+    pub fn restarts(&self) -> Process {
+        let Durable { epoch, reserved: floor, vote, .. } = self.disk;
+        let incarnation = Incarnation(self.core.incarnation().0 + 1);
+        let reserved = Reserve::first_reserve(epoch.max(floor));
+        let before = self.core.settings();
+        let settings = Settings { instance: before.instance + 100, ..before.clone() };
+        let restored = Restored { incarnation, epoch, floor, reserved, vote };
+        Process::born(self.now, settings, restored)
+    }
+
+    /// The disk has taken all that it was asked to write.
+    pub fn stores(&mut self) -> Sent {
+        let Some((number, record)) = self.asked.pop() else { return Sent::new() };
+        self.asked.clear();
+        self.disk = record;
+        self.take(Input::Persisted { number })
     }
 
     /// Another connects to this one, which is connected to it.
@@ -132,10 +166,20 @@ impl Process {
         self.take(Input::Welcomed { peer: id(other), welcome })
     }
 
-    /// Takes an input and tells what is sent.
-    pub fn take(&mut self, input: Input) -> Sent {
+    /// Takes an input and tells all that is to be done.
+    pub fn outputs(&mut self, input: Input) -> Vec<Output> {
         let mut out = Vec::new();
         self.core.handle(self.now, input, &mut out);
+        self.asked.extend(out.iter().filter_map(|output| match output {
+            Output::Persist { number, record } => Some((*number, record.clone())),
+            _ => None,
+        }));
+        out
+    }
+
+    /// Takes an input and tells what is sent.
+    pub fn take(&mut self, input: Input) -> Sent {
+        let out = self.outputs(input);
         let number = |id: &NodeId| id.0.as_bytes()[15];
         let sent = out.into_iter().filter_map(|output| match output {
             Output::Send { to, envelope } => {
@@ -147,7 +191,12 @@ impl Process {
     }
 
     pub fn hears(&mut self, from: u8, message: Message) -> Sent {
-        let envelope = Envelope { epoch: Epoch(0), incarnation: Incarnation(1), message };
+        self.hears_of(from, 1, message)
+    }
+
+    /// Hears a message of this life of another.
+    pub fn hears_of(&mut self, from: u8, life: u64, message: Message) -> Sent {
+        let envelope = Envelope { epoch: Epoch(0), incarnation: Incarnation(life), message };
         self.take(Input::Message { connection: connection(from), from: id(from), envelope })
     }
 
@@ -160,12 +209,12 @@ impl Process {
         self.take(Input::Command { id: CommandId(0), command: Command::Elect })
     }
 
-    /// The process of another is gone, with proof.
     /// It is asked that the leader resign.
     pub fn resigns(&mut self) -> Sent {
         self.take(Input::Command { id: CommandId(0), command: Command::Resign { to: None } })
     }
 
+    /// The process of another is gone, with proof.
     pub fn loses(&mut self, peer: u8) -> Sent {
         let connection = connection(peer);
         self.take(Input::Ended { connection, peer: id(peer), redial: Redial::Refused })
@@ -181,12 +230,13 @@ impl Process {
     }
 }
 
-fn connection(from: u8) -> ConnectionId {
+/// The connection on which another speaks.
+pub fn connection(from: u8) -> ConnectionId {
     ConnectionId(u64::from(from))
 }
 
 /// What another says first.
-fn hello_of(number: u8, settings: &Settings) -> Hello {
+pub fn hello_of(number: u8, settings: &Settings) -> Hello {
     let mut out = Vec::new();
     let (id, instance) = (id(number), u64::from(number));
     let other = Settings { id, instance, value: Some(0), ..settings.clone() };

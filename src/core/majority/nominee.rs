@@ -112,6 +112,7 @@ impl Context<'_> {
         if nominee.stage == Stage::Claim && nominee.purpose == Purpose::Win {
             let (own, stands) = (self.state.id(), self.state.stands());
             self.state.voter.release(own, nominee.epoch);
+            self.state.floor = self.state.floor.max(nominee.epoch);
             let others = self.all_others();
             let (epoch, successor) = (nominee.epoch, None);
             self.send_all(others, Message::Release { epoch, successor, stands });

@@ -187,8 +187,7 @@ impl Voter {
     /// Promises the leader of an epoch that nobody else is granted anything for so long; unless a
     /// later epoch was granted or promised, so that this leader is outdated. Tells whether it was.
     pub fn promise(&mut self, now: Time, to: NodeId, epoch: Epoch, lease: Duration) -> bool {
-        let granted = self.granted.map(|grant| grant.epoch).unwrap_or_default();
-        if epoch < self.newest.max(granted) {
+        if self.is_beyond(epoch) {
             return false;
         }
         self.newest = epoch;
@@ -198,6 +197,13 @@ impl Voter {
         self.promise = Some(Promise { to, epoch, until });
         self.longest = self.longest.max(lease);
         true
+    }
+
+    /// Whether it granted or promised a later epoch, so that the leader of this one is outdated.
+    #[must_use]
+    pub fn is_beyond(&self, epoch: Epoch) -> bool {
+        let granted = self.granted.map(|grant| grant.epoch).unwrap_or_default();
+        epoch < self.newest.max(granted)
     }
 
     /// Whether a promise of this length is durable, so that it may be told.

@@ -233,11 +233,12 @@ impl Ring {
             self.take_part(cx, ballot.run, reason);
         }
         let (mut own, candidate) = (own(cx), ballot.candidate);
-        own.stands &= ballot.run.epoch > cx.state.floor; // an earlier life may have led in it
+        let open = ballot.run.epoch > cx.state.floor;
+        own.stands &= open;
         if self.nominee.is_some_and(|nominee| nominee > candidate) {
             // A better one has gone on. Where the ring was repaired, both might come back.
         } else if candidate.rank.id == own.rank.id {
-            if candidate.incarnation == own.incarnation {
+            if candidate.incarnation == own.incarnation && open {
                 self.returned(cx, Reason::BallotBack);
             }
         } else if self.nominee == Some(candidate) {

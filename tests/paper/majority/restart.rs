@@ -1,0 +1,146 @@
+//! What a member keeps across a restart, and what is made of one that did not.
+
+use electd::core::message::{Ballot, Candidate, Hello, Message, Opinion, Rejection, Run};
+use electd::core::settings::AlgorithmKind;
+use electd::core::types::{Epoch, Incarnation};
+use electd::core::{Input, Output};
+
+use super::{
+    NEVER, all_say, claim, coordinator, election, grants, majority, no, promising, refuse, says,
+    to, trial, voter, would,
+};
+use crate::process::{MOMENT, Process, TIMING, connection, hello_of, id, rank};
+
+/// No round of the first life of a process was above this.
+const FLOOR: u64 = 64;
+
+/// Starts anew and meets all others.
+fn restarted(process: &Process) -> Process {
+    let mut next = process.restarts();
+    let others = (1..=5).filter(|other| id(*other) != process.core.id());
+    others.for_each(|other| drop(next.meets(other)));
+    next
+}
+
+/// "With majority also the grant (epoch, nominee)": "what a member claims or grants never goes
+/// backwards, across restarts".
+#[test]
+fn a_grant_survives_a_restart() {
+    let mut p3 = voter(3);
+    grants(&mut p3, 4, 22);
+    let mut p3 = restarted(&p3);
+    p3.after(TIMING.lease);
+    assert_eq!(p3.hears(5, claim(1, 22)), to(&[5], refuse(1, NEVER, 22)));
+    assert_eq!(p3.hears(5, claim(1, 5)), to(&[5], refuse(1, NEVER, 22)));
+    assert_eq!(p3.hears(4, coordinator(5, 4)), []);
+    assert_eq!(would(&mut p3, 4, 22), Opinion::Yes);
+    assert_eq!(would(&mut p3, 5, 23), Opinion::Yes);
+}
+
+/// "Not in the first `lease` after a restart": an earlier life may have promised.
+#[test]
+fn a_restarted_voter_is_muted_for_a_lease() {
+    let mut p3 = voter(3);
+    grants(&mut p3, 4, 22);
+    let mut p3 = restarted(&p3);
+    let refused = to(&[4], refuse(1, no(TIMING.lease), 22));
+    assert_eq!(p3.hears(4, claim(1, 23)), refused);
+    p3.after(TIMING.lease);
+    grants(&mut p3, 4, 23);
+}
+
+/// "The nominee's own vote obeys the same rules", this one as well.
+#[test]
+fn a_restarted_nominee_is_muted_too() {
+    let mut p5 = restarted(&voter(5));
+    p5.calls();
+    assert_eq!(all_say(&mut p5, &[1, 2], &says(1, Opinion::Yes, 0)), []);
+    assert_eq!(p5.hears(3, says(1, Opinion::Yes, 0)).len(), 1, "it needs three others");
+}
+
+/// "A voter persists the longest it promised and waits that long after a restart", however short
+/// its own `lease` is.
+#[test]
+fn a_restarted_voter_is_muted_for_the_longest_promise_ever() {
+    let long = TIMING.lease * 2;
+    let mut p3 = voter(3);
+    p3.hears(4, promising(long, 1, 1, 4));
+    p3.stores();
+    let mut p3 = restarted(&p3);
+    assert_eq!(would(&mut p3, 5, 70), no(long));
+    p3.after(long - MOMENT);
+    assert_eq!(would(&mut p3, 5, 70), no(MOMENT));
+    let mut again = restarted(&p3);
+    assert_eq!(would(&mut again, 5, 70), no(long), "nor does another life forget");
+    p3.after(MOMENT);
+    assert_eq!(would(&mut p3, 5, 70), Opinion::Yes);
+}
+
+/// "A voter with an empty store [...]": one that was told and stored it need not be told again.
+#[test]
+fn an_informed_voter_stays_informed() {
+    let mut p3 = voter(3);
+    grants(&mut p3, 4, 1);
+    let mut p3 = p3.restarts();
+    p3.meets(5);
+    p3.after(TIMING.lease);
+    assert_eq!(would(&mut p3, 5, 2), Opinion::Yes);
+}
+
+/// "After a restart own rounds start above `reserved`": a member that is drawn into a round joins
+/// it, unless its earlier life may have led in it.
+#[test]
+fn a_restarted_bully_joins_no_round_of_its_earlier_life() {
+    for (round, joined) in [(FLOOR - 1, FLOOR + 1), (FLOOR, FLOOR + 1), (FLOOR + 2, FLOOR + 2)] {
+        let mut p5 = restarted(&voter(5));
+        let sent = p5.hears(1, election(round, 1));
+        assert_eq!(sent[1..], to(&[1, 2, 3, 4], trial(1, joined)), "drawn into {round}");
+    }
+}
+
+/// The same of the ring: it sends the ballot on, and not itself.
+#[test]
+fn a_restarted_member_of_a_ring_is_no_nominee_in_a_round_of_its_earlier_life() {
+    let first = Process::with(majority(AlgorithmKind::Ring, 5)).0;
+    let named = |number, life| {
+        let incarnation = Incarnation(life);
+        Candidate { stands: true, rank: rank(number), incarnation }
+    };
+    for (epoch, nominee) in [(FLOOR, named(1, 1)), (FLOOR + 1, named(5, 2))] {
+        let mut p5 = restarted(&first);
+        let run = Run { epoch: Epoch(epoch), initiator: id(1) };
+        let ballot = |candidate, hops| Message::Ballot(Ballot { run, candidate, hops });
+        let sent = p5.hears(4, ballot(named(1, 1), 4));
+        assert_eq!(sent[..1], to(&[1], ballot(nominee, 5)), "round {epoch}");
+    }
+}
+
+/// Why P3 refuses the hello of P4 in this life, if it does, having met the first one.
+fn refusal(mut p3: Process, incarnation: u64, instance: u64) -> Option<Rejection> {
+    let hello = hello_of(4, p3.core.settings());
+    let hello = Hello { incarnation: Incarnation(incarnation), instance, ..hello };
+    p3.loses(4);
+    p3.after(TIMING.failure);
+    let (connection, address) = (connection(4), String::new());
+    let out = p3.outputs(Input::Hello { connection, address, hello });
+    out.into_iter().find_map(|output| match output {
+        Output::Reject { reason, .. } => Some(reason),
+        _ => None,
+    })
+}
+
+/// "An incarnation below one already seen: rejected ("state lost: remove, then add under a new
+/// id")" - and the same one of another process, as a start that kept its state counts one more.
+#[test]
+fn who_lost_its_state_is_refused() {
+    let lost = |known, told| {
+        let (known, told) = (Incarnation(known), Incarnation(told));
+        Some(Rejection::StateLost { id: id(4), known, told })
+    };
+    assert_eq!(refusal(voter(3), 1, 4), None, "the process that was met");
+    assert_eq!(refusal(voter(3), 2, 104), None, "a restart");
+    assert_eq!(refusal(voter(3), 1, 104), lost(1, 1), "a first life that lost its state");
+    assert_eq!(refusal(voter(3), 0, 104), lost(1, 0));
+    let p3 = Process::new(AlgorithmKind::Bully, 3);
+    assert_eq!(refusal(p3, 1, 104), None, "without a majority nothing was promised");
+}
