@@ -261,7 +261,7 @@ impl Reason {
             Reason::NoMajority(Duration::ZERO) => "no majority of the voters agrees yet".into(),
             Reason::NoMajority(wait) => {
                 let wait = wait.as_millis();
-                format!("a majority of the voters is bound to the last leader for {wait} ms more")
+                format!("a majority of the voters is bound for {wait} ms more")
             }
             Reason::Isolated => "no majority of the voters answers".into(),
             Reason::Uninformed => {

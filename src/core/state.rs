@@ -158,6 +158,9 @@ impl State {
         let alone = state.voters() == 1;
         if state.settings.bootstrap || alone {
             state.voter.inform(state.round); // or nobody else could tell it
+        } else if restored.vote.is_none() {
+            // An empty store may be one that was lost, and with it a promise.
+            state.voter.mute(now + state.settings.timing.lease);
         }
         state
     }

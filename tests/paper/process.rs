@@ -100,10 +100,19 @@ impl Process {
         (process, sent)
     }
 
-    /// One that has met nobody yet.
+    /// One that has met nobody yet. As a voter it has a store that says that it promised nothing.
     pub fn alone(settings: Settings) -> Process {
-        let restored =
-            Restored { incarnation: Incarnation(1), reserved: Epoch(64), ..Restored::default() };
+        Process::found(settings, Some(Vote::default()))
+    }
+
+    /// The same, with an empty store.
+    pub fn empty(settings: Settings) -> Process {
+        Process::found(settings, None)
+    }
+
+    fn found(settings: Settings, vote: Option<Vote>) -> Process {
+        let (incarnation, reserved) = (Incarnation(1), Epoch(64));
+        let restored = Restored { incarnation, reserved, vote, ..Restored::default() };
         Process::born(Time(0), settings, restored)
     }
 

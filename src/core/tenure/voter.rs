@@ -109,6 +109,11 @@ impl Voter {
         }
     }
 
+    /// Grants nothing before then.
+    pub fn mute(&mut self, until: Time) {
+        self.muted_until = self.muted_until.max(until);
+    }
+
     /// What must not be forgotten.
     #[must_use]
     pub fn vote(&self) -> Vote {

@@ -49,6 +49,16 @@ fn a_restarted_voter_is_muted_for_a_lease() {
     grants(&mut p3, 4, 23);
 }
 
+/// One with an empty store may have lost it, and with it what it promised.
+#[test]
+fn an_empty_voter_is_muted_for_a_lease() {
+    let mut p3 = Process::empty(majority(AlgorithmKind::Bully, 3));
+    [1, 2, 4, 5].into_iter().for_each(|other| drop(p3.meets(other)));
+    assert_eq!(would(&mut p3, 5, 70), no(TIMING.lease));
+    p3.after(TIMING.lease);
+    assert_eq!(would(&mut p3, 5, 70), Opinion::Yes);
+}
+
 /// "The nominee's own vote obeys the same rules", this one as well.
 #[test]
 fn a_restarted_nominee_is_muted_too() {
