@@ -1,0 +1,89 @@
+//! What is published expires by itself.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use uuid::Uuid;
+
+use super::super::clock;
+use super::Board;
+use crate::core::membership::{ListVersion, Member, MemberList};
+use crate::core::settings::{
+    AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
+};
+use crate::core::types::{Epoch, Incarnation, NodeId, Role, Task, Time};
+use crate::core::{Core, Input, Output, Phase};
+use crate::rank::Sample;
+
+const TIMING: Timing = Timing {
+    heartbeat: Duration::from_millis(40),
+    failure: Duration::from_millis(200),
+    message: Duration::from_millis(20),
+    lease: Duration::from_millis(160),
+};
+
+/// A cluster of one, whose vote is enough.
+fn settings() -> Settings {
+    let id = NodeId(Uuid::from_u128(0x4000_8000_0000_0000_0001));
+    let (name, address) = ("alone".to_owned(), String::new());
+    let member = Member { id, name, address, admin: None, role: Role::Member };
+    Settings {
+        cluster: "alone".to_owned(),
+        id,
+        instance: 1,
+        members: Arc::new(MemberList::new(ListVersion::default(), vec![member])),
+        algorithm: AlgorithmKind::Bully,
+        quorum: Quorum::Majority,
+        preempt: Preempt::Always,
+        rank: RankKind::Id,
+        value: Some(0),
+        task: Task::default(),
+        hierarchy: true,
+        timing: TIMING,
+        trust_refused: false,
+        bootstrap: true,
+        power_on: PowerOn::Elect,
+    }
+}
+
+/// A core that leads, with a lease that begins about now.
+fn leader() -> Core {
+    let started = Time(clock::now().0 - u64::try_from(TIMING.failure.as_nanos()).unwrap());
+    let restored =
+        Restored { incarnation: Incarnation(1), reserved: Epoch(16), ..Restored::default() };
+    let mut core = Core::new(started, settings(), restored, 0);
+    let mut inputs = vec![Input::Tick];
+    while let Some(input) = inputs.pop() {
+        let mut out = Vec::new();
+        core.handle(clock::now(), input, &mut out);
+        inputs.extend(out.into_iter().filter_map(|output| match output {
+            Output::Persist { number, .. } => Some(Input::Persisted { number }),
+            _ => None,
+        }));
+    }
+    assert_eq!(core.phase(), Phase::Leading);
+    core
+}
+
+#[test]
+fn a_leader_whose_election_thread_stands_still_is_not_believed_beyond_its_lease() {
+    let (core, start) = (leader(), Instant::now());
+    let sample = Ok(Sample { value: 0, from: String::new() });
+    let board = Board::new(&core, None, &sample);
+    let until = core.lease_until().unwrap();
+    let mut leading = 0;
+    loop {
+        let (before, status) = (clock::now(), board.status());
+        let leads = status.state == "leading" && status.leader.is_some();
+        assert!(!leads || before < until, "{:?} after its lease", before.since(until));
+        assert_eq!(leads, status.lease_remaining_ms.is_some());
+        leading += u32::from(leads);
+        if !leads {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(30), "it leads for ever");
+        std::thread::yield_now();
+    }
+    assert!(leading > 0, "it led at first");
+    assert_eq!(core.phase(), Phase::Leading, "the core has not been asked since");
+}
