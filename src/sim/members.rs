@@ -1,0 +1,188 @@
+//! Members that come and go while a cluster lives: who is outside of the first list, which changes
+//! are asked for and when, and how a simulated process takes its list.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::deeds::Deed;
+use super::faults::{Fault, Plan};
+use super::network::{FIRST_PAUSE, LinkState};
+use super::transit::Payload;
+use super::world::{TIMING, World};
+use crate::core::membership::{Change, ListVersion, Member, MemberList};
+use crate::core::message::{Done, Refusal};
+use crate::core::random::Random;
+use crate::core::types::{Role, Time};
+use crate::core::{Command, CommandId, Core, Input};
+
+/// The changes that are asked for have this number; nothing else has.
+pub(super) const CHANGE: CommandId = CommandId(2);
+
+/// A change of the members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// The member at this place is added.
+    Add(usize),
+    /// The member at this place is removed; the present leader where none is named.
+    Remove { who: Option<usize>, force: bool },
+}
+
+/// Draws who is outside of the first list, at most two: who is in it can lead without them.
+pub(super) fn newcomers(random: &mut Random, roles: &[Role], nodes: usize) -> Vec<usize> {
+    let mut outside = Vec::new();
+    for _ in 0..random.below(3) {
+        let at = random.below(nodes as u64) as usize;
+        let leads = |at: &usize| roles.get(*at).copied().unwrap_or_default() == Role::Member;
+        let stay = |other: &usize| *other != at && !outside.contains(other);
+        if !outside.contains(&at) && (0..nodes).filter(stay).any(|other| leads(&other)) {
+            outside.push(at);
+        }
+    }
+    outside
+}
+
+/// Adds changes of the members to a plan.
+pub(super) fn add(random: &mut Random, nodes: usize, newcomers: &[usize], plan: &mut Plan) {
+    let period = TIMING.failure * (4 + random.below(12) as u32);
+    for newcomer in newcomers {
+        // Some are started long after they were added, or long before.
+        if random.below(2) == 0 {
+            let first = |(_, node, fault): &(Time, usize, Fault)| {
+                node == newcomer && *fault == Fault::Start
+            };
+            plan.iter().position(first).map(|at| plan.remove(at));
+            plan.push((Time(0) + random.up_to(period), *newcomer, Fault::Start));
+        }
+    }
+    for _ in 0..1 + random.below(6) {
+        let at = Time(0) + random.up_to(period);
+        let times = if random.below(4) == 0 { 2 + random.below(2) } else { 1 };
+        for _ in 0..times {
+            let wish = draw(random, nodes, newcomers);
+            let asked = random.below(nodes as u64) as usize;
+            plan.push((at, asked, Fault::Change(wish)));
+            if let Wish::Remove { who: Some(who), .. } = wish
+                && random.below(2) == 0
+            {
+                plan.push((at + random.up_to(TIMING.failure * 6), who, Fault::Start));
+            }
+        }
+    }
+    plan.sort_by_key(|(at, _, _)| *at);
+}
+
+fn draw(random: &mut Random, nodes: usize, newcomers: &[usize]) -> Wish {
+    let anyone = random.below(nodes as u64) as usize;
+    match random.below(8) {
+        0..4 if !newcomers.is_empty() => {
+            Wish::Add(newcomers[random.below(newcomers.len() as u64) as usize])
+        }
+        0 => Wish::Add(anyone),
+        draw => {
+            let who = (draw < 6).then_some(anyone);
+            Wish::Remove { who, force: random.below(12) == 0 }
+        }
+    }
+}
+
+impl World {
+    /// Asks a process for a change.
+    pub(super) fn wish(&mut self, node: usize, wish: Wish) {
+        let change = match wish {
+            Wish::Add(place) => {
+                let Some(member) = self.members.at(place) else { return };
+                self.faults.count(Deed::Additions);
+                Change::Add(Member::clone(member))
+            }
+            Wish::Remove { who, force } => {
+                let leader = self.nodes.iter().position(super::node::Node::leads);
+                let who = who.or(leader).unwrap_or(node);
+                self.faults.count(Deed::Removals);
+                self.faults.add(Deed::Forced, u64::from(force));
+                self.faults.add(Deed::Deposed, u64::from(Some(who) == leader));
+                Change::Remove { id: self.id(who), force }
+            }
+        };
+        let command = Command::Change(change);
+        self.tell_now(node, Input::Command { id: CHANGE, command });
+    }
+
+    /// How a change ended.
+    pub(super) fn answered(&mut self, result: Result<Done, Refusal>) {
+        match result {
+            Ok(done) => {
+                self.faults.count(Deed::Changed);
+                self.checker.lists.done(done);
+            }
+            Err(_) => self.faults.count(Deed::Refused),
+        }
+    }
+
+    /// A process has another list from now on: it dials who is new and lets go who is gone.
+    pub(super) fn take_list(&mut self, node: usize, list: Arc<MemberList>) {
+        let before = std::mem::replace(&mut self.nodes[node].peers, list.clone());
+        for peer in self.others(node) {
+            let id = self.id(peer);
+            match (before.get(id).is_some(), list.get(id).is_some()) {
+                (false, true) => {
+                    self.network.link(node, peer).pause = FIRST_PAUSE;
+                    self.dial_now(node, peer);
+                }
+                (true, false) => self.let_go(node, peer),
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends what is queued for a peer, and closes all connections with it.
+    fn let_go(&mut self, node: usize, peer: usize) {
+        if let Some(connection) = self.network.link(peer, node).accepted {
+            self.shut(connection);
+        }
+        if let LinkState::Up(at) | LinkState::Greeting(at) | LinkState::Doomed(at) =
+            self.network.link(node, peer).state
+        {
+            self.put(at, Payload::End);
+        }
+        self.network.enter(node, peer, LinkState::Resting);
+        self.network.link(node, peer).redial = false;
+    }
+
+    /// Holds the list of a process that was just told something against those of all others.
+    pub(super) fn compare_lists(&mut self, node: usize) {
+        let Some(core) = &self.nodes[node].core else { return };
+        if !Arc::ptr_eq(core.members(), &self.nodes[node].peers) {
+            let judged = self.checker.lists.taken(core.members());
+            self.checker.judged(self.now, node, judged);
+        }
+    }
+
+    /// What is on a disk now is not older than what was.
+    pub(super) fn compare_disk(&mut self, node: usize) {
+        let version = self.nodes[node].disk.members().version();
+        let judged = self.checker.lists.stored(node, version);
+        self.checker.judged(self.now, node, judged);
+    }
+
+    /// The newest list of those who are in theirs: who was removed, and who was not added yet, has
+    /// no say. That of the files, until it was changed.
+    pub(super) fn present<'a>(&'a self, lists: impl Iterator<Item = (usize, &'a Arc<MemberList>)>)
+    -> &'a Arc<MemberList> {
+        let belongs = |(at, list): &(usize, &Arc<MemberList>)| list.get(self.id(*at)).is_some();
+        let changed = lists.filter(|(_, list)| list.version() > ListVersion::default());
+        let lists = changed.filter(belongs).map(|(_, list)| list);
+        lists.max_by_key(|list| list.version()).unwrap_or(&self.founders)
+    }
+
+    /// The live members of the newest list that is known to one of them.
+    pub(super) fn members_alive(&self) -> impl Iterator<Item = (usize, &Core)> {
+        let list = self.present(self.live().map(|(at, core)| (at, core.members())));
+        self.live().filter(|(at, _)| list.get(self.id(*at)).is_some())
+    }
+
+    /// How long the last change may keep a cluster from agreeing: who asked for it waits this long,
+    /// and a stranger that was refused looks around.
+    pub(super) fn changing(&self) -> Duration {
+        if self.changes { TIMING.failure * 5 } else { Duration::ZERO }
+    }
+}
