@@ -73,6 +73,8 @@ pub enum Deed {
     Refused,
     /// Lists that a leader found to be void.
     Overruled,
+    /// Lives at whose end one side of a partition had removed members of the other.
+    Estranged,
     /// Removed members that ended.
     Ended,
     /// Starts of removed members, which came to nothing.
@@ -86,7 +88,7 @@ pub enum Deed {
 }
 
 /// All deeds with their names, in the order in which they are shown.
-const TITLES: [(Deed, &str); 39] = [
+const TITLES: [(Deed, &str); 40] = [
     (Deed::Starts, "starts and restarts"),
     (Deed::Kills, "processes killed"),
     (Deed::Vanished, "hosts vanished"),
@@ -121,6 +123,7 @@ const TITLES: [(Deed, &str); 39] = [
     (Deed::Changed, "changes done"),
     (Deed::Refused, "changes refused or not known"),
     (Deed::Overruled, "changes void"),
+    (Deed::Estranged, "sides estranged by changes"),
     (Deed::Ended, "removed members ended"),
     (Deed::Barred, "removed members barred"),
     (Deed::Elected, "leaders elected"),

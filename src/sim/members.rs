@@ -1,18 +1,21 @@
 //! Members that come and go while a cluster lives: who is outside of the first list, which changes
 //! are asked for and when, and how a simulated process takes its list.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::deeds::Deed;
 use super::faults::{Fault, Plan};
 use super::network::{FIRST_PAUSE, LinkState};
+use super::node::Node;
 use super::transit::Payload;
 use super::world::{TIMING, World};
 use crate::core::membership::{Change, ListVersion, Member, MemberList};
 use crate::core::message::{Done, Refusal};
 use crate::core::random::Random;
-use crate::core::types::{Role, Time};
+use crate::core::settings::Quorum;
+use crate::core::types::{NodeId, Role, Time};
 use crate::core::{Command, CommandId, Core, Input};
 
 /// The changes that are asked for have this number; nothing else has.
@@ -54,7 +57,7 @@ pub(super) fn add(random: &mut Random, nodes: usize, newcomers: &[usize], plan: 
             plan.push((Time(0) + random.up_to(period), *newcomer, Fault::Start));
         }
     }
-    for _ in 0..1 + random.below(6) {
+    for _ in 0..2 + random.below(8) {
         let at = Time(0) + random.up_to(period);
         let times = if random.below(4) == 0 { 2 + random.below(2) } else { 1 };
         for _ in 0..times {
@@ -95,7 +98,7 @@ impl World {
                 Change::Add(Member::clone(member))
             }
             Wish::Remove { who, force } => {
-                let leader = self.nodes.iter().position(super::node::Node::leads);
+                let leader = self.nodes.iter().position(Node::leads);
                 let who = who.or(leader).unwrap_or(node);
                 self.faults.count(Deed::Removals);
                 self.faults.add(Deed::Forced, u64::from(force));
@@ -164,20 +167,45 @@ impl World {
         self.checker.judged(self.now, node, judged);
     }
 
-    /// The newest list of those who are in theirs: who was removed, and who was not added yet, has
-    /// no say. That of the files, until it was changed.
-    pub(super) fn present<'a>(&'a self, lists: impl Iterator<Item = (usize, &'a Arc<MemberList>)>)
-    -> &'a Arc<MemberList> {
-        let belongs = |(at, list): &(usize, &Arc<MemberList>)| list.get(self.id(*at)).is_some();
-        let changed = lists.filter(|(_, list)| list.version() > ListVersion::default());
-        let lists = changed.filter(belongs).map(|(_, list)| list);
+    /// The newest list, of the founders and whoever belongs by a list of theirs, and so on: who was
+    /// removed has no say, nor has a newcomer that led alone before it was added. That of the files
+    /// until it was changed. Those of disks without a process count where that is said.
+    pub(super) fn newest_list(&self, disks: bool) -> &Arc<MemberList> {
+        if !self.changes {
+            return &self.founders;
+        }
+        let mut belong: BTreeSet<NodeId> = self.founders.iter().map(|member| member.id).collect();
+        let mut known = 0;
+        while known < belong.len() {
+            known = belong.len();
+            for node in &self.nodes {
+                if belong.contains(&node.settings.id) {
+                    belong.extend(node.present_list().iter().map(|member| member.id));
+                }
+            }
+        }
+        let counts = |node: &&Node| {
+            let (id, list) = (node.settings.id, node.present_list());
+            let changed = list.version() > ListVersion::default();
+            changed && (disks || node.core.is_some()) && belong.contains(&id) && list.get(id).is_some()
+        };
+        let lists = self.nodes.iter().filter(counts).map(Node::present_list);
         lists.max_by_key(|list| list.version()).unwrap_or(&self.founders)
     }
 
     /// The live members of the newest list that is known to one of them.
     pub(super) fn members_alive(&self) -> impl Iterator<Item = (usize, &Core)> {
-        let list = self.present(self.live().map(|(at, core)| (at, core.members())));
+        let list = self.newest_list(false);
         self.live().filter(|(at, _)| list.get(self.id(*at)).is_some())
+    }
+
+    /// Whether one live member of the newest list has removed another. Without a quorum the two
+    /// sides of a partition may do that, and have nothing to say to each other any more.
+    pub(super) fn are_estranged(&self) -> bool {
+        let removed = |core: &Core| {
+            self.members_alive().any(|(_, other)| core.members().removed().contains(&other.id()))
+        };
+        self.setup.quorum == Quorum::None && self.members_alive().any(|(_, core)| removed(core))
     }
 
     /// How long the last change may keep a cluster from agreeing: who asked for it waits this long,

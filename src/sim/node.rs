@@ -36,6 +36,8 @@ pub(super) struct Node {
     pub tick: Option<Time>,
     /// How many more outputs the process carries out before it dies, and how.
     pub fuse: Option<(u64, Death)>,
+    /// After its last tick the process wanted to be called again at once.
+    pub busy: bool,
     /// The process was removed from the cluster, and is about to end.
     pub leaves: bool,
     /// The numbers of the process's calls ARE-YOU-NORMAL.
@@ -76,6 +78,7 @@ impl Node {
             stalled: None,
             tick: None,
             fuse: None,
+            busy: false,
             leaves: false,
             checks: BTreeSet::new(),
         }
@@ -107,6 +110,7 @@ impl Node {
         self.host = true;
         self.tick = None;
         self.fuse = None;
+        self.busy = false;
         self.leaves = false;
         self.checks.clear();
         restored
@@ -116,6 +120,11 @@ impl Node {
     pub fn list(&self) -> &Arc<MemberList> {
         let stored = self.disk.members();
         if stored.version() > ListVersion::default() { stored } else { &self.settings.members }
+    }
+
+    /// The list of its process, or that of its disk.
+    pub fn present_list(&self) -> &Arc<MemberList> {
+        self.core.as_ref().map_or_else(|| self.list(), Core::members)
     }
 
     /// Whether it was removed, so that no process starts.

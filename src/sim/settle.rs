@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::deeds::Deed;
 use super::faults::{Fault, inflict};
 use super::life::millis;
 use super::network::PATIENCE;
@@ -58,11 +59,7 @@ fn longest_wait(preempt: Preempt) -> Duration {
 /// With a majority: makes sure that one lives and may vote. What a voter of a first start does not
 /// know it learns when it meets all others, so all have to live where they were not told to begin.
 pub(super) fn revive(world: &mut World) {
-    let lists = world.nodes.iter().enumerate().map(|(at, node)| match &node.core {
-        Some(core) => (at, core.members()),
-        None => (at, node.list()),
-    });
-    let list = world.present(lists);
+    let list = world.newest_list(true);
     let voters = list.iter().filter(|member| member.votes());
     let voters: Vec<usize> = voters.filter_map(|member| world.place(member.id)).collect();
     // A newcomer is told where the cluster stands by a leader, or by all others.
@@ -110,6 +107,10 @@ pub(super) fn settle(world: &mut World) -> Result<Duration, String> {
     match agreed {
         Some(agreed) if agreed <= soon && settled <= late => {
             Ok(if wait.is_zero() { settled } else { agreed }.since(healed))
+        }
+        _ if world.are_estranged() => {
+            world.faults.count(Deed::Estranged);
+            Ok(Duration::ZERO)
         }
         _ => Err(format!(
             "no lasting agreement {} ms after the last fault, at {:.3} ms: {}",
@@ -183,14 +184,15 @@ fn views(world: &World) -> String {
 
 impl World {
     /// The live leader that all live members of the newest list name, by its place, and its epoch.
-    /// They have that list, and whoever was removed has ended.
+    /// They have that list and, with a majority, whoever was removed has ended.
     pub(super) fn agreed(&self) -> Option<(usize, Epoch)> {
         let view = |core: &Core| (core.leader(), core.view().epoch);
         let (leader, epoch) = view(self.members_alive().next()?.1);
         let place = self.place(leader?.id)?;
         let list = self.nodes[place].core.as_ref().filter(|core| core.phase() == Phase::Leading)?.members();
         let agrees = |core: &Core| view(core) == (leader, epoch) && core.members() == list;
-        let removed = |core: &Core| list.removed().contains(&core.id());
+        let majority = self.setup.quorum == Quorum::Majority;
+        let removed = |core: &Core| majority && list.removed().contains(&core.id());
         let agree = self.members_alive().all(|(_, core)| agrees(core))
             && !self.live().any(|(_, core)| removed(core));
         agree.then_some((place, epoch))
