@@ -258,6 +258,7 @@ impl Turn<'_> {
             let before = self.others();
             self.cx.drop_change();
             self.cx.take_list(list);
+            self.inform_voter(); // all voters of this list may have been met before it came
             self.miss(before);
             self.cx.acknowledge_list(from);
         }
