@@ -73,7 +73,8 @@ pub enum Deed {
     Refused,
     /// Lists that a leader found to be void.
     Overruled,
-    /// Lives at whose end one side of a partition had removed members of the other.
+    /// Lives at whose end some were strangers to others, as each side of a partition had made its own
+    /// changes.
     Estranged,
     /// Removed members that ended.
     Ended,

@@ -16,7 +16,7 @@ use crate::core::message::{Done, Refusal};
 use crate::core::random::Random;
 use crate::core::settings::Quorum;
 use crate::core::types::{NodeId, Role, Time};
-use crate::core::{Command, CommandId, Core, Input};
+use crate::core::{Command, CommandId, Core, Input, Phase};
 
 /// The changes that are asked for have this number; nothing else has.
 pub(super) const CHANGE: CommandId = CommandId(2);
@@ -199,13 +199,28 @@ impl World {
         self.live().filter(|(at, _)| list.get(self.id(*at)).is_some())
     }
 
-    /// Whether one live member of the newest list has removed another. Without a quorum the two
-    /// sides of a partition may do that, and have nothing to say to each other any more.
+    /// Whether those that do not agree have nothing to say to each other any more: without a quorum
+    /// each side of a partition makes its own changes, and whoever is a stranger to the other side
+    /// stays one. One leader at least is followed by all of its list, by that list; and all others
+    /// are, or follow, strangers to some live member of their own.
     pub(super) fn are_estranged(&self) -> bool {
-        let removed = |core: &Core| {
-            self.members_alive().any(|(_, other)| core.members().removed().contains(&other.id()))
+        let live = |id: NodeId| self.nodes[self.place(id)?].core.as_ref();
+        let peers = |core: &Core| core.members().iter().filter_map(|m| live(m.id)).collect::<Vec<_>>();
+        let view = |core: &Core| (core.leader(), core.view().epoch, core.members().clone());
+        let agrees = |core: &Core| {
+            core.phase() == Phase::Leading && peers(core).iter().all(|peer| view(peer) == view(core))
         };
-        self.setup.quorum == Quorum::None && self.members_alive().any(|(_, core)| removed(core))
+        let is_stranger = |core: &Core| {
+            peers(core).iter().any(|peer| peer.members().get(core.id()).is_none())
+        };
+        let is_done = |core: &Core| {
+            let leader = core.leader().and_then(|leader| live(leader.id));
+            is_stranger(core) || leader.is_some_and(|leader| agrees(leader) || is_stranger(leader))
+        };
+        self.changes
+            && self.setup.quorum == Quorum::None
+            && self.live().any(|(_, core)| agrees(core))
+            && self.live().all(|(_, core)| is_done(core))
     }
 
     /// How long the last change may keep a cluster from agreeing: who asked for it waits this long,
