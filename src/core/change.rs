@@ -77,15 +77,17 @@ impl Context<'_> {
         }
     }
 
-    /// The leader repeats its list to those that have not said that they have it.
+    /// The leader repeats its list to those that have not said that they have stored it: a hello tells
+    /// what its sender knows, and not what a crash leaves of it.
     pub fn repeat_list(&mut self) {
         let version = self.state.members.version();
         if version == ListVersion::default() {
             return;
         }
-        let lacks =
-            |peer: &Peer| peer.outbound && peer.status != Liveness::Dead && peer.list < version;
-        let others = self.state.detector.iter().filter(|(_, peer)| lacks(peer));
+        let stored = &self.state.roster.stored;
+        let hears = |peer: &Peer| peer.outbound && peer.status != Liveness::Dead;
+        let others = self.state.detector.iter();
+        let others = others.filter(|(id, peer)| hears(peer) && !stored.contains(id));
         let others = others.map(|(id, _)| id).collect();
         let list = self.state.members.clone();
         self.send_all(others, Message::List { list });
