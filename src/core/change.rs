@@ -57,7 +57,8 @@ impl Context<'_> {
     /// Without a majority a new leader's list is the one that counts: another side of a partition
     /// may have changed its own. A list that never changed is the same everywhere.
     pub fn overrule_lists(&mut self) {
-        if !self.state.needs_majority() && self.state.members.version().counter > 0 {
+        let changed = self.state.members.version().counter > 0;
+        if !self.state.needs_majority() && changed && self.state.leads_by_list() {
             self.confirm_list();
         }
     }
@@ -159,7 +160,7 @@ impl Turn<'_> {
     }
 
     fn begin_change(&mut self, asker: Asker, change: Change) -> Result<(), Refusal> {
-        if !self.cx.state.leads() {
+        if !self.cx.state.leads_by_list() {
             return Err(Refusal::NotLeader);
         }
         if let Some(refusal) = self.cx.state.refuses_change(&change, self.cx.now) {
@@ -180,7 +181,8 @@ impl Turn<'_> {
     /// At the end of a turn: makes the change that is wanted, or ends it.
     pub fn weigh_change(&mut self) {
         let state = &self.cx.state;
-        let Some(wanted) = state.roster.wanted.as_ref().filter(|_| state.leads()) else { return };
+        let leads = state.leads_by_list();
+        let Some(wanted) = state.roster.wanted.as_ref().filter(|_| leads) else { return };
         let change = wanted.change.clone();
         if !wanted.made {
             if state.may_change_list() {
@@ -249,10 +251,12 @@ impl Turn<'_> {
         self.cx.note_list(from, theirs);
         if theirs < ours {
             self.cx.tell_list(from);
-        } else if theirs == ours {
+        } else if *list == *self.cx.state.members {
             self.cx.acknowledge_list(from);
         } else if self.cx.state.leads() {
             // Stamped anew, or about to end its reign.
+        } else if theirs == ours && !self.cx.state.follows(from) {
+            // Without a majority another leader of the same epoch made it. Who is followed repeats it.
         } else if list.get(self.cx.state.id()).is_none() {
             self.cx.take_list(list);
             self.leave();
