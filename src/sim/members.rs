@@ -201,8 +201,9 @@ impl World {
 
     /// Whether those that do not agree have nothing to say to each other any more: without a quorum
     /// each side of a partition makes its own changes, and whoever is a stranger to the other side
-    /// stays one. One leader at least is followed by all of its list, by that list; and all others
-    /// are, or follow, strangers to some live member of their own.
+    /// stays one; so does a newcomer whose file names nobody that is left. All leaders are followed by
+    /// all of their lists, by these lists; or they are, as may be their followers, strangers to some
+    /// live member of their own.
     pub(super) fn are_estranged(&self) -> bool {
         let live = |id: NodeId| self.nodes[self.place(id)?].core.as_ref();
         let peers = |core: &Core| core.members().iter().filter_map(|m| live(m.id)).collect::<Vec<_>>();
@@ -219,7 +220,6 @@ impl World {
         };
         self.changes
             && self.setup.quorum == Quorum::None
-            && self.live().any(|(_, core)| agrees(core))
             && self.live().all(|(_, core)| is_done(core))
     }
 
