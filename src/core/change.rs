@@ -78,6 +78,14 @@ impl Context<'_> {
         }
     }
 
+    /// Tells a member that elects the present list, if it had an older one when it told its version
+    /// last: it may not know who leads by now, nor may that one be told apart from a stranger.
+    pub fn tell_if_behind(&mut self, peer: NodeId) {
+        if let Some(version) = self.state.detector.get(peer).map(|peer| peer.list) {
+            self.tell_newer_list(peer, version);
+        }
+    }
+
     /// The leader repeats its list to those that have not said that they have stored it: a hello tells
     /// what its sender knows, and not what a crash leaves of it.
     pub fn repeat_list(&mut self) {
