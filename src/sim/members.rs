@@ -187,7 +187,10 @@ impl World {
         let counts = |node: &&Node| {
             let (id, list) = (node.settings.id, node.present_list());
             let changed = list.version() > ListVersion::default();
-            changed && (disks || node.core.is_some()) && belong.contains(&id) && list.get(id).is_some()
+            changed
+                && (disks || node.core.is_some())
+                && belong.contains(&id)
+                && list.get(id).is_some()
         };
         let lists = self.nodes.iter().filter(counts).map(Node::present_list);
         lists.max_by_key(|list| list.version()).unwrap_or(&self.founders)
@@ -206,14 +209,15 @@ impl World {
     /// live member of their own.
     pub(super) fn are_estranged(&self) -> bool {
         let live = |id: NodeId| self.nodes[self.place(id)?].core.as_ref();
-        let peers = |core: &Core| core.members().iter().filter_map(|m| live(m.id)).collect::<Vec<_>>();
+        let peers =
+            |core: &Core| core.members().iter().filter_map(|m| live(m.id)).collect::<Vec<_>>();
         let view = |core: &Core| (core.leader(), core.view().epoch, core.members().clone());
         let agrees = |core: &Core| {
-            core.phase() == Phase::Leading && peers(core).iter().all(|peer| view(peer) == view(core))
+            core.phase() == Phase::Leading
+                && peers(core).iter().all(|peer| view(peer) == view(core))
         };
-        let is_stranger = |core: &Core| {
-            peers(core).iter().any(|peer| peer.members().get(core.id()).is_none())
-        };
+        let is_stranger =
+            |core: &Core| peers(core).iter().any(|peer| peer.members().get(core.id()).is_none());
         let is_done = |core: &Core| {
             let leader = core.leader().and_then(|leader| live(leader.id));
             is_stranger(core) || leader.is_some_and(|leader| agrees(leader) || is_stranger(leader))

@@ -152,8 +152,9 @@ fn is_settled(world: &World) -> bool {
     let best = standing.max_by_key(|(_, core)| core.rank()).map(|(at, _)| at);
     let agreed = world.agreed();
     let leader = agreed.map(|(leader, _)| leader);
-    let newest =
-        |(_, epoch): (usize, Epoch)| world.members_alive().all(|(at, _)| world.checker.named(at) <= epoch);
+    let newest = |(_, epoch): (usize, Epoch)| {
+        world.members_alive().all(|(at, _)| world.checker.named(at) <= epoch)
+    };
     agree(world)
         && (world.setup.quorum == Quorum::None || agreed.is_none_or(newest))
         && world.members_alive().all(|(at, core)| up_to_date(at, core))
@@ -189,7 +190,11 @@ impl World {
         let view = |core: &Core| (core.leader(), core.view().epoch);
         let (leader, epoch) = view(self.members_alive().next()?.1);
         let place = self.place(leader?.id)?;
-        let list = self.nodes[place].core.as_ref().filter(|core| core.phase() == Phase::Leading)?.members();
+        let list = self.nodes[place]
+            .core
+            .as_ref()
+            .filter(|core| core.phase() == Phase::Leading)?
+            .members();
         let agrees = |core: &Core| view(core) == (leader, epoch) && core.members() == list;
         let majority = self.setup.quorum == Quorum::Majority;
         let removed = |core: &Core| majority && list.removed().contains(&core.id());
