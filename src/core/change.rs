@@ -59,7 +59,8 @@ impl Context<'_> {
     /// Without a majority a new leader's list is the one that counts: another side of a partition
     /// may have changed its own. A list that never changed is the same everywhere.
     pub fn overrule_lists(&mut self) {
-        if !self.state.needs_majority() && self.state.members.version().counter > 0 {
+        let changed = self.state.members.version().counter > 0;
+        if !self.state.needs_majority() && changed && self.state.leads_by_list() {
             self.confirm_list();
         }
     }
@@ -79,15 +80,25 @@ impl Context<'_> {
         }
     }
 
-    /// The leader repeats its list to those that have not said that they have it.
+    /// Tells a member that elects the present list, if it had an older one when it told its version
+    /// last: it may not know who leads by now, nor may that one be told apart from a stranger.
+    pub fn tell_if_behind(&mut self, peer: NodeId) {
+        if let Some(version) = self.state.detector.get(peer).map(|peer| peer.list) {
+            self.tell_newer_list(peer, version);
+        }
+    }
+
+    /// The leader repeats its list to those that have not said that they have stored it: a hello tells
+    /// what its sender knows, and not what a crash leaves of it.
     pub fn repeat_list(&mut self) {
         let version = self.state.members.version();
         if version == ListVersion::default() {
             return;
         }
-        let lacks =
-            |peer: &Peer| peer.outbound && peer.status != Liveness::Dead && peer.list < version;
-        let others = self.state.detector.iter().filter(|(_, peer)| lacks(peer));
+        let stored = &self.state.roster.stored;
+        let hears = |peer: &Peer| peer.outbound && peer.status != Liveness::Dead;
+        let others = self.state.detector.iter();
+        let others = others.filter(|(id, peer)| hears(peer) && !stored.contains(id));
         let others = others.map(|(id, _)| id).collect();
         let list = self.state.members.clone();
         self.send_all(others, Message::List { list });
@@ -159,7 +170,7 @@ impl Turn<'_> {
     }
 
     fn begin_change(&mut self, asker: Asker, change: Change) -> Result<(), Refusal> {
-        if !self.cx.state.leads() {
+        if !self.cx.state.leads_by_list() {
             return Err(Refusal::NotLeader);
         }
         if let Some(refusal) = self.cx.state.refuses_change(&change, self.cx.now) {
@@ -180,7 +191,8 @@ impl Turn<'_> {
     /// At the end of a turn: makes the change that is wanted, or ends it.
     pub fn weigh_change(&mut self) {
         let state = &self.cx.state;
-        let Some(wanted) = state.roster.wanted.as_ref().filter(|_| state.leads()) else { return };
+        let leads = state.leads_by_list();
+        let Some(wanted) = state.roster.wanted.as_ref().filter(|_| leads) else { return };
         let change = wanted.change.clone();
         if !wanted.made {
             if state.may_change_list() {
@@ -249,10 +261,12 @@ impl Turn<'_> {
         self.cx.note_list(from, theirs);
         if theirs < ours {
             self.cx.tell_list(from);
-        } else if theirs == ours {
+        } else if *list == *self.cx.state.members {
             self.cx.acknowledge_list(from);
         } else if self.cx.state.leads() {
             // Stamped anew, or about to end its reign.
+        } else if theirs == ours && !self.cx.state.follows(from) {
+            // Without a majority another leader of the same epoch made it. Who is followed repeats it.
         } else if list.get(self.cx.state.id()).is_none() {
             self.cx.take_list(list);
             self.leave();
@@ -260,6 +274,7 @@ impl Turn<'_> {
             let before = self.others();
             self.cx.drop_change();
             self.cx.take_list(list);
+            self.inform_voter(); // all voters of this list may have been met before it came
             self.miss(before);
             self.cx.acknowledge_list(from);
         }

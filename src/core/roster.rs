@@ -58,6 +58,12 @@ impl Roster {
 }
 
 impl State {
+    /// Whether this member leads, and not by a list of a later epoch than its own: then it is outdated,
+    /// and what it stamped would be older than what it has.
+    pub(super) fn leads_by_list(&self) -> bool {
+        self.leads() && self.members.version().epoch <= self.view.epoch
+    }
+
     /// Whether the leader may change its list: with a majority only one that it stamped itself and
     /// that a majority has stored: then no older change can come back. And that majority is bound by
     /// what it promised, whatever the last change kept of an older one.

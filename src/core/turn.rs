@@ -107,7 +107,10 @@ impl Turn<'_> {
             Message::Grant { incarnation, number, epoch } => {
                 self.granted(from, incarnation, number, epoch);
             }
-            Message::Probe { number } => self.cx.send(from, Message::Alive { number }),
+            Message::Probe { number } => {
+                self.cx.tell_if_behind(from);
+                self.cx.send(from, Message::Alive { number });
+            }
             Message::Alive { .. } => {} // that it was heard is noted
             Message::Release { epoch, successor, stands } => {
                 self.released(from, epoch, successor, stands);
@@ -117,6 +120,7 @@ impl Turn<'_> {
             Message::List { list } => self.list(from, list),
             Message::Listed { version } => self.listed(from, version),
             message => {
+                self.cx.tell_if_behind(from);
                 let announced = self.algorithm.get().receive(&mut self.cx, from, &message);
                 // A greater one may have become known since the election began.
                 let present = announced.filter(|view| *view >= self.cx.state.view);

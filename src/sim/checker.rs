@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::life::millis;
+use super::lists::Lists;
 use super::node::Node;
 use super::votes::Votes;
 use super::world::{FaultSet, Setup};
+use crate::core::membership::Member;
 use crate::core::message::View;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum, Restored};
 use crate::core::types::{Epoch, NodeId, Time};
@@ -46,6 +48,7 @@ pub(super) struct Checker {
     /// Who led in which epoch.
     reigns: BTreeMap<Epoch, BTreeSet<NodeId>>,
     pub votes: Votes,
+    pub lists: Lists,
     pub breach: Option<String>,
     /// How often one came to lead in an epoch of another who is dead: whoever knew it was not
     /// heard. Without a quorum this is not promised.
@@ -71,6 +74,7 @@ impl Checker {
             seen: vec![Seen::default(); nodes],
             reigns: BTreeMap::new(),
             votes: Votes::new(nodes, trusts_refused),
+            lists: Lists::new(nodes, quorum == Quorum::Majority),
             breach: None,
             repeated: 0,
             rivals: 0,
@@ -110,8 +114,8 @@ impl Checker {
         self.seen[node].named
     }
 
-    /// What a voter told is right, or not.
-    pub fn voted(&mut self, now: Time, node: usize, judged: Result<(), String>) {
+    /// What a voter told, or a list that a member has, is right, or not.
+    pub fn judged(&mut self, now: Time, node: usize, judged: Result<(), String>) {
         if let Err(what) = judged {
             self.fail(now, format_args!("node-{} {what}", node + 1));
         }
@@ -167,7 +171,10 @@ impl Checker {
         if repeats && self.promise == Promise::Always {
             self.fail(now, format_args!("{name} leads in epoch {epoch} of another"));
         }
-        let granted = self.votes.count((epoch, core.id()));
+        // The voters of its own list are those that count.
+        let list = core.members();
+        let votes = |at: usize| list.get(all[at].settings.id).is_some_and(Member::votes);
+        let granted = self.votes.count((epoch, core.id()), votes);
         if self.promise == Promise::Always && granted < core.majority() {
             self.fail(now, format_args!("{name} leads with {granted} grants of epoch {epoch}"));
         }
@@ -221,6 +228,10 @@ impl Checker {
             self.fail(now, format_args!("the epoch of {} went back to {}", name(), view.epoch));
         }
         self.seen[node].view = view;
+        if core.phase() == Phase::Leading {
+            let judged = self.lists.lead(core.members());
+            self.judged(now, node, judged);
+        }
         let own = leader.is_some_and(|leader| leader.id == core.id());
         let fits = match core.phase() {
             Phase::Leading => own && self.seen[node].leads == Some(view.epoch),

@@ -59,6 +59,27 @@ pub enum Deed {
     Steps,
     /// Processes whose clock ran at another rate than true time.
     Drifts,
+    /// Members that were to be added.
+    Additions,
+    /// Members that were to be removed.
+    Removals,
+    /// Of these, the leader.
+    Deposed,
+    /// Of these, whatever is left.
+    Forced,
+    /// Changes of the members that were said to be done.
+    Changed,
+    /// Changes that were refused, or whose outcome was not known.
+    Refused,
+    /// Lists that a leader found to be void.
+    Overruled,
+    /// Lives at whose end some were strangers to others, as each side of a partition had made its own
+    /// changes.
+    Estranged,
+    /// Removed members that ended.
+    Ended,
+    /// Starts of removed members, which came to nothing.
+    Barred,
     /// How often a member came to lead.
     Elected,
     /// Of these, in an epoch in which another had led: it is dead, or behind a partition.
@@ -68,7 +89,7 @@ pub enum Deed {
 }
 
 /// All deeds with their names, in the order in which they are shown.
-const TITLES: [(Deed, &str); 30] = [
+const TITLES: [(Deed, &str); 40] = [
     (Deed::Starts, "starts and restarts"),
     (Deed::Kills, "processes killed"),
     (Deed::Vanished, "hosts vanished"),
@@ -96,14 +117,30 @@ const TITLES: [(Deed, &str); 30] = [
     (Deed::Stalls, "  long enough to notice"),
     (Deed::Steps, "clocks stepped forward"),
     (Deed::Drifts, "clocks fast or slow"),
+    (Deed::Additions, "members to be added"),
+    (Deed::Removals, "members to be removed"),
+    (Deed::Deposed, "  of these, the leader"),
+    (Deed::Forced, "  by force, of these"),
+    (Deed::Changed, "changes done"),
+    (Deed::Refused, "changes refused or not known"),
+    (Deed::Overruled, "changes void"),
+    (Deed::Estranged, "sides estranged by changes"),
+    (Deed::Ended, "removed members ended"),
+    (Deed::Barred, "removed members barred"),
     (Deed::Elected, "leaders elected"),
     (Deed::Repeated, "  in an epoch of another"),
     (Deed::Rivals, "  beside another leader"),
 ];
 
 /// How often what was done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Faults([u64; TITLES.len()]);
+
+impl Default for Faults {
+    fn default() -> Faults {
+        Faults([0; TITLES.len()])
+    }
+}
 
 impl Faults {
     /// All figures with their names.

@@ -1,6 +1,7 @@
 //! What is done to a cluster in a random life: drawn from the seed, then inflicted on the world.
 
 use super::deeds::Deed;
+use super::members::Wish;
 use super::node::Death;
 use super::trouble::{Trouble, befall};
 use super::world::{TIMING, World};
@@ -25,6 +26,8 @@ pub(super) enum Fault {
     Sample(Option<i64>),
     /// A process is called although nothing has happened.
     Tick,
+    /// Somebody asks for a change of the members.
+    Change(Wish),
     /// What the model rules out; `leader` where it is aimed at a present one.
     Trouble {
         leader: bool,
@@ -97,6 +100,10 @@ fn draw_death(random: &mut Random, plan: &mut Plan, at: Time, node: usize, draw:
 pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
     let runs = world.nodes[node].core.is_some();
     match fault {
+        Fault::Start if !runs && world.nodes[node].is_removed() => {
+            world.faults.count(Deed::Barred);
+            world.nodes[node].host = true;
+        }
         Fault::Start if !runs => {
             world.faults.count(Deed::Starts);
             world.start(node);
@@ -137,6 +144,7 @@ pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
             world.nodes[node].settings.value = value; // what the next process finds
             world.tell_now(node, Input::Sampled { value });
         }
+        Fault::Change(wish) if runs => world.wish(node, wish),
         Fault::Tick if runs => world.tell_now(node, Input::Tick),
         Fault::Trouble { leader, trouble } => befall(world, node, leader, trouble),
         _ => {}

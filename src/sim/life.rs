@@ -13,7 +13,7 @@ use crate::core::message::{Envelope, Kind, Message};
 use crate::core::settings::Quorum;
 use crate::core::tenure::Durable;
 use crate::core::types::{NodeId, Time};
-use crate::core::{Core, Input, Transition};
+use crate::core::{Core, Input, Reason, Transition};
 use crate::trace::{self, Line, Narrator, What};
 
 /// How late a process may be woken.
@@ -22,7 +22,7 @@ const LATE: Duration = Duration::from_millis(1);
 impl World {
     /// Starts a process, unless one runs.
     pub fn start(&mut self, node: usize) {
-        if self.nodes[node].core.is_some() {
+        if self.nodes[node].core.is_some() || self.nodes[node].is_removed() {
             return;
         }
         let now = self.now;
@@ -47,6 +47,7 @@ impl World {
         self.nodes[node].pause = None;
         let undone = self.nodes[node].disk.crash(&mut self.random);
         self.faults.add(Deed::Unwritten, undone);
+        self.compare_disk(node);
         self.checker.died(node);
         self.draw(node, |_| Some(What::Dies));
         self.say(node, || match death {
@@ -54,6 +55,14 @@ impl World {
             Death::Vanished => "vanishes with its host".to_owned(),
         });
         self.cut_off(node, death);
+    }
+
+    /// Ends a process that was removed from its cluster, as its last turn is over.
+    pub(super) fn leave(&mut self, node: usize) {
+        if std::mem::take(&mut self.nodes[node].leaves) {
+            self.faults.count(Deed::Ended);
+            self.die(node, Death::Killed);
+        }
     }
 
     /// Uses up one output of a process that is about to die. Tells whether it is dead.
@@ -109,7 +118,7 @@ impl World {
             _ => Ok(()),
         };
         if self.setup.quorum == Quorum::Majority {
-            self.checker.voted(self.now, node, judged);
+            self.checker.judged(self.now, node, judged);
         }
     }
 
@@ -144,6 +153,7 @@ impl World {
 
     pub(super) fn written(&mut self, node: usize) {
         let Some((number, goes_on)) = self.nodes[node].disk.done() else { return };
+        self.compare_disk(node);
         if goes_on {
             self.write(node);
         }
@@ -156,6 +166,7 @@ impl World {
         });
         let Some(core) = &self.nodes[node].core else { return };
         self.checker.changed(self.now, node, core, change, &self.nodes);
+        self.nodes[node].leaves |= change.reason == Reason::Removed;
     }
 
     /// Shows the outside where a process stands, before anybody is told.

@@ -3,7 +3,7 @@
 //! A [`Scenario`] is an election with chosen initiators; its message counts are those of the
 //! literature. A [`Schedule`] is a random life of a cluster with crashes, restarts and commands
 //! and, beyond the model, with partitions, losses, broken connections, pauses and clocks that
-//! drift; invariants are checked after every event, and at the end, without further faults, that
+//! drift, and with members that come and go; invariants are checked after every event, and at the end, without further faults, that
 //! all come to name one leader.
 
 mod agenda;
@@ -14,6 +14,8 @@ mod deeds;
 mod error;
 mod faults;
 mod life;
+mod lists;
+mod members;
 mod network;
 mod node;
 mod pause;

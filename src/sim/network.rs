@@ -143,10 +143,17 @@ pub(super) fn id(connection: usize) -> ConnectionId {
 impl World {
     /// A new process dials all others.
     pub(super) fn dial_all(&mut self, from: usize) {
-        for to in self.others(from) {
+        let known = |to: &usize| self.dials(from, *to);
+        let peers: Vec<usize> = self.others(from).filter(known).collect();
+        for to in peers {
             self.network.link(from, to).pause = FIRST_PAUSE;
             self.dial_now(from, to);
         }
+    }
+
+    /// Whether a process dials another: its list has it.
+    pub(super) fn dials(&self, from: usize, to: usize) -> bool {
+        self.nodes[from].peers.get(self.id(to)).is_some()
     }
 
     pub(super) fn dial_now(&mut self, from: usize, to: usize) {
@@ -228,7 +235,7 @@ impl World {
     }
 
     /// Writes on a connection, in order. Tells when it will arrive.
-    fn put(&mut self, connection: usize, payload: Payload) -> Time {
+    pub(super) fn put(&mut self, connection: usize, payload: Payload) -> Time {
         let (from, to) = self.ends(connection);
         let arrival = self.now + self.travel(from, to);
         let ready = &mut self.network.connection(connection).ready;

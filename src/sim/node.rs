@@ -1,10 +1,12 @@
 //! A simulated host with its disk and the one process that may run on it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::clock::Clock;
 use super::pause::Pause;
+use crate::core::membership::{ListVersion, MemberList};
 use crate::core::random::Random;
 use crate::core::settings::{Quorum, Restored, Settings};
 use crate::core::tenure::{Durable, Reserve, Vote};
@@ -14,7 +16,10 @@ use crate::core::{Core, Phase};
 /// A host and its process.
 #[derive(Debug)]
 pub(super) struct Node {
+    /// What its file says.
     pub settings: Settings,
+    /// The list by which its process dials.
+    pub peers: Arc<MemberList>,
     /// The running process; none while it is down.
     pub core: Option<Core>,
     /// Counts the starts, so that what is meant for an earlier process does not reach a later.
@@ -31,6 +36,10 @@ pub(super) struct Node {
     pub tick: Option<Time>,
     /// How many more outputs the process carries out before it dies, and how.
     pub fuse: Option<(u64, Death)>,
+    /// After its last tick the process wanted to be called again at once.
+    pub busy: bool,
+    /// The process was removed from the cluster, and is about to end.
+    pub leaves: bool,
     /// The numbers of the process's calls ARE-YOU-NORMAL.
     pub checks: BTreeSet<u64>,
 }
@@ -58,6 +67,7 @@ pub(super) struct Disk {
 impl Node {
     pub fn new(settings: Settings, clock: Clock) -> Node {
         Node {
+            peers: settings.members.clone(),
             settings,
             core: None,
             life: 0,
@@ -68,6 +78,8 @@ impl Node {
             stalled: None,
             tick: None,
             fuse: None,
+            busy: false,
+            leaves: false,
             checks: BTreeSet::new(),
         }
     }
@@ -89,15 +101,35 @@ impl Node {
         // Asked for until it has taken, and never again: a store that was lost must not vote.
         self.settings.bootstrap &= !restored.vote.is_some_and(|vote| vote.informed);
         let now = self.local(now);
-        self.core = Some(Core::new(now, self.settings.clone(), restored, random.draw()));
+        self.peers = self.list().clone();
+        let settings = Settings { members: self.peers.clone(), ..self.settings.clone() };
+        self.core = Some(Core::new(now, settings, restored, random.draw()));
         self.life += 1;
         self.pause = None;
         self.stalled = None;
         self.host = true;
         self.tick = None;
         self.fuse = None;
+        self.busy = false;
+        self.leaves = false;
         self.checks.clear();
         restored
+    }
+
+    /// The list that counts at a start: the stored one, from the first change on.
+    pub fn list(&self) -> &Arc<MemberList> {
+        let stored = self.disk.members();
+        if stored.version() > ListVersion::default() { stored } else { &self.settings.members }
+    }
+
+    /// The list of its process, or that of its disk.
+    pub fn present_list(&self) -> &Arc<MemberList> {
+        self.core.as_ref().map_or_else(|| self.list(), Core::members)
+    }
+
+    /// Whether it was removed, so that no process starts.
+    pub fn is_removed(&self) -> bool {
+        self.list().get(self.settings.id).is_none()
     }
 
     /// Whether the process runs and says that it leads.
@@ -129,6 +161,11 @@ impl Disk {
     /// Up to this epoch nothing is forgotten by a crash.
     pub fn kept(&self) -> Epoch {
         self.durable.epoch.max(self.durable.reserved)
+    }
+
+    /// The member list that a crash does not forget.
+    pub fn members(&self) -> &Arc<MemberList> {
+        &self.durable.members
     }
 
     /// What a voter granted last, as far as a crash does not forget it.

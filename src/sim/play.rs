@@ -56,6 +56,7 @@ impl Play {
             algorithm: self.algorithm,
             quorum: Quorum::None,
             roles: Vec::new(),
+            newcomers: Vec::new(),
             bootstrap: false,
             trust_refused: true,
             faults: FaultSet::Model,

@@ -162,6 +162,7 @@ impl Scenario {
             algorithm: self.algorithm,
             quorum: Quorum::None,
             roles: Vec::new(),
+            newcomers: Vec::new(),
             bootstrap: false,
             trust_refused: true,
             faults: FaultSet::Model,

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::deeds::{Deed, Faults};
 use super::faults::{Plan, attribute, inflict, plan, sample};
 use super::settle::{revive, settle, step};
-use super::trouble;
 use super::world::{Delays, FaultSet, Setup, TIMING, World};
+use super::{members, trouble};
 use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Timing};
 use crate::trace::{Detail, Line};
@@ -67,6 +67,9 @@ impl Failure {
 /// a seed stays as it is within the model.
 const BEYOND: u64 = 0x6265_796f_6e64;
 
+/// So are the changes of the members: the other seeds stay as they are without them.
+const CHANGES: u64 = 0x0063_6861_6e67_6573;
+
 impl Schedule {
     /// A schedule within the model, without a trace.
     #[must_use]
@@ -81,11 +84,21 @@ impl Schedule {
     /// At the first breach of an invariant, or when the members do not come to name one leader.
     pub fn run(self) -> Result<Run, Failure> {
         let (mut random, mut beyond) = (Random::new(self.seed), Random::new(self.seed ^ BEYOND));
-        let mut world = World::new(self.setup(&mut random, &mut beyond));
-        let nodes = world.nodes.len();
+        let mut setup = self.setup(&mut random, &mut beyond);
+        let nodes = setup.values.len();
+        let mut changes = Random::new(self.seed ^ CHANGES);
+        let changing = self.faults == FaultSet::All && changes.below(2) == 0;
+        if changing {
+            setup.newcomers = members::newcomers(&mut changes, &setup.roles, nodes);
+        }
+        let mut world = World::new(setup);
+        world.changes = changing;
         let mut plan = plan(&mut random, nodes, world.setup.rank.changes());
         if self.faults == FaultSet::All {
             trouble::add(&mut beyond, nodes, &mut plan);
+        }
+        if changing {
+            members::add(&mut changes, nodes, &world.setup.newcomers, &mut plan);
         }
         let what = live_through(&mut world, plan);
         let drifts = world.setup.clocks.iter().filter(|clock| clock.drifts()).count();
@@ -121,6 +134,7 @@ impl Schedule {
         Setup {
             algorithm: self.algorithm,
             quorum: self.quorum,
+            newcomers: Vec::new(),
             roles: match self.quorum {
                 Quorum::None => Vec::new(),
                 Quorum::Majority => trouble::roles(beyond, members),

@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
+use super::deeds::Deed;
 use super::faults::{Fault, inflict};
 use super::life::millis;
 use super::network::PATIENCE;
 use super::trouble::SLOWEST;
 use super::world::{FaultSet, TIMING, World};
 use crate::core::bounds;
+use crate::core::membership::ListVersion;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum};
 use crate::core::standing::Standing;
 use crate::core::types::{Epoch, Role};
@@ -57,13 +59,12 @@ fn longest_wait(preempt: Preempt) -> Duration {
 /// With a majority: makes sure that one lives and may vote. What a voter of a first start does not
 /// know it learns when it meets all others, so all have to live where they were not told to begin.
 pub(super) fn revive(world: &mut World) {
-    let voters = |world: &World| {
-        let members = world.members.iter().enumerate();
-        let voters = members.filter(|(_, member)| member.role != Role::Observer);
-        voters.map(|(at, _)| at).collect::<Vec<_>>()
-    };
-    let voters = voters(world);
-    let wanted = if world.setup.bootstrap { voters.len() / 2 + 1 } else { voters.len() };
+    let list = world.newest_list(true);
+    let voters = list.iter().filter(|member| member.votes());
+    let voters: Vec<usize> = voters.filter_map(|member| world.place(member.id)).collect();
+    // A newcomer is told where the cluster stands by a leader, or by all others.
+    let told = world.setup.bootstrap && list.version() == ListVersion::default();
+    let wanted = if told { voters.len() / 2 + 1 } else { voters.len() };
     let mut live = voters.iter().filter(|at| world.nodes[**at].core.is_some()).count();
     for at in voters.iter().rev() {
         if live < wanted && world.nodes[*at].core.is_none() {
@@ -81,6 +82,7 @@ pub(super) fn settle(world: &mut World) -> Result<Duration, String> {
     let healed = world.now;
     let (algorithm, members) = (world.setup.algorithm, world.nodes.len());
     let mut longest = longest(algorithm, members);
+    longest += world.changing();
     let mut wait = longest_wait(world.setup.preempt);
     if world.setup.quorum == Quorum::Majority {
         longest += voting();
@@ -106,6 +108,10 @@ pub(super) fn settle(world: &mut World) -> Result<Duration, String> {
         Some(agreed) if agreed <= soon && settled <= late => {
             Ok(if wait.is_zero() { settled } else { agreed }.since(healed))
         }
+        _ if world.are_estranged() => {
+            world.faults.count(Deed::Estranged);
+            Ok(Duration::ZERO)
+        }
         _ => Err(format!(
             "no lasting agreement {} ms after the last fault, at {:.3} ms: {}",
             (longest + wait).as_millis(),
@@ -120,7 +126,7 @@ pub(super) fn step(world: &mut World, until: crate::core::types::Time) -> Result
     world.checker.breach.take().map_or(Ok(stepped), Err)
 }
 
-/// Whether all live members name one live leader, or none where nobody stands.
+/// Whether all live members of the newest list have it, and name one live leader, or none where nobody stands.
 fn agree(world: &World) -> bool {
     let could_stand = |at: usize, core: &Core| match world.setup.quorum {
         Quorum::None => core.stands(),
@@ -131,7 +137,7 @@ fn agree(world: &World) -> bool {
         }
     };
     let nobody = |(at, core): (usize, &Core)| core.leader().is_none() && !could_stand(at, core);
-    world.agreed().is_some() || world.live().all(nobody)
+    world.agreed().is_some() || world.members_alive().all(nobody)
 }
 
 /// Whether they also name the one they should: no standing member that lives is better than the
@@ -142,15 +148,16 @@ fn is_settled(world: &World) -> bool {
         let latest = world.nodes[at].settings.value.unwrap_or(i64::MIN);
         core.phase() != Phase::Following || core.rank().value == latest
     };
-    let standing = world.live().filter(|(_, core)| core.stands());
+    let standing = world.members_alive().filter(|(_, core)| core.stands());
     let best = standing.max_by_key(|(_, core)| core.rank()).map(|(at, _)| at);
     let agreed = world.agreed();
     let leader = agreed.map(|(leader, _)| leader);
-    let newest =
-        |(_, epoch): (usize, Epoch)| world.live().all(|(at, _)| world.checker.named(at) <= epoch);
+    let newest = |(_, epoch): (usize, Epoch)| {
+        world.members_alive().all(|(at, _)| world.checker.named(at) <= epoch)
+    };
     agree(world)
         && (world.setup.quorum == Quorum::None || agreed.is_none_or(newest))
-        && world.live().all(|(at, core)| up_to_date(at, core))
+        && world.members_alive().all(|(at, core)| up_to_date(at, core))
         && (world.setup.preempt == Preempt::Never || best == leader)
 }
 
@@ -166,20 +173,33 @@ fn views(world: &World) -> String {
         let better = if better { ", is better" } else { "" };
         let role = world.members.at(at).map_or("", |member| member.role.name());
         format!(
-            "node-{} ({role}{stands}{better}) is {phase}, names {leader} in epoch {epoch}",
-            at + 1
+            "node-{} ({role}{stands}{better}) is {phase}, names {leader} in epoch {epoch}, has list \
+             {} of {}",
+            at + 1,
+            core.members().version(),
+            core.members().iter().map(|member| member.name.as_str()).collect::<Vec<_>>().join(" ")
         )
     };
     world.live().map(names).collect::<Vec<_>>().join("; ")
 }
 
 impl World {
-    /// The live leader that all live members name, by its place, and its epoch.
+    /// The live leader that all live members of the newest list name, by its place, and its epoch.
+    /// They have that list and, with a majority, whoever was removed has ended.
     pub(super) fn agreed(&self) -> Option<(usize, Epoch)> {
-        let mut views = self.live().map(|(_, core)| (core.leader(), core.view().epoch));
-        let (leader, epoch) = views.next()?;
+        let view = |core: &Core| (core.leader(), core.view().epoch);
+        let (leader, epoch) = view(self.members_alive().next()?.1);
         let place = self.place(leader?.id)?;
-        let agree = views.all(|view| view == (leader, epoch)) && self.nodes[place].leads();
+        let list = self.nodes[place]
+            .core
+            .as_ref()
+            .filter(|core| core.phase() == Phase::Leading)?
+            .members();
+        let agrees = |core: &Core| view(core) == (leader, epoch) && core.members() == list;
+        let majority = self.setup.quorum == Quorum::Majority;
+        let removed = |core: &Core| majority && list.removed().contains(&core.id());
+        let agree = self.members_alive().all(|(_, core)| agrees(core))
+            && !self.live().any(|(_, core)| removed(core));
         agree.then_some((place, epoch))
     }
 }

@@ -82,6 +82,7 @@ impl World {
             | Transit::TimedOut(pair)
             | Transit::Opened(pair, _)
                 if !self.network.is_present(pair) => {}
+            Transit::Dial(pair) if !self.dials(pair.from, pair.to) => {}
             Transit::Dial(pair) => {
                 let pair = self.network.enter(pair.from, pair.to, LinkState::Dialing);
                 let delay = self.travel(pair.from, pair.to);

@@ -32,9 +32,10 @@ impl Votes {
         Votes { voters: vec![Voter::default(); nodes], grants: BTreeMap::new(), proofs }
     }
 
-    /// How many voters granted this, the nominee itself among them.
-    pub fn count(&self, grant: Grant) -> usize {
-        self.grants.get(&grant).map_or(0, BTreeSet::len) + 1
+    /// How many of these voters granted this, the nominee itself among them.
+    pub fn count(&self, grant: Grant, votes: impl Fn(usize) -> bool) -> usize {
+        let granted = self.grants.get(&grant).into_iter().flatten();
+        granted.filter(|at| votes(**at)).count() + 1
     }
 
     /// A voter tells a nominee that it grants it an epoch: once, not what a crash would forget, and

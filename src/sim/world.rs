@@ -10,7 +10,8 @@ use super::agenda::{Agenda, Event};
 use super::checker::Checker;
 use super::clock::Clock;
 use super::counts::Counts;
-use super::deeds::Faults;
+use super::deeds::{Deed, Faults};
+use super::members::CHANGE;
 use super::network::Network;
 use super::node::{Death, Node};
 use super::weather::Weather;
@@ -19,7 +20,7 @@ use crate::core::message::Done;
 use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Settings, Timing};
 use crate::core::types::{NodeId, Role, Task, Time};
-use crate::core::{Core, Input, Output};
+use crate::core::{Core, Input, Note, Output};
 use crate::trace::{self, Detail, Line};
 
 /// The timings of every simulated cluster: the defaults of the configuration.
@@ -78,6 +79,8 @@ pub(super) struct Setup {
     pub quorum: Quorum,
     /// What each member is for; all are full members where none is given.
     pub roles: Vec<Role>,
+    /// The places of those that the first list does not have.
+    pub newcomers: Vec<usize>,
     /// Whether members may vote before they have met all others. Otherwise all voters have to meet
     /// once.
     pub bootstrap: bool,
@@ -109,7 +112,12 @@ pub(super) struct World {
     pub now: Time,
     pub random: Random,
     pub setup: Setup,
+    /// All that may ever belong to the cluster.
     pub members: Arc<MemberList>,
+    /// The first list.
+    pub founders: Arc<MemberList>,
+    /// Whether members come and go.
+    pub changes: bool,
     pub nodes: Vec<Node>,
     pub network: Network,
     pub weather: Weather,
@@ -143,13 +151,20 @@ impl World {
             role: setup.roles.get(at).copied().unwrap_or_default(),
         };
         let size = setup.values.len();
-        let members =
-            Arc::new(MemberList::new(ListVersion::default(), (0..size).map(member).collect()));
-        let settings = |(member, value): (&Member, &Option<i64>)| Settings {
+        let list = |places: &dyn Fn(usize) -> bool| {
+            let members = (0..size).filter(|at| places(*at)).map(member);
+            Arc::new(MemberList::new(ListVersion::default(), members.collect()))
+        };
+        let is_new = |at: usize| setup.newcomers.contains(&at);
+        let (members, founders) = (list(&|_| true), list(&|at| !is_new(at)));
+        let settings = |(at, (member, value)): (usize, (&Member, &Option<i64>))| Settings {
             cluster: "simulated".to_owned(),
             id: member.id,
             instance: 0,
-            members: members.clone(),
+            members: match is_new(at) {
+                true => list(&|other| other == at || !is_new(other)),
+                false => founders.clone(),
+            },
             algorithm: setup.algorithm,
             quorum: setup.quorum,
             preempt: setup.preempt,
@@ -159,11 +174,11 @@ impl World {
             hierarchy: setup.hierarchy,
             timing: setup.timing,
             trust_refused: setup.trust_refused,
-            bootstrap: setup.bootstrap,
+            bootstrap: setup.bootstrap && !is_new(at),
             power_on: setup.power_on,
         };
         let clocks = setup.clocks.iter().copied().chain(std::iter::repeat(Clock::default()));
-        let nodes = members.iter().zip(&setup.values).map(settings).zip(clocks);
+        let nodes = members.iter().zip(&setup.values).enumerate().map(settings).zip(clocks);
         World {
             now: Time(0),
             random: Random::new(setup.seed),
@@ -178,6 +193,8 @@ impl World {
             in_flight: 0,
             lines: Vec::new(),
             events: Vec::new(),
+            changes: false,
+            founders,
             members,
             setup,
         }
@@ -297,9 +314,13 @@ impl World {
         let mut out = Vec::new();
         core.handle(now, input, &mut out);
         let busy = tick && core.deadline().is_some_and(|due| due <= now);
-        if busy {
-            self.checker.fail(self.now, "its deadline has passed after a tick");
+        if busy && self.nodes[node].busy {
+            self.checker.fail(self.now, "its deadline has passed after a tick, again");
         }
+        if tick {
+            self.nodes[node].busy = busy; // a new list has the leader beat at once
+        }
+        self.compare_lists(node);
         self.publish(node);
         for output in out {
             if self.burnt(node) {
@@ -310,6 +331,7 @@ impl World {
         }
         self.check(node);
         self.arm(node);
+        self.leave(node);
     }
 
     /// Hands a process an input whose outputs are carried out already.
@@ -342,7 +364,10 @@ impl World {
             Output::Changed(change) => self.changed(node, &change),
             // The last output of a process that was asked to stop: it ends in order.
             Output::Answer { result: Ok(Done::Stopped), .. } => self.die(node, Death::Killed),
-            Output::Answer { .. } | Output::Note(_) | Output::Members(_) => {}
+            Output::Answer { id: CHANGE, result } => self.answered(result),
+            Output::Note(Note::ListOverruled { .. }) => self.faults.count(Deed::Overruled),
+            Output::Members(list) => self.take_list(node, list),
+            Output::Answer { .. } | Output::Note(_) => {}
         }
     }
 }

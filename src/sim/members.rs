@@ -1,0 +1,235 @@
+//! Members that come and go while a cluster lives: who is outside of the first list, which changes
+//! are asked for and when, and how a simulated process takes its list.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::deeds::Deed;
+use super::faults::{Fault, Plan};
+use super::network::{FIRST_PAUSE, LinkState};
+use super::node::Node;
+use super::transit::Payload;
+use super::world::{TIMING, World};
+use crate::core::membership::{Change, ListVersion, Member, MemberList};
+use crate::core::message::{Done, Refusal};
+use crate::core::random::Random;
+use crate::core::settings::Quorum;
+use crate::core::types::{NodeId, Role, Time};
+use crate::core::{Command, CommandId, Core, Input, Phase};
+
+/// The changes that are asked for have this number; nothing else has.
+pub(super) const CHANGE: CommandId = CommandId(2);
+
+/// A change of the members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// The member at this place is added.
+    Add(usize),
+    /// The member at this place is removed; the present leader where none is named.
+    Remove { who: Option<usize>, force: bool },
+}
+
+/// Draws who is outside of the first list, at most two: who is in it can lead without them.
+pub(super) fn newcomers(random: &mut Random, roles: &[Role], nodes: usize) -> Vec<usize> {
+    let mut outside = Vec::new();
+    for _ in 0..random.below(3) {
+        let at = random.below(nodes as u64) as usize;
+        let leads = |at: &usize| roles.get(*at).copied().unwrap_or_default() == Role::Member;
+        let stay = |other: &usize| *other != at && !outside.contains(other);
+        if !outside.contains(&at) && (0..nodes).filter(stay).any(|other| leads(&other)) {
+            outside.push(at);
+        }
+    }
+    outside
+}
+
+/// Adds changes of the members to a plan.
+pub(super) fn add(random: &mut Random, nodes: usize, newcomers: &[usize], plan: &mut Plan) {
+    let period = TIMING.failure * (4 + random.below(12) as u32);
+    for newcomer in newcomers {
+        // Some are started long after they were added, or long before.
+        if random.below(2) == 0 {
+            let first = |(_, node, fault): &(Time, usize, Fault)| {
+                node == newcomer && *fault == Fault::Start
+            };
+            plan.iter().position(first).map(|at| plan.remove(at));
+            plan.push((Time(0) + random.up_to(period), *newcomer, Fault::Start));
+        }
+    }
+    for _ in 0..2 + random.below(8) {
+        let at = Time(0) + random.up_to(period);
+        let times = if random.below(4) == 0 { 2 + random.below(2) } else { 1 };
+        for _ in 0..times {
+            let wish = draw(random, nodes, newcomers);
+            let asked = random.below(nodes as u64) as usize;
+            plan.push((at, asked, Fault::Change(wish)));
+            if let Wish::Remove { who: Some(who), .. } = wish
+                && random.below(2) == 0
+            {
+                plan.push((at + random.up_to(TIMING.failure * 6), who, Fault::Start));
+            }
+        }
+    }
+    plan.sort_by_key(|(at, _, _)| *at);
+}
+
+fn draw(random: &mut Random, nodes: usize, newcomers: &[usize]) -> Wish {
+    let anyone = random.below(nodes as u64) as usize;
+    match random.below(8) {
+        0..4 if !newcomers.is_empty() => {
+            Wish::Add(newcomers[random.below(newcomers.len() as u64) as usize])
+        }
+        0 => Wish::Add(anyone),
+        draw => {
+            let who = (draw < 6).then_some(anyone);
+            Wish::Remove { who, force: random.below(12) == 0 }
+        }
+    }
+}
+
+impl World {
+    /// Asks a process for a change.
+    pub(super) fn wish(&mut self, node: usize, wish: Wish) {
+        let change = match wish {
+            Wish::Add(place) => {
+                let Some(member) = self.members.at(place) else { return };
+                self.faults.count(Deed::Additions);
+                Change::Add(Member::clone(member))
+            }
+            Wish::Remove { who, force } => {
+                let leader = self.nodes.iter().position(Node::leads);
+                let who = who.or(leader).unwrap_or(node);
+                self.faults.count(Deed::Removals);
+                self.faults.add(Deed::Forced, u64::from(force));
+                self.faults.add(Deed::Deposed, u64::from(Some(who) == leader));
+                Change::Remove { id: self.id(who), force }
+            }
+        };
+        let command = Command::Change(change);
+        self.tell_now(node, Input::Command { id: CHANGE, command });
+    }
+
+    /// How a change ended.
+    pub(super) fn answered(&mut self, result: Result<Done, Refusal>) {
+        match result {
+            Ok(done) => {
+                self.faults.count(Deed::Changed);
+                self.checker.lists.done(done);
+            }
+            Err(_) => self.faults.count(Deed::Refused),
+        }
+    }
+
+    /// A process has another list from now on: it dials who is new and lets go who is gone.
+    pub(super) fn take_list(&mut self, node: usize, list: Arc<MemberList>) {
+        let before = std::mem::replace(&mut self.nodes[node].peers, list.clone());
+        for peer in self.others(node) {
+            let id = self.id(peer);
+            match (before.get(id).is_some(), list.get(id).is_some()) {
+                (false, true) => {
+                    self.network.link(node, peer).pause = FIRST_PAUSE;
+                    self.dial_now(node, peer);
+                }
+                (true, false) => self.let_go(node, peer),
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends what is queued for a peer, and closes all connections with it.
+    fn let_go(&mut self, node: usize, peer: usize) {
+        if let Some(connection) = self.network.link(peer, node).accepted {
+            self.shut(connection);
+        }
+        if let LinkState::Up(at) | LinkState::Greeting(at) | LinkState::Doomed(at) =
+            self.network.link(node, peer).state
+        {
+            self.put(at, Payload::End);
+        }
+        self.network.enter(node, peer, LinkState::Resting);
+        self.network.link(node, peer).redial = false;
+    }
+
+    /// Holds the list of a process that was just told something against those of all others.
+    pub(super) fn compare_lists(&mut self, node: usize) {
+        let Some(core) = &self.nodes[node].core else { return };
+        if !Arc::ptr_eq(core.members(), &self.nodes[node].peers) {
+            let judged = self.checker.lists.taken(core.members());
+            self.checker.judged(self.now, node, judged);
+        }
+    }
+
+    /// What is on a disk now is not older than what was.
+    pub(super) fn compare_disk(&mut self, node: usize) {
+        let version = self.nodes[node].disk.members().version();
+        let judged = self.checker.lists.stored(node, version);
+        self.checker.judged(self.now, node, judged);
+    }
+
+    /// The newest list, of the founders and whoever belongs by a list of theirs, and so on: who was
+    /// removed has no say, nor has a newcomer that led alone before it was added. That of the files
+    /// until it was changed. Those of disks without a process count where that is said.
+    pub(super) fn newest_list(&self, disks: bool) -> &Arc<MemberList> {
+        if !self.changes {
+            return &self.founders;
+        }
+        let mut belong: BTreeSet<NodeId> = self.founders.iter().map(|member| member.id).collect();
+        let mut known = 0;
+        while known < belong.len() {
+            known = belong.len();
+            for node in &self.nodes {
+                if belong.contains(&node.settings.id) {
+                    belong.extend(node.present_list().iter().map(|member| member.id));
+                }
+            }
+        }
+        let counts = |node: &&Node| {
+            let (id, list) = (node.settings.id, node.present_list());
+            let changed = list.version() > ListVersion::default();
+            changed
+                && (disks || node.core.is_some())
+                && belong.contains(&id)
+                && list.get(id).is_some()
+        };
+        let lists = self.nodes.iter().filter(counts).map(Node::present_list);
+        lists.max_by_key(|list| list.version()).unwrap_or(&self.founders)
+    }
+
+    /// The live members of the newest list that is known to one of them.
+    pub(super) fn members_alive(&self) -> impl Iterator<Item = (usize, &Core)> {
+        let list = self.newest_list(false);
+        self.live().filter(|(at, _)| list.get(self.id(*at)).is_some())
+    }
+
+    /// Whether those that do not agree have nothing to say to each other any more: without a quorum
+    /// each side of a partition makes its own changes, and whoever is a stranger to the other side
+    /// stays one; so does a newcomer whose file names nobody that is left. All leaders are followed by
+    /// all of their lists, by these lists; or they are, as may be their followers, strangers to some
+    /// live member of their own.
+    pub(super) fn are_estranged(&self) -> bool {
+        let live = |id: NodeId| self.nodes[self.place(id)?].core.as_ref();
+        let peers =
+            |core: &Core| core.members().iter().filter_map(|m| live(m.id)).collect::<Vec<_>>();
+        let view = |core: &Core| (core.leader(), core.view().epoch, core.members().clone());
+        let agrees = |core: &Core| {
+            core.phase() == Phase::Leading
+                && peers(core).iter().all(|peer| view(peer) == view(core))
+        };
+        let is_stranger =
+            |core: &Core| peers(core).iter().any(|peer| peer.members().get(core.id()).is_none());
+        let is_done = |core: &Core| {
+            let leader = core.leader().and_then(|leader| live(leader.id));
+            is_stranger(core) || leader.is_some_and(|leader| agrees(leader) || is_stranger(leader))
+        };
+        self.changes
+            && self.setup.quorum == Quorum::None
+            && self.live().all(|(_, core)| is_done(core))
+    }
+
+    /// How long the last change may keep a cluster from agreeing: who asked for it waits this long,
+    /// and a stranger that was refused looks around.
+    pub(super) fn changing(&self) -> Duration {
+        if self.changes { TIMING.failure * 5 } else { Duration::ZERO }
+    }
+}
