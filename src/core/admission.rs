@@ -73,8 +73,11 @@ impl State {
             return Some(Rejection::OwnId(hello.id));
         }
         if self.detector.get(hello.id).is_none() {
-            let older = hello.list < self.members.version();
-            let removed = older && self.members.removed().contains(&hello.id);
+            // Without a majority two sides may have made the same version.
+            let (ours, theirs) = (self.members.version(), hello.list);
+            let older = theirs < ours || (theirs == ours && hello.digest != self.members.digest());
+            let stored = self.roster.record.is_none();
+            let removed = older && stored && self.members.removed().contains(&hello.id);
             let reason = if removed { Rejection::Removed } else { Rejection::UnknownId };
             return Some(reason(hello.id));
         }

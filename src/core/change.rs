@@ -50,7 +50,9 @@ impl Context<'_> {
 
     /// Tells all others a new list of this leader, and takes it itself.
     fn tell_all(&mut self, list: &Arc<MemberList>) {
-        let others = self.all_others(); // who is removed is told as well
+        // Who is removed learns it from one who has stored that: it does not come back.
+        let mut others = self.all_others();
+        others.retain(|id| list.get(*id).is_some());
         self.send_all(others, Message::List { list: list.clone() });
         self.take_list(list.clone());
         self.arm(Timer::Heartbeat, Duration::ZERO); // the new voters have to be bound

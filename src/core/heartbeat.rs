@@ -68,6 +68,7 @@ impl Turn<'_> {
             self.cx.send(from, acknowledge);
         }
         if followed {
+            self.cx.tell_if_behind(from);
             let news = self.cx.state.detector.news(members);
             for report in news.iter().filter(|report| report.id != from) {
                 self.forget_earlier_life(report);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::algorithm::Algorithm;
 use super::context::Context;
-use super::detector::ConnectionId;
+use super::detector::{ConnectionId, Peer};
 use super::message::{Envelope, Liveness, Message};
 use super::phase::{Phase, Reason};
 use super::tenure::Stage;
@@ -158,7 +158,11 @@ impl Turn<'_> {
 
     /// The outcome of a dial to a peer that has no connection to this member.
     fn redialed(&mut self, id: NodeId, redial: Redial) {
-        let connected = self.cx.state.detector.get(id).is_none_or(|peer| peer.inbound.is_some());
+        let (now, failure) = (self.cx.now, self.cx.state.settings.timing.failure);
+        // A connection that has been silent for long may lead nowhere: then a refusal counts.
+        let doubted = |peer: &Peer| redial == Redial::Refused && !peer.heard_within(failure, now);
+        let peer = self.cx.state.detector.get(id);
+        let connected = peer.is_none_or(|peer| peer.inbound.is_some() && !doubted(peer));
         match redial {
             _ if connected => {}
             Redial::Accepted => {}

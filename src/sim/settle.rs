@@ -185,7 +185,8 @@ fn views(world: &World) -> String {
 
 impl World {
     /// The live leader that all live members of the newest list name, by its place, and its epoch.
-    /// They have that list and, with a majority, whoever was removed has ended.
+    /// They have that list and, with a majority, whoever was removed has ended, if its own list names
+    /// anybody alive who could tell it.
     pub(super) fn agreed(&self) -> Option<(usize, Epoch)> {
         let view = |core: &Core| (core.leader(), core.view().epoch);
         let (leader, epoch) = view(self.members_alive().next()?.1);
@@ -197,7 +198,12 @@ impl World {
             .members();
         let agrees = |core: &Core| view(core) == (leader, epoch) && core.members() == list;
         let majority = self.setup.quorum == Quorum::Majority;
-        let removed = |core: &Core| majority && list.removed().contains(&core.id());
+        let lives = |id| self.place(id).is_some_and(|at| self.nodes[at].core.is_some());
+        let told = |core: &Core| {
+            let mut others = core.members().iter().filter(|member| member.id != core.id());
+            others.any(|member| lives(member.id) && list.get(member.id).is_some())
+        };
+        let removed = |core: &Core| majority && list.removed().contains(&core.id()) && told(core);
         let agree = self.members_alive().all(|(_, core)| agrees(core))
             && !self.live().any(|(_, core)| removed(core));
         agree.then_some((place, epoch))
