@@ -253,6 +253,7 @@ impl Turn<'_> {
         stands: bool,
     ) {
         self.cx.state.detector.change(from, |peer| peer.stands = stands);
+        self.cx.stand_if_alone(); // it may be the last that could lead
         self.cx.state.voter.release(from, epoch);
         self.cx.state.freed = self.cx.state.freed.max(epoch);
         if let Some(Held::Follow(view)) = self.cx.state.held

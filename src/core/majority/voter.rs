@@ -88,6 +88,13 @@ impl Turn<'_> {
         }
     }
 
+    /// Whether a grant that waited for the disk is void: this voter is bound to another by now.
+    fn is_overtaken(&self, nominee: NodeId, epoch: Epoch) -> bool {
+        let voter = &self.cx.state.voter;
+        let bound = voter.bound_to(self.cx.now);
+        epoch < voter.newest() || bound.is_some_and(|leader| leader != nominee)
+    }
+
     /// Says what waited until it was durable.
     pub fn say_what_is_durable(&mut self, number: u64) {
         let unsaid = std::mem::take(&mut self.cx.state.unsaid);
@@ -96,8 +103,8 @@ impl Turn<'_> {
         let durable: Vec<_> = durable;
         for (_, to, message) in durable {
             match message {
-                // A later leader was acknowledged meanwhile.
-                Message::Grant { epoch, .. } if epoch < self.cx.state.voter.newest() => {}
+                // Another leader was acknowledged meanwhile.
+                Message::Grant { epoch, .. } if self.is_overtaken(to, epoch) => {}
                 Message::Grant { incarnation, number, epoch } if to == self.cx.state.id() => {
                     self.granted(to, incarnation, number, epoch);
                 }
