@@ -50,6 +50,8 @@ pub enum Kind {
     Preempt,
     /// [`Message::Release`]
     Release,
+    /// [`Message::Freed`]
+    Freed,
     /// [`Message::List`]
     List,
     /// [`Message::Listed`]
@@ -62,7 +64,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Kind; 26] = [
+    pub const ALL: [Kind; 27] = [
         Kind::Election,
         Kind::Answer,
         Kind::Lower,
@@ -85,6 +87,7 @@ impl Kind {
         Kind::View,
         Kind::Preempt,
         Kind::Release,
+        Kind::Freed,
         Kind::List,
         Kind::Listed,
         Kind::Forward,
@@ -117,6 +120,7 @@ impl Kind {
             Kind::View => "view",
             Kind::Preempt => "preempt",
             Kind::Release => "release",
+            Kind::Freed => "freed",
             Kind::List => "list",
             Kind::Listed => "listed",
             Kind::Forward => "forward",
@@ -158,6 +162,7 @@ impl Message {
             Message::Acknowledge { .. } => Kind::Acknowledge,
             Message::Preempt { .. } => Kind::Preempt,
             Message::Release { .. } => Kind::Release,
+            Message::Freed { .. } => Kind::Freed,
             Message::List { .. } => Kind::List,
             Message::Listed { .. } => Kind::Listed,
             Message::Forward { .. } => Kind::Forward,

@@ -255,7 +255,7 @@ impl Turn<'_> {
         self.cx.state.detector.change(from, |peer| peer.stands = stands);
         self.cx.stand_if_alone(); // it may be the last that could lead
         self.cx.state.voter.release(from, epoch);
-        self.cx.state.freed = self.cx.state.freed.max(epoch);
+        self.cx.state.freed = Some((from, epoch));
         if let Some(Held::Follow(view)) = self.cx.state.held
             && view.epoch == epoch
         {

@@ -210,6 +210,14 @@ pub enum Message {
         /// With a majority: the voters that would grant its claim once this epoch is released.
         votes: Vec<NodeId>,
     },
+    /// Majority: a nominee tells a voter that the leader of this epoch released it: that leader's own
+    /// word may still be on its way. Expects nothing.
+    Freed {
+        /// The leader.
+        leader: NodeId,
+        /// Its epoch.
+        epoch: Epoch,
+    },
     /// "I no longer lead in this epoch", to all, after the work has stopped.
     Release {
         /// The epoch that is released.

@@ -64,8 +64,8 @@ pub struct State {
     pub(super) held: Option<Held>,
     /// The leader that was asked to hand over.
     pub(super) takeover: Option<View>,
-    /// The greatest epoch that another leader gave up: who is still bound to it will be free.
-    pub(super) freed: Epoch,
+    /// The last leader that gave up its epoch: who is still bound to it is told so.
+    pub(super) freed: Option<(NodeId, Epoch)>,
     /// The last own epoch that was given up, and for whom.
     pub(super) released: Option<(Epoch, Option<NodeId>)>,
     /// An operator made this member stand back.
@@ -140,7 +140,7 @@ impl State {
             unsaid: Vec::new(),
             held: None,
             takeover: None,
-            freed: Epoch::default(),
+            freed: None,
             released: None,
             resigned: false,
             value: settings.value,

@@ -115,6 +115,7 @@ impl Turn<'_> {
             Message::Release { epoch, successor, stands } => {
                 self.released(from, epoch, successor, stands);
             }
+            Message::Freed { leader, epoch } => self.cx.state.voter.release(leader, epoch),
             Message::Forward { number, command } => self.forwarded(from, number, command),
             Message::Outcome { number, result } => self.cx.settle(number, result),
             Message::List { list } => self.list(from, list),

@@ -166,8 +166,14 @@ impl World {
                 Payload::Message { envelope, .. } => {
                     let from = self.id(from);
                     let envelope = Rc::unwrap_or_clone(envelope);
-                    if let Message::Release { epoch, .. } = envelope.message {
-                        self.checker.votes.hears_release(to, (epoch, from));
+                    match envelope.message {
+                        Message::Release { epoch, .. } => {
+                            self.checker.votes.hears_release(to, (epoch, from));
+                        }
+                        Message::Freed { leader, epoch } => {
+                            self.checker.votes.hears_release(to, (epoch, leader));
+                        }
+                        _ => {}
                     }
                     self.give(to, Input::Message { connection: id(at), from, envelope });
                 }

@@ -79,6 +79,9 @@ impl Narrator<'_> {
             Message::Release { epoch, successor: Some(next), .. } => {
                 format!("epoch {epoch}, for {}", self.members.name(*next))
             }
+            Message::Freed { leader, epoch } => {
+                format!("epoch {epoch}, of {}", self.members.name(*leader))
+            }
             Message::Trial { epoch, .. }
             | Message::Claim { epoch, .. }
             | Message::Grant { epoch, .. } => format!("epoch {epoch}"),

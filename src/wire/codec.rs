@@ -171,6 +171,7 @@ mod tests {
             Message::Lap(Lap { run, leader: candidate, hops: 4 }),
             Message::Probe { number },
             Message::Alive { number },
+            Message::Freed { leader: rank.id, epoch },
             Message::Release { epoch, successor: None, stands: false },
             Message::List { list: Arc::new(members) },
             Message::Listed { version: list },

@@ -67,6 +67,7 @@ impl From<&core::Message> for wire::Message {
             M::Lap(lap) => lap.into(),
             M::Probe { number } => Self::Probe { number },
             M::Alive { number } => Self::Alive { number },
+            M::Freed { leader, epoch } => Self::Freed { leader: leader.0, epoch: epoch.0 },
             M::Release { epoch, successor, stands } => {
                 Self::Release { epoch: epoch.0, successor: successor.map(|id| id.0), stands }
             }
@@ -140,6 +141,9 @@ impl From<wire::Message> for core::Message {
             M::Lap { run, leader, hops } => Self::Lap(lap(run, leader, hops)),
             M::Probe { number } => Self::Probe { number },
             M::Alive { number } => Self::Alive { number },
+            M::Freed { leader, epoch } => {
+                Self::Freed { leader: NodeId(leader), epoch: Epoch(epoch) }
+            }
             M::Release { epoch, successor, stands } => {
                 Self::Release { epoch: Epoch(epoch), successor: successor.map(NodeId), stands }
             }

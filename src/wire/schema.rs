@@ -196,6 +196,11 @@ pub enum Message {
         rank: Rank,
         votes: Vec<Uuid>,
     },
+    Freed {
+        leader: Uuid,
+        #[serde(deserialize_with = "bounded")]
+        epoch: u64,
+    },
     Release {
         #[serde(deserialize_with = "bounded")]
         epoch: u64,

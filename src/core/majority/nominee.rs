@@ -69,6 +69,11 @@ impl Context<'_> {
         let list = self.state.members.version();
         let mut voters = self.all_others();
         voters.retain(|id| self.state.is_voter(*id));
+        if let Some((leader, epoch)) =
+            self.state.freed.filter(|freed| freed.1 == self.state.view.epoch)
+        {
+            self.send_all(voters.clone(), Message::Freed { leader, epoch });
+        }
         self.send_all(
             voters,
             match stage {
@@ -133,13 +138,6 @@ impl Turn<'_> {
         self.cx.note_round(epoch);
         let now = self.cx.now;
         let counts = self.cx.state.is_voter(from);
-        // The word that its leader released the epoch is on its way to this voter, too.
-        let opinion = match opinion {
-            Opinion::YesIf { released, .. } if released == self.cx.state.freed => {
-                Opinion::YesIf { released, wait: Duration::ZERO }
-            }
-            other => other,
-        };
         if let Some(nominee) = &mut self.cx.state.nominee
             && (nominee.number, nominee.stage) == (number, stage)
             && counts
