@@ -15,7 +15,7 @@ use search::{Bounds, search};
 use start::STORIES;
 
 /// Steps without which the search would say little.
-const NEEDED: &str = "trial opinion claim grant refuse heartbeat acknowledge election coordinator";
+const NEEDED: &str = "trial opinion claim grant heartbeat acknowledge election coordinator";
 
 /// Faults that must have occurred; one that never does is not tested.
 const FAULTS: [&str; 8] = [
