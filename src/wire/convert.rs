@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::schema as wire;
-use super::values::{ballot, lap, list_version, nanos, version as version_pair};
+use super::values::{ballot, freed, lap, list_version, nanos, release, version as version_pair};
 use crate::core::message as core;
 use crate::core::types::{Epoch, Incarnation, NodeId, Task};
 
@@ -141,12 +141,8 @@ impl From<wire::Message> for core::Message {
             M::Lap { run, leader, hops } => Self::Lap(lap(run, leader, hops)),
             M::Probe { number } => Self::Probe { number },
             M::Alive { number } => Self::Alive { number },
-            M::Freed { leader, epoch } => {
-                Self::Freed { leader: NodeId(leader), epoch: Epoch(epoch) }
-            }
-            M::Release { epoch, successor, stands } => {
-                Self::Release { epoch: Epoch(epoch), successor: successor.map(NodeId), stands }
-            }
+            M::Freed { leader, epoch } => freed(leader, epoch),
+            M::Release { epoch, successor, stands } => release(epoch, successor, stands),
             M::Forward { number, command } => Self::Forward { number, command: command.into() },
             M::List(list) => Self::List { list: Arc::new(list.into()) },
             M::Listed { version } => Self::Listed { version: list_version(version) },

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use super::schema as wire;
 use crate::core::membership::ListVersion;
 use crate::core::message as core;
@@ -57,6 +59,15 @@ impl From<core::Lap> for wire::Message {
         let core::Lap { run, leader, hops } = lap;
         Self::Lap { run: run.into(), leader: leader.into(), hops }
     }
+}
+
+pub fn freed(leader: Uuid, epoch: u64) -> core::Message {
+    core::Message::Freed { leader: NodeId(leader), epoch: Epoch(epoch) }
+}
+
+pub fn release(epoch: u64, successor: Option<Uuid>, stands: bool) -> core::Message {
+    let (epoch, successor) = (Epoch(epoch), successor.map(NodeId));
+    core::Message::Release { epoch, successor, stands }
 }
 
 pub fn ballot(run: wire::Run, candidate: wire::Candidate, hops: u32) -> core::Ballot {
