@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeSet;
 
 use electd::core::settings::AlgorithmKind;
-use support::{Cluster, Node, for_each_algorithm, has_joined, watchful};
+use support::{Cluster, Node, for_each_algorithm, has_joined, the_highest_comes_back, watchful};
 
 for_each_algorithm! {
     a_cluster_that_starts_together_holds_one_election,
@@ -52,12 +52,7 @@ fn a_lone_node_leads(algorithm: AlgorithmKind) {
 
 fn the_highest_takes_over_when_it_is_back(algorithm: AlgorithmKind) {
     let cluster = Cluster::of(algorithm, 3);
-    let first = cluster.agree_on(3);
-    cluster.node(3).kill_9();
-    let second = cluster.agree_on(2);
-    cluster.node(3).start();
-    let third = cluster.agree_on(3);
-    assert!(first < second && second < third, "{first}, {second}, {third}");
+    the_highest_comes_back(&cluster);
     let incarnation = cluster.status(3).unwrap().incarnation;
     assert_eq!(incarnation, 2, "its second life");
 }

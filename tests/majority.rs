@@ -7,7 +7,7 @@ use std::fs;
 
 use electd::core::settings::AlgorithmKind;
 use serde_json::Value;
-use support::{Cluster, ensure, eventually, for_each_algorithm, watchful};
+use support::{Cluster, ensure, eventually, for_each_algorithm, the_highest_comes_back, watchful};
 
 for_each_algorithm! {
     a_leader_has_a_lease_and_nobody_else_has,
@@ -111,12 +111,7 @@ fn a_leader_that_stops_hands_over(algorithm: AlgorithmKind) {
 
 fn the_highest_takes_over_when_it_is_back(algorithm: AlgorithmKind) {
     let cluster = Cluster::of_with(algorithm, 3, watchful_majority);
-    let first = cluster.agree_on(3);
-    cluster.node(3).kill_9();
-    let second = cluster.agree_on(2);
-    cluster.node(3).start();
-    let third = cluster.agree_on(3);
-    assert!(first < second && second < third, "{first}, {second}, {third}");
+    the_highest_comes_back(&cluster);
 }
 
 #[test]

@@ -239,9 +239,7 @@ impl Turn<'_> {
             }
             _ => self.cx.become_stopping(reason), // nobody is preempted or resigns for nobody
         }
-        let stands = self.cx.state.stands();
-        let others = self.cx.all_others();
-        self.cx.send_all(others, Message::Release { epoch, successor, stands });
+        self.cx.say_released(epoch, successor);
     }
 
     /// A leader says that it no longer leads.

@@ -303,12 +303,6 @@ impl Core {
         self.state.split
     }
 
-    /// How many voters are more than half of them.
-    #[must_use]
-    pub fn majority(&self) -> usize {
-        self.state.majority()
-    }
-
     /// What is known of the other members.
     #[must_use]
     pub fn detector(&self) -> &Detector {

@@ -175,7 +175,7 @@ impl Checker {
         let list = core.members();
         let votes = |at: usize| list.get(all[at].settings.id).is_some_and(Member::votes);
         let granted = self.votes.count((epoch, core.id()), votes);
-        if self.promise == Promise::Always && granted < core.majority() {
+        if self.promise == Promise::Always && granted < core.members().majority() {
             self.fail(now, format_args!("{name} leads with {granted} grants of epoch {epoch}"));
         }
         let before = self.seen[node].view;

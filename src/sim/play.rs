@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::SimError;
 use super::node::Death;
-use super::world::{Delays, FaultSet, Setup, TIMING, World};
-use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind};
+use super::world::{Setup, World};
+use crate::core::settings::{AlgorithmKind, Preempt};
 use crate::core::types::{Task, Time};
 use crate::core::{Command, CommandId, Input};
 use crate::trace::{Detail, Line};
@@ -53,24 +53,9 @@ impl Play {
     /// When an invariant is broken.
     pub fn run(&self) -> Result<Vec<Line>, SimError> {
         let mut world = World::new(Setup {
-            algorithm: self.algorithm,
-            quorum: Quorum::None,
-            roles: Vec::new(),
-            newcomers: Vec::new(),
-            bootstrap: false,
-            trust_refused: true,
-            faults: FaultSet::Model,
-            clocks: Vec::new(),
-            values: vec![Some(0); self.nodes],
-            rank: RankKind::Id,
-            hierarchy: true,
             preempt: self.preempt,
-            power_on: PowerOn::Elect,
-            timing: TIMING,
-            delays: Delays::Lockstep,
-            disk: TIMING.message / 4,
-            seed: 0,
             detail: Some(Detail::Election),
+            ..Setup::plain(self.algorithm, vec![Some(0); self.nodes])
         });
         for (after, step) in &self.steps {
             run_until(&mut world, Time(0) + *after)?;

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use super::network::{LinkState, id};
 use super::node::Death;
-use super::world::{Delays, FaultSet, Setup, TIMING, World};
+use super::world::{Delays, Setup, TIMING, World};
 use super::{Counts, SimError};
 use crate::core::detector::ConnectionId;
 use crate::core::message::{Envelope, Hello, Message};
-use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Timing};
+use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind, Timing};
 use crate::core::types::{Epoch, Incarnation, Rank, Task, Time};
 use crate::core::{Command, CommandId, Input, Output, Redial};
 use crate::trace::{self, Detail, Line};
@@ -158,16 +158,8 @@ impl Scenario {
         let lower_led = self.led(dead).is_some_and(|leader| Some(leader) != best);
         let preempt = if lower_led { Preempt::Never } else { Preempt::Always };
         let by_id = self.attributes.is_empty();
+        let values = (0..self.nodes).map(|place| Some(self.rank(place).0));
         let mut world = World::new(Setup {
-            algorithm: self.algorithm,
-            quorum: Quorum::None,
-            roles: Vec::new(),
-            newcomers: Vec::new(),
-            bootstrap: false,
-            trust_refused: true,
-            faults: FaultSet::Model,
-            clocks: Vec::new(),
-            values: (0..self.nodes).map(|place| Some(self.rank(place).0)).collect(),
             rank: if by_id { RankKind::Id } else { RankKind::Priority },
             hierarchy: self.hierarchy,
             preempt,
@@ -175,8 +167,8 @@ impl Scenario {
             timing: self.timing(dead),
             delays: self.delays,
             disk: TIMING.message,
-            seed: self.seed,
-            detail: None, // the set-up is not part of the run
+            seed: self.seed, // and no detail: the set-up is not part of the run
+            ..Setup::plain(self.algorithm, values.collect())
         });
         for node in 0..self.nodes {
             world.start(node);

@@ -106,6 +106,33 @@ pub(super) struct Setup {
     pub detail: Option<Detail>,
 }
 
+impl Setup {
+    /// Members with these attributes, all founders, that elect in lock-step within the model, without
+    /// a quorum.
+    pub fn plain(algorithm: AlgorithmKind, values: Vec<Option<i64>>) -> Setup {
+        Setup {
+            algorithm,
+            quorum: Quorum::None,
+            roles: Vec::new(),
+            newcomers: Vec::new(),
+            bootstrap: false,
+            trust_refused: true,
+            faults: FaultSet::Model,
+            clocks: Vec::new(),
+            values,
+            rank: RankKind::Id,
+            hierarchy: true,
+            preempt: Preempt::Always,
+            power_on: PowerOn::Elect,
+            timing: TIMING,
+            delays: Delays::Lockstep,
+            disk: TIMING.message / 4,
+            seed: 0,
+            detail: None,
+        }
+    }
+}
+
 /// All nodes and what goes on between them.
 #[derive(Debug)]
 pub(super) struct World {

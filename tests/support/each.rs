@@ -2,6 +2,8 @@
 
 use electd::core::settings::AlgorithmKind;
 
+use super::Cluster;
+
 /// Makes a test of each of these functions for each algorithm, in a module of its name: they run
 /// side by side, and a failure tells whose it is.
 macro_rules! for_each_algorithm {
@@ -41,4 +43,16 @@ pub fn has_joined(algorithm: AlgorithmKind, before: u64, after: u64) {
         AlgorithmKind::Halting => assert!(after > before, "epoch {after} after {before}"),
         AlgorithmKind::Bully | AlgorithmKind::Ring => assert_eq!(after, before, "the same reign"),
     }
+}
+
+/// The highest of three is killed and comes back: it leads again, and every reign has an epoch of its
+/// own.
+#[track_caller]
+pub fn the_highest_comes_back(cluster: &Cluster) {
+    let first = cluster.agree_on(3);
+    cluster.node(3).kill_9();
+    let second = cluster.agree_on(2);
+    cluster.node(3).start();
+    let third = cluster.agree_on(3);
+    assert!(first < second && second < third, "{first}, {second}, {third}");
 }

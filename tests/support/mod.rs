@@ -36,7 +36,7 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 pub(crate) use each::for_each_algorithm;
-pub use each::has_joined;
+pub use each::{has_joined, the_highest_comes_back};
 pub use network::Network;
 pub use node::{Condition, Node};
 use record::Record;

@@ -1,7 +1,6 @@
 //! A leader's lease: from the grants of its claim to the end of what a majority promised.
 
 use crate::core::context::Context;
-use crate::core::message::Message;
 use crate::core::phase::Reason;
 use crate::core::state::State;
 use crate::core::tenure::{Lease, Nominee, Stage};
@@ -75,15 +74,12 @@ impl Context<'_> {
 impl Turn<'_> {
     /// A leader whose lease is over leads no more: enough voters may be free to grant another.
     pub fn end_lease(&mut self) {
-        let over = self.cx.state.lease_until().is_some_and(|until| until <= self.cx.now);
-        if self.cx.state.leads() && over {
+        if self.cx.state.lease_until().is_some_and(|until| until <= self.cx.now) {
             let (epoch, own) = (self.cx.state.view.epoch, self.cx.state.id());
             self.cx.give_up(None);
             self.cx.state.voter.release(own, epoch);
             self.call(Reason::LeaseEnded);
-            let stands = self.cx.state.stands();
-            let others = self.cx.all_others();
-            self.cx.send_all(others, Message::Release { epoch, successor: None, stands });
+            self.cx.say_released(epoch, None);
         }
     }
 

@@ -12,12 +12,11 @@ use crate::core::turn::Turn;
 use crate::core::types::{Epoch, Incarnation, NodeId};
 
 impl State {
-    /// Whether enough voters agreed with what the nominee of this round asked last.
-    fn is_agreed(&self, round: Epoch) -> bool {
-        let fits = |nominee: &Nominee| {
-            nominee.epoch == round && nominee.purpose == Purpose::Win && nominee.done
-        };
-        self.nominee.as_ref().is_some_and(fits)
+    /// Whether enough voters agreed with what the nominee of this round asked last; none if it has
+    /// asked nothing.
+    fn outcome(&self, round: Epoch) -> Option<bool> {
+        let wins = |nominee: &&Nominee| nominee.epoch == round && nominee.purpose == Purpose::Win;
+        self.nominee.as_ref().filter(wins).map(|nominee| nominee.done)
     }
 }
 
@@ -31,7 +30,7 @@ impl Context<'_> {
     /// Whether this member may go on to win this round: its epoch is durable and, with a
     /// majority, a claim would be granted.
     pub fn may_stand_for(&self, round: Epoch) -> bool {
-        let agreed = !self.state.needs_majority() || self.state.is_agreed(round);
+        let agreed = !self.state.needs_majority() || self.state.outcome(round) == Some(true);
         self.state.reserve.covers(round) && agreed
     }
 
@@ -44,17 +43,15 @@ impl Context<'_> {
 
     /// Asks the voters what a nominee has to ask next: whether it may claim the epoch, then for it.
     pub fn ask_next_question(&mut self, round: Epoch) {
-        if self.state.needs_majority() {
-            let open = |nominee: &Nominee| {
-                nominee.epoch == round && nominee.purpose == Purpose::Win && !nominee.done
-            };
-            if self.state.nominee.as_ref().is_some_and(open) {
-                return; // it is being asked
-            }
-            let tried = self.state.is_agreed(round);
-            let stage = if tried { Stage::Claim } else { Stage::Trial };
-            self.ask_voters(Purpose::Win, stage, round);
+        if !self.state.needs_majority() {
+            return;
         }
+        let stage = match self.state.outcome(round) {
+            None => Stage::Trial,
+            Some(false) => return, // it is being asked
+            Some(true) => Stage::Claim,
+        };
+        self.ask_voters(Purpose::Win, stage, round);
     }
 
     pub(in crate::core) fn ask_voters(&mut self, purpose: Purpose, stage: Stage, epoch: Epoch) {
@@ -115,12 +112,9 @@ impl Context<'_> {
             self.arm(Timer::Voters, self.state.settings.timing.t2()); // they are asked again
         }
         if nominee.stage == Stage::Claim && nominee.purpose == Purpose::Win {
-            let (own, stands) = (self.state.id(), self.state.stands());
-            self.state.voter.release(own, nominee.epoch);
+            self.state.voter.release(self.state.id(), nominee.epoch);
             self.state.floor = self.state.floor.max(nominee.epoch);
-            let others = self.all_others();
-            let (epoch, successor) = (nominee.epoch, None);
-            self.send_all(others, Message::Release { epoch, successor, stands });
+            self.say_released(nominee.epoch, None);
         }
     }
 }

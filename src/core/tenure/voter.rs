@@ -120,12 +120,6 @@ impl Voter {
         Vote { granted: self.granted, promised: self.longest, informed: self.informed }
     }
 
-    /// What it granted last, in any life.
-    #[must_use]
-    pub fn granted(&self) -> Option<Grant> {
-        self.granted
-    }
-
     /// Whether it knows where the cluster stands; otherwise it grants nothing.
     #[must_use]
     pub fn is_informed(&self) -> bool {
@@ -164,8 +158,7 @@ impl Voter {
 
     /// The epoch that stands against this one: a later one that was granted or is led in, or the
     /// same, of another nominee.
-    #[must_use]
-    pub fn refuses(&self, nominee: NodeId, epoch: Epoch, view: View) -> Option<Epoch> {
+    fn refuses(&self, nominee: NodeId, epoch: Epoch, view: View) -> Option<Epoch> {
         let stands_against = |known: Epoch, of: Option<NodeId>| {
             known > epoch || (known == epoch && of.is_some_and(|of| of != nominee))
         };
@@ -179,8 +172,13 @@ impl Voter {
     /// The greatest epoch that it granted or promised anything for, or that it must not go below.
     #[must_use]
     pub fn newest(&self) -> Epoch {
+        self.latest().max(self.floor)
+    }
+
+    /// The greatest epoch that it granted, in any life, or promised anything for, in this one.
+    fn latest(&self) -> Epoch {
         let granted = self.granted.map(|grant| grant.epoch).unwrap_or_default();
-        self.newest.max(granted).max(self.floor)
+        self.newest.max(granted)
     }
 
     /// Grants an epoch, which is a promise as well. To be made durable before it is told.
@@ -207,8 +205,7 @@ impl Voter {
     /// Whether it granted or promised a later epoch, so that the leader of this one is outdated.
     #[must_use]
     pub fn is_beyond(&self, epoch: Epoch) -> bool {
-        let granted = self.granted.map(|grant| grant.epoch).unwrap_or_default();
-        epoch < self.newest.max(granted)
+        epoch < self.latest()
     }
 
     /// Whether a promise of this length is durable, so that it may be told.
