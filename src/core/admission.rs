@@ -47,8 +47,7 @@ impl State {
                 leader: self.leader().filter(|leader| heard(leader.id)),
             },
             round: self.round,
-            list: self.members.version(),
-            digest: self.members.digest(),
+            list: self.members.clone(),
         }
     }
 
@@ -61,6 +60,19 @@ impl State {
 
     /// Why a hello must be refused, if it must.
     fn objection(&self, hello: &Hello) -> Option<Rejection> {
+        let stranger = || {
+            self.detector.get(hello.id).is_none().then(|| {
+                let older = !hello.list.supersedes(&self.members) && self.is_list_settled();
+                let removed = older && self.members.removed().contains(&hello.id);
+                let reason = if removed { Rejection::Removed } else { Rejection::UnknownId };
+                reason(hello.id)
+            })
+        };
+        self.disagreement(hello).or_else(stranger).or_else(|| self.lists_differ(hello))
+    }
+
+    /// What keeps two members from talking, whoever they are.
+    fn disagreement(&self, hello: &Hello) -> Option<Rejection> {
         if hello.protocol != PROTOCOL_VERSION {
             return Some(Rejection::Protocol { ours: PROTOCOL_VERSION, theirs: hello.protocol });
         }
@@ -72,33 +84,23 @@ impl State {
         if hello.id == self.id() {
             return Some(Rejection::OwnId(hello.id));
         }
-        if self.detector.get(hello.id).is_none() {
-            // Without a majority two sides may have made the same version.
-            let (ours, theirs) = (self.members.version(), hello.list);
-            let older = theirs < ours || (theirs == ours && hello.digest != self.members.digest());
-            let stored = self.roster.record.is_none();
-            let removed = older && stored && self.members.removed().contains(&hello.id);
-            let reason = if removed { Rejection::Removed } else { Rejection::UnknownId };
-            return Some(reason(hello.id));
-        }
         let settings = [
             ("algorithm", ours.algorithm.name(), theirs.algorithm.name()),
             ("quorum", ours.quorum.name(), theirs.quorum.name()),
             ("preempt", &ours.preempt, &theirs.preempt),
             ("rank", &ours.rank, &theirs.rank),
         ];
-        let differs = settings.into_iter().find(|(_, a, b)| a != b).map(|(key, ours, theirs)| {
+        settings.into_iter().find(|(_, a, b)| a != b).map(|(key, ours, theirs)| {
             let [key, ours, theirs] = [key, ours, theirs].map(str::to_owned);
             Rejection::Disagreement { key, ours, theirs }
-        });
-        differs.or_else(|| self.lists_differ(hello))
+        })
     }
 
     /// With a majority: two files that never changed, and do not name the same voters.
     fn lists_differ(&self, hello: &Hello) -> Option<Rejection> {
-        let (ours, theirs) = (self.members.digest(), hello.digest);
-        let same = hello.list == self.members.version() && ours != theirs;
-        (self.needs_majority() && same).then(|| Rejection::Disagreement {
+        let (ours, theirs) = (self.members.digest(), hello.list.digest());
+        let same = hello.list.version() == self.members.version();
+        (self.needs_majority() && same && ours != theirs).then(|| Rejection::Disagreement {
             key: "members".to_owned(),
             ours: format!("the list {ours:016x}"),
             theirs: format!("the list {theirs:016x}"),
@@ -135,6 +137,7 @@ impl Turn<'_> {
 
     /// A dialer says hello.
     pub fn hello(&mut self, connection: ConnectionId, address: String, hello: Hello) {
+        self.learn_of_stranger(&hello);
         let state = &self.cx.state;
         let in_use = || {
             let peer = state.detector.get(hello.id)?;
@@ -165,6 +168,17 @@ impl Turn<'_> {
         let welcome = self.cx.state.own_hello(self.cx.now);
         self.cx.out.push(Output::Welcome { connection, peer, welcome });
         self.greeted(&hello, life);
+    }
+
+    /// Who says hello may have been added while this member was away, and be the only one left that
+    /// can tell it so.
+    fn learn_of_stranger(&mut self, hello: &Hello) {
+        let state = &self.cx.state;
+        let named = state.detector.get(hello.id).is_none() && hello.list.get(hello.id).is_some();
+        let agrees = state.phase != Phase::Stopping && state.disagreement(hello).is_none();
+        if named && agrees {
+            self.learn(hello.id, &hello.list);
+        }
     }
 
     /// The peer that was dialed answered: the connection to it is up.
@@ -282,8 +296,8 @@ impl Turn<'_> {
 
     /// Acts on what was learned from a hello or a welcome.
     fn greeted(&mut self, hello: &Hello, life: Life) {
-        self.cx.note_list(hello.id, hello.list);
-        self.cx.tell_newer_list(hello.id, hello.list);
+        self.learn(hello.id, &hello.list);
+        self.cx.tell_newer_list(hello.id, hello.list.version());
         let behind = self.cx.state.is_behind();
         if !behind && self.cx.state.detector.all_connected() {
             self.cx.state.look_until = self.cx.now; // all have been met: who goes now is missed

@@ -34,6 +34,7 @@ impl Context<'_> {
         state.role = list.get(own).map(|member| member.role);
         state.roster.newest = state.roster.newest.max(list.version());
         state.roster.stored.clear();
+        state.roster.settled = false;
         self.arm_lease();
         self.out.push(Output::Members(list));
         let record = self.persist();
@@ -72,6 +73,13 @@ impl Context<'_> {
         if self.state.detector.is_within_reach(to) {
             let list = self.state.members.clone();
             self.send(to, Message::List { list });
+        }
+    }
+
+    /// Tells a member the present list if it has another: to an older one it answers with its own.
+    pub fn exchange_lists(&mut self, with: NodeId, theirs: ListVersion) {
+        if theirs != self.state.members.version() {
+            self.tell_list(with);
         }
     }
 
@@ -120,17 +128,10 @@ impl Context<'_> {
         }
     }
 
-    /// A member has this version. A leader that finds a newer one than its own, which it did not
-    /// make, stamps its own anew; one of a greater epoch will end its reign first.
-    pub fn note_list(&mut self, of: NodeId, version: ListVersion) {
-        self.state.detector.change(of, |peer| peer.list = version);
-        self.state.roster.newest = self.state.roster.newest.max(version);
-        let state = &self.state;
-        let newer = version > state.members.version() && version.epoch <= state.view.epoch;
-        if state.leads() && newer {
-            self.out.push(Output::Note(Note::ListOverruled { peer: of, version }));
-            self.confirm_list();
-        }
+    /// A leader says which list is settled.
+    pub fn note_settled(&mut self, leader: NodeId, version: ListVersion) {
+        let present = version == self.state.members.version() && version != ListVersion::default();
+        self.state.roster.settled |= present && self.state.follows(leader);
     }
 
     /// All records up to this number are durable.
@@ -190,6 +191,21 @@ impl Turn<'_> {
         Ok(())
     }
 
+    /// At the end of a turn, with a majority: the leader's list is settled once a majority has it.
+    /// One with removed members that was found unsettled is confirmed, so that they can be told.
+    pub fn settle_list(&mut self) {
+        let state = &mut *self.cx.state;
+        if !state.needs_majority() || !state.leads_by_list() || state.roster.settled {
+            return;
+        }
+        let own = state.members.version().epoch == state.view.epoch;
+        if own {
+            state.roster.settled = state.is_list_stored();
+        } else if !state.members.removed().is_empty() {
+            self.cx.confirm_list();
+        }
+    }
+
     /// At the end of a turn: makes the change that is wanted, or ends it.
     pub fn weigh_change(&mut self) {
         let state = &self.cx.state;
@@ -208,10 +224,12 @@ impl Turn<'_> {
             self.cx.confirm_list(); // it was elected anew meanwhile
             return;
         }
-        // A change that was forced need not find a majority.
+        // A change that was forced need not find a majority, but one that is still a member.
         let forced = matches!(change, Change::Remove { force: true, .. });
         let stored = state.is_list_stored();
-        if stored || (forced && state.roster.stored.contains(&state.id())) {
+        let kept = state.roster.stored.iter().any(|id| state.members.get(*id).is_some());
+        if stored || (forced && kept) {
+            self.cx.state.roster.settled = true;
             let asker = self.cx.state.roster.wanted.take().and_then(|wanted| wanted.asker);
             self.cx.state.timers.cancel(Timer::Change);
             if let Some(asker) = asker {
@@ -255,36 +273,64 @@ impl Turn<'_> {
     }
 
     /// A member tells its list, which is newer than this one's as far as it knows.
-    pub fn list(&mut self, from: NodeId, list: Arc<MemberList>) {
+    pub fn list(&mut self, from: NodeId, list: &Arc<MemberList>) {
         if self.cx.state.phase == Phase::Stopping {
             return;
         }
-        let (theirs, ours) = (list.version(), self.cx.state.members.version());
-        self.cx.note_list(from, theirs);
-        if theirs < ours {
+        if self.cx.state.members.supersedes(list) {
+            self.note_list(from, list.version());
             self.cx.tell_list(from);
-        } else if *list == *self.cx.state.members {
+            return;
+        }
+        self.learn(from, list);
+        if *list == self.cx.state.members {
             self.cx.acknowledge_list(from);
-        } else if self.cx.state.leads() {
-            // Stamped anew, or about to end its reign.
-        } else if theirs == ours && !self.cx.state.follows(from) {
-            // Without a majority another leader of the same epoch made it. Who is followed repeats it.
-        } else if list.get(self.cx.state.id()).is_none() {
-            self.cx.take_list(list);
-            self.leave();
-        } else {
+        }
+    }
+
+    /// A member has this list, which is taken if it is newer. Only the leader's own change and a
+    /// rejection make a member leave, so that one which names others alone is not taken.
+    pub fn learn(&mut self, from: NodeId, list: &Arc<MemberList>) {
+        self.note_list(from, list.version());
+        let state = &self.cx.state;
+        if !list.supersedes(&state.members) || list.get(state.id()).is_none() {
+            return;
+        }
+        if !state.leads() {
             let before = self.others();
             self.cx.drop_change();
-            self.cx.take_list(list);
+            self.cx.take_list(list.clone());
             self.inform_voter(); // all voters of this list may have been met before it came
             self.miss(before);
-            self.cx.acknowledge_list(from);
+        } else if list.version() == state.members.version() {
+            self.cx.confirm_list();
+        }
+    }
+
+    /// A member has this version. A leader that finds a newer one than its own, which it did not
+    /// make, stamps its own anew. Without a majority it may be of a later epoch than its own, whose
+    /// leader is gone: then it has to lead in one that is later still. With a majority a leader of a
+    /// later epoch will end its reign.
+    fn note_list(&mut self, of: NodeId, version: ListVersion) {
+        self.cx.state.detector.change(of, |peer| peer.list = version);
+        let state = &mut *self.cx.state;
+        state.roster.newest = state.roster.newest.max(version);
+        self.cx.note_round(version.epoch);
+        let state = &self.cx.state;
+        if !state.leads() || version <= state.members.version() {
+            return;
+        }
+        if version.epoch <= state.view.epoch {
+            self.cx.out.push(Output::Note(Note::ListOverruled { peer: of, version }));
+            self.cx.confirm_list();
+        } else if !state.needs_majority() {
+            self.call(Reason::LaterList(of));
         }
     }
 
     /// A member has stored a list.
     pub fn listed(&mut self, from: NodeId, version: ListVersion) {
-        self.cx.note_list(from, version);
+        self.note_list(from, version);
         if version == self.cx.state.members.version() && self.cx.state.leads() {
             self.cx.state.roster.stored.insert(from);
         }

@@ -118,6 +118,18 @@ impl Context<'_> {
         self.stand_if_alone();
     }
 
+    /// An election came to nothing: suspects members that cannot be reached and have been silent for
+    /// `failure`. Nobody may have watched them.
+    pub fn suspect_unreachable(&mut self) {
+        let (now, failure) = (self.now, self.state.settings.timing.failure);
+        let gone = |peer: &Peer| !peer.outbound && !peer.heard_within(failure, now);
+        let gone = self.state.detector.iter().filter(|(_, peer)| gone(peer)).map(|(id, _)| id);
+        for id in gone.collect::<Vec<_>>() {
+            self.state.detector.lose(id, Liveness::Suspected);
+        }
+        self.stand_if_alone();
+    }
+
     /// A member that resigned stands again when nobody else is left to lead. Others that resigned
     /// find the same, so they are asked.
     pub fn stand_if_alone(&mut self) {

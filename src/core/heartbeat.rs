@@ -38,6 +38,7 @@ impl Turn<'_> {
             number: state.beat.0,
             rank: state.rank(),
             lease: state.settings.timing.lease,
+            settled: state.settled_list(),
             members: state.detector.reports().chain([own]).collect(),
         };
         self.cx.mark_told(&to);

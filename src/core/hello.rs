@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::membership::ListVersion;
+use super::membership::MemberList;
 use super::message::View;
 use super::settings::{AlgorithmKind, Quorum};
 use super::types::{Epoch, Incarnation, NodeId, Rank};
 
 /// The version of the messages and of their frames. Members of different versions refuse each
 /// other at the hello.
-pub const PROTOCOL_VERSION: u32 = 3;
+pub const PROTOCOL_VERSION: u32 = 4;
 
 /// The first words on a connection, from the dialer (HELLO) and back (WELCOME).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -35,10 +35,8 @@ pub struct Hello {
     pub view: View,
     /// The greatest round that it has seen.
     pub round: Epoch,
-    /// The version of its member list.
-    pub list: ListVersion,
-    /// Who that list names, and in which roles.
-    pub digest: u64,
+    /// Its member list: a member that was away need not know who the sender is.
+    pub list: Arc<MemberList>,
 }
 
 /// The settings that members must share.

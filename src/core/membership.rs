@@ -130,6 +130,14 @@ impl MemberList {
         self.voters() / 2 + 1
     }
 
+    /// Whether this list takes the place of another. Without a majority the two sides of a partition
+    /// may make different ones of the same version; of the lists of two files neither is newer.
+    #[must_use]
+    pub fn supersedes(&self, other: &MemberList) -> bool {
+        let key = |list: &MemberList| (list.version, list.digest());
+        self.version.counter > 0 && key(self) > key(other)
+    }
+
     /// The version of this list.
     #[must_use]
     pub fn version(&self) -> ListVersion {

@@ -181,6 +181,8 @@ pub enum Message {
         rank: Rank,
         /// For how long a voter that acknowledges it promises its vote to this leader.
         lease: Duration,
+        /// The version of the leader's list, once nothing can undo it; before, the least.
+        settled: ListVersion,
         /// What the leader knows of all members.
         members: Vec<MemberReport>,
     },

@@ -256,6 +256,7 @@ impl Core {
         turn.take(input);
         turn.weigh();
         turn.forward_postponed();
+        turn.settle_list();
         turn.weigh_change();
     }
 

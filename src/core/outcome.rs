@@ -96,7 +96,7 @@ pub enum Refusal {
     },
     /// Nobody would be left who may lead.
     LastCandidate,
-    /// Nobody would be left.
+    /// Nobody would be left, or is connected and would learn of it.
     LastMember,
     /// The leader could not confirm its list in time, so nothing was changed.
     ListNotConfirmed,

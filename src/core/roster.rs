@@ -34,6 +34,9 @@ pub struct Roster {
     pub record: Option<u64>,
     /// The greatest version that was heard of.
     pub newest: ListVersion,
+    /// The present list cannot be undone any more, as far as is known: with a majority one that the
+    /// leader stamped itself and that a majority has stored.
+    pub settled: bool,
     /// Leading: who has stored the present list, as far as it was stamped by this leader.
     pub stored: BTreeSet<NodeId>,
     /// Leading: the change under way.
@@ -84,6 +87,19 @@ impl State {
         stored.iter().filter(|id| self.is_voter(**id)).count() >= self.majority()
     }
 
+    /// The version of the present list, if it is settled; before, the least of all.
+    pub(super) fn settled_list(&self) -> ListVersion {
+        let settled = self.roster.settled.then(|| self.members.version());
+        settled.unwrap_or_default()
+    }
+
+    /// Whether nothing can bring back an older list than the present one, as far as is known: who is
+    /// not in it may be told so.
+    pub(super) fn is_list_settled(&self) -> bool {
+        let stored = self.roster.record.is_none();
+        if self.needs_majority() { self.roster.settled } else { stored }
+    }
+
     /// Why the leader does not make this change, if there is a reason.
     pub(super) fn refuses_change(&self, change: &Change, now: Time) -> Option<Refusal> {
         if self.roster.wanted.is_some() {
@@ -116,9 +132,16 @@ impl State {
                 let nobody = !after.iter().any(|member| member.role == Role::Member);
                 if nobody { Some(Refusal::LastCandidate) } else { self.lost_quorum(change, now) }
             }
-            Change::Remove { .. } if self.members.iter().len() == 1 => Some(Refusal::LastMember),
+            Change::Remove { id, .. } if *id == self.id() && !self.is_connected() => {
+                Some(Refusal::LastMember)
+            }
             Change::Remove { .. } => None,
         }
+    }
+
+    /// Whether another member is connected, and learns what this one changes.
+    fn is_connected(&self) -> bool {
+        self.detector.iter().any(|(_, peer)| peer.connected())
     }
 
     /// The live voters have to be a majority of the new list. A newcomer that runs counts: it has

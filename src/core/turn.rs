@@ -41,6 +41,9 @@ impl Turn<'_> {
 
     fn tick(&mut self) {
         while let Some(timer) = self.cx.state.timers.take_due(self.cx.now) {
+            if timer == Timer::Coordinator {
+                self.cx.suspect_unreachable();
+            }
             match timer {
                 Timer::PowerOn => self.call(Reason::NobodyLeads),
                 Timer::Heartbeat => self.beat(),
@@ -79,9 +82,10 @@ impl Turn<'_> {
             Message::Coordinator { epoch, rank } => {
                 self.announced(from, epoch, rank);
             }
-            Message::Heartbeat { epoch, number, rank, lease, members } => {
+            Message::Heartbeat { epoch, number, rank, lease, settled, members } => {
                 let leader = (from, envelope.incarnation);
                 self.heartbeat(leader, epoch, number, rank, lease, &members);
+                self.cx.note_settled(from, settled);
             }
             Message::Acknowledge { incarnation, epoch, number, rank, stands } => {
                 self.acknowledged(from, (incarnation, epoch, number), rank, stands);
@@ -118,7 +122,7 @@ impl Turn<'_> {
             Message::Freed { leader, epoch } => self.cx.state.voter.release(leader, epoch),
             Message::Forward { number, command } => self.forwarded(from, number, command),
             Message::Outcome { number, result } => self.cx.settle(number, result),
-            Message::List { list } => self.list(from, list),
+            Message::List { list } => self.list(from, &list),
             Message::Listed { version } => self.listed(from, version),
             message => {
                 self.cx.tell_if_behind(from);
@@ -160,8 +164,8 @@ impl Turn<'_> {
     /// The outcome of a dial to a peer that has no connection to this member.
     fn redialed(&mut self, id: NodeId, redial: Redial) {
         let (now, failure) = (self.cx.now, self.cx.state.settings.timing.failure);
-        // A connection that has been silent for long may lead nowhere: then a refusal counts.
-        let doubted = |peer: &Peer| redial == Redial::Refused && !peer.heard_within(failure, now);
+        // A connection that has been silent for long may lead nowhere: then the dial counts.
+        let doubted = |peer: &Peer| !peer.heard_within(failure, now);
         let peer = self.cx.state.detector.get(id);
         let connected = peer.is_none_or(|peer| peer.inbound.is_some() && !doubted(peer));
         match redial {

@@ -129,7 +129,9 @@ pub fn refusal(reason: &Refusal, members: &MemberList) -> CommandError {
         Refusal::LastCandidate => {
             "nobody would be left who may lead; add another member first, or use --force".into()
         }
-        Refusal::LastMember => "the last member cannot be removed; stop it instead".into(),
+        Refusal::LastMember => {
+            "no other member is connected that would learn of it; stop it instead".into()
+        }
         Refusal::ListNotConfirmed => {
             "too few voters confirmed the present members in time, so nothing was changed; try \
              again"

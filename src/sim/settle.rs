@@ -10,7 +10,6 @@ use super::network::PATIENCE;
 use super::trouble::SLOWEST;
 use super::world::{FaultSet, TIMING, World};
 use crate::core::bounds;
-use crate::core::membership::ListVersion;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum};
 use crate::core::standing::Standing;
 use crate::core::types::{Epoch, Role};
@@ -62,8 +61,9 @@ pub(super) fn revive(world: &mut World) {
     let list = world.newest_list(true);
     let voters = list.iter().filter(|member| member.votes());
     let voters: Vec<usize> = voters.filter_map(|member| world.place(member.id)).collect();
-    // A newcomer is told where the cluster stands by a leader, or by all others.
-    let told = world.setup.bootstrap && list.version() == ListVersion::default();
+    // A newcomer is told where the cluster stands by a leader, or by all others; and a change that
+    // is still to come may take one of just enough away.
+    let told = world.setup.bootstrap && !world.changes;
     let wanted = if told { voters.len() / 2 + 1 } else { voters.len() };
     let mut live = voters.iter().filter(|at| world.nodes[**at].core.is_some()).count();
     for at in voters.iter().rev() {

@@ -40,7 +40,7 @@ pub fn encode_hello(hello: &core::Hello) -> Frame {
 /// The frame that takes a hello.
 #[must_use]
 pub fn encode_welcome(welcome: &core::Hello) -> Frame {
-    encode(&wire::Reply::Welcome(welcome.into()))
+    encode(&wire::Reply::Welcome(Box::new(welcome.into())))
 }
 
 /// The frame that refuses a hello.
@@ -83,7 +83,9 @@ pub fn decode_opening(payload: &[u8]) -> Result<Opening, DecodeError> {
 /// When the payload is no answer.
 pub fn decode_reply(payload: &[u8]) -> Result<Reply, DecodeError> {
     Ok(match serde_json::from_slice(payload)? {
-        wire::Reply::Welcome(hello) => hello.try_into().map_or_else(Reply::Reject, Reply::Welcome),
+        wire::Reply::Welcome(hello) => {
+            (*hello).try_into().map_or_else(Reply::Reject, Reply::Welcome)
+        }
         wire::Reply::Reject(reason) => Reply::Reject(reason.into()),
     })
 }
@@ -146,7 +148,7 @@ mod tests {
             Message::Election { round, rank, stands: true },
             Message::Answer { round },
             Message::Coordinator { epoch, rank },
-            Message::Heartbeat { epoch, number, rank, lease, members: vec![report] },
+            Message::Heartbeat { epoch, number, rank, lease, settled: list, members: vec![report] },
             Message::Trial { number, epoch, list },
             Message::Opinion {
                 number,

@@ -19,10 +19,10 @@ impl From<&core::Message> for wire::Message {
             M::Coordinator { epoch, rank } => {
                 Self::Coordinator { epoch: epoch.0, rank: rank.into() }
             }
-            M::Heartbeat { epoch, number, rank, lease, members } => {
-                let lease_ns = nanos(lease);
-                let members = members.into_iter().map(Into::into).collect();
-                Self::Heartbeat { epoch: epoch.0, number, rank: rank.into(), lease_ns, members }
+            M::Heartbeat { epoch, number, rank, lease, settled, members } => {
+                let (epoch, lease_ns, settled) = (epoch.0, nanos(lease), version_pair(settled));
+                let (rank, members) = (rank.into(), members.into_iter().map(Into::into).collect());
+                Self::Heartbeat { epoch, number, rank, lease_ns, settled, members }
             }
             M::Acknowledge { incarnation, epoch, number, rank, stands } => {
                 let incarnation = incarnation.0;
@@ -92,10 +92,11 @@ impl From<wire::Message> for core::Message {
             M::Coordinator { epoch, rank } => {
                 Self::Coordinator { epoch: Epoch(epoch), rank: rank.into() }
             }
-            M::Heartbeat { epoch, number, rank, lease_ns, members } => {
-                let lease = Duration::from_nanos(lease_ns);
+            M::Heartbeat { epoch, number, rank, lease_ns, settled, members } => {
+                let (epoch, rank) = (Epoch(epoch), rank.into());
+                let (lease, settled) = (Duration::from_nanos(lease_ns), list_version(settled));
                 let members = members.into_iter().map(Into::into).collect();
-                Self::Heartbeat { epoch: Epoch(epoch), number, rank: rank.into(), lease, members }
+                Self::Heartbeat { epoch, number, rank, lease, settled, members }
             }
             M::Acknowledge { incarnation, epoch, number, rank, stands } => {
                 let (incarnation, epoch) = (Incarnation(incarnation), Epoch(epoch));

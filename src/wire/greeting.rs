@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::schema as wire;
-use crate::core::membership::ListVersion;
 use crate::core::message as core;
 use crate::core::message::Rejection;
 use crate::core::settings::{AlgorithmKind, Quorum};
@@ -27,8 +26,7 @@ impl From<&core::Hello> for wire::Hello {
             stands: hello.stands,
             view: hello.view.into(),
             round: hello.round.0,
-            list: [hello.list.epoch.0, hello.list.counter],
-            list_digest: hello.digest,
+            list: hello.list.as_ref().into(),
         }
     }
 }
@@ -56,8 +54,7 @@ impl TryFrom<wire::Hello> for core::Hello {
             stands: hello.stands,
             view: hello.view.into(),
             round: Epoch(hello.round),
-            list: ListVersion { epoch: Epoch(hello.list[0]), counter: hello.list[1] },
-            digest: hello.list_digest,
+            list: Arc::new(hello.list.into()),
         })
     }
 }

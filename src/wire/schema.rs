@@ -37,15 +37,14 @@ pub struct Hello {
     pub view: View,
     #[serde(deserialize_with = "bounded")]
     pub round: u64,
-    pub list: [u64; 2],
-    pub list_digest: u64,
+    pub list: super::members::List,
 }
 
 /// The first frame of the accepter.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    Welcome(Hello),
+    Welcome(Box<Hello>),
     Reject(Rejection),
 }
 
@@ -179,6 +178,7 @@ pub enum Message {
         number: u64,
         rank: Rank,
         lease_ns: u64,
+        settled: [u64; 2],
         members: Vec<MemberReport>,
     },
     Acknowledge {

@@ -162,7 +162,8 @@ impl Process {
     }
 
     /// What comes when another connects to this one, and is reached by it, that has such a list.
-    pub fn hello(&self, other: u8, list: ListVersion) -> Vec<Input> {
+    pub fn hello(&self, other: u8, list: &Arc<MemberList>) -> Vec<Input> {
+        let list = list.clone();
         let hello = Hello { list, ..hello_of(other, self.core.settings()) };
         let (connection, address) = (connection(other), String::new());
         let welcomed = Input::Welcomed { peer: id(other), welcome: hello.clone() };

@@ -59,11 +59,12 @@ impl Context<'_> {
     /// Notes that a heartbeat round was sent: this member itself holds by it.
     pub fn hold_by_own_heartbeat(&mut self, number: u64) {
         let (own, now, epoch) = (self.state.id(), self.now, self.state.view.epoch);
-        let length = self.state.settings.timing.lease;
+        let (length, votes) = (self.state.settings.timing.lease, self.state.is_voter(own));
         if let Some(lease) = &mut self.state.lease {
             lease.sent(number, now);
-            // Its own vote may be granted to another, if it had none when it came to lead.
-            if self.state.voter.promise(now, own, epoch, length) {
+            // It may have removed itself. Its own vote may be granted to another, if it had none when
+            // it came to lead.
+            if votes && self.state.voter.promise(now, own, epoch, length) {
                 lease.acknowledge(own, number);
                 self.arm_lease();
             }

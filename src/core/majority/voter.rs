@@ -62,7 +62,7 @@ impl Context<'_> {
 impl Turn<'_> {
     /// A nominee asks what this voter would say to a claim.
     pub fn trial(&mut self, from: NodeId, number: u64, epoch: Epoch, list: ListVersion) {
-        self.cx.tell_newer_list(from, list);
+        self.cx.exchange_lists(from, list);
         let opinion = self.cx.judge(from, epoch, list);
         let epoch = self.cx.greatest_epoch();
         self.cx.send(from, Message::Opinion { number, opinion, epoch });
@@ -78,7 +78,7 @@ impl Turn<'_> {
         list: ListVersion,
     ) {
         self.cx.note_round(epoch);
-        self.cx.tell_newer_list(from, list);
+        self.cx.exchange_lists(from, list);
         match self.cx.judge(from, epoch, list) {
             Opinion::Yes => self.cx.grant(from, incarnation, number, epoch, lease),
             opinion => {

@@ -77,7 +77,8 @@ fn heartbeat(epoch: u64, number: u64, from: u8) -> Message {
 /// A heartbeat that asks for a promise of this length.
 fn promising(lease: Duration, epoch: u64, number: u64, from: u8) -> Message {
     let (epoch, rank, members) = (Epoch(epoch), rank(from), Vec::new());
-    Message::Heartbeat { epoch, number, rank, lease, members }
+    let settled = ListVersion::default();
+    Message::Heartbeat { epoch, number, rank, lease, settled, members }
 }
 
 fn acknowledge(epoch: u64, number: u64, from: u8) -> Message {
