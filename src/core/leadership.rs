@@ -22,12 +22,30 @@ impl Context<'_> {
         self.state.timers.cancel(Timer::Coordinator);
         self.state.held = Some(held); // its record was ordered when the round was noted
         if let Held::Call(round) | Held::Win(round) = held {
+            if !self.state.reserve.covers(round) {
+                self.arm(Timer::Coordinator, self.state.settings.timing.t2());
+            }
             self.ask_next_question(round);
         }
     }
 }
 
 impl Turn<'_> {
+    /// No outcome of an election came in time. Who still waits for its own disk is in the way: it
+    /// stands no more until that has written, and another wins.
+    pub fn nobody_came(&mut self) {
+        self.cx.suspect_unreachable();
+        match self.cx.state.held {
+            Some(Held::Call(round) | Held::Win(round)) if !self.cx.state.reserve.covers(round) => {
+                self.cx.state.disk_lags = true;
+                self.cx.become_waiting(self.cx.now, Reason::DiskLags);
+            }
+            _ if self.cx.state.looks_around(self.cx.now) => self.call(Reason::NoCoordinator),
+            _ if self.cx.state.denied.is_some() => self.await_voters(),
+            _ => self.algorithm.get().expire(&mut self.cx, Timer::Coordinator),
+        }
+    }
+
     /// A leader announces itself: COORDINATOR or heartbeat. Answers an older one with what is
     /// known. Tells whether the sender is now this member's leader.
     pub fn announced(&mut self, from: NodeId, epoch: Epoch, rank: Rank) -> bool {
@@ -145,6 +163,7 @@ impl Turn<'_> {
     /// What was asked to wait for its epoch to be durable goes on.
     pub fn persisted(&mut self, number: u64) {
         self.cx.state.reserve.persisted(number);
+        self.cx.state.disk_lags = false;
         self.cx.state.voter.persisted(number);
         self.cx.list_persisted(number);
         self.say_what_is_durable(number);

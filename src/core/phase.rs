@@ -158,6 +158,8 @@ pub enum Reason {
     TakingOver(NodeId),
     /// A leader with a greater epoch exists.
     Overruled(NodeId),
+    /// The disk has not written for long what an election waited for.
+    DiskLags,
     /// Without a majority: this member has a list of a later epoch.
     LaterList(NodeId),
     /// Another leader was met in the same epoch.
@@ -241,6 +243,7 @@ impl Reason {
             Reason::Announced(id) => format!("{} leads", name(id)),
             Reason::Storing(id) => format!("{} leads, once its epoch is stored", name(id)),
             Reason::TakingOver(id) => format!("asked lower leader {} to hand over", name(id)),
+            Reason::DiskLags => "its disk does not write; it stands back until it does".into(),
             Reason::LaterList(id) => format!("{} has a member list of a later epoch", name(id)),
             Reason::Overruled(id) => format!("{} leads with a greater epoch", name(id)),
             Reason::SameEpoch(id) => format!("met leader {} in the same epoch", name(id)),

@@ -54,6 +54,8 @@ pub struct State {
     /// The voters did not agree with its last question: it asks again before it calls another
     /// election.
     pub(super) denied: Option<Denied>,
+    /// An election waited in vain for the disk, which has written nothing since.
+    pub(super) disk_lags: bool,
     /// Until when it leads, with a majority.
     pub(super) lease: Option<Lease>,
     /// Before then it asks no voter again whether it may take over.
@@ -135,6 +137,7 @@ impl State {
             nominee: None,
             questions: 0,
             denied: None,
+            disk_lags: false,
             content_until: now,
             lease: None,
             unsaid: Vec::new(),
@@ -182,6 +185,7 @@ impl State {
             && self.value.is_some()
             && self.denied != Some(Denied::Unheard)
             && self.phase != Phase::Stopping
+            && !self.disk_lags
             && !self.is_behind()
     }
 

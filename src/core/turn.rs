@@ -41,9 +41,6 @@ impl Turn<'_> {
 
     fn tick(&mut self) {
         while let Some(timer) = self.cx.state.timers.take_due(self.cx.now) {
-            if timer == Timer::Coordinator {
-                self.cx.suspect_unreachable();
-            }
             match timer {
                 Timer::PowerOn => self.call(Reason::NobodyLeads),
                 Timer::Heartbeat => self.beat(),
@@ -52,11 +49,8 @@ impl Turn<'_> {
                 Timer::Change => self.change_expired(),
                 Timer::Voters => self.voters_expired(),
                 Timer::Lease => self.end_lease(),
-                Timer::Coordinator if self.cx.state.looks_around(self.cx.now) => {
-                    self.call(Reason::NoCoordinator);
-                }
-                Timer::Coordinator if self.cx.state.denied.is_some() => self.await_voters(),
-                Timer::Coordinator | Timer::Answer | Timer::Check | Timer::Pulse => {
+                Timer::Coordinator => self.nobody_came(),
+                Timer::Answer | Timer::Check | Timer::Pulse => {
                     self.algorithm.get().expire(&mut self.cx, timer);
                 }
             }

@@ -30,6 +30,10 @@ fn coordinator(epoch: u64, number: u8) -> Message {
     Message::Coordinator { epoch: Epoch(epoch), rank: rank(number) }
 }
 
+fn preempt(epoch: u64, number: u8) -> Message {
+    Message::Preempt { epoch: Epoch(epoch), rank: rank(number), votes: Vec::new() }
+}
+
 /// Seed 000, rule 1: "If P has the highest process id, it sends a Victory message to all other
 /// processes and becomes the new Coordinator."
 #[test]
@@ -190,8 +194,7 @@ fn the_death_of_the_one_who_answered_starts_again() {
 #[test]
 fn a_lower_leader_is_bullied_but_not_beside_itself() {
     let mut p5 = bully(5);
-    let preempt = Message::Preempt { epoch: Epoch(1), rank: rank(5), votes: Vec::new() };
-    assert_eq!(p5.hears(4, coordinator(1, 4)), [(vec![4], preempt)]);
+    assert_eq!(p5.hears(4, coordinator(1, 4)), [(vec![4], preempt(1, 5))]);
     assert_eq!(p5.leader(), None);
     let release = Message::Release { epoch: Epoch(1), successor: Some(id(5)), stands: true };
     assert_eq!(p5.hears(4, release), [(vec![1, 2, 3, 4], coordinator(2, 5))]);
@@ -221,4 +224,23 @@ fn the_core_is_a_value() {
     let mut copy = p3.clone();
     assert_eq!(copy.hears(4, answer(1)), p3.hears(4, answer(1)));
     assert!(copy.core == p3.core);
+}
+
+/// Whoever waits for its own disk for longer than an election takes is in the way of the others: it
+/// stands back until that writes.
+#[test]
+fn who_waits_for_a_disk_that_does_not_write_lets_another_win() {
+    let mut p5 = bully(5);
+    assert_eq!(p5.hears(3, election(100, 3)), [(vec![3], answer(100))]);
+    assert_eq!(p5.core.phase(), Phase::Electing, "so high an epoch is not reserved yet");
+    assert_eq!(p5.after(TIMING.t2() - MOMENT), []);
+    assert!(p5.core.stands());
+    assert_eq!(p5.after(MOMENT), []);
+    assert_eq!((p5.core.phase(), p5.core.stands()), (Phase::Waiting, false));
+    assert_eq!(p5.hears(3, election(101, 3)), [], "who does not stand does not answer");
+    p5.hears(3, coordinator(101, 3));
+    assert_eq!(p5.leader(), None, "nor is a leader named whose epoch may be forgotten");
+    p5.stores();
+    assert_eq!((p5.leader(), p5.core.stands()), (Some(id(3)), true));
+    assert_eq!(p5.hears(3, coordinator(101, 3)), [(vec![3], preempt(101, 5))]);
 }
