@@ -1,7 +1,6 @@
 //! Members that come and go while a cluster lives: who is outside of the first list, which changes
 //! are asked for and when, and how a simulated process takes its list.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -174,32 +173,40 @@ impl World {
         if !self.changes {
             return &self.founders;
         }
-        let mut belong: BTreeSet<NodeId> = self.founders.iter().map(|member| member.id).collect();
-        let mut known = 0;
-        while known < belong.len() {
-            known = belong.len();
-            for node in &self.nodes {
-                if belong.contains(&node.settings.id) {
-                    belong.extend(node.present_list().iter().map(|member| member.id));
+        let mut belong = Vec::with_capacity(self.nodes.len());
+        belong.extend(self.founders.iter().filter_map(|member| self.place(member.id)));
+        let (mut read, mut last) = (0, &self.founders);
+        while let Some(at) = belong.get(read).copied() {
+            let list = self.nodes[at].present_list();
+            if !Arc::ptr_eq(list, last) {
+                for place in list.iter().filter_map(|member| self.place(member.id)) {
+                    if !belong.contains(&place) {
+                        belong.push(place);
+                    }
                 }
             }
+            (read, last) = (read + 1, list); // most have the same list, which is read once
         }
-        let counts = |node: &&Node| {
+        let counts = |(at, node): &(usize, &Node)| {
             let (id, list) = (node.settings.id, node.present_list());
             let changed = list.version() > ListVersion::default();
             changed
                 && (disks || node.core.is_some())
-                && belong.contains(&id)
+                && belong.contains(at)
                 && list.get(id).is_some()
         };
-        let lists = self.nodes.iter().filter(counts).map(Node::present_list);
+        let lists =
+            self.nodes.iter().enumerate().filter(counts).map(|(_, node)| node.present_list());
         lists.max_by_key(|list| list.version()).unwrap_or(&self.founders)
     }
 
-    /// The live members of the newest list that is known to one of them.
-    pub(super) fn members_alive(&self) -> impl Iterator<Item = (usize, &Core)> {
+    /// The live members of the newest list that is known to one of them. Asked for once an event: it
+    /// takes a look at all lists.
+    pub(super) fn members_alive(&self) -> Vec<(usize, &Core)> {
         let list = self.newest_list(false);
-        self.live().filter(|(at, _)| list.get(self.id(*at)).is_some())
+        let mut alive = Vec::with_capacity(self.nodes.len());
+        alive.extend(self.live().filter(|(at, _)| list.get(self.id(*at)).is_some()));
+        alive
     }
 
     /// Whether those that do not agree have nothing to say to each other any more: without a quorum

@@ -276,7 +276,7 @@ fn finish(mut world: World) -> Result<Outcome, SimError> {
             return Err(SimError::Breach(breach));
         }
         if world.in_flight == 0
-            && let Some((leader, epoch)) = world.agreed()
+            && let Some((leader, epoch)) = world.agreed(&world.members_alive())
         {
             let (messages, time) = (world.sent, world.now);
             let (trace, events) = (world.lines, world.events);

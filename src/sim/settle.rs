@@ -92,14 +92,16 @@ pub(super) fn settle(world: &mut World) -> Result<Duration, String> {
         wait = wait * 10 / 9;
     }
     // All must agree within the bound, and then for good; but for a better one that waits.
-    let (mut agreed, mut settled) = (agree(world).then_some(healed), healed);
+    let (mut agreed, mut settled) =
+        (agree(world, &world.members_alive()).then_some(healed), healed);
     let (soon, late) = (healed + longest, healed + longest + wait);
     for until in [late, late + TIMING.failure * 3] {
         while step(world, until)? {
-            if agreed.is_none() && agree(world) {
+            let alive = world.members_alive();
+            if agreed.is_none() && agree(world, &alive) {
                 agreed = Some(world.now);
             }
-            if !is_settled(world) {
+            if !is_settled(world, &alive) {
                 settled = world.now;
             }
         }
@@ -127,7 +129,12 @@ pub(super) fn step(world: &mut World, until: crate::core::types::Time) -> Result
 }
 
 /// Whether all live members of the newest list have it, and name one live leader, or none where nobody stands.
-fn agree(world: &World) -> bool {
+fn agree(world: &World, alive: &[(usize, &Core)]) -> bool {
+    world.agreed(alive).is_some() || nobody_stands(world, alive)
+}
+
+/// Whether none of them names a leader, nor could stand.
+fn nobody_stands(world: &World, alive: &[(usize, &Core)]) -> bool {
     let could_stand = |at: usize, core: &Core| match world.setup.quorum {
         Quorum::None => core.stands(),
         Quorum::Majority => {
@@ -136,38 +143,36 @@ fn agree(world: &World) -> bool {
             role == Some(Role::Member) && settings.value.is_some()
         }
     };
-    let nobody = |(at, core): (usize, &Core)| core.leader().is_none() && !could_stand(at, core);
-    world.agreed().is_some() || world.members_alive().all(nobody)
+    alive.iter().all(|(at, core)| core.leader().is_none() && !could_stand(*at, core))
 }
 
 /// Whether they also name the one they should: no standing member that lives is better than the
 /// leader. A leader's rank is the one that it was elected with; all others have their latest. With a
 /// majority none of them ever named a later epoch; without one, an earlier life may have.
-fn is_settled(world: &World) -> bool {
+fn is_settled(world: &World, alive: &[(usize, &Core)]) -> bool {
     let up_to_date = |at: usize, core: &Core| {
         let latest = world.nodes[at].settings.value.unwrap_or(i64::MIN);
         core.phase() != Phase::Following || core.rank().value == latest
     };
-    let standing = world.members_alive().filter(|(_, core)| core.stands());
-    let best = standing.max_by_key(|(_, core)| core.rank()).map(|(at, _)| at);
-    let agreed = world.agreed();
-    let leader = agreed.map(|(leader, _)| leader);
-    let newest = |(_, epoch): (usize, Epoch)| {
-        world.members_alive().all(|(at, _)| world.checker.named(at) <= epoch)
-    };
-    agree(world)
+    let agreed = world.agreed(alive);
+    let newest =
+        |(_, epoch): (usize, Epoch)| alive.iter().all(|(at, _)| world.checker.named(*at) <= epoch);
+    let standing = alive.iter().filter(|(_, core)| core.stands());
+    let best = || standing.max_by_key(|(_, core)| core.rank()).map(|(at, _)| *at);
+    (agreed.is_some() || nobody_stands(world, alive))
         && (world.setup.quorum == Quorum::None || agreed.is_none_or(newest))
-        && world.members_alive().all(|(at, core)| up_to_date(at, core))
-        && (world.setup.preempt == Preempt::Never || best == leader)
+        && alive.iter().all(|(at, core)| up_to_date(*at, core))
+        && (world.setup.preempt == Preempt::Never || best() == agreed.map(|(leader, _)| leader))
 }
 
 /// What each live member says.
 fn views(world: &World) -> String {
+    let agreed = world.agreed(&world.members_alive());
     let names = |(at, core): (usize, &Core)| {
         let leader = core.leader().map_or_else(|| "none".to_owned(), |l| world.members.name(l.id));
         let (phase, epoch) = (core.phase().name(), core.view().epoch);
         let stands = if core.stands() { "" } else { ", does not stand" };
-        let better = world.agreed().is_some_and(|(l, _)| {
+        let better = agreed.is_some_and(|(l, _)| {
             world.nodes[l].core.as_ref().is_some_and(|l| core.stands() && core.rank() > l.rank())
         });
         let better = if better { ", is better" } else { "" };
@@ -185,11 +190,11 @@ fn views(world: &World) -> String {
 
 impl World {
     /// The live leader that all live members of the newest list name, by its place, and its epoch.
-    /// They have that list and, with a majority, whoever was removed has ended, if its own list names
+    /// These members have that list and, with a majority, whoever was removed has ended, if its own list names
     /// anybody alive who could tell it.
-    pub(super) fn agreed(&self) -> Option<(usize, Epoch)> {
+    pub(super) fn agreed(&self, alive: &[(usize, &Core)]) -> Option<(usize, Epoch)> {
         let view = |core: &Core| (core.leader(), core.view().epoch);
-        let (leader, epoch) = view(self.members_alive().next()?.1);
+        let (leader, epoch) = view(alive.first()?.1);
         let place = self.place(leader?.id)?;
         let list = self.nodes[place]
             .core
@@ -204,7 +209,7 @@ impl World {
             others.any(|member| lives(member.id) && list.get(member.id).is_some())
         };
         let removed = |core: &Core| majority && list.removed().contains(&core.id()) && told(core);
-        let agree = self.members_alive().all(|(_, core)| agrees(core))
+        let agree = alive.iter().all(|(_, core)| agrees(core))
             && !self.live().any(|(_, core)| removed(core));
         agree.then_some((place, epoch))
     }
