@@ -60,7 +60,9 @@ impl Clock {
 }
 
 fn scale(time: u64, by: u64, of: u64) -> u64 {
-    u64::try_from(u128::from(time) * u128::from(by) / u128::from(of)).unwrap_or(u64::MAX)
+    // What a run takes fits; the wide division is slow.
+    let wide = || u64::try_from(u128::from(time) * u128::from(by) / u128::from(of));
+    time.checked_mul(by).map_or_else(|| wide().unwrap_or(u64::MAX), |product| product / of)
 }
 
 #[cfg(test)]
