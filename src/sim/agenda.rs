@@ -55,7 +55,7 @@ impl Agenda {
         self.events.first_key_value().map(|((at, _), _)| *at)
     }
 
-    pub fn take(&mut self) -> Option<(Time, Event)> {
-        self.events.pop_first().map(|((at, _), event)| (at, *event))
+    pub fn take(&mut self) -> Option<(Time, Box<Event>)> {
+        self.events.pop_first().map(|((at, _), event)| (at, event))
     }
 }

@@ -146,10 +146,11 @@ impl World {
 
     /// The accepter's process takes what arrived, when it is there to do so.
     pub(super) fn hand_over(&mut self, at: usize, payload: Payload) {
-        let event = Event::Transit(Transit::Taken(at, payload));
-        if let Some(Event::Transit(Transit::Taken(at, payload))) = self.wait_for_process(event) {
-            self.taken(at, payload);
+        let (_, to) = self.ends(at);
+        if self.nodes[to].pause.is_none() {
+            return self.taken(at, payload);
         }
+        self.wait_for_process(Box::new(Event::Transit(Transit::Taken(at, payload))));
     }
 
     fn taken(&mut self, at: usize, payload: Payload) {

@@ -272,8 +272,8 @@ impl World {
     /// Has a process told something now, or when its pause is over.
     pub fn tell_now(&mut self, node: usize, input: Input) {
         let life = self.nodes[node].life;
-        if let Some(event) = self.wait_for_process(Event::Input { node, life, input }) {
-            self.happen(event);
+        if let Some(event) = self.wait_for_process(Box::new(Event::Input { node, life, input })) {
+            self.happen(*event);
         }
     }
 
@@ -295,7 +295,7 @@ impl World {
             self.checker.fail(at, "it goes on and on");
         }
         if let Some(event) = self.wait_for_process(event) {
-            self.happen(event);
+            self.happen(*event);
         }
         true
     }
