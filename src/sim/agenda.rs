@@ -1,6 +1,7 @@
 //! What is still to happen in a simulated world, in the order in which it will.
 
-use std::collections::BTreeMap;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
 
 use super::transit::Transit;
 use crate::core::Input;
@@ -36,26 +37,54 @@ pub(super) enum Event {
     Transit(Transit),
 }
 
-/// The events to come, by time and, at one time, in the order in which they were noted. They are
-/// boxed, as they are large and moved about.
+/// An event and when it is due: the earliest is the greatest, and of one time the first that was
+/// noted. It is boxed, as it is large and moved about.
+#[derive(Debug)]
+struct Due {
+    order: Reverse<(Time, u64)>,
+    event: Box<Event>,
+}
+
+impl Ord for Due {
+    fn cmp(&self, other: &Due) -> Ordering {
+        self.order.cmp(&other.order)
+    }
+}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Due) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Due) -> bool {
+        self.order == other.order
+    }
+}
+
+impl Eq for Due {}
+
+/// The events to come.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
-    events: BTreeMap<(Time, u64), Box<Event>>,
+    events: BinaryHeap<Due>,
     noted: u64,
 }
 
 impl Agenda {
     pub fn note(&mut self, at: Time, event: Event) {
         self.noted += 1;
-        self.events.insert((at, self.noted), Box::new(event));
+        let order = Reverse((at, self.noted));
+        self.events.push(Due { order, event: Box::new(event) });
     }
 
     /// When the next event is due.
     pub fn next(&self) -> Option<Time> {
-        self.events.first_key_value().map(|((at, _), _)| *at)
+        self.events.peek().map(|due| due.order.0.0)
     }
 
     pub fn take(&mut self) -> Option<(Time, Box<Event>)> {
-        self.events.pop_first().map(|((at, _), event)| (at, event))
+        self.events.pop().map(|due| (due.order.0.0, due.event))
     }
 }
