@@ -116,6 +116,9 @@ impl Turn<'_> {
     /// A voter whose store was empty knows where the cluster stands, once it met all others.
     pub fn inform_voter(&mut self) {
         let state = &mut *self.cx.state;
+        if !state.needs_majority() {
+            return; // nobody votes
+        }
         let met = |id| state.detector.get(id).is_none_or(|peer| peer.incarnation.0 > 0);
         let all = state.members.iter().filter(|member| member.votes()).all(|m| met(m.id));
         // By an older list than another's it does not know who votes.
