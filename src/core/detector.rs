@@ -259,8 +259,9 @@ impl Detector {
     ) -> (Vec<NodeId>, Option<Time>) {
         let mut silent = Vec::new();
         let mut again = None;
-        for (id, peer) in self.iter().filter(|(_, peer)| peer.alive()) {
-            let Some(since) = watched(id) else { continue };
+        // Most watch one of many: only what is known of that one is looked at.
+        let watched = self.iter().filter_map(|(id, peer)| Some((id, peer, watched(id)?)));
+        for (id, peer, since) in watched.filter(|(_, peer, _)| peer.alive()) {
             let due = peer.heard.map_or(since, |heard| heard.max(since)) + limit;
             if due <= now {
                 silent.push(id);
