@@ -98,9 +98,11 @@ impl State {
 
     /// With a majority: two files that never changed, and do not name the same voters.
     fn lists_differ(&self, hello: &Hello) -> Option<Rejection> {
+        if !self.needs_majority() || hello.list.version() != self.members.version() {
+            return None;
+        }
         let (ours, theirs) = (self.members.digest(), hello.list.digest());
-        let same = hello.list.version() == self.members.version();
-        (self.needs_majority() && same && ours != theirs).then(|| Rejection::Disagreement {
+        (ours != theirs).then(|| Rejection::Disagreement {
             key: "members".to_owned(),
             ours: format!("the list {ours:016x}"),
             theirs: format!("the list {theirs:016x}"),

@@ -134,8 +134,8 @@ impl MemberList {
     /// may make different ones of the same version; of the lists of two files neither is newer.
     #[must_use]
     pub fn supersedes(&self, other: &MemberList) -> bool {
-        let key = |list: &MemberList| (list.version, list.digest());
-        self.version.counter > 0 && key(self) > key(other)
+        let newer = self.version.cmp(&other.version);
+        self.version.counter > 0 && newer.then_with(|| self.digest().cmp(&other.digest())).is_gt()
     }
 
     /// The version of this list.
