@@ -54,6 +54,12 @@ impl Peer {
         self.inbound.is_some() && self.outbound
     }
 
+    /// What third members are told of it.
+    fn report(&self, id: NodeId) -> MemberReport {
+        let Peer { incarnation, status, stands, .. } = *self;
+        MemberReport { id, incarnation, status, stands }
+    }
+
     /// Alive as far as this member knows.
     #[must_use]
     pub fn alive(&self) -> bool {
@@ -75,6 +81,8 @@ pub struct Detector {
     own: Option<usize>,
     /// One for each member, in the order of the list; the own one has no meaning.
     peers: Vec<Peer>,
+    /// The same in short: a leader's reports are compared with it at a glance.
+    reports: Vec<MemberReport>,
     connected: usize,
 }
 
@@ -97,19 +105,20 @@ impl Detector {
             standing: Standing::default(),
             list: ListVersion::default(),
         };
-        let (own, peers) = (members.position(own), members.iter().map(unmet).collect());
-        Detector { members: members.clone(), own, peers, connected: 0 }
+        let peers: Vec<Peer> = members.iter().map(unmet).collect();
+        let reports = members.iter().zip(&peers).map(|(member, peer)| peer.report(member.id));
+        let (own, reports) = (members.position(own), reports.collect());
+        Detector { members: members.clone(), own, peers, reports, connected: 0 }
     }
 
     /// Takes another list: what is known of those that stay is kept.
     pub fn adopt(&mut self, members: &Arc<MemberList>, own: NodeId) {
         let mut fresh = Detector::new(members, own);
-        for (peer, member) in fresh.peers.iter_mut().zip(members.iter()) {
+        for member in members.iter() {
             if let Some(known) = self.get(member.id) {
-                peer.clone_from(known);
+                fresh.change(member.id, |peer| peer.clone_from(known));
             }
         }
-        fresh.connected = fresh.iter().filter(|(_, peer)| peer.connected()).count();
         *self = fresh;
     }
 
@@ -136,6 +145,7 @@ impl Detector {
             let peer = &mut self.peers[place];
             let before = usize::from(peer.connected());
             change(peer);
+            self.reports[place] = peer.report(id);
             self.connected = self.connected + usize::from(peer.connected()) - before;
         }
     }
@@ -153,9 +163,11 @@ impl Detector {
     }
 
     /// All other members clockwise from this one: in id order, and from the greatest to the least.
-    pub fn clockwise(&self, from: NodeId) -> impl Iterator<Item = (NodeId, &Peer)> {
-        let greater = self.iter().filter(move |(id, _)| *id > from);
-        greater.chain(self.iter().take_while(move |(id, _)| *id < from))
+    pub fn clockwise(&self) -> impl Iterator<Item = (NodeId, &Peer)> {
+        let own = self.own.unwrap_or_default();
+        let places = (own..self.peers.len()).chain(0..own);
+        let others = places.filter(|place| Some(*place) != self.own);
+        others.map(|place| (self.reports[place].id, &self.peers[place]))
     }
 
     /// Whether something can be sent to a member: the connection to it is up.
@@ -213,22 +225,18 @@ impl Detector {
         lost
     }
 
-    /// Those of a leader's reports that change something here. Most never do, and a leader's are in
-    /// the order of the list, so that hardly any is searched for.
+    /// Those of a leader's reports that change something here. Most never do, and they are in the
+    /// order of the list as long as both have the same.
     pub fn news(&self, reports: &[MemberReport]) -> Vec<MemberReport> {
-        let mut next = 0;
+        let mut known = self.reports.iter();
+        let differs = |report: &&MemberReport| known.next() != Some(*report);
         let is_news = |report: &&MemberReport| {
-            let expected = self.members.at(next).is_some_and(|member| member.id == report.id);
-            let place = if expected { Some(next) } else { self.members.position(report.id) };
-            next = place.map_or(next, |place| place + 1);
-            place.is_some_and(|place| {
-                let peer = &self.peers[place];
+            self.get(report.id).is_some_and(|peer| {
                 let same = report.incarnation == peer.incarnation;
-                let known = (report.status, report.stands) == (peer.status, peer.stands);
-                !same || (!peer.proved && !known)
+                !same || (!peer.proved && peer.report(report.id) != **report)
             })
         };
-        reports.iter().filter(is_news).copied().collect()
+        reports.iter().filter(differs).filter(is_news).copied().collect()
     }
 
     /// Notes who stands, from one heartbeat round to the next.
@@ -239,14 +247,13 @@ impl Detector {
         }
     }
 
-    /// What this member tells others of all.
-    pub fn reports(&self) -> impl Iterator<Item = MemberReport> {
-        self.iter().map(|(id, peer)| MemberReport {
-            id,
-            incarnation: peer.incarnation,
-            status: peer.status,
-            stands: peer.stands,
-        })
+    /// What this member tells others of all, with what it says of itself.
+    pub fn reports(&self, own: MemberReport) -> Vec<MemberReport> {
+        let mut reports = self.reports.clone();
+        if let Some(place) = self.own {
+            reports[place] = own;
+        }
+        reports
     }
 
     /// The members that have been silent for `limit`, counted at the earliest from when `watched`

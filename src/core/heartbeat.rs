@@ -39,7 +39,7 @@ impl Turn<'_> {
             rank: state.rank(),
             lease: state.settings.timing.lease,
             settled: state.settled_list(),
-            members: state.detector.reports().chain([own]).collect(),
+            members: state.detector.reports(own),
         };
         self.cx.mark_told(&to);
         self.cx.send_all(to, heartbeat);

@@ -10,7 +10,7 @@ use crate::core::types::NodeId;
 
 /// The next living member clockwise.
 fn next(cx: &Context) -> Option<NodeId> {
-    let mut others = cx.state.detector.clockwise(cx.state.id());
+    let mut others = cx.state.detector.clockwise();
     others.find(|(_, peer)| peer.alive()).map(|(id, _)| id)
 }
 
@@ -108,7 +108,7 @@ impl Ring {
     /// nobody else would find that they live.
     fn probe(&mut self, cx: &mut Context) {
         let Some((watched, _)) = cx.state.watches else { return };
-        let others = cx.state.detector.clockwise(cx.state.id()).map(|(id, _)| id);
+        let others = cx.state.detector.clockwise().map(|(id, _)| id);
         let skipped = others.take_while(|id| *id != watched);
         let asked = skipped.chain([watched]).collect();
         self.ask(cx, asked);
