@@ -177,9 +177,21 @@ impl Cluster {
 
     /// Waits until all nodes that run name one leader.
     pub fn await_agreement(&mut self) -> Agreement {
+        self.await_agreement_on(0)
+    }
+
+    /// Waits until the highest has taken over again, which with a majority may be long after it
+    /// was repaired, and gives its position.
+    pub fn await_takeover(&mut self) -> usize {
+        self.await_agreement_on(self.size() - 1).leader
+    }
+
+    /// Waits until all nodes that run name one leader, of this position or a higher one.
+    fn await_agreement_on(&mut self, least: usize) -> Agreement {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            if let Some(agreement) = self.agreement() {
+            let agreement = self.agreement().filter(|agreement| agreement.leader >= least);
+            if let Some(agreement) = agreement {
                 return agreement;
             }
             match self.events.recv_deadline(deadline) {

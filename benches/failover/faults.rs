@@ -116,9 +116,9 @@ impl Run {
     /// One fault and its repair. Gives the time of the fault and what the survivors came to.
     fn strike(&mut self, fault: Fault, report: &mut Report) -> (Instant, Agreement) {
         if self.cluster.quorum() == Quorum::Majority {
-            self.cluster.count_changes(FAILURE); // a restarted voter is mute, and may take over late
+            self.cluster.count_changes(FAILURE); // for less than this, a restarted voter is mute
         }
-        let leader = self.cluster.await_agreement().leader;
+        let leader = self.cluster.await_takeover();
         report.unsteady(self.cluster.count_changes(REST));
         if fault == Fault::KillWithoutDisk {
             self.cluster.take_disk_away(true);

@@ -2,7 +2,8 @@
 //! the fault until the last survivor knows the next leader, beside the floor of the same run.
 //!
 //! `FAILOVER_RUNS=30` is the number of faults of each kind, `FAILOVER_LARGE=25` adds a cluster of
-//! that many processes with a calm minute, and `FAILOVER_ELECTD=PATH` measures another build.
+//! that many processes with a calm minute, `FAILOVER_QUORUM=majority` leaves out the clusters without
+//! one, and `FAILOVER_ELECTD=PATH` measures another build.
 //! Linux only: it reads /proc.
 
 mod calm;
@@ -50,31 +51,37 @@ fn main() {
     let scratch = Scratch::new();
     let mut report = Report::default();
     let mut random = Random::new(u64::from(std::process::id()));
-    for size in [3, 5, 9] {
-        let folder = scratch.folder(&format!("{size}"));
-        let mut run = Run::new(Cluster::start(folder, size, BULLY, NONE), random.draw());
-        if size == 5 {
-            report.usage(size, &calm::usage(&run.cluster, CALM));
-        }
-        run.measure(Fault::Kill, runs, &mut report);
-        if size == 5 {
-            run.measure(Fault::Terminate, runs, &mut report);
-            run.measure(Fault::KillWithoutDisk, runs, &mut report);
-            run.measure(Fault::Freeze, runs.div_ceil(3), &mut report);
-        }
+    if env::var("FAILOVER_QUORUM").as_deref() != Ok(Quorum::Majority.name()) {
+        measure_none(&scratch, runs, &mut random, &mut report);
     }
-    let mut by_algorithm = AlgorithmKind::ALL.map(|algorithm| {
-        let cluster = Cluster::start(scratch.folder(algorithm.name()), 5, algorithm, NONE);
-        (algorithm, Run::new(cluster, random.draw()))
-    });
-    faults::compare(&mut by_algorithm, runs, &mut report);
-    drop(by_algorithm);
     measure_majority(&scratch, runs, &mut random, &mut report);
     report.durable_write(&disk::durable_writes(&scratch.folder("disk"), runs));
     if large > 0 {
         measure_large(&scratch, large, &mut random, &mut report);
     }
     report.print();
+}
+
+/// Failovers of clusters whose leader needs nobody's consent.
+fn measure_none(scratch: &Scratch, runs: usize, random: &mut Random, report: &mut Report) {
+    for size in [3, 5, 9] {
+        let folder = scratch.folder(&format!("{size}"));
+        let mut run = Run::new(Cluster::start(folder, size, BULLY, NONE), random.draw());
+        if size == 5 {
+            report.usage(size, &calm::usage(&run.cluster, CALM));
+        }
+        run.measure(Fault::Kill, runs, report);
+        if size == 5 {
+            run.measure(Fault::Terminate, runs, report);
+            run.measure(Fault::KillWithoutDisk, runs, report);
+            run.measure(Fault::Freeze, runs.div_ceil(3), report);
+        }
+    }
+    let mut by_algorithm = AlgorithmKind::ALL.map(|algorithm| {
+        let cluster = Cluster::start(scratch.folder(algorithm.name()), 5, algorithm, NONE);
+        (algorithm, Run::new(cluster, random.draw()))
+    });
+    faults::compare(&mut by_algorithm, runs, report);
 }
 
 /// Failovers of clusters whose voters are bound to their leader.
