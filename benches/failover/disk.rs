@@ -1,4 +1,5 @@
-//! What one durable write takes on this disk: the one that a failover must not wait for.
+//! What one durable write takes on this disk. Without a quorum a failover must not wait for any;
+//! with a majority a grant is durable before it is told, so that a handover waits for one.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,24 +9,36 @@ use electd::core::types::{Epoch, Incarnation, NodeId};
 use electd::store::{Record, Store};
 use uuid::Uuid;
 
-/// The times of this many saves, as a node does them.
-pub fn durable_writes(folder: &Path, count: usize) -> Vec<Duration> {
-    let id = NodeId(Uuid::new_v4());
-    let (store, _) = Store::open(folder, id).expect("the folder is new");
-    let save = |epoch| {
+/// A data folder of its own, on the disk that the nodes write to.
+pub struct Disk {
+    store: Store,
+    id: NodeId,
+    epoch: u64,
+}
+
+impl Disk {
+    pub fn new(folder: &Path) -> Disk {
+        let id = NodeId(Uuid::new_v4());
+        let (store, _) = Store::open(folder, id).expect("the folder is new");
+        Disk { store, id, epoch: 0 }
+    }
+
+    /// The time of one save, as a node does it.
+    pub fn measure(&mut self) -> Duration {
+        self.epoch += 1;
+        let epoch = Epoch(self.epoch);
         let record = Record {
-            id,
+            id: self.id,
             incarnation: Incarnation(1),
-            epoch: Epoch(epoch),
-            reserved: Epoch(epoch),
-            leader: Some(id),
+            epoch,
+            reserved: epoch,
+            leader: Some(self.id),
             vote: None,
             members: MemberList::new(ListVersion::default(), Vec::new()),
             task: Default::default(),
         };
         let start = Instant::now();
-        store.save(&record).expect("the disk can be written");
+        self.store.save(&record).expect("the disk can be written");
         start.elapsed()
-    };
-    (0..).take(count).map(save).collect()
+    }
 }

@@ -10,6 +10,7 @@ use rustix::process::Signal;
 
 use crate::calm;
 use crate::cluster::{Agreement, Cluster};
+use crate::disk::Disk;
 use crate::floor::Floor;
 use crate::report::{Report, Row};
 use crate::{FAILURE, HEARTBEAT};
@@ -49,6 +50,8 @@ pub struct Run {
     pub floor: Floor,
     /// The floor for processes with as many threads as a node.
     pub threads_floor: Floor,
+    /// Where a failover has to wait for a durable write: what that takes beside the floor.
+    pub disk: Option<Disk>,
     random: Random,
 }
 
@@ -61,6 +64,8 @@ struct Times {
     agreed: Vec<Duration>,
     floor: Vec<Duration>,
     threads_floor: Vec<Duration>,
+    /// The floor with threads, and a durable write after it.
+    disk_floor: Vec<Duration>,
 }
 
 /// Kills the leaders of clusters that differ by their algorithm, by turns, so that whatever else
@@ -77,7 +82,7 @@ pub fn compare(runs: &mut [(AlgorithmKind, Run)], times: usize, report: &mut Rep
     for ((algorithm, run), taken) in runs.iter().zip(measured) {
         let name = algorithm.name();
         let what = format!("kill -9 of {}, {name}", run.cluster.size());
-        taken.report(&what, Fault::Kill.beside(run.cluster.quorum()), report);
+        taken.report(&what, Fault::Kill, run.cluster.quorum(), report);
     }
     for ((algorithm, _), times) in runs.iter().zip(&agreed).skip(1) {
         let (name, first) = (algorithm.name(), runs[0].0.name());
@@ -90,7 +95,7 @@ impl Run {
         thread::sleep(FAILURE); // for as long, a new node looks for the others before it elects
         let threads = cluster.pids().map(calm::threads).max().unwrap_or(1);
         let (floor, threads_floor) = (Floor::start(1), Floor::start(threads));
-        Run { cluster, floor, threads_floor, random: Random::new(seed) }
+        Run { cluster, floor, threads_floor, disk: None, random: Random::new(seed) }
     }
 
     /// Strikes the leader this many times.
@@ -101,7 +106,7 @@ impl Run {
         }
         let (size, quorum) = (self.cluster.size(), self.cluster.quorum());
         let mode = if quorum == Quorum::Majority { ", majority" } else { "" };
-        taken.report(&format!("{} of {size}{mode}", fault.name()), fault.beside(quorum), report);
+        taken.report(&format!("{} of {size}{mode}", fault.name()), fault, quorum, report);
     }
 
     /// Strikes the leader once, and measures the floor beside it.
@@ -110,7 +115,9 @@ impl Run {
         times.led.push(agreement.led_at - start);
         times.agreed.push(agreement.complete_at - start);
         times.floor.push(self.floor.measure());
-        times.threads_floor.push(self.threads_floor.measure());
+        let floor = self.threads_floor.measure();
+        times.threads_floor.push(floor);
+        times.disk_floor.extend(self.disk.as_mut().map(|disk| floor + disk.measure()));
     }
 
     /// One fault and its repair. Gives the time of the fault and what the survivors came to.
@@ -147,14 +154,20 @@ impl Run {
 }
 
 impl Times {
-    fn report(self, what: &str, beside: Beside, report: &mut Report) {
-        let beside = match beside {
+    fn report(self, what: &str, fault: Fault, quorum: Quorum, report: &mut Report) {
+        let beside = match fault.beside(quorum) {
             Beside::Failure => vec![vec![FAILURE]],
             Beside::Floor => vec![self.floor, self.threads_floor],
         };
-        let row = |what, times| Row { what, times, beside: beside.clone() };
-        report.row(row(format!("{what}: all agree"), self.agreed));
+        let held_to = fault.target(quorum);
+        let row = |what, times| Row { what, times, beside: beside.clone(), held_to };
+        report.row(row(format!("{what}: all agree"), self.agreed.clone()));
         report.row(row(format!("{what}: one leads"), self.led));
+        if fault.beside(quorum) == Beside::Floor && !self.disk_floor.is_empty() {
+            let what = format!("{what}: all agree (floor + write)");
+            let beside = vec![self.disk_floor];
+            report.row(Row { what, times: self.agreed, beside, held_to: "" });
+        }
     }
 }
 
@@ -175,6 +188,15 @@ impl Fault {
                 Beside::Floor
             }
             _ => Beside::Failure,
+        }
+    }
+
+    /// What the ratio is to stay below, with a majority.
+    fn target(self, quorum: Quorum) -> &'static str {
+        match (quorum, self.beside(quorum)) {
+            (Quorum::None, _) => "",
+            (Quorum::Majority, Beside::Floor) => "5.00",
+            (Quorum::Majority, Beside::Failure) => "1.10",
         }
     }
 

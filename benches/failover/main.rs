@@ -19,6 +19,7 @@ use std::env;
 use std::time::Duration;
 
 use cluster::Cluster;
+use disk::Disk;
 use electd::core::random::Random;
 use electd::core::settings::{AlgorithmKind, Quorum};
 use faults::{Fault, Run};
@@ -55,7 +56,9 @@ fn main() {
         measure_none(&scratch, runs, &mut random, &mut report);
     }
     measure_majority(&scratch, runs, &mut random, &mut report);
-    report.durable_write(&disk::durable_writes(&scratch.folder("disk"), runs));
+    let mut disk = Disk::new(&scratch.folder("disk"));
+    let writes: Vec<_> = (0..runs).map(|_| disk.measure()).collect();
+    report.durable_write(&writes);
     if large > 0 {
         measure_large(&scratch, large, &mut random, &mut report);
     }
@@ -90,6 +93,7 @@ fn measure_majority(scratch: &Scratch, runs: usize, random: &mut Random, report:
         let folder = scratch.folder(&format!("majority-{size}"));
         let cluster = Cluster::start(folder, size, BULLY, Quorum::Majority);
         let mut run = Run::new(cluster, random.draw());
+        run.disk = Some(Disk::new(&scratch.folder(&format!("disk-{size}"))));
         run.measure(Fault::Terminate, runs, report);
         run.measure(Fault::Kill, runs.div_ceil(3), report);
         run.measure(Fault::Freeze, runs.div_ceil(3), report);
