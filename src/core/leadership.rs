@@ -273,6 +273,7 @@ impl Turn<'_> {
         self.cx.stand_if_alone(); // it may be the last that could lead
         self.cx.state.voter.release(from, epoch);
         self.cx.state.freed = Some((from, epoch));
+        self.cx.state.inherits = Some(epoch).filter(|_| successor == Some(self.cx.state.id()));
         if let Some(Held::Follow(view)) = self.cx.state.held
             && view.epoch == epoch
         {

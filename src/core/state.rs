@@ -68,6 +68,8 @@ pub struct State {
     pub(super) takeover: Option<View>,
     /// The last leader that gave up its epoch: who is still bound to it is told so.
     pub(super) freed: Option<(NodeId, Epoch)>,
+    /// The epoch whose leader gave it up for this member, until it has claimed the next.
+    pub(super) inherits: Option<Epoch>,
     /// The last own epoch that was given up, and for whom.
     pub(super) released: Option<(Epoch, Option<NodeId>)>,
     /// An operator made this member stand back.
@@ -144,6 +146,7 @@ impl State {
             held: None,
             takeover: None,
             freed: None,
+            inherits: None,
             released: None,
             resigned: false,
             value: settings.value,

@@ -42,16 +42,27 @@ impl Context<'_> {
     }
 
     /// Asks the voters what a nominee has to ask next: whether it may claim the epoch, then for it.
+    /// Whom the last leader named, when it gave up its epoch, asks for its own at once: the voters
+    /// are free, and nobody else is expected to be nominated.
     pub fn ask_next_question(&mut self, round: Epoch) {
         if !self.state.needs_majority() {
             return;
         }
+        let wins = self.state.held == Some(Held::Win(round));
         let stage = match self.state.outcome(round) {
+            None if wins && self.takes_inheritance() => Stage::Claim,
             None => Stage::Trial,
             Some(false) => return, // it is being asked
             Some(true) => Stage::Claim,
         };
         self.ask_voters(Purpose::Win, stage, round);
+    }
+
+    /// Whether the last leader gave up its epoch for this member. Only the first claim counts on
+    /// that: who was refused asks first, like any other.
+    fn takes_inheritance(&mut self) -> bool {
+        let epoch = self.state.view.epoch;
+        self.state.inherits.take().is_some_and(|inherited| inherited == epoch)
     }
 
     pub(in crate::core) fn ask_voters(&mut self, purpose: Purpose, stage: Stage, epoch: Epoch) {

@@ -6,7 +6,7 @@ use electd::core::types::{Epoch, Incarnation, Role};
 use electd::core::{NodeStatus, Phase};
 
 use super::{
-    all_say, claim, coordinator, election, grant, grants, heartbeat, listed, majority, no,
+    NEVER, all_say, claim, coordinator, election, grant, grants, heartbeat, listed, majority, no,
     p5_claims, p5_leads, p5_tries, preempt, refuse, release, says, to, trial, voter, would, yes_if,
 };
 use crate::process::{MOMENT, Process, Sent, TIMING, id, rank, task};
@@ -211,8 +211,32 @@ fn a_higher_member_preempts_with_the_votes_of_a_majority() {
     assert_eq!(p5.leader(), Some(id(4)));
     let successor = Some(id(5));
     let released = Message::Release { epoch: Epoch(1), successor, stands: true };
-    assert!(matches!(p5.hears(4, released)[..], [_, (_, Message::Trial { .. })]));
+    assert!(matches!(p5.hears(4, released)[..], [_, (_, Message::Claim { .. })]));
     assert_eq!(p5.leader(), None);
+}
+
+/// Whom the leader names when it releases its epoch claims the next without a trial: once. Refused,
+/// it asks first, like any other.
+#[test]
+fn who_is_handed_an_epoch_claims_the_next_at_once() {
+    let released = |successor| {
+        let mut p5 = voter(5);
+        p5.hears(4, heartbeat(1, 1, 4));
+        let sent = p5.hears(4, Message::Release { epoch: Epoch(1), successor, stands: true });
+        (p5, sent.last().cloned())
+    };
+    let (mut p5, sent) = released(Some(id(5)));
+    assert_eq!(sent.into_iter().collect::<Sent>(), to(&OTHERS, claim(2, 2)));
+    let sent = all_say(&mut p5, &[1, 2, 3], &refuse(2, NEVER, 1));
+    assert_eq!(sent, to(&OTHERS, release(2)));
+    let asks = p5.after(TIMING.message);
+    assert!(
+        matches!(asks[..], [(_, Message::Freed { .. }), (_, Message::Trial { .. })]),
+        "{asks:?}"
+    );
+
+    let (_, sent) = released(None);
+    assert_eq!(sent.into_iter().collect::<Sent>(), to(&OTHERS, trial(2, 2)), "named nobody");
 }
 
 /// "No" of so many that the rest is no majority: nobody is asked to hand over.
