@@ -5,5 +5,6 @@ mod halting;
 mod majority;
 mod members;
 mod process;
+mod resigned;
 mod ring;
 mod split;

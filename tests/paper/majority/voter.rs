@@ -8,7 +8,7 @@ use electd::core::types::{Epoch, Incarnation, Role};
 
 use super::{
     NEVER, acknowledge, claim, election, grant, grants, heartbeat, listed, majority, no, promising,
-    refuse, release, to, trial, voter, would, yes_if,
+    refuse, release, says, to, trial, voter, would, yes_if,
 };
 use crate::process::{MOMENT, Process, TIMING, id, rank};
 
@@ -159,6 +159,29 @@ fn an_older_member_list_is_granted_nothing() {
     assert_eq!(sent[1..], to(&[4], refuse(1, no(TIMING.failure), 0)));
     p3.hears(4, claim(2));
     assert_eq!(p3.stores(), to(&[4], grant(1, 1)));
+}
+
+/// The nominee's may be newer and known to few: it is asked for it, by being told the own one, and
+/// answers with its own. Who has the same is told nothing.
+#[test]
+fn a_voter_with_an_older_member_list_tells_the_nominee_its_own() {
+    let list = ListVersion { counter: 2, ..ListVersion::default() };
+    let mut p3 = voter(3);
+    let own = Message::List { list: p3.core.members().clone() };
+    let (number, epoch, lease) = (7, Epoch(1), TIMING.lease);
+    let sent = p3.hears(4, Message::Trial { number, epoch, list });
+    assert_eq!(sent, [(vec![4], own.clone()), (vec![4], says(7, Opinion::Yes, 0))]);
+    let sent = p3.hears(4, Message::Claim { number, epoch, lease, list });
+    assert_eq!(sent, to(&[4], own.clone()));
+    assert_eq!(p3.stores(), to(&[4], grant(7, 1)));
+
+    let mut p4 = Process::with(listed(majority(AlgorithmKind::Bully, 4), &[], 2)).0;
+    let newer = Message::List { list: p4.core.members().clone() };
+    assert_eq!(p4.hears(3, own), to(&[3], newer.clone()));
+    p3.hears(4, newer);
+    assert_eq!(p3.core.members().version(), list);
+    let sent = p3.hears(4, Message::Trial { number, epoch, list });
+    assert_eq!(sent, to(&[4], says(7, Opinion::Yes, 1)));
 }
 
 /// "A voter with an empty store grants nothing until a leader, or every other voter, told it epoch

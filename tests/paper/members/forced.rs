@@ -1,0 +1,118 @@
+//! Removals that are forced: where no majority is left, or nobody who may lead.
+
+use electd::core::message::{Done, Message, Refusal};
+use electd::core::settings::{AlgorithmKind, Quorum, Settings};
+use electd::core::types::{Epoch, Role};
+use electd::core::{Input, Phase};
+
+use super::{Member, ask, disk, elected, hears, leader, listed, numbers, remove, version};
+use crate::process::{Process, TIMING, id, rank, settings};
+
+const OTHERS: [u8; 4] = [1, 2, 3, 4];
+
+/// P5 leads in epoch 1, and nobody else may.
+fn only_candidate(quorum: Quorum) -> Process {
+    let settings = Settings { quorum, ..settings(AlgorithmKind::Bully, 5) };
+    let witness = |member: &Member| match member.id {
+        own if own == id(5) => member.clone(),
+        _ => Member { role: Role::Witness, ..member.clone() },
+    };
+    let members = settings.members.iter().map(witness).collect();
+    let list = electd::core::membership::MemberList::new(version(0, 0), members);
+    elected(Settings { members: list.into(), ..settings })
+}
+
+fn removed(number: u8, stored: bool) -> Result<Done, Refusal> {
+    Ok(Done::Removed { id: id(number), stored, handed_over: false })
+}
+
+/// The connections to these are lost, and nobody knows yet whether they are gone.
+fn cannot_reach(process: &mut Process, peers: &[u8]) {
+    for peer in peers {
+        process.take(Input::Lost { peer: id(*peer) });
+    }
+}
+
+/// "Refused, unless forced: [...] after which nobody may lead."
+#[test]
+fn the_last_that_may_lead_is_removed_by_force_alone() {
+    for quorum in [Quorum::None, Quorum::Majority] {
+        let mut p5 = only_candidate(quorum);
+        assert_eq!(ask(&mut p5, remove(5, false)).answers, [Err(Refusal::LastCandidate)]);
+        assert_eq!(ask(&mut p5, remove(5, true)).answers, [], "it is begun");
+    }
+}
+
+/// "A leader that nobody is connected to does not remove itself: nobody would learn of it."
+#[test]
+fn a_leader_that_nobody_is_connected_to_does_not_remove_itself() {
+    for quorum in [Quorum::None, Quorum::Majority] {
+        let mut p5 = only_candidate(quorum);
+        cannot_reach(&mut p5, &OTHERS);
+        assert_eq!(ask(&mut p5, remove(5, true)).answers, [Err(Refusal::LastMember)]);
+        assert_eq!(numbers(&p5), [1, 2, 3, 4, 5]);
+        assert_eq!(ask(&mut p5, remove(4, true)).answers, [], "others it does");
+        let mut p5 = only_candidate(quorum);
+        cannot_reach(&mut p5, &[1, 2, 3]);
+        assert_eq!(ask(&mut p5, remove(5, true)).answers, [], "P4 would learn of it");
+    }
+}
+
+/// "A forced one is done as soon as one that remains has stored it": not the one that is removed,
+/// here another.
+#[test]
+fn a_forced_removal_is_done_when_one_that_remains_has_stored_it() {
+    let mut p5 = leader(Quorum::Majority);
+    ask(&mut p5, remove(4, true));
+    disk(&mut p5);
+    for voter in [1, 2] {
+        hears(&mut p5, voter, listed(1, 1));
+    }
+    assert_eq!(numbers(&p5), [1, 2, 3, 5]);
+    assert_eq!(hears(&mut p5, 4, listed(1, 2)).answers, []);
+    assert_eq!(disk(&mut p5).answers, [removed(4, false)]);
+}
+
+/// P5 has removed itself from a list of which three voters are a majority, and nobody else has
+/// stored that yet.
+fn removes_itself() -> Process {
+    let mut p5 = only_candidate(Quorum::Majority);
+    ask(&mut p5, remove(5, true));
+    disk(&mut p5);
+    for voter in [1, 2] {
+        hears(&mut p5, voter, listed(1, 1));
+    }
+    assert_eq!((numbers(&p5), p5.core.phase()), (OTHERS.to_vec(), Phase::Leading));
+    p5
+}
+
+/// The same of the leader itself.
+#[test]
+fn a_leader_that_removes_itself_waits_until_another_has_stored_it() {
+    let mut p5 = removes_itself();
+    assert_eq!(disk(&mut p5).answers, []);
+    assert_eq!(p5.core.phase(), Phase::Leading);
+    assert_eq!(hears(&mut p5, 1, listed(1, 2)).answers, [removed(5, false)]);
+    assert_eq!(p5.core.phase(), Phase::Stopping);
+}
+
+/// "Lease: the leader's runs [...] from the sending of what a majority acknowledged" - of the voters,
+/// and it is none any more.
+#[test]
+fn a_leader_that_removed_itself_does_not_count_its_own_heartbeat() {
+    let mut p5 = removes_itself();
+    let lease = p5.core.lease_until();
+    p5.after(TIMING.heartbeat);
+    for voter in [1, 2] {
+        hears(&mut p5, voter, acknowledge(voter));
+        assert_eq!(p5.core.lease_until(), lease, "three of four are needed");
+    }
+    hears(&mut p5, 3, acknowledge(3));
+    assert!(p5.core.lease_until() > lease);
+}
+
+/// A voter's acknowledgement of the first heartbeat.
+fn acknowledge(from: u8) -> Message {
+    let (incarnation, epoch) = (electd::core::types::Incarnation(1), Epoch(1));
+    Message::Acknowledge { incarnation, epoch, number: 1, rank: rank(from), stands: false }
+}

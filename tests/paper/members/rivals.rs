@@ -1,0 +1,132 @@
+//! Without a majority the two sides of a partition may change one list in different ways: what their
+//! members do when they meet.
+
+use std::sync::Arc;
+
+use electd::core::Phase;
+use electd::core::membership::MemberList;
+use electd::core::message::{Ballot, Candidate, Message, Run};
+use electd::core::settings::{AlgorithmKind, Quorum};
+use electd::core::types::{Epoch, Incarnation};
+
+use super::{add, ask, disk, hears, leader, list, lists, says_hello, tells, version};
+use crate::process::{Process, Sent, TIMING, id, rank};
+
+/// Two lists of one version: the first takes the place of the second.
+fn rivals() -> [Arc<MemberList>; 2] {
+    let [six, seven] = [6, 7].map(|added| list(version(1, 1), &[1, 2, 3, 4, 5, added]));
+    if six.supersedes(&seven) { [six, seven] } else { [seven, six] }
+}
+
+/// Who does not lead takes the same one of the two, whichever it had and however it hears of the
+/// other.
+#[test]
+fn of_two_lists_of_one_version_the_same_one_wins_at_both() {
+    let [winner, loser] = rivals();
+    assert!(!loser.supersedes(&winner));
+    for (own, other) in [(&winner, &loser), (&loser, &winner)] {
+        let mut p3 = Process::new(AlgorithmKind::Bully, 3);
+        hears(&mut p3, 4, tells(own));
+        let mut copy = p3.clone();
+        hears(&mut p3, 2, tells(other));
+        assert_eq!(*p3.core.members(), winner);
+        says_hello(&mut copy, 2, other);
+        assert_eq!(*copy.core.members(), winner, "and by a hello");
+    }
+}
+
+/// Who told the one that loses is told the other.
+#[test]
+fn who_has_the_list_that_loses_is_told_the_one_that_wins() {
+    let [winner, loser] = rivals();
+    let mut p3 = Process::new(AlgorithmKind::Bully, 3);
+    hears(&mut p3, 4, tells(&winner));
+    assert_eq!(hears(&mut p3, 2, tells(&loser)).sent, [(vec![2], tells(&winner))]);
+}
+
+/// "The leader that remains stamps its own list anew; what the other side changed is void": also
+/// where the other side's has the same version, and would win.
+#[test]
+fn a_leader_that_meets_a_list_of_the_same_version_stamps_its_own_anew() {
+    for added in [6, 7] {
+        let mut p5 = leader(Quorum::None);
+        ask(&mut p5, add(added));
+        disk(&mut p5);
+        let own = p5.core.members().clone();
+        let [winner, loser] = rivals();
+        let sent = if own == winner {
+            let sent = hears(&mut p5, 2, tells(&loser)).sent;
+            assert_eq!(sent, [(vec![2], tells(&winner))], "its own wins as it is");
+            continue;
+        } else {
+            assert_eq!(own, loser);
+            hears(&mut p5, 2, tells(&winner)).sent
+        };
+        assert_eq!(lists(&sent), [(vec![1, 2, 3, 4], version(1, 2))]);
+        assert_eq!(*p5.core.members(), Arc::new(own.stamped(version(1, 2))));
+    }
+}
+
+/// The ballot of P5 in a run of this epoch, sent so often.
+fn ballot(epoch: u64, hops: u32) -> Message {
+    let run = Run { epoch: Epoch(epoch), initiator: id(5) };
+    let candidate = Candidate { stands: true, rank: rank(5), incarnation: Incarnation(1) };
+    Message::Ballot(Ballot { run, candidate, hops })
+}
+
+/// P5 leads in epoch 1 by the ring, and has added P6.
+fn ring_leader() -> Process {
+    let mut p5 = Process::new(AlgorithmKind::Ring, 5);
+    p5.calls();
+    hears(&mut p5, 4, ballot(1, 5));
+    ask(&mut p5, add(6));
+    disk(&mut p5);
+    assert_eq!((p5.core.phase(), p5.core.members().version()), (Phase::Leading, version(1, 1)));
+    p5
+}
+
+/// "Should the other side's list be of a later epoch, it first leads in a later one still."
+#[test]
+fn a_leader_that_meets_a_list_of_a_later_epoch_leads_in_a_later_one_still() {
+    let mut p5 = ring_leader();
+    let later = list(version(4, 3), &[1, 2, 3, 4, 5]);
+    let sent = hears(&mut p5, 2, tells(&later)).sent;
+    let runs = sent.iter().filter_map(|(_, message)| match message {
+        Message::Ballot(ballot) => Some(ballot.run.epoch),
+        _ => None,
+    });
+    assert_eq!(runs.collect::<Vec<_>>(), [Epoch(5)]);
+    assert_eq!((p5.core.phase(), lists(&sent)), (Phase::Electing, vec![]), "it has not won yet");
+
+    let own = p5.core.members().clone();
+    let sent = hears(&mut p5, 4, ballot(5, 6)).sent;
+    assert_eq!((p5.core.phase(), p5.core.view().epoch), (Phase::Leading, Epoch(5)));
+    assert_eq!(lists(&sent).last(), Some(&(vec![1, 2, 3, 4], version(5, 4))));
+    assert_eq!(*p5.core.members(), Arc::new(own.stamped(version(5, 4))));
+}
+
+/// The same of a hello, and of one who says what it has stored.
+#[test]
+fn any_word_of_a_list_of_a_later_epoch_calls_the_election() {
+    let later = list(version(4, 3), &[1, 2, 3, 4, 5]);
+    let mut p5 = ring_leader();
+    says_hello(&mut p5, 2, &later);
+    assert_eq!(p5.core.phase(), Phase::Electing);
+    let mut p5 = ring_leader();
+    hears(&mut p5, 2, Message::Listed { version: version(4, 3) });
+    assert_eq!(p5.core.phase(), Phase::Electing);
+}
+
+/// A leader whose list never changed has nothing to stamp when it has won; it does when it hears of
+/// the other list once more.
+#[test]
+fn a_leader_by_its_file_stamps_it_above_a_list_of_a_later_epoch() {
+    let mut p5 = leader(Quorum::None);
+    let later = list(version(4, 3), &[1, 2, 3, 4, 5, 6]);
+    let mut sent: Sent = hears(&mut p5, 2, tells(&later)).sent;
+    assert_eq!((p5.core.phase(), p5.core.view().epoch), (Phase::Leading, Epoch(5)));
+    sent.extend(p5.after(TIMING.heartbeat));
+    sent.extend(hears(&mut p5, 2, tells(&later)).sent);
+    assert_eq!(lists(&sent), [(vec![1, 2, 3, 4], version(5, 4))]);
+    assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5]);
+}
