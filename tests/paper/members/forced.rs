@@ -1,11 +1,14 @@
 //! Removals that are forced: where no majority is left, or nobody who may lead.
 
-use electd::core::message::{Done, Message, Refusal};
+use electd::core::message::{Done, Message, Refusal, Rejection};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings};
-use electd::core::types::{Epoch, Role};
+use electd::core::types::{Epoch, Incarnation, Role};
 use electd::core::{Input, Phase};
 
-use super::{Member, ask, disk, elected, hears, leader, listed, numbers, remove, version};
+use super::{
+    Member, MemberList, ask, disk, elected, hears, leader, list, listed, numbers, remove,
+    says_hello, version,
+};
 use crate::process::{Process, TIMING, id, rank, settings};
 
 const OTHERS: [u8; 4] = [1, 2, 3, 4];
@@ -18,7 +21,7 @@ fn only_candidate(quorum: Quorum) -> Process {
         _ => Member { role: Role::Witness, ..member.clone() },
     };
     let members = settings.members.iter().map(witness).collect();
-    let list = electd::core::membership::MemberList::new(version(0, 0), members);
+    let list = MemberList::new(version(0, 0), members);
     elected(Settings { members: list.into(), ..settings })
 }
 
@@ -71,6 +74,8 @@ fn a_forced_removal_is_done_when_one_that_remains_has_stored_it() {
     assert_eq!(numbers(&p5), [1, 2, 3, 5]);
     assert_eq!(hears(&mut p5, 4, listed(1, 2)).answers, []);
     assert_eq!(disk(&mut p5).answers, [removed(4, false)]);
+    let older = list(version(0, 0), &[1, 2, 3, 4, 5]);
+    assert_eq!(says_hello(&mut p5, 4, &older), Some(Rejection::Removed(id(4))));
 }
 
 /// P5 has removed itself from a list of which three voters are a majority, and nobody else has
@@ -96,8 +101,8 @@ fn a_leader_that_removes_itself_waits_until_another_has_stored_it() {
     assert_eq!(p5.core.phase(), Phase::Stopping);
 }
 
-/// "Lease: the leader's runs [...] from the sending of what a majority acknowledged" - of the voters,
-/// and it is none any more.
+/// "Lease: the leader's runs [...] from the sending of what a majority acknowledged" - of the
+/// voters, and it is none any more.
 #[test]
 fn a_leader_that_removed_itself_does_not_count_its_own_heartbeat() {
     let mut p5 = removes_itself();
@@ -113,6 +118,6 @@ fn a_leader_that_removed_itself_does_not_count_its_own_heartbeat() {
 
 /// A voter's acknowledgement of the first heartbeat.
 fn acknowledge(from: u8) -> Message {
-    let (incarnation, epoch) = (electd::core::types::Incarnation(1), Epoch(1));
+    let (incarnation, epoch) = (Incarnation(1), Epoch(1));
     Message::Acknowledge { incarnation, epoch, number: 1, rank: rank(from), stands: false }
 }

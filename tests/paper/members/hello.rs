@@ -16,6 +16,12 @@ fn stranger() -> Option<Rejection> {
     Some(Rejection::UnknownId(id(6)))
 }
 
+/// P5 tells its list, which is taken.
+fn tell_list(process: &mut Process, list: &Arc<MemberList>) {
+    hears(process, 5, tells(list));
+    assert_eq!(process.core.members(), list);
+}
+
 #[test]
 fn who_is_refused_as_removed_leaves_and_who_is_unknown_goes_on_trying() {
     let mut p3 = Process::alone(settings(AlgorithmKind::Bully, 3));
@@ -61,7 +67,8 @@ fn a_stranger_with_a_newer_list_that_names_both_is_let_in() {
     }
 }
 
-/// Neither an older list, nor one in which the receiver is not.
+/// Neither with an older list, nor with a newer one in which the receiver or the stranger itself is
+/// not.
 #[test]
 fn a_stranger_with_another_list_stays_one() {
     let mut p3 = Process::new(AlgorithmKind::Bully, 3);
@@ -69,6 +76,7 @@ fn a_stranger_with_another_list_stays_one() {
     let all = [1, 2, 3, 4, 5, 6];
     let mut strange = vec![list(version(1, 1), &all), list(version(0, 9), &all)];
     strange.push(list(version(1, 3), &[1, 2, 4, 5, 6]));
+    strange.push(list(version(1, 3), &[1, 2, 3, 4, 5, 7]));
     for strange in strange {
         assert_eq!(says_hello(&mut p3, 6, &strange), stranger(), "{strange:?}");
         assert_eq!(numbers(&p3), [1, 2, 3, 4, 5]);
@@ -76,13 +84,8 @@ fn a_stranger_with_another_list_stays_one() {
     assert_eq!(says_hello(&mut p3, 6, &list(version(1, 3), &all)), None);
 }
 
-fn tell_list(process: &mut Process, list: &Arc<MemberList>) {
-    hears(process, 5, tells(list));
-    assert_eq!(process.core.members(), list);
-}
-
-/// "The file's members found a cluster. From the first change on the list that every node has stored
-/// counts": no other file is newer than one, nor than a list.
+/// "The file's members found a cluster. From the first change on the list that every node has
+/// stored counts": no other file is newer than one, nor than a list.
 #[test]
 fn the_list_of_a_file_never_replaces_another() {
     let changed = list(version(1, 1), &[1, 2, 3, 4, 5]);
@@ -116,8 +119,18 @@ fn the_list_of_another_cluster_is_not_taken() {
     assert_eq!(numbers(&p3), [1, 2, 3, 4, 5]);
 }
 
-/// A leader does not take the list of a stranger either: "the leader that remains stamps its own list
-/// anew".
+/// Nor does a member that has left its tenure for good take any.
+#[test]
+fn a_stopping_member_lets_no_stranger_in() {
+    let mut p3 = Process::new(AlgorithmKind::Bully, 3);
+    p3.take(Input::Command { id: CommandId(1), command: Command::Stop });
+    let newer = list(version(1, 1), &[1, 2, 3, 4, 5, 6]);
+    assert_eq!(says_hello(&mut p3, 6, &newer), stranger());
+    assert_eq!(numbers(&p3), [1, 2, 3, 4, 5]);
+}
+
+/// A leader does not take the list of a stranger either: "the leader that remains stamps its own
+/// list anew".
 #[test]
 fn a_leader_stamps_its_own_list_above_that_of_a_stranger() {
     let mut p5 = leader(Quorum::None);

@@ -1,6 +1,6 @@
 //! Changes of the member list, as one member sees them: the leader that makes them (`changes.rs`),
-//! also where it must (`forced.rs`), who hears of another list (`lists.rs`, `rivals.rs`), who is let
-//! in (`hello.rs`), and when a removed member is told (`settled.rs`). Here is what they say and hear.
+//! also by force (`forced.rs`), who hears of another list (`lists.rs`, `rivals.rs`), who is let in
+//! (`hello.rs`), and when a removed member is told (`settled.rs`). Here is what they say and hear.
 
 mod changes;
 mod forced;

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use electd::core::membership::{ListVersion, MemberList};
+use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::{Message, Rejection};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings};
-use electd::core::types::Epoch;
+use electd::core::types::{Epoch, Role};
 
 use super::{
-    ask, disk, elected, hears, leader, list, listed, lists, numbers, remove, says_hello, tells,
-    version, without,
+    ask, disk, elected, hears, leader, list, listed, lists, member, numbers, remove, says_hello,
+    tells, version, without,
 };
 use crate::process::{Process, TIMING, id, rank, settings};
 
@@ -121,8 +121,8 @@ fn successor(list: &Arc<MemberList>) -> Process {
     elected(Settings { members, quorum, ..settings(AlgorithmKind::Bully, 5) })
 }
 
-/// "A leader first stamps the list that it found in its own epoch": before, it is not settled, though
-/// all have stored it.
+/// "A leader first stamps the list that it found in its own epoch": before, it is not settled,
+/// though all have stored it.
 #[test]
 fn a_list_of_an_earlier_epoch_is_not_settled() {
     let mut p5 = successor(&list(version(0, 3), &[1, 2, 3, 4, 5]));
@@ -132,8 +132,8 @@ fn a_list_of_an_earlier_epoch_is_not_settled() {
     assert_eq!(said_settled(&mut p5), ListVersion::default());
 }
 
-/// A new leader does not wait for a change before it stamps a list that has removed members, so that
-/// they can be told.
+/// A new leader does not wait for a change before it stamps a list that has removed members, so
+/// that they can be told.
 #[test]
 fn a_new_leader_settles_a_list_that_has_removed_members() {
     let mut p5 = successor(&without(version(0, 3), 4));
@@ -147,4 +147,18 @@ fn a_new_leader_settles_a_list_that_has_removed_members() {
 
     let p5 = successor(&list(version(0, 3), &[1, 2, 3, 5]));
     assert_eq!(p5.core.members().version(), version(0, 3), "there is nobody to be told");
+}
+
+/// "Voters are the members that are not observers": what those have stored may come back older.
+#[test]
+fn an_observer_settles_nothing() {
+    let role = |number| if number == 3 { Role::Observer } else { Role::Member };
+    let member = |number| Member { role: role(number), ..member(number) };
+    let list = MemberList::new(version(0, 3), [1, 2, 3, 5].map(member).into());
+    let mut p5 = successor(&Arc::new(list.with_removed(vec![id(4)])));
+    disk(&mut p5);
+    hears(&mut p5, 3, listed(1, 4));
+    assert!(!is_told(&mut p5), "two of three voters are needed");
+    hears(&mut p5, 2, listed(1, 4));
+    assert!(is_told(&mut p5));
 }
