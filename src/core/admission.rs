@@ -177,8 +177,7 @@ impl Turn<'_> {
     fn learn_of_stranger(&mut self, hello: &Hello) {
         let state = &self.cx.state;
         let named = state.detector.get(hello.id).is_none() && hello.list.get(hello.id).is_some();
-        let agrees = state.phase != Phase::Stopping && state.disagreement(hello).is_none();
-        if named && agrees {
+        if named && state.disagreement(hello).is_none() {
             self.learn(hello.id, &hello.list);
         }
     }

@@ -128,6 +128,13 @@ impl Context<'_> {
         }
     }
 
+    /// A member has this version.
+    fn note_list(&mut self, of: NodeId, version: ListVersion) {
+        self.state.detector.change(of, |peer| peer.list = version);
+        self.state.roster.newest = self.state.roster.newest.max(version);
+        self.note_round(version.epoch);
+    }
+
     /// A leader says which list is settled.
     pub fn note_settled(&mut self, leader: NodeId, version: ListVersion) {
         let present = version == self.state.members.version() && version != ListVersion::default();
@@ -228,7 +235,7 @@ impl Turn<'_> {
         let forced = matches!(change, Change::Remove { force: true, .. });
         let stored = state.is_list_stored();
         let kept = state.roster.stored.iter().any(|id| state.members.get(*id).is_some());
-        if stored || (forced && kept) {
+        if kept && (stored || forced) {
             self.cx.state.roster.settled = true;
             let asker = self.cx.state.roster.wanted.take().and_then(|wanted| wanted.asker);
             self.cx.state.timers.cancel(Timer::Change);
@@ -278,7 +285,7 @@ impl Turn<'_> {
             return;
         }
         if self.cx.state.members.supersedes(list) {
-            self.note_list(from, list.version());
+            self.cx.note_list(from, list.version());
             self.cx.tell_list(from);
             return;
         }
@@ -290,48 +297,44 @@ impl Turn<'_> {
 
     /// A member has this list, which is taken if it is newer. Only the leader's own change and a
     /// rejection make a member leave, so that one which names others alone is not taken.
+    ///
+    /// A leader stamps its own anew, above one that it did not make. Of a later epoch, with a majority,
+    /// that one's leader will end its reign; without one it is gone, and what it changed last counts:
+    /// this leader has to lead in an epoch that is later still, to change anything.
     pub fn learn(&mut self, from: NodeId, list: &Arc<MemberList>) {
-        self.note_list(from, list.version());
+        let version = list.version();
+        self.cx.note_list(from, version);
         let state = &self.cx.state;
-        if !list.supersedes(&state.members) || list.get(state.id()).is_none() {
+        if state.phase == Phase::Stopping || !list.supersedes(&state.members) {
             return;
         }
-        if !state.leads() {
+        let (leads, named) = (state.leads(), list.get(state.id()).is_some());
+        if leads && version.epoch <= state.view.epoch {
+            self.cx.out.push(Output::Note(Note::ListOverruled { peer: from, version }));
+            self.cx.confirm_list();
+            return;
+        }
+        if leads && state.needs_majority() {
+            return;
+        }
+        if named {
             let before = self.others();
             self.cx.drop_change();
             self.cx.take_list(list.clone());
             self.inform_voter(); // all voters of this list may have been met before it came
             self.miss(before);
-        } else if list.version() == state.members.version() {
-            self.cx.confirm_list();
         }
-    }
-
-    /// A member has this version. A leader that finds a newer one than its own, which it did not
-    /// make, stamps its own anew. Without a majority it may be of a later epoch than its own, whose
-    /// leader is gone: then it has to lead in one that is later still. With a majority a leader of a
-    /// later epoch will end its reign.
-    fn note_list(&mut self, of: NodeId, version: ListVersion) {
-        self.cx.state.detector.change(of, |peer| peer.list = version);
-        let state = &mut *self.cx.state;
-        state.roster.newest = state.roster.newest.max(version);
-        self.cx.note_round(version.epoch);
-        let state = &self.cx.state;
-        if !state.leads() || version <= state.members.version() {
-            return;
-        }
-        if version.epoch <= state.view.epoch {
-            self.cx.out.push(Output::Note(Note::ListOverruled { peer: of, version }));
-            self.cx.confirm_list();
-        } else if !state.needs_majority() {
-            self.call(Reason::LaterList(of));
+        if leads {
+            self.call(Reason::LaterList(from));
         }
     }
 
     /// A member has stored a list.
     pub fn listed(&mut self, from: NodeId, version: ListVersion) {
-        self.note_list(from, version);
-        if version == self.cx.state.members.version() && self.cx.state.leads() {
+        self.cx.note_list(from, version);
+        if version > self.cx.state.members.version() {
+            self.cx.tell_list(from); // and so is told the newer one
+        } else if version == self.cx.state.members.version() && self.cx.state.leads() {
             self.cx.state.roster.stored.insert(from);
         }
     }

@@ -121,3 +121,17 @@ fn acknowledge(from: u8) -> Message {
     let (incarnation, epoch) = (Incarnation(1), Epoch(1));
     Message::Acknowledge { incarnation, epoch, number: 1, rank: rank(from), stands: false }
 }
+
+/// The same of the leader itself, without a majority.
+#[test]
+fn without_a_majority_it_waits_for_another_as_well() {
+    let mut p5 = only_candidate(Quorum::None);
+    ask(&mut p5, remove(5, true));
+    assert_eq!(numbers(&p5), OTHERS);
+    assert_eq!(disk(&mut p5).answers, [], "nobody else may know");
+    assert_eq!(p5.core.phase(), Phase::Leading);
+    let told = hears(&mut p5, 2, listed(1, 1));
+    assert_eq!(told.answers.len(), 1);
+    assert!(matches!(told.answers[0], Ok(Done::Removed { .. })));
+    assert_eq!(p5.core.phase(), Phase::Stopping);
+}

@@ -141,3 +141,12 @@ fn a_leader_stamps_its_own_list_above_that_of_a_stranger() {
     assert_eq!(numbers(&p5), [1, 2, 3, 4, 5]);
     assert_eq!(says_hello(&mut p5, 6, &newer), stranger());
 }
+
+/// Nor that of a member.
+#[test]
+fn a_stopping_member_takes_no_list_from_a_hello() {
+    let mut p3 = Process::new(AlgorithmKind::Bully, 3);
+    p3.take(Input::Command { id: CommandId(1), command: Command::Stop });
+    says_hello(&mut p3, 4, &list(version(1, 1), &[1, 2, 3, 4, 5, 6]));
+    assert_eq!(numbers(&p3), [1, 2, 3, 4, 5]);
+}

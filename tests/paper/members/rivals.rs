@@ -10,7 +10,7 @@ use electd::core::settings::{AlgorithmKind, Quorum};
 use electd::core::types::{Epoch, Incarnation};
 
 use super::{add, ask, disk, hears, leader, list, lists, says_hello, tells, version};
-use crate::process::{Process, Sent, TIMING, id, rank};
+use crate::process::{Process, id, rank};
 
 /// Two lists of one version: the first takes the place of the second.
 fn rivals() -> [Arc<MemberList>; 2] {
@@ -89,56 +89,67 @@ fn ring_leader() -> Process {
     p5
 }
 
-/// "Should the other side's list be of a later epoch, it first leads in a later one still."
+/// "Should a list be of a later epoch than its own, whose leader is gone, it takes that, and leads
+/// anew in a later epoch still."
 #[test]
-fn a_leader_that_meets_a_list_of_a_later_epoch_leads_in_a_later_one_still() {
+fn a_leader_that_meets_a_list_of_a_later_epoch_takes_it_and_leads_anew() {
     let mut p5 = ring_leader();
     let later = list(version(4, 3), &[1, 2, 3, 4, 5]);
     let sent = hears(&mut p5, 2, tells(&later)).sent;
     let runs = sent.iter().filter_map(|(_, message)| match message {
-        Message::Ballot(ballot) => Some(ballot.run.epoch),
+        Message::Ballot(ballot) => Some((ballot.run.epoch, ballot.candidate.stands)),
         _ => None,
     });
-    assert_eq!(runs.collect::<Vec<_>>(), [Epoch(5)]);
+    assert_eq!(runs.collect::<Vec<_>>(), [(Epoch(5), true)]);
     assert_eq!((p5.core.phase(), lists(&sent)), (Phase::Electing, vec![]), "it has not won yet");
 
-    let own = p5.core.members().clone();
     let sent = hears(&mut p5, 4, ballot(5, 6)).sent;
     assert_eq!((p5.core.phase(), p5.core.view().epoch), (Phase::Leading, Epoch(5)));
     assert_eq!(lists(&sent).last(), Some(&(vec![1, 2, 3, 4], version(5, 4))));
-    assert_eq!(*p5.core.members(), Arc::new(own.stamped(version(5, 4))));
+    assert_eq!(*p5.core.members(), Arc::new(later.stamped(version(5, 4))));
 }
 
-/// The same of a hello, and of one who says what it has stored.
+/// The highest of the bully wins in the same turn.
 #[test]
-fn any_word_of_a_list_of_a_later_epoch_calls_the_election() {
+fn the_bully_leads_anew_at_once() {
+    let mut p5 = leader(Quorum::None);
+    let later = list(version(4, 3), &[1, 2, 3, 4, 5, 6]);
+    let sent = hears(&mut p5, 2, tells(&later)).sent;
+    assert_eq!((p5.core.phase(), p5.core.view().epoch), (Phase::Leading, Epoch(5)));
+    assert_eq!(lists(&sent).last(), Some(&(vec![1, 2, 3, 4], version(5, 4))));
+    assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5, 6]);
+}
+
+/// The same of a hello; and who says that it has stored such a list is told the present one, so that
+/// it answers with its own.
+#[test]
+fn any_word_of_a_list_of_a_later_epoch_is_followed_up() {
     let later = list(version(4, 3), &[1, 2, 3, 4, 5]);
     let mut p5 = ring_leader();
     says_hello(&mut p5, 2, &later);
     assert_eq!(p5.core.phase(), Phase::Electing);
     let mut p5 = ring_leader();
-    hears(&mut p5, 2, Message::Listed { version: version(4, 3) });
-    assert_eq!(p5.core.phase(), Phase::Electing);
+    let told = hears(&mut p5, 2, Message::Listed { version: version(4, 3) });
+    assert_eq!(lists(&told.sent), [(vec![2], version(1, 1))]);
 }
 
-/// A leader whose list never changed has nothing to stamp when it has won; it does when it hears of
-/// the other list once more.
+/// A list that does not name this leader is not taken; it leads anew all the same, and stamps its own.
 #[test]
-fn a_leader_by_its_file_stamps_it_above_a_list_of_a_later_epoch() {
+fn a_leader_that_is_not_in_a_list_of_a_later_epoch_stamps_its_own_above() {
     let mut p5 = leader(Quorum::None);
-    let later = list(version(4, 3), &[1, 2, 3, 4, 5, 6]);
-    let mut sent: Sent = hears(&mut p5, 2, tells(&later)).sent;
+    ask(&mut p5, add(6));
+    let sent = hears(&mut p5, 2, tells(&list(version(4, 3), &[1, 2, 3, 4]))).sent;
     assert_eq!((p5.core.phase(), p5.core.view().epoch), (Phase::Leading, Epoch(5)));
-    sent.extend(p5.after(TIMING.heartbeat));
-    sent.extend(hears(&mut p5, 2, tells(&later)).sent);
     assert_eq!(lists(&sent), [(vec![1, 2, 3, 4], version(5, 4))]);
-    assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5]);
+    assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5, 6]);
 }
 
 /// With a majority there are no two sides: whoever leads in the later epoch will end this reign.
 #[test]
 fn with_a_majority_a_list_of_a_later_epoch_is_left_to_its_leader() {
     let mut p5 = leader(Quorum::Majority);
-    let told = hears(&mut p5, 2, Message::Listed { version: version(4, 3) });
+    let later = list(version(4, 3), &[1, 2, 3, 4, 5, 6]);
+    let told = hears(&mut p5, 2, tells(&later));
     assert_eq!((p5.core.phase(), lists(&told.sent)), (Phase::Leading, vec![]));
+    assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5]);
 }
