@@ -178,7 +178,7 @@ impl Turn<'_> {
         let state = &self.cx.state;
         let named = state.detector.get(hello.id).is_none() && hello.list.get(hello.id).is_some();
         if named && state.disagreement(hello).is_none() {
-            self.learn(hello.id, &hello.list);
+            self.learn(hello.id, hello.view.epoch, &hello.list);
         }
     }
 
@@ -297,7 +297,10 @@ impl Turn<'_> {
 
     /// Acts on what was learned from a hello or a welcome.
     fn greeted(&mut self, hello: &Hello, life: Life) {
-        self.learn(hello.id, &hello.list);
+        self.learn(hello.id, hello.view.epoch, &hello.list);
+        if self.cx.state.members.get(hello.id).is_none() {
+            return; // by this list it is no member any more
+        }
         self.cx.tell_newer_list(hello.id, hello.list.version());
         let behind = self.cx.state.is_behind();
         if !behind && self.cx.state.detector.all_connected() {

@@ -17,7 +17,7 @@ use super::roster::{Asker, Wanted};
 use super::tenure::Purpose;
 use super::timer::Timer;
 use super::turn::Turn;
-use super::types::NodeId;
+use super::types::{Epoch, NodeId};
 use super::{Note, detector::Peer};
 
 impl Context<'_> {
@@ -280,7 +280,7 @@ impl Turn<'_> {
     }
 
     /// A member tells its list, which is newer than this one's as far as it knows.
-    pub fn list(&mut self, from: NodeId, list: &Arc<MemberList>) {
+    pub fn list(&mut self, from: NodeId, epoch: Epoch, list: &Arc<MemberList>) {
         if self.cx.state.phase == Phase::Stopping {
             return;
         }
@@ -289,7 +289,7 @@ impl Turn<'_> {
             self.cx.tell_list(from);
             return;
         }
-        self.learn(from, list);
+        self.learn(from, epoch, list);
         if *list == self.cx.state.members {
             self.cx.acknowledge_list(from);
         }
@@ -298,10 +298,11 @@ impl Turn<'_> {
     /// A member has this list, which is taken if it is newer. Only the leader's own change and a
     /// rejection make a member leave, so that one which names others alone is not taken.
     ///
-    /// A leader stamps its own anew, above one that it did not make. Of a later epoch, with a majority,
-    /// that one's leader will end its reign; without one it is gone, and what it changed last counts:
-    /// this leader has to lead in an epoch that is later still, to change anything.
-    pub fn learn(&mut self, from: NodeId, list: &Arc<MemberList>) {
+    /// A leader stamps its own anew, above one that it did not make. If that is of a later epoch, its
+    /// leader will end this one's reign; unless, without a majority, that epoch is forgotten even where
+    /// its list is known (`epoch` is what the member stands in). Then what it changed counts, and this
+    /// leader has to lead in an epoch that is later still.
+    pub fn learn(&mut self, from: NodeId, epoch: Epoch, list: &Arc<MemberList>) {
         let version = list.version();
         self.cx.note_list(from, version);
         let state = &self.cx.state;
@@ -314,14 +315,13 @@ impl Turn<'_> {
             self.cx.confirm_list();
             return;
         }
-        if leads && state.needs_majority() {
+        if leads && (state.needs_majority() || epoch >= version.epoch) {
             return;
         }
         if named {
             let before = self.others();
             self.cx.drop_change();
             self.cx.take_list(list.clone());
-            self.inform_voter(); // all voters of this list may have been met before it came
             self.miss(before);
         }
         if leads {
@@ -346,6 +346,7 @@ impl Turn<'_> {
     /// Those that are not in the list any more count as dead. Questions to the voters of the old
     /// list are void.
     fn miss(&mut self, before: Vec<NodeId>) {
+        self.inform_voter(); // all voters of this list may have been met before
         let asked = self.cx.state.nominee.as_ref().map(|nominee| nominee.purpose);
         self.cx.drop_nominee();
         for id in before {

@@ -116,7 +116,7 @@ impl Turn<'_> {
             Message::Freed { leader, epoch } => self.cx.state.voter.release(leader, epoch),
             Message::Forward { number, command } => self.forwarded(from, number, command),
             Message::Outcome { number, result } => self.cx.settle(number, result),
-            Message::List { list } => self.list(from, &list),
+            Message::List { list } => self.list(from, envelope.epoch, &list),
             Message::Listed { version } => self.listed(from, version),
             message => {
                 self.cx.tell_if_behind(from);

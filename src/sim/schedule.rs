@@ -180,8 +180,10 @@ fn live_through(world: &mut World, plan: Plan) -> Result<Duration, String> {
     }
     world.weather.clear();
     world.resume(|_| true);
-    if world.setup.quorum == Quorum::Majority {
-        revive(world);
-    }
+    revive(world);
+    let until = world.now + world.changing();
+    while step(world, until)? {}
+    world.now = until;
+    revive(world); // the last change may have added somebody who does not run
     settle(world)
 }

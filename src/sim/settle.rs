@@ -58,6 +58,9 @@ fn longest_wait(preempt: Preempt) -> Duration {
 /// With a majority: makes sure that one lives and may vote. What a voter of a first start does not
 /// know it learns when it meets all others, so all have to live where they were not told to begin.
 pub(super) fn revive(world: &mut World) {
+    if world.setup.quorum == Quorum::None {
+        return;
+    }
     let list = world.newest_list(true);
     let voters = list.iter().filter(|member| member.votes());
     let voters: Vec<usize> = voters.filter_map(|member| world.place(member.id)).collect();
@@ -82,7 +85,6 @@ pub(super) fn settle(world: &mut World) -> Result<Duration, String> {
     let healed = world.now;
     let (algorithm, members) = (world.setup.algorithm, world.nodes.len());
     let mut longest = longest(algorithm, members);
-    longest += world.changing();
     let mut wait = longest_wait(world.setup.preempt);
     if world.setup.quorum == Quorum::Majority {
         longest += voting();

@@ -1,7 +1,9 @@
 //! What a voter grants, promises and refuses.
 
+use std::sync::Arc;
+
 use electd::core::Phase;
-use electd::core::membership::ListVersion;
+use electd::core::membership::{ListVersion, MemberList};
 use electd::core::message::{Message, Opinion, View};
 use electd::core::settings::{AlgorithmKind, Settings};
 use electd::core::types::{Epoch, Incarnation, Role};
@@ -195,6 +197,19 @@ fn an_uninformed_voter_grants_nothing_until_all_others_told_it() {
     p3.meets(1);
     assert_eq!(would(&mut p3, 5, 22), NEVER, "an earlier life may have granted it");
     assert_eq!(would(&mut p3, 5, 23), Opinion::Yes);
+}
+
+/// The voters that it has met are all that are left, by a later list.
+#[test]
+fn an_uninformed_voter_is_told_when_the_others_were_removed() {
+    let mut p3 = Process::alone(majority(AlgorithmKind::Bully, 3));
+    [2, 4, 5].into_iter().for_each(|other| drop(p3.meets(other)));
+    let remaining = p3.core.members().iter().filter(|member| member.id != id(1)).cloned();
+    let version = ListVersion { epoch: Epoch(22), counter: 1 };
+    let list = Arc::new(MemberList::new(version, remaining.collect()));
+    p3.hears(5, Message::List { list });
+    let trial = Message::Trial { number: 7, epoch: Epoch(23), list: version };
+    assert_eq!(p3.hears(5, trial), to(&[5], says(7, Opinion::Yes, 22)));
 }
 
 /// The same of a leader: its word is that nothing up to its epoch is free.

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use electd::core::membership::MemberList;
-use electd::core::message::{Agreement, Hello, Rejection};
+use electd::core::message::{Agreement, Hello, Rejection, View};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings};
+use electd::core::types::Epoch;
 use electd::core::{Command, CommandId, Input, Phase};
 
 use super::{
     ask, disk, hears, leader, list, lists, numbers, remove, says_hello, tell, tells, version,
 };
-use crate::process::{Process, id, settings};
+use crate::process::{Process, id, rank, settings};
 
 fn stranger() -> Option<Rejection> {
     Some(Rejection::UnknownId(id(6)))
@@ -149,4 +150,18 @@ fn a_stopping_member_takes_no_list_from_a_hello() {
     p3.take(Input::Command { id: CommandId(1), command: Command::Stop });
     says_hello(&mut p3, 4, &list(version(1, 1), &[1, 2, 3, 4, 5, 6]));
     assert_eq!(numbers(&p3), [1, 2, 3, 4, 5]);
+}
+
+/// A leader that removed itself says hello until somebody has stored that: it is not followed again.
+#[test]
+fn a_leader_that_is_in_its_own_list_no_more_is_not_followed() {
+    let mut p3 = Process::alone(settings(AlgorithmKind::Bully, 3));
+    let list = list(version(1, 1), &[1, 2, 3, 4]);
+    let Some(Input::Welcomed { welcome, peer }) = p3.hello(5, &list).pop() else {
+        panic!("no welcome")
+    };
+    let view = View { epoch: Epoch(1), leader: Some(rank(5)) };
+    p3.take(Input::Welcomed { peer, welcome: Hello { view, ..welcome } });
+    assert_eq!(numbers(&p3), [1, 2, 3, 4]);
+    assert_eq!((p3.core.phase(), p3.leader()), (Phase::Starting, None));
 }

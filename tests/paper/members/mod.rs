@@ -103,7 +103,12 @@ fn disk(process: &mut Process) -> Told {
 }
 
 fn hears(process: &mut Process, from: u8, message: Message) -> Told {
-    let envelope = Envelope { epoch: Epoch(0), incarnation: Incarnation(1), message };
+    hears_in(process, from, 0, message)
+}
+
+/// A member says this that stands in this epoch.
+fn hears_in(process: &mut Process, from: u8, epoch: u64, message: Message) -> Told {
+    let envelope = Envelope { epoch: Epoch(epoch), incarnation: Incarnation(1), message };
     let connection = ConnectionId(u64::from(from));
     tell(process, Input::Message { connection, from: id(from), envelope })
 }

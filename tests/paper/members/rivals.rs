@@ -9,7 +9,7 @@ use electd::core::message::{Ballot, Candidate, Message, Run};
 use electd::core::settings::{AlgorithmKind, Quorum};
 use electd::core::types::{Epoch, Incarnation};
 
-use super::{add, ask, disk, hears, leader, list, lists, says_hello, tells, version};
+use super::{add, ask, disk, hears, hears_in, leader, list, lists, says_hello, tells, version};
 use crate::process::{Process, id, rank};
 
 /// Two lists of one version: the first takes the place of the second.
@@ -131,6 +131,16 @@ fn any_word_of_a_list_of_a_later_epoch_is_followed_up() {
     let mut p5 = ring_leader();
     let told = hears(&mut p5, 2, Message::Listed { version: version(4, 3) });
     assert_eq!(lists(&told.sent), [(vec![2], version(1, 1))]);
+}
+
+/// Where the later epoch is known, its leader comes after its list: two leaders that meet must not
+/// outbid each other.
+#[test]
+fn a_list_of_a_later_epoch_that_its_sender_stands_in_is_left_to_its_leader() {
+    let mut p5 = leader(Quorum::None);
+    let told = hears_in(&mut p5, 2, 4, tells(&list(version(4, 3), &[1, 2, 3, 4, 5, 6])));
+    assert_eq!((p5.core.view().epoch, lists(&told.sent)), (Epoch(1), vec![]));
+    assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5]);
 }
 
 /// A list that does not name this leader is not taken; it leads anew all the same, and stamps its own.
