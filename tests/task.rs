@@ -62,6 +62,24 @@ fn a_task_reaches_all_and_outlives_its_coordinator_and_all_processes() {
 }
 
 #[test]
+fn the_newest_task_wins_over_that_of_a_leader_that_comes_back() {
+    let cluster = halting(3);
+    cluster.agree_on(3);
+    assert_eq!(cluster.node(3).post("/task", "older").unwrap().code, 200);
+    all_have(&cluster, "older");
+    cluster.agree_on(3);
+
+    cluster.node(3).kill_9();
+    cluster.agree_on(2);
+    assert_eq!(cluster.node(2).post("/task", "newer").unwrap().code, 200);
+    all_have(&cluster, "newer");
+
+    cluster.node(3).start();
+    cluster.agree_on(3);
+    all_have(&cluster, "newer");
+}
+
+#[test]
 fn a_task_given_at_the_start_goes_over_the_stored_one() {
     let cluster = halting(2);
     cluster.agree_on(2);

@@ -91,7 +91,13 @@ impl Turn<'_> {
                 self.elect();
                 Ok(Done::Called)
             }
-            Command::HandOut { task } => self.hand_out(task),
+            Command::HandOut { task } => match self.hand_out(task) {
+                Ok(record) => {
+                    self.cx.state.undone.push((record, id));
+                    return;
+                }
+                Err(refusal) => Err(refusal),
+            },
             Command::Change(change) => match self.cx.state.leader() {
                 Some(leader) => {
                     self.forward(id, leader.id, Forwarded::Change(change));
@@ -121,20 +127,33 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes a task, if this member is the coordinator.
-    fn hand_out(&mut self, task: Task) -> Result<Done, Refusal> {
+    /// Takes a task, if this member is the coordinator. Tells the record that holds it.
+    fn hand_out(&mut self, task: Task) -> Result<u64, Refusal> {
         let state = &mut self.cx.state;
         if state.settings.algorithm != AlgorithmKind::Halting {
             Err(Refusal::NoTask)
-        } else if task.0.len() > Task::LONGEST {
-            Err(Refusal::TaskTooLong(task.0.len()))
+        } else if task.content.len() > Task::LONGEST {
+            Err(Refusal::TaskTooLong(task.content.len()))
         } else if !state.leads() {
             Err(Refusal::NotCoordinator(state.leader().map(|leader| leader.id)))
         } else {
-            state.task = task;
+            let version = state.task.version.next(state.view.epoch);
+            state.task = Task { version, ..task };
+            let record = self.cx.persist();
             self.algorithm.get().hand_out(&mut self.cx);
-            Ok(Done::TaskTaken)
+            Ok(record)
         }
+    }
+
+    /// A task that this member took is durable: whoever gave it is told so.
+    pub fn tasks_persisted(&mut self, number: u64) {
+        let undone = std::mem::take(&mut self.cx.state.undone);
+        let (durable, rest) = undone.into_iter().partition(|(record, _)| *record <= number);
+        self.cx.state.undone = rest;
+        let durable: Vec<_> = durable;
+        let answers =
+            durable.into_iter().map(|(_, id)| Output::Answer { id, result: Ok(Done::TaskTaken) });
+        self.cx.out.extend(answers);
     }
 
     /// Passes a command on to the leader, which may be this member.

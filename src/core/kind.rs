@@ -56,6 +56,8 @@ pub enum Kind {
     List,
     /// [`Message::Listed`]
     Listed,
+    /// [`Message::Task`]
+    Task,
     /// [`Message::Forward`]
     Forward,
     /// [`Message::Outcome`]
@@ -64,7 +66,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Kind; 27] = [
+    pub const ALL: [Kind; 28] = [
         Kind::Election,
         Kind::Answer,
         Kind::Lower,
@@ -90,6 +92,7 @@ impl Kind {
         Kind::Freed,
         Kind::List,
         Kind::Listed,
+        Kind::Task,
         Kind::Forward,
         Kind::Outcome,
     ];
@@ -123,6 +126,7 @@ impl Kind {
             Kind::Freed => "freed",
             Kind::List => "list",
             Kind::Listed => "listed",
+            Kind::Task => "task",
             Kind::Forward => "forward",
             Kind::Outcome => "outcome",
         }
@@ -165,6 +169,7 @@ impl Message {
             Message::Freed { .. } => Kind::Freed,
             Message::List { .. } => Kind::List,
             Message::Listed { .. } => Kind::Listed,
+            Message::Task(_) => Kind::Task,
             Message::Forward { .. } => Kind::Forward,
             Message::Outcome { .. } => Kind::Outcome,
         }

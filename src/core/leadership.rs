@@ -167,6 +167,7 @@ impl Turn<'_> {
         self.cx.state.voter.persisted(number);
         self.cx.list_persisted(number);
         self.say_what_is_durable(number);
+        self.tasks_persisted(number);
         match self.cx.state.held {
             None => {}
             Some(Held::Call(_) | Held::Win(_)) => self.resume(),

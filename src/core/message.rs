@@ -7,7 +7,7 @@ pub use super::hello::{Agreement, Hello, PROTOCOL_VERSION, Rejection};
 pub use super::kind::Kind;
 use super::membership::{ListVersion, MemberList};
 pub use super::outcome::{Done, Forwarded, Refusal, Taken};
-use super::types::{Epoch, Incarnation, NodeId, Rank, Task};
+use super::types::{Epoch, Incarnation, NodeId, Rank, Task, TaskVersion};
 
 /// A message with what every message carries: where its sender stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -89,7 +89,12 @@ pub enum Message {
         number: u64,
         /// The round, which becomes the epoch.
         round: Epoch,
+        /// The version of the task that the sender has.
+        task: TaskVersion,
     },
+    /// Halting: a newer task than the one of an ELECTED, which this member accepts: sent before
+    /// its reply, so that the newest is handed out. Expects nothing.
+    Task(Task),
     /// Halting: the task description, to those that accepted the coordinator.
     Ready {
         /// Tells the sender's calls apart.

@@ -40,7 +40,7 @@ pub enum Done {
         /// It led, and handed over first.
         handed_over: bool,
     },
-    /// The coordinator took the task and hands it out, in a new epoch.
+    /// The coordinator took the task, has stored it and hands it out, in a new epoch.
     TaskTaken,
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::CommandId;
 use super::command::Waiting;
 use super::detector::{Detector, Peer};
 use super::membership::MemberList;
@@ -62,6 +63,8 @@ pub struct State {
     pub(super) content_until: Time,
     /// What is told when the record of this number is durable.
     pub(super) unsaid: Vec<(u64, NodeId, Message)>,
+    /// The commands that are done when the record of this number is durable.
+    pub(super) undone: Vec<(u64, CommandId)>,
     /// What waits until its epoch is durable.
     pub(super) held: Option<Held>,
     /// The leader that was asked to hand over.
@@ -143,6 +146,7 @@ impl State {
             content_until: now,
             lease: None,
             unsaid: Vec::new(),
+            undone: Vec::new(),
             held: None,
             takeover: None,
             freed: None,

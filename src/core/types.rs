@@ -83,14 +83,48 @@ impl Add<Duration> for Time {
 }
 
 /// The task description of the halting algorithm: an opaque document that a coordinator hands to
-/// every member (seed 002's upstream calls it the state of the system's work). At most
-/// [`Task::LONGEST`] bytes; empty where none was given.
+/// every member (seed 002's upstream calls it the state of the system's work).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Task(pub Arc<[u8]>);
+pub struct Task {
+    /// Tells which of two is newer.
+    pub version: TaskVersion,
+    /// At most [`Task::LONGEST`] bytes; empty where none was given.
+    pub content: Arc<[u8]>,
+}
 
 impl Task {
     /// The longest task, in bytes.
     pub const LONGEST: usize = 64 * 1024;
+
+    /// A task that no coordinator has taken yet.
+    #[must_use]
+    pub fn new(content: impl Into<Arc<[u8]>>) -> Task {
+        Task { version: TaskVersion::default(), content: content.into() }
+    }
+}
+
+/// The version of a task: the epoch of the coordinator that took it, and a counter. The least where
+/// none took it, as it came from a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskVersion {
+    /// The epoch of the coordinator that took the task.
+    pub epoch: Epoch,
+    /// Counts the tasks.
+    pub counter: u64,
+}
+
+impl TaskVersion {
+    /// The version of a task that goes over one of this version in this epoch: always a newer one.
+    #[must_use]
+    pub fn next(self, epoch: Epoch) -> TaskVersion {
+        TaskVersion { epoch: epoch.max(self.epoch), counter: self.counter.saturating_add(1) }
+    }
+}
+
+impl fmt::Display for TaskVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.epoch, self.counter)
+    }
 }
 
 /// What a member is for.

@@ -214,7 +214,7 @@ impl Handle for NodeHandle {
     }
 
     fn task(&self) -> Option<Vec<u8>> {
-        self.board.task().map(|task| task.0.to_vec())
+        self.board.task().map(|task| task.content.to_vec())
     }
 
     fn command(&self, command: Command, timeout: Duration) -> Result<Outcome, CommandError> {
@@ -230,7 +230,7 @@ impl Handle for NodeHandle {
         };
         let command = match command {
             Command::Elect => core::Command::Elect,
-            Command::HandOut { task } => core::Command::HandOut { task: Task(task.into()) },
+            Command::HandOut { task } => core::Command::HandOut { task: Task::new(task) },
             Command::Resign { to } => {
                 core::Command::Resign { to: to.as_deref().map(named).transpose()? }
             }
@@ -278,7 +278,7 @@ fn accepted(config: &Config, task: Vec<u8>) -> Result<Task, StartError> {
     if task.len() > Task::LONGEST {
         return Err(StartError::TaskTooLong(task.len()));
     }
-    Ok(Task(task.into()))
+    Ok(Task::new(task))
 }
 
 /// Reads the durable state and makes this start durable, before anybody hears of it. A task that
@@ -307,7 +307,7 @@ fn restore(
         reserved: Reserve::first_reserve(floor),
         vote: last.and_then(|record| record.vote),
     };
-    let task = task.or(last.map(|record| record.task.clone())).unwrap_or_default();
+    let task = newest_task(task, last);
     let record = Record {
         id: own.id,
         incarnation: restored.incarnation,
@@ -321,6 +321,13 @@ fn restore(
     };
     store.save(&record)?;
     Ok((store, restored, record))
+}
+
+/// The task to start with. One that was given is newer than the stored one, unless it is the same.
+fn newest_task(given: Option<Task>, last: Option<&Record>) -> Task {
+    let Some(Record { task: stored, epoch, .. }) = last else { return given.unwrap_or_default() };
+    let newer = given.filter(|given| given.content != stored.content);
+    newer.map_or(stored.clone(), |given| Task { version: stored.version.next(*epoch), ..given })
 }
 
 fn listen(address: &str) -> Result<TcpListener, StartError> {

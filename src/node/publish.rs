@@ -205,7 +205,7 @@ impl Board {
     /// The task handed out last; none where none was.
     pub fn task(&self) -> Option<Task> {
         let task = self.snapshot.read().task.clone();
-        Some(task).filter(|task| !task.0.is_empty())
+        Some(task).filter(|task| !task.content.is_empty())
     }
 
     /// Replaces the snapshot.
@@ -290,7 +290,7 @@ impl Board {
             halting: halting_word(settings, phase).map(|status| HaltingStatus {
                 status,
                 halter: snapshot.halter.map(|id| list.name(id)),
-                task_bytes: snapshot.task.0.len(),
+                task_bytes: snapshot.task.content.len(),
             }),
             lease_remaining_ms: lease.map(millis),
             guarantee: guarantee.text(),

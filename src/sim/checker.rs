@@ -10,7 +10,7 @@ use super::world::{FaultSet, Setup};
 use crate::core::membership::Member;
 use crate::core::message::View;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum, Restored};
-use crate::core::types::{Epoch, NodeId, Time};
+use crate::core::types::{Epoch, NodeId, TaskVersion, Time};
 use crate::core::{Core, NodeStatus, Phase, Transition};
 
 /// What was seen of one node.
@@ -26,6 +26,8 @@ struct Seen {
     named: Epoch,
     /// Until when its process says that it leads, by its own clock.
     claims: Option<Time>,
+    /// The version of the task that its process has.
+    task: TaskVersion,
 }
 
 /// What is promised of leaders and their epochs.
@@ -95,6 +97,7 @@ impl Checker {
     pub fn started(&mut self, now: Time, node: usize, restored: Restored) {
         let seen = &mut self.seen[node];
         seen.view = View { epoch: restored.epoch, leader: None };
+        seen.task = TaskVersion::default(); // what the disk holds is seen at the first look
         let named = seen.named;
         if restored.floor.max(restored.epoch) < named {
             self.fail(
@@ -191,7 +194,7 @@ impl Checker {
     }
 
     /// Garcia-Molina's assertion 1: any two nodes in Reorganization or Normal, in one epoch, have
-    /// the same coordinator; any two in Normal the same task.
+    /// the same coordinator; any two in Normal the same task, in the same version.
     fn assertion_1(&mut self, now: Time, core: &Core, all: &[Node]) {
         let Some(own) = core.coordinator() else { return };
         let normal = |core: &Core| NodeStatus::from(core.phase()) == NodeStatus::Normal;
@@ -205,6 +208,16 @@ impl Checker {
             if normal(core) && normal(other) && core.task() != other.task() {
                 self.fail(now, format_args!("two tasks in epoch {}", own.epoch));
             }
+        }
+    }
+
+    /// The newest task wins: no coordinator hands out an older one than a member of Up has, so that
+    /// no process ever goes back to one.
+    fn newest_task(&mut self, now: Time, node: usize, core: &Core) {
+        let version = core.task().version;
+        let before = std::mem::replace(&mut self.seen[node].task, version);
+        if version < before {
+            self.fail(now, format_args!("node-{} went back to task {version}", node + 1));
         }
     }
 
@@ -242,6 +255,7 @@ impl Checker {
             let phase = core.phase().name();
             self.fail(now, format_args!("{} is {phase} and names {leader:?}", name()));
         }
+        self.newest_task(now, node, core);
         let halting = core.settings().algorithm == AlgorithmKind::Halting;
         if halting && self.promise != Promise::BestEffort {
             self.assertion_1(now, core, all);

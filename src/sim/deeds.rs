@@ -21,6 +21,8 @@ pub enum Deed {
     Elects,
     /// Resignations asked for.
     Resigns,
+    /// Tasks given to a coordinator.
+    Tasks,
     /// Attributes that changed.
     Samples,
     /// Writes that a crash undid.
@@ -89,7 +91,7 @@ pub enum Deed {
 }
 
 /// All deeds with their names, in the order in which they are shown.
-const TITLES: [(Deed, &str); 40] = [
+const TITLES: [(Deed, &str); 41] = [
     (Deed::Starts, "starts and restarts"),
     (Deed::Kills, "processes killed"),
     (Deed::Vanished, "hosts vanished"),
@@ -98,6 +100,7 @@ const TITLES: [(Deed, &str); 40] = [
     (Deed::Stops, "processes stopped"),
     (Deed::Elects, "elections asked for"),
     (Deed::Resigns, "resignations asked for"),
+    (Deed::Tasks, "tasks given to a leader"),
     (Deed::Samples, "attributes changed"),
     (Deed::Unwritten, "writes undone by a crash"),
     (Deed::Delayed, "messages beyond their time"),

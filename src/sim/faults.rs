@@ -2,11 +2,11 @@
 
 use super::deeds::Deed;
 use super::members::Wish;
-use super::node::Death;
+use super::node::{Death, Node};
 use super::trouble::{Trouble, befall};
 use super::world::{TIMING, World};
 use crate::core::random::Random;
-use crate::core::types::Time;
+use crate::core::types::{Task, Time};
 use crate::core::{Command, CommandId, Input};
 
 /// What is done to a cluster.
@@ -26,6 +26,8 @@ pub(super) enum Fault {
     Sample(Option<i64>),
     /// A process is called although nothing has happened.
     Tick,
+    /// The present leader is given a task of this content.
+    HandOut(u64),
     /// Somebody asks for a change of the members.
     Change(Wish),
     /// What the model rules out; `leader` where it is aimed at a present one.
@@ -66,6 +68,16 @@ pub(super) fn plan(random: &mut Random, nodes: usize, changes: bool) -> Plan {
     }
     plan.sort_by_key(|(at, _, _)| *at);
     plan
+}
+
+/// Adds tasks to a plan, no two of them alike.
+pub(super) fn add_tasks(random: &mut Random, plan: &mut Plan) {
+    let period = TIMING.failure * (4 + random.below(12) as u32);
+    for _ in 0..random.below(6) {
+        let at = Time(0) + random.up_to(period);
+        plan.push((at, 0, Fault::HandOut(random.draw())));
+    }
+    plan.sort_by_key(|(at, _, _)| *at);
 }
 
 /// An attribute, from so few that some are equal.
@@ -143,6 +155,13 @@ pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
             world.faults.count(Deed::Samples);
             world.nodes[node].settings.value = value; // what the next process finds
             world.tell_now(node, Input::Sampled { value });
+        }
+        Fault::HandOut(content) => {
+            if let Some(leader) = world.nodes.iter().position(Node::leads) {
+                world.faults.count(Deed::Tasks);
+                let task = Task::new(content.to_be_bytes());
+                command(world, leader, Command::HandOut { task });
+            }
         }
         Fault::Change(wish) if runs => world.wish(node, wish),
         Fault::Tick if runs => world.tell_now(node, Input::Tick),

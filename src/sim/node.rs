@@ -10,7 +10,7 @@ use crate::core::membership::{ListVersion, MemberList};
 use crate::core::random::Random;
 use crate::core::settings::{Quorum, Restored, Settings};
 use crate::core::tenure::{Durable, Reserve, Vote};
-use crate::core::types::{Epoch, Incarnation, NodeId, Time};
+use crate::core::types::{Epoch, Incarnation, NodeId, Task, TaskVersion, Time};
 use crate::core::{Core, Phase};
 
 /// A host and its process.
@@ -102,7 +102,8 @@ impl Node {
         self.settings.bootstrap &= !restored.vote.is_some_and(|vote| vote.informed);
         let now = self.local(now);
         self.peers = self.list().clone();
-        let settings = Settings { members: self.peers.clone(), ..self.settings.clone() };
+        let (members, task) = (self.peers.clone(), self.task().clone());
+        let settings = Settings { members, task, ..self.settings.clone() };
         self.core = Some(Core::new(now, settings, restored, random.draw()));
         self.life += 1;
         self.pause = None;
@@ -120,6 +121,12 @@ impl Node {
     pub fn list(&self) -> &Arc<MemberList> {
         let stored = self.disk.members();
         if stored.version() > ListVersion::default() { stored } else { &self.settings.members }
+    }
+
+    /// The task that counts at a start: the stored one, from the first that a coordinator took on.
+    fn task(&self) -> &Task {
+        let stored = &self.disk.durable.task;
+        if stored.version > TaskVersion::default() { stored } else { &self.settings.task }
     }
 
     /// The list of its process, or that of its disk.

@@ -91,7 +91,7 @@ fn perform(world: &mut World, step: Step) {
         Step::Elect(number) => ask(world, number, Command::Elect),
         Step::Resign(number) => ask(world, number, Command::Resign { to: None }),
         Step::HandOut(number) => {
-            let task = Task("new".as_bytes().into());
+            let task = Task::new(*b"new");
             ask(world, number, Command::HandOut { task });
         }
         Step::Stop(number) => ask(world, number, Command::Stop),

@@ -225,7 +225,7 @@ fn coming_to_lead(algorithm: AlgorithmKind, epoch: Epoch, rank: Rank) -> Vec<Mes
     match algorithm {
         AlgorithmKind::Halting => vec![
             Message::Halt { number, round, rank, incumbent: false },
-            Message::Elected { number, round },
+            Message::Elected { number, round, task: task.version },
             Message::Ready { number, round, task },
         ],
         _ => vec![Message::Coordinator { epoch, rank }],

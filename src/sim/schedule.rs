@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::deeds::{Deed, Faults};
-use super::faults::{Plan, attribute, inflict, plan, sample};
+use super::faults::{Plan, add_tasks, attribute, inflict, plan, sample};
 use super::settle::{revive, settle, step};
 use super::world::{Delays, FaultSet, Setup, TIMING, World};
 use super::{members, trouble};
@@ -70,6 +70,9 @@ const BEYOND: u64 = 0x6265_796f_6e64;
 /// So are the changes of the members: the other seeds stay as they are without them.
 const CHANGES: u64 = 0x0063_6861_6e67_6573;
 
+/// And the tasks that are handed out.
+const TASKS: u64 = 0x7461_736b_7300;
+
 impl Schedule {
     /// A schedule within the model, without a trace.
     #[must_use]
@@ -99,6 +102,9 @@ impl Schedule {
         }
         if changing {
             members::add(&mut changes, nodes, &world.setup.newcomers, &mut plan);
+        }
+        if self.faults == FaultSet::All && self.algorithm == AlgorithmKind::Halting {
+            add_tasks(&mut Random::new(self.seed ^ TASKS), &mut plan);
         }
         let what = live_through(&mut world, plan);
         let drifts = world.setup.clocks.iter().filter(|clock| clock.drifts()).count();

@@ -197,7 +197,7 @@ impl World {
             preempt: setup.preempt,
             rank: setup.rank,
             value: *value,
-            task: Task(member.name.as_bytes().into()),
+            task: Task::new(member.name.as_bytes()),
             hierarchy: setup.hierarchy,
             timing: setup.timing,
             trust_refused: setup.trust_refused,

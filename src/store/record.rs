@@ -12,16 +12,17 @@ use uuid::Uuid;
 
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::tenure::{Grant, Vote};
-use crate::core::types::{Epoch, Incarnation, NodeId, Role, Task};
+use crate::core::types::{Epoch, Incarnation, NodeId, Role, Task, TaskVersion};
 
 /// The newest format of the state file that this electd reads.
 ///
 /// Format 2 may hold a task, which format 1 does not know; format 3 what a voter granted; format 4
-/// a member list that was changed, with admin addresses and those that were removed. Each record is
+/// a member list that was changed, with admin addresses and those that were removed; format 5 the
+/// version of a task, without which it is the least. Each record is
 /// written in the least format that can hold it, so that an older electd still reads a state
 /// without a task, and calls one with a task newer rather than damaged. A list that never changed
 /// is that of the config file, which says more.
-pub const FORMAT: u64 = 4;
+pub const FORMAT: u64 = 5;
 
 /// What a member must not forget.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +104,9 @@ struct StateFile {
     /// In base64; from format 2 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     task: Option<String>,
+    /// From format 5 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    task_version: Option<VersionEntry>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -144,7 +148,9 @@ enum RoleWord {
 impl From<&Record> for StateFile {
     fn from(record: &Record) -> StateFile {
         let version = record.members.version();
-        let task = Some(&record.task.0).filter(|task| !task.is_empty());
+        let task = Some(&record.task.content).filter(|task| !task.is_empty());
+        let task_version =
+            Some(record.task.version).filter(|version| *version > TaskVersion::default());
         let vote = record.vote.map(|vote| VoteEntry {
             granted: vote.granted.map(|grant| (grant.epoch.0, grant.nominee.0)),
             promised_ns: u64::try_from(vote.promised.as_nanos()).unwrap_or(u64::MAX),
@@ -159,6 +165,7 @@ impl From<&Record> for StateFile {
         let addresses = members.iter().any(|member| member.admin.is_some());
         StateFile {
             format: match (vote.is_some(), task.is_some()) {
+                _ if task_version.is_some() => 5,
                 _ if addresses || !removed.is_empty() => 4,
                 (true, _) => 3,
                 (false, true) => 2,
@@ -175,6 +182,8 @@ impl From<&Record> for StateFile {
             removed,
             vote,
             task: task.map(|task| STANDARD.encode(task)),
+            task_version: task_version
+                .map(|version| VersionEntry { epoch: version.epoch.0, counter: version.counter }),
         }
     }
 }
@@ -189,7 +198,7 @@ impl TryFrom<StateFile> for Record {
                 file.reserved, file.epoch
             )));
         }
-        let task = task(file.format, file.task)?;
+        let task = task(file.format, file.task, file.task_version)?;
         let vote = vote(file.format, file.vote)?;
         let count = file.members.len();
         let version =
@@ -234,8 +243,18 @@ fn vote(format: u64, entry: Option<VoteEntry>) -> Result<Option<Vote>, Unfit> {
     }))
 }
 
-fn task(format: u64, encoded: Option<String>) -> Result<Task, Unfit> {
-    let Some(encoded) = encoded else { return Ok(Task::default()) };
+fn task(
+    format: u64,
+    encoded: Option<String>,
+    version: Option<VersionEntry>,
+) -> Result<Task, Unfit> {
+    if version.is_some() && format < 5 {
+        return Err(Unfit::Damaged(format!("\"task_version\" is not known in format {format}")));
+    }
+    let version = version
+        .map(|version| TaskVersion { epoch: Epoch(version.epoch), counter: version.counter });
+    let version = version.unwrap_or_default();
+    let Some(encoded) = encoded else { return Ok(Task { version, ..Task::default() }) };
     let damaged = |what: String| Unfit::Damaged(format!("\"task\" {what}"));
     if format < 2 {
         return Err(damaged(format!("is not known in format {format}")));
@@ -245,7 +264,7 @@ fn task(format: u64, encoded: Option<String>) -> Result<Task, Unfit> {
     if bytes.len() > Task::LONGEST {
         return Err(damaged(format!("has {} bytes; the most is {}", bytes.len(), Task::LONGEST)));
     }
-    Ok(Task(bytes.into()))
+    Ok(Task { version, content: bytes.into() })
 }
 
 impl From<&Member> for MemberEntry {

@@ -76,7 +76,7 @@ fn state_that_cannot_be_trusted_is_refused_and_left_alone() {
     let table: &[(&[u8], &str)] = &[
         (b"", "is damaged: it is empty"),
         (b"{\"format\": 1, \"id\": ", "is damaged: EOF"),
-        (br#"{"format": 5}"#, "has format 5, and this electd reads formats up to 4"),
+        (br#"{"format": 6}"#, "has format 6, and this electd reads formats up to 5"),
         (&other, "belongs to member 00000000-0000-0000-0000-000000000009"),
     ];
     for (content, expected) in table {

@@ -93,6 +93,7 @@ impl Narrator<'_> {
                 };
                 format!("{says}, epoch {epoch}")
             }
+            Message::Task(task) => format!("version {}", task.version),
             Message::List { list } => format!("version {}", list.version()),
             Message::Listed { version } => format!("version {version}"),
             Message::Forward { command, .. } => format!("{command:?}"),

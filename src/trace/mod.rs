@@ -147,7 +147,7 @@ impl Narrator<'_> {
             Command::Change(Change::Remove { id, .. }) => {
                 format!("is asked to remove {}", self.name(*id))
             }
-            Command::HandOut { task } => format!("is given a task of {} bytes", task.0.len()),
+            Command::HandOut { task } => format!("is given a task of {} bytes", task.content.len()),
             Command::Stop => "is asked to stop".to_owned(),
         }
     }

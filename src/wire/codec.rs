@@ -116,7 +116,7 @@ mod tests {
         Ballot, Candidate, Done, Forwarded, Kind, Lap, Liveness, MemberReport, Message, Opinion,
         Refusal, Run, Taken, View,
     };
-    use crate::core::types::{NodeId, Rank, Role, Task};
+    use crate::core::types::{NodeId, Rank, Role, Task, TaskVersion};
     use std::sync::Arc;
 
     fn id(n: u128) -> NodeId {
@@ -143,6 +143,8 @@ mod tests {
         let done = Done::Resigned { epoch, successor: Some(id(2)) };
         let run = Run { epoch: round, initiator: id(3) };
         let candidate = Candidate { stands: true, rank, incarnation: Incarnation(5) };
+        let version = TaskVersion { epoch, counter: 3 };
+        let task = Task { version, content: (*b"any \xff\0 bytes").into() };
         let outranked = Refusal::Outranked { to: id(1), by: id(2) };
         vec![
             Message::Election { round, rank, stands: true },
@@ -166,8 +168,9 @@ mod tests {
             Message::AreYouThere { number, under: Some(epoch), rank, stands: true },
             Message::AreYouNormal { number, epoch },
             Message::Halt { number, round, rank, incumbent: true },
-            Message::Elected { number, round },
-            Message::Ready { number, round, task: Task((*b"any \xff\0 bytes").into()) },
+            Message::Elected { number, round, task: task.version },
+            Message::Task(task.clone()),
+            Message::Ready { number, round, task },
             Message::Reply { number, accepted: false },
             Message::Ballot(Ballot { run, candidate, hops: 3 }),
             Message::Lap(Lap { run, leader: candidate, hops: 4 }),

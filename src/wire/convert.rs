@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::schema as wire;
-use super::values::{ballot, freed, lap, list_version, nanos, release, version as version_pair};
+use super::values::{
+    ballot, freed, lap, list_version, nanos, release, task_version, task_version_pair,
+    version as version_pair,
+};
 use crate::core::message as core;
-use crate::core::types::{Epoch, Incarnation, NodeId, Task};
+use crate::core::types::{Epoch, Incarnation, NodeId};
 
 impl From<&core::Message> for wire::Message {
     fn from(message: &core::Message) -> Self {
@@ -58,9 +61,12 @@ impl From<&core::Message> for wire::Message {
             M::Halt { number, round, rank, incumbent } => {
                 Self::Halt { number, round: round.0, rank: rank.into(), incumbent }
             }
-            M::Elected { number, round } => Self::Elected { number, round: round.0 },
+            M::Elected { number, round, task } => {
+                Self::Elected { number, round: round.0, task: task_version_pair(task) }
+            }
+            M::Task(task) => Self::Task(task.into()),
             M::Ready { number, round, task } => {
-                Self::Ready { number, round: round.0, task: wire::Task(task.0) }
+                Self::Ready { number, round: round.0, task: task.into() }
             }
             M::Reply { number, accepted } => Self::Reply { number, accepted },
             M::Ballot(ballot) => ballot.into(),
@@ -133,9 +139,12 @@ impl From<wire::Message> for core::Message {
             M::Halt { number, round, rank, incumbent } => {
                 Self::Halt { number, round: Epoch(round), rank: rank.into(), incumbent }
             }
-            M::Elected { number, round } => Self::Elected { number, round: Epoch(round) },
+            M::Elected { number, round, task } => {
+                Self::Elected { number, round: Epoch(round), task: task_version(task) }
+            }
+            M::Task(task) => Self::Task(task.into()),
             M::Ready { number, round, task } => {
-                Self::Ready { number, round: Epoch(round), task: Task(task.0) }
+                Self::Ready { number, round: Epoch(round), task: task.into() }
             }
             M::Reply { number, accepted } => Self::Reply { number, accepted },
             M::Ballot { run, candidate, hops } => Self::Ballot(ballot(run, candidate, hops)),

@@ -4,7 +4,7 @@ use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::schema::{Forwarded, GREATEST};
+use super::schema::{Forwarded, bounded_version};
 use super::values::{list_version, version};
 use crate::core::membership::{Change, Member, MemberList};
 use crate::core::message as core;
@@ -16,7 +16,7 @@ const MOST: usize = 4096;
 /// A whole member list.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct List {
-    #[serde(deserialize_with = "bounded")]
+    #[serde(deserialize_with = "bounded_version")]
     version: [u64; 2],
     #[serde(deserialize_with = "distinct")]
     members: Vec<Entry>,
@@ -39,15 +39,6 @@ enum RoleWord {
     Member,
     Witness,
     Observer,
-}
-
-/// A greater version would leave none above it.
-fn bounded<'de, D: Deserializer<'de>>(from: D) -> Result<[u64; 2], D::Error> {
-    let version = <[u64; 2]>::deserialize(from)?;
-    if version.iter().any(|number| *number > GREATEST) {
-        return Err(D::Error::custom("a version beyond all changes"));
-    }
-    Ok(version)
 }
 
 fn distinct<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Entry>, D::Error> {

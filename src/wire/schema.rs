@@ -19,6 +19,15 @@ fn bounded<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     Ok(number)
 }
 
+/// A greater version would leave none above it.
+pub(super) fn bounded_version<'de, D: Deserializer<'de>>(from: D) -> Result<[u64; 2], D::Error> {
+    let version = <[u64; 2]>::deserialize(from)?;
+    if version.iter().any(|number| *number > GREATEST) {
+        return Err(D::Error::custom("a version beyond all changes"));
+    }
+    Ok(version)
+}
+
 /// The first frame of a dialer.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Hello {
@@ -109,7 +118,10 @@ pub enum Message {
         number: u64,
         #[serde(deserialize_with = "bounded")]
         round: u64,
+        #[serde(deserialize_with = "bounded_version")]
+        task: [u64; 2],
     },
+    Task(Task),
     Ready {
         number: u64,
         #[serde(deserialize_with = "bounded")]
@@ -255,23 +267,30 @@ pub struct Candidate {
     pub incarnation: u64,
 }
 
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Task {
+    #[serde(deserialize_with = "bounded_version")]
+    pub version: [u64; 2],
+    pub content: Content,
+}
+
 /// A task description: any bytes, as base64.
 #[derive(Debug)]
-pub struct Task(pub std::sync::Arc<[u8]>);
+pub struct Content(pub std::sync::Arc<[u8]>);
 
-impl Serialize for Task {
+impl Serialize for Content {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&BASE64_STANDARD.encode(&self.0))
     }
 }
 
-impl<'de> Deserialize<'de> for Task {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Task, D::Error> {
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Content, D::Error> {
         let bytes = BASE64_STANDARD.decode(String::deserialize(from)?).map_err(D::Error::custom)?;
         if bytes.len() > core::types::Task::LONGEST {
             return Err(D::Error::custom("a task that is too long"));
         }
-        Ok(Task(bytes.into()))
+        Ok(Content(bytes.into()))
     }
 }
 

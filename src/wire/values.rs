@@ -8,7 +8,7 @@ use super::schema as wire;
 use crate::core::membership::ListVersion;
 use crate::core::message as core;
 use crate::core::message::View;
-use crate::core::types::{Epoch, Incarnation, NodeId, Rank};
+use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Task, TaskVersion};
 
 /// A duration as it is written; a longer one than anybody waits for is cut.
 pub fn nanos(duration: Duration) -> u64 {
@@ -21,6 +21,27 @@ pub fn version(list: ListVersion) -> [u64; 2] {
 
 pub fn list_version([epoch, counter]: [u64; 2]) -> ListVersion {
     ListVersion { epoch: Epoch(epoch), counter }
+}
+
+pub fn task_version_pair(task: TaskVersion) -> [u64; 2] {
+    [task.epoch.0, task.counter]
+}
+
+pub fn task_version([epoch, counter]: [u64; 2]) -> TaskVersion {
+    TaskVersion { epoch: Epoch(epoch), counter }
+}
+
+impl From<Task> for wire::Task {
+    fn from(task: Task) -> Self {
+        let content = wire::Content(task.content);
+        wire::Task { version: task_version_pair(task.version), content }
+    }
+}
+
+impl From<wire::Task> for Task {
+    fn from(task: wire::Task) -> Self {
+        Task { version: task_version(task.version), content: task.content.0 }
+    }
 }
 
 impl From<core::Opinion> for wire::Opinion {

@@ -39,3 +39,9 @@ fn the_highest_restarts_during_the_election() {
 fn a_new_task_is_handed_out() {
     insta::assert_snapshot!(story(3, &[(0, HandOut(3))], 300));
 }
+
+#[test]
+fn the_highest_comes_back_with_an_older_task() {
+    let steps = [(0, HandOut(3)), (200, Kill(3)), (400, HandOut(2)), (600, Start(3))];
+    insta::assert_snapshot!(story(3, &steps, 1000));
+}

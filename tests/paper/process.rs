@@ -68,7 +68,7 @@ pub fn settings(algorithm: AlgorithmKind, number: u8) -> Settings {
 
 /// What a member hands out, unless it was handed something else.
 pub fn task(number: u8) -> Task {
-    Task([number].into())
+    Task::new([number])
 }
 
 /// What is sent: to whom, by number, and what.

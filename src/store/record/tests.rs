@@ -46,8 +46,9 @@ fn json(record: &Record) -> String {
 fn what_is_written_is_read_back() {
     let leaderless = Record { leader: None, ..record(0) };
     let last = Record { epoch: Epoch(u64::MAX), reserved: Epoch(u64::MAX), ..record(0) };
-    let busy = Record { task: Task((*b"any \xff\0 bytes").into()), ..record(0) };
-    for record in [record(7), leaderless, last, busy, voter()] {
+    let busy = Record { task: Task::new(*b"any \xff\0 bytes"), ..record(0) };
+    let emptied = Record { task: taken(b""), ..record(0) };
+    for record in [record(7), leaderless, last, busy, emptied, voter()] {
         assert_eq!(Record::from_json(json(&record).as_bytes()), Ok(record));
     }
 }
@@ -75,7 +76,7 @@ fn the_format_is_a_promise() {
 #[test]
 fn a_task_takes_format_2_and_nothing_else_does() {
     assert!(json(&record(7)).contains("\"format\": 1,"));
-    let good = json(&Record { task: Task((*b"work").into()), ..record(7) });
+    let good = json(&Record { task: Task::new(*b"work"), ..record(7) });
     assert!(good.contains("\"format\": 2,") && good.contains("\"task\": \"d29yaw==\""), "{good}");
     let older = good.replace("\"format\": 2", "\"format\": 1");
     assert_damaged(older.as_bytes(), "is not known in format 1");
@@ -84,6 +85,21 @@ fn a_task_takes_format_2_and_nothing_else_does() {
     assert_damaged(good.replace("d29yaw==", &long).as_bytes(), "the most is 65536");
     let none = json(&record(7)).replace("\"format\": 1", "\"format\": 2");
     assert_eq!(Record::from_json(none.as_bytes()), Ok(record(7)));
+}
+
+/// A task that a coordinator took.
+fn taken(content: &[u8]) -> Task {
+    Task { version: TaskVersion { epoch: Epoch(6), counter: 2 }, content: content.into() }
+}
+
+#[test]
+fn the_version_of_a_task_takes_format_5_and_nothing_else_does() {
+    let record = Record { task: taken(b"work"), ..voter() };
+    let good = json(&record);
+    assert!(good.contains("\"format\": 5,"), "{good}");
+    assert_eq!(Record::from_json(good.as_bytes()), Ok(record));
+    let older = good.replace("\"format\": 5", "\"format\": 4");
+    assert_damaged(older.as_bytes(), "\"task_version\" is not known in format 4");
 }
 
 #[test]

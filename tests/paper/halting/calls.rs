@@ -5,7 +5,7 @@ use std::time::Duration;
 use electd::core::message::{Message, View};
 use electd::core::settings::{AlgorithmKind, Preempt, Settings};
 use electd::core::types::Epoch;
-use electd::core::{Command, CommandId, Input, NodeStatus, Phase};
+use electd::core::{Input, NodeStatus, Phase};
 
 use super::{
     alive, all_accept, are_you_normal, are_you_still, are_you_there, elected, halt, halting, no,
@@ -219,19 +219,6 @@ fn an_older_organiser_is_told_what_is_known() {
     let view = View { epoch: Epoch(1), leader: Some(rank(5)) };
     assert_eq!(p3.hears(4, halt(6, 1, 4)), [(vec![4], no(6)), (vec![4], Message::View(view))]);
     assert_eq!((p3.status(), p3.leader()), (NodeStatus::Normal, Some(id(5))));
-}
-
-/// Paper: the task description d is "opaque bytes the leader hands out"; a new one takes an
-/// election, so that no two nodes are at work on two tasks.
-#[test]
-fn a_new_task_is_handed_out_by_an_election() {
-    let mut p5 = p5_leads();
-    let command = Command::HandOut { task: task(77) };
-    let sent = p5.take(Input::Command { id: CommandId(1), command });
-    assert_eq!(sent, to(&[1, 2, 3, 4], halt(4, 2, 5)));
-    all_accept(&mut p5, &[1, 2, 3, 4], 4);
-    let handed_out = to(&[1, 2, 3, 4], ready(6, 2, task(77)));
-    assert_eq!(all_accept(&mut p5, &[1, 2, 3, 4], 5), handed_out);
 }
 
 /// A copy behaves like the original, and a spurious call changes nothing.

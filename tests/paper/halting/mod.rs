@@ -1,13 +1,14 @@
 //! The bully with halt and reorganization: what seed 002 says (`protocol.rs`), and the calls of
-//! Garcia-Molina's paper (`calls.rs`). Here is what both say and hear.
+//! Garcia-Molina's paper (`calls.rs`); and which task is handed out (`tasks.rs`). Here is what both say and hear.
 
 mod calls;
 mod protocol;
+mod tasks;
 
 use electd::core::NodeStatus;
 use electd::core::message::Message;
 use electd::core::settings::{AlgorithmKind, PowerOn, Settings};
-use electd::core::types::{Epoch, Task};
+use electd::core::types::{Epoch, Task, TaskVersion};
 
 use crate::process::{Process, Sent, id, rank, settings, task};
 
@@ -39,7 +40,22 @@ fn halt(number: u64, round: u64, from: u8) -> Message {
 }
 
 fn elected(number: u64, round: u64) -> Message {
-    Message::Elected { number, round: Epoch(round) }
+    elected_with(number, round, 0)
+}
+
+/// The same by an organiser whose task is of this version.
+fn elected_with(number: u64, round: u64, version: u64) -> Message {
+    Message::Elected { number, round: Epoch(round), task: version_of(version) }
+}
+
+/// The version of a task: the lesser the older, and 0 that of a file.
+fn version_of(number: u64) -> TaskVersion {
+    TaskVersion { epoch: Epoch(number), counter: number }
+}
+
+/// A task of this version.
+fn task_of(version: u64) -> Task {
+    Task { version: version_of(version), ..task(70 + version as u8) }
 }
 
 fn ready(number: u64, round: u64, task: Task) -> Message {

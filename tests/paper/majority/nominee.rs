@@ -41,7 +41,7 @@ fn halting_asks_before_halt_and_between_halt_and_elected() {
     assert_eq!(all_say(&mut p5, &[1, 2], &says(1, Opinion::Yes, 0)), to(&OTHERS, halt));
     assert_eq!(all_say(&mut p5, &OTHERS, &accepted(1)), to(&OTHERS, claim(2, 1)));
     p5.stores();
-    let elected = Message::Elected { number: 2, round };
+    let elected = Message::Elected { number: 2, round, task: task(5).version };
     assert_eq!(all_say(&mut p5, &[1, 2], &grant(2, 1)), to(&OTHERS, elected));
     let ready = Message::Ready { number: 3, round, task: task(5) };
     assert_eq!(all_say(&mut p5, &OTHERS, &accepted(2)), to(&OTHERS, ready));

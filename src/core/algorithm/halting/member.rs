@@ -5,7 +5,7 @@ use crate::core::context::Context;
 use crate::core::message::View;
 use crate::core::phase::{Phase, Reason};
 use crate::core::timer::Timer;
-use crate::core::types::{Epoch, NodeId, Rank, Task};
+use crate::core::types::{Epoch, NodeId, Rank, Task, TaskVersion};
 
 impl Halting {
     /// "Then the node k stops processing, and sets its status to Election", unless it ranks higher
@@ -58,18 +58,28 @@ impl Halting {
     }
 
     /// "The node k checks if the HALT message was sent from node i", and only then takes it as
-    /// its coordinator.
-    pub(super) fn elected(&mut self, cx: &mut Context, from: NodeId, number: u64, round: Epoch) {
+    /// its coordinator. It tells a newer task than the organiser has, as the newest is to be
+    /// handed out.
+    pub(super) fn elected(
+        &mut self,
+        cx: &mut Context,
+        from: NodeId,
+        number: u64,
+        round: Epoch,
+        task: TaskVersion,
+    ) {
         let accepted = cx.state.phase == Phase::Halted && self.obeys(from, round);
         if accepted {
             cx.become_reorganizing(Reason::Organised(from));
             self.await_next_step(cx);
         }
-        self.answer(cx, from, number, accepted);
+        let newer = accepted && cx.state.task.version > task;
+        let newer = newer.then(|| cx.state.task.clone());
+        self.answer_with(cx, from, newer, number, accepted);
     }
 
-    /// The task of the coordinator that was accepted: the member is Normal again. Tells of the
-    /// leader that it is to follow.
+    /// The task of the coordinator that was accepted: the member is Normal again. An older task than
+    /// its own is refused: what it told of that was lost. Tells of the leader that it is to follow.
     pub(super) fn ready(
         &mut self,
         cx: &mut Context,
@@ -80,7 +90,8 @@ impl Halting {
     ) -> Option<View> {
         let accepted = cx.state.phase == Phase::Reorganizing
             && self.step == Step::Idle
-            && self.obeys(from, round);
+            && self.obeys(from, round)
+            && task.version >= cx.state.task.version;
         self.answer(cx, from, number, accepted);
         let (leader, epoch) = self.halted.filter(|_| accepted)?;
         cx.state.task = task.clone();

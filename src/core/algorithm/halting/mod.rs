@@ -18,7 +18,7 @@ use crate::core::message::{Message, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::state::{Held, State};
 use crate::core::timer::Timer;
-use crate::core::types::{Epoch, NodeId, Rank, Time};
+use crate::core::types::{Epoch, NodeId, Rank, Task, Time};
 
 /// The steps of an organiser, as the paper numbers them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -59,8 +59,9 @@ pub struct Halting {
     /// Whom it halted and did not hand the task since it last had a coordinator: they watch this
     /// one, also after it gave up.
     patients: BTreeSet<NodeId>,
-    /// The last reply to each member whose call came before the connection to it was up.
-    owed: BTreeMap<NodeId, Message>,
+    /// The last reply to each member whose call came before the connection to it was up, with what
+    /// goes before it.
+    owed: BTreeMap<NodeId, Vec<Message>>,
     /// The HALT that this member obeys: its organiser and round.
     halted: Option<(Rank, Epoch)>,
     /// Whose outcome it awaits, having given up in step (1) or for another reason.
@@ -94,7 +95,10 @@ impl Election for Halting {
             Message::Halt { number, round, rank, incumbent } => {
                 self.halt(cx, from, number, round, rank, incumbent);
             }
-            Message::Elected { number, round } => self.elected(cx, from, number, round),
+            Message::Elected { number, round, task } => {
+                self.elected(cx, from, number, round, task);
+            }
+            Message::Task(ref task) => self.told_task(cx, from, task),
             Message::Ready { number, round, ref task } => {
                 return self.ready(cx, from, number, round, task);
             }
@@ -142,8 +146,8 @@ impl Election for Halting {
             self.owed.remove(&peer); // it may be of an earlier life, which counted its own calls
             return;
         }
-        if let Some(reply) = self.owed.remove(&peer) {
-            cx.send(peer, reply);
+        for message in self.owed.remove(&peer).unwrap_or_default() {
+            cx.send(peer, message);
         }
         if !cx.state.detector.get(peer).is_some_and(|peer| peer.connected()) {
             return;
@@ -228,11 +232,24 @@ impl Halting {
     /// Replies to a call, at once or as soon as the connection is up: who gets no reply takes this
     /// member for dead.
     fn answer(&mut self, cx: &mut Context, to: NodeId, number: u64, accepted: bool) {
+        self.answer_with(cx, to, None, number, accepted);
+    }
+
+    /// The same, with a task that is told before.
+    fn answer_with(
+        &mut self,
+        cx: &mut Context,
+        to: NodeId,
+        task: Option<Task>,
+        number: u64,
+        accepted: bool,
+    ) {
         let reply = Message::Reply { number, accepted };
+        let messages = task.map(Message::Task).into_iter().chain([reply]);
         if cx.state.detector.is_within_reach(to) {
-            cx.send(to, reply);
+            messages.for_each(|message| cx.send(to, message));
         } else {
-            self.owed.insert(to, reply);
+            self.owed.insert(to, messages.collect());
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::core::message::{Liveness, Message};
 use crate::core::phase::Reason;
 use crate::core::state::Held;
 use crate::core::timer::Timer;
-use crate::core::types::NodeId;
+use crate::core::types::{NodeId, Task};
 
 impl Halting {
     /// Calls an election. A coordinator that calls one stops leading first; who still looks for
@@ -106,8 +106,16 @@ impl Halting {
         }
         self.step = Step::Electing;
         cx.become_reorganizing(Reason::AllHalted);
-        let (number, round) = (self.call_up(cx), self.round);
-        cx.send_all(self.up.iter().copied().collect(), Message::Elected { number, round });
+        let (number, round, task) = (self.call_up(cx), self.round, cx.state.task.version);
+        cx.send_all(self.up.iter().copied().collect(), Message::Elected { number, round, task });
+    }
+
+    /// Whoever is about to accept this organiser has a newer task: that one is handed out.
+    pub(super) fn told_task(&mut self, cx: &mut Context, from: NodeId, task: &Task) {
+        let asked = self.step == Step::Electing && self.awaited.contains(&from);
+        if asked && self.organises(cx.state) && task.version > cx.state.task.version {
+            cx.state.task = task.clone();
+        }
     }
 
     /// (4) Hands out the task.
