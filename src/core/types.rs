@@ -101,6 +101,15 @@ impl Task {
     pub fn new(content: impl Into<Arc<[u8]>>) -> Task {
         Task { version: TaskVersion::default(), content: content.into() }
     }
+
+    /// The task of a member that is given this one at its start, and had stored that one and this
+    /// epoch: a newer one, unless it is the same.
+    #[must_use]
+    pub fn given_over(self, stored: &Task, epoch: Epoch) -> Task {
+        let same = self.content == stored.content;
+        let version = if same { stored.version } else { stored.version.next(epoch) };
+        Task { version, ..self }
+    }
 }
 
 /// The version of a task: the epoch of the coordinator that took it, and a counter. The least where
@@ -148,5 +157,23 @@ impl Role {
             Role::Witness => "witness",
             Role::Observer => "observer",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_that_is_given_is_newer_than_the_stored_one_unless_it_is_the_same() {
+        let version = |epoch, counter| TaskVersion { epoch: Epoch(epoch), counter };
+        let stored = Task { version: version(4, 2), ..Task::new(*b"stored") };
+        assert_eq!(Task::new(*b"stored").given_over(&stored, Epoch(5)), stored);
+        let newer = Task::new(*b"given").given_over(&stored, Epoch(5));
+        assert_eq!((newer.version, &*newer.content), (version(5, 3), &b"given"[..]));
+        let newer = Task::new(*b"given").given_over(&stored, Epoch(3));
+        assert_eq!(newer.version, version(4, 3), "it was told of before its epoch");
+        let newer = Task::new(*b"given").given_over(&Task::default(), Epoch(5));
+        assert_eq!(newer.version, version(5, 1));
     }
 }

@@ -96,7 +96,7 @@ pub struct Node {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Start {
     /// Halting: goes over the task that this member was handed last. It is what it hands out when
-    /// it leads, unless it is handed another before.
+    /// it leads, unless another member has a newer one by then.
     pub task: Option<Vec<u8>>,
     /// Majority: this member may vote though it has no state and has not met all other voters.
     /// Only for the first start of a cluster of which some host is missing: a voter that lost its
@@ -307,7 +307,10 @@ fn restore(
         reserved: Reserve::first_reserve(floor),
         vote: last.and_then(|record| record.vote),
     };
-    let task = newest_task(task, last);
+    let task = match (task, last) {
+        (Some(task), Some(last)) => task.given_over(&last.task, last.epoch),
+        (task, last) => task.or(last.map(|record| record.task.clone())).unwrap_or_default(),
+    };
     let record = Record {
         id: own.id,
         incarnation: restored.incarnation,
@@ -321,13 +324,6 @@ fn restore(
     };
     store.save(&record)?;
     Ok((store, restored, record))
-}
-
-/// The task to start with. One that was given is newer than the stored one, unless it is the same.
-fn newest_task(given: Option<Task>, last: Option<&Record>) -> Task {
-    let Some(Record { task: stored, epoch, .. }) = last else { return given.unwrap_or_default() };
-    let newer = given.filter(|given| given.content != stored.content);
-    newer.map_or(stored.clone(), |given| Task { version: stored.version.next(*epoch), ..given })
 }
 
 fn listen(address: &str) -> Result<TcpListener, StartError> {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::schema as wire;
 use super::values::{
-    ballot, freed, lap, list_version, nanos, release, task_version, task_version_pair,
-    version as version_pair,
+    ballot, elected, freed, lap, list_version, nanos, ready, release, version as version_pair,
+    wire_elected, wire_ready,
 };
 use crate::core::message as core;
 use crate::core::types::{Epoch, Incarnation, NodeId};
@@ -61,13 +61,9 @@ impl From<&core::Message> for wire::Message {
             M::Halt { number, round, rank, incumbent } => {
                 Self::Halt { number, round: round.0, rank: rank.into(), incumbent }
             }
-            M::Elected { number, round, task } => {
-                Self::Elected { number, round: round.0, task: task_version_pair(task) }
-            }
+            M::Elected { number, round, task } => wire_elected(number, round, task),
             M::Task(task) => Self::Task(task.into()),
-            M::Ready { number, round, task } => {
-                Self::Ready { number, round: round.0, task: task.into() }
-            }
+            M::Ready { number, round, task } => wire_ready(number, round, task),
             M::Reply { number, accepted } => Self::Reply { number, accepted },
             M::Ballot(ballot) => ballot.into(),
             M::Lap(lap) => lap.into(),
@@ -139,13 +135,9 @@ impl From<wire::Message> for core::Message {
             M::Halt { number, round, rank, incumbent } => {
                 Self::Halt { number, round: Epoch(round), rank: rank.into(), incumbent }
             }
-            M::Elected { number, round, task } => {
-                Self::Elected { number, round: Epoch(round), task: task_version(task) }
-            }
+            M::Elected { number, round, task } => elected(number, round, task),
             M::Task(task) => Self::Task(task.into()),
-            M::Ready { number, round, task } => {
-                Self::Ready { number, round: Epoch(round), task: task.into() }
-            }
+            M::Ready { number, round, task } => ready(number, round, task),
             M::Reply { number, accepted } => Self::Reply { number, accepted },
             M::Ballot { run, candidate, hops } => Self::Ballot(ballot(run, candidate, hops)),
             M::Lap { run, leader, hops } => Self::Lap(lap(run, leader, hops)),

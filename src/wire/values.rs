@@ -23,18 +23,14 @@ pub fn list_version([epoch, counter]: [u64; 2]) -> ListVersion {
     ListVersion { epoch: Epoch(epoch), counter }
 }
 
-pub fn task_version_pair(task: TaskVersion) -> [u64; 2] {
-    [task.epoch.0, task.counter]
-}
-
-pub fn task_version([epoch, counter]: [u64; 2]) -> TaskVersion {
+fn task_version([epoch, counter]: [u64; 2]) -> TaskVersion {
     TaskVersion { epoch: Epoch(epoch), counter }
 }
 
 impl From<Task> for wire::Task {
     fn from(task: Task) -> Self {
-        let content = wire::Content(task.content);
-        wire::Task { version: task_version_pair(task.version), content }
+        let Task { version, content } = task;
+        wire::Task { version: [version.epoch.0, version.counter], content: wire::Content(content) }
     }
 }
 
@@ -80,6 +76,22 @@ impl From<core::Lap> for wire::Message {
         let core::Lap { run, leader, hops } = lap;
         Self::Lap { run: run.into(), leader: leader.into(), hops }
     }
+}
+
+pub fn wire_elected(number: u64, round: Epoch, task: TaskVersion) -> wire::Message {
+    wire::Message::Elected { number, round: round.0, task: [task.epoch.0, task.counter] }
+}
+
+pub fn elected(number: u64, round: u64, task: [u64; 2]) -> core::Message {
+    core::Message::Elected { number, round: Epoch(round), task: task_version(task) }
+}
+
+pub fn wire_ready(number: u64, round: Epoch, task: Task) -> wire::Message {
+    wire::Message::Ready { number, round: round.0, task: task.into() }
+}
+
+pub fn ready(number: u64, round: u64, task: wire::Task) -> core::Message {
+    core::Message::Ready { number, round: Epoch(round), task: task.into() }
 }
 
 pub fn freed(leader: Uuid, epoch: u64) -> core::Message {

@@ -177,8 +177,8 @@ fn bytes_that_are_no_utf8_are_damage() {
 
 #[test]
 fn a_newer_format_is_not_taken_for_damage() {
-    let newer = br#"{"format": 5, "id": 17, "epochs": {}}"#;
-    assert_eq!(Record::from_json(newer), Err(Unfit::Newer(5)));
+    let newer = br#"{"format": 6, "id": 17, "epochs": {}}"#;
+    assert_eq!(Record::from_json(newer), Err(Unfit::Newer(6)));
 }
 
 #[test]
