@@ -147,13 +147,9 @@ impl Turn<'_> {
 
     /// A task that this member took is durable: whoever gave it is told so.
     pub fn tasks_persisted(&mut self, number: u64) {
-        let undone = std::mem::take(&mut self.cx.state.undone);
-        let (durable, rest) = undone.into_iter().partition(|(record, _)| *record <= number);
-        self.cx.state.undone = rest;
-        let durable: Vec<_> = durable;
-        let answers =
-            durable.into_iter().map(|(_, id)| Output::Answer { id, result: Ok(Done::TaskTaken) });
-        self.cx.out.extend(answers);
+        let done = self.cx.state.undone.extract_if(.., |(record, _)| *record <= number);
+        let result = Ok(Done::TaskTaken);
+        self.cx.out.extend(done.map(|(_, id)| Output::Answer { id, result }));
     }
 
     /// Passes a command on to the leader, which may be this member.
