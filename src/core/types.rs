@@ -175,5 +175,6 @@ mod tests {
         assert_eq!(newer.version, version(4, 3), "it was told of before its epoch");
         let newer = Task::new(*b"given").given_over(&Task::default(), Epoch(5));
         assert_eq!(newer.version, version(5, 1));
+        assert!(version(5, 1) > version(4, 9), "a later coordinator knew more");
     }
 }

@@ -48,9 +48,9 @@ fn elected_with(number: u64, round: u64, version: u64) -> Message {
     Message::Elected { number, round: Epoch(round), task: version_of(version) }
 }
 
-/// The version of a task: the lesser the older, and 0 that of a file.
+/// The version of a task, from before these elections: the lesser the older, and 0 that of a file.
 fn version_of(number: u64) -> TaskVersion {
-    TaskVersion { epoch: Epoch(number), counter: number }
+    TaskVersion { epoch: Epoch(0), counter: number }
 }
 
 /// A task of this version.

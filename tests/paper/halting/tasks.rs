@@ -1,6 +1,7 @@
 //! Which task is handed out: the newest that the coordinator or a member of Up has.
 
 use electd::core::message::{Done, Message};
+use electd::core::types::{Epoch, Task, TaskVersion};
 use electd::core::{Command, CommandId, Input, NodeStatus, Output};
 
 use super::{
@@ -35,10 +36,10 @@ fn given(p5: &mut Process) -> Vec<Output> {
 fn a_new_task_is_handed_out_by_an_election() {
     let mut p5 = p5_leads();
     given(&mut p5);
-    assert_eq!(all_accept(&mut p5, &[1, 2, 3, 4], 4), to(&[1, 2, 3, 4], elected_with(5, 2, 1)));
-    let mut newer = task_of(1); // the first, taken in epoch 1
-    newer.content = task(77).content;
-    let handed_out = to(&[1, 2, 3, 4], ready(6, 2, newer));
+    let version = TaskVersion { epoch: Epoch(1), counter: 1 };
+    let told = Message::Elected { number: 5, round: Epoch(2), task: version };
+    assert_eq!(all_accept(&mut p5, &[1, 2, 3, 4], 4), to(&[1, 2, 3, 4], told));
+    let handed_out = to(&[1, 2, 3, 4], ready(6, 2, Task { version, ..task(77) }));
     assert_eq!(all_accept(&mut p5, &[1, 2, 3, 4], 5), handed_out);
 }
 
