@@ -49,6 +49,7 @@ impl Scene {
     fn own_hello(&self) -> Value {
         let (_, mut hello) = self.heard_hello();
         hello["id"] = self.cluster.id(1).into();
+        hello["to"] = self.cluster.id(2).into();
         hello
     }
 

@@ -25,7 +25,7 @@ enum Life {
 
 impl State {
     /// This member's own first words.
-    fn own_hello(&self, now: Time) -> Hello {
+    fn own_hello(&self, now: Time, to: NodeId) -> Hello {
         let heard = |id| {
             id == self.id()
                 || self
@@ -36,6 +36,7 @@ impl State {
         Hello {
             protocol: PROTOCOL_VERSION,
             id: self.id(),
+            to,
             incarnation: self.incarnation,
             instance: self.settings.instance,
             agreement: self.agreement.clone(),
@@ -80,6 +81,9 @@ impl State {
         if ours.cluster != theirs.cluster {
             let (ours, theirs) = (ours.cluster.clone(), theirs.cluster.clone());
             return Some(Rejection::Cluster { ours, theirs });
+        }
+        if hello.to != self.id() {
+            return Some(Rejection::WrongAddress { expected: hello.to, found: self.id() });
         }
         if hello.id == self.id() {
             return Some(Rejection::OwnId(hello.id));
@@ -133,7 +137,7 @@ impl State {
 impl Turn<'_> {
     /// A connection to a peer is open: says hello.
     pub fn dialed(&mut self, peer: NodeId, attempt: u64) {
-        let hello = self.cx.state.own_hello(self.cx.now);
+        let hello = self.cx.state.own_hello(self.cx.now, peer);
         self.cx.out.push(Output::Hello { to: peer, attempt, hello });
     }
 
@@ -167,7 +171,7 @@ impl Turn<'_> {
         if !outbound || life != Life::Known {
             self.cx.out.push(Output::Dial { peer });
         }
-        let welcome = self.cx.state.own_hello(self.cx.now);
+        let welcome = self.cx.state.own_hello(self.cx.now, peer);
         self.cx.out.push(Output::Welcome { connection, peer, welcome });
         self.greeted(&hello, life);
     }

@@ -136,6 +136,8 @@ impl Turn<'_> {
             Err(Refusal::TaskTooLong(task.content.len()))
         } else if !state.leads() {
             Err(Refusal::NotCoordinator(state.leader().map(|leader| leader.id)))
+        } else if state.undone.len() >= MOST_WAITING {
+            Err(Refusal::TooMany)
         } else {
             let version = state.task.version.next(state.view.epoch);
             state.task = Task { version, ..task };

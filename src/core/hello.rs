@@ -18,6 +18,8 @@ pub struct Hello {
     pub protocol: u32,
     /// Who the sender is.
     pub id: NodeId,
+    /// Who the receiver is to be: another one must not take it for a new connection.
+    pub to: NodeId,
     /// Which start of it this is.
     pub incarnation: Incarnation,
     /// Tells two processes with one id and one incarnation apart.

@@ -248,9 +248,9 @@ fn connect_all(world: &mut World) {
             world.network.enter(from, to, LinkState::Up(connection));
             world.network.link(from, to).accepted = Some(connection);
             let (connection, address) = (id(connection), String::new());
+            let hello = Hello { to: world.id(to), ..hello.clone() };
             world.greet(to, Input::Hello { connection, address, hello: hello.clone() });
-            let peer = world.id(from);
-            world.greet(to, Input::Welcomed { peer, welcome: hello.clone() });
+            world.greet(to, Input::Welcomed { peer: hello.id, welcome: hello });
         }
         world.arm(to); // what a hello began goes on
     }

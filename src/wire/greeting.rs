@@ -15,6 +15,7 @@ impl From<&core::Hello> for wire::Hello {
             protocol: hello.protocol,
             cluster: agreement.cluster.clone(),
             id: hello.id.0,
+            to: hello.to.0,
             incarnation: hello.incarnation.0,
             instance: hello.instance,
             algorithm: agreement.algorithm.name().to_owned(),
@@ -46,6 +47,7 @@ impl TryFrom<wire::Hello> for core::Hello {
         Ok(core::Hello {
             protocol: hello.protocol,
             id: NodeId(hello.id),
+            to: NodeId(hello.to),
             incarnation: Incarnation(hello.incarnation),
             instance: hello.instance,
             agreement: Arc::new(agreement),

@@ -34,6 +34,7 @@ pub struct Hello {
     pub protocol: u32,
     pub cluster: String,
     pub id: Uuid,
+    pub to: Uuid,
     pub incarnation: u64,
     pub instance: u64,
     pub algorithm: String,

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use electd::core::detector::Peer;
 use electd::core::membership::MemberList;
 use electd::core::message::{Agreement, Hello, Rejection, View};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings};
 use electd::core::types::Epoch;
-use electd::core::{Command, CommandId, Input, Phase};
+use electd::core::{Command, CommandId, Input, Output, Phase};
 
 use super::{
     ask, disk, hears, leader, list, lists, numbers, remove, says_hello, tell, tells, version,
@@ -164,4 +165,19 @@ fn a_leader_that_is_in_its_own_list_no_more_is_not_followed() {
     p3.take(Input::Welcomed { peer, welcome: Hello { view, ..welcome } });
     assert_eq!(numbers(&p3), [1, 2, 3, 4]);
     assert_eq!((p3.core.phase(), p3.leader()), (Phase::Starting, None));
+}
+
+/// A wrong address in a file: whoever is reached instead keeps the true connection of the dialer.
+#[test]
+fn a_hello_that_is_meant_for_another_is_refused() {
+    let mut p3 = Process::new(AlgorithmKind::Bully, 3);
+    let own = p3.core.members().clone();
+    let Input::Hello { connection, address, hello } = p3.hello(4, &own).remove(0) else {
+        panic!("no hello")
+    };
+    let hello = Hello { to: id(2), ..hello };
+    let outputs = p3.outputs(Input::Hello { connection, address, hello });
+    let reason = Rejection::WrongAddress { expected: id(2), found: id(3) };
+    assert_eq!(outputs.first(), Some(&Output::Reject { connection, reason }));
+    assert!(p3.core.detector().get(id(4)).is_some_and(Peer::connected));
 }
