@@ -44,8 +44,7 @@ impl Context<'_> {
     /// Stamps the present members in the leader's own epoch, above every version that it knows,
     /// and tells all.
     pub fn confirm_list(&mut self) {
-        let known = self.state.roster.newest.max(self.state.members.version());
-        let list = self.state.members.stamped(known.next(self.state.view.epoch));
+        let list = self.state.members.stamped(self.state.next_version());
         self.tell_all(&Arc::new(list));
     }
 
@@ -256,10 +255,8 @@ impl Turn<'_> {
         if let Some(wanted) = &mut self.cx.state.roster.wanted {
             wanted.made = true;
         }
-        let (known, epoch) = (self.cx.state.roster.newest, self.cx.state.view.epoch);
-        let members = &self.cx.state.members;
-        let version = known.max(members.version()).next(epoch);
-        let list = Arc::new(members.changed(version, change));
+        let state = &self.cx.state;
+        let list = Arc::new(state.members.changed(state.next_version(), change));
         let before = self.others();
         self.cx.tell_all(&list);
         self.miss(before);
@@ -315,7 +312,9 @@ impl Turn<'_> {
             self.cx.confirm_list();
             return;
         }
-        if leads && (state.needs_majority() || epoch >= version.epoch) {
+        // A stranger is not heard otherwise, nor is whoever it follows.
+        let heard = state.detector.get(from).is_some() && epoch >= version.epoch;
+        if leads && (state.needs_majority() || heard) {
             return;
         }
         if named {

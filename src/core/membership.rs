@@ -56,14 +56,6 @@ impl fmt::Display for ListVersion {
     }
 }
 
-impl ListVersion {
-    /// The version of a change that the leader of this epoch makes to a list of this one.
-    #[must_use]
-    pub fn next(self, epoch: Epoch) -> ListVersion {
-        ListVersion { epoch, counter: self.counter.saturating_add(1) }
-    }
-}
-
 /// How many removed members a list remembers: those that were away meanwhile are told so.
 const MOST_REMOVED: usize = 256;
 

@@ -87,6 +87,13 @@ impl State {
         stored.iter().filter(|id| self.is_voter(**id)).count() >= self.majority()
     }
 
+    /// The version of the next list that this leader makes: above all that it knows of, but for those of
+    /// later epochs, and above its own in any case.
+    pub(super) fn next_version(&self) -> ListVersion {
+        let (newest, own) = (self.roster.newest.counter, self.members.version().counter);
+        ListVersion { epoch: self.view.epoch, counter: newest.max(own).saturating_add(1) }
+    }
+
     /// The version of the present list, if it is settled; before, the least of all.
     pub(super) fn settled_list(&self) -> ListVersion {
         let settled = self.roster.settled.then(|| self.members.version());

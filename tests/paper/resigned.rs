@@ -92,3 +92,16 @@ fn who_stands_again_leads() {
     p5.after(SLOW.t2() + SLOW.message);
     assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(2)));
 }
+
+/// Whoever sends its own ballot says whether it stands: P4 lost its rank meanwhile.
+#[test]
+fn a_ballot_tells_who_resigned_that_the_other_does_not_stand() {
+    for stands in [true, false] {
+        let mut p5 = resigned(AlgorithmKind::Ring);
+        let run = Run { epoch: Epoch(9), initiator: id(4) };
+        let candidate = Candidate { stands, rank: rank(4), incarnation: Incarnation(1) };
+        p5.hears(4, Message::Ballot(Ballot { run, candidate, hops: 1 }));
+        let again = stands_again(p5, Duration::from_secs(3600));
+        assert_eq!(again.is_some(), !stands);
+    }
+}

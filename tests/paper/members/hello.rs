@@ -144,7 +144,21 @@ fn a_leader_stamps_its_own_list_above_that_of_a_stranger() {
     assert_eq!(says_hello(&mut p5, 6, &newer), stranger());
 }
 
-/// Nor that of a member.
+/// One that stands in a later epoch is heard by nobody else, so its list is taken first.
+#[test]
+fn a_leader_takes_the_list_of_a_stranger_that_stands_in_a_later_epoch() {
+    let mut p5 = leader(Quorum::None);
+    let newer = list(version(4, 3), &[1, 2, 3, 4, 5, 6]);
+    let Input::Hello { connection, address, hello } = p5.hello(6, &newer).remove(0) else {
+        panic!("no hello")
+    };
+    let view = View { epoch: Epoch(4), leader: None };
+    p5.outputs(Input::Hello { connection, address, hello: Hello { view, ..hello } });
+    assert_eq!(numbers(&p5), [1, 2, 3, 4, 5, 6]);
+    assert_eq!((p5.core.phase(), p5.core.view().epoch), (Phase::Leading, Epoch(5)));
+}
+
+/// A stopping one takes none.
 #[test]
 fn a_stopping_member_takes_no_list_from_a_hello() {
     let mut p3 = Process::new(AlgorithmKind::Bully, 3);

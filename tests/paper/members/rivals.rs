@@ -143,6 +143,17 @@ fn a_list_of_a_later_epoch_that_its_sender_stands_in_is_left_to_its_leader() {
     assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5]);
 }
 
+/// What a leader makes is never older than what it has.
+#[test]
+fn a_change_beside_a_list_of_a_later_epoch_goes_above_the_own_list() {
+    let mut p5 = leader(Quorum::None);
+    ask(&mut p5, add(6));
+    disk(&mut p5);
+    hears_in(&mut p5, 2, 4, tells(&list(version(4, 0), &[1, 2, 3, 4, 5])));
+    let told = ask(&mut p5, add(7));
+    assert_eq!(lists(&told.sent).last().map(|(_, list)| *list), Some(version(1, 2)));
+}
+
 /// A list that does not name this leader is not taken; it leads anew all the same, and stamps its own.
 #[test]
 fn a_leader_that_is_not_in_a_list_of_a_later_epoch_stamps_its_own_above() {

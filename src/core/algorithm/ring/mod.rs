@@ -190,6 +190,10 @@ impl Ring {
 
     fn ballot(&mut self, cx: &mut Context, from: NodeId, ballot: Ballot) {
         cx.note_round(ballot.run.epoch);
+        let Candidate { rank, stands, incarnation } = ballot.candidate;
+        cx.state.detector.change(rank.id, |peer| {
+            peer.stands = if peer.incarnation == incarnation { stands } else { peer.stands };
+        });
         if ballot.run.epoch <= decided(cx) {
             cx.send_view(from);
         } else if cx.state.leads() {
