@@ -1,5 +1,5 @@
-//! Changing the member list: the leader makes one change at a time, everybody learns it, and who
-//! is not in it any more leaves.
+//! Changing the member list: the leader makes one change at a time, everybody learns it (`spread.rs`),
+//! and who is not in it any more leaves.
 //!
 //! With a majority a new leader first stamps the list that it found in its own epoch, and has a
 //! majority store it: whatever an earlier leader had begun to change is void from then on. A change
@@ -10,15 +10,14 @@ use std::time::Duration;
 
 use super::Output;
 use super::context::Context;
-use super::membership::{Change, ListVersion, MemberList};
-use super::message::{Done, Liveness, Message, Refusal};
+use super::membership::{Change, MemberList};
+use super::message::{Done, Message, Refusal};
 use super::phase::{Phase, Reason};
 use super::roster::{Asker, Wanted};
 use super::tenure::Purpose;
 use super::timer::Timer;
 use super::turn::Turn;
-use super::types::{Epoch, NodeId};
-use super::{Note, detector::Peer};
+use super::types::NodeId;
 
 impl Context<'_> {
     /// Takes a list as the present one, and has it stored.
@@ -64,88 +63,6 @@ impl Context<'_> {
         let changed = self.state.members.version().counter > 0;
         if !self.state.needs_majority() && changed && self.state.leads_by_list() {
             self.confirm_list();
-        }
-    }
-
-    /// Tells a member the present list.
-    pub fn tell_list(&mut self, to: NodeId) {
-        if self.state.detector.is_within_reach(to) {
-            let list = self.state.members.clone();
-            self.send(to, Message::List { list });
-        }
-    }
-
-    /// Tells a member the present list if it has another: to an older one it answers with its own.
-    pub fn exchange_lists(&mut self, with: NodeId, theirs: ListVersion) {
-        if theirs != self.state.members.version() {
-            self.tell_list(with);
-        }
-    }
-
-    /// Tells a member the present list if it has an older one.
-    pub fn tell_newer_list(&mut self, to: NodeId, theirs: ListVersion) {
-        if theirs < self.state.members.version() {
-            self.tell_list(to);
-        }
-    }
-
-    /// Tells a member that elects the present list, if it had an older one when it told its version
-    /// last: it may not know who leads by now, nor may that one be told apart from a stranger.
-    pub fn tell_if_behind(&mut self, peer: NodeId) {
-        if let Some(version) = self.state.detector.get(peer).map(|peer| peer.list) {
-            self.tell_newer_list(peer, version);
-        }
-    }
-
-    /// The leader repeats its list to those that have not said that they have stored it: a hello tells
-    /// what its sender knows, and not what a crash leaves of it.
-    pub fn repeat_list(&mut self) {
-        let version = self.state.members.version();
-        if version == ListVersion::default() {
-            return;
-        }
-        let stored = &self.state.roster.stored;
-        let hears = |peer: &Peer| peer.outbound && peer.status != Liveness::Dead;
-        let others = self.state.detector.iter();
-        let others = others.filter(|(id, peer)| hears(peer) && !stored.contains(id));
-        let others = others.map(|(id, _)| id).collect();
-        let list = self.state.members.clone();
-        self.send_all(others, Message::List { list });
-    }
-
-    /// Says that the present list is stored, as soon as it is.
-    fn acknowledge_list(&mut self, to: NodeId) {
-        let listed = Message::Listed { version: self.state.members.version() };
-        match self.state.roster.record {
-            None => self.send(to, listed),
-            Some(record) => {
-                let unsaid = (record, to, listed);
-                if !self.state.unsaid.contains(&unsaid) {
-                    self.state.unsaid.push(unsaid);
-                }
-            }
-        }
-    }
-
-    /// A member has this version.
-    fn note_list(&mut self, of: NodeId, version: ListVersion) {
-        self.state.detector.change(of, |peer| peer.list = version);
-        self.state.roster.newest = self.state.roster.newest.max(version);
-        self.note_round(version.epoch);
-    }
-
-    /// A leader says which list is settled.
-    pub fn note_settled(&mut self, leader: NodeId, version: ListVersion) {
-        let present = version == self.state.members.version() && version != ListVersion::default();
-        self.state.roster.settled |= present && self.state.follows(leader);
-    }
-
-    /// All records up to this number are durable.
-    pub fn list_persisted(&mut self, number: u64) {
-        let own = self.state.id();
-        let roster = &mut self.state.roster;
-        if roster.record.take_if(|record| *record <= number).is_some() {
-            roster.stored.insert(own);
         }
     }
 
@@ -195,21 +112,6 @@ impl Turn<'_> {
         self.cx.state.roster.wanted = Some(Wanted { change, asker: Some(asker), made: false });
         self.cx.arm(Timer::Change, self.cx.state.settings.timing.failure);
         Ok(())
-    }
-
-    /// At the end of a turn, with a majority: the leader's list is settled once a majority has it.
-    /// One with removed members that was found unsettled is confirmed, so that they can be told.
-    pub fn settle_list(&mut self) {
-        let state = &mut *self.cx.state;
-        if !state.needs_majority() || !state.leads_by_list() || state.roster.settled {
-            return;
-        }
-        let own = state.members.version().epoch == state.view.epoch;
-        if own {
-            state.roster.settled = state.is_list_stored();
-        } else if !state.members.removed().is_empty() {
-            self.cx.confirm_list();
-        }
     }
 
     /// At the end of a turn: makes the change that is wanted, or ends it.
@@ -276,66 +178,12 @@ impl Turn<'_> {
         }
     }
 
-    /// A member tells its list, which is newer than this one's as far as it knows.
-    pub fn list(&mut self, from: NodeId, epoch: Epoch, list: &Arc<MemberList>) {
-        if self.cx.state.phase == Phase::Stopping {
-            return;
-        }
-        if self.cx.state.members.supersedes(list) {
-            self.cx.note_list(from, list.version());
-            self.cx.tell_list(from);
-            return;
-        }
-        self.learn(from, epoch, list);
-        if *list == self.cx.state.members {
-            self.cx.acknowledge_list(from);
-        }
-    }
-
-    /// A member has this list, which is taken if it is newer. Only the leader's own change and a
-    /// rejection make a member leave, so that one which names others alone is not taken.
-    ///
-    /// A leader stamps its own anew, above one that it did not make. If that is of a later epoch, its
-    /// leader will end this one's reign; unless, without a majority, that epoch is forgotten even where
-    /// its list is known (`epoch` is what the member stands in). Then what it changed counts, and this
-    /// leader has to lead in an epoch that is later still.
-    pub fn learn(&mut self, from: NodeId, epoch: Epoch, list: &Arc<MemberList>) {
-        let version = list.version();
-        self.cx.note_list(from, version);
-        let state = &self.cx.state;
-        if state.phase == Phase::Stopping || !list.supersedes(&state.members) {
-            return;
-        }
-        let (leads, named) = (state.leads(), list.get(state.id()).is_some());
-        if leads && version.epoch <= state.view.epoch {
-            self.cx.out.push(Output::Note(Note::ListOverruled { peer: from, version }));
-            self.cx.confirm_list();
-            return;
-        }
-        // A stranger is not heard otherwise, nor is whoever it follows.
-        let heard = state.detector.get(from).is_some() && epoch >= version.epoch;
-        if leads && (state.needs_majority() || heard) {
-            return;
-        }
-        if named {
-            let before = self.others();
-            self.cx.drop_change();
-            self.cx.take_list(list.clone());
-            self.miss(before);
-        }
-        if leads {
-            self.call(Reason::LaterList(from));
-        }
-    }
-
-    /// A member has stored a list.
-    pub fn listed(&mut self, from: NodeId, version: ListVersion) {
-        self.cx.note_list(from, version);
-        if version > self.cx.state.members.version() {
-            self.cx.tell_list(from); // and so is told the newer one
-        } else if version == self.cx.state.members.version() && self.cx.state.leads() {
-            self.cx.state.roster.stored.insert(from);
-        }
+    /// Takes the newer list of another member.
+    pub fn adopt(&mut self, list: Arc<MemberList>) {
+        let before = self.others();
+        self.cx.drop_change();
+        self.cx.take_list(list);
+        self.miss(before);
     }
 
     fn others(&self) -> Vec<NodeId> {

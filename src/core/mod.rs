@@ -27,6 +27,7 @@ mod ranking;
 mod roster;
 pub mod settings;
 pub mod split;
+mod spread;
 pub mod standing;
 mod state;
 pub mod tenure;
