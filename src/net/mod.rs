@@ -1,12 +1,13 @@
 //! The network: connections as inputs of the core, and the core's outputs as frames.
 //!
-//! One connection per ordered pair of members. The dialer's writer thread says HELLO and then
-//! only writes; the accepter's reader thread answers and then only reads.
+//! One connection per ordered pair of members. The dialer's writer thread says HELLO; then its
+//! side only writes. The accepter's reader thread answers and then only reads.
 
 mod bind;
 mod counters;
 mod deadline;
 mod inbound;
+mod line;
 mod listener;
 mod outbound;
 mod peers;

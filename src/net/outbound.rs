@@ -1,9 +1,8 @@
-//! The election thread's side of the writers: it hands frames over and never waits.
+//! The election thread's side of the connections to others: it sends, and never waits.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -11,14 +10,12 @@ use crossbeam::channel::{Sender, bounded};
 use log::warn;
 
 use super::counters::{Counters, Drop};
+use super::line::{Line, line};
 use super::writer::{Control, Writer};
 use super::{Inbox, PeerAddress};
-use crate::core::message::{Envelope, Hello, Kind};
+use crate::core::message::{Envelope, Hello};
 use crate::core::types::NodeId;
-use crate::wire::{self, Frame};
-
-/// How many messages may wait for one peer: far more than an election or `failure` sends.
-const QUEUE: usize = 128;
+use crate::wire;
 
 /// How many orders may wait; a writer that does not keep up with these is stuck.
 const ORDERS: usize = 16;
@@ -37,14 +34,13 @@ pub struct Outbound {
 
 struct Handle {
     peer: PeerAddress,
-    frames: Sender<(Kind, Frame)>,
+    line: Line,
     orders: Sender<Control>,
-    connected: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
 impl Handle {
-    /// Without senders a writer sends what is queued and ends.
+    /// Without its line a writer sends what is queued and ends.
     fn let_go(self) -> JoinHandle<()> {
         self.thread
     }
@@ -67,17 +63,14 @@ impl Outbound {
 
     /// Starts the writer of a peer.
     fn add(&mut self, peer: &PeerAddress) -> io::Result<()> {
-        let (frames, waiting) = bounded(QUEUE);
+        let (line, backlog) = line(self.counters.clone());
         let (orders, ordered) = bounded(ORDERS);
-        let connected = Arc::new(AtomicBool::new(false));
         self.seed = self.seed.wrapping_add(1);
         let writer = Writer::new(
             peer.clone(),
             self.failure,
             self.inbox.clone(),
-            self.counters.clone(),
-            connected.clone(),
-            (waiting, ordered),
+            (backlog, ordered),
             self.seed,
         );
         let thread = thread::Builder::new()
@@ -85,7 +78,7 @@ impl Outbound {
             .stack_size(WRITER_STACK)
             .spawn(move || writer.run())?;
         let peer = peer.clone();
-        self.writers.insert(peer.id, Handle { peer, frames, orders, connected, thread });
+        self.writers.insert(peer.id, Handle { peer, line, orders, thread });
         Ok(())
     }
 
@@ -111,16 +104,12 @@ impl Outbound {
         gone
     }
 
-    /// Hands a message to each receiver's writer; it is encoded once.
+    /// Sends a message to each receiver; it is encoded once.
     pub fn send(&self, to: &[NodeId], envelope: &Envelope) {
         let frame = wire::encode_message(envelope);
         let kind = envelope.message.kind();
         for writer in to.iter().filter_map(|id| self.writers.get(id)) {
-            if !writer.connected.load(Ordering::Acquire) {
-                self.counters.dropped(Drop::NotConnected, 1);
-            } else if writer.frames.try_send((kind, frame.clone())).is_err() {
-                self.counters.dropped(Drop::QueueFull, 1);
-            }
+            writer.line.send(kind, &frame);
         }
     }
 

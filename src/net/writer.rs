@@ -1,28 +1,26 @@
 //! The connection to another member: one writer thread each.
 //!
-//! A writer dials, says hello, and then sends what is queued. It waits on its queue, on orders
-//! of the election thread, and between dials on a back-off; it ends when the election thread
-//! lets go of its queue. When a connection ends, what was queued for it is dropped: the other
-//! side may be another process by then.
+//! A writer dials, says hello, and then sends what the election thread could not send at once
+//! ([`Line`](super::line::Line) says who sends when). It waits on its queue, on orders of the
+//! election thread, and between dials on a back-off; it ends when the election thread lets go of
+//! its queue. When a connection ends, what was queued for it is dropped: the other side may be
+//! another process by then.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, RecvTimeoutError};
 use crossbeam::select;
 use log::debug;
-use rustix::net::{RecvFlags, recv};
 use socket2::SockRef;
 
-use super::counters::{Counters, Drop};
 use super::deadline::{Deadline, connect};
+use super::line::{Backlog, ended};
 use super::{Inbox, PeerAddress, STEP};
 use crate::core::Input;
-use crate::core::message::Kind;
 use crate::core::random::Random;
 use crate::wire::{self, Frame, Reply};
 
@@ -44,9 +42,7 @@ pub struct Writer {
     failure: Duration,
     patience: Duration,
     inbox: Inbox,
-    counters: Arc<Counters>,
-    connected: Arc<AtomicBool>,
-    frames: Receiver<(Kind, Frame)>,
+    backlog: Backlog,
     orders: Receiver<Control>,
     random: Random,
     attempt: u64,
@@ -71,25 +67,12 @@ impl Writer {
         peer: PeerAddress,
         failure: Duration,
         inbox: Inbox,
-        counters: Arc<Counters>,
-        connected: Arc<AtomicBool>,
-        (frames, orders): (Receiver<(Kind, Frame)>, Receiver<Control>),
+        (backlog, orders): (Backlog, Receiver<Control>),
         seed: u64,
     ) -> Writer {
         let patience = failure.min(STEP);
         let random = Random::new(seed);
-        Writer {
-            peer,
-            failure,
-            patience,
-            inbox,
-            counters,
-            connected,
-            frames,
-            orders,
-            random,
-            attempt: 0,
-        }
+        Writer { peer, failure, patience, inbox, backlog, orders, random, attempt: 0 }
     }
 
     /// The life of a writer thread.
@@ -138,7 +121,7 @@ impl Writer {
     }
 
     /// Dials and exchanges hellos.
-    fn open(&mut self) -> Result<TcpStream, End> {
+    fn open(&mut self) -> Result<Arc<TcpStream>, End> {
         let peer = self.peer.id;
         let stream = connect(&self.peer.address, self.patience).inspect_err(|error| {
             if error.kind() == ErrorKind::ConnectionRefused {
@@ -162,9 +145,8 @@ impl Writer {
         })?;
         match wire::decode_reply(&payload) {
             Ok(Reply::Welcome(welcome)) => {
-                self.drop_queued(); // what was handed over as the last connection ended
-                // From here on frames may be queued: those that the welcome leads to.
-                self.connected.store(true, Ordering::Release);
+                let stream = Arc::new(stream);
+                self.backlog.open(&stream); // for what the welcome leads to
                 self.inbox.input(Input::Welcomed { peer, welcome });
                 Ok(stream)
             }
@@ -192,18 +174,17 @@ impl Writer {
         }
     }
 
-    /// Sends what is queued until the connection or the node ends.
+    /// Sends what is handed over until the connection or the node ends.
     fn write(&self, stream: &TcpStream) -> End {
         loop {
             select! {
-                recv(self.frames) -> frame => match frame {
-                    Ok((kind, frame)) => {
-                        if let Err(error) = self.put(stream, &frame) {
+                recv(self.backlog.queue) -> queued => match queued {
+                    Ok(queued) => {
+                        if let Err(error) = self.put(stream, queued.rest()) {
                             debug!("connection to {}: {error}", self.peer.name);
-                            self.counters.dropped(Drop::NotConnected, 1);
                             return End::Connection;
                         }
-                        self.counters.sent(kind);
+                        self.backlog.written(&queued);
                     }
                     Err(_) => return End::Node,
                 },
@@ -228,44 +209,26 @@ impl Writer {
     /// The last words of a node that is stopping.
     fn flush(&self, stream: &TcpStream) {
         let mut timed = Deadline::new(stream, self.patience);
-        for (kind, frame) in self.frames.try_iter() {
-            if timed.write_all(&frame).is_err() {
+        for queued in self.backlog.queue.try_iter() {
+            if timed.write_all(queued.rest()).is_err() {
                 return;
             }
-            self.counters.sent(kind);
+            self.backlog.written(&queued);
         }
     }
 
     fn put(&self, stream: &TcpStream, frame: &[u8]) -> io::Result<()> {
-        // The other side never writes here, so the end of the connection shows only to those
-        // who look; writing into it would seem to work once.
         if ended(stream) {
             return Err(ErrorKind::ConnectionReset.into());
         }
         Deadline::new(stream, self.patience).write_all(frame)
     }
 
-    fn drop_queued(&self) {
-        let dropped = self.frames.try_iter().count();
-        self.counters.dropped(Drop::NotConnected, dropped as u64);
-    }
-
     /// Ends a connection: says so, and drops what was queued for it.
     fn close(&self, stream: &TcpStream) {
-        self.connected.store(false, Ordering::Release);
+        self.backlog.close();
         thread::yield_now(); // to the election that the end may have led to
         let _ = stream.shutdown(Shutdown::Both); // it may have ended by itself
-        self.drop_queued();
         self.inbox.input(Input::Lost { peer: self.peer.id });
-    }
-}
-
-/// Whether the other side has closed the connection, without waiting.
-fn ended(stream: &TcpStream) -> bool {
-    let mut byte = [0; 1];
-    match recv(stream, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-        Ok((0, _)) => true,
-        Ok(_) => false,
-        Err(error) => error != rustix::io::Errno::AGAIN,
     }
 }
