@@ -97,7 +97,7 @@ struct Remove {
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// Even if the live voters are no majority afterwards, or nobody is left who may lead.
+    /// Even if the live voters are no majority afterwards.
     #[arg(long)]
     force: bool,
 

@@ -4,12 +4,13 @@
 //! WELCOME leaves, so that nobody wins without having asked a member that knows of it.
 
 use super::detector::{ConnectionId, Peer};
+use super::membership::{ListVersion, MemberList};
 use super::message::{Hello, MemberReport, PROTOCOL_VERSION, Rejection, View};
 use super::phase::{Phase, Reason};
 use super::settings::{PowerOn, Timing};
 use super::state::State;
 use super::turn::Turn;
-use super::types::{NodeId, Time};
+use super::types::{Epoch, NodeId, Time};
 use super::{Note, Output};
 
 /// What a hello tells of its sender's life.
@@ -64,7 +65,11 @@ impl State {
         let stranger = || {
             self.detector.get(hello.id).is_none().then(|| {
                 let older = !hello.list.supersedes(&self.members) && self.is_list_settled();
-                let removed = older && self.members.removed().contains(&hello.id);
+                // Without a majority a later leader stamps its own list anew, and with it this member.
+                let later = !self.needs_majority()
+                    && hello.view.epoch > self.view.epoch
+                    && hello.view.leader.is_some_and(|leader| leader.id != hello.id);
+                let removed = older && !later && self.members.removed().contains(&hello.id);
                 let reason = if removed { Rejection::Removed } else { Rejection::UnknownId };
                 reason(hello.id)
             })
@@ -177,11 +182,14 @@ impl Turn<'_> {
     }
 
     /// Who says hello may have been added while this member was away, and be the only one left that
-    /// can tell it so.
+    /// can tell it so. What is known of this member itself never changes, once it was added.
     fn learn_of_stranger(&mut self, hello: &Hello) {
-        let state = &self.cx.state;
-        let named = state.detector.get(hello.id).is_none() && hello.list.get(hello.id).is_some();
-        if named && state.disagreement(hello).is_none() {
+        let (state, list) = (&self.cx.state, &hello.list);
+        let named = state.detector.get(hello.id).is_none() && list.get(hello.id).is_some();
+        let added = state.members.version() > ListVersion::default();
+        let own = |list: &MemberList| list.get(state.id()).cloned();
+        let same = !added || own(list) == own(&state.members);
+        if named && same && state.disagreement(hello).is_none() {
             self.learn(hello.id, hello.view.epoch, &hello.list);
         }
     }
@@ -301,11 +309,12 @@ impl Turn<'_> {
 
     /// Acts on what was learned from a hello or a welcome.
     fn greeted(&mut self, hello: &Hello, life: Life) {
-        self.learn(hello.id, hello.view.epoch, &hello.list);
+        // Where that epoch's leader is gone, nobody ends this one's reign.
+        let stands_in = hello.view.leader.map_or(Epoch(0), |_| hello.view.epoch);
+        self.learn(hello.id, stands_in, &hello.list);
         if self.cx.state.members.get(hello.id).is_none() {
             return; // by this list it is no member any more
         }
-        self.cx.tell_newer_list(hello.id, hello.list.version());
         let behind = self.cx.state.is_behind();
         if !behind && self.cx.state.detector.all_connected() {
             self.cx.state.look_until = self.cx.now; // all have been met: who goes now is missed

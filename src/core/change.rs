@@ -137,7 +137,7 @@ impl Turn<'_> {
         let stored = state.is_list_stored();
         let kept = state.roster.stored.iter().any(|id| state.members.get(*id).is_some());
         if kept && (stored || forced) {
-            self.cx.state.roster.settled = true;
+            self.cx.state.roster.settled |= stored;
             let asker = self.cx.state.roster.wanted.take().and_then(|wanted| wanted.asker);
             self.cx.state.timers.cancel(Timer::Change);
             if let Some(asker) = asker {

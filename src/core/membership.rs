@@ -5,7 +5,7 @@ use std::fmt;
 use super::types::{Epoch, NodeId, Role};
 
 /// One entry of the member list.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Member {
     /// Its identity for life.
     pub id: NodeId,
@@ -36,7 +36,7 @@ pub enum Change {
     Remove {
         /// The member.
         id: NodeId,
-        /// Even if no majority is left, or nobody who may lead.
+        /// Even if the live voters are no majority afterwards.
         force: bool,
     },
 }
@@ -59,8 +59,9 @@ impl fmt::Display for ListVersion {
 /// How many removed members a list remembers: those that were away meanwhile are told so.
 const MOST_REMOVED: usize = 256;
 
-/// All members, sorted by id, with the version of the list.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+/// All members, sorted by id, with the version of the list. Lists compare by their version first, and
+/// in some way that is the same everywhere if it is equal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberList {
     version: ListVersion,
     members: Vec<Member>,
@@ -126,8 +127,7 @@ impl MemberList {
     /// may make different ones of the same version; of the lists of two files neither is newer.
     #[must_use]
     pub fn supersedes(&self, other: &MemberList) -> bool {
-        let newer = self.version.cmp(&other.version);
-        self.version.counter > 0 && newer.then_with(|| self.digest().cmp(&other.digest())).is_gt()
+        self.version.counter > 0 && self > other
     }
 
     /// The version of this list.

@@ -134,15 +134,16 @@ impl State {
             Change::Remove { id, .. } if self.members.get(*id).is_none() => {
                 Some(Refusal::NotMember(*id))
             }
-            Change::Remove { force: false, .. } => {
+            Change::Remove { id, force } => {
                 let after = self.members.changed(self.members.version(), change);
-                let nobody = !after.iter().any(|member| member.role == Role::Member);
-                if nobody { Some(Refusal::LastCandidate) } else { self.lost_quorum(change, now) }
+                if !after.iter().any(|member| member.role == Role::Member) {
+                    Some(Refusal::LastCandidate) // nothing could ever be changed again
+                } else if *id == self.id() && !self.is_connected() {
+                    Some(Refusal::LastMember)
+                } else {
+                    self.lost_quorum(change, now).filter(|_| !force)
+                }
             }
-            Change::Remove { id, .. } if *id == self.id() && !self.is_connected() => {
-                Some(Refusal::LastMember)
-            }
-            Change::Remove { .. } => None,
         }
     }
 

@@ -107,7 +107,9 @@ impl Turn<'_> {
             return;
         }
         self.learn(from, epoch, list);
-        if *list == self.cx.state.members {
+        // A leader that a later grant stands against must not count on this voter: it is refused
+        // when it heartbeats, and stamps its list anew if it claims a later epoch.
+        if *list == self.cx.state.members && !self.cx.state.voter.is_beyond(epoch) {
             self.cx.acknowledge_list(from);
         }
     }

@@ -120,6 +120,9 @@ impl Turn<'_> {
             Message::Listed { version } => self.listed(from, version),
             message => {
                 self.cx.tell_if_behind(from);
+                if self.cx.state.resigned && self.cx.state.phase.elects() {
+                    self.cx.suspect_unreachable(); // it may be asked too often to see it come to nothing
+                }
                 let announced = self.algorithm.get().receive(&mut self.cx, from, &message);
                 // A greater one may have become known since the election began.
                 let present = announced.filter(|view| *view >= self.cx.state.view);

@@ -127,7 +127,7 @@ pub fn refusal(reason: &Refusal, members: &MemberList) -> CommandError {
              needed; start the others first, or remove with --force"
         ),
         Refusal::LastCandidate => {
-            "nobody would be left who may lead; add another member first, or use --force".into()
+            "nobody would be left who may lead; add another member first".into()
         }
         Refusal::LastMember => {
             "no other member is connected that would learn of it; stop it instead".into()

@@ -206,6 +206,22 @@ mod tests {
     }
 
     #[test]
+    fn a_version_that_leaves_none_above_it_is_refused() {
+        for version in [[u64::MAX, 1], [1, u64::MAX]] {
+            for message in [
+                format!(r#"{{"listed":{{"version":{version:?}}}}}"#),
+                format!(r#"{{"trial":{{"number":1,"epoch":1,"list":{version:?}}}}}"#),
+                format!(r#"{{"claim":{{"number":1,"epoch":1,"lease_ns":1,"list":{version:?}}}}}"#),
+            ] {
+                let bytes = format!(r#"{{"epoch":1,"incarnation":1,"message":{message}}}"#);
+                assert!(decode_message(bytes.as_bytes()).is_err(), "{message}");
+                let good = bytes.replace(&u64::MAX.to_string(), "2");
+                assert!(decode_message(good.as_bytes()).is_ok(), "{good}");
+            }
+        }
+    }
+
+    #[test]
     fn a_hello_of_another_version_is_refused_in_words_whatever_else_it_holds() {
         let opening = decode_opening(br#"{"protocol": 9, "who": "knows"}"#).unwrap();
         let reason = Rejection::Protocol { ours: PROTOCOL_VERSION, theirs: 9 };

@@ -158,6 +158,7 @@ pub enum Message {
         number: u64,
         #[serde(deserialize_with = "bounded")]
         epoch: u64,
+        #[serde(deserialize_with = "bounded_version")]
         list: [u64; 2],
     },
     Opinion {
@@ -171,6 +172,7 @@ pub enum Message {
         #[serde(deserialize_with = "bounded")]
         epoch: u64,
         lease_ns: u64,
+        #[serde(deserialize_with = "bounded_version")]
         list: [u64; 2],
     },
     Grant {
@@ -191,6 +193,7 @@ pub enum Message {
         number: u64,
         rank: Rank,
         lease_ns: u64,
+        #[serde(deserialize_with = "bounded_version")]
         settled: [u64; 2],
         members: Vec<MemberReport>,
     },
@@ -222,6 +225,7 @@ pub enum Message {
     },
     List(super::members::List),
     Listed {
+        #[serde(deserialize_with = "bounded_version")]
         version: [u64; 2],
     },
     Forward {

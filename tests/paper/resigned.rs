@@ -93,6 +93,24 @@ fn who_stands_again_leads() {
     assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(2)));
 }
 
+/// Others that may not lead call elections so often that none that P5 takes part in comes to nothing
+/// for it; P4 has vanished.
+#[test]
+fn who_resigned_stands_again_though_it_is_asked_again_and_again() {
+    let mut p5 = resigned(AlgorithmKind::Ring);
+    p5.take(Input::Lost { peer: id(4) });
+    for step in 1.. {
+        p5.after(STEP);
+        if p5.core.stands() {
+            break;
+        }
+        assert!(p5.now < Time(0) + SLOW.failure * 2, "it goes on for ever");
+        let run = Run { epoch: Epoch(1 + step), initiator: id(3) };
+        let candidate = Candidate { stands: false, rank: rank(3), incarnation: Incarnation(1) };
+        p5.hears(3, Message::Ballot(Ballot { run, candidate, hops: 2 }));
+    }
+}
+
 /// Whoever sends its own ballot says whether it stands: P4 lost its rank meanwhile.
 #[test]
 fn a_ballot_tells_who_resigned_that_the_other_does_not_stand() {

@@ -1,4 +1,4 @@
-//! Removals that are forced: where no majority is left, or nobody who may lead.
+//! Removals that are forced: where no majority is left, or nobody stands.
 
 use electd::core::message::{Done, Message, Refusal, Rejection};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings};
@@ -13,16 +13,24 @@ use crate::process::{Process, TIMING, id, rank, settings};
 
 const OTHERS: [u8; 4] = [1, 2, 3, 4];
 
-/// P5 leads in epoch 1, and nobody else may.
-fn only_candidate(quorum: Quorum) -> Process {
+/// P5 leads in epoch 1, and none but these may.
+fn candidates(quorum: Quorum, who: &[u8]) -> Process {
     let settings = Settings { quorum, ..settings(AlgorithmKind::Bully, 5) };
-    let witness = |member: &Member| match member.id {
-        own if own == id(5) => member.clone(),
-        _ => Member { role: Role::Witness, ..member.clone() },
+    let role = |member: &Member| match who.iter().any(|number| id(*number) == member.id) {
+        true => Role::Member,
+        false => Role::Witness,
     };
-    let members = settings.members.iter().map(witness).collect();
+    let member = |member: &Member| Member { role: role(member), ..member.clone() };
+    let members = settings.members.iter().map(member).collect();
     let list = MemberList::new(version(0, 0), members);
     elected(Settings { members: list.into(), ..settings })
+}
+
+/// P5 leads in epoch 1. P4 alone may lead as well, and does not stand at present.
+fn only_one_stands(quorum: Quorum) -> Process {
+    let mut p5 = candidates(quorum, &[4, 5]);
+    hears(&mut p5, 4, acknowledge(0, 4));
+    p5
 }
 
 fn removed(number: u8, stored: bool) -> Result<Done, Refusal> {
@@ -36,12 +44,17 @@ fn cannot_reach(process: &mut Process, peers: &[u8]) {
     }
 }
 
-/// "Refused, unless forced: [...] after which nobody may lead."
+/// "Refused: a removal after which nobody may lead, as nothing could ever be changed again."
 #[test]
-fn the_last_that_may_lead_is_removed_by_force_alone() {
+fn the_last_that_may_lead_is_not_removed_even_by_force() {
     for quorum in [Quorum::None, Quorum::Majority] {
-        let mut p5 = only_candidate(quorum);
-        assert_eq!(ask(&mut p5, remove(5, false)).answers, [Err(Refusal::LastCandidate)]);
+        for force in [false, true] {
+            let mut p5 = candidates(quorum, &[5]);
+            assert_eq!(ask(&mut p5, remove(5, force)).answers, [Err(Refusal::LastCandidate)]);
+            assert_eq!(numbers(&p5), [1, 2, 3, 4, 5]);
+        }
+        let mut p5 = only_one_stands(quorum);
+        assert_eq!(ask(&mut p5, remove(5, false)).answers, [Err(Refusal::NoSuccessor)]);
         assert_eq!(ask(&mut p5, remove(5, true)).answers, [], "it is begun");
     }
 }
@@ -50,12 +63,12 @@ fn the_last_that_may_lead_is_removed_by_force_alone() {
 #[test]
 fn a_leader_that_nobody_is_connected_to_does_not_remove_itself() {
     for quorum in [Quorum::None, Quorum::Majority] {
-        let mut p5 = only_candidate(quorum);
+        let mut p5 = only_one_stands(quorum);
         cannot_reach(&mut p5, &OTHERS);
         assert_eq!(ask(&mut p5, remove(5, true)).answers, [Err(Refusal::LastMember)]);
         assert_eq!(numbers(&p5), [1, 2, 3, 4, 5]);
         assert_eq!(ask(&mut p5, remove(4, true)).answers, [], "others it does");
-        let mut p5 = only_candidate(quorum);
+        let mut p5 = only_one_stands(quorum);
         cannot_reach(&mut p5, &[1, 2, 3]);
         assert_eq!(ask(&mut p5, remove(5, true)).answers, [], "P4 would learn of it");
     }
@@ -75,13 +88,16 @@ fn a_forced_removal_is_done_when_one_that_remains_has_stored_it() {
     assert_eq!(hears(&mut p5, 4, listed(1, 2)).answers, []);
     assert_eq!(disk(&mut p5).answers, [removed(4, false)]);
     let older = list(version(0, 0), &[1, 2, 3, 4, 5]);
+    assert_eq!(says_hello(&mut p5, 4, &older), Some(Rejection::UnknownId(id(4))));
+    hears(&mut p5, 1, listed(1, 2));
+    hears(&mut p5, 2, listed(1, 2));
     assert_eq!(says_hello(&mut p5, 4, &older), Some(Rejection::Removed(id(4))));
 }
 
 /// P5 has removed itself from a list of which three voters are a majority, and nobody else has
 /// stored that yet.
 fn removes_itself() -> Process {
-    let mut p5 = only_candidate(Quorum::Majority);
+    let mut p5 = only_one_stands(Quorum::Majority);
     ask(&mut p5, remove(5, true));
     disk(&mut p5);
     for voter in [1, 2] {
@@ -109,23 +125,23 @@ fn a_leader_that_removed_itself_does_not_count_its_own_heartbeat() {
     let lease = p5.core.lease_until();
     p5.after(TIMING.heartbeat);
     for voter in [1, 2] {
-        hears(&mut p5, voter, acknowledge(voter));
+        hears(&mut p5, voter, acknowledge(1, voter));
         assert_eq!(p5.core.lease_until(), lease, "three of four are needed");
     }
-    hears(&mut p5, 3, acknowledge(3));
+    hears(&mut p5, 3, acknowledge(1, 3));
     assert!(p5.core.lease_until() > lease);
 }
 
-/// A voter's acknowledgement of the first heartbeat.
-fn acknowledge(from: u8) -> Message {
+/// The acknowledgement of this heartbeat, by one that does not stand.
+fn acknowledge(number: u64, from: u8) -> Message {
     let (incarnation, epoch) = (Incarnation(1), Epoch(1));
-    Message::Acknowledge { incarnation, epoch, number: 1, rank: rank(from), stands: false }
+    Message::Acknowledge { incarnation, epoch, number, rank: rank(from), stands: false }
 }
 
 /// The same of the leader itself, without a majority.
 #[test]
 fn without_a_majority_it_waits_for_another_as_well() {
-    let mut p5 = only_candidate(Quorum::None);
+    let mut p5 = only_one_stands(Quorum::None);
     ask(&mut p5, remove(5, true));
     assert_eq!(numbers(&p5), OTHERS);
     assert_eq!(disk(&mut p5).answers, [], "nobody else may know");

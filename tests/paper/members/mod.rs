@@ -8,6 +8,7 @@ mod hello;
 mod lists;
 mod rivals;
 mod settled;
+mod undone;
 
 use std::sync::Arc;
 

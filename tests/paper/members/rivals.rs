@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use electd::core::Phase;
 use electd::core::membership::MemberList;
-use electd::core::message::{Ballot, Candidate, Message, Run};
+use electd::core::message::{Ballot, Candidate, Hello, Message, Run, View};
 use electd::core::settings::{AlgorithmKind, Quorum};
 use electd::core::types::{Epoch, Incarnation};
+use electd::core::{Input, Phase};
 
 use super::{add, ask, disk, hears, hears_in, leader, list, lists, says_hello, tells, version};
-use crate::process::{Process, id, rank};
+use crate::process::{Process, connection, hello_of, id, rank};
 
 /// Two lists of one version: the first takes the place of the second.
 fn rivals() -> [Arc<MemberList>; 2] {
@@ -33,6 +33,15 @@ fn of_two_lists_of_one_version_the_same_one_wins_at_both() {
         says_hello(&mut copy, 2, other);
         assert_eq!(*copy.core.members(), winner, "and by a hello");
     }
+}
+
+/// They may name the same members, and remember other removed ones.
+#[test]
+fn lists_that_differ_in_anything_are_not_the_same() {
+    let one = list(version(1, 1), &[1, 2, 3]);
+    let other = Arc::new(one.as_ref().clone().with_removed(vec![id(4)]));
+    assert_eq!(one.digest(), other.digest());
+    assert!(one.supersedes(&other) != other.supersedes(&one));
 }
 
 /// Who told the one that loses is told the other.
@@ -141,6 +150,22 @@ fn a_list_of_a_later_epoch_that_its_sender_stands_in_is_left_to_its_leader() {
     let told = hears_in(&mut p5, 2, 4, tells(&list(version(4, 3), &[1, 2, 3, 4, 5, 6])));
     assert_eq!((p5.core.view().epoch, lists(&told.sent)), (Epoch(1), vec![]));
     assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5]);
+}
+
+/// Nobody leads there any more: P2 comes from a side whose leader of epoch 4 is gone.
+#[test]
+fn a_list_of_a_later_epoch_whose_leader_is_gone_is_taken_from_who_stood_in_it() {
+    let mut p5 = leader(Quorum::None);
+    ask(&mut p5, add(7));
+    disk(&mut p5);
+    let hello = Hello {
+        list: list(version(4, 3), &[1, 2, 3, 4, 5, 6]),
+        view: View { epoch: Epoch(4), leader: None },
+        ..hello_of(2, p5.core.settings())
+    };
+    let (connection, address) = (connection(2), String::new());
+    p5.outputs(Input::Hello { connection, address, hello });
+    assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5, 6]);
 }
 
 /// What a leader makes is never older than what it has.
