@@ -73,6 +73,9 @@ const CHANGES: u64 = 0x0063_6861_6e67_6573;
 /// And the tasks that are handed out.
 const TASKS: u64 = 0x7461_736b_7300;
 
+/// And the moments at which the power fails everywhere, in one seed of sixteen.
+const OUTAGES: u64 = 0x6f75_7461_6765;
+
 impl Schedule {
     /// A schedule within the model, without a trace.
     #[must_use]
@@ -99,6 +102,7 @@ impl Schedule {
         let mut plan = plan(&mut random, nodes, world.setup.rank.changes());
         if self.faults == FaultSet::All {
             trouble::add(&mut beyond, nodes, &mut plan);
+            trouble::add_outage(&mut Random::new(self.seed ^ OUTAGES), nodes, &mut plan);
         }
         if changing {
             members::add(&mut changes, nodes, &world.setup.newcomers, &mut plan);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::clock::Clock;
 use super::deeds::Deed;
 use super::faults::{Fault, Plan};
+use super::node::Death;
 use super::weather::{Disturbance, Links};
 use super::world::{TIMING, World};
 use crate::core::random::Random;
@@ -152,6 +153,20 @@ pub(super) fn add(random: &mut Random, nodes: usize, plan: &mut Plan) {
         draw.trouble(at, node, leader);
     }
     draw.plan.sort_by_key(|(at, _, _)| *at);
+}
+
+/// Now and then all processes die at one moment and are back at once: those that promised a leader
+/// something, and this leader, elect anew while these promises run.
+pub(super) fn add_outage(random: &mut Random, nodes: usize, plan: &mut Plan) {
+    if random.below(16) > 0 {
+        return;
+    }
+    let at = Time(0) + random.up_to(TIMING.failure * 10);
+    for node in 0..nodes {
+        plan.push((at, node, Fault::Die(Death::Killed, 0)));
+        plan.push((at + random.up_to(TIMING.message), node, Fault::Start));
+    }
+    plan.sort_by_key(|(at, _, _)| *at);
 }
 
 struct Draw<'a> {
