@@ -145,3 +145,16 @@ fn an_older_task_is_refused() {
     assert_eq!(p3.core.task(), &task_of(2));
     assert_eq!(p3.hears(5, ready(7, 2, task_of(2))), to(&[5], yes(7)));
 }
+
+/// "READY(j, x): [...] d = x, s = Normal": no other word of the organiser makes it so, as where its
+/// READY was lost with the connection.
+#[test]
+fn who_was_told_of_no_task_does_not_follow_at_the_next_hello() {
+    let mut p3 = halting(3);
+    p3.hears(5, halt(1, 1, 5));
+    p3.hears(5, elected(2, 1));
+    p3.meets_leader(5, 1);
+    assert_eq!((p3.status(), p3.leader()), (NodeStatus::Reorganization, None));
+    p3.hears(5, ready(3, 1, task_of(1)));
+    assert_eq!((p3.status(), p3.leader()), (NodeStatus::Normal, Some(id(5))));
+}

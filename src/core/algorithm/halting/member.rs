@@ -95,6 +95,7 @@ impl Halting {
         self.answer(cx, from, number, accepted);
         let (leader, epoch) = self.halted.filter(|_| accepted)?;
         cx.state.task = task.clone();
+        self.ready = epoch;
         self.patients.clear();
         self.look_after_coordinator_from(cx, cx.now);
         Some(View { epoch, leader: Some(leader) })

@@ -64,6 +64,8 @@ pub struct Halting {
     owed: BTreeMap<NodeId, Vec<Message>>,
     /// The HALT that this member obeys: its organiser and round.
     halted: Option<(Rank, Epoch)>,
+    /// The last round whose READY it took.
+    ready: Epoch,
     /// Whose outcome it awaits, having given up in step (1) or for another reason.
     awaits: Option<NodeId>,
     /// The number of its call to its coordinator, that it might be gone (Timeout).
@@ -165,7 +167,8 @@ impl Election for Halting {
 
     /// Only READY makes a follower. Whoever finds a leader otherwise waits to be taken in.
     fn may_follow(&mut self, cx: &mut Context, view: View, leader: NodeId) -> bool {
-        let ready = cx.state.phase == Phase::Reorganizing && self.obeys(leader, view.epoch);
+        let obeys = cx.state.phase == Phase::Reorganizing && self.obeys(leader, view.epoch);
+        let ready = obeys && self.ready == view.epoch;
         if !ready {
             self.found_leader(cx, view, leader);
         }
