@@ -114,9 +114,13 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes a view that is not older than the own one, of a leader that is alive.
+    /// Takes a view that is not older than the own one, of a leader that is alive. A voter that granted
+    /// a later epoch may have forgotten that it named its leader, but not that.
     pub fn accept(&mut self, view: View, leader: Rank) {
         let state = &self.cx.state;
+        if state.voter.is_beyond(view.epoch) {
+            return;
+        }
         let takes_over = leader < state.rank() && state.stands() && state.preempts_at_once();
         let known = state.leader() == Some(leader) && state.view == view;
         if !takes_over && !known {

@@ -37,6 +37,19 @@ fn a_grant_survives_a_restart() {
     assert_eq!(would(&mut p3, 5, 23), Opinion::Yes);
 }
 
+/// "A voter that granted e refuses everything from a leader with a smaller epoch": it may have led in e,
+/// and forgotten that.
+#[test]
+fn a_restarted_voter_follows_no_leader_from_before_its_grant() {
+    let mut p3 = voter(3);
+    grants(&mut p3, 4, 22);
+    let mut p3 = restarted(&p3);
+    p3.hears(5, coordinator(21, 5));
+    assert_eq!(p3.leader(), None);
+    p3.hears(4, coordinator(22, 4));
+    assert_eq!(p3.leader(), Some(id(4)));
+}
+
 /// "Not in the first `lease` after a restart": an earlier life may have promised.
 #[test]
 fn a_restarted_voter_is_muted_for_a_lease() {
