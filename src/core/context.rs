@@ -128,13 +128,11 @@ impl Context<'_> {
             self.state.detector.lose(id, Liveness::Suspected);
         }
         self.stand_if_alone();
-        if self.state.resigned {
-            // A connection that leads nowhere shows only to who sends something on it.
-            let silent = |peer: &Peer| peer.stands && !peer.heard_within(failure, now);
-            let silent = self.state.detector.iter().filter(|(_, peer)| silent(peer));
-            let silent = silent.map(|(id, _)| id).collect();
-            self.send_all(silent, Message::Probe { number: 0 });
-        }
+        // A connection that leads nowhere shows only to who sends something on it.
+        let silent = |peer: &Peer| peer.outbound && !peer.heard_within(failure, now);
+        let silent = self.state.detector.iter().filter(|(_, peer)| silent(peer));
+        let silent = silent.map(|(id, _)| id).collect();
+        self.send_all(silent, Message::Probe { number: 0 });
     }
 
     /// A member that resigned stands again when nobody else is left to lead. Others that resigned

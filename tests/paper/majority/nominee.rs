@@ -164,7 +164,9 @@ fn who_hears_no_majority_stands_back() {
     assert_eq!((p5.core.phase(), p5.core.stands()), (Phase::Waiting, false));
     assert_eq!(p5.hears(3, election(2, 3)), [], "it sends no ANSWER");
     let again = p5.after(TIMING.t2() + TIMING.message);
-    assert_eq!(again, to(&OTHERS, trial(2, 3)));
+    let probe = Message::Probe { number: 0 };
+    let silent = to(&[1, 2, 4], probe);
+    assert_eq!(again, [to(&OTHERS, trial(2, 3)), silent].concat(), "P3 was heard just now");
     assert_eq!(all_say(&mut p5, &[1, 2], &says(2, Opinion::Yes, 0)), to(&OTHERS, trial(3, 3)));
     assert!(p5.core.stands());
 }
