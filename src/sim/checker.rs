@@ -181,6 +181,7 @@ impl Checker {
         if self.promise == Promise::Always && granted < core.members().majority() {
             self.fail(now, format_args!("{name} leads with {granted} grants of epoch {epoch}"));
         }
+        self.votes.leads(node, epoch);
         let before = self.seen[node].view;
         if self.promise == Promise::WithinModel && self.overrides(core, before, all) {
             let what =

@@ -78,6 +78,12 @@ impl Votes {
         })
     }
 
+    /// A voter leads itself. Who granted it that was not bound to an older leader any more, nor is then any
+    /// majority: what it promised itself holds nothing up.
+    pub fn leads(&mut self, at: usize, epoch: Epoch) {
+        self.voters[at].bound.take_if(|((bound, _), _)| *bound < epoch);
+    }
+
     /// A voter hears that a leader, or a nominee that led before, released its epoch.
     pub fn hears_release(&mut self, at: usize, (epoch, by): Grant) {
         self.voters[at].bound.take_if(|((bound, to), _)| *to == by && *bound <= epoch);
