@@ -123,12 +123,12 @@ impl Turn<'_> {
         if !wanted.made {
             if state.may_change_list() {
                 self.make(&change);
-            } else if state.members.version().epoch != state.view.epoch {
+            } else if !state.stamped_own_list() {
                 self.cx.confirm_list();
             }
             return;
         }
-        if state.members.version().epoch != state.view.epoch {
+        if !state.stamped_own_list() {
             self.cx.confirm_list(); // it was elected anew meanwhile
             return;
         }
@@ -137,7 +137,6 @@ impl Turn<'_> {
         let stored = state.is_list_stored();
         let kept = state.roster.stored.iter().any(|id| state.members.get(*id).is_some());
         if kept && (stored || forced) {
-            self.cx.state.roster.settled |= stored;
             let asker = self.cx.state.roster.wanted.take().and_then(|wanted| wanted.asker);
             self.cx.state.timers.cancel(Timer::Change);
             if let Some(asker) = asker {

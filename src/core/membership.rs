@@ -1,8 +1,6 @@
 //! The member list: who belongs to the cluster, in id order.
 
-use std::fmt;
-
-use super::types::{Epoch, NodeId, Role};
+use super::types::{NodeId, Role, Version};
 
 /// One entry of the member list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,20 +39,8 @@ pub enum Change {
     },
 }
 
-/// The version of a member list: the epoch of the leader that stamped it, and a counter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ListVersion {
-    /// The epoch of the leader that made the change.
-    pub epoch: Epoch,
-    /// Counts the changes.
-    pub counter: u64,
-}
-
-impl fmt::Display for ListVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.epoch, self.counter)
-    }
-}
+/// The version of a member list.
+pub type ListVersion = Version;
 
 /// How many removed members a list remembers: those that were away meanwhile are told so.
 const MOST_REMOVED: usize = 256;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::membership::{Change, ListVersion};
+use super::membership::{Change, ListVersion, MemberList};
 use super::message::{Refusal, Taken};
 use super::state::State;
 use super::tenure::Lease;
@@ -67,11 +67,16 @@ impl State {
         self.leads() && self.members.version().epoch <= self.view.epoch
     }
 
+    /// Whether the leader stamped its present list itself, in its own epoch.
+    pub(super) fn stamped_own_list(&self) -> bool {
+        self.members.version().epoch == self.view.epoch
+    }
+
     /// Whether the leader may change its list: with a majority only one that it stamped itself and
     /// that a majority has stored: then no older change can come back. And that majority is bound by
     /// what it promised, whatever the last change kept of an older one.
     pub(super) fn may_change_list(&self) -> bool {
-        let own = self.members.version().epoch == self.view.epoch;
+        let own = self.stamped_own_list();
         let (majority, length) = (self.majority(), self.settings.timing.lease);
         let settled = |lease: &Lease| lease.is_settled(majority, length);
         let bound = self.lease.as_ref().is_some_and(settled);
@@ -112,6 +117,7 @@ impl State {
         if self.roster.wanted.is_some() {
             return Some(Refusal::ChangeUnderWay);
         }
+        let after = self.members.changed(self.members.version(), change);
         match change {
             Change::Add(new) => {
                 let taken = self.members.iter().find_map(|old| {
@@ -128,20 +134,19 @@ impl State {
                     None if self.members.removed().contains(&new.id) => {
                         Some(Refusal::WasRemoved(new.id))
                     }
-                    None => self.lost_quorum(change, now),
+                    None => self.lost_quorum(&after, now),
                 }
             }
             Change::Remove { id, .. } if self.members.get(*id).is_none() => {
                 Some(Refusal::NotMember(*id))
             }
             Change::Remove { id, force } => {
-                let after = self.members.changed(self.members.version(), change);
                 if !after.iter().any(|member| member.role == Role::Member) {
                     Some(Refusal::LastCandidate) // nothing could ever be changed again
                 } else if *id == self.id() && !self.is_connected() {
                     Some(Refusal::LastMember)
                 } else {
-                    self.lost_quorum(change, now).filter(|_| !force)
+                    self.lost_quorum(&after, now).filter(|_| !force)
                 }
             }
         }
@@ -154,11 +159,10 @@ impl State {
 
     /// The live voters have to be a majority of the new list. A newcomer that runs counts: it has
     /// been refused as a stranger just now.
-    fn lost_quorum(&self, change: &Change, now: Time) -> Option<Refusal> {
+    fn lost_quorum(&self, after: &MemberList, now: Time) -> Option<Refusal> {
         if !self.needs_majority() {
             return None;
         }
-        let after = self.members.changed(self.members.version(), change);
         let limit = self.settings.timing.failure * 3;
         let lives = |id: NodeId| {
             id == self.id()

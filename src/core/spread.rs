@@ -27,18 +27,12 @@ impl Context<'_> {
         }
     }
 
-    /// Tells a member the present list if it has an older one.
-    pub fn tell_newer_list(&mut self, to: NodeId, theirs: ListVersion) {
-        if theirs < self.state.members.version() {
-            self.tell_list(to);
-        }
-    }
-
     /// Tells a member that elects the present list, if it had an older one when it told its version
     /// last: it may not know who leads by now, nor may that one be told apart from a stranger.
     pub fn tell_if_behind(&mut self, peer: NodeId) {
-        if let Some(version) = self.state.detector.get(peer).map(|peer| peer.list) {
-            self.tell_newer_list(peer, version);
+        let version = self.state.members.version();
+        if self.state.detector.get(peer).is_some_and(|peer| peer.list < version) {
+            self.tell_list(peer);
         }
     }
 
@@ -164,8 +158,7 @@ impl Turn<'_> {
         if !state.needs_majority() || !state.leads_by_list() || state.roster.settled {
             return;
         }
-        let own = state.members.version().epoch == state.view.epoch;
-        if own {
+        if state.stamped_own_list() {
             state.roster.settled = state.is_list_stored();
         } else if !state.members.removed().is_empty() {
             self.cx.confirm_list();

@@ -112,29 +112,32 @@ impl Task {
     }
 }
 
-/// The version of a task: the epoch of the coordinator that took it, and a counter. The least where
-/// none took it, as it came from a file.
+/// The version of what a leader hands to all: the member list, or a task. The least is that of a file,
+/// which no leader made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TaskVersion {
-    /// The epoch of the coordinator that took the task.
+pub struct Version {
+    /// The epoch of the leader that made it.
     pub epoch: Epoch,
-    /// Counts the tasks.
+    /// Counts the changes.
     pub counter: u64,
 }
 
-impl TaskVersion {
-    /// The version of a task that goes over one of this version in this epoch: always a newer one.
+impl Version {
+    /// The version of what goes over one of this version in this epoch: always a newer one.
     #[must_use]
-    pub fn next(self, epoch: Epoch) -> TaskVersion {
-        TaskVersion { epoch: epoch.max(self.epoch), counter: self.counter.saturating_add(1) }
+    pub fn next(self, epoch: Epoch) -> Version {
+        Version { epoch: epoch.max(self.epoch), counter: self.counter.saturating_add(1) }
     }
 }
 
-impl fmt::Display for TaskVersion {
+impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.epoch, self.counter)
     }
 }
+
+/// The version of a task.
+pub type TaskVersion = Version;
 
 /// What a member is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -166,6 +166,23 @@ mod tests {
         (Arc::new(near), far)
     }
 
+    /// A line with a connection, and its other end.
+    struct Open {
+        counters: Arc<Counters>,
+        line: Line,
+        backlog: Backlog,
+        near: Arc<TcpStream>,
+        far: TcpStream,
+    }
+
+    fn open() -> Open {
+        let counters = Arc::new(Counters::default());
+        let (line, backlog) = line(counters.clone());
+        let (near, far) = connection();
+        backlog.open(&near);
+        Open { counters, line, backlog, near, far }
+    }
+
     /// Reads the numbers of all frames until the end, and hands each on.
     fn read(mut far: TcpStream) -> Receiver<u32> {
         let (number, numbers) = bounded(2 * MANY as usize);
@@ -208,10 +225,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_does_not_read_holds_nobody_up_and_gets_what_was_kept_in_order() {
-        let counters = Arc::new(Counters::default());
-        let (line, backlog) = line(counters.clone());
-        let (near, far) = connection();
-        backlog.open(&near);
+        let Open { counters, line, backlog, near, far } = open();
         let line = send_all(line, 0..MANY);
         let kept = sent(&counters) + QUEUE as u32;
         assert_eq!(backlog.queue.len(), QUEUE, "both ends of the connection are full");
@@ -228,10 +242,7 @@ mod tests {
 
     #[test]
     fn what_the_socket_takes_at_once_is_not_for_the_writer_before_and_after_a_backlog() {
-        let counters = Arc::new(Counters::default());
-        let (line, backlog) = line(counters.clone());
-        let (near, far) = connection();
-        backlog.open(&near);
+        let Open { counters, line, backlog, near, far } = open();
         line.send(Kind::Heartbeat, &frame(0));
         assert!(backlog.queue.is_empty());
         let line = send_all(line, 1..MANY);
@@ -246,9 +257,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_while_the_writer_is_at_a_frame_waits_behind_it() {
-        let (line, backlog) = line(Arc::default());
-        let (near, far) = connection();
-        backlog.open(&near);
+        let Open { line, backlog, near, far, .. } = open();
         let line = send_all(line, 0..MANY);
         let begun = backlog.queue.try_recv().unwrap();
         backlog.queue.try_iter().for_each(|queued| backlog.written(&queued)); // so to speak
@@ -264,10 +273,7 @@ mod tests {
 
     #[test]
     fn frames_stay_whole_and_in_order_while_both_threads_send() {
-        let counters = Arc::new(Counters::default());
-        let (line, backlog) = line(counters.clone());
-        let (near, far) = connection();
-        backlog.open(&near);
+        let Open { counters, line, backlog, near, far } = open();
         let line = send_all(line, 0..MANY);
         let numbers = read(far);
         let writer = thread::spawn(move || {
@@ -314,9 +320,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_has_ended_is_left_to_the_writer() {
-        let (line, backlog) = line(Arc::default());
-        let (near, far) = connection();
-        backlog.open(&near);
+        let Open { line, backlog, near, far, .. } = open();
         far.shutdown(std::net::Shutdown::Both).unwrap();
         near.peek(&mut [0; 1]).unwrap(); // the end is here
         line.send(Kind::Heartbeat, &frame(0));

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::tenure::{Grant, Vote};
-use crate::core::types::{Epoch, Incarnation, NodeId, Role, Task, TaskVersion};
+use crate::core::types::{Epoch, Incarnation, NodeId, Role, Task, TaskVersion, Version};
 
 /// The newest format of the state file that this electd reads.
 ///
@@ -116,6 +116,18 @@ struct VersionEntry {
     counter: u64,
 }
 
+impl From<Version> for VersionEntry {
+    fn from(version: Version) -> VersionEntry {
+        VersionEntry { epoch: version.epoch.0, counter: version.counter }
+    }
+}
+
+impl From<VersionEntry> for Version {
+    fn from(entry: VersionEntry) -> Version {
+        Version { epoch: Epoch(entry.epoch), counter: entry.counter }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VoteEntry {
@@ -177,13 +189,12 @@ impl From<&Record> for StateFile {
             // Reserving more is always safe; a file that reserves less would be refused for ever.
             reserved: record.reserved.max(record.epoch).0,
             leader: record.leader.map(|id| id.0),
-            version: VersionEntry { epoch: version.epoch.0, counter: version.counter },
+            version: version.into(),
             members,
             removed,
             vote,
             task: task.map(|task| STANDARD.encode(task)),
-            task_version: task_version
-                .map(|version| VersionEntry { epoch: version.epoch.0, counter: version.counter }),
+            task_version: task_version.map(VersionEntry::from),
         }
     }
 }
@@ -201,8 +212,7 @@ impl TryFrom<StateFile> for Record {
         let task = task(file.format, file.task, file.task_version)?;
         let vote = vote(file.format, file.vote)?;
         let count = file.members.len();
-        let version =
-            ListVersion { epoch: Epoch(file.version.epoch), counter: file.version.counter };
+        let version = ListVersion::from(file.version);
         if file.format < 4
             && (!file.removed.is_empty()
                 || file.members.iter().any(|member| member.admin.is_some()))
@@ -251,9 +261,7 @@ fn task(
     if version.is_some() && format < 5 {
         return Err(Unfit::Damaged(format!("\"task_version\" is not known in format {format}")));
     }
-    let version = version
-        .map(|version| TaskVersion { epoch: Epoch(version.epoch), counter: version.counter });
-    let version = version.unwrap_or_default();
+    let version = version.map(TaskVersion::from).unwrap_or_default();
     let Some(encoded) = encoded else { return Ok(Task { version, ..Task::default() }) };
     let damaged = |what: String| Unfit::Damaged(format!("\"task\" {what}"));
     if format < 2 {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::schema as wire;
 use super::values::{
-    ballot, elected, freed, lap, list_version, nanos, ready, release, version as version_pair,
+    ballot, elected, freed, lap, nanos, ready, release, version as version_pair, version_of,
     wire_elected, wire_ready,
 };
 use crate::core::message as core;
@@ -96,7 +96,7 @@ impl From<wire::Message> for core::Message {
             }
             M::Heartbeat { epoch, number, rank, lease_ns, settled, members } => {
                 let (epoch, rank) = (Epoch(epoch), rank.into());
-                let (lease, settled) = (Duration::from_nanos(lease_ns), list_version(settled));
+                let (lease, settled) = (Duration::from_nanos(lease_ns), version_of(settled));
                 let members = members.into_iter().map(Into::into).collect();
                 Self::Heartbeat { epoch, number, rank, lease, settled, members }
             }
@@ -110,13 +110,13 @@ impl From<wire::Message> for core::Message {
                 Self::Preempt { epoch: Epoch(epoch), rank: rank.into(), votes }
             }
             M::Trial { number, epoch, list } => {
-                Self::Trial { number, epoch: Epoch(epoch), list: list_version(list) }
+                Self::Trial { number, epoch: Epoch(epoch), list: version_of(list) }
             }
             M::Opinion { number, opinion, epoch } => {
                 Self::Opinion { number, opinion: opinion.into(), epoch: Epoch(epoch) }
             }
             M::Claim { number, epoch, lease_ns, list } => {
-                let (lease, list) = (Duration::from_nanos(lease_ns), list_version(list));
+                let (lease, list) = (Duration::from_nanos(lease_ns), version_of(list));
                 Self::Claim { number, epoch: Epoch(epoch), lease, list }
             }
             M::Grant { incarnation, number, epoch } => {
@@ -147,7 +147,7 @@ impl From<wire::Message> for core::Message {
             M::Release { epoch, successor, stands } => release(epoch, successor, stands),
             M::Forward { number, command } => Self::Forward { number, command: command.into() },
             M::List(list) => Self::List { list: Arc::new(list.into()) },
-            M::Listed { version } => Self::Listed { version: list_version(version) },
+            M::Listed { version } => Self::Listed { version: version_of(version) },
             M::Outcome { number, result } => {
                 Self::Outcome { number, result: result.map(Into::into).map_err(Into::into) }
             }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::schema::{Forwarded, bounded_version};
-use super::values::{list_version, version};
+use super::values::{version, version_of};
 use crate::core::membership::{Change, Member, MemberList};
 use crate::core::message as core;
 use crate::core::types::{NodeId, Role};
@@ -65,7 +65,7 @@ impl From<&MemberList> for List {
 impl From<List> for MemberList {
     fn from(list: List) -> MemberList {
         let members = list.members.into_iter().map(Into::into).collect();
-        MemberList::new(list_version(list.version), members)
+        MemberList::new(version_of(list.version), members)
             .with_removed(list.removed.into_iter().map(NodeId).collect())
     }
 }

@@ -5,38 +5,32 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::schema as wire;
-use crate::core::membership::ListVersion;
 use crate::core::message as core;
 use crate::core::message::View;
-use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Task, TaskVersion};
+use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Task, TaskVersion, Version};
 
 /// A duration as it is written; a longer one than anybody waits for is cut.
 pub fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-pub fn version(list: ListVersion) -> [u64; 2] {
-    [list.epoch.0, list.counter]
+pub fn version(version: Version) -> [u64; 2] {
+    [version.epoch.0, version.counter]
 }
 
-pub fn list_version([epoch, counter]: [u64; 2]) -> ListVersion {
-    ListVersion { epoch: Epoch(epoch), counter }
-}
-
-fn task_version([epoch, counter]: [u64; 2]) -> TaskVersion {
-    TaskVersion { epoch: Epoch(epoch), counter }
+pub fn version_of([epoch, counter]: [u64; 2]) -> Version {
+    Version { epoch: Epoch(epoch), counter }
 }
 
 impl From<Task> for wire::Task {
     fn from(task: Task) -> Self {
-        let Task { version, content } = task;
-        wire::Task { version: [version.epoch.0, version.counter], content: wire::Content(content) }
+        wire::Task { version: version(task.version), content: wire::Content(task.content) }
     }
 }
 
 impl From<wire::Task> for Task {
     fn from(task: wire::Task) -> Self {
-        Task { version: task_version(task.version), content: task.content.0 }
+        Task { version: version_of(task.version), content: task.content.0 }
     }
 }
 
@@ -83,7 +77,7 @@ pub fn wire_elected(number: u64, round: Epoch, task: TaskVersion) -> wire::Messa
 }
 
 pub fn elected(number: u64, round: u64, task: [u64; 2]) -> core::Message {
-    core::Message::Elected { number, round: Epoch(round), task: task_version(task) }
+    core::Message::Elected { number, round: Epoch(round), task: version_of(task) }
 }
 
 pub fn wire_ready(number: u64, round: Epoch, task: Task) -> wire::Message {

@@ -6,7 +6,7 @@ use electd::core::types::{Epoch, Incarnation, Role};
 use electd::core::{Input, Phase};
 
 use super::{
-    Member, MemberList, ask, disk, elected, hears, leader, list, listed, numbers, remove,
+    Member, MemberList, ask, disk, elected, hears, leader, list, listed, makes, numbers, remove,
     says_hello, version,
 };
 use crate::process::{Process, TIMING, id, rank, settings};
@@ -79,11 +79,7 @@ fn a_leader_that_nobody_is_connected_to_does_not_remove_itself() {
 #[test]
 fn a_forced_removal_is_done_when_one_that_remains_has_stored_it() {
     let mut p5 = leader(Quorum::Majority);
-    ask(&mut p5, remove(4, true));
-    disk(&mut p5);
-    for voter in [1, 2] {
-        hears(&mut p5, voter, listed(1, 1));
-    }
+    makes(&mut p5, remove(4, true));
     assert_eq!(numbers(&p5), [1, 2, 3, 5]);
     assert_eq!(hears(&mut p5, 4, listed(1, 2)).answers, []);
     assert_eq!(disk(&mut p5).answers, [removed(4, false)]);
@@ -98,11 +94,7 @@ fn a_forced_removal_is_done_when_one_that_remains_has_stored_it() {
 /// stored that yet.
 fn removes_itself() -> Process {
     let mut p5 = only_one_stands(Quorum::Majority);
-    ask(&mut p5, remove(5, true));
-    disk(&mut p5);
-    for voter in [1, 2] {
-        hears(&mut p5, voter, listed(1, 1));
-    }
+    makes(&mut p5, remove(5, true));
     assert_eq!((numbers(&p5), p5.core.phase()), (OTHERS.to_vec(), Phase::Leading));
     p5
 }

@@ -133,6 +133,15 @@ fn says_hello(process: &mut Process, other: u8, list: &Arc<MemberList>) -> Optio
     answer.expect("a hello is answered")
 }
 
+/// A leader makes this change, as P1 and P2 have confirmed its list with it; nobody else has stored it.
+fn makes(leader: &mut Process, change: Change) {
+    ask(leader, change);
+    disk(leader);
+    for voter in [1, 2] {
+        hears(leader, voter, listed(1, 1));
+    }
+}
+
 /// P5 leads P1 to P5 in epoch 1.
 fn leader(quorum: Quorum) -> Process {
     elected(Settings { quorum, ..settings(AlgorithmKind::Bully, 5) })
