@@ -4,6 +4,8 @@
 //! proves the death of the older one (seed 000, notes 8 and 9). What third members say of a
 //! member counts only for an incarnation not older than the one that was met.
 
+use std::cell::Cell;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,6 +86,24 @@ pub struct Detector {
     /// The same in short: a leader's reports are compared with it at a glance.
     reports: Vec<MemberReport>,
     connected: usize,
+    latest: Latest,
+}
+
+/// The place that was looked up last: a turn is about one member, and looks it up ten times. It says
+/// nothing about the members, so that it makes no two detectors differ.
+#[derive(Clone, Debug, Default)]
+struct Latest(Cell<usize>);
+
+impl PartialEq for Latest {
+    fn eq(&self, _: &Latest) -> bool {
+        true
+    }
+}
+
+impl Eq for Latest {}
+
+impl Hash for Latest {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 impl Detector {
@@ -108,7 +128,14 @@ impl Detector {
         let peers: Vec<Peer> = members.iter().map(unmet).collect();
         let reports = members.iter().zip(&peers).map(|(member, peer)| peer.report(member.id));
         let (own, reports) = (members.position(own), reports.collect());
-        Detector { members: members.clone(), own, peers, reports, connected: 0 }
+        Detector {
+            members: members.clone(),
+            own,
+            peers,
+            reports,
+            connected: 0,
+            latest: Latest::default(),
+        }
     }
 
     /// Takes another list: what is known of those that stay is kept.
@@ -124,7 +151,11 @@ impl Detector {
 
     /// The place of another member.
     fn place(&self, id: NodeId) -> Option<usize> {
-        self.members.position(id).filter(|place| Some(*place) != self.own)
+        let Latest(latest) = &self.latest;
+        if self.reports.get(latest.get()).is_none_or(|report| report.id != id) {
+            latest.set(self.members.position(id)?);
+        }
+        Some(latest.get()).filter(|place| Some(*place) != self.own)
     }
 
     /// What is known of a member; none for this member itself and for strangers.
@@ -248,27 +279,26 @@ impl Detector {
     }
 
     /// What this member tells others of all, with what it says of itself.
-    pub fn reports(&self, own: MemberReport) -> Vec<MemberReport> {
+    pub fn reports(&self, own: MemberReport) -> Arc<[MemberReport]> {
         let mut reports = self.reports.clone();
         if let Some(place) = self.own {
             reports[place] = own;
         }
-        reports
+        reports.into()
     }
 
-    /// The members that have been silent for `limit`, counted at the earliest from when `watched`
-    /// says that each is watched, if it is; and when to look again.
+    /// Those of the `watched` that have been silent for `limit`, counted at the earliest from when
+    /// each is watched; and when to look again.
     pub fn silent(
         &self,
-        watched: impl Fn(NodeId) -> Option<Time>,
+        watched: impl IntoIterator<Item = (NodeId, Time)>,
         limit: Duration,
         now: Time,
     ) -> (Vec<NodeId>, Option<Time>) {
         let mut silent = Vec::new();
         let mut again = None;
-        // Most watch one of many: only what is known of that one is looked at.
-        let watched = self.iter().filter_map(|(id, peer)| Some((id, peer, watched(id)?)));
-        for (id, peer, since) in watched.filter(|(_, peer, _)| peer.alive()) {
+        for (id, since) in watched {
+            let Some(peer) = self.get(id).filter(|peer| peer.alive()) else { continue };
             let due = peer.heard.map_or(since, |heard| heard.max(since)) + limit;
             if due <= now {
                 silent.push(id);

@@ -1,5 +1,6 @@
 //! The leader's heartbeats, their acknowledgements, and the silence that makes suspects.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::message::{Liveness, MemberReport, Message};
@@ -112,10 +113,11 @@ impl Turn<'_> {
         // Silence counts from when it began to matter that this member is heard.
         let counts_anew = leads || state.phase == Phase::Following;
         let since = if counts_anew { state.since } else { Time::default() };
-        let watched = |id| match state.watches {
-            Some((watched, since)) if watched == id => Some(since),
-            _ => (leads || (heeded && last == Some(id))).then_some(since),
+        let mut watched: BTreeMap<NodeId, Time> = match leads {
+            true => state.detector.iter().map(|(id, _)| (id, since)).collect(),
+            false => last.filter(|_| heeded).map(|id| (id, since)).into_iter().collect(),
         };
+        watched.extend(state.watches);
         let (silent, again) = state.detector.silent(watched, failure, self.cx.now);
         if let Some(due) = again.or(leads.then_some(self.cx.now + failure)) {
             self.cx.state.timers.arm(Timer::Silence, due);

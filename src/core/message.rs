@@ -189,7 +189,7 @@ pub enum Message {
         /// The version of the leader's list, once nothing can undo it; before, the least.
         settled: ListVersion,
         /// What the leader knows of all members.
-        members: Vec<MemberReport>,
+        members: Arc<[MemberReport]>,
     },
     /// The reply to a heartbeat; echoes what it answers.
     Acknowledge {

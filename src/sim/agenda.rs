@@ -7,7 +7,7 @@ use super::transit::Transit;
 use crate::core::Input;
 use crate::core::types::Time;
 
-/// Something that is to happen.
+/// Something that is to happen. Small, as a million of them may be moved about.
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     /// A node's deadline may have come.
@@ -24,7 +24,7 @@ pub(super) enum Event {
         /// The life of its process that this is meant for.
         life: u64,
         /// What it is told.
-        input: Input,
+        input: Box<Input>,
     },
     /// The write of a node's disk is done.
     Written {
@@ -38,11 +38,11 @@ pub(super) enum Event {
 }
 
 /// An event and when it is due: the earliest is the greatest, and of one time the first that was
-/// noted. It is boxed, as it is large and moved about.
+/// noted.
 #[derive(Debug)]
 struct Due {
     order: Reverse<(Time, u64)>,
-    event: Box<Event>,
+    event: Event,
 }
 
 impl Ord for Due {
@@ -76,7 +76,7 @@ impl Agenda {
     pub fn note(&mut self, at: Time, event: Event) {
         self.noted += 1;
         let order = Reverse((at, self.noted));
-        self.events.push(Due { order, event: Box::new(event) });
+        self.events.push(Due { order, event });
     }
 
     /// When the next event is due.
@@ -84,7 +84,7 @@ impl Agenda {
         self.events.peek().map(|due| due.order.0.0)
     }
 
-    pub fn take(&mut self) -> Option<(Time, Box<Event>)> {
+    pub fn take(&mut self) -> Option<(Time, Event)> {
         self.events.pop().map(|due| (due.order.0.0, due.event))
     }
 }

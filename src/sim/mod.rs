@@ -9,6 +9,7 @@
 mod agenda;
 mod checker;
 mod clock;
+mod connected;
 mod counts;
 mod deeds;
 mod error;

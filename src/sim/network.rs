@@ -203,7 +203,7 @@ impl World {
         let at = connection.0 as usize;
         let (from, to) = self.ends(at);
         let delay = self.travel(to, from);
-        self.transit(delay, Transit::Reply(at, Err(reason)));
+        self.transit(delay, Transit::Reply(at, Err(Box::new(reason))));
     }
 
     /// Sends to one member, or drops what cannot be sent. Tells when it will arrive.

@@ -11,7 +11,7 @@ use crate::core::random::Random;
 use crate::core::settings::{Quorum, Restored, Settings};
 use crate::core::tenure::{Durable, Reserve, Vote};
 use crate::core::types::{Epoch, Incarnation, NodeId, Task, TaskVersion, Time};
-use crate::core::{Core, Phase};
+use crate::core::{Core, Input, Phase};
 
 /// A host and its process.
 #[derive(Debug)]
@@ -115,6 +115,14 @@ impl Node {
         self.leaves = false;
         self.checks.clear();
         restored
+    }
+
+    /// Hands the process an input whose outputs are carried out already.
+    pub fn learn(&mut self, now: Time, input: Input) {
+        let now = self.local(now);
+        if let Some(core) = &mut self.core {
+            core.handle(now, input, &mut Vec::new());
+        }
     }
 
     /// The list that counts at a start: the stored one, from the first change on.

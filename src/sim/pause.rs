@@ -83,8 +83,8 @@ impl World {
     }
 
     /// Keeps an event for a process that is paused. Gives back any other.
-    pub(super) fn wait_for_process(&mut self, event: Box<Event>) -> Option<Box<Event>> {
-        let node = match &*event {
+    pub(super) fn wait_for_process(&mut self, event: Event) -> Option<Event> {
+        let node = match &event {
             Event::Tick { .. } => return Some(event),
             Event::Input { node, .. } | Event::Written { node, .. } => *node,
             Event::Transit(transit) => match self.whose(transit) {
@@ -94,7 +94,7 @@ impl World {
         };
         match &mut self.nodes[node].pause {
             Some(pause) => {
-                pause.pile.push(*event);
+                pause.pile.push(event);
                 None
             }
             None => Some(event),

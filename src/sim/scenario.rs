@@ -7,15 +7,15 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::network::{LinkState, id};
+use super::network::id;
 use super::node::Death;
 use super::world::{Delays, Setup, TIMING, World};
 use super::{Counts, SimError};
 use crate::core::detector::ConnectionId;
-use crate::core::message::{Envelope, Hello, Message};
+use crate::core::message::{Envelope, Message};
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind, Timing};
 use crate::core::types::{Epoch, Incarnation, Rank, Task, Time};
-use crate::core::{Command, CommandId, Input, Output, Redial};
+use crate::core::{Command, CommandId, Input, Redial};
 use crate::trace::{self, Detail, Line};
 
 /// The most nodes of a scenario: each knows every other.
@@ -89,7 +89,7 @@ impl Scenario {
         let initiators = self.initiators()?;
         let dead = self.places("crash", &self.crashed)?;
         let mut world = self.world(&dead);
-        connect_all(&mut world);
+        world.connect_all();
         self.remember(&mut world, &dead);
         world.setup.detail = self.trace.then_some(Detail::Election);
         for node in &dead {
@@ -189,7 +189,7 @@ impl Scenario {
     fn timing(&self, dead: &BTreeSet<usize>) -> Timing {
         let initiators = self.initiators().unwrap_or_default();
         let alone = self.algorithm == AlgorithmKind::Halting && !self.time_out(&initiators, dead);
-        let failure = if alone { TIMING.failure * 100 } else { TIMING.failure };
+        let failure = if alone { longest(self.nodes) } else { TIMING.failure };
         Timing { failure, ..TIMING }
     }
 
@@ -205,7 +205,8 @@ impl Scenario {
                 let connection = inbound(world, node, leader);
                 for message in coming_to_lead(self.algorithm, epoch, rank) {
                     let envelope = Envelope { epoch, incarnation: Incarnation(1), message };
-                    world.greet(node, Input::Message { connection, from: rank.id, envelope });
+                    let input = Input::Message { connection, from: rank.id, envelope };
+                    world.nodes[node].learn(world.now, input);
                 }
                 world.arm(node);
                 continue;
@@ -237,40 +238,15 @@ fn inbound(world: &mut World, node: usize, peer: usize) -> ConnectionId {
     id(world.network.link(peer, node).accepted.unwrap_or_default())
 }
 
-/// Connects every pair by the hellos that they would exchange, without a delay; all that one node
-/// is told at a stretch, which is kind to the caches.
-fn connect_all(world: &mut World) {
-    let hellos: Vec<Option<Hello>> = (0..world.nodes.len()).map(|at| hello(world, at)).collect();
-    for to in 0..world.nodes.len() {
-        for from in world.others(to) {
-            let Some(hello) = &hellos[from] else { continue };
-            let connection = world.network.connect(from, to, world.nodes[to].life);
-            world.network.enter(from, to, LinkState::Up(connection));
-            world.network.link(from, to).accepted = Some(connection);
-            let (connection, address) = (id(connection), String::new());
-            let hello = Hello { to: world.id(to), ..hello.clone() };
-            world.greet(to, Input::Hello { connection, address, hello: hello.clone() });
-            world.greet(to, Input::Welcomed { peer: hello.id, welcome: hello });
-        }
-        world.arm(to); // what a hello began goes on
-    }
+/// No election takes longer: a hundred `failure`s, and one more for each member, as each may have to
+/// find out by itself who is dead.
+fn longest(nodes: usize) -> Duration {
+    TIMING.failure * (100 + nodes as u32)
 }
 
-/// What a node says to whoever it dials.
-fn hello(world: &mut World, node: usize) -> Option<Hello> {
-    let peer = world.id(node);
-    let core = world.nodes[node].core.as_mut()?;
-    let mut out = Vec::new();
-    core.handle(world.now, Input::Dialed { peer, attempt: 0 }, &mut out);
-    out.into_iter().find_map(|output| match output {
-        Output::Hello { hello, .. } => Some(hello),
-        _ => None,
-    })
-}
-
-/// Runs until the election is over; no election takes a hundred `failure`s.
+/// Runs until the election is over.
 fn finish(mut world: World) -> Result<Outcome, SimError> {
-    let limit = Time(0) + TIMING.failure * 100;
+    let limit = Time(0) + longest(world.nodes.len());
     while world.step(limit) {
         if let Some(breach) = world.checker.breach.take() {
             return Err(SimError::Breach(breach));

@@ -28,7 +28,7 @@ pub(super) enum Transit {
     /// What met a cut is sent again.
     Retry(usize),
     /// The accepter's answer to a hello arrives.
-    Reply(usize, Result<Box<Hello>, Rejection>),
+    Reply(usize, Result<Box<Hello>, Box<Rejection>>),
     /// The answer to a hello should have come by now.
     NoReply(usize),
     /// The accepter's end of a connection is closed, and the dialer could see it.
@@ -150,7 +150,7 @@ impl World {
         if self.nodes[to].pause.is_none() {
             return self.taken(at, payload);
         }
-        self.wait_for_process(Box::new(Event::Transit(Transit::Taken(at, payload))));
+        self.wait_for_process(Event::Transit(Transit::Taken(at, payload)));
     }
 
     fn taken(&mut self, at: usize, payload: Payload) {
@@ -192,7 +192,7 @@ impl World {
         }
     }
 
-    fn reply(&mut self, at: usize, reply: Result<Box<Hello>, Rejection>) {
+    fn reply(&mut self, at: usize, reply: Result<Box<Hello>, Box<Rejection>>) {
         let (from, to) = self.ends(at);
         let state = self.network.link(from, to).state;
         let doomed = state == LinkState::Doomed(at);
@@ -219,7 +219,7 @@ impl World {
             }
             Err(reason) => {
                 self.rest(from, to);
-                self.give(from, Input::Rejected { peer, reason });
+                self.give(from, Input::Rejected { peer, reason: *reason });
             }
         }
     }
@@ -273,7 +273,8 @@ impl World {
             Door::Gone => (PATIENCE, Redial::Failed),
         };
         let life = self.network.connection(at).life;
-        let input = Input::Ended { connection: id(at), peer: self.id(from), redial };
+        let peer = self.id(from);
+        let input = Box::new(Input::Ended { connection: id(at), peer, redial });
         self.note(self.now + after, Event::Input { node: to, life, input });
     }
 }

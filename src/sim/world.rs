@@ -272,15 +272,17 @@ impl World {
     /// Has a process told something now, or when its pause is over.
     pub fn tell_now(&mut self, node: usize, input: Input) {
         let life = self.nodes[node].life;
-        if let Some(event) = self.wait_for_process(Box::new(Event::Input { node, life, input })) {
-            self.happen(*event);
+        if let Some(event) =
+            self.wait_for_process(Event::Input { node, life, input: Box::new(input) })
+        {
+            self.happen(event);
         }
     }
 
     /// Has a process told something, if it lives until then.
     pub fn tell(&mut self, after: Duration, node: usize, input: Input) {
         let life = self.nodes[node].life;
-        self.note(self.now + after, Event::Input { node, life, input });
+        self.note(self.now + after, Event::Input { node, life, input: Box::new(input) });
     }
 
     /// Lets the next event happen, if there is one until then. Tells whether there was.
@@ -295,7 +297,7 @@ impl World {
             self.checker.fail(at, "it goes on and on");
         }
         if let Some(event) = self.wait_for_process(event) {
-            self.happen(*event);
+            self.happen(event);
         }
         true
     }
@@ -304,7 +306,7 @@ impl World {
         match event {
             Event::Tick { node, life } => self.tick(node, life),
             Event::Input { node, life, input } if self.nodes[node].alive(life).is_some() => {
-                self.give(node, input);
+                self.give(node, *input);
             }
             Event::Written { node, life } if self.nodes[node].alive(life).is_some() => {
                 self.written(node);
@@ -359,14 +361,6 @@ impl World {
         self.check(node);
         self.arm(node);
         self.leave(node);
-    }
-
-    /// Hands a process an input whose outputs are carried out already.
-    pub fn greet(&mut self, node: usize, input: Input) {
-        let now = self.nodes[node].local(self.now);
-        if let Some(core) = &mut self.nodes[node].core {
-            core.handle(now, input, &mut Vec::new());
-        }
     }
 
     fn carry(&mut self, node: usize, output: Output) {

@@ -135,11 +135,11 @@ mod tests {
             admin: Some("host:7201".into()),
             role: Role::Witness,
         };
-        let members = MemberList::new(list, vec![member.clone()]).with_removed(vec![id(2)]);
+        let present = MemberList::new(list, vec![member.clone()]).with_removed(vec![id(2)]);
         let removed = Done::Removed { id: id(2), stored: true, handed_over: false };
         let taken = Refusal::Taken { what: Taken::Admin, by: id(1) };
-        let status = Liveness::Suspected;
-        let report = MemberReport { id: id(1), incarnation: Incarnation(2), status, stands: false };
+        let (incarnation, status) = (Incarnation(2), Liveness::Suspected);
+        let members = [MemberReport { id: id(1), incarnation, status, stands: false }].into();
         let done = Done::Resigned { epoch, successor: Some(id(2)) };
         let run = Run { epoch: round, initiator: id(3) };
         let candidate = Candidate { stands: true, rank, incarnation: Incarnation(5) };
@@ -150,7 +150,7 @@ mod tests {
             Message::Election { round, rank, stands: true },
             Message::Answer { round },
             Message::Coordinator { epoch, rank },
-            Message::Heartbeat { epoch, number, rank, lease, settled: list, members: vec![report] },
+            Message::Heartbeat { epoch, number, rank, lease, settled: list, members },
             Message::Trial { number, epoch, list },
             Message::Opinion {
                 number,
@@ -178,7 +178,7 @@ mod tests {
             Message::Alive { number },
             Message::Freed { leader: rank.id, epoch },
             Message::Release { epoch, successor: None, stands: false },
-            Message::List { list: Arc::new(members) },
+            Message::List { list: Arc::new(present) },
             Message::Listed { version: list },
             Message::Forward { number, command: Forwarded::Resign { to: Some(id(3)) } },
             Message::Forward { number, command: Forwarded::Change(Change::Add(member)) },

@@ -24,7 +24,8 @@ impl From<&core::Message> for wire::Message {
             }
             M::Heartbeat { epoch, number, rank, lease, settled, members } => {
                 let (epoch, lease_ns, settled) = (epoch.0, nanos(lease), version_pair(settled));
-                let (rank, members) = (rank.into(), members.into_iter().map(Into::into).collect());
+                let (rank, members) =
+                    (rank.into(), members.iter().copied().map(Into::into).collect());
                 Self::Heartbeat { epoch, number, rank, lease_ns, settled, members }
             }
             M::Acknowledge { incarnation, epoch, number, rank, stands } => {

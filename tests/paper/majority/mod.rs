@@ -76,7 +76,7 @@ fn heartbeat(epoch: u64, number: u64, from: u8) -> Message {
 
 /// A heartbeat that asks for a promise of this length.
 fn promising(lease: Duration, epoch: u64, number: u64, from: u8) -> Message {
-    let (epoch, rank, members) = (Epoch(epoch), rank(from), Vec::new());
+    let (epoch, rank, members) = (Epoch(epoch), rank(from), Arc::default());
     let settled = ListVersion::default();
     Message::Heartbeat { epoch, number, rank, lease, settled, members }
 }

@@ -19,7 +19,7 @@ fn settles(epoch: u64, settled: ListVersion) -> Message {
 }
 
 fn heartbeat(from: u8, epoch: u64, settled: ListVersion) -> Message {
-    let (epoch, rank, members) = (Epoch(epoch), rank(from), Vec::new());
+    let (epoch, rank, members) = (Epoch(epoch), rank(from), Arc::default());
     Message::Heartbeat { epoch, number: 1, rank, lease: TIMING.lease, settled, members }
 }
 

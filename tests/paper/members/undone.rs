@@ -15,7 +15,7 @@ use crate::process::{Process, TIMING, connection, hello_of, id, rank, settings};
 const ALL: [u8; 5] = [1, 2, 3, 4, 5];
 
 fn beat(from: u8, epoch: u64, number: u64) -> Message {
-    let (epoch, rank, members) = (Epoch(epoch), rank(from), Vec::new());
+    let (epoch, rank, members) = (Epoch(epoch), rank(from), [].into());
     let settled = version(0, 0);
     Message::Heartbeat { epoch, number, rank, lease: TIMING.lease, settled, members }
 }

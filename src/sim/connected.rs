@@ -1,0 +1,66 @@
+//! All members connected, and known to each other as alive, before an election with chosen
+//! initiators begins.
+
+use super::network::{LinkState, id};
+use super::world::World;
+use crate::core::detector::ConnectionId;
+use crate::core::message::Hello;
+use crate::core::{Input, Output};
+
+/// A peer's connection to a member, and what it said on it.
+type Caller<'a> = (ConnectionId, &'a Hello);
+
+impl World {
+    /// Connects every pair by the hellos that they would exchange, without a delay. All that one
+    /// member is told is told at a stretch, which is kind to the caches.
+    pub(super) fn connect_all(&mut self) {
+        let hellos: Vec<Option<Hello>> = (0..self.nodes.len()).map(|at| self.hello(at)).collect();
+        let callers = self.call_all(&hellos);
+        for (to, callers) in callers.iter().enumerate() {
+            self.greet(to, callers);
+            self.arm(to); // what a hello began goes on
+        }
+    }
+
+    /// What a node says to whoever it dials.
+    fn hello(&mut self, node: usize) -> Option<Hello> {
+        let peer = self.id(node);
+        let core = self.nodes[node].core.as_mut()?;
+        let mut out = Vec::new();
+        core.handle(self.now, Input::Dialed { peer, attempt: 0 }, &mut out);
+        out.into_iter().find_map(|output| match output {
+            Output::Hello { hello, .. } => Some(hello),
+            _ => None,
+        })
+    }
+
+    /// Opens the connections. Tells who calls each member.
+    fn call_all<'a>(&mut self, hellos: &'a [Option<Hello>]) -> Vec<Vec<Caller<'a>>> {
+        let mut callers = vec![Vec::new(); self.nodes.len()];
+        for (from, hello) in hellos.iter().enumerate() {
+            let Some(hello) = hello else { continue };
+            for to in self.others(from) {
+                let connection = self.network.connect(from, to, self.nodes[to].life);
+                self.network.enter(from, to, LinkState::Up(connection));
+                self.network.link(from, to).accepted = Some(connection);
+                callers[to].push((id(connection), hello));
+            }
+        }
+        callers
+    }
+
+    /// A member meets all who call it, and is welcomed by each. What it would say is dropped: they know
+    /// all of it.
+    fn greet(&mut self, to: usize, callers: &[Caller]) {
+        let (now, to) = (self.now, &mut self.nodes[to]);
+        let Some(core) = &mut to.core else { return };
+        let mut out = Vec::new();
+        for (connection, hello) in callers {
+            let hello = Hello { to: to.settings.id, ..(*hello).clone() };
+            let (connection, address) = (*connection, String::new());
+            core.handle(now, Input::Hello { connection, address, hello: hello.clone() }, &mut out);
+            core.handle(now, Input::Welcomed { peer: hello.id, welcome: hello }, &mut out);
+            out.clear();
+        }
+    }
+}
