@@ -9,6 +9,7 @@ use super::choices::ROLES;
 use super::rank::{self, ClusterRank};
 use super::report::{Object, Report, Spot};
 use super::types::MemberConfig;
+use crate::core::membership::MOST_MEMBERS;
 use crate::core::types::{NodeId, Role};
 
 const KEYS: &[&str] = &["name", "id", "address", "listen", "admin", "role", "rank"];
@@ -22,6 +23,11 @@ pub(super) fn read<'t>(
     let spots = report.list(spot)?;
     if spots.is_empty() {
         report.wrong(spot, "has no members", "list at least one, or let `electd init` write them");
+    }
+    if spots.len() > MOST_MEMBERS {
+        let remedy = format!("list at most {MOST_MEMBERS}: each is connected to each");
+        report.wrong(spot, format!("has {} members", spots.len()), remedy);
+        return None;
     }
     let alone = !spots.iter().any(|spot| spot.has("rank"));
     let rank = rank.map(|cluster| (cluster, alone));

@@ -42,6 +42,10 @@ pub enum Change {
 /// The version of a member list.
 pub type ListVersion = Version;
 
+/// The most members of a cluster: each is connected to each, and a hello names all of them in one
+/// frame.
+pub const MOST_MEMBERS: usize = 128;
+
 /// How many removed members a list remembers: those that were away meanwhile are told so.
 const MOST_REMOVED: usize = 256;
 

@@ -83,6 +83,8 @@ pub enum Refusal {
     },
     /// A member with this id was removed before, and an id is for life.
     WasRemoved(NodeId),
+    /// The list has [`MOST_MEMBERS`](super::membership::MOST_MEMBERS) members.
+    ListFull,
     /// Nobody with this id is a member.
     NotMember(NodeId),
     /// One change of the member list at a time.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::membership::{Change, ListVersion, MemberList};
+use super::membership::{Change, ListVersion, MOST_MEMBERS, MemberList};
 use super::message::{Refusal, Taken};
 use super::state::State;
 use super::tenure::Lease;
@@ -134,6 +134,7 @@ impl State {
                     None if self.members.removed().contains(&new.id) => {
                         Some(Refusal::WasRemoved(new.id))
                     }
+                    None if after.iter().len() > MOST_MEMBERS => Some(Refusal::ListFull),
                     None => self.lost_quorum(&after, now),
                 }
             }

@@ -57,12 +57,7 @@ impl Context<'_> {
         let listed = Message::Listed { version: self.state.members.version() };
         match self.state.roster.record {
             None => self.send(to, listed),
-            Some(record) => {
-                let unsaid = (record, to, listed);
-                if !self.state.unsaid.contains(&unsaid) {
-                    self.state.unsaid.push(unsaid);
-                }
-            }
+            Some(record) => self.say_when_durable(record, to, listed),
         }
     }
 

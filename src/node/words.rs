@@ -1,7 +1,7 @@
 //! The core's refusals and notes, in words for operators.
 
 use super::handle::{CommandError, Outcome};
-use crate::core::membership::MemberList;
+use crate::core::membership::{MOST_MEMBERS, MemberList};
 use crate::core::message::{Done, Refusal, Rejection};
 use crate::core::split::Split;
 use crate::core::types::Task;
@@ -118,6 +118,7 @@ pub fn refusal(reason: &Refusal, members: &MemberList) -> CommandError {
         Refusal::WasRemoved(id) => {
             format!("a member with the id {id} was removed before: give the new one a fresh id")
         }
+        Refusal::ListFull => format!("{MOST_MEMBERS} members are the most: remove one first"),
         Refusal::NotMember(id) => format!("{} is no member", name(id)),
         Refusal::ChangeUnderWay => {
             "another change of the members is under way: one at a time; try again".into()
@@ -133,9 +134,7 @@ pub fn refusal(reason: &Refusal, members: &MemberList) -> CommandError {
             "no other member is connected that would learn of it; stop it instead".into()
         }
         Refusal::ListNotConfirmed => {
-            "too few voters confirmed the present members in time, so nothing was changed; try \
-             again"
-                .into()
+            "nothing was changed: too few voters confirmed the present members; try again".into()
         }
         Refusal::NotStoredYet => {
             return CommandError::Unanswered(

@@ -6,12 +6,9 @@ use uuid::Uuid;
 
 use super::schema::{Forwarded, bounded_version};
 use super::values::{version, version_of};
-use crate::core::membership::{Change, Member, MemberList};
+use crate::core::membership::{Change, MOST_MEMBERS, Member, MemberList};
 use crate::core::message as core;
 use crate::core::types::{NodeId, Role};
-
-/// More members than any cluster has. Beyond it a list is no list.
-const MOST: usize = 4096;
 
 /// A whole member list.
 #[derive(Debug, Serialize, Deserialize)]
@@ -46,7 +43,7 @@ fn distinct<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Entry>, D::Error> 
     let mut ids: Vec<Uuid> = entries.iter().map(|entry| entry.id).collect();
     ids.sort_unstable();
     ids.dedup();
-    if ids.len() < entries.len() || entries.len() > MOST {
+    if ids.len() < entries.len() || entries.len() > MOST_MEMBERS {
         return Err(D::Error::custom("members with one id, or too many"));
     }
     Ok(entries)
@@ -146,6 +143,9 @@ impl From<super::schema::Taken> for core::Taken {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::membership::ListVersion;
+    use crate::core::types::Epoch;
+    use crate::wire::frame::MAX_FRAME;
 
     const GOOD: &str = r#"{"version": [3, 1], "removed": [], "members": [
         {"id": "00000000-0000-0000-0000-000000000001", "name": "a", "address": "a:1",
@@ -160,5 +160,26 @@ mod tests {
         assert!(serde_json::from_str::<List>(&twice).is_err());
         let late = GOOD.replace("[3, 1]", &format!("[3, {}]", u64::MAX));
         assert!(serde_json::from_str::<List>(&late).is_err());
+    }
+
+    /// The longest list of the longest names leaves a hello more than half of a frame.
+    #[test]
+    fn a_full_list_fits_into_a_frame() {
+        let mut list =
+            MemberList::new(ListVersion { epoch: Epoch(u64::MAX), counter: u64::MAX }, Vec::new());
+        for number in 0..=(2 * MOST_MEMBERS + 256) as u128 {
+            let id = NodeId(Uuid::from_u128(number));
+            let (name, address) = ("n".repeat(63), format!("{}:65535", "h".repeat(253)));
+            let admin = Some(address.clone());
+            let member = Member { id, name, address, admin, role: Role::Observer };
+            list = list.changed(list.version(), &Change::Add(member));
+            if number >= MOST_MEMBERS as u128 {
+                let id = NodeId(Uuid::from_u128(number - MOST_MEMBERS as u128));
+                list = list.changed(list.version(), &Change::Remove { id, force: false });
+            }
+        }
+        assert_eq!(list.iter().len(), MOST_MEMBERS);
+        let length = serde_json::to_vec(&List::from(&list)).unwrap().len();
+        assert!((MAX_FRAME / 3..MAX_FRAME / 2).contains(&length), "{length}");
     }
 }

@@ -367,6 +367,7 @@ pub enum Refusal {
     TaskTooLong { bytes: usize },
     Taken { what: Taken, by: Uuid },
     WasRemoved { id: Uuid },
+    ListFull,
     NotMember { id: Uuid },
     ChangeUnderWay,
     LosesQuorum { live: usize, needed: usize },

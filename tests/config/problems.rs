@@ -137,6 +137,18 @@ fn a_cluster_has_members() {
 }
 
 #[test]
+fn a_cluster_has_no_more_members_than_a_hello_can_name() {
+    let members: Vec<String> = (0..129).map(|n| format!("{{\"name\": \"n{n}\"}}")).collect();
+    let text = format!(
+        "{{\"cluster\": \"c\", \"quorum\": \"none\", \"members\": [{}]}}",
+        members.join(",")
+    );
+    let problems = ConfigFile::new(&text).problems();
+    assert!(problems[1].starts_with("1:47: members: has 129 members"), "{problems:?}");
+    assert!(problems[1].ends_with("list at most 128: each is connected to each"), "{problems:?}");
+}
+
+#[test]
 fn addresses() {
     let remedy =
         "write host:port, such as \"10.0.0.1:7101\", \"db1.example.com:7101\" or \"[::1]:7101\"";

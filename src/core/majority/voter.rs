@@ -31,7 +31,18 @@ impl Context<'_> {
     ) {
         self.state.voter.grant(self.now, nominee, epoch, lease);
         let record = self.persist();
-        self.state.unsaid.push((record, nominee, Message::Grant { incarnation, number, epoch }));
+        self.say_when_durable(record, nominee, Message::Grant { incarnation, number, epoch });
+    }
+
+    /// Has a member told this as soon as the record is durable. However long the disk takes, of what is
+    /// of one kind only the last waits: it makes the earlier ones void.
+    pub fn say_when_durable(&mut self, record: u64, to: NodeId, message: Message) {
+        let unsaid = &mut self.state.unsaid;
+        if unsaid.iter().any(|(_, peer, same)| *peer == to && *same == message) {
+            return; // and sooner than with this record
+        }
+        unsaid.retain(|(_, peer, older)| *peer != to || older.kind() != message.kind());
+        unsaid.push((record, to, message));
     }
 
     /// The greatest epoch that this member knows of or has granted.

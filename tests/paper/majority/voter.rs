@@ -78,6 +78,17 @@ fn a_grant_is_a_promise_from_the_receipt_of_the_claim() {
     assert_eq!(would(&mut p3, 5, 2), Opinion::Yes);
 }
 
+/// However long the disk takes, no more than the last answer of each kind waits for it.
+#[test]
+fn a_grant_that_waits_for_the_disk_makes_way_for_the_next() {
+    let mut p3 = voter(3);
+    for number in 1..=3 {
+        assert_eq!(p3.hears(4, claim(number, number)), []);
+    }
+    assert_eq!(p3.hears(4, claim(3, 3)), [], "a copy");
+    assert_eq!(p3.stores(), to(&[4], grant(3, 3)));
+}
+
 /// "Promise: runs for `lease` from the receipt of the CLAIM or of each heartbeat."
 #[test]
 fn every_heartbeat_is_a_promise_anew() {

@@ -1,6 +1,6 @@
 //! The leader changes the list.
 
-use electd::core::membership::Member;
+use electd::core::membership::{MOST_MEMBERS, Member};
 use electd::core::message::{Done, Forwarded, Message, Refusal, Rejection, Taken};
 use electd::core::settings::{AlgorithmKind, Quorum};
 use electd::core::types::{Epoch, Incarnation};
@@ -82,6 +82,21 @@ fn what_cannot_be_added_or_removed_is_refused_with_the_reason() {
         let nobody = ask(&mut p5, remove(7, false)).answers;
         assert_eq!(nobody, [Err(Refusal::NotMember(id(7)))]);
     }
+}
+
+#[test]
+fn a_full_list_takes_nobody() {
+    let mut p5 = leader(Quorum::None);
+    for number in 6..=MOST_MEMBERS as u8 {
+        ask(&mut p5, add(number));
+        assert_eq!(disk(&mut p5).answers, [Ok(Done::Added(id(number)))]);
+    }
+    let one_more = MOST_MEMBERS as u8 + 1;
+    assert_eq!(ask(&mut p5, add(one_more)).answers, [Err(Refusal::ListFull)]);
+    ask(&mut p5, remove(6, false));
+    disk(&mut p5);
+    ask(&mut p5, add(one_more));
+    assert_eq!(disk(&mut p5).answers, [Ok(Done::Added(id(one_more)))]);
 }
 
 #[test]
