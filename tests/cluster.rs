@@ -3,6 +3,7 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::net::SocketAddrV4;
 
 use electd::core::settings::AlgorithmKind;
 use support::{Cluster, Node, for_each_algorithm, has_joined, the_highest_comes_back, watchful};
@@ -10,6 +11,7 @@ use support::{Cluster, Node, for_each_algorithm, has_joined, the_highest_comes_b
 for_each_algorithm! {
     a_cluster_that_starts_together_holds_one_election,
     killed_one_by_one_the_next_highest_leads_down_to_the_last_survivor,
+    members_may_be_named_by_their_hosts,
     a_lone_node_leads,
     the_highest_takes_over_when_it_is_back,
     a_lower_member_joins_under_the_leader_that_it_finds,
@@ -43,6 +45,22 @@ fn killed_one_by_one_the_next_highest_leads_down_to_the_last_survivor(algorithm:
         assert!(next > epoch, "node-{survivor} leads in {next}, after {epoch}");
         epoch = next;
     }
+}
+
+fn members_may_be_named_by_their_hosts(algorithm: AlgorithmKind) {
+    let cluster = Cluster::of_with(algorithm, 3, |config| {
+        for member in config["members"].as_array_mut().unwrap() {
+            let listen: SocketAddrV4 = member["address"].as_str().unwrap().parse().unwrap();
+            // The system takes it for a host's name, and resolves it without asking anybody.
+            let name = format!("0x{:08x}", u32::from(*listen.ip()));
+            member["address"] = format!("{name}:{}", listen.port()).into();
+            member["listen"] = listen.to_string().into();
+        }
+    });
+    let epoch = cluster.agree_on(3);
+    cluster.node(3).kill_9();
+    assert!(cluster.agree_on(2) > epoch);
+    cluster.until_seen(1, 3, "dead"); // by proof: it was redialed where it had been reached
 }
 
 fn a_lone_node_leads(algorithm: AlgorithmKind) {

@@ -2,7 +2,7 @@
 //! trickle of bytes would stretch it without end.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 /// A stream whose reads and writes fail once the deadline has passed.
@@ -40,12 +40,13 @@ impl Write for Deadline<'_> {
     }
 }
 
-/// Connects to a host and port, whose name is resolved now. Refused means that every address of
-/// the host refused.
-pub fn connect(address: &str, limit: Duration) -> io::Result<TcpStream> {
+/// Connects to one of the addresses of a host; each has its share of the time. Refused means that
+/// every address refused.
+pub fn connect(addresses: &[SocketAddr], limit: Duration) -> io::Result<TcpStream> {
     let mut failure = None;
-    for address in address.to_socket_addrs()? {
-        let dialed = TcpStream::connect_timeout(&address, limit);
+    let share = limit / u32::try_from(addresses.len().max(1)).unwrap_or(u32::MAX);
+    for address in addresses {
+        let dialed = TcpStream::connect_timeout(address, share);
         let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
         match dialed.and_then(|s| if is_own_echo(&s) { Err(refused()) } else { Ok(s) }) {
             Ok(stream) => return Ok(stream),

@@ -17,6 +17,7 @@ use log::{debug, warn};
 use super::counters::{Counters, Drop};
 use super::deadline::{Deadline, connect};
 use super::peers::Peers;
+use super::places::{Places, Resolver};
 use super::{Event, Inbox, name_thread};
 use crate::core::detector::ConnectionId;
 use crate::core::message::{Hello, Rejection};
@@ -134,6 +135,7 @@ impl Inbound {
 #[derive(Clone)]
 pub struct Reception {
     pub peers: Peers,
+    pub places: Places,
     pub patience: Duration,
     pub inbox: Inbox,
     pub counters: Arc<Counters>,
@@ -258,7 +260,10 @@ impl Reception {
     fn redial(&self, peer: NodeId) -> Result<TcpStream, Redial> {
         let peers = self.peers.now();
         let known = peers.iter().find(|known| known.id == peer).ok_or(Redial::Failed)?;
-        connect(&known.address, self.patience).map_err(|error| match error.kind() {
+        let resolve = || Resolver::default().resolve(&known.address, self.patience);
+        let place = self.places.of(peer).map(|place| vec![place]);
+        let addresses = place.map_or_else(resolve, Ok).map_err(|_| Redial::Failed)?;
+        connect(&addresses, self.patience).map_err(|error| match error.kind() {
             ErrorKind::ConnectionRefused => Redial::Refused,
             _ => Redial::Failed,
         })

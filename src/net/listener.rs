@@ -13,10 +13,7 @@ use std::time::Duration;
 use log::warn;
 use socket2::{SockRef, TcpKeepalive};
 
-use super::Inbox;
-use super::counters::Counters;
 use super::inbound::{Gate, Reception};
-use super::peers::Peers;
 use crate::core::detector::ConnectionId;
 
 /// How many connections may wait for their welcome at once.
@@ -39,20 +36,14 @@ pub struct Listener {
 }
 
 impl Listener {
-    pub fn start(
-        socket: TcpListener,
-        peers: Peers,
-        patience: Duration,
-        inbox: Inbox,
-        counters: Arc<Counters>,
-    ) -> io::Result<Listener> {
+    pub fn start(socket: TcpListener, reception: Reception) -> io::Result<Listener> {
         // One descriptor only: a copy would keep the socket alive until it is closed too.
         let socket = Arc::new(socket);
         let stopping = Arc::new(AtomicBool::new(false));
         let mut acceptor = Acceptor {
             socket: socket.clone(),
             stopping: stopping.clone(),
-            reception: Arc::new(Reception { peers, patience, inbox, counters }),
+            reception: Arc::new(reception),
             readers: Vec::new(),
             last: 0,
         };

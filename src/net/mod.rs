@@ -11,6 +11,7 @@ mod line;
 mod listener;
 mod outbound;
 mod peers;
+mod places;
 mod writer;
 
 use std::io;
@@ -25,10 +26,11 @@ use crate::core::{Input, Output};
 
 pub use bind::listen;
 pub use counters::Counters;
-use inbound::{Inbound, Knock};
+use inbound::{Inbound, Knock, Reception};
 use listener::Listener;
 use outbound::Outbound;
 use peers::Peers;
+use places::Places;
 
 /// No step of a connection's set-up or end takes longer, so that a node stops within a second.
 const STEP: Duration = Duration::from_millis(400);
@@ -99,9 +101,11 @@ impl Net {
         seed: u64,
     ) -> io::Result<Net> {
         let patience = failure.min(STEP);
-        let outbound = Outbound::start(&peers, failure, &inbox, &counters, seed)?;
+        let places = Places::default();
+        let outbound = Outbound::start(&peers, failure, (&inbox, &places), &counters, seed)?;
         let peers = Peers::new(peers);
-        let listener = Listener::start(socket, peers.clone(), patience, inbox, counters)?;
+        let reception = Reception { peers: peers.clone(), places, patience, inbox, counters };
+        let listener = Listener::start(socket, reception)?;
         Ok(Net { inbound: Inbound::default(), outbound, listener, peers })
     }
 

@@ -11,6 +11,7 @@ use log::warn;
 
 use super::counters::{Counters, Drop};
 use super::line::{Line, line};
+use super::places::Places;
 use super::writer::{Control, Writer};
 use super::{Inbox, PeerAddress};
 use crate::core::message::{Envelope, Hello};
@@ -28,6 +29,7 @@ pub struct Outbound {
     leaving: Vec<JoinHandle<()>>,
     failure: Duration,
     inbox: Inbox,
+    places: Places,
     counters: Arc<Counters>,
     seed: u64,
 }
@@ -50,13 +52,13 @@ impl Outbound {
     pub fn start(
         peers: &[PeerAddress],
         failure: Duration,
-        inbox: &Inbox,
+        (inbox, places): (&Inbox, &Places),
         counters: &Arc<Counters>,
         seed: u64,
     ) -> io::Result<Outbound> {
-        let (inbox, counters) = (inbox.clone(), counters.clone());
+        let (inbox, places, counters) = (inbox.clone(), places.clone(), counters.clone());
         let (writers, leaving) = (BTreeMap::new(), Vec::new());
-        let mut outbound = Outbound { writers, leaving, failure, inbox, counters, seed };
+        let mut outbound = Outbound { writers, leaving, failure, inbox, places, counters, seed };
         peers.iter().try_for_each(|peer| outbound.add(peer))?;
         Ok(outbound)
     }
@@ -69,7 +71,7 @@ impl Outbound {
         let writer = Writer::new(
             peer.clone(),
             self.failure,
-            self.inbox.clone(),
+            (self.inbox.clone(), self.places.clone()),
             (backlog, ordered),
             self.seed,
         );

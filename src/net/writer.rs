@@ -19,6 +19,7 @@ use socket2::SockRef;
 
 use super::deadline::{Deadline, connect};
 use super::line::{Backlog, ended};
+use super::places::{Places, Resolver};
 use super::{Inbox, PeerAddress, STEP};
 use crate::core::Input;
 use crate::core::random::Random;
@@ -41,6 +42,8 @@ pub struct Writer {
     peer: PeerAddress,
     failure: Duration,
     patience: Duration,
+    resolver: Resolver,
+    places: Places,
     inbox: Inbox,
     backlog: Backlog,
     orders: Receiver<Control>,
@@ -66,13 +69,24 @@ impl Writer {
     pub fn new(
         peer: PeerAddress,
         failure: Duration,
-        inbox: Inbox,
+        (inbox, places): (Inbox, Places),
         (backlog, orders): (Backlog, Receiver<Control>),
         seed: u64,
     ) -> Writer {
-        let patience = failure.min(STEP);
-        let random = Random::new(seed);
-        Writer { peer, failure, patience, inbox, backlog, orders, random, attempt: 0 }
+        let (patience, resolver) = (failure.min(STEP), Resolver::default());
+        let (random, attempt) = (Random::new(seed), 0);
+        Writer {
+            peer,
+            failure,
+            patience,
+            resolver,
+            places,
+            inbox,
+            backlog,
+            orders,
+            random,
+            attempt,
+        }
     }
 
     /// The life of a writer thread.
@@ -123,7 +137,8 @@ impl Writer {
     /// Dials and exchanges hellos.
     fn open(&mut self) -> Result<Arc<TcpStream>, End> {
         let peer = self.peer.id;
-        let stream = connect(&self.peer.address, self.patience).inspect_err(|error| {
+        let addresses = self.resolver.resolve(&self.peer.address, self.patience)?;
+        let stream = connect(&addresses, self.patience).inspect_err(|error| {
             if error.kind() == ErrorKind::ConnectionRefused {
                 self.inbox.input(Input::Refused { peer });
             }
@@ -146,6 +161,7 @@ impl Writer {
         match wire::decode_reply(&payload) {
             Ok(Reply::Welcome(welcome)) => {
                 let stream = Arc::new(stream);
+                self.places.note(peer, stream.peer_addr().ok());
                 self.backlog.open(&stream); // for what the welcome leads to
                 self.inbox.input(Input::Welcomed { peer, welcome });
                 Ok(stream)
@@ -227,6 +243,7 @@ impl Writer {
     /// Ends a connection: says so, and drops what was queued for it.
     fn close(&self, stream: &TcpStream) {
         self.backlog.close();
+        self.places.note(self.peer.id, None);
         thread::yield_now(); // to the election that the end may have led to
         let _ = stream.shutdown(Shutdown::Both); // it may have ended by itself
         self.inbox.input(Input::Lost { peer: self.peer.id });
