@@ -129,12 +129,16 @@ impl State {
     }
 
     /// Whether another process with this id is connected and alive: heard within `failure`, or
-    /// not suspected by the leader that this member follows, who hears all.
+    /// not suspected by the leader that this member follows, who hears all while it leads.
     fn in_use(&self, peer: &Peer, hello: &Hello, now: Time) -> Option<Rejection> {
         let (_, address) = peer.inbound.as_ref()?;
         let same = (peer.incarnation, peer.instance) == (hello.incarnation, hello.instance);
-        let heard = peer.heard_within(self.settings.timing.failure, now)
-            || (peer.alive() && self.phase == Phase::Following && !self.follows(hello.id));
+        let failure = self.settings.timing.failure;
+        let leader = self.leader().filter(|leader| leader.id != hello.id);
+        let vouched = leader
+            .and_then(|leader| self.detector.get(leader.id)?.declared)
+            .is_some_and(|declared| peer.alive() && now.since(declared) < failure);
+        let heard = peer.heard_within(failure, now) || vouched;
         (heard && !same).then(|| Rejection::IdInUse { id: hello.id, address: address.clone() })
     }
 }

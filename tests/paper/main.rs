@@ -2,6 +2,7 @@
 
 mod bully;
 mod halting;
+mod hollow;
 mod majority;
 mod members;
 mod process;

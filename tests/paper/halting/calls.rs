@@ -137,6 +137,19 @@ fn who_is_asked_looks_at_its_own_coordinator() {
     assert_eq!(p3.status(), NodeStatus::Election);
 }
 
+/// The same where the coordinator itself asks: it misses its own, or organises anew.
+#[test]
+fn a_coordinator_that_asks_is_looked_at() {
+    let mut p3 = p3_under_p5();
+    let above = p3.hears(4, are_you_there(8, 4));
+    assert_eq!(above, to(&[4], no(8)), "P4 comes first, and will halt it");
+    let sent = p3.hears(5, are_you_there(9, 5));
+    assert_eq!(sent[..1], to(&[5], no(9)));
+    assert_eq!(sent[1..], to(&[5], are_you_still(1, 1, 3)));
+    assert_eq!(p3.hears(5, no(1)), to(&[4], are_you_there(2, 3)));
+    assert_eq!(p3.leader(), None);
+}
+
 /// Paper, ARE-YOU-THERE: the reply is at once, as "a node never pauses and always responds to
 /// incoming messages with no delay" (seed 002). The coordinator looks at the others as well.
 #[test]

@@ -51,7 +51,8 @@ impl Halting {
     }
 
     /// ARE-YOU-THERE: whoever asks, misses its coordinator; so this member looks at its own. It
-    /// need not where the asker comes first, and will halt it.
+    /// need not where the asker comes first, and will halt it; unless the asker was its coordinator,
+    /// which leads no more.
     pub(super) fn are_you_there(
         &mut self,
         cx: &mut Context,
@@ -67,7 +68,7 @@ impl Halting {
         });
         let accepted = cx.state.stands() && !cx.state.is_above(rank, stands);
         self.answer(cx, from, number, accepted);
-        if accepted || !stands {
+        if accepted || !stands || cx.state.follows(from) {
             self.look_at_coordinator(cx, from);
         }
     }
