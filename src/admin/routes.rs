@@ -276,7 +276,7 @@ fn parse<'a, T: Default + Deserialize<'a>>(body: &'a [u8], example: &str) -> Res
     if body.trim_ascii().is_empty() {
         return Ok(T::default());
     }
-    serde_json::from_slice(body).map_err(|error| {
+    entry::object(body).map_err(|error| {
         Response::error(400, format!("the body cannot be used: {error}; send {example} or nothing"))
     })
 }

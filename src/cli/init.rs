@@ -59,8 +59,9 @@ pub struct Init {
     #[arg(long, value_name = "NAME", default_value = "demo")]
     cluster: String,
 
-    /// What is guaranteed when the network splits: none.
-    #[arg(long, value_name = "QUORUM", value_parser = parse_quorum)]
+    /// What a leader needs: "none", so that one live member is enough and each side of a split has a
+    /// leader; or "majority" of the voters, so that there are never two.
+    #[arg(long, value_name = "none|majority", value_parser = parse_quorum)]
     quorum: Option<Quorum>,
 
     /// The folder of the nodes' state; a relative one starts at the folder of the file.

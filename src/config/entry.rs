@@ -40,7 +40,7 @@ enum RoleWord {
 /// What is wrong, which value, and what to do, in words.
 pub fn parse(json: &[u8]) -> Result<Member, String> {
     let example = r#"{"name": "node-4", "address": "10.0.0.4:7101"}"#;
-    let entry: Entry = serde_json::from_slice(json)
+    let entry: Entry = object(json)
         .map_err(|error| format!("no member's entry: {error}; send one, such as {example}"))?;
     if !is_name(&entry.name) {
         return Err(format!("\"name\": \"{}\" is not a name: {NAME_RULE}", entry.name));
@@ -49,13 +49,18 @@ pub fn parse(json: &[u8]) -> Result<Member, String> {
     if id.get_version_num() != 4 || id.get_variant() != Variant::RFC4122 {
         return Err(format!("\"id\": \"{id}\" is not a version 4 UUID: leave it out to get one"));
     }
-    if address("address", &entry.address)?.is_wildcard() {
+    let dialled = address("address", &entry.address)?;
+    if dialled.is_wildcard() {
         let given = entry.address;
         return Err(format!(
             "\"address\": \"{given}\" is every address of a host: give one to dial"
         ));
     }
-    entry.admin.as_deref().map(|admin| address("admin", admin)).transpose()?;
+    let admin = entry.admin.as_deref().map(|admin| address("admin", admin)).transpose()?;
+    if admin.is_some_and(|admin| admin.clashes(&dialled)) {
+        let given = entry.admin.unwrap_or_default();
+        return Err(format!("\"admin\": \"{given}\" is its address: give admin a port of its own"));
+    }
     Ok(Member {
         id: NodeId(id),
         name: entry.name,
@@ -67,6 +72,17 @@ pub fn parse(json: &[u8]) -> Result<Member, String> {
             RoleWord::Observer => Role::Observer,
         },
     })
+}
+
+/// Reads JSON that has to be an object; serde alone would take a list for one.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn object<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, String> {
+    if !json.trim_ascii_start().starts_with(b"{") {
+        return Err("it is no object".to_owned());
+    }
+    serde_json::from_slice(json).map_err(|error| error.to_string())
 }
 
 fn address(key: &str, text: &str) -> Result<HostPort, String> {

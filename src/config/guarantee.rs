@@ -29,8 +29,9 @@ impl Guarantee {
         roles: &[Role],
         trust_refused: bool,
     ) -> Guarantee {
-        let (members, others) = (roles.len(), roles.len() > 1);
-        let worst = bounds::worst_failover(algorithm, timing, members);
+        let members = roles.len();
+        let others = roles.iter().filter(|role| **role == Role::Member).count() > 1;
+        let worst = bounds::worst_failover(algorithm, timing, members).filter(|_| others);
         let proven = || bounds::proven_failover(algorithm, timing, members);
         let promised = || bounds::promised_failover(algorithm, timing, members);
         let sentences = words(quorum).iter().map(|&sentence| sentence.to_owned()).collect();
@@ -64,7 +65,7 @@ impl Guarantee {
 
     fn figures(&self, further: Duration) -> Vec<String> {
         let Some(worst) = self.worst_failover else {
-            return vec!["There is no other member to take over from this one.".to_owned()];
+            return vec!["There is no other member to take over from the leader.".to_owned()];
         };
         let mut figures = vec![format!(
             "A leader that dies silently is replaced within {worst:?}, and {further:?} more for \
@@ -92,7 +93,12 @@ impl Guarantee {
 fn spare(roles: &[Role]) -> String {
     let voters = roles.iter().filter(|role| **role != Role::Observer).count();
     let needed = voters / 2 + 1;
+    let alone = roles.iter().filter(|role| **role == Role::Member).count() == 1;
     let rest = match voters.saturating_sub(needed) {
+        0 if voters == 1 => {
+            "it may not fail; add a member and a witness to survive that".to_owned()
+        }
+        _ if alone => "only one of them may lead, and may not fail; add a member".to_owned(),
         0 => "none may fail; add a witness to survive one failure".to_owned(),
         1 => "any one may fail".to_owned(),
         more => format!("any {more} may fail"),

@@ -35,7 +35,11 @@ pub(super) fn read<'t>(
     let members: Vec<Option<MemberConfig>> =
         spots.iter().map(|spot| member(spot, rank, &mut taken, report)).collect();
     taken.check(report);
-    members.into_iter().collect()
+    let members: Vec<MemberConfig> = members.into_iter().collect::<Option<_>>()?;
+    if !members.is_empty() && members.iter().all(|member| member.role != Role::Member) {
+        report.wrong(spot, "has nobody who may lead", "give at least one the role \"member\"");
+    }
+    Some(members)
 }
 
 fn member<'t>(

@@ -23,6 +23,12 @@ impl Member {
     pub fn votes(&self) -> bool {
         self.role != Role::Observer
     }
+
+    /// Whether it is reached at this address, by members or by HTTP: the two share none.
+    #[must_use]
+    pub fn is_at(&self, address: &str) -> bool {
+        self.address == address || self.admin.as_deref() == Some(address)
+    }
 }
 
 /// A change of the member list, one member at a time.

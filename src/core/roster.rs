@@ -124,8 +124,8 @@ impl State {
                     let same = [
                         (Taken::Id, old.id == new.id),
                         (Taken::Name, old.name == new.name),
-                        (Taken::Address, old.address == new.address),
-                        (Taken::Admin, new.admin.is_some() && old.admin == new.admin),
+                        (Taken::Address, old.is_at(&new.address)),
+                        (Taken::Admin, new.admin.as_ref().is_some_and(|admin| old.is_at(admin))),
                     ];
                     same.into_iter().find(|(_, same)| *same).map(|(what, _)| (what, old.id))
                 });

@@ -261,6 +261,12 @@ impl State {
         self.leader().filter(lower).filter(|leader| self.detector.is_alive(leader.id))
     }
 
+    /// Whether the last leader is dead by proof, and a proof counts.
+    pub(super) fn is_leader_proved_dead(&self) -> bool {
+        let leader = self.view.leader.and_then(|leader| self.detector.get(leader.id));
+        self.settings.trust_refused && leader.is_some_and(|leader| leader.proved)
+    }
+
     /// Whether an election is under way, or its outcome awaited.
     pub(super) fn elects(&self) -> bool {
         self.phase.elects()

@@ -262,7 +262,7 @@ impl Election {
                 self.refused(peer, "is refused", &words::rejection(&reason, &members));
             }
             Note::Connected { peer } => {
-                if self.snapshot.rejection(peer, None) {
+                if self.snapshot.rejections.forget(peer) {
                     info!("{} accepts this node now", members.name(peer));
                 }
             }
@@ -285,8 +285,8 @@ impl Election {
     }
 
     /// Logs a refusal once, until it changes.
-    fn refused(&mut self, peer: NodeId, what: &str, why: &str) {
-        if self.snapshot.rejection(peer, Some(format!("{what}: {why}"))) {
+    fn refused(&mut self, peer: NodeId, what: &'static str, why: &str) {
+        if self.snapshot.rejections.note(peer, what, why) {
             warn!("{} {what}: {why}", self.core.members().name(peer));
         }
     }

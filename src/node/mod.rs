@@ -7,6 +7,7 @@ pub mod handle;
 pub mod members;
 mod publish;
 pub mod ranked;
+mod rejections;
 pub mod status;
 mod words;
 
@@ -134,11 +135,11 @@ impl Node {
         let mut settings = settings(config, own);
         settings.bootstrap = start.bootstrap;
         let (store, restored, stored) = restore(config, own, &settings.members, task)?;
-        let differs = members::against_file(&stored.members, &settings.members);
-        if let Some(differs) = &differs {
+        let stored_list = Arc::new(stored.members);
+        let file = std::mem::replace(&mut settings.members, stored_list);
+        if let Some(differs) = members::against_file(&settings.members, &file) {
             log::warn!("{differs}");
         }
-        settings.members = Arc::new(stored.members);
         settings.task = stored.task;
         let channel = bounded(EVENTS);
         // Before anybody can dial: the first hello tells the rank.
@@ -148,7 +149,7 @@ impl Node {
         let socket = listen(&own.listen)?;
         let seed = settings.instance;
         let core = Core::new(clock::now(), settings, restored, seed);
-        let board = Arc::new(Board::new(&core, differs, &sample));
+        let board = Arc::new(Board::new(&core, file, &sample));
         let started = start_threads(config, core, store, socket, channel, board);
         let (handle, thread) = started.map_err(StartError::Thread)?;
         Ok(Node { handle, thread, sampler })

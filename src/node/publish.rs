@@ -13,9 +13,11 @@ use parking_lot::RwLock;
 use serde_json::Value;
 
 use super::clock;
+use super::members::against_file;
+use super::rejections::Rejections;
 use super::status::{
     ChangeStatus, HaltingStatus, LeaderStatus, MemberStatus, MessageCount, NodeRef, OtherLeader,
-    PartitionStatus, RankStatus, RejectionStatus, Status,
+    PartitionStatus, RankStatus, Status,
 };
 use crate::config::guarantee::Guarantee;
 use crate::core::membership::{Member, MemberList};
@@ -30,9 +32,6 @@ use crate::rank;
 /// How many of the latest changes of state are shown.
 const CHANGES: usize = 32;
 
-/// How many refusals are kept.
-const REJECTIONS: usize = 64;
-
 /// What is called when this member was removed.
 type Call = Box<dyn Fn() + Send + Sync>;
 
@@ -40,7 +39,8 @@ type Call = Box<dyn Fn() + Send + Sync>;
 pub struct Board {
     settings: Settings,
     /// How the members differed from the file at the start.
-    differs: Option<String>,
+    /// The members that the file lists.
+    file: Arc<MemberList>,
     removed: AtomicBool,
     on_removal: OnceLock<Call>,
     incarnation: Incarnation,
@@ -72,7 +72,7 @@ pub struct Snapshot {
     /// The last other leader that was met.
     split: Option<Split>,
     changes: VecDeque<Arc<ChangeStatus>>,
-    rejections: BTreeMap<NodeId, String>,
+    pub rejections: Rejections,
 }
 
 /// What is known of one member.
@@ -101,7 +101,7 @@ impl Snapshot {
             task: Task::default(),
             split: None,
             changes: VecDeque::new(),
-            rejections: BTreeMap::new(),
+            rejections: Rejections::default(),
         };
         snapshot.sampled(sample);
         snapshot.update(core, now);
@@ -160,28 +160,14 @@ impl Snapshot {
             reason: change.reason.sentence(&members),
         }));
     }
-
-    /// Notes, or forgets, why a peer and this node refuse each other. Tells whether it is news.
-    pub fn rejection(&mut self, peer: NodeId, reason: Option<String>) -> bool {
-        match reason {
-            None => self.rejections.remove(&peer).is_some(),
-            Some(reason) if self.rejections.get(&peer) == Some(&reason) => false,
-            // Strangers may come with ever new ids.
-            Some(_) if self.rejections.len() >= REJECTIONS => false,
-            Some(reason) => {
-                self.rejections.insert(peer, reason);
-                true
-            }
-        }
-    }
 }
 
 impl Board {
-    pub fn new(core: &Core, differs: Option<String>, sample: &rank::Outcome) -> Board {
+    pub fn new(core: &Core, file: Arc<MemberList>, sample: &rank::Outcome) -> Board {
         let now = clock::now();
         Board {
             settings: core.settings().clone(),
-            differs,
+            file,
             removed: AtomicBool::new(false),
             on_removal: OnceLock::new(),
             incarnation: core.incarnation(),
@@ -295,7 +281,7 @@ impl Board {
             lease_remaining_ms: lease.map(millis),
             guarantee: guarantee.text(),
             worst_failover_ms: guarantee.worst_failover.map(millis),
-            differs_from_file: self.differs.clone(),
+            differs_from_file: against_file(list, &self.file),
             members: list
                 .iter()
                 .map(|member| member_status(member, &snapshot, settings.rank))
@@ -307,7 +293,7 @@ impl Board {
             partition: snapshot.split.map(|split| Board::partition(list, &split, now)),
             messages: self.messages(),
             dropped: self.counters.drops().map(|(name, count)| (name.to_owned(), count)).collect(),
-            rejections: self.rejections(&snapshot),
+            rejections: snapshot.rejections.status(list),
             changes: snapshot.changes.iter().map(|change| ChangeStatus::clone(change)).collect(),
         }
     }
@@ -339,16 +325,6 @@ impl Board {
         let counts = self.counters.messages();
         counts
             .map(|(kind, sent, received)| (kind.name().to_owned(), MessageCount { sent, received }))
-            .collect()
-    }
-
-    fn rejections(&self, snapshot: &Snapshot) -> Vec<RejectionStatus> {
-        let entries = snapshot.rejections.iter();
-        entries
-            .map(|(peer, reason)| RejectionStatus {
-                peer: snapshot.list.name(*peer),
-                reason: reason.clone(),
-            })
             .collect()
     }
 }

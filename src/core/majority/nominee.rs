@@ -269,7 +269,12 @@ impl Turn<'_> {
         let timing = self.cx.state.settings.timing;
         let refused = heard && self.cx.state.voter.is_informed();
         self.cx.state.denied = Some(if refused { Denied::Refused } else { Denied::Unheard });
-        let wait = if refused { wait } else { timing.t2() };
+        let wait = match refused {
+            // The others find the same proof, if they have not yet, and are bound no more.
+            true if self.cx.state.is_leader_proved_dead() => wait.min(timing.message / 8),
+            true => wait,
+            false => timing.t2(),
+        };
         let jitter = self.cx.state.random.up_to(timing.message / 8);
         self.cx.arm(Timer::Voters, wait + jitter);
     }
