@@ -261,10 +261,18 @@ impl State {
         self.leader().filter(lower).filter(|leader| self.detector.is_alive(leader.id))
     }
 
-    /// Whether the last leader is dead by proof, and a proof counts.
-    pub(super) fn is_leader_proved_dead(&self) -> bool {
+    /// Whether the last leader is dead by proof, which counts here, and others may be bound to it still.
+    pub(super) fn has_proof_of_death(&self, now: Time) -> bool {
         let leader = self.view.leader.and_then(|leader| self.detector.get(leader.id));
-        self.settings.trust_refused && leader.is_some_and(|leader| leader.proved)
+        let lease = self.settings.timing.lease;
+        leader.is_some_and(|leader| leader.proved && leader.heard_within(lease, now))
+    }
+
+    /// How many voters have told a nominee something, or are not proved dead and may.
+    pub(super) fn can_say(&self, nominee: &Nominee) -> usize {
+        let dead = |id| self.detector.get(id).is_some_and(|peer| peer.proved);
+        let voters = self.members.iter().filter(|member| member.votes());
+        voters.filter(|voter| nominee.has_heard(voter.id) || !dead(voter.id)).count()
     }
 
     /// Whether an election is under way, or its outcome awaited.

@@ -171,7 +171,7 @@ impl Turn<'_> {
     /// At the end of a turn: goes on if enough voters agree, gives up if they cannot any more.
     pub fn weigh(&mut self) {
         while let Some(nominee) = self.cx.state.nominee.as_ref().filter(|nominee| !nominee.done) {
-            let (majority, voters) = (self.cx.state.majority(), self.cx.state.voters());
+            let (majority, voters) = (self.cx.state.majority(), self.cx.state.can_say(nominee));
             match (nominee.purpose, nominee.supporters(majority)) {
                 (Purpose::Preempt(view), Some(votes)) => {
                     let rank = self.cx.state.rank();
@@ -271,7 +271,7 @@ impl Turn<'_> {
         self.cx.state.denied = Some(if refused { Denied::Refused } else { Denied::Unheard });
         let wait = match refused {
             // The others find the same proof, if they have not yet, and are bound no more.
-            true if self.cx.state.is_leader_proved_dead() => wait.min(timing.message / 8),
+            true if self.cx.state.has_proof_of_death(self.cx.now) => wait.min(timing.message / 8),
             true => wait,
             false => timing.t2(),
         };

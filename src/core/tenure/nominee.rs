@@ -88,6 +88,12 @@ impl Nominee {
         }
     }
 
+    /// Whether this voter said anything.
+    #[must_use]
+    pub fn has_heard(&self, voter: NodeId) -> bool {
+        self.yes.contains(&voter) || self.no.contains_key(&voter)
+    }
+
     /// Whether enough voters agreed.
     #[must_use]
     pub fn is_agreed(&self, majority: usize) -> bool {
@@ -107,7 +113,7 @@ impl Nominee {
         Lease::new(self.sent, self.yes.iter().copied())
     }
 
-    /// Whether so many of all the voters disagreed that the rest is no majority.
+    /// Whether so many disagreed of the voters that may say anything that the rest is no majority.
     #[must_use]
     pub fn is_hopeless(&self, majority: usize, voters: usize) -> bool {
         let against = match self.purpose {

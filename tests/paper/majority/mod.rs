@@ -1,9 +1,10 @@
 //! What PROTOCOL.md says of a majority, sentence by sentence: a voter (`voter.rs`), a nominee
-//! (`nominee.rs`), a leader (`leader.rs`), and who comes back (`restart.rs`). Here is what they say
-//! and hear.
+//! (`nominee.rs`), a leader (`leader.rs`), who comes back (`restart.rs`), and a leader whose death is
+//! proved (`proved.rs`). Here is what they say and hear.
 
 mod leader;
 mod nominee;
+mod proved;
 mod restart;
 mod voter;
 
