@@ -235,6 +235,23 @@ fn the_command_line_adds_lists_and_removes() {
     assert_eq!(member(cluster.node(2), &["list"]).0, 69);
 }
 
+/// The nodes of a file are asked in its order, but not one that is about to end.
+#[test]
+fn the_command_line_removes_one_after_the_other() {
+    let cluster = Cluster::start(4);
+    cluster.agree_on(4);
+    for name in ["node-1", "node-2"] {
+        let args = ["member", "remove", name, "--config"];
+        let removed = Command::new(env!("CARGO_BIN_EXE_electd"))
+            .args(args)
+            .arg(cluster.file())
+            .output()
+            .unwrap();
+        let text = String::from_utf8([removed.stdout, removed.stderr].concat()).unwrap();
+        assert_eq!(text.trim(), format!("{name} is removed from the cluster"));
+    }
+}
+
 /// The names that all running nodes list, if they list the same.
 fn listed_by_all(cluster: &Cluster) -> Result<Vec<String>, String> {
     let mut lists: Vec<Vec<String>> = Vec::new();

@@ -46,7 +46,8 @@ fn read_token(file: &Path) -> Result<String, CliError> {
     Ok(token.trim().to_owned())
 }
 
-/// Gives a command to the first node that takes it from here.
+/// Gives a command to the first node that takes it from here: the leader, or else another, and one
+/// that is about to end only if there is no other.
 ///
 /// # Errors
 /// 1 when it is refused, 69 when nobody answers or it is not known whether it was carried out.
@@ -55,10 +56,16 @@ pub fn give(
     command: impl Fn(&str) -> Result<Achieved, ClientError>,
 ) -> Result<Achieved, CliError> {
     let mut refusal = CliError::new(Exit::Unavailable, "no node answers");
-    for Asked { target, answer } in asked {
-        let (Some(address), Ok(_)) = (&target.admin, answer) else {
-            continue;
-        };
+    let answered = asked.iter().filter_map(|Asked { target, answer }| {
+        Some((target.admin.as_deref()?, answer.as_ref().ok()?.state.as_str()))
+    });
+    let mut answered: Vec<(&str, &str)> = answered.collect();
+    answered.sort_by_key(|(_, state)| match *state {
+        "leading" => 0,
+        "stopping" => 2,
+        _ => 1,
+    });
+    for (address, _) in answered {
         match command(address) {
             Ok(achieved) => return Ok(achieved),
             // This one does not take commands from here; the next may be on this host.

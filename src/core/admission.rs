@@ -186,13 +186,15 @@ impl Turn<'_> {
     }
 
     /// Who says hello may have been added while this member was away, and be the only one left that
-    /// can tell it so. What is known of this member itself never changes, once it was added.
+    /// can tell it so. What is known of this member itself never changes, once it was added; but that
+    /// it was removed may be known by an older list only.
     fn learn_of_stranger(&mut self, hello: &Hello) {
         let (state, list) = (&self.cx.state, &hello.list);
         let named = state.detector.get(hello.id).is_none() && list.get(hello.id).is_some();
         let added = state.members.version() > ListVersion::default();
         let own = |list: &MemberList| list.get(state.id()).cloned();
-        let same = !added || own(list) == own(&state.members);
+        let removed = own(&state.members).is_none();
+        let same = !added || removed || own(list) == own(&state.members);
         if named && same && state.disagreement(hello).is_none() {
             self.learn(hello.id, hello.view.epoch, &hello.list);
         }

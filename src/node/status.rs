@@ -33,8 +33,8 @@ pub struct Status {
     pub guarantee: String,
     /// The longest failover that the timings allow, computed from them; null for a lone member.
     pub worst_failover_ms: Option<u64>,
-    /// How the member list that this node started with differed from its file, in words; null
-    /// where it did not.
+    /// How the present member list differs from the file of this node, in words; null where it does
+    /// not.
     pub differs_from_file: Option<String>,
     /// All members, in id order.
     pub members: Vec<MemberStatus>,

@@ -124,6 +124,20 @@ fn a_leader_that_removed_itself_does_not_count_its_own_heartbeat() {
     assert!(p5.core.lease_until() > lease);
 }
 
+/// Its list may be the older one by then, in a partition, and a member of the newer the only one that
+/// is left to tell it.
+#[test]
+fn who_removed_itself_learns_of_a_stranger_that_it_belongs_to_a_newer_list() {
+    let mut p5 = only_one_stands(Quorum::None);
+    ask(&mut p5, remove(5, true));
+    assert_eq!((numbers(&p5), p5.core.phase()), (OTHERS.to_vec(), Phase::Leading));
+    let without = list(version(9, 1), &[1, 2, 3, 4, 6]);
+    assert!(says_hello(&mut p5, 6, &without).is_some(), "it is in neither");
+    let newer = list(version(9, 2), &[1, 2, 3, 4, 5, 6]);
+    assert_eq!(says_hello(&mut p5, 6, &newer), None);
+    assert_eq!(*p5.core.members(), newer);
+}
+
 /// The acknowledgement of this heartbeat, by one that does not stand.
 fn acknowledge(number: u64, from: u8) -> Message {
     let (incarnation, epoch) = (Incarnation(1), Epoch(1));
