@@ -137,6 +137,26 @@ fn who_is_asked_looks_at_its_own_coordinator() {
     assert_eq!(p3.status(), NodeStatus::Election);
 }
 
+/// "The organiser heartbeats Up from its first HALT on", also when it has given up, so that they await
+/// the next - but not those that were handed the task: they are to miss it, and call it.
+#[test]
+fn who_was_handed_the_task_by_one_that_gave_up_is_to_miss_it() {
+    for handed_out in [false, true] {
+        let mut p5 = halting(5);
+        p5.calls();
+        p5.after(TIMING.message);
+        for number in 1..=(1 + u64::from(handed_out)) {
+            all_accept(&mut p5, &[1, 2, 3, 4], number);
+        }
+        let kept: Sent = p5.after(TIMING.message);
+        assert_eq!(kept, to(&[1, 2, 3, 4], alive()), "it organises");
+        p5.after(TIMING.message);
+        assert_eq!(p5.core.phase(), Phase::Waiting, "too few replies: it gave up");
+        let calm = if handed_out { Sent::new() } else { to(&[1, 2, 3, 4], alive()) };
+        assert_eq!(p5.after(TIMING.message), calm);
+    }
+}
+
 /// The same where the coordinator itself asks: it misses its own, or organises anew.
 #[test]
 fn a_coordinator_that_asks_is_looked_at() {
