@@ -115,6 +115,8 @@ mod tests {
             (r#"{"name": "n4", "address": "h"}"#, "\"address\": \"h\" has no port"),
             (r#"{"name": "n4", "address": "0.0.0.0:1"}"#, "every address of a host"),
             (r#"{"name": "n4", "address": "h:1", "admin": "h:0"}"#, "\"admin\": \"h:0\""),
+            (r#"{"name": "n4", "address": "h:1", "admin": "h:1"}"#, "give admin a port of its own"),
+            (r#"["n4", null, "h:1", null]"#, "it is no object"),
             (r#"{"name": "n4", "address": "h:1", "role": "boss"}"#, "boss"),
             (r#"{"name": "n4", "address": "h:1", "port": 1}"#, "port"),
             (

@@ -157,6 +157,11 @@ mod tests {
         let pair = of(&[Role::Member, Role::Member]);
         assert_eq!(pair.dual_leader_window, None);
         assert!(pair.text().contains("without 2 of the 2 voters: none may fail; add a witness"));
+        let alone = of(&[Role::Member, Role::Witness, Role::Witness]);
+        assert_eq!((alone.worst_failover, alone.proven_failover), (None, None));
+        assert!(alone.text().contains("of the 3 voters: only one of them may lead"));
+        let single = of(&[Role::Member]).text();
+        assert!(single.contains("without 1 of the 1 voters: it may not fail"), "{single}");
         let five = [Role::Member, Role::Member, Role::Witness, Role::Observer, Role::Observer];
         let text = of(&five).text();
         assert!(text.contains("without 2 of the 3 voters: any one may fail"), "{text}");

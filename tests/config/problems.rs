@@ -149,6 +149,24 @@ fn a_cluster_has_no_more_members_than_a_hello_can_name() {
 }
 
 #[test]
+fn somebody_may_lead() {
+    let member = |n: u8, role| {
+        format!(
+            "{{\"name\": \"n{n}\", \"id\": \"0000000{n}-0000-4000-8000-000000000000\", \
+             \"address\": \"h{n}:1\", \"role\": \"{role}\"}}"
+        )
+    };
+    let members = [member(1, "witness"), member(2, "observer")].join(",");
+    let text = format!(
+        "{{\"cluster\": \"c\", \"quorum\": \"majority\", \"data_dir\": \"d\", \"members\": [{members}]}}"
+    );
+    let problems = ConfigFile::new(&text).problems();
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].contains("members: has nobody who may lead"), "{problems:?}");
+    assert!(problems[0].ends_with("give at least one the role \"member\""), "{problems:?}");
+}
+
+#[test]
 fn addresses() {
     let remedy =
         "write host:port, such as \"10.0.0.1:7101\", \"db1.example.com:7101\" or \"[::1]:7101\"";

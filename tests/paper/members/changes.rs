@@ -79,6 +79,8 @@ fn what_cannot_be_added_or_removed_is_refused_with_the_reason() {
         assert_eq!(ask(&mut p5, Change::Add(named)).answers, taken(Taken::Name, 3));
         let there = Member { address: "host-4:7101".into(), ..member(6) };
         assert_eq!(ask(&mut p5, Change::Add(there)).answers, taken(Taken::Address, 4));
+        let admin = Member { admin: Some("host-3:7101".into()), ..member(6) };
+        assert_eq!(ask(&mut p5, Change::Add(admin)).answers, taken(Taken::Admin, 3));
         let nobody = ask(&mut p5, remove(7, false)).answers;
         assert_eq!(nobody, [Err(Refusal::NotMember(id(7)))]);
     }
