@@ -268,8 +268,12 @@ impl State {
         leader.is_some_and(|leader| leader.proved && leader.heard_within(lease, now))
     }
 
-    /// How many voters have told a nominee something, or are not proved dead and may.
+    /// How many voters have told a nominee something, or may. Once it has heard a majority, those that
+    /// are dead by proof are not awaited.
     pub(super) fn can_say(&self, nominee: &Nominee) -> usize {
+        if !nominee.is_heard(self.majority()) {
+            return self.voters();
+        }
         let dead = |id| self.detector.get(id).is_some_and(|peer| peer.proved);
         let voters = self.members.iter().filter(|member| member.votes());
         voters.filter(|voter| nominee.has_heard(voter.id) || !dead(voter.id)).count()

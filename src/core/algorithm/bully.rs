@@ -228,7 +228,8 @@ impl Bully {
             // Answering would shut down the better candidate. If it knows less, it is told.
             if cx.state.follows(from) && round > known {
                 self.await_leader(cx, from, Reason::LeaderGaveUp(from)); // a leader does not elect
-            } else if cx.state.leader().is_some() {
+            }
+            if cx.state.leader().is_some() {
                 cx.send_view(from);
             } else if cx.state.settings.rank.changes() {
                 cx.send(from, Message::Lower { round });
