@@ -46,3 +46,15 @@ fn who_has_the_proof_first_asks_again_soon() {
     bound(&mut p4, number);
     assert_eq!(p4.after(TIMING.message / 4), [], "they are bound to another by now");
 }
+
+/// One refusal among the living is not yet silence, however many are dead.
+#[test]
+fn the_living_are_heard_out() {
+    let mut p4 = p4_under_p5();
+    p4.loses(1);
+    assert_eq!(p4.loses(5), to(&[2, 3], trial(1, 2)));
+    for voter in [2, 3] {
+        assert_eq!(p4.hears(voter, says(1, no(TIMING.lease), 1)), []);
+    }
+    assert_eq!(p4.after(TIMING.message / 4), to(&[2, 3], trial(2, 3)), "it was refused");
+}
