@@ -30,7 +30,7 @@ impl Guarantee {
         trust_refused: bool,
     ) -> Guarantee {
         let members = roles.len();
-        let others = roles.iter().filter(|role| **role == Role::Member).count() > 1;
+        let others = candidates(roles) > 1;
         let worst = bounds::worst_failover(algorithm, timing, members).filter(|_| others);
         let proven = || bounds::proven_failover(algorithm, timing, members);
         let promised = || bounds::promised_failover(algorithm, timing, members);
@@ -89,16 +89,22 @@ impl Guarantee {
     }
 }
 
+/// How many may lead.
+fn candidates(roles: &[Role]) -> usize {
+    roles.iter().filter(|role| **role == Role::Member).count()
+}
+
 /// How many voters are needed, and may therefore fail.
 fn spare(roles: &[Role]) -> String {
     let voters = roles.iter().filter(|role| **role != Role::Observer).count();
     let needed = voters / 2 + 1;
-    let alone = roles.iter().filter(|role| **role == Role::Member).count() == 1;
     let rest = match voters.saturating_sub(needed) {
         0 if voters == 1 => {
             "it may not fail; add a member and a witness to survive that".to_owned()
         }
-        _ if alone => "only one of them may lead, and may not fail; add a member".to_owned(),
+        _ if candidates(roles) == 1 => {
+            "only one of them may lead, and may not fail; add a member".to_owned()
+        }
         0 => "none may fail; add a witness to survive one failure".to_owned(),
         1 => "any one may fail".to_owned(),
         more => format!("any {more} may fail"),

@@ -38,7 +38,6 @@ type Call = Box<dyn Fn() + Send + Sync>;
 /// What election thread and readers share.
 pub struct Board {
     settings: Settings,
-    /// How the members differed from the file at the start.
     /// The members that the file lists.
     file: Arc<MemberList>,
     removed: AtomicBool,

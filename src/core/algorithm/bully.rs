@@ -225,10 +225,10 @@ impl Bully {
         }
         cx.state.detector.change(from, |peer| peer.stands = stands);
         if cx.state.is_above(rank, stands) || !cx.state.stands() {
-            // Answering would shut down the better candidate. If it knows less, it is told.
             if cx.state.follows(from) && round > known {
                 self.await_leader(cx, from, Reason::LeaderGaveUp(from)); // a leader does not elect
             }
+            // Answering would shut down the better candidate. If it knows less, it is told.
             if cx.state.leader().is_some() {
                 cx.send_view(from);
             } else if cx.state.settings.rank.changes() {
