@@ -1,5 +1,7 @@
 //! `electd simulate`: runs an election on a simulated network.
 
+use std::fmt::Write;
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
@@ -220,7 +222,11 @@ impl From<SimError> for CliError {
 }
 
 fn lines(trace: &[Line]) -> String {
-    trace.iter().map(|line| format!("{line}\n")).collect()
+    let mut text = String::new();
+    for line in trace {
+        let _ = writeln!(text, "{line}"); // a string takes all
+    }
+    text
 }
 
 fn election_text(scenario: &Scenario, outcome: &Outcome) -> String {

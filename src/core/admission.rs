@@ -318,7 +318,7 @@ impl Turn<'_> {
         // Where that epoch's leader is gone, nobody ends this one's reign.
         let stands_in = hello.view.leader.map_or(Epoch(0), |_| hello.view.epoch);
         self.learn(hello.id, stands_in, &hello.list);
-        if self.cx.state.members.get(hello.id).is_none() {
+        if self.cx.state.detector.get(hello.id).is_none() {
             return; // by this list it is no member any more
         }
         let behind = self.cx.state.is_behind();

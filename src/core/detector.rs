@@ -83,14 +83,15 @@ pub struct Detector {
     own: Option<usize>,
     /// One for each member, in the order of the list; the own one has no meaning.
     peers: Vec<Peer>,
-    /// The same in short: a leader's reports are compared with it at a glance.
-    reports: Vec<MemberReport>,
+    /// The same in short, as third members are told of it; the own one is what was told last. Who hears
+    /// the same from its leader shares it, so that most heartbeats are compared at a glance.
+    reports: Arc<[MemberReport]>,
     connected: usize,
     latest: Latest,
 }
 
-/// The place that was looked up last: a turn is about one member, and looks it up ten times. It says
-/// nothing about the members, so that it makes no two detectors differ.
+/// The place that was looked up last: a turn is about one member, and looks it up ten times, or about
+/// one after another. It says nothing about the members, so that it makes no two detectors differ.
 #[derive(Clone, Debug, Default)]
 struct Latest(Cell<usize>);
 
@@ -127,10 +128,10 @@ impl Detector {
         };
         let peers: Vec<Peer> = members.iter().map(unmet).collect();
         let reports = members.iter().zip(&peers).map(|(member, peer)| peer.report(member.id));
-        let (own, reports) = (members.position(own), reports.collect());
+        let reports = reports.collect();
         Detector {
             members: members.clone(),
-            own,
+            own: members.position(own),
             peers,
             reports,
             connected: 0,
@@ -152,10 +153,11 @@ impl Detector {
     /// The place of another member.
     fn place(&self, id: NodeId) -> Option<usize> {
         let Latest(latest) = &self.latest;
-        if self.reports.get(latest.get()).is_none_or(|report| report.id != id) {
-            latest.set(self.members.position(id)?);
-        }
-        Some(latest.get()).filter(|place| Some(*place) != self.own)
+        let is_at = |place: &usize| self.reports.get(*place).is_some_and(|found| found.id == id);
+        let near = [latest.get(), latest.get() + 1].into_iter().find(is_at);
+        let place = near.or_else(|| self.members.position(id))?;
+        latest.set(place);
+        Some(place).filter(|place| Some(*place) != self.own)
     }
 
     /// What is known of a member; none for this member itself and for strangers.
@@ -176,8 +178,16 @@ impl Detector {
             let peer = &mut self.peers[place];
             let before = usize::from(peer.connected());
             change(peer);
-            self.reports[place] = peer.report(id);
-            self.connected = self.connected + usize::from(peer.connected()) - before;
+            let (after, report) = (usize::from(peer.connected()), peer.report(id));
+            self.connected = self.connected + after - before;
+            self.tell(place, report);
+        }
+    }
+
+    /// What third members are told from now on.
+    fn tell(&mut self, place: usize, report: MemberReport) {
+        if self.reports[place] != report {
+            Arc::make_mut(&mut self.reports)[place] = report;
         }
     }
 
@@ -258,7 +268,17 @@ impl Detector {
 
     /// Those of a leader's reports that change something here. Most never do, and they are in the
     /// order of the list as long as both have the same.
-    pub fn news(&self, reports: &[MemberReport]) -> Vec<MemberReport> {
+    pub fn news(&mut self, reports: &Arc<[MemberReport]>) -> Vec<MemberReport> {
+        if Arc::ptr_eq(&self.reports, reports) {
+            return Vec::new();
+        }
+        if let Some((own, report)) = self.own.and_then(|own| Some((own, reports.get(own)?))) {
+            self.tell(own, *report);
+        }
+        if self.reports == *reports {
+            self.reports = reports.clone();
+            return Vec::new();
+        }
         let mut known = self.reports.iter();
         let differs = |report: &&MemberReport| known.next() != Some(*report);
         let is_news = |report: &&MemberReport| {
@@ -279,12 +299,11 @@ impl Detector {
     }
 
     /// What this member tells others of all, with what it says of itself.
-    pub fn reports(&self, own: MemberReport) -> Arc<[MemberReport]> {
-        let mut reports = self.reports.clone();
+    pub fn reports(&mut self, own: MemberReport) -> Arc<[MemberReport]> {
         if let Some(place) = self.own {
-            reports[place] = own;
+            self.tell(place, own);
         }
-        reports.into()
+        self.reports.clone()
     }
 
     /// Those of the `watched` that have been silent for `limit`, counted at the earliest from when

@@ -1,6 +1,7 @@
 //! The leader's heartbeats, their acknowledgements, and the silence that makes suspects.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::message::{Liveness, MemberReport, Message};
@@ -27,20 +28,21 @@ impl Turn<'_> {
 
     /// Tells these members that this one leads, and what it knows of all.
     pub fn beat_to(&mut self, to: Vec<NodeId>) {
-        let state = &self.cx.state;
+        let state = &mut self.cx.state;
         let own = MemberReport {
             id: state.id(),
             incarnation: state.incarnation,
             status: Liveness::Alive,
             stands: state.stands(),
         };
+        let members = state.detector.reports(own);
         let heartbeat = Message::Heartbeat {
             epoch: state.view.epoch,
             number: state.beat.0,
             rank: state.rank(),
             lease: state.settings.timing.lease,
             settled: state.settled_list(),
-            members: state.detector.reports(own),
+            members,
         };
         self.cx.mark_told(&to);
         self.cx.send_all(to, heartbeat);
@@ -55,7 +57,7 @@ impl Turn<'_> {
         number: u64,
         rank: Rank,
         lease: Duration,
-        members: &[MemberReport],
+        members: &Arc<[MemberReport]>,
     ) {
         let followed = self.announced(from, epoch, rank);
         let (own, stands) = (self.cx.state.rank(), self.cx.state.stands());

@@ -56,21 +56,30 @@ const ALL: [Timer; KINDS] = [
     Timer::Forward,
 ];
 
+/// A timer that is not armed is due at the end of time.
+const NEVER: Time = Time(u64::MAX);
+
 /// When each timer is due.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TimerTable {
-    due: [Option<Time>; KINDS],
+    due: [Time; KINDS],
+}
+
+impl Default for TimerTable {
+    fn default() -> TimerTable {
+        TimerTable { due: [NEVER; KINDS] }
+    }
 }
 
 impl TimerTable {
     /// Arms a timer, or moves it.
     pub fn arm(&mut self, timer: Timer, due: Time) {
-        self.due[timer as usize] = Some(due);
+        self.due[timer as usize] = due;
     }
 
     /// Disarms a timer.
     pub fn cancel(&mut self, timer: Timer) {
-        self.due[timer as usize] = None;
+        self.due[timer as usize] = NEVER;
     }
 
     /// Disarms every timer that belongs to a phase.
@@ -85,21 +94,19 @@ impl TimerTable {
     /// When a timer is due, if it is armed.
     #[must_use]
     pub fn due(&self, timer: Timer) -> Option<Time> {
-        self.due[timer as usize]
+        Some(self.due[timer as usize]).filter(|due| *due < NEVER)
     }
 
     /// When the next timer is due.
     #[must_use]
     pub fn next(&self) -> Option<Time> {
-        self.due.iter().flatten().min().copied()
+        self.due.iter().min().copied().filter(|due| *due < NEVER)
     }
 
     /// Takes the earliest timer that is due, disarming it.
     pub fn take_due(&mut self, now: Time) -> Option<Timer> {
-        let timer = ALL
-            .into_iter()
-            .filter(|timer| self.due[*timer as usize].is_some_and(|due| due <= now))
-            .min_by_key(|timer| self.due[*timer as usize])?;
+        let due = self.next().filter(|due| *due <= now)?;
+        let timer = ALL.into_iter().find(|timer| self.due[*timer as usize] == due)?;
         self.cancel(timer);
         Some(timer)
     }

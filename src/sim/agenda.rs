@@ -1,7 +1,6 @@
 //! What is still to happen in a simulated world, in the order in which it will.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 
 use super::transit::Transit;
 use crate::core::Input;
@@ -37,54 +36,25 @@ pub(super) enum Event {
     Transit(Transit),
 }
 
-/// An event and when it is due: the earliest is the greatest, and of one time the first that was
-/// noted.
-#[derive(Debug)]
-struct Due {
-    order: Reverse<(Time, u64)>,
-    event: Event,
-}
-
-impl Ord for Due {
-    fn cmp(&self, other: &Due) -> Ordering {
-        self.order.cmp(&other.order)
-    }
-}
-
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Due) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Due {
-    fn eq(&self, other: &Due) -> bool {
-        self.order == other.order
-    }
-}
-
-impl Eq for Due {}
-
-/// The events to come.
+/// The events to come, by when they are due; of one time the first that was noted is the first.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
-    events: BinaryHeap<Due>,
+    events: BTreeMap<(Time, u64), Event>,
     noted: u64,
 }
 
 impl Agenda {
     pub fn note(&mut self, at: Time, event: Event) {
         self.noted += 1;
-        let order = Reverse((at, self.noted));
-        self.events.push(Due { order, event });
+        self.events.insert((at, self.noted), event);
     }
 
     /// When the next event is due.
     pub fn next(&self) -> Option<Time> {
-        self.events.peek().map(|due| due.order.0.0)
+        self.events.first_key_value().map(|((at, _), _)| *at)
     }
 
     pub fn take(&mut self) -> Option<(Time, Event)> {
-        self.events.pop().map(|due| (due.order.0.0, due.event))
+        self.events.pop_first().map(|((at, _), event)| (at, event))
     }
 }

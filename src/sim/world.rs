@@ -152,6 +152,8 @@ pub(super) struct World {
     pub faults: Faults,
     agenda: Agenda,
     steps: u64,
+    /// Room for what a process answers, kept from one input to the next.
+    outputs: Vec<Output>,
     pub checker: Checker,
     /// How many messages of each kind were sent.
     pub sent: Counts,
@@ -215,6 +217,7 @@ impl World {
             faults: Faults::default(),
             agenda: Agenda::default(),
             steps: 0,
+            outputs: Vec::new(),
             checker: Checker::new(&setup),
             sent: Counts::default(),
             in_flight: 0,
@@ -235,9 +238,10 @@ impl World {
         self.nodes[node].settings.id
     }
 
-    /// The place of a member; ids come from the list, so it is there.
+    /// The place of a member.
     pub fn place(&self, id: NodeId) -> Option<usize> {
-        self.members.position(id)
+        let at = usize::try_from(id.0.as_u128() >> 96).ok()?.checked_sub(1)?;
+        self.nodes.get(at).filter(|node| node.settings.id == id).map(|_| at)
     }
 
     pub fn others(&self, node: usize) -> impl Iterator<Item = usize> + use<> {
@@ -340,7 +344,7 @@ impl World {
         let tick = input == Input::Tick;
         let now = self.nodes[node].local(self.now);
         let Some(core) = &mut self.nodes[node].core else { return };
-        let mut out = Vec::new();
+        let mut out = std::mem::take(&mut self.outputs);
         core.handle(now, input, &mut out);
         let busy = tick && core.deadline().is_some_and(|due| due <= now);
         if busy && self.nodes[node].busy {
@@ -351,13 +355,14 @@ impl World {
         }
         self.compare_lists(node);
         self.publish(node);
-        for output in out {
+        for output in out.drain(..) {
             if self.burnt(node) {
                 break;
             }
             self.trace(node, |narrator| narrator.output(&output));
             self.carry(node, output);
         }
+        self.outputs = out;
         self.check(node);
         self.arm(node);
         self.leave(node);

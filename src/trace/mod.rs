@@ -30,9 +30,8 @@ pub struct Line {
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let micros = self.time.0 / 1000;
-        let time = format!("{}.{:03}", micros / 1000, micros % 1000);
-        write!(f, "{time:>9} ms  {:<7}  {}", self.node, self.what)
+        let (millis, micros) = (self.time.0 / 1_000_000, self.time.0 / 1000 % 1000);
+        write!(f, "{millis:>5}.{micros:03} ms  {:<7}  {}", self.node, self.what)
     }
 }
 
