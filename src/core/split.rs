@@ -2,8 +2,8 @@
 //! none.
 //!
 //! Only leaders can tell: the one that steps down, as it hears of the other; and the one that stays,
-//! if it heard the other before that stepped down. A follower that hears of a second leader cannot know whether the first
-//! still leads: its RELEASE may be under way on another connection.
+//! if it heard the other before that stepped down. A follower that hears of a second leader cannot
+//! know whether the first still leads: its RELEASE may be under way on another connection.
 
 use std::time::Duration;
 
@@ -21,9 +21,10 @@ pub struct Split {
     pub theirs: Epoch,
     /// The epoch that this member led in.
     pub own: Epoch,
-    /// When they met: within a message's time from here, one of them steps down.
+    /// When they met.
     pub met: Time,
-    /// How long both had led in these epochs by then, at most.
+    /// How long both led in these epochs, at most: one of them steps down within a `message`'s time
+    /// from then.
     pub lasted: Duration,
 }
 
@@ -44,7 +45,8 @@ impl Turn<'_> {
         if state.phase == Phase::Leading && fresh {
             let began = state.since.max(last.unwrap_or_default());
             let (theirs, own) = (view.epoch, state.view.epoch);
-            let split = Split { other, theirs, own, met: now, lasted: now.since(began) };
+            let lasted = now.since(began) + state.settings.timing.message;
+            let split = Split { other, theirs, own, met: now, lasted };
             state.split = Some(split);
             self.cx.out.push(Output::Note(Note::Split(split)));
         }
