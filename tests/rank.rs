@@ -63,12 +63,17 @@ fn the_greatest_number_leads_and_whoever_has_none_stands_back() {
     }
     let cluster = Cluster::start_with(3, |config| numbers.rank(config));
     let first = cluster.agree_on(2);
-    for number in 1..=3 {
-        eventually(&format!("node-{number} knows all ranks"), || {
-            let ranks = ranks(&cluster, number)?;
-            ensure(ranks == [10, 30, 20], || format!("{ranks:?}"))
-        });
-    }
+    let all_know = |expected: [i64; 3]| {
+        for number in 1..=3 {
+            eventually(&format!("node-{number} knows all ranks"), || {
+                let ranks = ranks(&cluster, number)?;
+                ensure(ranks == expected, || format!("{ranks:?}"))
+            });
+        }
+    };
+    all_know([10, 30, 20]);
+    numbers.set(1, 15);
+    all_know([15, 30, 20]); // its leader tells the third
     ranked_from(&cluster, 2, "30, printed by `cat ");
 
     fs::remove_file(numbers.file(2)).unwrap();

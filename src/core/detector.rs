@@ -58,8 +58,8 @@ impl Peer {
 
     /// What third members are told of it.
     fn report(&self, id: NodeId) -> MemberReport {
-        let Peer { incarnation, status, stands, .. } = *self;
-        MemberReport { id, incarnation, status, stands }
+        let Peer { incarnation, status, stands, rank, .. } = *self;
+        MemberReport { id, incarnation, status, stands, value: rank.value }
     }
 
     /// Alive as far as this member knows.
@@ -262,6 +262,7 @@ impl Detector {
             lost = peer.alive() && report.status != Liveness::Alive;
             peer.status = report.status;
             peer.stands = report.stands;
+            peer.rank.value = report.value;
         });
         lost
     }

@@ -34,6 +34,7 @@ impl Turn<'_> {
             incarnation: state.incarnation,
             status: Liveness::Alive,
             stands: state.stands(),
+            value: state.rank().value,
         };
         let members = state.detector.reports(own);
         let heartbeat = Message::Heartbeat {

@@ -9,7 +9,7 @@ use super::types::{Epoch, Incarnation, NodeId, Rank};
 
 /// The version of the messages and of their frames. Members of different versions refuse each
 /// other at the hello.
-pub const PROTOCOL_VERSION: u32 = 4;
+pub const PROTOCOL_VERSION: u32 = 5;
 
 /// The first words on a connection, from the dialer (HELLO) and back (WELCOME).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

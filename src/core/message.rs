@@ -342,6 +342,8 @@ pub struct MemberReport {
     pub status: Liveness,
     /// Whether it may be nominated.
     pub stands: bool,
+    /// The value of its rank.
+    pub value: i64,
 }
 
 /// What the failure detector thinks of a member.

@@ -312,6 +312,7 @@ pub struct MemberReport {
     pub incarnation: u64,
     pub status: Liveness,
     pub stands: bool,
+    pub value: i64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -162,8 +162,8 @@ impl From<core::MemberReport> for wire::MemberReport {
             core::Liveness::Suspected => wire::Liveness::Suspected,
             core::Liveness::Dead => wire::Liveness::Dead,
         };
-        let (id, incarnation) = (report.id.0, report.incarnation.0);
-        wire::MemberReport { id, incarnation, status, stands: report.stands }
+        let core::MemberReport { id, incarnation, stands, value, .. } = report;
+        wire::MemberReport { id: id.0, incarnation: incarnation.0, status, stands, value }
     }
 }
 
@@ -175,7 +175,8 @@ impl From<wire::MemberReport> for core::MemberReport {
             wire::Liveness::Dead => core::Liveness::Dead,
         };
         let (id, incarnation) = (NodeId(report.id), Incarnation(report.incarnation));
-        core::MemberReport { id, incarnation, status, stands: report.stands }
+        let wire::MemberReport { stands, value, .. } = report;
+        core::MemberReport { id, incarnation, status, stands, value }
     }
 }
 
