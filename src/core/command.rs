@@ -272,7 +272,8 @@ impl Context<'_> {
         self.out.push(Output::Answer { id, result });
     }
 
-    /// This member was to be removed, and is: who asked it for that hears so before it ends.
+    /// This member was to be removed, and is: who asked it for that hears so before it ends. Nobody
+    /// refuses it for that by a list that could still be undone.
     pub fn settle_own_removal(&mut self) {
         let own = self.state.id();
         let commands = self.state.waiting.commands.iter();
@@ -280,7 +281,7 @@ impl Context<'_> {
             matches!(command.command, Forwarded::Change(Change::Remove { id, .. }) if id == own)
         });
         for number in asked.map(|(number, _)| *number).collect::<Vec<_>>() {
-            let done = Done::Removed { id: own, stored: false, handed_over: false };
+            let done = Done::Removed { id: own, stored: true, handed_over: false };
             self.settle(number, Ok(done));
         }
     }

@@ -142,7 +142,7 @@ fn the_leader_hands_over_before_it_is_removed_and_the_next_one_is_asked() {
 
         let (peer, reason) = (id(4), Rejection::Removed(id(5)));
         let told = tell(&mut p5, Input::Rejected { peer, reason });
-        let removed = Done::Removed { id: id(5), stored: false, handed_over: true };
+        let removed = Done::Removed { id: id(5), stored: true, handed_over: true };
         assert_eq!(told.answers, [Ok(removed)]);
         assert_eq!(p5.core.phase(), Phase::Stopping);
     }
