@@ -273,8 +273,10 @@ impl Detector {
         if Arc::ptr_eq(&self.reports, reports) {
             return Vec::new();
         }
-        if let Some((own, report)) = self.own.and_then(|own| Some((own, reports.get(own)?))) {
-            self.tell(own, *report);
+        let of_this = self.own.and_then(|own| Some((own, *reports.get(own)?)));
+        // The leader may have another list.
+        if let Some((own, report)) = of_this.filter(|(own, it)| self.reports[*own].id == it.id) {
+            self.tell(own, report);
         }
         if self.reports == *reports {
             self.reports = reports.clone();
@@ -329,3 +331,6 @@ impl Detector {
         (silent, again)
     }
 }
+
+#[cfg(test)]
+mod tests;

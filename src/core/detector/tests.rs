@@ -1,0 +1,56 @@
+//! What a leader and those who follow it tell each other of the members.
+
+use uuid::Uuid;
+
+use super::*;
+
+fn id(number: u128) -> NodeId {
+    NodeId(Uuid::from_u128(number))
+}
+
+fn list(numbers: &[u128]) -> Arc<MemberList> {
+    let member = |number: &u128| Member {
+        id: id(*number),
+        name: format!("node-{number}"),
+        address: format!("host-{number}:7101"),
+        admin: None,
+        role: Role::Member,
+    };
+    Arc::new(MemberList::new(ListVersion::default(), numbers.iter().map(member).collect()))
+}
+
+/// All are met and alive for member `own` of this list.
+fn detector(own: u128, numbers: &[u128]) -> Detector {
+    let mut detector = Detector::new(&list(numbers), id(own));
+    for number in numbers {
+        detector.hear(id(*number), Time(0));
+    }
+    detector
+}
+
+fn told_by(leader: &mut Detector, own: u128) -> Arc<[MemberReport]> {
+    let (incarnation, status) = (Incarnation(0), Liveness::Alive);
+    leader.reports(MemberReport { id: id(own), incarnation, status, stands: true, value: 0 })
+}
+
+#[test]
+fn what_both_know_is_shared_until_one_knows_more() {
+    let (mut leader, mut follower) = (detector(3, &[1, 2, 3]), detector(1, &[1, 2, 3]));
+    let told = told_by(&mut leader, 3);
+    assert_eq!(follower.news(&told), []);
+    assert!(Arc::ptr_eq(&follower.reports, &told));
+
+    leader.lose(id(2), Liveness::Suspected);
+    let news = follower.news(&told_by(&mut leader, 3));
+    assert_eq!(news.iter().map(|report| report.id).collect::<Vec<_>>(), [id(2)]);
+    assert!(follower.is_alive(id(2)), "until the word is taken");
+    assert!(follower.hearsay(&news[0]));
+    assert_eq!(follower.news(&told_by(&mut leader, 3)), []);
+}
+
+#[test]
+fn a_leader_with_another_list_displaces_nobody() {
+    let (mut leader, mut follower) = (detector(4, &[1, 3, 4]), detector(2, &[1, 2, 3, 4]));
+    assert_eq!(follower.news(&told_by(&mut leader, 4)), []);
+    assert_eq!([1, 2, 3, 4].map(|number| follower.is_alive(id(number))), [true, false, true, true]);
+}
