@@ -72,7 +72,11 @@ fn the_leader_resigns_wherever_it_is_asked_until_nobody_is_left_to_lead(algorith
 
     let (code, sentence) = resign(cluster.node(1), &json!({}));
     assert_eq!(code, 409);
-    assert_eq!(sentence, "no other live member may lead: resigning would be an outage");
+    assert_eq!(
+        sentence,
+        "no other live member may lead (it resigned before, is a witness or an observer, or has no \
+         rank): resigning would be an outage"
+    );
     assert_eq!(cluster.agree_on(1), third);
 
     cluster.node(3).restart();
@@ -87,6 +91,9 @@ fn a_member_that_cannot_lead_is_refused_by_name(algorithm: AlgorithmKind) {
         let (code, sentence) = resign(asked, &json!({"to": "node-1"}));
         assert_eq!(code, 409, "{sentence}");
         assert!(sentence.starts_with("node-2 ranks higher than node-1"), "{sentence}");
+        let (code, sentence) = resign(asked, &json!({"to": "node-3"}));
+        assert_eq!(code, 409, "{sentence}");
+        assert!(sentence.starts_with("node-3 leads already"), "{sentence}");
         let (code, sentence) = resign(asked, &json!({"to": "nobody"}));
         assert_eq!(code, 400, "{sentence}");
         assert!(sentence.contains("\"nobody\"; there are node-1, node-2, node-3"), "{sentence}");

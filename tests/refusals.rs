@@ -123,6 +123,12 @@ fn a_data_directory_in_use_is_refused() {
     let (code, words) = failed_start(&second);
     assert_eq!(code, 73, "{words}");
     assert!(words.contains("data/node-1 is in use by process "), "{words}");
+
+    let first = cluster.node(1);
+    let same = cluster.process(1, (first.address, first.admin), "same", &cluster.config());
+    let (code, words) = failed_start(&same);
+    assert_eq!(code, 73, "that its ports are in use as well says less: {words}");
+    assert!(words.contains("data/node-1 is in use by process "), "{words}");
 }
 
 #[test]

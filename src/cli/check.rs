@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::args::{ConfigArgs, Output, OutputArgs};
 use super::error::CliError;
 use super::print::{self, millis};
+use super::run;
 use crate::config::guarantee::Guarantee;
 use crate::config::{Config, MemberConfig, node_name};
 use crate::core::settings::{Preempt, RankKind};
@@ -17,8 +18,9 @@ use crate::rank::{Outcome, Sample};
 
 /// Validate a configuration; print its timings and what they guarantee.
 ///
-/// With a node, its rank is read once, on this host: a command is run; and if the members changed since
-/// the file was written, as far as this node has stored, it is said how.
+/// With a node, its rank is read once, on this host: a command is run; with --node the
+/// `admin_token_file` is read too; and if the members changed since the file was written, as far as this node has stored, it is said
+/// how.
 ///
 /// Every problem of the file is reported in one go, a line each, with line, column, key, value and
 /// remedy; the exit code is then 78.
@@ -46,6 +48,9 @@ impl Check {
             Err(error) if self.config.node.is_some() => return Err(error.into()),
             Err(_) => None,
         };
+        if self.config.node.is_some() {
+            run::token(&config)?; // the node would not start without
+        }
         let sample = node.map(ranked::sample);
         match self.output.output {
             Output::Table => print::result(&text(&config, node, sample.as_ref())),

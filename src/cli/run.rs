@@ -20,7 +20,7 @@ use crate::admin::{self, Server};
 use crate::config::{Config, node_name};
 use crate::core::types::Task;
 use crate::node::{Node, Start, StartError};
-use crate::store::Trouble;
+use crate::store::{Store, Trouble};
 
 /// Run a node in the foreground.
 ///
@@ -68,10 +68,10 @@ impl Run {
 fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     // Before the node starts: no signal is lost, and a port in use leaves no trace.
     let mut signals = Endings::watch()?;
-    let token = config.admin_token_file.as_deref().map(read_token).transpose()?;
+    let token = token(config)?;
     let task = run.task.as_deref().map(read_task).transpose()?;
     let start = Start { task, bootstrap: run.bootstrap };
-    let admin = listen(config, name)?;
+    let admin = listen(config, name).map_err(|error| held(config, name).unwrap_or(error))?;
     let node = Node::start_with(config, name, start)?;
     let server = admin.map(|socket| Server::start(socket, node.handle(), token)).transpose();
     let server = server.map_err(|error| CliError::new(Exit::Internal, error))?;
@@ -118,6 +118,12 @@ fn listen(config: &Config, name: &str) -> Result<Option<TcpListener>, CliError> 
     })
 }
 
+/// That another process runs this node, which says more than that its port is in use.
+fn held(config: &Config, name: &str) -> Option<CliError> {
+    let error = Store::held(&config.state_dir(name))?;
+    Some(CliError::from(StartError::from(error)))
+}
+
 /// Reads what `--task` names, and not much more than may be handed out: it may be a device.
 fn read_task(path: &Path) -> Result<Vec<u8>, CliError> {
     let read = || {
@@ -134,6 +140,11 @@ fn read_task(path: &Path) -> Result<Vec<u8>, CliError> {
         return Err(CliError::new(Exit::Usage, what));
     }
     Ok(task)
+}
+
+/// The token of the configuration, if it names a file for one.
+pub(super) fn token(config: &Config) -> Result<Option<String>, CliError> {
+    config.admin_token_file.as_deref().map(read_token).transpose()
 }
 
 fn read_token(path: &Path) -> Result<String, CliError> {

@@ -137,11 +137,11 @@ fn details(status: &status::Status) -> String {
 }
 
 fn facts(status: &status::Status) -> Vec<(&'static str, String)> {
-    let uptime = Duration::from_secs(status.uptime_ms / 1000);
+    let uptime = status.uptime_ms / 1000;
     let leader = leader_of(status)
         .map_or("none known".to_owned(), |leader| format!("{} at {}", leader.name, leader.address));
     let mut facts = vec![
-        ("node", format!("{}, start {}, up {uptime:?}", status.node.name, status.incarnation)),
+        ("node", format!("{}, start {}, up {uptime}s", status.node.name, status.incarnation)),
         (
             "cluster",
             format!(

@@ -52,6 +52,11 @@ impl Watch {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let targets = self.nodes.targets()?;
+        if targets.nodes.iter().all(|node| node.admin.is_none()) {
+            let what =
+                "nobody can be watched: no entry in \"members\" has an \"admin\" address; add them";
+            return Err(CliError::new(Exit::Config, what));
+        }
         let ends = ends()?;
         let (sender, answers) = channel::bounded(QUEUE);
         let trackers = start(&targets, &sender)?;

@@ -101,6 +101,11 @@ fn preempt<'t>(
     timing: Option<&Timing>,
     report: &mut Report<'t>,
 ) -> Option<Preempt> {
+    if let Some(number) = spot.number() {
+        let remedy = format!("use \"always\", \"never\" or {{\"after\": \"{number}s\"}}");
+        report.wrong(spot, "is a number, not a word", remedy);
+        return None;
+    }
     if !spot.is_object() {
         return report.choice(spot, PREEMPTS);
     }

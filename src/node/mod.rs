@@ -233,7 +233,14 @@ impl Handle for NodeHandle {
             Command::Elect => core::Command::Elect,
             Command::HandOut { task } => core::Command::HandOut { task: Task::new(task) },
             Command::Resign { to } => {
-                core::Command::Resign { to: to.as_deref().map(named).transpose()? }
+                let to = to.as_deref().map(named).transpose()?;
+                if let Some(id) = to.filter(|to| self.board.leader() == Some(*to)) {
+                    let name = before.name(id);
+                    let what =
+                        format!("{name} leads already: name another that is to lead, or none");
+                    return Err(CommandError::Refused(what));
+                }
+                core::Command::Resign { to }
             }
             Command::Add(member) => {
                 let outcome = Outcome::plain(format!("{} belongs to the cluster now", member.name));

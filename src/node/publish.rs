@@ -219,6 +219,11 @@ impl Board {
         self.snapshot.read().list.clone()
     }
 
+    /// The leader that this member names.
+    pub fn leader(&self) -> Option<NodeId> {
+        self.snapshot.read().leader
+    }
+
     /// Whether this member was removed.
     pub fn is_removed(&self) -> bool {
         self.removed.load(Ordering::SeqCst)

@@ -51,6 +51,15 @@ impl Store {
         Ok((store, record))
     }
 
+    /// That another process holds the folder of this member; none if none does, or nothing can be
+    /// said. Leaves no trace.
+    #[must_use]
+    pub fn held(dir: &Path) -> Option<StoreError> {
+        let mut file = File::open(dir.join(LOCK)).ok()?;
+        matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+            .then(|| StoreError::Locked { dir: dir.to_path_buf(), holder: holder(&mut file) })
+    }
+
     /// What a member stored last, as far as it can be read, for those who only look: its process
     /// may be running.
     #[must_use]
