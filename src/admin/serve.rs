@@ -78,7 +78,7 @@ impl Inbound<'_> {
     /// The next request, with its body.
     fn next(&mut self) -> Result<(Request, Vec<u8>), Parting> {
         if !self.first && self.buffer.is_empty() {
-            self.fill(limits::HEAD_BYTES, Instant::now() + limits::IDLE)?;
+            self.fill(limits::HEAD_BYTES, Instant::now() + limits::IDLE, false)?;
         }
         self.first = false;
         let request = self.head(Instant::now() + limits::HEAD)?;
@@ -93,7 +93,10 @@ impl Inbound<'_> {
                     self.buffer.drain(..used);
                     return Ok(request);
                 }
-                None => self.fill(limits::HEAD_BYTES, deadline)?,
+                None => {
+                    let begun = !self.buffer.is_empty();
+                    self.fill(limits::HEAD_BYTES, deadline, begun)?;
+                }
             }
         }
     }
@@ -106,16 +109,16 @@ impl Inbound<'_> {
                 .map_err(|_| Parting::Silent)?;
         }
         while self.buffer.len() < length {
-            self.fill(limits::BODY_BYTES, deadline)?;
+            self.fill(limits::BODY_BYTES, deadline, true)?;
         }
         Ok(self.buffer.drain(..length).collect())
     }
 
-    /// Reads some more. A client that said something is told when it is late.
-    fn fill(&mut self, limit: usize, deadline: Instant) -> Result<(), Parting> {
+    /// Reads some more. A client that has begun a request is told when it is late.
+    fn fill(&mut self, limit: usize, deadline: Instant, begun: bool) -> Result<(), Parting> {
         match self.connection.fill(&mut self.buffer, limit, deadline) {
             Fill::Bytes => Ok(()),
-            Fill::Late if !self.buffer.is_empty() => Err(Parting::Refusal(late(limits::HEAD))),
+            Fill::Late if begun => Err(Parting::Refusal(late(limits::HEAD))),
             Fill::Late | Fill::End => Err(Parting::Silent),
         }
     }
