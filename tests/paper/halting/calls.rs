@@ -137,6 +137,22 @@ fn who_is_asked_looks_at_its_own_coordinator() {
     assert_eq!(p3.status(), NodeStatus::Election);
 }
 
+/// READY ends the wait for the coordinator's reply. Where that was lost, the next to ask has the
+/// coordinator called again.
+#[test]
+fn a_lost_reply_of_the_coordinator_keeps_nobody_from_calling_it_again() {
+    let mut p3 = halting(3);
+    p3.hears(5, halt(1, 1, 5));
+    p3.hears(5, elected(2, 1));
+    assert_eq!(p3.hears(2, are_you_there(8, 2))[1..], to(&[5], are_you_still(1, 1, 3)));
+    assert_eq!(p3.hears(2, are_you_there(9, 2)), to(&[2], yes(9)), "it is being called");
+    p3.hears(5, ready(3, 1, task(5)));
+    assert_eq!(p3.leader(), Some(id(5)));
+    assert_eq!(p3.hears(2, are_you_there(10, 2))[1..], to(&[5], are_you_still(2, 1, 3)));
+    assert_eq!(p3.hears(5, no(1)), [], "of the first call");
+    assert_eq!(p3.hears(5, no(2)), to(&[4], are_you_there(3, 3)));
+}
+
 /// "The organiser heartbeats Up from its first HALT on", also when it has given up, so that they await
 /// the next - but not those that were handed the task: they are to miss it, and call it.
 #[test]
