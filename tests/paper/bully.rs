@@ -237,7 +237,8 @@ fn who_waits_for_a_disk_that_does_not_write_lets_another_win() {
     assert!(p5.core.stands());
     assert_eq!(p5.after(MOMENT), []);
     assert_eq!((p5.core.phase(), p5.core.stands()), (Phase::Waiting, false));
-    assert_eq!(p5.hears(3, election(101, 3)), [], "who does not stand does not answer");
+    let lower = |round| vec![(vec![3], Message::Lower { round: Epoch(round) })];
+    assert_eq!(p5.hears(3, election(101, 3)), lower(101), "who does not stand does not answer");
     p5.hears(3, coordinator(101, 3));
     assert_eq!(p5.leader(), None, "nor is a leader named whose epoch may be forgotten");
     p5.stores();

@@ -1,5 +1,6 @@
 //! What the sources say of each algorithm, sentence by sentence, checked on one member alone.
 
+mod again;
 mod bully;
 mod halting;
 mod hollow;

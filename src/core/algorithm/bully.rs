@@ -182,7 +182,7 @@ impl Bully {
             && self.unasked(cx).is_empty()
         {
             self.win(cx, reason);
-        } else if !cx.state.stands() && cx.state.settings.rank.changes() {
+        } else if !cx.state.stands() && self.unasked(cx).is_empty() {
             // All were asked, and stand back as well or are gone: until one of them stands again.
             cx.become_waiting(cx.now, Reason::MayNotLead);
         } else {
@@ -231,7 +231,8 @@ impl Bully {
             // Answering would shut down the better candidate. If it knows less, it is told.
             if cx.state.leader().is_some() {
                 cx.send_view(from);
-            } else if cx.state.settings.rank.changes() {
+            }
+            if round > known {
                 cx.send(from, Message::Lower { round });
             }
             return;
@@ -274,7 +275,8 @@ impl Bully {
         }
     }
 
-    /// Where ranks change all are asked: those that rank lower say so, and are not waited for.
+    /// Where ranks change, or this member stands again, all are asked: those that rank lower say so, and
+    /// are not waited for.
     fn lower(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
         if round != self.round || !self.asked.contains(&from) || cx.state.phase != Phase::Electing {
             return;

@@ -162,7 +162,8 @@ fn who_hears_no_majority_stands_back() {
     assert!(p5.core.stands());
     assert_eq!(p5.after(MOMENT), []);
     assert_eq!((p5.core.phase(), p5.core.stands()), (Phase::Waiting, false));
-    assert_eq!(p5.hears(3, election(2, 3)), [], "it sends no ANSWER");
+    let lower = Message::Lower { round: Epoch(2) };
+    assert_eq!(p5.hears(3, election(2, 3)), to(&[3], lower), "it sends no ANSWER");
     let again = p5.after(TIMING.t2() + TIMING.message);
     let probe = Message::Probe { number: 0 };
     let silent = to(&[1, 2, 4], probe);

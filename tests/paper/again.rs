@@ -1,0 +1,75 @@
+//! A member that stands again. The others may not know yet, and would win beside it.
+
+use electd::core::message::Message;
+use electd::core::settings::AlgorithmKind;
+use electd::core::types::Epoch;
+use electd::core::{Input, Phase};
+
+use crate::process::{Process, Sent, id, rank};
+
+fn coordinator(epoch: u64, number: u8) -> Message {
+    Message::Coordinator { epoch: Epoch(epoch), rank: rank(number) }
+}
+
+fn election(round: u64, number: u8) -> Message {
+    Message::Election { round: Epoch(round), rank: rank(number), stands: true }
+}
+
+fn lower(round: u64) -> Message {
+    Message::Lower { round: Epoch(round) }
+}
+
+/// P4, which follows P5 and stood back for a moment.
+fn p4_again() -> Process {
+    let mut p4 = Process::new(AlgorithmKind::Bully, 4);
+    p4.hears(5, coordinator(1, 5));
+    p4.take(Input::Sampled { value: None });
+    assert!(!p4.core.stands());
+    p4.take(Input::Sampled { value: Some(0) });
+    assert!(p4.core.stands());
+    p4
+}
+
+/// Seed 000: "if P has the highest process id" - of those that know it - "it sends a Victory message".
+#[test]
+fn who_stands_again_asks_all_before_it_leads() {
+    let mut p4 = p4_again();
+    assert_eq!(p4.loses(5), [(vec![1, 2, 3], election(2, 4))]);
+    assert_eq!(p4.hears(1, lower(2)), []);
+    assert_eq!(p4.hears(2, lower(2)), []);
+    assert_eq!(p4.hears(3, lower(2)), [(vec![1, 2, 3], coordinator(2, 4))]);
+}
+
+/// P3, which took P4 to stand back, has won the round meanwhile.
+#[test]
+fn it_hears_of_one_that_won_without_it() {
+    let mut p4 = p4_again();
+    p4.loses(5);
+    let told = p4.hears(3, coordinator(2, 3));
+    let votes = Vec::new();
+    assert_eq!(told, [(vec![3], Message::Preempt { epoch: Epoch(2), rank: rank(4), votes })]);
+    assert_eq!((p4.core.phase(), p4.leader()), (Phase::Waiting, None), "it takes over in a later");
+}
+
+/// Who follows it knows that it stands.
+#[test]
+fn who_has_led_since_is_known_to_stand() {
+    let mut p4 = p4_again();
+    p4.loses(5);
+    let all: Sent = [1, 2, 3].into_iter().flat_map(|other| p4.hears(other, lower(2))).collect();
+    assert_eq!(all, [(vec![1, 2, 3], coordinator(2, 4))]);
+    assert_eq!(p4.calls(), [(vec![1, 2, 3], coordinator(3, 4))], "at once, as the highest does");
+}
+
+/// Whoever is asked by it is one of those that did not know, and says that it ranks lower.
+#[test]
+fn who_ranks_lower_says_so_and_is_no_longer_mistaken() {
+    let mut p3 = Process::new(AlgorithmKind::Bully, 3);
+    p3.hears(5, coordinator(1, 5));
+    p3.hears(4, Message::Release { epoch: Epoch(0), successor: None, stands: false });
+    let told = p3.hears(4, election(2, 4));
+    assert_eq!(told.last(), Some(&(vec![4], lower(2))));
+    assert_eq!(p3.loses(5), [(vec![4], election(3, 3))], "it would have won");
+    assert_eq!(p3.leader(), None);
+    assert!(p3.core.detector().get(id(4)).is_some_and(|p4| p4.stands));
+}
