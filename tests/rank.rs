@@ -94,6 +94,7 @@ fn the_greatest_number_leads_and_whoever_has_none_stands_back() {
 
     numbers.set(2, 40);
     assert!(cluster.agree_on(2) > second, "a higher member takes over at once");
+    all_know([15, 40, 20]);
     assert_eq!(count(&cluster.node(2).log(), "a rank again: 40, "), 1);
     assert_eq!(cluster.status(2).unwrap().incarnation, 1, "it never ended");
 }

@@ -125,7 +125,7 @@ fn a_data_directory_in_use_is_refused() {
     assert!(words.contains("data/node-1 is in use by process "), "{words}");
 
     let first = cluster.node(1);
-    let same = cluster.process(1, (first.address, first.admin), "same", &cluster.config());
+    let same = cluster.process(1, (first.address, first.admin), "same", cluster.config());
     let (code, words) = failed_start(&same);
     assert_eq!(code, 73, "that its ports are in use as well says less: {words}");
     assert!(words.contains("data/node-1 is in use by process "), "{words}");

@@ -78,7 +78,7 @@ impl Inbound<'_> {
     /// The next request, with its body.
     fn next(&mut self) -> Result<(Request, Vec<u8>), Parting> {
         if !self.first && self.buffer.is_empty() {
-            self.fill(limits::HEAD_BYTES, Instant::now() + limits::IDLE, false)?;
+            self.fill(limits::HEAD_BYTES, Instant::now() + limits::IDLE, None)?;
         }
         self.first = false;
         let request = self.head(Instant::now() + limits::HEAD)?;
@@ -94,7 +94,7 @@ impl Inbound<'_> {
                     return Ok(request);
                 }
                 None => {
-                    let begun = !self.buffer.is_empty();
+                    let begun = Some(limits::HEAD).filter(|_| !self.buffer.is_empty());
                     self.fill(limits::HEAD_BYTES, deadline, begun)?;
                 }
             }
@@ -109,17 +109,22 @@ impl Inbound<'_> {
                 .map_err(|_| Parting::Silent)?;
         }
         while self.buffer.len() < length {
-            self.fill(limits::BODY_BYTES, deadline, true)?;
+            self.fill(limits::BODY_BYTES, deadline, Some(limits::BODY))?;
         }
         Ok(self.buffer.drain(..length).collect())
     }
 
-    /// Reads some more. A client that has begun a request is told when it is late.
-    fn fill(&mut self, limit: usize, deadline: Instant, begun: bool) -> Result<(), Parting> {
+    /// Reads some more. A client that has begun a request is told what limit it did not keep.
+    fn fill(
+        &mut self,
+        limit: usize,
+        deadline: Instant,
+        begun: Option<Duration>,
+    ) -> Result<(), Parting> {
         match self.connection.fill(&mut self.buffer, limit, deadline) {
             Fill::Bytes => Ok(()),
-            Fill::Late if begun => Err(Parting::Refusal(late(limits::HEAD))),
-            Fill::Late | Fill::End => Err(Parting::Silent),
+            Fill::Late => Err(begun.map_or(Parting::Silent, |kept| Parting::Refusal(late(kept)))),
+            Fill::End => Err(Parting::Silent),
         }
     }
 }

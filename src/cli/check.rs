@@ -19,8 +19,8 @@ use crate::rank::{Outcome, Sample};
 /// Validate a configuration; print its timings and what they guarantee.
 ///
 /// With a node, its rank is read once, on this host: a command is run; with --node the
-/// `admin_token_file` is read too; and if the members changed since the file was written, as far as this node has stored, it is said
-/// how.
+/// `admin_token_file` is read too; and if the members changed since the file was written, as far as
+/// this node has stored, it is said how.
 ///
 /// Every problem of the file is reported in one go, a line each, with line, column, key, value and
 /// remedy; the exit code is then 78.

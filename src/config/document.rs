@@ -101,8 +101,8 @@ fn preempt<'t>(
     timing: Option<&Timing>,
     report: &mut Report<'t>,
 ) -> Option<Preempt> {
-    if let Some(number) = spot.number() {
-        let remedy = format!("use \"always\", \"never\" or {{\"after\": \"{number}s\"}}");
+    if spot.number().is_some() {
+        let remedy = "use \"always\", \"never\" or {\"after\": \"30s\"}";
         report.wrong(spot, "is a number, not a word", remedy);
         return None;
     }

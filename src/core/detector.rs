@@ -273,10 +273,12 @@ impl Detector {
         if Arc::ptr_eq(&self.reports, reports) {
             return Vec::new();
         }
-        let of_this = self.own.and_then(|own| Some((own, *reports.get(own)?)));
-        // The leader may have another list.
-        if let Some((own, report)) = of_this.filter(|(own, it)| self.reports[*own].id == it.id) {
-            self.tell(own, report);
+        if let Some(own) = self.own
+            && let Some(report) = reports.get(own)
+            && report.id == self.reports[own].id
+        // the leader may have another list
+        {
+            self.tell(own, *report);
         }
         if self.reports == *reports {
             self.reports = reports.clone();

@@ -75,7 +75,7 @@ impl Turn<'_> {
         if followed {
             self.cx.tell_if_behind(from);
             let news = self.cx.state.detector.news(members);
-            for report in news.iter().filter(|report| report.id != from) {
+            for report in &news {
                 self.forget_earlier_life(report);
                 if self.cx.state.detector.hearsay(report) {
                     self.algorithm.get().lost(&mut self.cx, report.id);

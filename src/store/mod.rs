@@ -12,6 +12,8 @@ use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use atomic_write_file::AtomicWriteFile;
 use atomic_write_file::unix::OpenOptionsExt as _;
@@ -25,6 +27,9 @@ use record::Unfit;
 
 const STATE: &str = "state.json";
 const LOCK: &str = "lock";
+
+/// Longer than [`Store::held`] holds a lock that nobody has.
+const ASKED: Duration = Duration::from_millis(10);
 
 /// A member's data directory, locked for as long as this lives.
 #[derive(Debug)]
@@ -125,7 +130,12 @@ fn lock(dir: &Path) -> Result<File, StoreError> {
         .mode(0o600)
         .open(dir.join(LOCK))
         .map_err(unusable)?;
-    match file.try_lock() {
+    let mut locked = file.try_lock();
+    if matches!(locked, Err(TryLockError::WouldBlock)) {
+        thread::sleep(ASKED); // by one that only asks whether it is held
+        locked = file.try_lock();
+    }
+    match locked {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             return Err(StoreError::Locked { dir: dir.to_path_buf(), holder: holder(&mut file) });

@@ -305,7 +305,7 @@ fn taking_over_after_a_while() {
         (
             "5",
             "3:32: preempt: is a number, not a word (value 5): use \"always\", \"never\" or \
-             {\"after\": \"5s\"}"
+             {\"after\": \"30s\"}"
                 .to_owned(),
         ),
         ("{}", format!("3:32: preempt.after: is missing: {remedy}")),

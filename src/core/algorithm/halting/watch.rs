@@ -100,8 +100,8 @@ impl Halting {
 
     /// Timeout: "ARE-YOU-THERE to c when Normal or in Reorganization".
     fn call_coordinator(&mut self, cx: &mut Context) {
-        // A change of phase ends the wait for the reply, and it may be lost.
-        if self.timeout.is_some() && cx.state.timers.due(Timer::Answer).is_some() {
+        // It is called already; but a change of phase ends that, and the reply may be lost.
+        if cx.state.timers.due(Timer::Answer).is_some() {
             return;
         }
         if let Some((coordinator, epoch)) = self.coordinator(cx) {
