@@ -257,7 +257,6 @@ impl Context<'_> {
     pub fn become_following(&mut self, view: View, leader: NodeId) {
         debug_assert!(self.state.reserve.covers(view.epoch), "named before it was durable");
         self.state.view = view;
-        self.state.detector.change(leader, |peer| peer.stands = true);
         self.freeze_rank(); // what was sampled during the election counts from now on
         self.enter(Phase::Following, Reason::Announced(leader));
         self.listen();
@@ -270,7 +269,7 @@ impl Context<'_> {
         debug_assert!(epoch > self.state.view.epoch, "an epoch has one leader");
         self.state.view = View { epoch, leader: Some(self.state.rank()) };
         self.state.beat.1 = self.now;
-        self.state.doubted = false; // who follows it knows that it stands
+        self.state.stood_back = false;
         self.enter(Phase::Leading, reason);
         self.take_lease(epoch);
         self.arm(Timer::Heartbeat, self.state.settings.timing.heartbeat);

@@ -37,6 +37,8 @@ pub struct Peer {
     pub rank: Rank,
     /// Whether it may be nominated.
     pub stands: bool,
+    /// The round of its last ELECTION as one that stands: a leader of an earlier epoch may not know.
+    pub called: Epoch,
     /// The connection on which it speaks to this member, and where it comes from.
     pub inbound: Option<(ConnectionId, String)>,
     /// Whether the connection to it is up: its WELCOME has come.
@@ -120,6 +122,7 @@ impl Detector {
             declared: None,
             rank: Rank { value: 0, id: member.id },
             stands: member.role == Role::Member,
+            called: Epoch(0),
             inbound: None,
             outbound: false,
             told: None,
@@ -248,9 +251,9 @@ impl Detector {
         lost
     }
 
-    /// Takes a third member's word. Tells whether the member was thought alive until now and is
-    /// not any more.
-    pub fn hearsay(&mut self, report: &MemberReport) -> bool {
+    /// Takes the word of the leader of this epoch. Tells whether the member was thought alive until now
+    /// and is not any more.
+    pub fn hearsay(&mut self, epoch: Epoch, report: &MemberReport) -> bool {
         let mut lost = false;
         self.change(report.id, |peer| {
             let older = report.incarnation < peer.incarnation;
@@ -261,7 +264,7 @@ impl Detector {
             peer.proved = false;
             lost = peer.alive() && report.status != Liveness::Alive;
             peer.status = report.status;
-            peer.stands = report.stands;
+            peer.stands = report.stands || peer.called > epoch;
             peer.rank.value = report.value;
         });
         lost

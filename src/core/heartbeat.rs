@@ -77,7 +77,7 @@ impl Turn<'_> {
             let news = self.cx.state.detector.news(members);
             for report in &news {
                 self.forget_earlier_life(report);
-                if self.cx.state.detector.hearsay(report) {
+                if self.cx.state.detector.hearsay(epoch, report) {
                     self.algorithm.get().lost(&mut self.cx, report.id);
                 }
             }

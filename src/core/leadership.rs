@@ -52,6 +52,7 @@ impl Turn<'_> {
         let rank = Rank { id: from, ..rank };
         let view = View { epoch, leader: Some(rank) };
         let known = self.cx.state.view;
+        self.cx.state.detector.change(from, |peer| peer.stands = true); // who leads, does
         self.meet_leader(from, view);
         self.cx.note_round(epoch);
         if self.cx.state.phase == Phase::Stopping {

@@ -37,8 +37,8 @@ pub enum Message {
         /// The round of the ELECTION that is answered.
         round: Epoch,
     },
-    /// "I am alive and rank lower": the reply to an ELECTION where ranks change, so that it goes to
-    /// all. Expects nothing.
+    /// "I am alive and rank lower", or do not stand: the reply to an ELECTION that goes to all, as
+    /// ranks change or the sender stands again, or that came by mistake. Expects nothing.
     Lower {
         /// The round of the ELECTION that is answered.
         round: Epoch,

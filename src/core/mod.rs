@@ -259,7 +259,7 @@ impl Core {
         turn.forward_postponed();
         turn.settle_list();
         turn.weigh_change();
-        turn.cx.state.note_standing();
+        state.stood_back |= !state.stands();
     }
 
     /// When the core wants to be called next, if nothing happens before.

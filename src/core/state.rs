@@ -83,10 +83,8 @@ pub struct State {
     pub(super) sample: Option<i64>,
     /// For how long this member has stood without a break.
     pub(super) standing: Standing,
-    /// Whether it stood after the last turn.
-    pub(super) stood: bool,
-    /// It came to stand again since it was met, and has not led since: others may not know.
-    pub(super) doubted: bool,
+    /// It has not stood all the time since it led last, or was started.
+    pub(super) stood_back: bool,
     /// The task that a coordinator of the halting algorithm handed out last.
     pub(super) task: Task,
     /// A member that is watched like a leader, and since when: the halter, or the neighbour in
@@ -160,8 +158,7 @@ impl State {
             value: settings.value,
             sample: settings.value,
             standing: Standing::default(),
-            stood: true, // what a first hello tells is known
-            doubted: false,
+            stood_back: false,
             task: settings.task.clone(),
             watches: None,
             heeds_leader: false,
@@ -249,21 +246,15 @@ impl State {
         stands && (!self.stands() || rank > self.rank())
     }
 
-    /// Whether a member may come before this one, or think so: where ranks change, nobody can know
-    /// whether another does, or stands by now.
+    /// Whether a member may come before this one: where ranks change, nobody can know whether
+    /// another does, or stands by now.
     pub(super) fn may_be_above(&self, peer: &Peer) -> bool {
-        let doubted = self.stands() && (self.doubted || !self.stood) && !self.needs_majority();
-        let asked = self.settings.rank.changes() || doubted && peer.stands;
-        asked || self.is_above(peer.rank, peer.stands)
+        self.settings.rank.changes() || self.is_above(peer.rank, peer.stands)
     }
 
-    /// At the end of a turn: notes whether this member stands again. Who thinks that it does not
-    /// would win beside it, in the same round; so it asks all that stand before it leads. (With a
-    /// majority an epoch is granted once.)
-    pub(super) fn note_standing(&mut self) {
-        let stands = self.stands();
-        self.doubted |= stands && !self.stood;
-        self.stood = stands;
+    /// Whether others may not know that this member stands again. Who follows it knows.
+    pub(super) fn is_doubted(&self) -> bool {
+        self.stood_back && self.stands()
     }
 
     /// The unsuspected members that may come before this one.

@@ -1,11 +1,12 @@
 //! A member that stands again. The others may not know yet, and would win beside it.
 
-use electd::core::message::Message;
+use electd::core::membership::ListVersion;
+use electd::core::message::{Liveness, MemberReport, Message};
 use electd::core::settings::AlgorithmKind;
-use electd::core::types::Epoch;
+use electd::core::types::{Epoch, Incarnation};
 use electd::core::{Input, Phase};
 
-use crate::process::{Process, Sent, id, rank};
+use crate::process::{Process, Sent, TIMING, id, rank};
 
 fn coordinator(epoch: u64, number: u8) -> Message {
     Message::Coordinator { epoch: Epoch(epoch), rank: rank(number) }
@@ -34,6 +35,8 @@ fn p4_again() -> Process {
 #[test]
 fn who_stands_again_asks_all_before_it_leads() {
     let mut p4 = p4_again();
+    // It may be mistaken about P3 as P3 is about it.
+    p4.hears(3, Message::Release { epoch: Epoch(0), successor: None, stands: false });
     assert_eq!(p4.loses(5), [(vec![1, 2, 3], election(2, 4))]);
     assert_eq!(p4.hears(1, lower(2)), []);
     assert_eq!(p4.hears(2, lower(2)), []);
@@ -59,6 +62,31 @@ fn who_has_led_since_is_known_to_stand() {
     let all: Sent = [1, 2, 3].into_iter().flat_map(|other| p4.hears(other, lower(2))).collect();
     assert_eq!(all, [(vec![1, 2, 3], coordinator(2, 4))]);
     assert_eq!(p4.calls(), [(vec![1, 2, 3], coordinator(3, 4))], "at once, as the highest does");
+}
+
+/// The word of the last leader was under way for longer than the ELECTION.
+#[test]
+fn an_older_leader_does_not_know_better() {
+    let mut p3 = Process::new(AlgorithmKind::Bully, 3);
+    p3.hears(5, coordinator(1, 5));
+    p3.hears(4, election(2, 4));
+    let says = |number, stands| {
+        let (incarnation, status) = (Incarnation(1), Liveness::Alive);
+        MemberReport { id: id(number), incarnation, status, stands, value: 0 }
+    };
+    let heartbeat = |epoch, from| Message::Heartbeat {
+        epoch: Epoch(epoch),
+        number: 1,
+        rank: rank(from),
+        lease: TIMING.lease,
+        settled: ListVersion::default(),
+        members: [says(4, false), says(5, true)].into(),
+    };
+    let stands = |p3: &Process| p3.core.detector().get(id(4)).is_some_and(|p4| p4.stands);
+    p3.hears(5, heartbeat(1, 5));
+    assert!(stands(&p3));
+    p3.hears(5, heartbeat(2, 5));
+    assert!(!stands(&p3), "of a later epoch");
 }
 
 /// Whoever is asked by it is one of those that did not know, and says that it ranks lower.

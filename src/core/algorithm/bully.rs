@@ -9,11 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Election;
 use crate::core::context::Context;
 use crate::core::detector::Peer;
+use crate::core::membership::Member;
 use crate::core::message::{Message, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::state::Held;
 use crate::core::timer::Timer;
-use crate::core::types::{Epoch, NodeId, Rank, Time};
+use crate::core::types::{Epoch, NodeId, Rank, Role, Time};
 
 /// The state of an election, as far as this member takes part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -24,8 +25,10 @@ pub struct Bully {
     started: Time,
     /// Who was asked, dead or alive.
     asked: BTreeSet<NodeId>,
-    /// Who ranks lower by its own word, where ranks change.
+    /// Who ranks lower by its own word.
     lower: BTreeSet<NodeId>,
+    /// They were asked by one that stands.
+    stands: bool,
     /// Who answered, or is expected to lead for another reason.
     awaited: BTreeSet<NodeId>,
     /// Whose ELECTION is to be answered when the connection to it is up.
@@ -73,7 +76,7 @@ impl Election for Bully {
         match cx.state.phase {
             // One who was to be asked as soon as it is connected counts like one who was asked.
             Phase::Electing if self.lower.contains(&peer) => {}
-            Phase::Electing if self.asked.contains(&peer) || was_higher(cx, peer) => {
+            Phase::Electing if self.asked.contains(&peer) || is_rival(cx, peer) => {
                 self.asked.insert(peer);
                 self.lost_asked(cx);
             }
@@ -93,8 +96,7 @@ impl Election for Bully {
         if let Some(round) = self.owed.remove(&peer) {
             cx.send(peer, Message::Answer { round });
         }
-        let higher = |cx: &Context| cx.state.higher().any(|other| other.rank.id == peer);
-        if cx.state.phase == Phase::Electing && higher(cx) {
+        if cx.state.phase == Phase::Electing && is_rival(cx, peer) {
             self.ask(cx, vec![peer]);
         }
     }
@@ -106,9 +108,19 @@ impl Election for Bully {
     }
 }
 
-/// Whether a member that was lost may have ranked higher than this one.
-fn was_higher(cx: &Context, peer: NodeId) -> bool {
-    cx.state.detector.get(peer).is_some_and(|peer| cx.state.may_be_above(peer))
+/// Whether a member may rank higher than this one; or may win beside it, as it has not heard that this
+/// one stands again. (With a majority nobody wins beside another.)
+fn is_rival(cx: &Context, peer: NodeId) -> bool {
+    let doubted = cx.state.is_doubted() && !cx.state.needs_majority();
+    let candidate = |member: &Member| member.role == Role::Member;
+    doubted && cx.state.members.get(peer).is_some_and(candidate)
+        || cx.state.detector.get(peer).is_some_and(|peer| cx.state.may_be_above(peer))
+}
+
+/// Those among the unsuspected members.
+fn rivals(cx: &Context) -> Vec<NodeId> {
+    let alive = cx.state.detector.iter().filter(|(_, peer)| peer.alive()).map(|(id, _)| id);
+    alive.filter(|id| is_rival(cx, *id)).collect()
 }
 
 impl Bully {
@@ -120,10 +132,10 @@ impl Bully {
         *self = Bully { round, started: cx.now, owed, ..Bully::default() };
         cx.note_round(round);
         cx.freeze_rank();
-        let higher = cx.state.higher().map(|peer| peer.rank.id).collect::<Vec<_>>();
-        if !higher.is_empty() {
+        let rivals = rivals(cx);
+        if !rivals.is_empty() {
             cx.become_electing(reason);
-            self.ask(cx, higher);
+            self.ask(cx, rivals);
         } else if cx.state.stands() {
             self.win(cx, reason);
         } else {
@@ -137,6 +149,7 @@ impl Bully {
         let connected = |id: &&NodeId| cx.state.detector.get(**id).is_some_and(Peer::connected);
         self.asked.extend(to.iter().filter(connected));
         let (rank, stands) = (cx.state.rank(), cx.state.stands());
+        self.stands |= stands;
         cx.send_all(to, Message::Election { round: self.round, rank, stands });
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
     }
@@ -191,8 +204,7 @@ impl Bully {
     }
 
     fn unasked(&self, cx: &Context) -> BTreeSet<NodeId> {
-        let higher = cx.state.higher().map(|peer| peer.rank.id);
-        higher.filter(|id| !self.asked.contains(id)).collect()
+        rivals(cx).into_iter().filter(|id| !self.asked.contains(id)).collect()
     }
 
     /// The round becomes the epoch, as soon as it is durable.
@@ -223,16 +235,19 @@ impl Bully {
             cx.send_view(from); // its vote is its leader's, for a while
             return;
         }
-        cx.state.detector.change(from, |peer| peer.stands = stands);
+        cx.state.detector.change(from, |peer| {
+            peer.stands = stands;
+            peer.called = if stands { round } else { peer.called };
+        });
         if cx.state.is_above(rank, stands) || !cx.state.stands() {
             if cx.state.follows(from) && round > known {
                 self.await_leader(cx, from, Reason::LeaderGaveUp(from)); // a leader does not elect
             }
             // Answering would shut down the better candidate. If it knows less, it is told.
-            if cx.state.leader().is_some() {
+            if cx.state.leader().is_some() || round <= known {
                 cx.send_view(from);
             }
-            if round > known {
+            if round > known && !cx.state.leads() {
                 cx.send(from, Message::Lower { round });
             }
             return;
@@ -275,13 +290,17 @@ impl Bully {
         }
     }
 
-    /// Where ranks change, or this member stands again, all are asked: those that rank lower say so, and
-    /// are not waited for.
+    /// Where all are asked, those that rank lower say so, and are not waited for. Who says so to one that
+    /// does not stand, does not either.
     fn lower(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
         if round != self.round || !self.asked.contains(&from) || cx.state.phase != Phase::Electing {
             return;
         }
         self.lower.insert(from);
+        if !self.stands {
+            cx.state.detector.change(from, |peer| peer.stands = false);
+            cx.stand_if_alone();
+        }
         if self.has_heard_all(cx) {
             self.win_unless_unasked(cx, Reason::Highest);
         }

@@ -44,7 +44,7 @@ fn what_both_know_is_shared_until_one_knows_more() {
     let news = follower.news(&told_by(&mut leader, 3));
     assert_eq!(news.iter().map(|report| report.id).collect::<Vec<_>>(), [id(2)]);
     assert!(follower.is_alive(id(2)), "until the word is taken");
-    assert!(follower.hearsay(&news[0]));
+    assert!(follower.hearsay(Epoch(1), &news[0]));
     assert_eq!(follower.news(&told_by(&mut leader, 3)), []);
 }
 
