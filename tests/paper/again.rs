@@ -1,12 +1,13 @@
-//! A member that stands again. The others may not know yet, and would win beside it.
+//! A member that stands again, or ranks higher than before. The others may not know yet, and would win
+//! beside it.
 
 use electd::core::membership::ListVersion;
 use electd::core::message::{Liveness, MemberReport, Message};
-use electd::core::settings::AlgorithmKind;
-use electd::core::types::{Epoch, Incarnation};
+use electd::core::settings::{AlgorithmKind, Preempt, RankKind, Settings};
+use electd::core::types::{Epoch, Incarnation, Rank};
 use electd::core::{Input, Phase};
 
-use crate::process::{Process, Sent, TIMING, id, rank};
+use crate::process::{Process, Sent, TIMING, id, rank, settings};
 
 fn coordinator(epoch: u64, number: u8) -> Message {
     Message::Coordinator { epoch: Epoch(epoch), rank: rank(number) }
@@ -100,4 +101,24 @@ fn who_ranks_lower_says_so_and_is_no_longer_mistaken() {
     assert_eq!(p3.loses(5), [(vec![4], election(3, 3))], "it would have won");
     assert_eq!(p3.leader(), None);
     assert!(p3.core.detector().get(id(4)).is_some_and(|p4| p4.stands));
+}
+
+/// "Each freezes its own latest sample for that round": also who only said that it ranks lower.
+#[test]
+fn who_said_that_it_ranks_lower_begins_no_election_of_that_round() {
+    let settings = settings(AlgorithmKind::Bully, 3);
+    let (rank_kind, preempt) = (RankKind::Disk, Preempt::Never);
+    let mut p3 = Process::with(Settings { rank: rank_kind, preempt, ..settings }).0;
+    let by = |value, number| Rank { value, ..rank(number) };
+    p3.hears(5, Message::Coordinator { epoch: Epoch(1), rank: by(99, 5) });
+    let calls = |round, value, number| Message::Election {
+        round: Epoch(round),
+        rank: by(value, number),
+        stands: true,
+    };
+    assert_eq!(p3.hears(2, calls(2, 5, 2)).last(), Some(&(vec![2], lower(2))));
+    p3.take(Input::Sampled { value: Some(9) });
+    let told = p3.hears(1, calls(2, 4, 1));
+    let answer = Message::Answer { round: Epoch(2) };
+    assert_eq!(told, [(vec![1], answer), (vec![1, 2, 4, 5], calls(3, 9, 3))], "P2 may win in 2");
 }
