@@ -74,8 +74,7 @@ fn the_leader_resigns_wherever_it_is_asked_until_nobody_is_left_to_lead(algorith
     assert_eq!(code, 409);
     assert_eq!(
         sentence,
-        "no other live member may lead (it resigned before, is a witness or an observer, or has no \
-         rank): resigning would be an outage"
+        "no other live member may lead (see who stands in `status`): resigning would be an outage"
     );
     assert_eq!(cluster.agree_on(1), third);
 

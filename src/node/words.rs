@@ -90,8 +90,7 @@ pub fn refusal(reason: &Refusal, members: &MemberList) -> CommandError {
         Refusal::NoLeader => "no leader is known here, so nobody can do it; try again".into(),
         Refusal::NotLeader => "the leader changed meanwhile; try again".into(),
         Refusal::NoSuccessor => {
-            "no other live member may lead (it resigned before, is a witness or an observer, or \
-             has no rank): resigning would be an outage"
+            "no other live member may lead (see who stands in `status`): resigning would be an outage"
                 .into()
         }
         Refusal::CannotLead(id) => format!("{} is not alive or stands back", name(id)),

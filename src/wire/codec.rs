@@ -138,9 +138,8 @@ mod tests {
         let present = MemberList::new(list, vec![member.clone()]).with_removed(vec![id(2)]);
         let removed = Done::Removed { id: id(2), stored: true, handed_over: false };
         let taken = Refusal::Taken { what: Taken::Admin, by: id(1) };
-        let (incarnation, status) = (Incarnation(2), Liveness::Suspected);
-        let members =
-            [MemberReport { id: id(1), incarnation, status, stands: false, value: -7 }].into();
+        let (incarnation, status, stands) = (Incarnation(2), Liveness::Suspected, false);
+        let members = [MemberReport { id: id(1), incarnation, status, stands, value: -7 }].into();
         let done = Done::Resigned { epoch, successor: Some(id(2)) };
         let run = Run { epoch: round, initiator: id(3) };
         let candidate = Candidate { stands: true, rank, incarnation: Incarnation(5) };
