@@ -3,7 +3,7 @@
 
 use electd::core::membership::ListVersion;
 use electd::core::message::{Liveness, MemberReport, Message};
-use electd::core::settings::{AlgorithmKind, Preempt, RankKind, Settings};
+use electd::core::settings::{AlgorithmKind, RankKind, Settings};
 use electd::core::types::{Epoch, Incarnation, Rank};
 use electd::core::{Input, Phase};
 
@@ -103,22 +103,24 @@ fn who_ranks_lower_says_so_and_is_no_longer_mistaken() {
     assert!(p3.core.detector().get(id(4)).is_some_and(|p4| p4.stands));
 }
 
-/// "Each freezes its own latest sample for that round": also who only said that it ranks lower.
+/// Seed 004: an OK "shuts down the lower proc's election attempt" - and so does the ELECTION of one that
+/// ranks higher, where ranks change: P4 ranked lower when it was asked, and said so.
 #[test]
-fn who_said_that_it_ranks_lower_begins_no_election_of_that_round() {
+fn who_says_that_it_ranks_lower_gives_up_its_own_election() {
     let settings = settings(AlgorithmKind::Bully, 3);
-    let (rank_kind, preempt) = (RankKind::Disk, Preempt::Never);
-    let mut p3 = Process::with(Settings { rank: rank_kind, preempt, ..settings }).0;
-    let by = |value, number| Rank { value, ..rank(number) };
-    p3.hears(5, Message::Coordinator { epoch: Epoch(1), rank: by(99, 5) });
-    let calls = |round, value, number| Message::Election {
-        round: Epoch(round),
-        rank: by(value, number),
+    let mut p3 = Process::with(Settings { rank: RankKind::Disk, ..settings }).0;
+    p3.take(Input::Sampled { value: Some(5) });
+    let calls = |value, number| Message::Election {
+        round: Epoch(1),
+        rank: Rank { value, ..rank(number) },
         stands: true,
     };
-    assert_eq!(p3.hears(2, calls(2, 5, 2)).last(), Some(&(vec![2], lower(2))));
-    p3.take(Input::Sampled { value: Some(9) });
-    let told = p3.hears(1, calls(2, 4, 1));
-    let answer = Message::Answer { round: Epoch(2) };
-    assert_eq!(told, [(vec![1], answer), (vec![1, 2, 4, 5], calls(3, 9, 3))], "P2 may win in 2");
+    assert_eq!(p3.calls(), [(vec![1, 2, 4, 5], calls(5, 3))]);
+    for other in [1, 2, 4] {
+        p3.hears(other, lower(1));
+    }
+    assert_eq!(p3.hears(4, calls(9, 4)), [(vec![4], lower(1))]);
+    assert_eq!(p3.core.phase(), Phase::Waiting);
+    assert_eq!(p3.hears(5, lower(1)), [], "the last word that it was to wait for");
+    assert_eq!(p3.leader(), None);
 }

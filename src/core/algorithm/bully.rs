@@ -33,9 +33,6 @@ pub struct Bully {
     awaited: BTreeSet<NodeId>,
     /// Whose ELECTION is to be answered when the connection to it is up.
     owed: BTreeMap<NodeId, Epoch>,
-    /// The greatest round in which it said that it ranks lower. It may rank higher since, so it begins
-    /// none of these itself: who was told so may win there.
-    lowered: Epoch,
 }
 
 impl Election for Bully {
@@ -131,10 +128,8 @@ impl Bully {
     /// itself", or wins at once if there are none.
     fn begin(&mut self, cx: &mut Context, joined: Option<Epoch>, reason: Reason) {
         let round = joined.unwrap_or_else(|| cx.next_round());
-        let lowered = self.lowered;
-        let round = if round > lowered { round } else { cx.state.round.max(lowered).next() };
         let owed = std::mem::take(&mut self.owed);
-        *self = Bully { round, started: cx.now, owed, lowered, ..Bully::default() };
+        *self = Bully { round, started: cx.now, owed, ..Bully::default() };
         cx.note_round(round);
         cx.freeze_rank();
         let rivals = rivals(cx);
@@ -253,8 +248,10 @@ impl Bully {
                 cx.send_view(from);
             }
             if round > known && !cx.state.leads() {
-                self.lowered = self.lowered.max(round);
                 cx.send(from, Message::Lower { round });
+                if cx.state.phase == Phase::Electing && cx.state.is_above(rank, stands) {
+                    self.await_leader(cx, from, Reason::Joined(from)); // or both would win
+                }
             }
             return;
         }
