@@ -11,7 +11,7 @@ use super::phase::{Phase, Reason, Transition};
 use super::state::State;
 use super::tenure::Durable;
 use super::timer::Timer;
-use super::types::{Epoch, NodeId, Role, Time};
+use super::types::{Epoch, NodeId, Time};
 
 /// One call of the core: the state, the time, and where the outputs go.
 pub(super) struct Context<'a> {
@@ -144,8 +144,7 @@ impl Context<'_> {
         }
         state.resigned = false;
         for member in state.members.iter() {
-            let stands = member.role == Role::Member;
-            state.detector.change(member.id, |peer| peer.stands = stands);
+            state.detector.change(member.id, |peer| peer.stands = member.may_lead());
         }
     }
 

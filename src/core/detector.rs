@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::membership::{ListVersion, Member, MemberList};
 use super::message::{Liveness, MemberReport};
 use super::standing::Standing;
-use super::types::{Epoch, Incarnation, NodeId, Rank, Role, Time};
+use super::types::{Epoch, Incarnation, NodeId, Rank, Time};
 
 /// Names one inbound connection; the caller numbers them, never twice the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -121,7 +121,7 @@ impl Detector {
             heard: None,
             declared: None,
             rank: Rank { value: 0, id: member.id },
-            stands: member.role == Role::Member,
+            stands: member.may_lead(),
             called: Epoch(0),
             inbound: None,
             outbound: false,
@@ -276,10 +276,10 @@ impl Detector {
         if Arc::ptr_eq(&self.reports, reports) {
             return Vec::new();
         }
+        // What it says of this member means nothing here; but it may have another list.
         if let Some(own) = self.own
             && let Some(report) = reports.get(own)
             && report.id == self.reports[own].id
-        // the leader may have another list
         {
             self.tell(own, *report);
         }

@@ -24,6 +24,12 @@ impl Member {
         self.role != Role::Observer
     }
 
+    /// Whether it may ever lead.
+    #[must_use]
+    pub fn may_lead(&self) -> bool {
+        self.role == Role::Member
+    }
+
     /// Whether it is reached at this address, by members or by HTTP: the two share none.
     #[must_use]
     pub fn is_at(&self, address: &str) -> bool {

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::membership::{Change, ListVersion, MOST_MEMBERS, MemberList};
+use super::membership::{Change, ListVersion, MOST_MEMBERS, Member, MemberList};
 use super::message::{Refusal, Taken};
 use super::state::State;
 use super::tenure::Lease;
-use super::types::{NodeId, Role, Time};
+use super::types::{NodeId, Time};
 
 /// How many strangers that said hello are remembered.
 const MOST_KNOCKS: usize = 16;
@@ -142,7 +142,7 @@ impl State {
                 Some(Refusal::NotMember(*id))
             }
             Change::Remove { id, force } => {
-                if !after.iter().any(|member| member.role == Role::Member) {
+                if !after.iter().any(Member::may_lead) {
                     Some(Refusal::LastCandidate) // nothing could ever be changed again
                 } else if *id == self.id() && !self.is_connected() {
                     Some(Refusal::LastMember)

@@ -238,7 +238,7 @@ impl World {
         self.nodes[node].settings.id
     }
 
-    /// The place of a member.
+    /// The place of a member, which its id tells (`node_id`).
     pub fn place(&self, id: NodeId) -> Option<usize> {
         let at = usize::try_from(id.0.as_u128() >> 96).ok()?.checked_sub(1)?;
         self.nodes.get(at).filter(|node| node.settings.id == id).map(|_| at)

@@ -61,8 +61,7 @@ impl Store {
     #[must_use]
     pub fn held(dir: &Path) -> Option<StoreError> {
         let mut file = File::open(dir.join(LOCK)).ok()?;
-        matches!(file.try_lock(), Err(TryLockError::WouldBlock))
-            .then(|| StoreError::Locked { dir: dir.to_path_buf(), holder: holder(&mut file) })
+        matches!(file.try_lock(), Err(TryLockError::WouldBlock)).then(|| in_use(dir, &mut file))
     }
 
     /// What a member stored last, as far as it can be read, for those who only look: its process
@@ -137,15 +136,18 @@ fn lock(dir: &Path) -> Result<File, StoreError> {
     }
     match locked {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            return Err(StoreError::Locked { dir: dir.to_path_buf(), holder: holder(&mut file) });
-        }
+        Err(TryLockError::WouldBlock) => return Err(in_use(dir, &mut file)),
         Err(TryLockError::Error(source)) => return Err(unusable(source)),
     }
     file.set_len(0)
         .and_then(|()| file.write_all(format!("{}\n", std::process::id()).as_bytes()))
         .map_err(unusable)?;
     Ok(file)
+}
+
+/// That another process holds the lock of a folder.
+fn in_use(dir: &Path, lock: &mut File) -> StoreError {
+    StoreError::Locked { dir: dir.to_path_buf(), holder: holder(lock) }
 }
 
 /// Who wrote a lock file, in words.

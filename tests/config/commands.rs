@@ -84,6 +84,34 @@ fn checked_members(path: &Path) -> Vec<serde_json::Value> {
 }
 
 #[test]
+fn a_token_that_cannot_be_read_is_told_where_its_node_is_checked() {
+    let file =
+        with("\"quorum\": \"none\"", "\"quorum\": \"none\", \"admin_token_file\": \"token\"");
+    assert_eq!(file.check(&[]).status.code(), Some(0), "another host may have it");
+    let refused = |words: &str| {
+        let output = file.check(&["--node", "node-1"]);
+        assert_eq!(output.status.code(), Some(78), "{output:?}");
+        assert!(stderr(&output).contains(words), "{output:?}");
+    };
+    refused("cannot read admin_token_file ");
+    let token = file.path.with_file_name("token");
+    fs::write(&token, "\n").unwrap();
+    refused("token is empty: write a token");
+    fs::write(&token, "secret\n").unwrap();
+    assert_eq!(file.check(&["--node", "node-1"]).status.code(), Some(0));
+}
+
+#[test]
+fn nobody_is_watched_where_nobody_has_an_admin_address() {
+    let text = GOOD
+        .replace(", \"admin\": \"127.0.0.1:7201\"", "")
+        .replace(", \"admin\": \"127.0.0.1:7202\"", "");
+    let output = electd(&["watch", "--config", ConfigFile::new(&text).arg()]);
+    assert_eq!(output.status.code(), Some(78), "{output:?}");
+    assert!(stderr(&output).contains("nobody can be watched"), "{output:?}");
+}
+
+#[test]
 fn init_writes_a_local_cluster_that_check_passes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cluster.json");

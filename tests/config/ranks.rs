@@ -259,34 +259,6 @@ fn a_command_is_a_program_and_its_arguments() {
 }
 
 #[test]
-fn a_token_that_cannot_be_read_is_told_where_its_node_is_checked() {
-    let file =
-        with("\"quorum\": \"none\"", "\"quorum\": \"none\", \"admin_token_file\": \"token\"");
-    assert_eq!(file.check(&[]).status.code(), Some(0), "another host may have it");
-    let refused = |words: &str| {
-        let output = file.check(&["--node", "node-1"]);
-        assert_eq!(output.status.code(), Some(78), "{output:?}");
-        assert!(stderr(&output).contains(words), "{output:?}");
-    };
-    refused("cannot read admin_token_file ");
-    let token = file.path.with_file_name("token");
-    std::fs::write(&token, "\n").unwrap();
-    refused("token is empty: write a token");
-    std::fs::write(&token, "secret\n").unwrap();
-    assert_eq!(file.check(&["--node", "node-1"]).status.code(), Some(0));
-}
-
-#[test]
-fn nobody_is_watched_where_nobody_has_an_admin_address() {
-    let text = GOOD
-        .replace(", \"admin\": \"127.0.0.1:7201\"", "")
-        .replace(", \"admin\": \"127.0.0.1:7202\"", "");
-    let output = electd(&["watch", "--config", ConfigFile::new(&text).arg()]);
-    assert_eq!(output.status.code(), Some(78), "{output:?}");
-    assert!(stderr(&output).contains("nobody can be watched"), "{output:?}");
-}
-
-#[test]
 fn taking_over_after_a_while() {
     let preempt = |value: &str| {
         let more = format!("\"quorum\": \"none\", \"preempt\": {value}");

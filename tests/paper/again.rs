@@ -7,15 +7,7 @@ use electd::core::settings::{AlgorithmKind, RankKind, Settings};
 use electd::core::types::{Epoch, Incarnation, Rank};
 use electd::core::{Input, Phase};
 
-use crate::process::{Process, Sent, TIMING, id, rank, settings};
-
-fn coordinator(epoch: u64, number: u8) -> Message {
-    Message::Coordinator { epoch: Epoch(epoch), rank: rank(number) }
-}
-
-fn election(round: u64, number: u8) -> Message {
-    Message::Election { round: Epoch(round), rank: rank(number), stands: true }
-}
+use crate::process::{Process, Sent, TIMING, coordinator, election, id, rank, settings};
 
 fn lower(round: u64) -> Message {
     Message::Lower { round: Epoch(round) }

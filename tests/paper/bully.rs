@@ -7,7 +7,7 @@ use electd::core::settings::{AlgorithmKind, PowerOn, Settings};
 use electd::core::types::{Epoch, NodeId};
 use electd::core::{Input, Phase};
 
-use crate::process::{MOMENT, Process, TIMING, id, rank, settings};
+use crate::process::{MOMENT, Process, TIMING, coordinator, election, id, rank, settings};
 
 fn bully(number: u8) -> Process {
     Process::new(AlgorithmKind::Bully, number)
@@ -18,16 +18,8 @@ fn turned_on(number: u8) -> Settings {
     Settings { power_on: PowerOn::Elect, ..settings(AlgorithmKind::Bully, number) }
 }
 
-fn election(round: u64, number: u8) -> Message {
-    Message::Election { round: Epoch(round), rank: rank(number), stands: true }
-}
-
 fn answer(round: u64) -> Message {
     Message::Answer { round: Epoch(round) }
-}
-
-fn coordinator(epoch: u64, number: u8) -> Message {
-    Message::Coordinator { epoch: Epoch(epoch), rank: rank(number) }
 }
 
 fn preempt(epoch: u64, number: u8) -> Message {

@@ -6,11 +6,7 @@ use electd::core::settings::AlgorithmKind;
 use electd::core::types::{Epoch, Incarnation};
 use electd::core::{Input, Output, Phase};
 
-use crate::process::{MOMENT, Process, TIMING, connection, hello_of, id, rank};
-
-fn coordinator(epoch: u64, number: u8) -> Message {
-    Message::Coordinator { epoch: Epoch(epoch), rank: rank(number) }
-}
+use crate::process::{MOMENT, Process, TIMING, connection, coordinator, election, hello_of, id};
 
 /// P3 follows P5.
 fn follower() -> Process {
@@ -24,10 +20,10 @@ fn follower() -> Process {
 #[test]
 fn a_leader_that_elects_leads_no_more() {
     let mut p3 = follower();
-    let election = |round| Message::Election { round: Epoch(round), rank: rank(5), stands: true };
-    p3.hears(5, election(1));
+    p3.hears(5, election(1, 5));
     assert_eq!(p3.leader(), Some(id(5)), "it had called that before it won");
-    p3.hears(5, election(2));
+    let lower = Message::Lower { round: Epoch(2) };
+    assert_eq!(p3.hears(5, election(2, 5)), [(vec![5], lower)]);
     assert_eq!((p3.core.phase(), p3.leader()), (Phase::Waiting, None));
     p3.hears(5, coordinator(2, 5));
     assert_eq!((p3.core.phase(), p3.leader()), (Phase::Following, Some(id(5))));

@@ -35,6 +35,14 @@ pub fn rank(number: u8) -> Rank {
     Rank { value: 0, id: id(number) }
 }
 
+pub fn election(round: u64, number: u8) -> Message {
+    Message::Election { round: Epoch(round), rank: rank(number), stands: true }
+}
+
+pub fn coordinator(epoch: u64, number: u8) -> Message {
+    Message::Coordinator { epoch: Epoch(epoch), rank: rank(number) }
+}
+
 /// A process that waits until it is asked or drawn in, unless changed.
 pub fn settings(algorithm: AlgorithmKind, number: u8) -> Settings {
     let member = |number| Member {

@@ -14,7 +14,7 @@ use crate::core::message::{Message, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::state::Held;
 use crate::core::timer::Timer;
-use crate::core::types::{Epoch, NodeId, Rank, Role, Time};
+use crate::core::types::{Epoch, NodeId, Rank, Time};
 
 /// The state of an election, as far as this member takes part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -76,7 +76,7 @@ impl Election for Bully {
         match cx.state.phase {
             // One who was to be asked as soon as it is connected counts like one who was asked.
             Phase::Electing if self.lower.contains(&peer) => {}
-            Phase::Electing if self.asked.contains(&peer) || is_rival(cx, peer) => {
+            Phase::Electing if self.asked.contains(&peer) || is_known_rival(cx, peer) => {
                 self.asked.insert(peer);
                 self.lost_asked(cx);
             }
@@ -96,7 +96,7 @@ impl Election for Bully {
         if let Some(round) = self.owed.remove(&peer) {
             cx.send(peer, Message::Answer { round });
         }
-        if cx.state.phase == Phase::Electing && is_rival(cx, peer) {
+        if cx.state.phase == Phase::Electing && is_known_rival(cx, peer) {
             self.ask(cx, vec![peer]);
         }
     }
@@ -110,17 +110,21 @@ impl Election for Bully {
 
 /// Whether a member may rank higher than this one; or may win beside it, as it has not heard that this
 /// one stands again. (With a majority nobody wins beside another.)
-fn is_rival(cx: &Context, peer: NodeId) -> bool {
+fn is_rival(cx: &Context, peer: &Peer) -> bool {
     let doubted = cx.state.is_doubted() && !cx.state.needs_majority();
-    let candidate = |member: &Member| member.role == Role::Member;
-    doubted && cx.state.members.get(peer).is_some_and(candidate)
-        || cx.state.detector.get(peer).is_some_and(|peer| cx.state.may_be_above(peer))
+    let may_lead = || cx.state.members.get(peer.rank.id).is_some_and(Member::may_lead);
+    cx.state.may_be_above(peer) || doubted && may_lead()
+}
+
+/// Whether the member of this id is one.
+fn is_known_rival(cx: &Context, id: NodeId) -> bool {
+    cx.state.detector.get(id).is_some_and(|peer| is_rival(cx, peer))
 }
 
 /// Those among the unsuspected members.
 fn rivals(cx: &Context) -> Vec<NodeId> {
-    let alive = cx.state.detector.iter().filter(|(_, peer)| peer.alive()).map(|(id, _)| id);
-    alive.filter(|id| is_rival(cx, *id)).collect()
+    let alive = cx.state.detector.iter().map(|(_, peer)| peer).filter(|peer| peer.alive());
+    alive.filter(|peer| is_rival(cx, peer)).map(|peer| peer.rank.id).collect()
 }
 
 impl Bully {
@@ -239,7 +243,8 @@ impl Bully {
             peer.stands = stands;
             peer.called = if stands { round } else { peer.called };
         });
-        if cx.state.is_above(rank, stands) || !cx.state.stands() {
+        let above = cx.state.is_above(rank, stands);
+        if above || !cx.state.stands() {
             if cx.state.follows(from) && round > known {
                 self.await_leader(cx, from, Reason::LeaderGaveUp(from)); // a leader does not elect
             }
@@ -249,7 +254,7 @@ impl Bully {
             }
             if round > known && !cx.state.leads() {
                 cx.send(from, Message::Lower { round });
-                if cx.state.phase == Phase::Electing && cx.state.is_above(rank, stands) {
+                if cx.state.phase == Phase::Electing && above {
                     self.await_leader(cx, from, Reason::Joined(from)); // or both would win
                 }
             }

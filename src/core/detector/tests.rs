@@ -3,6 +3,7 @@
 use uuid::Uuid;
 
 use super::*;
+use crate::core::types::Role;
 
 fn id(number: u128) -> NodeId {
     NodeId(Uuid::from_u128(number))

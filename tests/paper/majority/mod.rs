@@ -16,7 +16,7 @@ use electd::core::message::{Message, Opinion};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings};
 use electd::core::types::{Epoch, Incarnation, Role};
 
-use crate::process::{Process, Sent, TIMING, id, rank, settings};
+use crate::process::{Process, Sent, TIMING, coordinator, election, id, rank, settings};
 
 /// Three of P1 to P5 are a majority.
 fn majority(algorithm: AlgorithmKind, number: u8) -> Settings {
@@ -85,14 +85,6 @@ fn promising(lease: Duration, epoch: u64, number: u64, from: u8) -> Message {
 fn acknowledge(epoch: u64, number: u64, from: u8) -> Message {
     let (incarnation, epoch, rank) = (Incarnation(1), Epoch(epoch), rank(from));
     Message::Acknowledge { incarnation, epoch, number, rank, stands: true }
-}
-
-fn election(round: u64, from: u8) -> Message {
-    Message::Election { round: Epoch(round), rank: rank(from), stands: true }
-}
-
-fn coordinator(epoch: u64, from: u8) -> Message {
-    Message::Coordinator { epoch: Epoch(epoch), rank: rank(from) }
 }
 
 fn preempt(epoch: u64, from: u8, votes: &[u8]) -> Message {
