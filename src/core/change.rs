@@ -29,7 +29,12 @@ impl Context<'_> {
             lease.change_voters(majority, length, votes);
         }
         state.detector.adopt(&list, own);
-        state.members = list.clone();
+        let before = std::mem::replace(&mut state.members, list.clone());
+        state.roster.last_named = match (list.get(own), before.get(own)) {
+            (Some(_), _) => None,
+            (None, Some(_)) => Some(before),
+            (None, None) => state.roster.last_named.take(),
+        };
         state.role = list.get(own).map(|member| member.role);
         state.roster.newest = state.roster.newest.max(list.version());
         state.roster.stored.clear();
@@ -135,8 +140,7 @@ impl Turn<'_> {
         // A change that was forced need not find a majority, but one that is still a member.
         let forced = matches!(change, Change::Remove { force: true, .. });
         let stored = state.is_list_stored();
-        let kept = state.roster.stored.iter().any(|id| state.members.get(*id).is_some());
-        if kept && (stored || forced) {
+        if state.is_list_kept() && (stored || forced) {
             let asker = self.cx.state.roster.wanted.take().and_then(|wanted| wanted.asker);
             self.cx.state.timers.cancel(Timer::Change);
             if let Some(asker) = asker {

@@ -101,7 +101,7 @@ impl Context<'_> {
         let (leader, task) = (leader.map(|leader| leader.id), self.state.task.clone());
         self.state.voter.recorded(number);
         let vote = self.state.needs_majority().then(|| self.state.voter.vote());
-        let members = self.state.members.clone();
+        let members = self.state.list_to_store().clone();
         let record = Durable { epoch, reserved, leader, members, task, vote };
         self.out.push(Output::Persist { number, record });
         number

@@ -2,6 +2,7 @@
 //! that is under way.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::membership::{Change, ListVersion, MOST_MEMBERS, Member, MemberList};
@@ -39,6 +40,8 @@ pub struct Roster {
     pub settled: bool,
     /// Leading: who has stored the present list, as far as it was stamped by this leader.
     pub stored: BTreeSet<NodeId>,
+    /// The last list that named this member, if the present one does not.
+    pub last_named: Option<Arc<MemberList>>,
     /// Leading: the change under way.
     pub wanted: Option<Wanted>,
     /// When strangers said hello last: those that are about to be added run already.
@@ -90,6 +93,18 @@ impl State {
             return stored.contains(&self.id());
         }
         stored.iter().filter(|id| self.is_voter(**id)).count() >= self.majority()
+    }
+
+    /// Whether one that remains a member has stored the present list.
+    pub(super) fn is_list_kept(&self) -> bool {
+        self.roster.stored.iter().any(|id| self.members.get(*id).is_some())
+    }
+
+    /// The list for the disk. A leader that removes itself may be the only one that knows of it, and its
+    /// vote still be needed by the others: it could not start by a list that does not name it.
+    pub(super) fn list_to_store(&self) -> &Arc<MemberList> {
+        let last_named = self.roster.last_named.as_ref().filter(|_| !self.is_list_kept());
+        last_named.unwrap_or(&self.members)
     }
 
     /// The version of the next list that this leader makes: above all that it knows of, but for those of

@@ -152,6 +152,11 @@ impl Process {
         self.take(Input::Persisted { number })
     }
 
+    /// Whether the list on its disk names it.
+    pub fn is_named_by_disk(&self) -> bool {
+        self.disk.members.get(self.core.id()).is_some()
+    }
+
     /// Another connects to this one, which is connected to it.
     pub fn meets(&mut self, other: u8) -> Sent {
         let hello = hello_of(other, self.core.settings());

@@ -3,7 +3,7 @@
 use electd::core::message::{Done, Message, Refusal, Rejection};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings};
 use electd::core::types::{Epoch, Incarnation, Role};
-use electd::core::{Input, Phase};
+use electd::core::{Command, CommandId, Input, Phase};
 
 use super::{
     Member, MemberList, ask, disk, elected, hears, leader, list, listed, makes, numbers, remove,
@@ -99,6 +99,13 @@ fn removes_itself() -> Process {
     p5
 }
 
+fn removes_itself_without_a_majority() -> Process {
+    let mut p5 = only_one_stands(Quorum::None);
+    ask(&mut p5, remove(5, true));
+    assert_eq!((numbers(&p5), p5.core.phase()), (OTHERS.to_vec(), Phase::Leading));
+    p5
+}
+
 /// The same of the leader itself.
 #[test]
 fn a_leader_that_removes_itself_waits_until_another_has_stored_it() {
@@ -124,13 +131,30 @@ fn a_leader_that_removed_itself_does_not_count_its_own_heartbeat() {
     assert!(p5.core.lease_until() > lease);
 }
 
+/// Should it die before, the others may need its vote: it has to start again.
+#[test]
+fn a_leader_that_removes_itself_keeps_its_list_on_disk_until_another_has_stored_the_next() {
+    for leader in [removes_itself, removes_itself_without_a_majority] {
+        let mut p5 = leader();
+        p5.stores();
+        assert_eq!((numbers(&p5), p5.is_named_by_disk()), (OTHERS.to_vec(), true));
+        p5.take(Input::Command { id: CommandId(2), command: Command::Stop });
+        p5.stores();
+        assert!(p5.is_named_by_disk(), "no more does its end count");
+
+        let mut p5 = leader();
+        let version = p5.core.members().version();
+        hears(&mut p5, 2, Message::Listed { version });
+        p5.stores();
+        assert_eq!((p5.core.phase(), p5.is_named_by_disk()), (Phase::Stopping, false));
+    }
+}
+
 /// Its list may be the older one by then, in a partition, and a member of the newer the only one that
 /// is left to tell it.
 #[test]
 fn who_removed_itself_learns_of_a_stranger_that_it_belongs_to_a_newer_list() {
-    let mut p5 = only_one_stands(Quorum::None);
-    ask(&mut p5, remove(5, true));
-    assert_eq!((numbers(&p5), p5.core.phase()), (OTHERS.to_vec(), Phase::Leading));
+    let mut p5 = removes_itself_without_a_majority();
     let without = list(version(9, 1), &[1, 2, 3, 4, 6]);
     assert!(says_hello(&mut p5, 6, &without).is_some(), "it is in neither");
     let newer = list(version(9, 2), &[1, 2, 3, 4, 5, 6]);
@@ -147,9 +171,7 @@ fn acknowledge(number: u64, from: u8) -> Message {
 /// The same of the leader itself, without a majority.
 #[test]
 fn without_a_majority_it_waits_for_another_as_well() {
-    let mut p5 = only_one_stands(Quorum::None);
-    ask(&mut p5, remove(5, true));
-    assert_eq!(numbers(&p5), OTHERS);
+    let mut p5 = removes_itself_without_a_majority();
     assert_eq!(disk(&mut p5).answers, [], "nobody else may know");
     assert_eq!(p5.core.phase(), Phase::Leading);
     let told = hears(&mut p5, 2, listed(1, 1));

@@ -77,10 +77,8 @@ struct Told {
 }
 
 fn tell(process: &mut Process, input: Input) -> Told {
-    let mut out = Vec::new();
-    process.core.handle(process.now, input, &mut out);
     let mut told = Told::default();
-    for output in out {
+    for output in process.outputs(input) {
         match output {
             Output::Send { to, envelope } => {
                 let to = to.iter().map(|id| id.0.as_bytes()[15]).collect();
