@@ -6,10 +6,11 @@ use electd::core::settings::AlgorithmKind;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::{Cluster, Node, for_each_algorithm, has_joined};
+use support::{Cluster, Node, ensure, eventually, for_each_algorithm, has_joined, watchful};
 
 for_each_algorithm! {
     a_leader_that_is_told_to_stop_hands_over_and_ends,
+    a_leader_whose_successor_is_silent_ends_all_the_same,
     a_follower_that_is_told_to_stop_ends_and_disturbs_nobody,
     the_leader_resigns_wherever_it_is_asked_until_nobody_is_left_to_lead,
     a_member_that_cannot_lead_is_refused_by_name,
@@ -47,6 +48,39 @@ fn a_leader_that_is_told_to_stop_hands_over_and_ends(algorithm: AlgorithmKind) {
         let releases = cluster.status(follower).unwrap().messages["release"].received;
         assert_eq!(releases, 1, "node-{follower} was told");
     }
+}
+
+/// Its end would take the processor from their election, where members share a machine.
+#[test]
+fn in_the_bully_a_leader_that_stops_stays_until_its_successor_leads() {
+    let cluster = Cluster::of_with(AlgorithmKind::Bully, 3, |config| {
+        config["timing"]["failure"] = "20s".into();
+        config["timing"]["message"] = "4s".into();
+    });
+    let epoch = cluster.agree_on(3);
+    cluster.node(2).freeze();
+    cluster.node(3).stop_term();
+    eventually("node-1 has heard of it", || {
+        ensure(changed_because(&cluster, 1, "leader node-3 handed over"), || "not yet".into())
+    });
+    assert!(!cluster.node(3).has_ended());
+    cluster.node(2).thaw();
+    assert_eq!(cluster.node(3).exit_code(), 0);
+    assert!(cluster.agree_on(2) > epoch);
+}
+
+fn a_leader_whose_successor_is_silent_ends_all_the_same(algorithm: AlgorithmKind) {
+    let cluster = Cluster::of_with(algorithm, 3, watchful);
+    cluster.agree_on(3);
+    for other in [1, 2] {
+        cluster.node(other).freeze();
+    }
+    cluster.node(3).stop_term();
+    assert_eq!(cluster.node(3).exit_code(), 0);
+    for other in [1, 2] {
+        cluster.node(other).thaw();
+    }
+    cluster.agree_on(2);
 }
 
 fn a_follower_that_is_told_to_stop_ends_and_disturbs_nobody(algorithm: AlgorithmKind) {
