@@ -4,9 +4,13 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddrV4;
+use std::time::{Duration, UNIX_EPOCH};
 
 use electd::core::settings::AlgorithmKind;
-use support::{Cluster, Node, for_each_algorithm, has_joined, the_highest_comes_back, watchful};
+use support::{
+    Cluster, Node, ensure, eventually, for_each_algorithm, has_joined, the_highest_comes_back,
+    watchful,
+};
 
 for_each_algorithm! {
     a_cluster_that_starts_together_holds_one_election,
@@ -106,5 +110,29 @@ fn the_epoch_outlives_the_death_of_all_nodes(algorithm: AlgorithmKind) {
         cluster.nodes().iter().for_each(Node::start);
         let after = cluster.agree_on(3);
         assert!(after > before, "epoch {after} after {before}");
+    }
+}
+
+/// They go on trying, and find the same every 400 ms (T2).
+#[test]
+fn where_nobody_is_left_that_may_lead_that_is_said_once() {
+    for algorithm in [AlgorithmKind::Bully, AlgorithmKind::Halting] {
+        let cluster = Cluster::of_with(algorithm, 3, |config| {
+            watchful(config);
+            for member in [0, 1] {
+                config["members"][member]["role"] = "observer".into();
+            }
+        });
+        cluster.agree_on(3);
+        cluster.node(3).kill_9();
+        eventually("node-1 has said nothing for three seconds", || {
+            let status = cluster.status(1)?;
+            let last = status.changes.last().ok_or("no change yet")?;
+            let since = UNIX_EPOCH + Duration::from_millis(last.at_ms);
+            let silent = since.elapsed().is_ok_and(|time| time > Duration::from_secs(3));
+            ensure(silent && last.reason.starts_with("nobody else can lead"), || {
+                format!("{:?}", status.changes)
+            })
+        });
     }
 }

@@ -68,6 +68,8 @@ pub struct Election {
     out: Vec<Output>,
     /// What is logged once the outputs have left.
     log: Vec<Transition>,
+    /// The last change: who waits in vain for one that may lead finds the same again and again.
+    last_change: Option<Transition>,
     stopped: bool,
     /// This member does not belong to the cluster any more.
     removed: bool,
@@ -95,6 +97,7 @@ impl Election {
             last_command: 0,
             out: Vec::new(),
             log: Vec::new(),
+            last_change: None,
             stopped: false,
             removed: false,
             members,
@@ -218,6 +221,7 @@ impl Election {
         self.out = out;
         for change in self.log.drain(..) {
             log_change(&change, &members);
+            self.last_change = Some(change);
         }
     }
 
@@ -225,8 +229,11 @@ impl Election {
     /// saying so before anybody else may start.
     fn show(&mut self, out: &[Output], now: Time) {
         for output in out {
-            if let Output::Changed(change) = output {
+            if let Output::Changed(change) = output
+                && self.log.last().or(self.last_change.as_ref()) != Some(change)
+            {
                 self.snapshot.changed(change, &self.core);
+                self.log.push(change.clone());
             }
         }
         self.publish(now);
@@ -240,7 +247,6 @@ impl Election {
                     self.stopped = true; // it has left its tenure, and everybody knows
                     self.removed = true;
                 }
-                self.log.push(change);
             }
             Output::Members(list) => self.members(&list),
             Output::Answer { id, result } => {
