@@ -57,7 +57,10 @@ impl Floor {
     }
 
     fn expect(&self, word: &str) -> Instant {
-        let (at, line) = self.lines.recv_timeout(PATIENCE).expect("the survivor goes on");
+        let (at, line) = match self.lines.recv_timeout(PATIENCE) {
+            Ok(said) => said,
+            Err(error) => panic!("the survivor does not say \"{word}\": {error}"),
+        };
         assert_eq!(line, word);
         at
     }
