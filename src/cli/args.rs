@@ -6,22 +6,21 @@ use clap::{Args, ValueEnum};
 
 use crate::config::{self, Config, ConfigErrors};
 
+const DEFAULT_CONFIG: &str = "/etc/electd/cluster.json";
+
 /// Which cluster, and which member of it.
+// The environment is read by hand: clap does not tell it from a flag, which goes over all of it.
 #[derive(Args, Clone, Debug)]
 pub struct ConfigArgs {
-    /// The configuration file, the same on every host.
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "ELECTD_CONFIG",
-        default_value = "/etc/electd/cluster.json"
-    )]
-    pub config: PathBuf,
+    /// The configuration file, the same on every host. [env: ELECTD_CONFIG=] [default:
+    /// /etc/electd/cluster.json]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
 
     /// The member, by its name in the file. Without it: the file's `node`, then the member named
-    /// like this host.
-    #[arg(long, value_name = "NAME", env = "ELECTD_NODE")]
-    pub node: Option<String>,
+    /// like this host. [env: ELECTD_NODE=]
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
 }
 
 impl ConfigArgs {
@@ -30,8 +29,25 @@ impl ConfigArgs {
     /// # Errors
     /// With all problems of the file.
     pub fn load(&self) -> Result<Config, ConfigErrors> {
-        config::load(&self.config)
+        let from_environment = || variable("ELECTD_CONFIG").map(PathBuf::from);
+        let path = self.config.clone().or_else(from_environment);
+        config::load(&path.unwrap_or_else(|| DEFAULT_CONFIG.into()))
     }
+
+    /// The member that was named, by the flag or the environment.
+    pub fn node(&self) -> Option<String> {
+        self.node.clone().or_else(|| variable("ELECTD_NODE"))
+    }
+
+    /// Whether a flag says which cluster is meant, or the environment which member.
+    pub fn says_whom(&self) -> bool {
+        self.config.is_some() || self.node().is_some()
+    }
+}
+
+/// A variable of the environment; an empty one counts as none.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// How results are printed.

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 
 use crate::admin::client::{Client, ClientError};
 use crate::config::{Config, node_name};
-use crate::node::status::{LeaderStatus, Status};
+use crate::node::status::{LeaderStatus, MemberStatus, Status};
 
-use super::args::ConfigArgs;
+use super::args::{ConfigArgs, variable};
 use super::error::CliError;
 use super::exit::Exit;
 
@@ -21,8 +21,7 @@ pub struct NodeArgs {
     config: ConfigArgs,
 
     /// Ask the node at this admin address; no configuration is needed then. [env: ELECTD_ADMIN=]
-    // Read by hand: --node comes before the environment, and clap does not tell them apart.
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "node")]
     admin: Option<String>,
 }
 
@@ -38,7 +37,7 @@ pub struct Target {
 /// The nodes to ask.
 #[derive(Debug)]
 pub struct Targets {
-    /// All of them, in the order of the file.
+    /// Those of the file in its order, or the one.
     pub nodes: Vec<Target>,
     /// Whether one was chosen, rather than all of the cluster.
     pub one: bool,
@@ -56,11 +55,12 @@ impl NodeArgs {
             return Ok(Targets::at(address));
         }
         let config = self.config.load()?;
-        let nodes = match &self.config.node {
+        let node = self.config.node();
+        let nodes = match &node {
             Some(name) => vec![named(&config, node_name(&config, Some(name))?)?],
             None => config.members.iter().map(target).collect(),
         };
-        Ok(Targets { nodes, one: self.config.node.is_some(), config: Some(config) })
+        Ok(Targets { nodes, one: node.is_some(), config: Some(config) })
     }
 
     /// The node named, or the one of this host.
@@ -72,19 +72,14 @@ impl NodeArgs {
             return Ok(Targets::at(address));
         }
         let config = self.config.load()?;
-        let own = named(&config, node_name(&config, self.config.node.as_deref())?)?;
+        let own = named(&config, node_name(&config, self.config.node().as_deref())?)?;
         Ok(Targets { nodes: vec![own], one: true, config: Some(config) })
     }
 
-    /// The flag; the environment only where no node was named.
+    /// The flag; the environment only where nothing else says who is meant.
     fn address(&self) -> Option<String> {
-        let from_environment =
-            || std::env::var("ELECTD_ADMIN").ok().filter(|value| !value.is_empty());
-        match (&self.admin, &self.config.node) {
-            (Some(address), _) => Some(address.clone()),
-            (None, Some(_)) => None,
-            (None, None) => from_environment(),
-        }
+        let from_environment = || variable("ELECTD_ADMIN").filter(|_| !self.config.says_whom());
+        self.admin.clone().or_else(from_environment)
     }
 }
 
@@ -94,21 +89,27 @@ impl Targets {
         Targets { nodes: vec![node], one: true, config: None }
     }
 
-    /// Asks all at the same time.
+    /// Asks all at the same time; then those of whom the first have told.
     pub fn ask(&self, client: &Client) -> Vec<Asked> {
-        let addresses: Vec<&str> =
-            self.nodes.iter().filter_map(|node| node.admin.as_deref()).collect();
-        let mut answers = client.statuses(&addresses).into_iter();
-        self.nodes
-            .iter()
-            .map(|node| {
-                let answer = node.admin.as_ref().and_then(|_| answers.next());
-                Asked {
-                    target: node.clone(),
-                    answer: answer.unwrap_or(Err(ClientError::NotServed)),
-                }
-            })
-            .collect()
+        let mut asked = ask(&self.nodes, client);
+        let mut added = Vec::new();
+        for status in asked.iter().filter_map(|asked| asked.answer.as_ref().ok()) {
+            let more = self.added(status).filter(|member| !added.contains(member));
+            added.extend(more.collect::<Vec<_>>());
+        }
+        asked.extend(ask(&added, client));
+        asked
+    }
+
+    /// The members that a node knows besides these, if all of the cluster are meant: they were added
+    /// since the file was written.
+    pub fn added(&self, status: &Status) -> impl Iterator<Item = Target> {
+        let known = |member: &MemberStatus| {
+            self.nodes.iter().any(|node| node.name.as_ref() == Some(&member.name))
+        };
+        let members = status.members.iter().filter(move |member| !self.one && !known(member));
+        members
+            .map(|member| Target { name: Some(member.name.clone()), admin: member.admin.clone() })
     }
 
     /// Asks all, and insists on one answer at least.
@@ -120,6 +121,17 @@ impl Targets {
         any_answer(&asked)?;
         Ok(asked)
     }
+}
+
+/// Asks these at the same time.
+fn ask(nodes: &[Target], client: &Client) -> Vec<Asked> {
+    let addresses: Vec<&str> = nodes.iter().filter_map(|node| node.admin.as_deref()).collect();
+    let mut answers = client.statuses(&addresses).into_iter();
+    let asked = nodes.iter().map(|node| {
+        let answer = node.admin.as_ref().and_then(|_| answers.next());
+        Asked { target: node.clone(), answer: answer.unwrap_or(Err(ClientError::NotServed)) }
+    });
+    asked.collect()
 }
 
 /// Whether anybody answered.

@@ -43,12 +43,13 @@ impl Check {
         let config = self.config.load()?;
         // The file is valid without a node of this host in it; a node that was asked for must be
         // in it.
-        let node = match node_name(&config, self.config.node.as_deref()) {
+        let named = self.config.node();
+        let node = match node_name(&config, named.as_deref()) {
             Ok(name) => config.member(name),
-            Err(error) if self.config.node.is_some() => return Err(error.into()),
+            Err(error) if named.is_some() => return Err(error.into()),
             Err(_) => None,
         };
-        if self.config.node.is_some() {
+        if named.is_some() {
             run::token(&config)?; // the node would not start without
         }
         let sample = node.map(ranked::sample);

@@ -51,7 +51,7 @@ impl Run {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let config = self.config.load()?;
-        let name = node_name(&config, self.config.node.as_deref())?;
+        let name = node_name(&config, self.config.node().as_deref())?;
         let stderr = std::io::stderr().as_fd().try_clone_to_owned();
         let journal = stderr.and_then(Journal::start).map_err(|error| {
             CliError::new(Exit::Internal, format!("cannot start the log: {error}"))

@@ -59,66 +59,81 @@ impl Watch {
         }
         let ends = ends()?;
         let (sender, answers) = channel::bounded(QUEUE);
-        let trackers = start(&targets, &sender)?;
-        show(trackers, &answers, &ends, self.output.output)
+        let watched = Watched { targets, trackers: Vec::new(), client: Client::new(None), sender };
+        watched.show(&answers, &ends, self.output.output)
     }
 }
 
-/// What a node answered, by its place among the targets.
+/// What a node answered, by its place among those watched.
 type Answer = (usize, Result<Status, ClientError>);
 
-/// Prints lines until an end is signalled.
-fn show(
-    mut trackers: Vec<Tracker>,
-    answers: &Receiver<Answer>,
-    ends: &Receiver<()>,
-    output: Output,
-) -> Result<(), CliError> {
-    let width = trackers.iter().map(|tracker| tracker.name().len()).max().unwrap_or(0);
-    for tracker in &mut trackers {
-        if let Some(line) = tracker.introduce() {
-            print_line(&line, width, output)?;
-        }
-    }
-    loop {
-        channel::select! {
-            recv(ends) -> _ => return Ok(()),
-            recv(answers) -> answer => {
-                let Ok((place, answer)) = answer else { return Ok(()) };
-                for line in trackers[place].observe(answer) {
-                    print_line(&line, width, output)?;
+/// The nodes that are watched.
+struct Watched {
+    targets: Targets,
+    /// One for each target.
+    trackers: Vec<Tracker>,
+    client: Client,
+    sender: Sender<Answer>,
+}
+
+impl Watched {
+    /// Prints lines until an end is signalled.
+    fn show(
+        mut self,
+        answers: &Receiver<Answer>,
+        ends: &Receiver<()>,
+        output: Output,
+    ) -> Result<(), CliError> {
+        loop {
+            for line in self.watch()? {
+                self.print(&line, output)?;
+            }
+            channel::select! {
+                recv(ends) -> _ => return Ok(()),
+                recv(answers) -> answer => {
+                    let Ok((place, answer)) = answer else { return Ok(()) };
+                    self.note_added(&answer);
+                    for line in self.trackers[place].observe(answer) {
+                        self.print(&line, output)?;
+                    }
                 }
             }
         }
     }
-}
 
-fn print_line(line: &Line, width: usize, output: Output) -> Result<(), CliError> {
-    match output {
-        Output::Table => print::result(&format!("{}\n", line.text(width))),
-        Output::Json => print::result(&format!("{}\n", line.json())),
+    /// One thread for each target that has none yet and can be asked; what is to be told of the others.
+    fn watch(&mut self) -> Result<Vec<Line>, CliError> {
+        let mut lines = Vec::new();
+        for (place, target) in self.targets.nodes.iter().enumerate().skip(self.trackers.len()) {
+            let mut tracker = Tracker::new(target.name(), target.admin.is_some());
+            lines.extend(tracker.introduce());
+            self.trackers.push(tracker);
+            let Some(address) = target.admin.clone() else { continue };
+            let (client, sender) = (self.client.clone(), self.sender.clone());
+            spawn(&format!("ask-{}", target.name()), move || {
+                while sender.send((place, client.status(&address))).is_ok() {
+                    thread::sleep(PAUSE);
+                }
+            })?;
+        }
+        Ok(lines)
     }
-}
 
-/// One thread for each node that can be asked; a tracker for each.
-fn start(targets: &Targets, sender: &Sender<Answer>) -> Result<Vec<Tracker>, CliError> {
-    let client = Client::new(None);
-    for (place, target) in targets.nodes.iter().enumerate() {
-        let Some(address) = target.admin.clone() else {
-            continue;
-        };
-        let (client, sender) = (client.clone(), sender.clone());
-        spawn(&format!("ask-{}", target.name()), move || {
-            while sender.send((place, client.status(&address))).is_ok() {
-                thread::sleep(PAUSE);
-            }
-        })?;
+    /// Whoever was added to the cluster is watched from now on.
+    fn note_added(&mut self, answer: &Result<Status, ClientError>) {
+        if let Ok(status) = answer {
+            let added: Vec<Target> = self.targets.added(status).collect();
+            self.targets.nodes.extend(added);
+        }
     }
-    Ok(targets.nodes.iter().map(tracker).collect())
-}
 
-fn tracker(target: &Target) -> Tracker {
-    Tracker::new(target.name(), target.admin.is_some())
+    fn print(&self, line: &Line, output: Output) -> Result<(), CliError> {
+        let names = self.trackers.iter().map(|tracker| tracker.name().len());
+        match output {
+            Output::Table => print::result(&format!("{}\n", line.text(names.max().unwrap_or(0)))),
+            Output::Json => print::result(&format!("{}\n", line.json())),
+        }
+    }
 }
 
 /// Signals Ctrl-C, and that nobody reads stdout any more.

@@ -26,19 +26,19 @@ pub enum NodeNameError {
     },
 }
 
-/// The name of this process's member: the flag (or ELECTD_NODE, which clap merges into it), then
-/// the file's `node`, then the member named like this host.
+/// The name of this process's member: the one that was given, then the file's `node`, then the member
+/// named like this host.
 ///
 /// # Errors
 /// With the names of all members.
-pub fn node_name<'c>(config: &'c Config, flag: Option<&str>) -> Result<&'c str, NodeNameError> {
+pub fn node_name<'c>(config: &'c Config, given: Option<&str>) -> Result<&'c str, NodeNameError> {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    choose(config, flag, &host)
+    choose(config, given, &host)
 }
 
 fn choose<'c>(
     config: &'c Config,
-    flag: Option<&str>,
+    given: Option<&str>,
     host: &str,
 ) -> Result<&'c str, NodeNameError> {
     let member = |name: &str| config.member(name).map(|member| member.name.as_str());
@@ -46,7 +46,7 @@ fn choose<'c>(
         let names: Vec<&str> = config.members.iter().map(|member| member.name.as_str()).collect();
         names.join(", ")
     };
-    if let Some(name) = flag.or(config.node.as_deref()) {
+    if let Some(name) = given.or(config.node.as_deref()) {
         return member(name)
             .ok_or_else(|| NodeNameError::Unknown { name: name.to_owned(), members: members() });
     }

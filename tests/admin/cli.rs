@@ -9,7 +9,7 @@ use electd::node::handle::CommandError;
 use electd::node::status::ChangeStatus;
 use serde_json::{Value, json};
 
-use crate::fake::{FakeNode, status};
+use crate::fake::{FakeNode, member, status};
 
 /// An address where nobody listens.
 fn nobody() -> SocketAddr {
@@ -113,26 +113,27 @@ fn status_of_one_is_the_nodes_own_document() {
 }
 
 #[test]
-fn a_node_that_is_named_comes_before_the_environment() {
+fn a_flag_comes_before_the_environment() {
     let server = FakeNode::new().serve();
+    let own = server.local_addr().to_string();
     let cluster = Cluster::of(&[Some(server.local_addr())]);
-    let mut command =
-        electd(&["--config", cluster.file.to_str().unwrap(), "--node", "node-1"], "status");
-    assert_eq!(
-        code(&run({
-            command.env("ELECTD_ADMIN", nobody().to_string());
-            command
-        })),
-        Some(0)
-    );
-    let mut command = electd(&[], "status");
-    assert_eq!(
-        code(&run({
-            command.env("ELECTD_ADMIN", server.local_addr().to_string());
-            command
-        })),
-        Some(0)
-    );
+    let file = cluster.file.to_str().unwrap();
+    let ask = |args: &[&str], variable: &str, value: &str| {
+        let mut command = electd(args, "status");
+        command.env(variable, value);
+        code(&run(command))
+    };
+    let nobody = nobody().to_string();
+    assert_eq!(ask(&["--config", file, "--node", "node-1"], "ELECTD_ADMIN", &nobody), Some(0));
+    assert_eq!(ask(&["--config", file], "ELECTD_ADMIN", &nobody), Some(0));
+    assert_eq!(ask(&["--config", file], "ELECTD_CONFIG", "/nowhere"), Some(0));
+    assert_eq!(ask(&["--admin", &own], "ELECTD_ADMIN", &nobody), Some(0));
+    assert_eq!(ask(&["--admin", &own], "ELECTD_NODE", "node-7"), Some(0));
+    assert_eq!(ask(&[], "ELECTD_ADMIN", &own), Some(0));
+    assert_eq!(ask(&[], "ELECTD_CONFIG", file), Some(0));
+    assert_eq!(ask(&["--config", file], "ELECTD_NODE", "node-7"), Some(78));
+    assert_eq!(ask(&["--config", file], "ELECTD_NODE", ""), Some(0), "as if it were not set");
+    assert_eq!(ask(&["--admin", &own, "--node", "node-1"], "ELECTD_ADMIN", ""), Some(2));
 }
 
 #[test]
@@ -212,7 +213,10 @@ impl Drop for Watching {
 }
 
 fn watch(server: SocketAddr) -> (Watching, BufReader<std::process::ChildStdout>) {
-    let mut command = electd(&["--admin", &server.to_string(), "--output", "json"], "watch");
+    watching(electd(&["--admin", &server.to_string(), "--output", "json"], "watch"))
+}
+
+fn watching(mut command: Command) -> (Watching, BufReader<std::process::ChildStdout>) {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap());
     (Watching(child), lines)
@@ -252,6 +256,30 @@ fn watch_tells_what_happens_until_interrupted() {
     let pid = rustix::process::Pid::from_child(&watching.0);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(watching.0.wait().unwrap().code(), Some(0));
+}
+
+/// They were added to the cluster since the file was written.
+#[test]
+fn members_that_the_file_does_not_name_are_asked_as_well() {
+    let (old, new) = (FakeNode::new(), FakeNode::new());
+    let added = new.serve();
+    let admin = added.local_addr().to_string();
+    old.set(|state| state.status.members = vec![member("node-2", Some(admin))]);
+    new.set(|state| state.status.node.name = "node-2".to_owned());
+    let known = old.serve();
+    let cluster = Cluster::of(&[Some(known.local_addr())]);
+
+    let text = stdout(&cluster.electd(&["status"]));
+    let states = text.lines().skip(1).take(2).map(|row| row.split_whitespace().take(2));
+    let states: Vec<Vec<&str>> = states.map(Iterator::collect).collect();
+    assert_eq!(states, [["node-1", "following"], ["node-2", "following"]], "{text}");
+    let text = stdout(&cluster.electd(&["status", "--node", "node-1"]));
+    assert!(text.starts_with("node        node-1"), "it alone: {text}");
+
+    let file = cluster.file.to_str().unwrap();
+    let (_watching, mut lines) = watching(electd(&["--config", file, "--output", "json"], "watch"));
+    let names = [next(&mut lines), next(&mut lines)].map(|line| line["node"].clone());
+    assert_eq!(names, ["node-1", "node-2"]);
 }
 
 #[test]

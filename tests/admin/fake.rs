@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use electd::admin::{Server, listen};
 use electd::node::handle::{Command, CommandError, Handle, Outcome};
-use electd::node::status::{LeaderStatus, NodeRef, Status};
+use electd::node::status::{LeaderStatus, MemberStatus, NodeRef, RankStatus, Status};
 use serde_json::Value;
 
 /// A node that shows and does what the test says.
@@ -248,4 +248,18 @@ pub fn post(address: SocketAddr, path: &str, headers: &[&str], body: &str) -> An
         text += &format!("{header}\r\n");
     }
     ask(address, &format!("{text}\r\n{body}"))
+}
+
+/// What a node tells of a member that is alive.
+pub fn member(name: &str, admin: Option<String>) -> MemberStatus {
+    MemberStatus {
+        id: format!("id of {name}"),
+        name: name.to_owned(),
+        address: "127.0.0.1:7101".to_owned(),
+        admin,
+        role: "member".to_owned(),
+        stands: true,
+        status: "alive".to_owned(),
+        rank: RankStatus { by: "id".to_owned(), value: Value::Null },
+    }
 }
