@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::args::{ConfigArgs, Output, OutputArgs};
 use super::error::CliError;
 use super::print::{self, millis};
-use super::run;
+use super::token;
 use crate::config::guarantee::Guarantee;
 use crate::config::{Config, MemberConfig, node_name};
 use crate::core::settings::{Preempt, RankKind};
@@ -50,7 +50,7 @@ impl Check {
             Err(_) => None,
         };
         if named.is_some() {
-            run::token(&config)?; // the node would not start without
+            token::configured(&config)?; // the node would not start without
         }
         let sample = node.map(ranked::sample);
         match self.output.output {

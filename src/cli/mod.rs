@@ -22,6 +22,7 @@ mod resign;
 mod run;
 mod simulate;
 mod status;
+mod token;
 mod transition;
 mod watch;
 

@@ -1,6 +1,6 @@
 //! Giving commands to a cluster by any of its nodes. Shared by all commands that change something.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -9,6 +9,7 @@ use crate::admin::client::{Achieved, Client, ClientError};
 use super::ask::{Asked, Targets};
 use super::error::CliError;
 use super::exit::Exit;
+use super::token;
 
 /// The token that nodes on other hosts ask for.
 #[derive(Args, Clone, Debug)]
@@ -22,28 +23,16 @@ impl TokenArgs {
     /// A client that has the token, if there is one.
     ///
     /// # Errors
-    /// When the file that was named cannot be read.
+    /// When the file that was named cannot be read, or is empty.
     pub fn client(&self, targets: &Targets) -> Result<Client, CliError> {
-        let configured =
-            targets.config.as_ref().and_then(|config| config.admin_token_file.as_deref());
-        let token = match (&self.token_file, configured) {
-            (Some(file), _) => Some(read_token(file)?),
+        let token = match (&self.token_file, &targets.config) {
+            (Some(file), _) => Some(token::named("--token-file", file)?),
             // Not everybody may read it, and on a node's own host nobody needs it.
-            (None, Some(file)) => read_token(file).ok(),
+            (None, Some(config)) => token::configured(config).unwrap_or_default(),
             (None, None) => None,
         };
         Ok(Client::new(token))
     }
-}
-
-fn read_token(file: &Path) -> Result<String, CliError> {
-    let token = std::fs::read_to_string(file).map_err(|error| {
-        CliError::new(
-            Exit::Usage,
-            format!("--token-file {}: {error}; name a file that you may read", file.display()),
-        )
-    })?;
-    Ok(token.trim().to_owned())
 }
 
 /// Gives a command to the first node that takes it from here: the leader, or else another, and one

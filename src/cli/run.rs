@@ -16,6 +16,7 @@ use super::args::ConfigArgs;
 use super::error::CliError;
 use super::exit::Exit;
 use super::journal::Journal;
+use super::token;
 use crate::admin::{self, Server};
 use crate::config::{Config, node_name};
 use crate::core::types::Task;
@@ -68,7 +69,7 @@ impl Run {
 fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     // Before the node starts: no signal is lost, and a port in use leaves no trace.
     let mut signals = Endings::watch()?;
-    let token = token(config)?;
+    let token = token::configured(config)?;
     let task = run.task.as_deref().map(read_task).transpose()?;
     let start = Start { task, bootstrap: run.bootstrap };
     let admin = listen(config, name).map_err(|error| held(config, name).unwrap_or(error))?;
@@ -140,25 +141,6 @@ fn read_task(path: &Path) -> Result<Vec<u8>, CliError> {
         return Err(CliError::new(Exit::Usage, what));
     }
     Ok(task)
-}
-
-/// The token of the configuration, if it names a file for one.
-pub(super) fn token(config: &Config) -> Result<Option<String>, CliError> {
-    config.admin_token_file.as_deref().map(read_token).transpose()
-}
-
-fn read_token(path: &Path) -> Result<String, CliError> {
-    let token = std::fs::read_to_string(path).map_err(|error| {
-        let what = format!("cannot read admin_token_file {}: {error}", path.display());
-        CliError::new(Exit::Config, what)
-    })?;
-    match token.trim() {
-        "" => {
-            let what = format!("admin_token_file {} is empty: write a token", path.display());
-            Err(CliError::new(Exit::Config, what))
-        }
-        token => Ok(token.to_owned()),
-    }
 }
 
 /// The signals that end a node: TERM by one crate, INT by the other, whose own way to take TERM
