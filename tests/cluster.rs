@@ -113,7 +113,7 @@ fn the_epoch_outlives_the_death_of_all_nodes(algorithm: AlgorithmKind) {
     }
 }
 
-/// They go on trying, and find the same every 400 ms (T2).
+/// They go on trying, and find the same every 400 ms (T2); in the ring there is more to tell.
 #[test]
 fn where_nobody_is_left_that_may_lead_that_is_said_once() {
     for algorithm in [AlgorithmKind::Bully, AlgorithmKind::Halting] {

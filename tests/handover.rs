@@ -6,7 +6,7 @@ use electd::core::settings::AlgorithmKind;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::{Cluster, Node, ensure, eventually, for_each_algorithm, has_joined, watchful};
+use support::{Cluster, Node, for_each_algorithm, has_joined, watchful};
 
 for_each_algorithm! {
     a_leader_that_is_told_to_stop_hands_over_and_ends,
@@ -48,25 +48,6 @@ fn a_leader_that_is_told_to_stop_hands_over_and_ends(algorithm: AlgorithmKind) {
         let releases = cluster.status(follower).unwrap().messages["release"].received;
         assert_eq!(releases, 1, "node-{follower} was told");
     }
-}
-
-/// Its end would take the processor from their election, where members share a machine.
-#[test]
-fn in_the_bully_a_leader_that_stops_stays_until_its_successor_leads() {
-    let cluster = Cluster::of_with(AlgorithmKind::Bully, 3, |config| {
-        config["timing"]["failure"] = "20s".into();
-        config["timing"]["message"] = "4s".into();
-    });
-    let epoch = cluster.agree_on(3);
-    cluster.node(2).freeze();
-    cluster.node(3).stop_term();
-    eventually("node-1 has heard of it", || {
-        ensure(changed_because(&cluster, 1, "leader node-3 handed over"), || "not yet".into())
-    });
-    assert!(!cluster.node(3).has_ended());
-    cluster.node(2).thaw();
-    assert_eq!(cluster.node(3).exit_code(), 0);
-    assert!(cluster.agree_on(2) > epoch);
 }
 
 fn a_leader_whose_successor_is_silent_ends_all_the_same(algorithm: AlgorithmKind) {

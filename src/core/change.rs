@@ -30,11 +30,11 @@ impl Context<'_> {
         }
         state.detector.adopt(&list, own);
         let before = std::mem::replace(&mut state.members, list.clone());
-        state.roster.last_named = match (list.get(own), before.get(own)) {
-            (Some(_), _) => None,
-            (None, Some(_)) => Some(before),
-            (None, None) => state.roster.last_named.take(),
-        };
+        if list.get(own).is_some() {
+            state.roster.last_named = None;
+        } else if before.get(own).is_some() {
+            state.roster.last_named = Some(before);
+        }
         state.role = list.get(own).map(|member| member.role);
         state.roster.newest = state.roster.newest.max(list.version());
         state.roster.stored.clear();

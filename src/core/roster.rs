@@ -40,7 +40,8 @@ pub struct Roster {
     pub settled: bool,
     /// Leading: who has stored the present list, as far as it was stamped by this leader.
     pub stored: BTreeSet<NodeId>,
-    /// The last list that named this member, if the present one does not.
+    /// The last list that named this member, if the present one does not: that is in no record before
+    /// another has stored it.
     pub last_named: Option<Arc<MemberList>>,
     /// Leading: the change under way.
     pub wanted: Option<Wanted>,

@@ -7,18 +7,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender};
 use log::{info, warn};
 
 use super::clock;
+use super::farewell;
 use super::members;
 use super::publish::{Board, Snapshot};
 use super::words;
 use crate::core::membership::MemberList;
-use crate::core::message::{Done, Kind, Refusal};
-use crate::core::settings::AlgorithmKind;
+use crate::core::message::{Done, Refusal};
 use crate::core::tenure::Durable;
 use crate::core::types::{NodeId, Time};
 use crate::core::{self, Command, CommandId, Core, Input, Note, Output, Reason, Transition};
@@ -68,7 +68,8 @@ pub struct Election {
     out: Vec<Output>,
     /// What is logged once the outputs have left.
     log: Vec<Transition>,
-    /// The last change: who waits in vain for one that may lead finds the same again and again.
+    /// The last change: the same once more is no news. Who waits in vain for one that may lead finds that
+    /// every T2.
     last_change: Option<Transition>,
     stopped: bool,
     /// This member does not belong to the cluster any more.
@@ -124,30 +125,9 @@ impl Election {
         if self.removed {
             self.board.removed();
         } else {
-            self.await_successor();
+            farewell::await_successor(&self.core, &self.events);
         }
         (self.net, self.store)
-    }
-
-    /// A leader that stops leaves when its successor leads: the end of a process wakes all others,
-    /// and takes the processor from the election where members share a machine. Without a word for
-    /// `message`, or asked what it does not answer any more, it leaves before.
-    ///
-    /// In the bully alone: nobody awaits one there that does not stand. In the other algorithms its
-    /// end is what the others wait for.
-    fn await_successor(&self) {
-        let settings = self.core.settings();
-        if settings.algorithm != AlgorithmKind::Bully || self.core.successor().is_none() {
-            return;
-        }
-        let until = Instant::now() + settings.timing.message;
-        let last_word = |event: &Event| match event {
-            Event::Net(NetEvent::Input(Input::Message { envelope, .. })) => {
-                matches!(envelope.message.kind(), Kind::Coordinator | Kind::Election)
-            }
-            _ => false,
-        };
-        while self.events.recv_deadline(until).is_ok_and(|event| !last_word(&event)) {}
     }
 
     /// The member list changed: whom to dial, and what to say of it.

@@ -3,6 +3,7 @@
 
 mod clock;
 mod election;
+mod farewell;
 pub mod handle;
 pub mod members;
 mod publish;

@@ -129,11 +129,6 @@ impl Node {
         status.code().unwrap_or_else(|| panic!("{} was ended by a signal: {status}", self.name))
     }
 
-    /// Whether its process has ended by now.
-    pub fn has_ended(&self) -> bool {
-        self.child.borrow_mut().as_mut().is_none_or(|child| child.try_wait().unwrap().is_some())
-    }
-
     pub fn runs(&self) -> bool {
         self.condition.get() == Condition::Runs
     }
