@@ -93,15 +93,22 @@ fn who_stands_again_leads() {
     assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(2)));
 }
 
-/// Who ranks below one that does not stand, does not stand either.
+/// Who ranks below one that does not stand, does not stand either. But it finds the same of P5, and may
+/// stand again as well: what it said before is not enough to lead.
 #[test]
 fn who_resigned_stands_again_when_the_other_says_that_it_does_not_stand() {
     let mut p5 = resigned(AlgorithmKind::Bully);
+    let election = |round, stands| {
+        let asked = Message::Election { round: Epoch(round), rank: rank(5), stands };
+        Some((vec![4], asked))
+    };
     let asked = p5.after(SLOW.t2() + SLOW.message);
-    let election = Message::Election { round: Epoch(2), rank: rank(5), stands: false };
-    assert_eq!(asked.last(), Some(&(vec![4], election)));
-    p5.hears(4, Message::Lower { round: Epoch(2) });
-    assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(2)));
+    assert_eq!(asked.last().cloned(), election(2, false));
+    let asked = p5.hears(4, Message::Lower { round: Epoch(2) });
+    assert_eq!((p5.leader(), p5.core.stands()), (None, true));
+    assert_eq!(asked.last().cloned(), election(3, true));
+    p5.hears(4, Message::Lower { round: Epoch(3) });
+    assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(3)));
 }
 
 /// Others that may not lead call elections so often that none that P5 takes part in comes to nothing

@@ -96,7 +96,8 @@ impl Election for Bully {
         if let Some(round) = self.owed.remove(&peer) {
             cx.send(peer, Message::Answer { round });
         }
-        if cx.state.phase == Phase::Electing && is_known_rival(cx, peer) {
+        let asks = cx.state.phase == Phase::Electing && !self.stands_by_now(cx);
+        if asks && is_known_rival(cx, peer) {
             self.ask(cx, vec![peer]);
         }
     }
@@ -192,7 +193,9 @@ impl Bully {
         if !unasked.is_empty() && !patient {
             cx.suspect_unheard(&unasked, self.started);
         }
-        if !unasked.is_empty() && patient {
+        if self.stands_by_now(cx) {
+            self.begin(cx, None, reason);
+        } else if !unasked.is_empty() && patient {
             self.ask(cx, unasked.into_iter().collect());
         } else if cx.state.stands()
             && self.round > cx.state.view.epoch
@@ -205,6 +208,12 @@ impl Bully {
         } else {
             self.begin(cx, None, reason);
         }
+    }
+
+    /// Whether this member stands, and did not when it asked: what the others said then says nothing of
+    /// who is to lead. Some of them may stand by now as well, as they found the same.
+    fn stands_by_now(&self, cx: &Context) -> bool {
+        cx.state.stands() && !self.stands && !self.asked.is_empty()
     }
 
     fn unasked(&self, cx: &Context) -> BTreeSet<NodeId> {
