@@ -70,11 +70,19 @@ impl State {
                     && hello.view.epoch > self.view.epoch
                     && hello.view.leader.is_some_and(|leader| leader.id != hello.id);
                 let removed = older && !later && self.members.removed().contains(&hello.id);
+                let removed = removed || self.has_removed_itself(hello);
                 let reason = if removed { Rejection::Removed } else { Rejection::UnknownId };
                 reason(hello.id)
             })
         };
         self.disagreement(hello).or_else(stranger).or_else(|| self.lists_differ(hello))
+    }
+
+    /// Whether a leader has removed itself by the very list that this member has stored: then nothing
+    /// is missing (`roster.rs`).
+    fn has_removed_itself(&self, hello: &Hello) -> bool {
+        let same = hello.list.version() == self.members.version();
+        same && hello.list.get(hello.id).is_none() && self.roster.record.is_none()
     }
 
     /// What keeps two members from talking, whoever they are.
@@ -257,6 +265,7 @@ impl Turn<'_> {
         let removed = reason == Rejection::Removed(own);
         self.cx.out.push(Output::Note(Note::Rejected { peer, reason }));
         if removed {
+            self.cx.state.roster.stored.insert(peer); // if it was this member that removed itself
             self.leave();
         }
     }
@@ -334,13 +343,18 @@ impl Turn<'_> {
         self.begin_if_all_connected();
     }
 
-    /// The wait at power-on ends when all of the newest list are connected.
+    /// The wait at power-on ends when all of the newest list are connected. Who has found a lower leader
+    /// meanwhile takes over now.
     pub fn begin_if_all_connected(&mut self) {
         let state = &self.cx.state;
-        let ready = state.detector.all_connected() && !state.is_behind();
+        if !state.detector.all_connected() || state.is_behind() {
+            return;
+        }
         let elects = state.settings.power_on == PowerOn::Elect;
-        if state.phase == Phase::Starting && ready && elects {
+        if state.phase == Phase::Starting && elects {
             self.call(Reason::AllConnected);
+        } else if let Some(leader) = state.lower_leader().filter(|_| state.preempts_at_once()) {
+            self.cx.take_over(leader.id, Reason::TakingOver(leader.id));
         }
     }
 }

@@ -273,15 +273,16 @@ impl Context<'_> {
     }
 
     /// This member was to be removed, and is: who asked it for that hears so before it ends. Nobody
-    /// refuses it for that by a list that could still be undone.
+    /// refuses it for that by a list that could still be undone, unless it made that itself, by force.
     pub fn settle_own_removal(&mut self) {
         let own = self.state.id();
+        let stored = self.state.roster.last_named.is_none();
         let commands = self.state.waiting.commands.iter();
         let asked = commands.filter(|(_, command)| {
             matches!(command.command, Forwarded::Change(Change::Remove { id, .. }) if id == own)
         });
         for number in asked.map(|(number, _)| *number).collect::<Vec<_>>() {
-            let done = Done::Removed { id: own, stored: true, handed_over: false };
+            let done = Done::Removed { id: own, stored, handed_over: false };
             self.settle(number, Ok(done));
         }
     }

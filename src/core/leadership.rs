@@ -97,6 +97,10 @@ impl Turn<'_> {
         }
         self.cx.note_round(view.epoch);
         let state = &self.cx.state;
+        if view.leader.is_none() && state.follows(from) && view.epoch >= state.view.epoch {
+            self.call(Reason::LeaderGaveUp(from)); // what it says is no sign of a leader
+            return;
+        }
         if view < state.view || state.phase == Phase::Stopping {
             return;
         }
@@ -107,9 +111,6 @@ impl Turn<'_> {
             }
             _ if state.phase == Phase::Leading && view.epoch > state.view.epoch => {
                 self.call(Reason::Overruled(from)); // its leader is gone, its epoch is not
-            }
-            None if state.follows(from) && view.epoch > state.view.epoch => {
-                self.call(Reason::LeaderGaveUp(from)); // what it says is no sign of a leader
             }
             _ => {}
         }
@@ -122,7 +123,9 @@ impl Turn<'_> {
         if state.voter.is_beyond(view.epoch) {
             return;
         }
-        let takes_over = leader < state.rank() && state.stands() && state.preempts_at_once();
+        // Who still looks for the others could not lead at once: there would be no leader meanwhile.
+        let may_take_over = state.preempts_at_once() && !state.looks_around(self.cx.now);
+        let takes_over = leader < state.rank() && state.stands() && may_take_over;
         let known = state.leader() == Some(leader) && state.view == view;
         if !takes_over && !known {
             if self.algorithm.get().may_follow(&mut self.cx, view, leader.id) {

@@ -24,7 +24,8 @@ impl Context<'_> {
             Preempt::Always => majority.then_some(self.now),
             Preempt::Never => None,
         };
-        if due.is_some_and(|due| due <= self.now) {
+        // Who still looks for the others could not lead at once.
+        if due.is_some_and(|due| due <= self.now) && !self.state.looks_around(self.now) {
             self.ask_lower_leader();
         }
     }

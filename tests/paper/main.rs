@@ -1,6 +1,7 @@
 //! What the sources say of each algorithm, sentence by sentence, checked on one member alone.
 
 mod again;
+mod arrival;
 mod bully;
 mod halting;
 mod hollow;

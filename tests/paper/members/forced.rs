@@ -7,7 +7,7 @@ use electd::core::{Command, CommandId, Input, Phase};
 
 use super::{
     Member, MemberList, ask, disk, elected, hears, leader, list, listed, makes, numbers, remove,
-    says_hello, version,
+    says_hello, tell, tells, version,
 };
 use crate::process::{Process, TIMING, id, rank, settings};
 
@@ -148,6 +148,27 @@ fn a_leader_that_removes_itself_keeps_its_list_on_disk_until_another_has_stored_
         p5.stores();
         assert_eq!((p5.core.phase(), p5.is_named_by_disk()), (Phase::Stopping, false));
     }
+}
+
+/// With so many gone that its lease ends it leads no more, and is not told who has stored it.
+#[test]
+fn a_leader_that_removed_itself_is_told_when_it_comes_to_one_that_has_stored_it() {
+    let mut p5 = removes_itself();
+    let list = p5.core.members().clone();
+    p5.after(TIMING.lease);
+    assert_ne!(p5.core.phase(), Phase::Leading);
+    let settings = p5.core.settings().clone();
+    let mut p1 = Process::with(Settings { id: id(1), instance: 1, ..settings }).0;
+    hears(&mut p1, 5, tells(&list));
+    assert_eq!(says_hello(&mut p1, 5, &list), Some(Rejection::UnknownId(id(5))), "not yet");
+    disk(&mut p1);
+    let reason = says_hello(&mut p1, 5, &list).expect("it is no member");
+    assert_eq!(reason, Rejection::Removed(id(5)));
+
+    let told = tell(&mut p5, Input::Rejected { peer: id(1), reason });
+    assert_eq!(told.answers, [removed(5, false)]);
+    p5.stores();
+    assert_eq!((p5.core.phase(), p5.is_named_by_disk()), (Phase::Stopping, false));
 }
 
 /// Its list may be the older one by then, in a partition, and a member of the newer the only one that
