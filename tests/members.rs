@@ -234,6 +234,8 @@ fn the_command_line_adds_lists_and_removes() {
     let (code, text) = member(cluster.node(1), &["remove", "node-9"]);
     assert_eq!(code, 1, "{text}");
     assert!(text.contains("no member is named \"node-9\"; there are node-1, node-2"), "{text}");
+    let (code, text) = member(cluster.node(1), &["remove", "node-2?force=true"]);
+    assert!(code == 2 && text.contains("nobody's name"), "{code}: {text}");
     cluster.node(2).kill_9();
     assert_eq!(member(cluster.node(2), &["list"]).0, 69);
 }

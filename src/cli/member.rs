@@ -3,11 +3,13 @@
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
+use crate::config::members::{NAME_RULE, is_name};
 use crate::node::status::{MemberStatus, Status};
 
 use super::args::{Output, OutputArgs};
 use super::ask::{NodeArgs, Targets};
 use super::error::CliError;
+use super::exit::Exit;
 use super::order::{TokenArgs, give};
 use super::print;
 
@@ -154,6 +156,10 @@ impl Add {
 
 impl Remove {
     fn run(self) -> Result<(), CliError> {
+        if !is_name(&self.name) {
+            let what = format!("\"{}\" is nobody's name: {NAME_RULE}", self.name);
+            return Err(CliError::new(Exit::Usage, what)); // it would be part of a path
+        }
         let targets = self.nodes.targets()?;
         let client = self.token.client(&targets)?;
         let asked = targets.ask_for_any(&client)?;

@@ -161,7 +161,7 @@ fn facts(status: &status::Status) -> Vec<(&'static str, String)> {
         (
             "failover",
             status.worst_failover_ms.map_or_else(
-                || "none: no other member".to_owned(),
+                || "none: nobody could take over".to_owned(),
                 |ms| format!("{ms} ms at worst"),
             ),
         ),

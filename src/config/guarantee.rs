@@ -11,7 +11,7 @@ use crate::core::types::Role;
 pub struct Guarantee {
     /// What holds when members fail and when the network splits; then the figures below.
     pub sentences: Vec<String>,
-    /// The longest time without a leader after one died silently; none for a lone member.
+    /// The longest time without a leader after one died silently; none where nobody could replace it.
     pub worst_failover: Option<Duration>,
     /// The same after one whose process ended on a live host; none where that proves nothing.
     pub proven_failover: Option<Duration>,
@@ -30,11 +30,12 @@ impl Guarantee {
         trust_refused: bool,
     ) -> Guarantee {
         let members = roles.len();
-        let others = candidates(roles) > 1;
+        // In majority one that dies is a voter less.
+        let others = candidates(roles) > 1 && (quorum == Quorum::None || to_spare(roles) > 0);
         let worst = bounds::worst_failover(algorithm, timing, members).filter(|_| others);
         let proven = || bounds::proven_failover(algorithm, timing, members);
         let promised = || bounds::promised_failover(algorithm, timing, members);
-        let sentences = words(quorum).iter().map(|&sentence| sentence.to_owned()).collect();
+        let sentences = words(quorum, roles).iter().map(|&sentence| sentence.to_owned()).collect();
         let mut guarantee = match quorum {
             Quorum::None => Guarantee {
                 sentences,
@@ -52,7 +53,14 @@ impl Guarantee {
         if quorum == Quorum::Majority {
             guarantee.sentences.push(spare(roles));
         }
-        let figures = guarantee.figures(bounds::further_death(algorithm, timing));
+        let further = bounds::further_death(algorithm, timing);
+        let figures = match guarantee.worst_failover {
+            Some(worst) => guarantee.figures(worst, further, trust_refused),
+            None if candidates(roles) > 1 => {
+                vec!["A leader that dies is not replaced before enough voters are back.".to_owned()]
+            }
+            None => vec!["There is no other member to take over from the leader.".to_owned()],
+        };
         guarantee.sentences.extend(figures);
         guarantee
     }
@@ -63,10 +71,7 @@ impl Guarantee {
         self.sentences.join(" ")
     }
 
-    fn figures(&self, further: Duration) -> Vec<String> {
-        let Some(worst) = self.worst_failover else {
-            return vec!["There is no other member to take over from the leader.".to_owned()];
-        };
+    fn figures(&self, worst: Duration, further: Duration, trust_refused: bool) -> Vec<String> {
         let mut figures = vec![format!(
             "A leader that dies silently is replaced within {worst:?}, and {further:?} more for \
              each member that dies while it is being elected."
@@ -76,6 +81,10 @@ impl Guarantee {
                 "One whose process ends on a live host is replaced within {proven:?}{}.",
                 match self.dual_leader_window {
                     Some(_) => ", usually within milliseconds, as the redial is refused",
+                    None if trust_refused => {
+                        ", usually within tens of milliseconds, as the redial is refused; one that \
+                         stops in order hands over at once"
+                    }
                     None => "; one that stops in order hands over at once",
                 }
             ));
@@ -94,11 +103,21 @@ fn candidates(roles: &[Role]) -> usize {
     roles.iter().filter(|role| **role == Role::Member).count()
 }
 
+/// How many vote.
+fn voters(roles: &[Role]) -> usize {
+    roles.iter().filter(|role| **role != Role::Observer).count()
+}
+
+/// How many voters may fail.
+fn to_spare(roles: &[Role]) -> usize {
+    voters(roles).div_ceil(2).saturating_sub(1)
+}
+
 /// How many voters are needed, and may therefore fail.
 fn spare(roles: &[Role]) -> String {
-    let voters = roles.iter().filter(|role| **role != Role::Observer).count();
-    let needed = voters / 2 + 1;
-    let rest = match voters.saturating_sub(needed) {
+    let (voters, to_spare) = (voters(roles), to_spare(roles));
+    let needed = voters - to_spare;
+    let rest = match to_spare {
         0 if voters == 1 => {
             "it may not fail; add a member and a witness to survive that".to_owned()
         }
@@ -113,8 +132,11 @@ fn spare(roles: &[Role]) -> String {
 }
 
 /// What holds whatever the timings are.
-fn words(quorum: Quorum) -> &'static [&'static str] {
+fn words(quorum: Quorum, roles: &[Role]) -> &'static [&'static str] {
     match quorum {
+        Quorum::None if candidates(roles) == 1 && roles.len() > 1 => {
+            &["One member alone may lead: while it is not there, nobody does."]
+        }
         Quorum::Majority => {
             &["At most one leader at any instant, under any delays, loss, partitions, pauses and \
              restarts, as long as clocks run within 10 % of true time and disks keep what they \
@@ -163,6 +185,8 @@ mod tests {
         let pair = of(&[Role::Member, Role::Member]);
         assert_eq!(pair.dual_leader_window, None);
         assert!(pair.text().contains("without 2 of the 2 voters: none may fail; add a witness"));
+        assert_eq!((pair.worst_failover, pair.proven_failover), (None, None));
+        assert!(pair.text().contains("is not replaced before enough voters are back"));
         let alone = of(&[Role::Member, Role::Witness, Role::Witness]);
         assert_eq!((alone.worst_failover, alone.proven_failover), (None, None));
         assert!(alone.text().contains("of the 3 voters: only one of them may lead"));
@@ -179,6 +203,13 @@ mod tests {
         let distrustful = of(AlgorithmKind::Bully, 5, false);
         assert_eq!(distrustful.proven_failover, None);
         assert!(!distrustful.text().contains("refused"));
+        let watched = [Role::Member, Role::Observer, Role::Observer];
+        let text =
+            Guarantee::of(AlgorithmKind::Bully, Quorum::None, &TIMING, &watched, true).text();
+        assert!(
+            text.starts_with("One member alone may lead") && !text.contains("partition"),
+            "{text}"
+        );
         let lone = of(AlgorithmKind::Bully, 1, true);
         assert_eq!((lone.worst_failover, lone.dual_leader_window), (None, None));
     }

@@ -53,9 +53,9 @@ pub enum StoreError {
     },
     /// The state file does not hold what electd once wrote.
     #[error(
-        "the state file {} is damaged: {reason}. It was left as it is. Move it away and give this \
-         member a fresh id in the configuration of every host: under its old id it could repeat \
-         an epoch that it has forgotten",
+        "the state file {} is damaged: {reason}. It was left as it is. Remove this member from the \
+         cluster (`electd member remove`), move the file away, and add it under a fresh id \
+         (`electd member add`): under its old id it could repeat an epoch that it has forgotten",
         .path.display()
     )]
     Damaged {
