@@ -18,6 +18,7 @@ for_each_algorithm! {
     members_may_be_named_by_their_hosts,
     a_lone_node_leads,
     the_highest_takes_over_when_it_is_back,
+    who_takes_over_is_ready_to_lead_though_another_is_down,
     a_lower_member_joins_under_the_leader_that_it_finds,
     without_preemption_the_highest_follows_when_it_is_back,
     the_epoch_outlives_the_death_of_all_nodes,
@@ -77,6 +78,20 @@ fn the_highest_takes_over_when_it_is_back(algorithm: AlgorithmKind) {
     the_highest_comes_back(&cluster);
     let incarnation = cluster.status(3).unwrap().incarnation;
     assert_eq!(incarnation, 2, "its second life");
+}
+
+/// It has looked for the others before it asks: once the leader has handed over, nobody leads.
+fn who_takes_over_is_ready_to_lead_though_another_is_down(algorithm: AlgorithmKind) {
+    let cluster = Cluster::of_with(algorithm, 4, watchful);
+    cluster.agree_on(4);
+    cluster.node(1).kill_9();
+    cluster.node(4).kill_9();
+    cluster.agree_on(3);
+    cluster.node(4).start();
+    cluster.agree_on(4);
+    let changes = cluster.status(4).unwrap().changes;
+    let handed_over = changes.iter().find(|change| change.reason == "leader node-3 handed over");
+    assert!(handed_over.is_some_and(|change| change.to != "starting"), "{changes:?}");
 }
 
 fn a_lower_member_joins_under_the_leader_that_it_finds(algorithm: AlgorithmKind) {
