@@ -92,6 +92,14 @@ fn who_has_participated_stops_lesser_candidates() {
     assert_eq!(told(p3.hears(2, ballot(run(1, 1), 4, 2))), [], "the same once more");
 }
 
+/// Where the ring was repaired, a lesser candidate may come behind a better one, and both would come back.
+#[test]
+fn who_has_sent_a_better_candidate_on_stops_lesser_ones_that_rank_above_itself() {
+    let mut p3 = process(3);
+    assert_eq!(told(p3.hears(2, ballot(run(1, 1), 5, 2))).len(), 1);
+    assert_eq!(told(p3.hears(1, ballot(run(1, 1), 4, 2))), []);
+}
+
 /// Rule 3: "if msg comes back to you: i.e. id matches your id, you are the leader, and you have the
 /// highest attr." Rule 4: "Leader sends an ELECTED msg around teh ring, announcing itself as
 /// leader."
