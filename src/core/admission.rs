@@ -78,8 +78,8 @@ impl State {
         self.disagreement(hello).or_else(stranger).or_else(|| self.lists_differ(hello))
     }
 
-    /// Whether a leader has removed itself by the very list that this member has stored: then nothing
-    /// is missing (`roster.rs`).
+    /// Whether it is a leader that has removed itself, by the very list that this member has stored: it
+    /// waits for no more than that.
     fn has_removed_itself(&self, hello: &Hello) -> bool {
         let same = hello.list.version() == self.members.version();
         same && hello.list.get(hello.id).is_none() && self.roster.record.is_none()

@@ -246,14 +246,10 @@ impl Turn<'_> {
 
     /// Tells a member that the epoch known was given up by this one, if it was.
     pub fn repeat_release(&mut self, to: NodeId) -> bool {
-        match self.cx.state.released {
-            Some((epoch, successor)) if epoch == self.cx.state.view.epoch => {
-                let stands = self.cx.state.stands();
-                self.cx.send(to, Message::Release { epoch, successor, stands });
-                true
-            }
-            _ => false,
-        }
+        let Some((epoch, successor)) = self.cx.state.gave_up() else { return false };
+        let stands = self.cx.state.stands();
+        self.cx.send(to, Message::Release { epoch, successor, stands });
+        true
     }
 
     /// Stops leading, says so to all, and awaits the successor.

@@ -303,8 +303,7 @@ impl Core {
     /// Whom this member named to lead next, if it gave up the greatest epoch that it knows.
     #[must_use]
     pub fn successor(&self) -> Option<NodeId> {
-        let released = self.state.released.filter(|(epoch, _)| *epoch == self.state.view.epoch);
-        released.and_then(|(_, successor)| successor)
+        self.state.gave_up().and_then(|(_, successor)| successor)
     }
 
     /// The last other leader that this member met while it led; none since its start.

@@ -220,6 +220,11 @@ impl State {
         self.phase == Phase::Leading
     }
 
+    /// The greatest epoch known, if this member led in it and gave it up; and for whom.
+    pub(super) fn gave_up(&self) -> Option<(Epoch, Option<NodeId>)> {
+        self.released.filter(|(epoch, _)| *epoch == self.view.epoch)
+    }
+
     /// Whether this member names that one as its leader.
     pub(super) fn follows(&self, id: NodeId) -> bool {
         self.phase == Phase::Following && self.view.leader.is_some_and(|leader| leader.id == id)

@@ -140,7 +140,7 @@ fn a_leader_that_removes_itself_keeps_its_list_on_disk_until_another_has_stored_
         assert_eq!((numbers(&p5), p5.is_named_by_disk()), (OTHERS.to_vec(), true));
         p5.take(Input::Command { id: CommandId(2), command: Command::Stop });
         p5.stores();
-        assert!(p5.is_named_by_disk(), "no more does its end count");
+        assert!(p5.is_named_by_disk(), "that it ends changes nothing of that");
 
         let mut p5 = leader();
         let version = p5.core.members().version();
