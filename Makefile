@@ -6,9 +6,21 @@ ALGORITHM ?=
 SEEDS  ?= 1000
 STATES ?= 1000000
 MUTANTS ?=
+PREFIX  ?= /usr/local
+DESTDIR ?=
+
+# What `electd --version` says: the version, and the commit where git tells it.
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+COMMIT  := $(shell git rev-parse --short HEAD 2>/dev/null)
+build install run-cluster run-node: export ELECTD_VERSION := $(VERSION)$(if $(COMMIT), ($(COMMIT)))
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint fmt run-cluster run-node sim exhaustive mutants bench cargo rust-tools
+# What `make install` puts where.
+BIN  := $(DESTDIR)$(PREFIX)/bin
+SHARE := $(DESTDIR)$(PREFIX)/share
+UNITS := $(DESTDIR)$(PREFIX)/lib/systemd/system
+
+.PHONY: help build install test lint fmt run-cluster run-node sim exhaustive mutants bench cargo rust-tools
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -17,6 +29,16 @@ help: ## show this list
 
 build: cargo ## build target/release/electd
 	$(CARGO) build --release
+
+install: build ## install the program, its manual, completions and unit: make install [PREFIX=/usr/local] [DESTDIR=]
+	install -D -m 755 target/release/electd $(BIN)/electd
+	target/release/electd man --out $(SHARE)/man/man1
+	install -d $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
+	target/release/electd completions bash > $(SHARE)/bash-completion/completions/electd
+	target/release/electd completions zsh > $(SHARE)/zsh/site-functions/_electd
+	target/release/electd completions fish > $(SHARE)/fish/vendor_completions.d/electd.fish
+	install -d $(UNITS)
+	sed 's|@BIN@|$(PREFIX)/bin|' packaging/electd@.service > $(UNITS)/electd@.service
 
 test: cargo ## run all tests
 	$(CARGO) test
@@ -42,7 +64,7 @@ exhaustive: cargo ## visit about STATES states of three voters, from each start:
 	$(CARGO) run --release --example exhaustive -- $(STATES)
 
 mutants: cargo ## plant faults, see the simulator find them: make mutants [MUTANTS=halting]
-	$(CARGO) run --quiet --example mutants -- $(MUTANTS)
+	$(CARGO) run --profile planted --features planted --example mutants -- $(MUTANTS)
 
 bench: cargo ## measure the time from a leader's death to the next leader
 	$(CARGO) bench --bench failover

@@ -1,39 +1,67 @@
-//! Plants faults in a copy of the sources and has the simulator find them: `make mutants`.
+//! Breaks the rules of the core one by one and has the simulator find it: `make mutants`.
 //!
-//! Each file of tests/mutants is a patch of src. Its first line names the algorithm, the quorum, the
-//! set of faults and the seed of a schedule that breaks the patched electd, and what the patch
-//! breaks:
+//! The faults are those of src/core/planted.rs, which the cargo feature `planted` builds in. For each, the
+//! seeds from 0 on are lived through on all cores, and the first that fails is told. Where none fails
+//! below the bound, the seed that was recorded with the fault has to; one that was recorded beyond the bound
+//! is tried first, and the search is saved if it fails. A life that fails without the fault as well has found
+//! something else: it is told, and the search goes on.
 //!
-//! ```text
-//! # bully none model 11: an older COORDINATOR is accepted
-//! ```
-//!
-//! The recorded seed is lived through first. If it finds nothing, as everything that draws from the
-//! seed may have changed, the seeds from 0 on are tried, and the first that does is told, to be
-//! recorded. Arguments are the names of the mutants to try, or the beginnings of names; all are
-//! tried without one. Ends with 1 if a mutant is not found.
+//! Arguments are the names of the faults to try, or the beginnings of names; all are tried without one.
+//! With `--seed` that one is lived through alone, and its trace is printed. Ends with 1 if a fault is not
+//! found.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+#[path = "../tests/exhaustive/book.rs"]
+mod book;
+#[path = "../tests/exhaustive/process.rs"]
+mod process;
+#[path = "../tests/exhaustive/search.rs"]
+mod search;
+#[path = "../tests/exhaustive/start.rs"]
+mod start;
+#[path = "../tests/exhaustive/step.rs"]
+mod step;
+#[path = "../tests/exhaustive/world.rs"]
+mod world;
 
-/// A planted fault.
-struct Mutant {
-    patch: PathBuf,
-    name: String,
-    /// What its schedules are made of: algorithm, quorum and faults.
-    kind: [String; 3],
-    seed: u64,
-    what: String,
+use std::collections::BTreeMap;
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use clap::Parser;
+use electd::core::planted::{self, Fault};
+use electd::core::settings::{AlgorithmKind, Quorum};
+use electd::sim::{FaultSet, Schedule};
+
+/// Break the rules of the core one by one and have the simulator find it.
+#[derive(Parser)]
+struct Arguments {
+    /// The names of the faults to try, or the beginnings of names; all without one.
+    names: Vec<String>,
+    /// How far to search.
+    #[arg(long, default_value_t = 20_000)]
+    seeds: u64,
+    /// Live through this seed alone and print its trace.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Search these lives, as "bully majority storm", and not those of the fault.
+    #[arg(long)]
+    lives: Option<String>,
 }
 
-/// How far the search goes, in steps: most mutants are found early, and runs that fail take long.
-const SEARCH: [u64; 5] = [0, 100, 1000, 5000, 20_000];
-
 fn main() -> ExitCode {
-    let names: Vec<String> = std::env::args().skip(1).collect();
-    match all(&names) {
+    let arguments = Arguments::parse();
+    if !planted::BUILT_IN {
+        eprintln!(
+            "this build cannot break a rule: run it by `make mutants`, or with the cargo feature \"planted\""
+        );
+        return ExitCode::FAILURE;
+    }
+    panic::set_hook(Box::new(|_| {})); // a panic is one of the ways to find a fault
+    match try_all(&arguments) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(missed) => {
             println!("{missed} not found");
@@ -46,136 +74,160 @@ fn main() -> ExitCode {
     }
 }
 
-/// Tries all mutants, or those named. Tells how many were not found.
-fn all(names: &[String]) -> io::Result<usize> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let wanted = |mutant: &Mutant| {
-        names.is_empty() || names.iter().any(|name| mutant.name.starts_with(name))
+/// Tries all faults, or those named. Tells how many were not found.
+fn try_all(arguments: &Arguments) -> Result<usize, String> {
+    let names = &arguments.names;
+    let wanted = |fault: &&Fault| {
+        names.is_empty() || names.iter().any(|name| fault.plan().name.starts_with(name))
     };
+    let faults: Vec<Fault> = Fault::ALL.iter().filter(wanted).copied().collect();
+    if faults.is_empty() {
+        return Err(format!("no fault of src/core/planted.rs is named {}", names.join(" or ")));
+    }
     let mut missed = 0;
-    for mutant in mutants(&root.join("tests/mutants"))?.into_iter().filter(wanted) {
-        println!("{:<26} {}", mutant.name, mutant.what);
-        let copy = plant(root, &mutant)?;
-        let found = find(&copy, &mutant)?;
-        fs::remove_dir_all(&copy)?;
-        println!("{:<26} {}", "", found.as_deref().unwrap_or("NOT FOUND"));
-        missed += usize::from(found.is_none());
+    for fault in faults {
+        println!("{:<28} {}", fault.plan().name, fault.plan().what);
+        let words = arguments.lives.as_deref().unwrap_or(fault.plan().lives);
+        if let Some(word) = words.strip_prefix("exhaustive ") {
+            missed += usize::from(!is_met(fault, word)?);
+            continue;
+        }
+        let lives = lives(fault, words)?;
+        match arguments.seed {
+            Some(seed) => print_life(fault, Schedule { seed, trace: true, ..lives }),
+            None => missed += usize::from(!is_found(fault, lives, arguments.seeds)),
+        }
     }
     Ok(missed)
 }
 
-/// The first failure that a mutant causes.
-fn find(copy: &Path, mutant: &Mutant) -> io::Result<Option<String>> {
-    let program = build(copy, "dev", 0)?; // soon built, and good for one life
-    let recorded = sweep(&program, mutant.seed, mutant.seed + 1, &mutant.kind)?;
-    if recorded.is_some() {
-        return Ok(recorded);
-    }
-    let program = build(copy, "release", 1)?;
-    for range in SEARCH.windows(2) {
-        if let Some(failure) = sweep(&program, range[0], range[1], &mutant.kind)? {
-            return Ok(Some(format!("{failure} - not in seed {}: record it", mutant.seed)));
+/// About how many states of an exhaustive search are visited.
+const STATES: usize = 2_000_000;
+
+/// Whether the exhaustive search whose name has this word meets the fault.
+fn is_met(fault: Fault, word: &str) -> Result<bool, String> {
+    let story = start::STORIES.iter().find(|story| story.name.contains(word));
+    let story = story.ok_or_else(|| {
+        format!(
+            "src/core/planted.rs: {}: no exhaustive search has the word {word}",
+            fault.plan().name
+        )
+    })?;
+    let mut book = book::Book::default();
+    planted::plant(Some(fault));
+    let begin = story.begin(&mut book);
+    let bounds = search::Bounds { depth: usize::MAX, states: STATES };
+    let report = search::search(&mut book, &begin, bounds);
+    planted::plant(None);
+    let (states, took) = (report.states, report.took.as_secs_f64());
+    match &report.breach {
+        Some(breach) => {
+            println!("{:<28} state {states}: {} ({took:.1} s)", "", breach.rule);
         }
+        None => println!("{:<28} NOT FOUND in {states} states ({took:.1} s)", ""),
     }
-    Ok(None)
+    Ok(report.breach.is_some())
 }
 
-fn mutants(folder: &Path) -> io::Result<Vec<Mutant>> {
-    let mut patches = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        patches.push(entry?.path());
-    }
-    patches.sort();
-    patches.into_iter().map(read).collect()
-}
-
-fn read(patch: PathBuf) -> io::Result<Mutant> {
-    let text = fs::read_to_string(&patch)?;
-    let name = patch.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let head = text.lines().next().unwrap_or_default();
-    let parsed = head.strip_prefix("# ").and_then(|head| {
-        let (place, what) = head.split_once(": ")?;
-        let words: Vec<String> = place.split(' ').map(str::to_owned).collect();
-        let [algorithm, quorum, faults, seed] = <[String; 4]>::try_from(words).ok()?;
-        Some(([algorithm, quorum, faults], seed.parse().ok()?, what.to_owned()))
-    });
-    let Some((kind, seed, what)) = parsed else {
-        let form = "# ALGORITHM QUORUM FAULTS SEED: WHAT";
-        let what = format!("{}: the first line is not \"{form}\"", patch.display());
-        return Err(io::Error::other(what));
+/// What the lives are made of that find a fault.
+fn lives(fault: Fault, words: &str) -> Result<Schedule, String> {
+    let wrong = |what: &str| format!("{}: the lives \"{words}\": {what}", fault.plan().name);
+    let words: Vec<&str> = words.split(' ').collect();
+    let [algorithm, quorum, faults] = words[..] else {
+        return Err(wrong("give an algorithm, a quorum and a set of faults"));
     };
-    Ok(Mutant { patch, name, kind, seed, what })
+    let algorithm = AlgorithmKind::ALL.into_iter().find(|one| one.name() == algorithm);
+    let quorum = Quorum::ALL.into_iter().find(|one| one.name() == quorum);
+    let faults = FaultSet::ALL.into_iter().find(|one| one.name() == faults);
+    Ok(Schedule {
+        quorum: quorum.ok_or_else(|| wrong("there is no such quorum"))?,
+        faults: faults.ok_or_else(|| wrong("there is no such set of faults"))?,
+        ..Schedule::new(algorithm.ok_or_else(|| wrong("there is no such algorithm"))?, 0)
+    })
 }
 
-/// The rooms that the simulator needs, which are all that is built.
-const LIBRARY: &str = "pub mod core;\npub mod sim;\npub mod trace;\n";
-
-/// Copies what the simulator needs to a folder, always the same one so that most is compiled
-/// already, and applies the patch there.
-fn plant(root: &Path, mutant: &Mutant) -> io::Result<PathBuf> {
-    let copy = root.join("target/mutants/source");
-    if copy.exists() {
-        fs::remove_dir_all(&copy)?;
-    }
-    let rooms = ["src/core", "src/sim", "src/trace"];
-    let rest = ["examples/sweep.rs", "benches", "Cargo.toml", "Cargo.lock"];
-    for name in rooms.into_iter().chain(rest) {
-        copy_all(&root.join(name), &copy.join(name))?;
-    }
-    fs::write(copy.join("src/lib.rs"), LIBRARY)?;
-    let mut patch = Command::new("patch");
-    patch.args(["-p1", "--quiet", "-i"]).arg(&mutant.patch).current_dir(&copy);
-    if !patch.status()?.success() {
-        let what = format!("{} does not apply", mutant.patch.display());
-        return Err(io::Error::other(what));
-    }
-    Ok(copy)
-}
-
-fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
-    if !from.is_dir() {
-        if let Some(folder) = to.parent() {
-            fs::create_dir_all(folder)?;
+/// Whether the lives find it: a seed that was recorded beyond the bound, a fresh search, or the recorded seed.
+fn is_found(fault: Fault, lives: Schedule, bound: u64) -> bool {
+    let begin = Instant::now();
+    let recorded = fault.plan().seed;
+    let replay =
+        || finding(fault, Schedule { seed: recorded, ..lives }).map(|what| (recorded, what));
+    let far = if recorded < bound { None } else { replay() };
+    let found = far.or_else(|| search(fault, lives, bound)).or_else(replay);
+    let took = begin.elapsed().as_secs_f64();
+    match &found {
+        Some((seed, what)) => {
+            let how = if *seed < bound { "seed" } else { "only its recorded seed" };
+            println!("{:<28} {how} {seed}: {what} ({took:.1} s)", "");
         }
-        return fs::copy(from, to).map(drop);
+        None => {
+            println!("{:<28} NOT FOUND below {bound}, nor in seed {recorded} ({took:.1} s)", "");
+        }
     }
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        copy_all(&entry.path(), &to.join(entry.file_name()))?;
-    }
-    Ok(())
+    found.is_some()
 }
 
-/// Builds the patched simulator. Only what the patch touches is compiled anew. The core's own
-/// assertions are left out: the simulator is to see what goes wrong.
-fn build(copy: &Path, profile: &str, level: u8) -> io::Result<PathBuf> {
-    let target = copy.with_file_name("target");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--example", "sweep", "--profile", profile]);
-    let level = format!("opt-level={level}");
-    let settings = ["lto=false", "codegen-units=64", "incremental=true", "debug-assertions=false"];
-    for setting in settings.into_iter().chain([level.as_str()]) {
-        cargo.args(["--config", &format!("profile.{profile}.{setting}")]);
-    }
-    cargo.env("RUSTFLAGS", "--cap-lints=allow").env("CARGO_TARGET_DIR", &target);
-    if !cargo.current_dir(copy).status()?.success() {
-        return Err(io::Error::other("the patched sources do not build"));
-    }
-    let folder = if profile == "dev" { "debug" } else { profile };
-    Ok(target.join(folder).join("examples/sweep"))
+/// How a life with this fault fails, if it does and would not without.
+fn finding(fault: Fault, life: Schedule) -> Option<String> {
+    let what = failure(Some(fault), life)?;
+    let Some(anyway) = failure(None, life) else { return Some(what) };
+    println!("{:<28} seed {} FAILS WITHOUT THE FAULT: {anyway}", "", life.seed);
+    None
 }
 
-/// Lives through these seeds. Tells of the first that failed.
-fn sweep(program: &Path, from: u64, to: u64, kind: &[String; 3]) -> io::Result<Option<String>> {
-    let [algorithm, quorum, faults] = kind;
-    let mut command = Command::new(program);
-    command.arg(format!("{from}..{to}"));
-    command.args(["--algorithm", algorithm, "--quorum", quorum, "--faults", faults]);
-    let output = command.output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let failure = text.lines().find_map(|line| line.strip_prefix("FAILED ")).map(str::to_owned);
-    if failure.is_none() && !output.status.success() {
-        return Ok(Some(format!("a panic in seeds {from}..{to}")));
+/// The first of the seeds below the bound that fails, and how. Whoever is free takes the next; those before a
+/// seed that fails are lived through to their end.
+fn search(fault: Fault, lives: Schedule, bound: u64) -> Option<(u64, String)> {
+    let (next, end) = (AtomicU64::new(0), AtomicU64::new(bound));
+    let failures = Mutex::new(BTreeMap::new());
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= end.load(Ordering::Relaxed) {
+                return;
+            }
+            if let Some(what) = finding(fault, Schedule { seed, ..lives }) {
+                end.fetch_min(seed, Ordering::Relaxed);
+                failures.lock().expect("nobody panics with it").insert(seed, what);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    failures.into_inner().expect("nobody panics with it").pop_first()
+}
+
+/// So much of what a failure says is told; `--seed` tells all.
+const SHOWN: usize = 160;
+
+/// How a life fails, if it does; a panic is a failure as well.
+fn failure(fault: Option<Fault>, life: Schedule) -> Option<String> {
+    planted::plant(fault);
+    let run = panic::catch_unwind(AssertUnwindSafe(|| life.run()));
+    planted::plant(None);
+    match run {
+        Ok(run) => run.err().map(|failure| failure.what.chars().take(SHOWN).collect()),
+        Err(panic) => {
+            let said = panic.downcast_ref::<String>().map(String::as_str);
+            let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
+            Some(format!("a panic: {}", said.unwrap_or("without a word")))
+        }
     }
-    Ok(failure)
+}
+
+/// Prints what happens in one life.
+fn print_life(fault: Fault, life: Schedule) {
+    planted::plant(Some(fault));
+    let (trace, end) = match life.run() {
+        Ok(run) => (run.trace, "found nothing".to_owned()),
+        Err(failure) => (failure.trace.clone(), failure.to_string()),
+    };
+    planted::plant(None);
+    for line in trace {
+        println!("{line}");
+    }
+    println!("{end}");
 }

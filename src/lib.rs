@@ -27,15 +27,16 @@
 //!
 //! | thread | waits on | ends when |
 //! |---|---|---|
-//! | main | a signal | TERM or INT came, and all others are joined |
+//! | main | a signal | TERM, INT or QUIT came, and all others are joined |
 //! | election | its queue of events and commands, or the core's deadline | it was told to stop |
 //! | store | records to write | its writer is stopped |
 //! | rank, where the rank changes | the time of the next sample, a program | it was told to stop |
 //! | listener | accept | its socket is shut down |
 //! | reader-PEER | its connection | end of stream, an error, or its socket is shut down |
 //! | writer-PEER | its queue, orders, the back-off between dials | its queue is let go of |
-//! | admin | accept | its socket is shut down |
-//! | admin-worker-N | its connection | its socket is shut down |
+//! | admin | all sockets of HTTP, and a bell | it was told to stop, and answers under way are given |
+//! | admin-command, at most 16 | the election thread's outcome of one command | it has that |
+//! | supervisor, under a service manager | the time of the next sign of life | it was told to stop |
 //! | log | lines that stderr did not take at once | the process ends |
 //! | ctrl-c | INT | the process ends |
 

@@ -139,7 +139,8 @@ fn the_first_start_needs_all_voters_or_a_bootstrap() {
     }
     eventually("node-2 says what is missing", || {
         let changes = cluster.status(2)?.changes;
-        let told = changes.iter().any(|change| change.reason.contains("needs all voters at once"));
+        let missing = "it has not met node-3: a first start needs every voter";
+        let told = changes.iter().any(|change| change.reason.contains(missing));
         ensure(told, || format!("{changes:?}"))
     });
     cluster.node(3).start();
@@ -200,4 +201,59 @@ fn files_that_name_different_voters_do_not_mix() {
     odd.kill_9();
     cluster.node(1).start();
     cluster.agree_on(3);
+}
+
+/// Five voters on a file of five. Two of them are started anew with a file of three: they go on by the list
+/// by which they voted, and say so. Otherwise node-2 would lead node-1, and node-5 the other three.
+#[test]
+fn an_edited_file_makes_no_second_majority() {
+    let cluster = Cluster::start_with(5, watchful_majority);
+    cluster.agree_on(5);
+    let three = cluster.config()["members"].as_array().unwrap()[..3].to_vec();
+    for number in [1, 2] {
+        cluster.node(number).kill_9();
+        cluster.start_listing(number, &three);
+    }
+    let leaders = || {
+        let leads = |number: &usize| cluster.status(*number).is_ok_and(|s| s.state == "leading");
+        (1..=5).filter(leads).collect::<Vec<_>>()
+    };
+    // However the two start, and whoever is asked first: nobody else ever leads.
+    let leading = |allowed: &[usize]| {
+        let leading = leaders();
+        assert!(leading.iter().all(|leader| allowed.contains(leader)), "{leading:?} lead");
+    };
+    eventually("all follow node-5", || {
+        leading(&[5]);
+        for number in 1..=5 {
+            let leader = cluster.status(number)?.leader.map(|leader| leader.name);
+            ensure(leader.as_deref() == Some("node-5"), || format!("node-{number}: {leader:?}"))?;
+        }
+        Ok(())
+    });
+    for number in [1, 2] {
+        let status = cluster.status(number).unwrap();
+        assert_eq!(status.members.len(), 5);
+        let words = status.differs_from_file.unwrap();
+        assert!(words.contains("with node-4, node-5"), "{words}");
+        assert!(words.contains("electd member add"), "{words}");
+        assert!(cluster.node(number).log().contains(&words));
+    }
+    let check = std::process::Command::new(env!("CARGO_BIN_EXE_electd"))
+        .args(["check", "--node", "node-1", "--config"])
+        .arg(cluster.file())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(check.stdout).unwrap();
+    assert!(text.contains("with node-4, node-5"), "{text}");
+    // The two are no majority, whatever their file says.
+    [3, 4, 5].iter().for_each(|number| cluster.node(*number).kill_9());
+    eventually("node-1 and node-2 have no leader", || {
+        leading(&[]);
+        let states = [1, 2].map(|number| cluster.status(number));
+        let none = states.iter().flatten().all(|status| status.leader.is_none());
+        ensure(none, || {
+            format!("{:?}", states.iter().flatten().map(|s| &s.leader).collect::<Vec<_>>())
+        })
+    });
 }

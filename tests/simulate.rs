@@ -116,7 +116,7 @@ fn nonsense_is_an_error_of_usage_in_words() {
         ("--algorithm halting --no-hierarchy", "give --algorithm ring"),
         ("--faults --nodes 5", "cannot be used with"),
         ("--algorithm raft", "possible values: bully"),
-        ("--faults some", "possible values: model, all"),
+        ("--faults some", "possible values: model, all, storm, stay"),
         ("--faults all --quorum most", "possible values: none, majority"),
         ("--quorum majority", "--faults"),
         ("--nodes 5 --quorum majority", "cannot be used with"),

@@ -209,3 +209,15 @@ fn tests_wait_on_conditions() {
          a busy one; tests/support has the one loop that polls",
     );
 }
+
+#[test]
+fn every_planted_fault_is_named_beside_the_rule_that_it_breaks() {
+    let page = fs::read_to_string("docs/protocol.md").expect("the page is there");
+    let names = electd::core::planted::Fault::ALL.iter().map(|fault| fault.plan().name);
+    let missing: Vec<String> =
+        names.filter(|name| !page.contains(name)).map(str::to_owned).collect();
+    assert_none(
+        &missing,
+        "name the planted fault in docs/protocol.md, beside the rule that it guards",
+    );
+}

@@ -36,6 +36,8 @@ impl Disk {
             vote: None,
             members: MemberList::new(ListVersion::default(), Vec::new()),
             task: Default::default(),
+            removed: false,
+            met: [].into(),
         };
         let start = Instant::now();
         self.store.save(&record).expect("the disk can be written");

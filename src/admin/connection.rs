@@ -1,134 +1,329 @@
-//! One socket of a client: reads and writes with absolute deadlines, and the mark by which the
-//! accepting thread finds the connection that has waited longest for its client.
+//! One client: its socket, what it has said, and what it has not taken yet. Nothing here waits: each
+//! call gets on as far as the socket allows, and says what it wants next.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
 
+use crate::node::handle::{Command, Handle};
+
+use super::inbound::{Asked, Heard, Inbound, Place};
 use super::limits;
+use super::poller::Interest;
+use super::response::{Delivery, Response};
+use super::routes::{self, Answer, Desk};
 
-/// The mark of a connection that cannot be taken away: no worker has it yet, or the node is carrying
-/// out its command.
-const HELD: u64 = u64::MAX;
+/// What a client says is read into such a space first, which all connections share.
+pub type Scratch = [u8; limits::HEAD_BYTES];
 
-/// A client's connection, shared by the worker that serves it and the accepting thread.
+/// A client's connection.
 pub struct Connection {
     stream: TcpStream,
-    /// What `since` counts from.
-    origin: Instant,
-    /// Microseconds at which it last got on: was taken by a worker, or asked. Or `HELD`.
-    since: AtomicU64,
+    inbound: Inbound,
+    /// What the kernel has not taken of the last answer.
+    outbound: Vec<u8>,
+    stage: Stage,
+    /// Whether no request has been read so far.
+    is_first: bool,
+    since: Instant,
+    deadline: Instant,
 }
 
-/// What a read brought.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Fill {
-    /// Some bytes.
-    Bytes,
-    /// The client, or this side's shutdown, ended the stream; or it broke.
-    End,
-    /// Nothing more before the deadline.
-    Late,
+/// What a connection is for at present.
+enum Stage {
+    /// The client speaks.
+    Open,
+    /// It has asked, and there was no room for any part of an answer.
+    Asked(Box<Asked>),
+    /// A thread carries out its command.
+    Command(Delivery),
+    /// The last answer was given. What the client still says is read and forgotten: to close with
+    /// unread bytes would reset the connection, and the answer may be lost with it.
+    Leaving,
+}
+
+/// What a connection wants after it got on.
+#[derive(Debug)]
+pub enum Step {
+    /// Its socket has to be ready first.
+    Wait,
+    /// It has more to do, when others have had their turn.
+    Again,
+    /// This is to be carried out, and its outcome given to `conclude`.
+    Command(Command),
+    /// The client is gone, or the conversation is over.
+    Gone,
+}
+
+/// The client is gone.
+struct Gone;
+
+impl From<io::Error> for Gone {
+    fn from(_: io::Error) -> Gone {
+        Gone
+    }
 }
 
 impl Connection {
-    /// A connection that no worker has taken yet; it is held until then.
-    pub fn new(stream: TcpStream, origin: Instant) -> Connection {
-        Connection { stream, origin, since: AtomicU64::new(HELD) }
+    /// A new connection.
+    ///
+    /// # Errors
+    /// When the socket is of no use.
+    pub fn new(stream: TcpStream) -> io::Result<Connection> {
+        stream.set_nonblocking(true)?;
+        let since = Instant::now();
+        Ok(Connection {
+            stream,
+            inbound: Inbound::default(),
+            outbound: Vec::new(),
+            stage: Stage::Open,
+            is_first: true,
+            since,
+            deadline: since + limits::HEAD,
+        })
     }
 
-    /// It got on: a worker has taken it, or its client has asked.
-    pub fn touch(&self) {
-        let since = u64::try_from(self.origin.elapsed().as_micros()).unwrap_or(HELD - 1);
-        self.since.store(since, Ordering::Relaxed);
+    /// When it last got on: it was accepted, or a request was complete. None while its command is
+    /// carried out, as the client has to learn the outcome.
+    pub fn since(&self) -> Option<Instant> {
+        (!matches!(self.stage, Stage::Command(_))).then_some(self.since)
     }
 
-    /// It cannot be taken away until the next touch.
-    pub fn hold(&self) {
-        self.since.store(HELD, Ordering::Relaxed);
+    /// When it has to have got on; none while its command is carried out.
+    pub fn deadline(&self) -> Option<Instant> {
+        (!matches!(self.stage, Stage::Command(_))).then_some(self.deadline)
     }
 
-    /// How long it has not got on; none while it is held.
-    pub fn waits(&self) -> Option<Duration> {
-        match self.since.load(Ordering::Relaxed) {
-            HELD => None,
-            since => Some(self.origin.elapsed().saturating_sub(Duration::from_micros(since))),
+    /// The bytes that are kept for it.
+    pub fn memory(&self) -> usize {
+        let asked = match &self.stage {
+            Stage::Asked(asked) => size_of::<Asked>() + asked.body.capacity(),
+            _ => 0,
+        };
+        self.inbound.memory() + self.outbound.capacity() + asked
+    }
+
+    /// What its socket is to be watched for. Whoever asked in part only is slow, and whoever is on its
+    /// way out.
+    pub fn interest(&self) -> Interest {
+        match self.stage {
+            Stage::Command(_) => Interest::Nothing,
+            Stage::Asked(_) => Interest::Write,
+            _ if !self.outbound.is_empty() => Interest::Write,
+            Stage::Open if self.inbound.place() == Place::Before => Interest::Read,
+            _ => Interest::More,
         }
     }
 
-    /// Ends the stream in one direction or both; unblocks the thread that reads or writes it.
-    pub fn shutdown(&self, how: Shutdown) {
-        // It fails only where the client ended it first, and then there is nothing to unblock.
-        let _ = self.stream.shutdown(how);
+    /// Whether it waits for its client alone, who has nothing to come.
+    pub fn is_idle(&self) -> bool {
+        matches!(self.interest(), Interest::Read | Interest::More)
     }
 
-    /// The addresses of the client and of this side; none once the client is gone.
-    pub fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
-        Some((self.stream.peer_addr().ok()?, self.stream.local_addr().ok()?))
+    /// Its socket, for the poller.
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
     }
 
-    /// Appends to `buffer` what one read brings, at most up to `limit` bytes in all.
-    pub fn fill(&self, buffer: &mut Vec<u8>, limit: usize, deadline: Instant) -> Fill {
-        let have = buffer.len();
-        buffer.resize(limit.min(have + 4096).max(have), 0);
-        let outcome = self.read(&mut buffer[have..], deadline);
-        buffer.truncate(have + outcome.as_ref().copied().unwrap_or(0));
-        match outcome {
-            Ok(0) => Fill::End,
-            Ok(_) => Fill::Bytes,
-            Err(error) if is_late(&error) => Fill::Late,
-            Err(_) => Fill::End,
+    /// Gets on, by one request at most.
+    pub fn advance<H: Handle>(&mut self, desk: &Desk<H>, scratch: &mut Scratch) -> Step {
+        self.get_on(desk, scratch).unwrap_or(Step::Gone)
+    }
+
+    /// Gives the outcome of its command.
+    pub fn conclude(&mut self, response: &Response) -> Step {
+        let Stage::Command(delivery) = self.stage else { return Step::Wait };
+        self.deadline = Instant::now() + limits::ANSWER;
+        self.deliver(response, delivery).unwrap_or(Step::Gone)
+    }
+
+    /// The deadline has passed. A client that has begun a request is told what limit it did not keep.
+    pub fn expire(&mut self) -> Step {
+        let limit = match (&self.stage, self.inbound.place()) {
+            (Stage::Open, Place::Head) if self.outbound.is_empty() => limits::HEAD,
+            (Stage::Open, Place::Body) if self.outbound.is_empty() => limits::BODY,
+            _ => return Step::Gone,
+        };
+        let sentence = format!(
+            "the request was not complete within {} ms; send it in one go",
+            limit.as_millis()
+        );
+        self.refuse(&Response::error(408, sentence)).unwrap_or(Step::Gone)
+    }
+
+    fn get_on<H: Handle>(&mut self, desk: &Desk<H>, scratch: &mut Scratch) -> Result<Step, Gone> {
+        if !self.outbound.is_empty() {
+            return self.flush();
         }
-    }
-
-    /// One read. std's read timeout holds for a single read, so that a client of one byte a
-    /// second would never meet it; hence the time left is set anew before each.
-    fn read(&self, space: &mut [u8], deadline: Instant) -> io::Result<usize> {
-        loop {
-            self.stream.set_read_timeout(Some(left(deadline)?))?;
-            match (&self.stream).read(space) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                outcome => return outcome,
+        match std::mem::replace(&mut self.stage, Stage::Open) {
+            Stage::Asked(asked) => self.answer(asked, desk),
+            Stage::Open => match self.understand(desk)? {
+                Some(step) => Ok(step),
+                None if self.read(scratch)? => Ok(self.understand(desk)?.unwrap_or(Step::Wait)),
+                None => Ok(Step::Wait),
+            },
+            Stage::Leaving => {
+                self.stage = Stage::Leaving;
+                self.read(scratch).map(|_| Step::Wait)
+            }
+            command @ Stage::Command(_) => {
+                self.stage = command;
+                Ok(Step::Wait)
             }
         }
     }
 
-    /// Writes all of an answer before the deadline.
-    ///
-    /// # Errors
-    /// When the client is gone or does not take it in time.
-    pub fn write(&self, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
-        while !bytes.is_empty() {
-            self.stream.set_write_timeout(Some(left(deadline)?))?;
-            match (&self.stream).write(bytes) {
-                Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(written) => bytes = &bytes[written..],
+    /// Reads once; tells whether anything came.
+    fn read(&mut self, scratch: &mut Scratch) -> Result<bool, Gone> {
+        let is_leaving = matches!(self.stage, Stage::Leaving);
+        let room = if is_leaving { scratch.len() } else { self.inbound.room().min(scratch.len()) };
+        match (&self.stream).read(&mut scratch[..room]) {
+            Ok(0) => Err(Gone),
+            Ok(_) if is_leaving => Ok(true),
+            Ok(count) => {
+                let before = self.inbound.place();
+                self.inbound.hear(&scratch[..count]);
+                if before == Place::Before && !self.is_first {
+                    self.deadline = Instant::now() + limits::HEAD;
+                }
+                Ok(true)
+            }
+            Err(error) if is_soon(&error) => Ok(false),
+            Err(_) => Err(Gone),
+        }
+    }
+
+    /// What has been read may be a request; tells what follows, if anything.
+    fn understand<H: Handle>(&mut self, desk: &Desk<H>) -> Result<Option<Step>, Gone> {
+        let before = self.inbound.place();
+        let mut heard = self.inbound.next();
+        if self.inbound.place() == Place::Body && before != Place::Body {
+            self.deadline = Instant::now() + limits::BODY;
+        }
+        if matches!(heard, Heard::Knock) {
+            self.outbound = b"HTTP/1.1 100 Continue\r\n\r\n".to_vec();
+            self.push()?;
+            heard = Heard::Part;
+        }
+        match heard {
+            Heard::Asked(asked) => {
+                self.is_first = false;
+                self.since = Instant::now();
+                self.deadline = self.since + limits::ANSWER;
+                self.answer(asked, desk).map(Some)
+            }
+            Heard::Refused(response) => self.refuse(&response).map(Some),
+            Heard::Part | Heard::Knock => Ok(None),
+        }
+    }
+
+    /// Makes the answer to a request and gives it. Where the kernel takes nothing of it, it is made
+    /// again when there is room: so what it says was true when it left.
+    fn answer<H: Handle>(&mut self, asked: Box<Asked>, desk: &Desk<H>) -> Result<Step, Gone> {
+        let request = &asked.request;
+        let delivery = Delivery {
+            head_only: request.method == "HEAD",
+            close: request.wants_close() || desk.is_closing(),
+            old: request.old,
+        };
+        match routes::answer(request, &asked.body, self.ends(), desk) {
+            Answer::Command(command) => {
+                self.stage = Stage::Command(delivery);
+                Ok(Step::Command(command))
+            }
+            Answer::Now(response) => {
+                let whole = response.encode(delivery);
+                let length = whole.len();
+                self.outbound = whole;
+                self.push()?;
+                if self.outbound.len() == length {
+                    self.outbound = Vec::new();
+                    self.stage = Stage::Asked(asked);
+                    return Ok(Step::Wait);
+                }
+                self.stage = if delivery.close { Stage::Leaving } else { Stage::Open };
+                self.flush()
+            }
+        }
+    }
+
+    /// Gives the last answer, to what is no request.
+    fn refuse(&mut self, response: &Response) -> Result<Step, Gone> {
+        self.deadline = Instant::now() + limits::ANSWER;
+        self.deliver(response, Delivery { head_only: false, close: true, old: false })
+    }
+
+    fn deliver(&mut self, response: &Response, delivery: Delivery) -> Result<Step, Gone> {
+        self.outbound = response.encode(delivery);
+        self.stage = if delivery.close { Stage::Leaving } else { Stage::Open };
+        self.flush()
+    }
+
+    /// Writes what is left of an answer; what follows when nothing is left.
+    fn flush(&mut self) -> Result<Step, Gone> {
+        self.push()?;
+        if !self.outbound.is_empty() {
+            return Ok(Step::Wait);
+        }
+        let now = Instant::now();
+        if matches!(self.stage, Stage::Leaving) {
+            self.inbound.clear();
+            self.stream.shutdown(Shutdown::Write)?;
+            self.deadline = now + limits::LINGER;
+            return Ok(Step::Wait);
+        }
+        match self.inbound.place() {
+            // Only a client that waits for a word before its body is there now.
+            Place::Body => return Ok(Step::Wait),
+            Place::Head => self.deadline = now + limits::HEAD,
+            Place::Before => self.deadline = now + limits::IDLE,
+        }
+        Ok(if self.inbound.has_more() { Step::Again } else { Step::Wait })
+    }
+
+    /// Writes what the kernel takes.
+    fn push(&mut self) -> Result<(), Gone> {
+        while !self.outbound.is_empty() {
+            match (&self.stream).write(&self.outbound) {
+                Ok(0) => return Err(Gone),
+                Ok(count) if count == self.outbound.len() => self.outbound = Vec::new(),
+                Ok(count) => drop(self.outbound.drain(..count)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(_) => return Err(Gone),
             }
         }
         Ok(())
     }
 
-    /// Says that no more comes, then reads and forgets what the client still says, for a while:
-    /// to close with unread bytes resets the connection, and the answer may be lost with it.
-    pub fn part(&self) {
-        self.shutdown(Shutdown::Write);
-        let deadline = Instant::now() + limits::LINGER;
-        let mut unwanted = [0; 4096];
-        while matches!(self.read(&mut unwanted, deadline), Ok(count) if count > 0) {}
+    /// The addresses of the client and of this side; none once the client is gone.
+    fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
+        Some((self.stream.peer_addr().ok()?, self.stream.local_addr().ok()?))
     }
 }
 
-/// The time left, never zero, which a socket would take for no deadline at all.
-fn left(deadline: Instant) -> io::Result<Duration> {
-    match deadline.checked_duration_since(Instant::now()) {
-        Some(left) if !left.is_zero() => Ok(left),
-        _ => Err(ErrorKind::TimedOut.into()),
-    }
+/// Whether the same call may do better when the socket is ready.
+fn is_soon(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-fn is_late(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_client_is_slow_while_a_part_of_its_request_is_missing() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut connection = Connection::new(stream).unwrap();
+        assert_eq!(connection.interest(), Interest::Read);
+        connection.inbound.hear(b"GET /livez HTTP/1.1\r\nHost: n\r\n");
+        assert_eq!(connection.interest(), Interest::More);
+        connection.inbound.hear(b"\r\n");
+        assert!(matches!(connection.inbound.next(), Heard::Asked(_)));
+        assert_eq!(connection.interest(), Interest::Read);
+    }
 }

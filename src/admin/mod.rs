@@ -5,23 +5,37 @@
 //!
 //! | file | room |
 //! |---|---|
-//! | `server` | the accepting thread, its workers, and who has to go when all are taken |
-//! | `connection` | one socket: reads and writes with absolute deadlines |
+//! | `server` | the threads, from start to end |
+//! | `reactor` | the thread that owns all connections |
+//! | `poller` | epoll: which of them are ready, the slow in a line of their own |
+//! | `crowd` | all connections, their deadlines, and who has to go |
+//! | `shares` | who that is: the oldest of the host that has the most |
+//! | `room` | how many there may be |
+//! | `ready` | the line of those that have asked for more than one thing |
+//! | `connection` | one client: socket, question, answer |
+//! | `inbound` | what it says, to requests |
 //! | `request` | bytes to a request, or to the answer that refuses them |
-//! | `serve` | the conversation on one connection, request after request |
 //! | `routes` | a request to its answer |
 //! | `guard` | who may command |
+//! | `commands` | the commands that the node carries out at present |
 //! | `response` | an answer to bytes |
 //! | `client` | the other side, for the commands |
 
 pub mod client;
+mod commands;
 mod connection;
+mod crowd;
 mod guard;
+mod inbound;
+mod poller;
+mod reactor;
+mod ready;
 mod request;
 mod response;
+mod room;
 mod routes;
-mod serve;
 mod server;
+mod shares;
 
 pub use crate::net::listen;
 pub use server::Server;
@@ -30,16 +44,15 @@ pub use server::Server;
 mod limits {
     use std::time::Duration;
 
-    /// Connections served at once, each by a thread. One more, and the one that has not got on
-    /// for longest goes.
-    pub const WORKERS: usize = 64;
-    /// Newcomers that wait for a worker to take leave of its client.
-    pub const QUEUE: usize = 8;
-    /// Nobody is taken away so soon: whoever asks as soon as he is connected is answered,
-    /// however many come after him. A storm of newcomers is slowed down to `WORKERS` in this time.
-    pub const FAIR: Duration = Duration::from_millis(5);
-    /// Commands given to the node at once. Well under `WORKERS`: their connections cannot be
-    /// taken away, and a newcomer must always find one that can.
+    /// Bytes kept for all connections together: of requests that are not complete, and of answers
+    /// that are not taken. One more, and one of those connections goes.
+    pub const KEPT_BYTES: usize = 2 * 1024 * 1024;
+    /// Newcomers accepted, and answered, at once, before those who are there already.
+    pub const ACCEPTS: usize = 128;
+    /// Clients with more requests in hand that are answered before the sockets are looked at again,
+    /// and clients that are let go because they are late.
+    pub const LOT: usize = 64;
+    /// Commands given to the node at once, each by a thread. Their connections cannot be taken away.
     pub const COMMANDS: usize = 16;
     /// How long a node may take to carry out a command.
     pub const COMMAND: Duration = Duration::from_secs(2);

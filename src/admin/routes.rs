@@ -1,64 +1,53 @@
 //! From a request to its answer: what a node shows, and the commands that it takes.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::config::{entry, is_name};
-use crate::node::handle::{Command, CommandError, Handle};
+use crate::config::entry;
+use crate::core::limits::is_name;
+use crate::node::handle::{Command, Handle};
 use crate::node::status::Status;
 
-use super::connection::Connection;
+use super::guard;
 use super::request::Request;
 use super::response::Response;
-use super::{guard, limits};
 
-/// What all workers share.
+/// What all connections share.
 pub struct Desk<H> {
     handle: H,
     token: Option<String>,
     /// Set when the server stops: answers under way are the last on their connections.
-    closing: AtomicBool,
-    /// Set while there are more clients than workers: then too, each answer is the last on its
-    /// connection, and a client that never stops asking keeps nobody else out.
-    crowded: AtomicBool,
-    /// Commands that the node is working on.
-    commands: AtomicUsize,
+    closing: Arc<AtomicBool>,
 }
 
 impl<H: Handle> Desk<H> {
     /// A desk for a node. An empty token is none: it would let everybody in.
-    pub fn new(handle: H, token: Option<String>) -> Desk<H> {
+    pub fn new(handle: H, token: Option<String>, closing: Arc<AtomicBool>) -> Desk<H> {
         let token = token.map(|token| token.trim().to_owned());
-        Desk {
-            handle,
-            token: token.filter(|token| !token.is_empty()),
-            closing: AtomicBool::new(false),
-            crowded: AtomicBool::new(false),
-            commands: AtomicUsize::new(0),
-        }
+        Desk { handle, token: token.filter(|token| !token.is_empty()), closing }
     }
 
-    /// From now on each answer is the last on its connection.
-    pub fn close(&self) {
-        self.closing.store(true, Ordering::SeqCst);
+    /// The node.
+    pub fn handle(&self) -> &H {
+        &self.handle
     }
 
     /// Whether the server stops.
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
     }
+}
 
-    /// Says whether there are more clients than workers.
-    pub fn set_crowded(&self, crowded: bool) {
-        self.crowded.store(crowded, Ordering::Relaxed);
-    }
-
-    /// Whether an answer is to be the last on its connection.
-    pub fn wants_close(&self) -> bool {
-        self.is_closing() || self.crowded.load(Ordering::Relaxed)
-    }
+/// What a request leads to.
+pub enum Answer {
+    /// This, at once.
+    Now(Response),
+    /// The outcome of a command, which takes a while.
+    Command(Command),
 }
 
 /// What a path is for.
@@ -124,13 +113,23 @@ impl Route {
     }
 }
 
-/// The answer to a request that came on this connection.
+/// The answer to a request that came from one of these ends to the other.
 pub fn answer<H: Handle>(
     request: &Request,
     body: &[u8],
-    connection: &Connection,
+    ends: Option<(SocketAddr, SocketAddr)>,
     desk: &Desk<H>,
-) -> Response {
+) -> Answer {
+    match Route::of(&request.path).filter(|route| route.commands() == Some(&request.method)) {
+        Some(route) => guard::admit(request, ends, desk.token.as_deref())
+            .and_then(|()| command(route, request, body))
+            .map_or_else(Answer::Now, Answer::Command),
+        None => Answer::Now(view(request, desk)),
+    }
+}
+
+/// The answer to a request that commands nothing.
+fn view<H: Handle>(request: &Request, desk: &Desk<H>) -> Response {
     let method = request.method.as_str();
     if request.path == "*" && method == "OPTIONS" {
         return Response::json(200, &json!({ "paths": paths() }))
@@ -143,12 +142,6 @@ pub fn answer<H: Handle>(
         "GET" | "HEAD" if route.shows() => show(route, &desk.handle),
         "OPTIONS" if route.shows() => show(route, &desk.handle).allowing(route.methods()),
         "OPTIONS" => Response::json(200, &json!({ "paths": paths() })).allowing(route.methods()),
-        method if route.commands() == Some(method) => {
-            match guard::admit(request, connection.ends(), desk.token.as_deref()) {
-                Ok(()) => command(route, (request, body), connection, desk),
-                Err(refusal) => refusal,
-            }
-        }
         _ => Response::error(
             405,
             format!("{} does not take {method}; it takes {}", request.path, route.methods()),
@@ -235,13 +228,9 @@ struct Resignation {
 #[serde(deny_unknown_fields)]
 struct Election {}
 
-fn command<H: Handle>(
-    route: Route,
-    (request, body): (&Request, &[u8]),
-    connection: &Connection,
-    desk: &Desk<H>,
-) -> Response {
-    let command = match route {
+/// The command in a request.
+fn command(route: Route, request: &Request, body: &[u8]) -> Result<Command, Response> {
+    match route {
         Route::Members => {
             entry::parse(body).map(Command::Add).map_err(|sentence| Response::error(400, sentence))
         }
@@ -250,10 +239,6 @@ fn command<H: Handle>(
             .map(|resignation| Command::Resign { to: resignation.to }),
         Route::Task => Ok(Command::HandOut { task: body.to_vec() }),
         _ => parse::<Election>(body, "{}").map(|Election {}| Command::Elect),
-    };
-    match command {
-        Ok(command) => carry_out(command, connection, desk),
-        Err(refusal) => refusal,
     }
 }
 
@@ -279,32 +264,4 @@ fn parse<'a, T: Default + Deserialize<'a>>(body: &'a [u8], example: &str) -> Res
     entry::object(body).map_err(|error| {
         Response::error(400, format!("the body cannot be used: {error}; send {example} or nothing"))
     })
-}
-
-/// Gives the node a command. Its connection is held meanwhile: the client must learn the outcome.
-fn carry_out<H: Handle>(command: Command, connection: &Connection, desk: &Desk<H>) -> Response {
-    if desk.commands.fetch_add(1, Ordering::Relaxed) >= limits::COMMANDS {
-        desk.commands.fetch_sub(1, Ordering::Relaxed);
-        return Response::error(503, "too many commands are under way; try again in a moment");
-    }
-    connection.hold();
-    let id = match &command {
-        Command::Add(member) => Some(member.id.to_string()),
-        _ => None,
-    };
-    let outcome = desk.handle.command(command, limits::COMMAND);
-    connection.touch();
-    desk.commands.fetch_sub(1, Ordering::Relaxed);
-    match outcome {
-        Ok(outcome) => Response::json(
-            200,
-            &match id {
-                Some(id) => json!({ "result": outcome.sentence, "id": id }),
-                None => json!({ "result": outcome.sentence, "successor": outcome.successor }),
-            },
-        ),
-        Err(CommandError::Invalid(sentence)) => Response::error(400, sentence),
-        Err(CommandError::Refused(sentence)) => Response::error(409, sentence),
-        Err(CommandError::Unanswered(sentence)) => Response::error(503, sentence),
-    }
 }

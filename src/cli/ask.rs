@@ -240,6 +240,7 @@ pub mod tests {
             rank_source: "all are equal, the id decides".to_owned(),
             halting: None,
             lease_remaining_ms: None,
+            durable_write_ms: None,
             guarantee: "one leader while all reach each other".to_owned(),
             worst_failover_ms: Some(900),
             differs_from_file: None,

@@ -11,16 +11,20 @@ use super::print::{self, millis};
 use super::token;
 use crate::config::guarantee::Guarantee;
 use crate::config::{Config, MemberConfig, node_name};
-use crate::core::settings::{Preempt, RankKind};
-use crate::node::members::stored_against_file;
-use crate::node::ranked;
+use crate::core::bounds;
+use crate::core::settings::{Preempt, Quorum, RankKind, Timing};
+use crate::node::members::{find_state, stored_against_file};
+use crate::node::{StartError, ranked};
 use crate::rank::{Outcome, Sample};
+use crate::store::measure;
 
 /// Validate a configuration; print its timings and what they guarantee.
 ///
 /// With a node, its rank is read once, on this host: a command is run; with --node the
 /// `admin_token_file` is read too; and if the members changed since the file was written, as far as
-/// this node has stored, it is said how.
+/// this node has stored, it is said how. State of this node under another name is an error, as it is
+/// for `run`. A few durable writes are made where the state of this node is or will be, to tell how long
+/// one takes; nothing is left behind.
 ///
 /// Every problem of the file is reported in one go, a line each, with line, column, key, value and
 /// remedy; the exit code is then 78.
@@ -49,14 +53,54 @@ impl Check {
             Err(error) if named.is_some() => return Err(error.into()),
             Err(_) => None,
         };
-        if named.is_some() {
-            token::configured(&config)?; // the node would not start without
+        // The node would not start otherwise.
+        if let Some(node) = node.filter(|_| named.is_some()) {
+            token::configured(&config)?;
+            find_state(&config, node).map_err(StartError::from)?;
         }
-        let sample = node.map(ranked::sample);
+        let found = node.map(|node| Found {
+            node,
+            sample: ranked::sample(node),
+            disk: measure(&config.state_dir(&node.name)).map_err(|error| error.to_string()),
+        });
         match self.output.output {
-            Output::Table => print::result(&text(&config, node, sample.as_ref())),
-            Output::Json => print::json(&object(&config, node, sample.as_ref())),
+            Output::Table => print::result(&text(&config, found.as_ref())),
+            Output::Json => print::json(&object(&config, found.as_ref())),
         }
+    }
+}
+
+/// What is found on this host of the node that it runs.
+struct Found<'c> {
+    node: &'c MemberConfig,
+    sample: Outcome,
+    /// How long a durable write takes where its state is, or why that cannot be told.
+    disk: Result<Duration, String>,
+}
+
+impl Found<'_> {
+    /// Whether the disk is too slow for these timings.
+    fn disk_is_slow(&self, config: &Config) -> Option<bool> {
+        let limit = bounds::longest_write(&config.timing);
+        let time = self.disk.as_ref().ok()?;
+        (config.quorum == Quorum::Majority).then(|| *time >= limit)
+    }
+
+    /// How fast the disk is, and whether that is enough.
+    fn disk_words(&self, config: &Config) -> String {
+        let Timing { lease, heartbeat, message, .. } = config.timing;
+        let time = match &self.disk {
+            Ok(time) => format!("a durable write takes {:.1} ms here", time.as_secs_f64() * 1000.0),
+            Err(why) => return format!("how long a durable write takes cannot be told: {why}"),
+        };
+        if self.disk_is_slow(config) != Some(true) {
+            return time;
+        }
+        format!(
+            "WARNING: {time}; lease {lease:?} * 9/11 is to be above heartbeat {heartbeat:?} + 2 * message \
+             {message:?} + such a write, or elections take several tries: give a longer timing.failure, \
+             or another data_dir"
+        )
     }
 }
 
@@ -71,11 +115,12 @@ fn guarantee(config: &Config) -> Guarantee {
 }
 
 /// For people.
-fn text(config: &Config, node: Option<&MemberConfig>, sample: Option<&Outcome>) -> String {
-    [summary(config, node, sample), members(config), timings(config), guarantees(config)].join("\n")
+fn text(config: &Config, found: Option<&Found>) -> String {
+    [summary(config, found), members(config), timings(config), guarantees(config)].join("\n")
 }
 
-fn summary(config: &Config, node: Option<&MemberConfig>, sample: Option<&Outcome>) -> String {
+fn summary(config: &Config, found: Option<&Found>) -> String {
+    let node = found.map(|found| found.node);
     let mut lines = vec![
         ("cluster", config.cluster.clone()),
         ("quorum", config.quorum.name().to_owned()),
@@ -91,8 +136,9 @@ fn summary(config: &Config, node: Option<&MemberConfig>, sample: Option<&Outcome
     if let Some(differs) = node.and_then(|node| stored_against_file(config, node)) {
         lines.push(("its list", differs));
     }
-    if let Some(sample) = sample {
-        lines.push(("its rank", rank_words(sample)));
+    if let Some(found) = found {
+        lines.push(("its rank", rank_words(&found.sample)));
+        lines.push(("its disk", found.disk_words(config)));
     }
     lines.iter().map(|(key, value)| format!("{key:<11}{value}\n")).collect()
 }
@@ -170,7 +216,9 @@ fn guarantees(config: &Config) -> String {
 }
 
 /// For programs.
-fn object(config: &Config, node: Option<&MemberConfig>, sample: Option<&Outcome>) -> Value {
+fn object(config: &Config, found: Option<&Found>) -> Value {
+    let node = found.map(|found| found.node);
+    let write = found.and_then(|found| found.disk.as_ref().ok());
     let timing = &config.timing;
     let guarantee = guarantee(config);
     let member = |member| member_object(member, config.rank.changes());
@@ -184,7 +232,9 @@ fn object(config: &Config, node: Option<&MemberConfig>, sample: Option<&Outcome>
         "data_dir": config.data_dir,
         "node": node.map(|node| &node.name),
         "differs_from_file": node.and_then(|node| stored_against_file(config, node)),
-        "node_rank": sample.map(|sample| match sample {
+        "durable_write_ms": write.map(|time| time.as_secs_f64() * 1000.0),
+        "disk_is_slow": found.and_then(|found| found.disk_is_slow(config)),
+        "node_rank": found.map(|found| match &found.sample {
             Ok(Sample { value, from }) => json!({ "value": value, "from": from }),
             Err(why) => json!({ "value": null, "from": format!("none: {why}") }),
         }),

@@ -5,29 +5,37 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use clap::{ArgGroup, Args};
-use serde_json::Value;
+use clap::{ArgGroup, Args, ValueEnum};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::error::CliError;
 use super::exit::Exit;
 use super::print;
-use crate::config::address::HostPort;
-use crate::config::{self, members, parse_quorum};
+use crate::config::{self, parse_quorum};
+use crate::core::address::HostPort;
+use crate::core::limits::{NAME_RULE, is_name};
 use crate::core::settings::Quorum;
+use crate::core::types::Role;
 
 /// The port of peers, where none is given.
 const PORT: u16 = 7101;
 /// How far the admin port lies above the port of peers.
 const ADMIN: u16 = 100;
+/// For how long a member on a host of its own waits before it takes over from a lower leader: a host
+/// that has just come back is often about to go again.
+const CALM: &str = "30s";
 
 /// Write a configuration with fresh ids.
 ///
-/// With --nodes a cluster on this machine: node-1, node-2, ... on 127.0.0.1, peers from port 7101
-/// on and HTTP (admin) 100 above. With --member a cluster on the hosts named: its admin address is
-/// the same host at port + 100, because one file serves all hosts and `electd status` asks every
-/// node; commands (POST) are taken only from the node's own host. Remove "admin", or give another,
-/// where HTTP is not to be reached from elsewhere.
+/// With --member the cluster spans the hosts named. It needs a majority to lead, and a member that
+/// comes back waits 30 s before it takes over from a lower one, unless --quorum and --preempt say
+/// otherwise. With --nodes all members run on this machine (node-1, node-2, ... on 127.0.0.1), to
+/// try things out: one live member is enough to lead.
+///
+/// The admin address of a member, its HTTP, is its host at port + 100: one file serves all hosts,
+/// and `electd status` asks every node. A node takes commands (POST) from its own host only. Remove
+/// "admin", or give another address, if HTTP must not be reached from elsewhere.
 ///
 /// Ids rank the members. They are drawn at random and given out in ascending order, so that a
 /// later member ranks higher and the last one is the first to lead.
@@ -38,10 +46,10 @@ const ADMIN: u16 = 100;
 Examples:
   electd init --nodes 5 --out cluster.json
   electd init --cluster billing --member db1=10.0.0.1 --member db2=10.0.0.2:7301 \\
-      --data-dir /var/lib/electd --out /etc/electd/cluster.json"
+      --witness w=10.0.0.3 --data-dir /var/lib/electd --out /etc/electd/cluster.json"
 )]
 pub struct Init {
-    /// So many members on this machine.
+    /// Number of members to create, all on this machine.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=100))]
     nodes: Option<u16>,
 
@@ -49,6 +57,16 @@ pub struct Init {
     /// for each member.
     #[arg(long, value_name = "NAME=HOST[:PORT]", num_args = 1.., value_parser = parse_member)]
     member: Vec<NewMember>,
+
+    /// A member that votes and never leads, for a third host beside two that may lead.
+    #[arg(long, value_name = "NAME=HOST[:PORT]", num_args = 1.., value_parser = parse_witness,
+          conflicts_with = "nodes")]
+    witness: Vec<NewMember>,
+
+    /// A member that follows the leader, and neither votes nor leads.
+    #[arg(long, value_name = "NAME=HOST[:PORT]", num_args = 1.., value_parser = parse_observer,
+          conflicts_with = "nodes")]
+    observer: Vec<NewMember>,
 
     /// The port of node-1; the others follow it.
     #[arg(long, value_name = "PORT", default_value_t = PORT, conflicts_with = "member",
@@ -59,10 +77,22 @@ pub struct Init {
     #[arg(long, value_name = "NAME", default_value = "demo")]
     cluster: String,
 
-    /// What a leader needs: "none", so that one live member is enough and each side of a split has a
-    /// leader; or "majority" of the voters, so that there are never two.
+    /// What a leader needs: "majority" of the voters, so that there are never two leaders; or
+    /// "none", so that one live member is enough and each side of a split has a leader. Default:
+    /// majority with --member, none with --nodes.
     #[arg(long, value_name = "none|majority", value_parser = parse_quorum)]
     quorum: Option<Quorum>,
+
+    /// When a higher member takes over from a live leader: "always" (at once), "never", or after it
+    /// has been eligible for this long without interruption. Default: 30s with --member, always
+    /// with --nodes.
+    #[arg(long, value_name = "always|never|TIME")]
+    preempt: Option<String>,
+
+    /// How long a leader may be silent before it is replaced: 500 ms in a local network (lan), 3 s
+    /// between sites (wan), 2 s on virtual machines that their host may stop for a moment (vm).
+    #[arg(long, value_enum, default_value_t)]
+    timing: Network,
 
     /// The folder of the nodes' state; a relative one starts at the folder of the file.
     #[arg(long, value_name = "DIR", default_value = "data")]
@@ -73,12 +103,36 @@ pub struct Init {
     out: Option<PathBuf>,
 }
 
+/// What lies between the members.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Network {
+    /// One local network: the default timings.
+    #[default]
+    Lan,
+    /// Several sites.
+    Wan,
+    /// Virtual machines on busy hosts.
+    Vm,
+}
+
+impl Network {
+    /// `timing.failure`, from which the other timings follow; none where the default is right.
+    fn failure(self) -> Option<&'static str> {
+        match self {
+            Network::Lan => None,
+            Network::Wan => Some("3s"),
+            Network::Vm => Some("2s"),
+        }
+    }
+}
+
 /// A member before it has an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct NewMember {
     name: String,
     address: HostPort,
     admin: HostPort,
+    role: Role,
 }
 
 impl Init {
@@ -92,11 +146,8 @@ impl Init {
             Some(path) => write_new(path, &text).map_err(|error| refused(path, &error))?,
             None => print::result(&text)?,
         }
-        if self.quorum.is_none() {
-            print::message(
-                "quorum is \"none\": in a partition each side has a leader (--quorum none says \
-                 that you mean it)",
-            );
+        if let Some(warning) = self.warning() {
+            print::message(warning);
         }
         if let Some(path) = &self.out {
             print::message(&format!("wrote {0}; next: electd check --config {0}", path.display()));
@@ -104,42 +155,83 @@ impl Init {
         Ok(())
     }
 
+    /// The quorum that was asked for, or the one that suits the hosts.
+    fn quorum(&self) -> Quorum {
+        let default = if self.nodes.is_some() { Quorum::None } else { Quorum::Majority };
+        self.quorum.unwrap_or(default)
+    }
+
+    /// What an operator should know of this cluster before it runs.
+    fn warning(&self) -> Option<&'static str> {
+        let voters = self.member.len() + self.witness.len();
+        match self.quorum() {
+            Quorum::None if self.quorum.is_none() => Some(
+                "quorum is \"none\": in a partition each side has a leader (--quorum none says \
+                 that you mean it)",
+            ),
+            Quorum::Majority if self.nodes.is_none() && voters == 2 => Some(
+                "two voters survive no failure: add --witness NAME=HOST on a third host, which \
+                 votes and never leads",
+            ),
+            _ => None,
+        }
+    }
+
     /// The file, one member a line.
     fn document(&self) -> Result<String, CliError> {
         let members = match self.nodes {
             Some(nodes) => local_members(nodes, self.base_port)?,
-            None => self.member.clone(),
+            None => [&self.member[..], &self.witness, &self.observer].concat(),
         };
         let mut ids: Vec<Uuid> = members.iter().map(|_| Uuid::new_v4()).collect();
         ids.sort_unstable();
         let rows: Vec<String> =
             members.iter().zip(&ids).map(|(member, id)| member.row(*id)).collect();
+        let mut keys = vec![
+            ("cluster", Value::from(self.cluster.as_str())),
+            ("quorum", Value::from(self.quorum().name())),
+            ("data_dir", Value::from(self.data_dir.as_str())),
+        ];
+        keys.extend(self.preempt().map(|preempt| ("preempt", preempt)));
+        let failure = self.timing.failure();
+        keys.extend(failure.map(|failure| ("timing", json!({ "failure": failure }))));
         let mut text = String::from("{\n");
-        let quorum = self.quorum.unwrap_or(Quorum::None).name();
-        for (key, value) in
-            [("cluster", self.cluster.as_str()), ("quorum", quorum), ("data_dir", &self.data_dir)]
-        {
-            let _ = writeln!(text, "  \"{key}\": {},", Value::from(value));
+        for (key, value) in keys {
+            let _ = writeln!(text, "  \"{key}\": {value},");
         }
         let _ = writeln!(text, "  \"members\": [\n{}\n  ]\n}}", rows.join(",\n"));
         Ok(text)
     }
+
+    /// The key `preempt`, where the file's default is not meant.
+    fn preempt(&self) -> Option<Value> {
+        match self.preempt.as_deref() {
+            None if self.nodes.is_some() => None,
+            None => Some(json!({ "after": CALM })),
+            Some(word @ ("always" | "never")) => Some(word.into()),
+            Some(time) => Some(json!({ "after": time })),
+        }
+    }
 }
 
 impl NewMember {
-    fn new(name: String, address: HostPort) -> Result<NewMember, String> {
+    fn new(name: String, address: HostPort, role: Role) -> Result<NewMember, String> {
         let Some(admin) = address.port().checked_add(ADMIN) else {
             return Err(format!("the admin port, {ADMIN} above {address}, is over 65535"));
         };
-        Ok(NewMember { name, admin: address.with_port(admin), address })
+        Ok(NewMember { name, admin: address.with_port(admin), address, role })
     }
 
     /// Name and addresses hold no character that JSON would have to escape.
     fn row(&self, id: Uuid) -> String {
-        let NewMember { name, address, admin } = self;
+        let NewMember { name, address, admin, role } = self;
+        let role = match role {
+            Role::Member => String::new(),
+            role => format!(", \"role\": \"{}\"", role.name()),
+        };
         format!(
             "    {{\"name\": \"{name}\", \"id\": \"{id}\", \"address\": \"{address}\", \
-             \"admin\": \"{admin}\"}}"
+             \"admin\": \"{admin}\"{role}}}"
         )
     }
 }
@@ -157,17 +249,31 @@ fn local_members(nodes: u16, base_port: u16) -> Result<Vec<NewMember>, CliError>
     })
 }
 
-/// `NAME=HOST[:PORT]`
+/// `NAME=HOST[:PORT]` of a member that votes and may lead.
 fn parse_member(text: &str) -> Result<NewMember, String> {
+    parse(text, Role::Member)
+}
+
+/// The same of a witness.
+fn parse_witness(text: &str) -> Result<NewMember, String> {
+    parse(text, Role::Witness)
+}
+
+/// The same of an observer.
+fn parse_observer(text: &str) -> Result<NewMember, String> {
+    parse(text, Role::Observer)
+}
+
+fn parse(text: &str, role: Role) -> Result<NewMember, String> {
     let (name, host) = text.split_once('=').ok_or("write NAME=HOST or NAME=HOST:PORT")?;
-    if !members::is_name(name) {
-        return Err(format!("\"{name}\" is not a name: {}", members::NAME_RULE));
+    if !is_name(name) {
+        return Err(format!("\"{name}\" is not a name: {}", NAME_RULE));
     }
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
     let address = if has_port { host.to_owned() } else { format!("{host}:{PORT}") };
     let address = HostPort::parse(&address)
         .map_err(|bad| format!("\"{host}\" {}: {}", bad.what, bad.remedy))?;
-    NewMember::new(name.to_owned(), address)
+    NewMember::new(name.to_owned(), address, role)
 }
 
 /// Writes a file that must not exist yet, whole or not at all.

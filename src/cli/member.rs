@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
-use crate::config::members::{NAME_RULE, is_name};
+use crate::core::limits::{NAME_RULE, is_name};
 use crate::node::status::{MemberStatus, Status};
 
 use super::args::{Output, OutputArgs};

@@ -5,7 +5,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 pub mod args;
 mod ask;
@@ -15,6 +15,7 @@ pub mod exit;
 mod init;
 mod journal;
 mod leader;
+mod manual;
 mod member;
 mod order;
 pub mod print;
@@ -22,6 +23,7 @@ mod resign;
 mod run;
 mod simulate;
 mod status;
+mod supervisor;
 mod token;
 mod transition;
 mod watch;
@@ -31,11 +33,17 @@ use exit::Exit;
 
 /// Elects one leader among N processes and keeps it elected.
 #[derive(Parser, Debug)]
-#[command(name = "electd", version, after_help = AFTER_HELP)]
+#[command(name = "electd", version = VERSION, after_help = AFTER_HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+/// The version; with the commit too, where the build told it (`make build` does).
+pub const VERSION: &str = match option_env!("ELECTD_VERSION") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};
 
 const AFTER_HELP: &str = "\
 Try it:
@@ -56,6 +64,8 @@ enum Command {
     Resign(resign::Resign),
     Member(member::Members),
     Simulate(simulate::Simulate),
+    Completions(manual::Completions),
+    Man(manual::Man),
 }
 
 impl Command {
@@ -70,6 +80,8 @@ impl Command {
             Command::Resign(resign) => resign.run(),
             Command::Member(members) => members.run(),
             Command::Simulate(simulate) => simulate.run(),
+            Command::Completions(completions) => completions.run(),
+            Command::Man(man) => man.run(),
         }
     }
 }
@@ -92,6 +104,11 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// The definitions of all commands.
+fn command() -> clap::Command {
+    Cli::command()
+}
+
 /// Help and the version are results; all else that clap says is an error of usage.
 fn usage(error: &clap::Error) -> Result<(), CliError> {
     // A reader that closed the pipe does not want to know.
@@ -101,8 +118,6 @@ fn usage(error: &clap::Error) -> Result<(), CliError> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use log::{error, info};
-use signal_hook::consts::SIGTERM;
+use signal_hook::consts::{SIGQUIT, SIGTERM};
 use signal_hook::iterator::{Signals, SignalsInfo};
 
 use super::args::ConfigArgs;
 use super::error::CliError;
 use super::exit::Exit;
 use super::journal::Journal;
+use super::supervisor::Supervised;
 use super::token;
 use crate::admin::{self, Server};
 use crate::config::{Config, node_name};
@@ -25,8 +26,8 @@ use crate::store::{Store, Trouble};
 
 /// Run a node in the foreground.
 ///
-/// It logs to stderr, one line a change; RUST_LOG=debug says more. TERM and INT make it hand over
-/// if it leads, and end with 0; a member that is removed from the cluster ends with 77.
+/// It logs to stderr, one line a change; RUST_LOG=debug says more. TERM, INT and QUIT make it hand
+/// over if it leads, and end with 0; a member that is removed from the cluster ends with 77.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -43,7 +44,8 @@ pub struct Run {
     task: Option<PathBuf>,
 
     /// With "majority", at the first start of a cluster: vote although not all other voters have
-    /// been met. Give it to more than half of them, and never to one that lost its state.
+    /// been met. Give it to more than half of them, and never to one that lost its state. Where the state
+    /// tells that the cluster has begun, it is refused.
     #[arg(long)]
     bootstrap: bool,
 }
@@ -76,12 +78,16 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     let node = Node::start_with(config, name, start)?;
     let server = admin.map(|socket| Server::start(socket, node.handle(), token)).transpose();
     let server = server.map_err(|error| CliError::new(Exit::Internal, error))?;
+    let supervised = Supervised::start(node.handle());
     info!("{name} of cluster \"{}\" runs, process {}", config.cluster, std::process::id());
     let removal = signals.0.handle();
     node.on_removal(move || removal.close());
     signals.wait();
     let removed = node.is_removed();
     info!("{}", if removed { "removed from the cluster, so this node ends" } else { "stopping" });
+    if let Some(supervised) = supervised {
+        supervised.stop();
+    }
     node.stop();
     if let Some(server) = server {
         server.stop();
@@ -97,7 +103,10 @@ impl From<StartError> for CliError {
     fn from(error: StartError) -> CliError {
         let exit = match &error {
             StartError::NoMember(_) => Exit::Config,
-            StartError::NoTask(_) | StartError::TaskTooLong(_) | StartError::NoVote => Exit::Usage,
+            StartError::NoTask(_)
+            | StartError::TaskTooLong(_)
+            | StartError::NoVote
+            | StartError::Bootstrapped { .. } => Exit::Usage,
             StartError::Store(store) if store.trouble() == Trouble::State => Exit::State,
             StartError::Store(_) => Exit::DataDir,
             StartError::Listen { .. } => Exit::Listen,
@@ -143,14 +152,15 @@ fn read_task(path: &Path) -> Result<Vec<u8>, CliError> {
     Ok(task)
 }
 
-/// The signals that end a node: TERM by one crate, INT by the other, whose own way to take TERM
-/// would take HUP too.
+/// The signals that end a node: TERM and QUIT by one crate, INT by the other, whose own way to take
+/// TERM would take HUP too.
 struct Endings(SignalsInfo);
 
 impl Endings {
     fn watch() -> Result<Endings, CliError> {
         let internal = |error: String| CliError::new(Exit::Internal, error);
-        let signals = Signals::new([SIGTERM]).map_err(|error| internal(error.to_string()))?;
+        let signals =
+            Signals::new([SIGTERM, SIGQUIT]).map_err(|error| internal(error.to_string()))?;
         let interrupted = signals.handle();
         ctrlc::set_handler(move || interrupted.close())
             .map_err(|error| internal(error.to_string()))?;

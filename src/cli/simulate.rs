@@ -65,7 +65,8 @@ pub struct Simulate {
     /// Instead of one election: a random life of a cluster, with starts, crashes, restarts and
     /// commands drawn from the seed, and all invariants checked after every event. With `all`, what
     /// is sent may be late, lost or doubled, partitions come and go, connections break, processes
-    /// pause, and clocks drift and step.
+    /// pause, and clocks drift and step. With `storm` many of these happen at once. With `stay`
+    /// links, dials, disks and files are broken for good, and somebody must lead all the same.
     #[arg(
         long, value_name = "SET", value_enum, conflicts_with_all = ELECTION,
         num_args = 0..=1, default_missing_value = "model"
@@ -118,8 +119,12 @@ enum DelaysArg {
 enum FaultsArg {
     /// What the model of the algorithms allows.
     Model,
-    /// All that may happen to a real cluster.
+    /// All that may happen to a real cluster, and heals.
     All,
+    /// The same, and many faults within one or two times `failure`.
+    Storm,
+    /// Faults that stay: a leader is demanded without a heal.
+    Stay,
 }
 
 impl FaultsArg {
@@ -127,6 +132,8 @@ impl FaultsArg {
         match self {
             FaultsArg::Model => FaultSet::Model,
             FaultsArg::All => FaultSet::All,
+            FaultsArg::Storm => FaultSet::Storm,
+            FaultsArg::Stay => FaultSet::Stay,
         }
     }
 }

@@ -170,6 +170,9 @@ fn facts(status: &status::Status) -> Vec<(&'static str, String)> {
     if let Some(left) = status.lease_remaining_ms {
         facts.push(("lease", format!("{left} ms left")));
     }
+    if let Some(ms) = status.durable_write_ms {
+        facts.push(("disk", format!("a durable write takes up to {ms:.1} ms")));
+    }
     if let Some(differs) = &status.differs_from_file {
         facts.push(("members", differs.clone()));
     }
@@ -221,9 +224,13 @@ fn rank(rank: &RankStatus) -> String {
 fn member(member: &MemberStatus) -> Vec<String> {
     let role =
         if member.stands { &member.role } else { &format!("{}, does not stand", member.role) };
+    let status = match &member.passed_over {
+        Some(why) => format!("{}, passed over: {why}", member.status),
+        None => member.status.clone(),
+    };
     vec![
         member.name.clone(),
-        member.status.clone(),
+        status,
         role.clone(),
         rank(&member.rank),
         member.address.clone(),
@@ -253,6 +260,7 @@ mod tests {
             role: "member".to_owned(),
             stands: true,
             status: "alive".to_owned(),
+            passed_over: None,
             rank: RankStatus { by: by.to_owned(), value },
         }];
         details(&status)

@@ -1,6 +1,6 @@
 //! The words that choices in the file may take.
 
-use super::problem::quote;
+use crate::core::limits::quote;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum, RankKind};
 use crate::core::types::Role;
 

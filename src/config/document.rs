@@ -6,6 +6,7 @@ use super::choices::{ALGORITHMS, PREEMPTS, QUORUMS, nearest};
 use super::report::{Object, Report, Spot};
 use super::types::{Config, MemberConfig};
 use super::{members, rank, timing};
+use crate::core::limits::is_cluster_name;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum, Timing};
 
 const KEYS: &[&str] = &[
@@ -21,9 +22,6 @@ const KEYS: &[&str] = &[
     "node",
     "admin_token_file",
 ];
-
-/// The longest name of a cluster, in characters.
-const CLUSTER_LENGTH: usize = 63;
 
 /// Reads the document; paths in it are relative to `folder`. Every key is read before the first
 /// `?`, so that all problems are reported.
@@ -85,8 +83,7 @@ fn cluster_name<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<String> 
         report.wrong(spot, "is empty", "name the cluster, such as \"demo\"");
         return None;
     }
-    let plain = name.trim() == name && !name.contains(char::is_control);
-    if !plain || name.chars().count() > CLUSTER_LENGTH {
+    if !is_cluster_name(&name) {
         let remedy = "use at most 63 characters on one line, no space at either end";
         report.wrong(spot, "is not a name", remedy);
         return None;

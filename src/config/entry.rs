@@ -2,10 +2,9 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use uuid::{Uuid, Variant};
+use uuid::Uuid;
 
-use super::address::{BadAddress, HostPort};
-use super::members::{NAME_RULE, is_name};
+use crate::core::limits::MemberError;
 use crate::core::membership::Member;
 use crate::core::types::{NodeId, Role};
 
@@ -42,36 +41,21 @@ pub fn parse(json: &[u8]) -> Result<Member, String> {
     let example = r#"{"name": "node-4", "address": "10.0.0.4:7101"}"#;
     let entry: Entry = object(json)
         .map_err(|error| format!("no member's entry: {error}; send one, such as {example}"))?;
-    if !is_name(&entry.name) {
-        return Err(format!("\"name\": \"{}\" is not a name: {NAME_RULE}", entry.name));
+    let Entry { name, id, address, admin, role, .. } = entry;
+    let id = NodeId(id.unwrap_or_else(Uuid::new_v4));
+    let role = match role {
+        RoleWord::Member => Role::Member,
+        RoleWord::Witness => Role::Witness,
+        RoleWord::Observer => Role::Observer,
+    };
+    let member = Member { id, name, address, admin, role };
+    match member.judge() {
+        Ok(_) => Ok(member),
+        Err(MemberError::Id(id)) => {
+            Err(format!("\"id\": \"{id}\" is not a version 4 UUID: leave it out to get one"))
+        }
+        Err(error) => Err(error.to_string()),
     }
-    let id = entry.id.unwrap_or_else(Uuid::new_v4);
-    if id.get_version_num() != 4 || id.get_variant() != Variant::RFC4122 {
-        return Err(format!("\"id\": \"{id}\" is not a version 4 UUID: leave it out to get one"));
-    }
-    let dialled = address("address", &entry.address)?;
-    if dialled.is_wildcard() {
-        let given = entry.address;
-        return Err(format!(
-            "\"address\": \"{given}\" is every address of a host: give one to dial"
-        ));
-    }
-    let admin = entry.admin.as_deref().map(|admin| address("admin", admin)).transpose()?;
-    if admin.is_some_and(|admin| admin.clashes(&dialled)) {
-        let given = entry.admin.unwrap_or_default();
-        return Err(format!("\"admin\": \"{given}\" is its address: give admin a port of its own"));
-    }
-    Ok(Member {
-        id: NodeId(id),
-        name: entry.name,
-        address: entry.address,
-        admin: entry.admin,
-        role: match entry.role {
-            RoleWord::Member => Role::Member,
-            RoleWord::Witness => Role::Witness,
-            RoleWord::Observer => Role::Observer,
-        },
-    })
 }
 
 /// Reads JSON that has to be an object; serde alone would take a list for one.
@@ -83,11 +67,6 @@ pub fn object<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, String> {
         return Err("it is no object".to_owned());
     }
     serde_json::from_slice(json).map_err(|error| error.to_string())
-}
-
-fn address(key: &str, text: &str) -> Result<HostPort, String> {
-    HostPort::parse(text)
-        .map_err(|BadAddress { what, remedy }| format!("\"{key}\": \"{text}\" {what}: {remedy}"))
 }
 
 #[cfg(test)]

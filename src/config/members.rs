@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use uuid::{Uuid, Variant};
+use uuid::Uuid;
 
-use super::address::{BadAddress, HostPort};
 use super::choices::ROLES;
 use super::rank::{self, ClusterRank};
 use super::report::{Object, Report, Spot};
 use super::types::MemberConfig;
+use crate::core::address::{BadAddress, HostPort};
+use crate::core::limits::{NAME_RULE, is_id, is_name};
 use crate::core::membership::MOST_MEMBERS;
 use crate::core::types::{NodeId, Role};
 
@@ -126,20 +127,11 @@ fn name<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<String> {
     None
 }
 
-pub(crate) const NAME_RULE: &str =
-    "use 1 to 63 of the characters A-Z a-z 0-9 . _ - (but neither \".\" nor \"..\")";
-
-/// Whether a member may be called this.
-pub(crate) fn is_name(name: &str) -> bool {
-    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
-    (1..=63).contains(&name.len()) && name.bytes().all(allowed) && name != "." && name != ".."
-}
-
 fn id<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<Uuid> {
     let text = report.string(spot)?;
     let remedy = "give a fresh one, as `uuidgen -r` or `electd init` prints";
     match Uuid::parse_str(&text) {
-        Ok(id) if id.get_version_num() == 4 && id.get_variant() == Variant::RFC4122 => Some(id),
+        Ok(id) if is_id(id) => Some(id),
         Ok(_) => {
             report.wrong(spot, "is a UUID, but not of version 4", remedy);
             None
@@ -197,21 +189,6 @@ fn distinct<'t, T: Ord + Clone>(claims: &[(T, Spot<'t>)], remedy: &str, report: 
             None => {
                 seen.insert(value, spot);
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_safe_as_folders() {
-        for name in ["a", "node-1", "Node_1.example", "...", &"x".repeat(63)] {
-            assert!(is_name(name), "{name}");
-        }
-        for name in ["", ".", "..", "a/b", "a b", "ä", "a\n", &"x".repeat(64)] {
-            assert!(!is_name(name), "{name}");
         }
     }
 }

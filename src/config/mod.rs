@@ -12,13 +12,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-pub(crate) mod address;
 mod choices;
 mod document;
 pub mod entry;
 pub mod guarantee;
 mod json;
-pub(crate) mod members;
+mod members;
 mod node;
 mod problem;
 mod rank;
@@ -26,7 +25,6 @@ mod report;
 mod timing;
 pub mod types;
 
-pub(crate) use members::is_name;
 pub use node::{NodeNameError, node_name};
 pub use problem::{ConfigErrors, Position, Problem};
 pub use types::{Attribute, Config, MemberConfig, RankConfig};

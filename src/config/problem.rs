@@ -87,22 +87,6 @@ impl Position {
     }
 }
 
-/// The longest piece of a value that an error quotes, in characters.
-const QUOTED: usize = 60;
-
-/// A piece of the file, safe to show in a terminal and on one line.
-pub(super) fn quote(text: &str) -> String {
-    let mut quoted = String::new();
-    for (count, c) in text.chars().enumerate() {
-        if count == QUOTED {
-            quoted.push_str("...");
-            break;
-        }
-        if c.is_control() { quoted.extend(c.escape_default()) } else { quoted.push(c) }
-    }
-    quoted
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,12 +98,6 @@ mod tests {
         let x = text.find('x').unwrap();
         assert_eq!(Position::of(text, x), Position { line: 2, column: 3 });
         assert_eq!(Position::of(text, text.len()), Position { line: 3, column: 1 });
-    }
-
-    #[test]
-    fn quoted_text_stays_on_one_line_and_short() {
-        assert_eq!(quote("a\n\u{1b}[31m"), "a\\n\\u{1b}[31m");
-        assert_eq!(quote(&"x".repeat(1000)).len(), QUOTED + 3);
     }
 
     #[test]

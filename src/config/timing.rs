@@ -17,8 +17,6 @@ const FAILURE: Duration = Duration::from_millis(500);
 pub(super) const SHORTEST: Duration = Duration::from_micros(100);
 /// A `failure` at least this long leaves room for the timings derived from it.
 const SHORTEST_FAILURE: Duration = Duration::from_millis(1);
-/// Above this it is a typing mistake.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Reads `timing`, which may be missing as a whole. The lease matters only with a majority.
 pub(super) fn read<'t>(
@@ -99,7 +97,7 @@ fn within(length: SignedDuration, shortest: Duration) -> Result<Duration, Bad> {
         Ok(length) if length < shortest => {
             Err((format!("is under {shortest:?}"), format!("give at least \"{shortest:?}\"")))
         }
-        Ok(length) if length > LONGEST => {
+        Ok(length) if length > Timing::LONGEST => {
             Err(("is longer than a day".to_owned(), "give at most \"24h\"".to_owned()))
         }
         Ok(length) => Ok(length),
@@ -187,7 +185,7 @@ mod tests {
     fn lengths_that_make_no_sense_are_refused() {
         let read =
             |text| parse(text).and_then(|length| within(length, SHORTEST)).map_err(|bad| bad.0);
-        assert_eq!(read("24h"), Ok(LONGEST));
+        assert_eq!(read("24h"), Ok(Timing::LONGEST));
         assert_eq!(read("0ms"), Err("is not above zero".to_owned()));
         assert_eq!(read("-5s"), Err("is not above zero".to_owned()));
         assert_eq!(read("5s ago"), Err("is not above zero".to_owned()));

@@ -3,10 +3,12 @@
 //! The dialer says HELLO, the accepter WELCOME or REJECT. A member is counted alive before its
 //! WELCOME leaves, so that nobody wins without having asked a member that knows of it.
 
-use super::detector::{ConnectionId, Peer};
-use super::membership::{ListVersion, MemberList};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::detector::ConnectionId;
 use super::message::{Hello, MemberReport, PROTOCOL_VERSION, Rejection, View};
 use super::phase::{Phase, Reason};
+use super::planted::Fault;
 use super::settings::{PowerOn, Timing};
 use super::state::State;
 use super::turn::Turn;
@@ -39,7 +41,7 @@ impl State {
             id: self.id(),
             to,
             incarnation: self.incarnation,
-            instance: self.settings.instance,
+            instance: self.instance_for(to),
             agreement: self.agreement.clone(),
             timing: self.own_timing(),
             rank: self.rank(),
@@ -53,101 +55,20 @@ impl State {
         }
     }
 
+    /// What tells this process from another with its id, for one peer. Each peer is told another number,
+    /// and no peer can find that of another: so a process that was greeted under a false name cannot
+    /// pretend to be the member that greeted it.
+    fn instance_for(&self, peer: NodeId) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.settings.instance, peer).hash(&mut hasher);
+        hasher.finish()
+    }
+
     /// This member's timings, in nanoseconds.
     fn own_timing(&self) -> [u64; 4] {
         let Timing { heartbeat, failure, message, lease } = self.settings.timing;
         [heartbeat, failure, message, lease]
             .map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
-    }
-
-    /// Why a hello must be refused, if it must.
-    fn objection(&self, hello: &Hello) -> Option<Rejection> {
-        let stranger = || {
-            self.detector.get(hello.id).is_none().then(|| {
-                let older = !hello.list.supersedes(&self.members) && self.is_list_settled();
-                // Without a majority a later leader stamps its own list anew, and with it this member.
-                let later = !self.needs_majority()
-                    && hello.view.epoch > self.view.epoch
-                    && hello.view.leader.is_some_and(|leader| leader.id != hello.id);
-                let removed = older && !later && self.members.removed().contains(&hello.id);
-                let removed = removed || self.has_removed_itself(hello);
-                let reason = if removed { Rejection::Removed } else { Rejection::UnknownId };
-                reason(hello.id)
-            })
-        };
-        self.disagreement(hello).or_else(stranger).or_else(|| self.lists_differ(hello))
-    }
-
-    /// Whether it is a leader that has removed itself, by the very list that this member has stored: it
-    /// waits for no more than that.
-    fn has_removed_itself(&self, hello: &Hello) -> bool {
-        let same = hello.list.version() == self.members.version();
-        same && hello.list.get(hello.id).is_none() && self.roster.record.is_none()
-    }
-
-    /// What keeps two members from talking, whoever they are.
-    fn disagreement(&self, hello: &Hello) -> Option<Rejection> {
-        if hello.protocol != PROTOCOL_VERSION {
-            return Some(Rejection::Protocol { ours: PROTOCOL_VERSION, theirs: hello.protocol });
-        }
-        let (ours, theirs) = (&self.agreement, &hello.agreement);
-        if ours.cluster != theirs.cluster {
-            let (ours, theirs) = (ours.cluster.clone(), theirs.cluster.clone());
-            return Some(Rejection::Cluster { ours, theirs });
-        }
-        if hello.to != self.id() {
-            return Some(Rejection::WrongAddress { expected: hello.to, found: self.id() });
-        }
-        if hello.id == self.id() {
-            return Some(Rejection::OwnId(hello.id));
-        }
-        let settings = [
-            ("algorithm", ours.algorithm.name(), theirs.algorithm.name()),
-            ("quorum", ours.quorum.name(), theirs.quorum.name()),
-            ("preempt", &ours.preempt, &theirs.preempt),
-            ("rank", &ours.rank, &theirs.rank),
-        ];
-        settings.into_iter().find(|(_, a, b)| a != b).map(|(key, ours, theirs)| {
-            let [key, ours, theirs] = [key, ours, theirs].map(str::to_owned);
-            Rejection::Disagreement { key, ours, theirs }
-        })
-    }
-
-    /// With a majority: two files that never changed, and do not name the same voters.
-    fn lists_differ(&self, hello: &Hello) -> Option<Rejection> {
-        if !self.needs_majority() || hello.list.version() != self.members.version() {
-            return None;
-        }
-        let (ours, theirs) = (self.members.digest(), hello.list.digest());
-        (ours != theirs).then(|| Rejection::Disagreement {
-            key: "members".to_owned(),
-            ours: format!("the list {ours:016x}"),
-            theirs: format!("the list {theirs:016x}"),
-        })
-    }
-
-    /// With a majority: whether a member came back without its state, and so without what it
-    /// granted. A start that kept it counts one more than the one before.
-    fn state_lost(&self, hello: &Hello) -> Option<Rejection> {
-        let peer = self.detector.get(hello.id)?;
-        let (known, told) = (peer.incarnation, hello.incarnation);
-        let again = told == known && peer.instance != hello.instance;
-        let lost = self.needs_majority() && (told < known || again);
-        lost.then_some(Rejection::StateLost { id: hello.id, known, told })
-    }
-
-    /// Whether another process with this id is connected and alive: heard within `failure`, or
-    /// not suspected by the leader that this member follows, who hears all while it leads.
-    fn in_use(&self, peer: &Peer, hello: &Hello, now: Time) -> Option<Rejection> {
-        let (_, address) = peer.inbound.as_ref()?;
-        let same = (peer.incarnation, peer.instance) == (hello.incarnation, hello.instance);
-        let failure = self.settings.timing.failure;
-        let leader = self.leader().filter(|leader| leader.id != hello.id);
-        let vouched = leader
-            .and_then(|leader| self.detector.get(leader.id)?.declared)
-            .is_some_and(|declared| peer.alive() && now.since(declared) < failure);
-        let heard = peer.heard_within(failure, now) || vouched;
-        (heard && !same).then(|| Rejection::IdInUse { id: hello.id, address: address.clone() })
     }
 }
 
@@ -160,7 +81,6 @@ impl Turn<'_> {
 
     /// A dialer says hello.
     pub fn hello(&mut self, connection: ConnectionId, address: String, hello: Hello) {
-        self.learn_of_stranger(&hello);
         let state = &self.cx.state;
         let in_use = || {
             let peer = state.detector.get(hello.id)?;
@@ -169,6 +89,7 @@ impl Turn<'_> {
         let lost = || state.state_lost(&hello);
         if let Some(reason) = state.objection(&hello).or_else(in_use).or_else(lost) {
             if reason == Rejection::UnknownId(hello.id) {
+                // All that a refused hello leaves behind: a change that adds it counts on it.
                 self.cx.state.roster.knocked(hello.id, self.cx.now);
             }
             let note = Note::Refused { peer: hello.id, reason: reason.clone() };
@@ -176,6 +97,9 @@ impl Turn<'_> {
             return;
         }
         let peer = hello.id;
+        if state.detector.get(peer).is_none() {
+            self.learn(peer, hello.view.epoch, &hello.list);
+        }
         self.close_inbound(peer);
         let life = self.meet(&hello);
         let inbound = Some((connection, address));
@@ -191,21 +115,6 @@ impl Turn<'_> {
         let welcome = self.cx.state.own_hello(self.cx.now, peer);
         self.cx.out.push(Output::Welcome { connection, peer, welcome });
         self.greeted(&hello, life);
-    }
-
-    /// Who says hello may have been added while this member was away, and be the only one left that
-    /// can tell it so. What is known of this member itself never changes, once it was added; but that
-    /// it was removed may be known by an older list only.
-    fn learn_of_stranger(&mut self, hello: &Hello) {
-        let (state, list) = (&self.cx.state, &hello.list);
-        let named = state.detector.get(hello.id).is_none() && list.get(hello.id).is_some();
-        let added = state.members.version() > ListVersion::default();
-        let own = |list: &MemberList| list.get(state.id()).cloned();
-        let removed = own(&state.members).is_none();
-        let same = !added || removed || own(list) == own(&state.members);
-        if named && same && state.disagreement(hello).is_none() {
-            self.learn(hello.id, hello.view.epoch, &hello.list);
-        }
     }
 
     /// The peer that was dialed answered: the connection to it is up.
@@ -228,7 +137,20 @@ impl Turn<'_> {
         if life != Life::Known {
             self.close_inbound(peer); // of an earlier life
         }
-        self.cx.state.detector.change(peer, |peer| peer.outbound = true);
+        self.cx.state.roster.removed_by.remove(&peer);
+        let (mut reached, mut newer) = (false, false);
+        self.cx.state.detector.change(peer, |peer| {
+            reached = peer.unreachable;
+            peer.outbound = true;
+            newer = peer.proven.0 < welcome.incarnation;
+            peer.proven = (welcome.incarnation, Some(welcome.instance));
+        });
+        if newer && self.cx.state.needs_majority() {
+            self.cx.persist(); // this member may be restarted before the other one comes back
+        }
+        if reached {
+            self.cx.out.push(Output::Note(Note::Reached { peer }));
+        }
         self.cx.out.push(Output::Note(Note::Connected { peer }));
         self.say_what_was_lost(peer);
         self.greeted(&welcome, life);
@@ -265,13 +187,18 @@ impl Turn<'_> {
         let removed = reason == Rejection::Removed(own);
         self.cx.out.push(Output::Note(Note::Rejected { peer, reason }));
         if removed {
+            self.cx.state.roster.removed_by.insert(peer);
+        } else {
+            self.cx.state.roster.removed_by.remove(&peer);
+        }
+        if removed && self.cx.state.believes_removal(peer) {
             self.cx.state.roster.stored.insert(peer); // if it was this member that removed itself
             self.leave();
         }
     }
 
     /// Ends the connection on which a peer spoke so far.
-    fn close_inbound(&mut self, peer: NodeId) {
+    pub fn close_inbound(&mut self, peer: NodeId) {
         let mut older = None;
         self.cx.state.detector.change(peer, |peer| older = peer.inbound.take());
         if let Some((connection, _)) = older {
@@ -312,6 +239,10 @@ impl Turn<'_> {
             peer.rank = hello.rank;
             peer.stands = hello.stands;
             peer.told = None;
+            if life != Life::Known {
+                (peer.unreachable, peer.untold_since) = Default::default();
+                (peer.passed, peer.let_down) = Default::default();
+            }
         });
         self.cx.state.detector.hear(hello.id, self.cx.now);
         self.cx.note_round(hello.round);
@@ -326,7 +257,9 @@ impl Turn<'_> {
     fn greeted(&mut self, hello: &Hello, life: Life) {
         // Where that epoch's leader is gone, nobody ends this one's reign.
         let stands_in = hello.view.leader.map_or(Epoch(0), |_| hello.view.epoch);
-        self.learn(hello.id, stands_in, &hello.list);
+        if !Fault::StaleList.is_planted() {
+            self.learn(hello.id, stands_in, &hello.list);
+        }
         if self.cx.state.detector.get(hello.id).is_none() {
             return; // by this list it is no member any more
         }

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use super::settings::{AlgorithmKind, Timing};
+use super::tenure::Lease;
 
 /// From the silent death of a leader (its host is gone, or it is frozen) until every live member
 /// names the next one. None for a lone member, whom nobody can replace.
@@ -103,6 +104,14 @@ pub fn voting(timing: &Timing) -> Duration {
 /// A trial that came too early, once more.
 fn retry(timing: &Timing) -> Duration {
     timing.message / 8 + timing.message * 2
+}
+
+/// With a majority: how long a durable write may take, so that a leader is elected at the first try and
+/// stays. A claim waits for the grants to be durable, `w`; then its lease has to last until the first
+/// heartbeats are acknowledged, `2m`, and from then on from one to the next, `h`.
+#[must_use]
+pub fn longest_write(timing: &Timing) -> Duration {
+    Lease::certain(timing.lease).saturating_sub(timing.heartbeat + timing.message * 2)
 }
 
 /// With a majority: from the end of a leader's process on a live host until every live member

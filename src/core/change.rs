@@ -13,6 +13,7 @@ use super::context::Context;
 use super::membership::{Change, MemberList};
 use super::message::{Done, Message, Refusal};
 use super::phase::{Phase, Reason};
+use super::planted::Fault;
 use super::roster::{Asker, Wanted};
 use super::tenure::Purpose;
 use super::timer::Timer;
@@ -38,6 +39,7 @@ impl Context<'_> {
         state.role = list.get(own).map(|member| member.role);
         state.roster.newest = state.roster.newest.max(list.version());
         state.roster.stored.clear();
+        state.roster.removed_by.clear();
         state.roster.settled = false;
         self.arm_lease();
         self.out.push(Output::Members(list));
@@ -139,7 +141,7 @@ impl Turn<'_> {
         }
         // A change that was forced need not find a majority, but one that is still a member.
         let forced = matches!(change, Change::Remove { force: true, .. });
-        let stored = state.is_list_stored();
+        let stored = state.is_list_stored() || Fault::DoneTooSoon.is_planted();
         if state.is_list_kept() && (stored || forced) {
             let asker = self.cx.state.roster.wanted.take().and_then(|wanted| wanted.asker);
             self.cx.state.timers.cancel(Timer::Change);
@@ -212,6 +214,8 @@ impl Turn<'_> {
 
     /// This member was removed: it leaves its tenure for good.
     pub fn leave(&mut self) {
+        // Without a majority a removal on one side of a partition may be undone by the other.
+        self.cx.state.removed = self.cx.state.needs_majority();
         self.cx.settle_own_removal();
         match self.cx.state.phase {
             Phase::Leading => self.release(self.cx.state.best_other(), Reason::Removed),

@@ -9,7 +9,7 @@ use super::phase::{Phase, Reason};
 use super::settings::AlgorithmKind;
 use super::timer::Timer;
 use super::turn::Turn;
-use super::types::{Epoch, NodeId, Task, Time};
+use super::types::{Epoch, Incarnation, NodeId, Task, Time};
 use super::{CommandId, Output};
 
 /// How many commands may wait for the leader at once.
@@ -37,10 +37,31 @@ pub enum Command {
 }
 
 /// The commands that wait for the leader's outcome.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Waiting {
     last: u64,
     commands: BTreeMap<u64, Forwarding>,
+}
+
+/// How many bits of a command's number count the commands of one run; those above name the run.
+const COUNTED: u32 = 20;
+
+impl Waiting {
+    /// The commands of this start of a member. Their numbers name it, so that the outcome of a command
+    /// of an earlier run answers none of this one.
+    pub fn new(run: Incarnation) -> Waiting {
+        Waiting {
+            last: (run.0 & (u64::MAX >> (COUNTED + 2))) << COUNTED,
+            commands: BTreeMap::new(),
+        }
+    }
+
+    /// A number that no other command has which waits.
+    fn next_number(&mut self) -> u64 {
+        let counted = (1 << COUNTED) - 1;
+        self.last = (self.last & !counted) | (self.last.wrapping_add(1) & counted);
+        self.last
+    }
 }
 
 /// A command that the leader is to carry out.
@@ -63,8 +84,8 @@ enum Stage {
     /// To be sent to this leader as soon as the connection to it is up: a leader may be followed
     /// before that.
     Unsent(NodeId),
-    /// The leader has it.
-    Sent,
+    /// This leader has it, and nobody else can tell how it ended.
+    Sent(NodeId),
     /// The leader of a later epoch is to have it, once there is one.
     Postponed,
 }
@@ -76,6 +97,18 @@ impl Forwarded {
         match self {
             Forwarded::Resign { .. } => 1,
             Forwarded::Change(_) => 3,
+        }
+    }
+
+    /// Whether this may be what it achieved.
+    fn may_end(&self, done: &Done) -> bool {
+        match (self, done) {
+            (Forwarded::Resign { .. }, Done::Resigned { .. }) => true,
+            (Forwarded::Change(Change::Add(member)), Done::Added(id)) => member.id == *id,
+            (Forwarded::Change(Change::Remove { id, .. }), Done::Removed { id: gone, .. }) => {
+                id == gone
+            }
+            _ => false,
         }
     }
 }
@@ -163,11 +196,11 @@ impl Turn<'_> {
             self.cx.out.push(Output::Answer { id, result });
             return;
         }
-        waiting.last += 1;
+        let number = waiting.next_number();
         let stage = Stage::Unsent(leader);
         let asked = self.cx.state.view.epoch;
         let forwarding = Forwarding { id, due, command, stage, asked, handed_over: false };
-        waiting.commands.insert(waiting.last, forwarding);
+        waiting.commands.insert(number, forwarding);
         self.arm_forward();
         if leader == self.cx.state.id() || self.cx.state.detector.is_within_reach(leader) {
             self.forward_unsent(leader);
@@ -186,7 +219,7 @@ impl Turn<'_> {
         let (mut unsent, epoch) = (Vec::new(), self.cx.state.view.epoch);
         for (number, forwarding) in &mut self.cx.state.waiting.commands {
             if forwarding.stage == Stage::Unsent(leader) {
-                forwarding.stage = Stage::Sent;
+                forwarding.stage = Stage::Sent(leader);
                 forwarding.asked = epoch;
                 unsent.push((*number, forwarding.command.clone()));
             }
@@ -252,6 +285,17 @@ impl Turn<'_> {
 }
 
 impl Context<'_> {
+    /// A member says how a command ended. Only the one that was asked can know, and only what was asked.
+    pub fn hear_outcome(&mut self, from: NodeId, number: u64, result: Result<Done, Refusal>) {
+        let asked = self.state.waiting.commands.get(&number).is_some_and(|forwarding| {
+            let fits = result.as_ref().map_or(true, |done| forwarding.command.may_end(done));
+            forwarding.stage == Stage::Sent(from) && fits
+        });
+        if asked {
+            self.settle(number, result);
+        }
+    }
+
     /// A command has ended; or, a change of the members, it is left to the next leader: this one
     /// has handed over, or leads no more.
     pub fn settle(&mut self, number: u64, result: Result<Done, Refusal>) {

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::Output;
+use super::damping::Damping;
 use super::detector::Peer;
 use super::message::{Envelope, Liveness, Message, View};
 use super::phase::{Phase, Reason, Transition};
+use super::planted::Fault;
 use super::state::State;
 use super::tenure::Durable;
 use super::timer::Timer;
@@ -85,7 +87,8 @@ impl Context<'_> {
     /// one that it was drawn into and could not join at once.
     pub fn next_round(&mut self) -> Epoch {
         let State { round, view, floor, .. } = *self.state;
-        let open = round > view.epoch.max(floor);
+        let stamped = self.state.members.version().epoch; // in that epoch somebody led
+        let open = round > view.epoch.max(floor).max(stamped);
         let invited = self.state.invited.take();
         invited.filter(|invited| *invited == round && open).unwrap_or(round.next())
     }
@@ -98,11 +101,15 @@ impl Context<'_> {
             _ => self.state.reserve.record(round),
         };
         let View { epoch, leader } = self.state.view;
-        let (leader, task) = (leader.map(|leader| leader.id), self.state.task.clone());
+        let before = self.state.voter.led_in(epoch); // an earlier run knew, this one has not heard
+        let leader = leader.map(|leader| leader.id).or(before);
+        let task = self.state.task.clone();
         self.state.voter.recorded(number);
         let vote = self.state.needs_majority().then(|| self.state.voter.vote());
         let members = self.state.list_to_store().clone();
-        let record = Durable { epoch, reserved, leader, members, task, vote };
+        let removed = self.state.removed;
+        let met = self.state.detector.met().filter(|_| vote.is_some()).collect();
+        let record = Durable { epoch, reserved, leader, members, task, vote, removed, met };
         self.out.push(Output::Persist { number, record });
         number
     }
@@ -139,7 +146,9 @@ impl Context<'_> {
     /// find the same, so they are asked.
     pub fn stand_if_alone(&mut self) {
         let state = &mut *self.state;
-        if !state.resigned || state.best_other().is_some() {
+        // One that is heard and cannot be told anything may lead all the same.
+        let may_lead = |peer: &Peer| peer.alive() && peer.stands;
+        if !state.resigned || state.detector.iter().any(|(_, peer)| may_lead(peer)) {
             return;
         }
         state.resigned = false;
@@ -185,7 +194,9 @@ impl Context<'_> {
         let timing = self.state.settings.timing;
         let jitter = self.state.random.up_to(timing.message);
         let due = (start + timing.t2() + jitter).max(self.now);
-        self.state.timers.arm(Timer::Coordinator, due);
+        if !Fault::NoT2.is_planted() {
+            self.state.timers.arm(Timer::Coordinator, due);
+        }
     }
 
     /// Takes part in a run of the ring, for at most so long.
@@ -202,7 +213,9 @@ impl Context<'_> {
 
     fn expect_outcome(&mut self, patience: Duration) {
         let jitter = self.state.random.up_to(self.state.settings.timing.message);
-        self.arm(Timer::Coordinator, patience + jitter);
+        if !Fault::NoRunTimer.is_planted() {
+            self.arm(Timer::Coordinator, patience + jitter);
+        }
     }
 
     /// Awaits the RELEASE of a lower leader, until it has not announced itself for `failure`.
@@ -216,7 +229,11 @@ impl Context<'_> {
 
     /// Asks again whenever the leader announces itself: what was said before may be lost.
     pub fn ask_for_release(&mut self, epoch: Epoch, leader: NodeId) {
-        self.arm(Timer::Coordinator, self.state.settings.timing.failure);
+        // One that cannot be told so does not hear it, however often it announces itself.
+        let hears = self.state.detector.counts(leader);
+        if hears || self.state.timers.due(Timer::Coordinator).is_none() {
+            self.arm(Timer::Coordinator, self.state.settings.timing.failure);
+        }
         self.send(leader, Message::Preempt { epoch, rank: self.state.rank(), votes: Vec::new() });
     }
 
@@ -256,6 +273,7 @@ impl Context<'_> {
     pub fn become_following(&mut self, view: View, leader: NodeId) {
         debug_assert!(self.state.reserve.covers(view.epoch), "named before it was durable");
         self.state.view = view;
+        self.state.detector.change(leader, |peer| peer.passed = Damping::default());
         self.freeze_rank(); // what was sampled during the election counts from now on
         self.enter(Phase::Following, Reason::Announced(leader));
         self.listen();
@@ -269,9 +287,16 @@ impl Context<'_> {
         self.state.view = View { epoch, leader: Some(self.state.rank()) };
         self.state.beat.1 = self.now;
         self.state.stood_back = false;
+        self.state.preempts = Damping::default();
         self.enter(Phase::Leading, reason);
         self.take_lease(epoch);
-        self.arm(Timer::Heartbeat, self.state.settings.timing.heartbeat);
+        // With a majority the lease runs since the claim was sent, and the disks of the voters may have
+        // taken most of it.
+        let first = match self.state.needs_majority() && !Fault::LateHeartbeat.is_planted() {
+            true => Duration::ZERO,
+            false => self.state.settings.timing.heartbeat,
+        };
+        self.arm(Timer::Heartbeat, first);
         self.listen();
         self.persist();
         self.overrule_lists();

@@ -4,78 +4,20 @@
 //! proves the death of the older one (seed 000, notes 8 and 9). What third members say of a
 //! member counts only for an incarnation not older than the one that was met.
 
+mod peer;
+
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use peer::{ConnectionId, Peer};
+
+use super::damping::Damping;
 use super::membership::{ListVersion, Member, MemberList};
 use super::message::{Liveness, MemberReport};
 use super::standing::Standing;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Time};
-
-/// Names one inbound connection; the caller numbers them, never twice the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ConnectionId(pub u64);
-
-/// What this member knows of another.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Peer {
-    /// The incarnation met last; 0 before the first meeting.
-    pub incarnation: Incarnation,
-    /// That incarnation's process.
-    pub instance: u64,
-    /// Alive, suspected or dead.
-    pub status: Liveness,
-    /// Whether the death was proved to this member itself, so that hearsay cannot undo it.
-    pub proved: bool,
-    /// When it was last heard, by any message of its own.
-    pub heard: Option<Time>,
-    /// When it last said whom it follows, or that it leads.
-    pub declared: Option<Time>,
-    /// Its rank, as it told it last.
-    pub rank: Rank,
-    /// Whether it may be nominated.
-    pub stands: bool,
-    /// The round of its last ELECTION as one that stands: a leader of an earlier epoch may not know.
-    pub called: Epoch,
-    /// The connection on which it speaks to this member, and where it comes from.
-    pub inbound: Option<(ConnectionId, String)>,
-    /// Whether the connection to it is up: its WELCOME has come.
-    pub outbound: bool,
-    /// The epoch of which this member, leading, has told it on the present connection.
-    pub told: Option<Epoch>,
-    /// For how long it has stood without a break.
-    pub standing: Standing,
-    /// The version of its member list, as it told it last.
-    pub list: ListVersion,
-}
-
-impl Peer {
-    /// Connected means both directions.
-    #[must_use]
-    pub fn connected(&self) -> bool {
-        self.inbound.is_some() && self.outbound
-    }
-
-    /// What third members are told of it.
-    fn report(&self, id: NodeId) -> MemberReport {
-        let Peer { incarnation, status, stands, rank, .. } = *self;
-        MemberReport { id, incarnation, status, stands, value: rank.value }
-    }
-
-    /// Alive as far as this member knows.
-    #[must_use]
-    pub fn alive(&self) -> bool {
-        self.status == Liveness::Alive
-    }
-
-    /// Whether it was heard within the last `limit`.
-    #[must_use]
-    pub fn heard_within(&self, limit: Duration, now: Time) -> bool {
-        self.heard.is_some_and(|heard| now.since(heard) < limit)
-    }
-}
 
 /// All other members, by id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -89,6 +31,8 @@ pub struct Detector {
     /// the same from its leader shares it, so that most heartbeats are compared at a glance.
     reports: Arc<[MemberReport]>,
     connected: usize,
+    /// How many are heard and cannot be told anything.
+    untold: usize,
     latest: Latest,
 }
 
@@ -116,6 +60,7 @@ impl Detector {
         let unmet = |member: &Member| Peer {
             incarnation: Incarnation(0),
             instance: 0,
+            proven: (Incarnation(0), None),
             status: Liveness::Suspected,
             proved: false,
             heard: None,
@@ -128,6 +73,10 @@ impl Detector {
             told: None,
             standing: Standing::default(),
             list: ListVersion::default(),
+            untold_since: None,
+            unreachable: false,
+            passed: Damping::default(),
+            let_down: Damping::default(),
         };
         let peers: Vec<Peer> = members.iter().map(unmet).collect();
         let reports = members.iter().zip(&peers).map(|(member, peer)| peer.report(member.id));
@@ -138,8 +87,22 @@ impl Detector {
             peers,
             reports,
             connected: 0,
+            untold: 0,
             latest: Latest::default(),
         }
+    }
+
+    /// What an earlier run of this member met. Which process that was nobody knows any more.
+    pub fn remember(&mut self, met: &[(NodeId, Incarnation)]) {
+        for (id, incarnation) in met {
+            self.change(*id, |peer| peer.proven = (*incarnation, None));
+        }
+    }
+
+    /// The greatest incarnation that each peer proved to have.
+    pub fn met(&self) -> impl Iterator<Item = (NodeId, Incarnation)> {
+        let proven = self.iter().map(|(id, peer)| (id, peer.proven.0));
+        proven.filter(|(_, incarnation)| incarnation.0 > 0)
     }
 
     /// Takes another list: what is known of those that stay is kept.
@@ -179,10 +142,13 @@ impl Detector {
     pub fn change(&mut self, id: NodeId, change: impl FnOnce(&mut Peer)) {
         if let Some(place) = self.place(id) {
             let peer = &mut self.peers[place];
-            let before = usize::from(peer.connected());
+            let before = [peer.connected(), peer.is_untold()].map(usize::from);
             change(peer);
-            let (after, report) = (usize::from(peer.connected()), peer.report(id));
-            self.connected = self.connected + after - before;
+            peer.note_reach();
+            let after = [peer.connected(), peer.is_untold()].map(usize::from);
+            let report = peer.report(id);
+            self.connected = self.connected + after[0] - before[0];
+            self.untold = self.untold + after[1] - before[1];
             self.tell(place, report);
         }
     }
@@ -198,6 +164,37 @@ impl Detector {
     #[must_use]
     pub fn all_connected(&self) -> bool {
         self.connected + usize::from(self.own.is_some()) == self.peers.len()
+    }
+
+    /// How many members are heard and cannot be told anything.
+    #[must_use]
+    pub fn untold(&self) -> usize {
+        self.untold
+    }
+
+    /// Passes over those of them that were so for `limit`. Gives them, and when to look again.
+    pub fn look_for_unreachable(
+        &mut self,
+        limit: Duration,
+        now: Time,
+    ) -> (Vec<NodeId>, Option<Time>) {
+        let (mut late, mut next) = (Vec::new(), None);
+        for (peer, report) in self.peers.iter_mut().zip(self.reports.iter()) {
+            if peer.is_untold() && !peer.unreachable {
+                match peer.is_unreachable_by(limit, now) {
+                    Some(due) => next = Some(next.map_or(due, |earliest: Time| earliest.min(due))),
+                    None if peer.unreachable => late.push(report.id),
+                    None => {}
+                }
+            }
+        }
+        (late, next)
+    }
+
+    /// Whether a member is alive and can be told something, or may be soon.
+    #[must_use]
+    pub fn counts(&self, id: NodeId) -> bool {
+        self.get(id).is_some_and(Peer::counts)
     }
 
     /// Whether a member is alive as far as is known.
@@ -220,9 +217,9 @@ impl Detector {
         self.get(id).is_some_and(|peer| peer.outbound)
     }
 
-    /// The living members that may be nominated.
+    /// The living members that may be nominated and can be told so.
     pub fn standing(&self) -> impl DoubleEndedIterator<Item = &Peer> {
-        self.iter().map(|(_, peer)| peer).filter(|peer| peer.stands && peer.alive())
+        self.iter().map(|(_, peer)| peer).filter(|peer| peer.stands && peer.counts())
     }
 
     /// Notes a sign of life. Tells whether the member was thought suspected or dead.

@@ -64,7 +64,8 @@ impl Turn<'_> {
         let (own, stands) = (self.cx.state.rank(), self.cx.state.stands());
         // Who waits for its disk before it follows is alive as well, and says so.
         let state = &self.cx.state;
-        let heeded = state.view.epoch == epoch || state.is_bound_to(from);
+        let own_epoch = state.view.epoch == epoch && !state.is_of_another(from, epoch);
+        let heeded = own_epoch || state.is_bound_to(from);
         // An outdated leader whose epoch this member does not know to be over is told of a later.
         let refused = state.view.epoch < epoch && state.voter.is_beyond(epoch);
         if (heeded || refused) && self.cx.promise(from, epoch, number, lease) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::membership::MemberList;
 use super::message::View;
-use super::settings::{AlgorithmKind, Quorum};
+use super::settings::{AlgorithmKind, Quorum, Settings};
 use super::types::{Epoch, Incarnation, NodeId, Rank};
 
 /// The version of the messages and of their frames. Members of different versions refuse each
@@ -54,6 +54,19 @@ pub struct Agreement {
     pub preempt: String,
     /// What the attribute of a rank is.
     pub rank: String,
+}
+
+impl Agreement {
+    /// What a member with these settings says.
+    pub(super) fn of(settings: &Settings) -> Agreement {
+        Agreement {
+            cluster: settings.cluster.clone(),
+            algorithm: settings.algorithm,
+            quorum: settings.quorum,
+            preempt: settings.preempt.to_string(),
+            rank: settings.rank.name().to_owned(),
+        }
+    }
 }
 
 /// Why a hello was refused. Both sides log it, in words, once until it changes, and show it in

@@ -4,6 +4,7 @@
 use super::context::Context;
 use super::message::{Done, Message, Refusal, View};
 use super::phase::{Phase, Reason};
+use super::planted::Fault;
 use super::settings::Preempt;
 use super::state::Held;
 use super::timer::Timer;
@@ -58,7 +59,11 @@ impl Turn<'_> {
         if self.cx.state.phase == Phase::Stopping {
             return false;
         }
-        if view < known {
+        if self.cx.state.is_of_another(from, epoch) {
+            self.cx.send_view(from);
+            return false;
+        }
+        if view < known && !Fault::OlderCoordinator.is_planted() {
             self.cx.send_view(from);
             self.meet_at_same_epoch(from, epoch);
             return false;
@@ -83,6 +88,7 @@ impl Turn<'_> {
             self.meet_at_same_epoch(from, view.epoch);
         }
         self.told(from, view);
+        self.algorithm.get().answered(&mut self.cx, from, view);
     }
 
     /// A hello, or the reply to something older, tells of a leader. Only the leader itself is
@@ -120,18 +126,25 @@ impl Turn<'_> {
     /// a later epoch may have forgotten that it named its leader, but not that.
     pub fn accept(&mut self, view: View, leader: Rank) {
         let state = &self.cx.state;
-        if state.voter.is_beyond(view.epoch) {
+        if state.voter.is_beyond(view.epoch) || state.is_of_another(leader.id, view.epoch) {
             return;
         }
         // Who still looks for the others could not lead at once: there would be no leader meanwhile.
         let may_take_over = state.preempts_at_once() && !state.looks_around(self.cx.now);
         let takes_over = leader < state.rank() && state.stands() && may_take_over;
         let known = state.leader() == Some(leader) && state.view == view;
+        if state.held == Some(Held::Follow(view)) {
+            return; // it is followed as soon as that is durable
+        }
         if !takes_over && !known {
             if self.algorithm.get().may_follow(&mut self.cx, view, leader.id) {
                 self.follow(view, leader.id);
             }
         } else if takes_over && state.takeover != Some(view) {
+            if Fault::NoRelease.is_planted() {
+                self.cx.state.view = view;
+                return self.call(Reason::TakingOver(leader.id));
+            }
             self.cx.become_taking_over(view, leader.id, Reason::TakingOver(leader.id));
         }
     }
@@ -154,16 +167,22 @@ impl Turn<'_> {
         // Whoever was to be followed once its epoch is durable is outdated as well.
         let follows = matches!(self.cx.state.held, Some(Held::Follow(_)));
         let settled = follows || self.cx.state.leader().is_some();
+        let leads = self.cx.state.leads();
         self.cx.state.view = view;
         if settled {
             let reason = Reason::Overruled(leader);
             self.algorithm.get().await_leader(&mut self.cx, leader, reason);
         }
+        if leads {
+            self.cx.rest();
+        }
     }
 
     /// Two leaders met in one epoch, which must not stay: the survivor runs a new round.
     fn meet_at_same_epoch(&mut self, other: NodeId, epoch: Epoch) {
-        if self.cx.state.phase == Phase::Leading && self.cx.state.view.epoch == epoch {
+        let state = &self.cx.state;
+        let leads = state.phase == Phase::Leading && state.view.epoch == epoch;
+        if leads && !state.needs_majority() {
             self.algorithm.get().start(&mut self.cx, Reason::SameEpoch(other));
         }
     }
@@ -213,9 +232,14 @@ impl Turn<'_> {
         let higher = state.is_above(rank, true)
             && !changes
             && self.stood_for_long_enough(from)
+            && self.may_succeed(from)
             && self.is_majority(votes);
         let leads = state.phase == Phase::Leading;
-        if leads && state.view.epoch == epoch && higher {
+        let present = leads && state.view.epoch == epoch;
+        if present && higher && !votes.is_empty() && Fault::LeadsAfterRelease.is_planted() {
+            let (others, stands) = (self.cx.all_others(), self.cx.state.stands());
+            self.cx.send_all(others, Message::Release { epoch, successor: Some(from), stands });
+        } else if present && higher {
             self.release(Some(from), Reason::Preempted(from));
         } else if leads || state.view.epoch > epoch {
             self.cx.send_view(from);
@@ -234,6 +258,12 @@ impl Turn<'_> {
         let accepted = self.algorithm.accepted(self.cx.state);
         let own = self.cx.state.id();
         accepted.is_some_and(|v| v.epoch == epoch && v.leader.is_some_and(|l| l.id == own))
+    }
+
+    /// Whether a member could be told that it may lead, and did not fail to of late.
+    fn may_succeed(&self, id: NodeId) -> bool {
+        let unreachable = self.cx.state.detector.get(id).is_some_and(|peer| peer.unreachable);
+        !unreachable && !self.cx.was_let_down_by(id)
     }
 
     /// Whether a member may take over by now, where that is only after a while.

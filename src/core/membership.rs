@@ -1,5 +1,6 @@
 //! The member list: who belongs to the cluster, in id order.
 
+use super::address::HostPort;
 use super::types::{NodeId, Role, Version};
 
 /// One entry of the member list.
@@ -33,7 +34,11 @@ impl Member {
     /// Whether it is reached at this address, by members or by HTTP: the two share none.
     #[must_use]
     pub fn is_at(&self, address: &str) -> bool {
-        self.address == address || self.admin.as_deref() == Some(address)
+        let same = |own: &str| match (HostPort::parse(own), HostPort::parse(address)) {
+            (Ok(own), Ok(address)) => own == address,
+            _ => own == address,
+        };
+        same(&self.address) || self.admin.as_deref().is_some_and(same)
     }
 }
 
@@ -59,7 +64,7 @@ pub type ListVersion = Version;
 pub const MOST_MEMBERS: usize = 128;
 
 /// How many removed members a list remembers: those that were away meanwhile are told so.
-const MOST_REMOVED: usize = 256;
+pub const MOST_REMOVED: usize = 256;
 
 /// All members, sorted by id, with the version of the list. Lists compare by their version first, and
 /// in some way that is the same everywhere if it is equal.

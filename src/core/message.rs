@@ -277,6 +277,26 @@ pub enum Opinion {
         /// For how long.
         wait: Duration,
     },
+    /// It does not grant before it knows where the cluster stands; another try makes sense after so long.
+    Uninformed {
+        /// After how long.
+        wait: Duration,
+    },
+}
+
+impl Opinion {
+    /// The same, with no longer a wait than this.
+    #[must_use]
+    pub fn at_most(self, longest: Duration) -> Opinion {
+        match self {
+            Opinion::Yes => Opinion::Yes,
+            Opinion::YesIf { released, wait } => {
+                Opinion::YesIf { released, wait: wait.min(longest) }
+            }
+            Opinion::No { wait } => Opinion::No { wait: wait.min(longest) },
+            Opinion::Uninformed { wait } => Opinion::Uninformed { wait: wait.min(longest) },
+        }
+    }
 }
 
 /// A run of the ring election. Runs compare by epoch, then by initiator: the hierarchy of seed 004.

@@ -27,6 +27,27 @@ pub enum Note {
         /// The peer.
         peer: NodeId,
     },
+    /// A peer is heard and could be told nothing for `failure`: it is passed over.
+    Unreachable {
+        /// The peer.
+        peer: NodeId,
+    },
+    /// A peer that was passed over for that can be told something again.
+    Reached {
+        /// The peer.
+        peer: NodeId,
+    },
+    /// A peer was to lead and did not in time: its answer is not waited for again until it has led.
+    DoesNotLead {
+        /// The peer.
+        peer: NodeId,
+    },
+    /// This voter's store was empty, and it has looked for all other voters for long enough without meeting
+    /// these: it grants nothing.
+    Uninformed {
+        /// The voters that it has not met.
+        voters: Vec<NodeId>,
+    },
     /// This leader stamps its own list above one that a peer had from elsewhere.
     ListOverruled {
         /// The peer.

@@ -202,8 +202,10 @@ pub enum Reason {
     NoMajority(Duration),
     /// With a majority: too few voters answer.
     Isolated,
-    /// With a majority: this member's store was empty, and it has not met all other voters.
-    Uninformed,
+    /// With a majority: this member's store was empty, and it has not met these voters.
+    Uninformed(Vec<NodeId>),
+    /// With a majority: the stores of these voters were empty, and each has not met all others.
+    VotersUninformed(Vec<NodeId>),
     /// With a majority: not enough voters acknowledged this leader in time.
     LeaseEnded,
     /// With a majority: a greater epoch was granted to another in vain, so this leader took a
@@ -220,6 +222,7 @@ impl Reason {
     #[must_use]
     pub fn sentence(&self, members: &MemberList) -> String {
         let name = |id: &NodeId| members.name(*id);
+        let names = |ids: &[NodeId]| ids.iter().map(name).collect::<Vec<_>>().join(", ");
         match self {
             Reason::AllConnected => "all members are connected and none leads".into(),
             Reason::NobodyLeads => "no leader showed up within the failure time".into(),
@@ -270,9 +273,16 @@ impl Reason {
                 format!("a majority of the voters is bound for {wait} ms more")
             }
             Reason::Isolated => "no majority of the voters answers".into(),
-            Reason::Uninformed => {
-                "a first start needs all voters at once, or --bootstrap on a majority".into()
-            }
+            Reason::Uninformed(unmet) => format!(
+                "its store is empty and it has not met {}: a first start needs every voter to meet every \
+                 other once, or --bootstrap on a majority",
+                names(unmet)
+            ),
+            Reason::VotersUninformed(voters) => format!(
+                "{} grant nothing, as their stores are empty and each has not met all other voters: a first \
+                 start needs that once, or --bootstrap on a majority",
+                names(voters)
+            ),
             Reason::LeaseEnded => "no majority acknowledged it in time".into(),
             Reason::Reclaimed => "a greater epoch was granted in vain".into(),
             Reason::Stopped => "stopping".into(),

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use super::membership::{Change, ListVersion, MOST_MEMBERS, Member, MemberList};
 use super::message::{Refusal, Taken};
+use super::phase::Phase;
+use super::planted::Fault;
 use super::state::State;
 use super::tenure::Lease;
 use super::types::{NodeId, Time};
@@ -45,6 +47,8 @@ pub struct Roster {
     pub last_named: Option<Arc<MemberList>>,
     /// Leading: the change under way.
     pub wanted: Option<Wanted>,
+    /// Those of the present list that refused this member last as one that was removed.
+    pub removed_by: BTreeSet<NodeId>,
     /// When strangers said hello last: those that are about to be added run already.
     pub knocks: BTreeMap<NodeId, Time>,
 }
@@ -84,7 +88,11 @@ impl State {
         let (majority, length) = (self.majority(), self.settings.timing.lease);
         let settled = |lease: &Lease| lease.is_settled(majority, length);
         let bound = self.lease.as_ref().is_some_and(settled);
-        !self.needs_majority() || (own && bound && self.is_list_stored())
+        let confirmed = match own {
+            true => self.is_list_stored(),
+            false => Fault::NoConfirmation.is_planted(),
+        };
+        !self.needs_majority() || (bound && confirmed)
     }
 
     /// Whether enough have stored the present list, which this leader stamped.
@@ -104,7 +112,8 @@ impl State {
     /// The list for the disk. A leader that removes itself may be the only one that knows of it, and its
     /// vote still be needed by the others: it could not start by a list that does not name it.
     pub(super) fn list_to_store(&self) -> &Arc<MemberList> {
-        let last_named = self.roster.last_named.as_ref().filter(|_| !self.is_list_kept());
+        let kept = self.is_list_kept() || Fault::OwnRemovalStored.is_planted();
+        let last_named = self.roster.last_named.as_ref().filter(|_| !kept);
         last_named.unwrap_or(&self.members)
     }
 
@@ -126,6 +135,29 @@ impl State {
     pub(super) fn is_list_settled(&self) -> bool {
         let stored = self.roster.record.is_none();
         if self.needs_majority() { self.roster.settled } else { stored }
+    }
+
+    /// Whether this member leaves the cluster on the word of this member and of those that said the same.
+    /// With a majority one alone does not end it, but for the leader that it follows: half of the other
+    /// voters and one more do. A member that removed itself only waits for one that has stored that.
+    pub(super) fn believes_removal(&self, by: NodeId) -> bool {
+        let own = self.id();
+        let voters = self.members.iter().filter(|member| member.votes() && member.id != own);
+        let others: Vec<NodeId> = voters.map(|voter| voter.id).collect();
+        let said = others.iter().filter(|id| self.roster.removed_by.contains(id)).count();
+        let listed = self.members.get(own).is_some();
+        let enough = said > others.len() / 2;
+        !self.needs_majority() || !listed || self.follows(by) || enough
+    }
+
+    /// With a majority: whether the list that this member tells may be taken. It has to be reached at the
+    /// address by which the present list knows it, so that no stray connection speaks for it; and who
+    /// follows a leader takes its list from nobody else. Where nobody leads, any such member hands over a
+    /// newer list, as those that have it may be unable to lead.
+    pub(super) fn may_tell_list(&self, from: NodeId) -> bool {
+        let reached = self.detector.is_within_reach(from);
+        let led_by_another = self.phase == Phase::Following && !self.follows(from);
+        !self.needs_majority() || (reached && !led_by_another)
     }
 
     /// Why the leader does not make this change, if there is a reason.

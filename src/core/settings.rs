@@ -152,6 +152,9 @@ pub struct Timing {
 }
 
 impl Timing {
+    /// The longest that any of them may be. Above this it is a typing mistake, or a lie.
+    pub const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
     /// T1: how long an asker waits for an ANSWER, two messages.
     #[must_use]
     pub fn t1(&self) -> Duration {
@@ -221,7 +224,7 @@ pub struct Settings {
 }
 
 /// What the store gave back at the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Restored {
     /// This start's number, already durable.
     pub incarnation: Incarnation,
@@ -233,4 +236,8 @@ pub struct Restored {
     pub reserved: Epoch,
     /// What an earlier life knew as a voter; what [`Vote::first`] makes of it is durable already.
     pub vote: Option<Vote>,
+    /// Who led in `epoch`, if the last record told.
+    pub leader: Option<NodeId>,
+    /// The greatest incarnation that each peer proved to an earlier run of this member.
+    pub met: Arc<[(NodeId, Incarnation)]>,
 }

@@ -7,6 +7,7 @@ use super::detector::Peer;
 use super::membership::{ListVersion, MemberList};
 use super::message::{Liveness, Message};
 use super::phase::{Phase, Reason};
+use super::planted::Fault;
 use super::turn::Turn;
 use super::types::{Epoch, NodeId};
 use super::{Note, Output};
@@ -22,7 +23,7 @@ impl Context<'_> {
 
     /// Tells a member the present list if it has another: to an older one it answers with its own.
     pub fn exchange_lists(&mut self, with: NodeId, theirs: ListVersion) {
-        if theirs != self.state.members.version() {
+        if theirs != self.state.members.version() && !Fault::StaleList.is_planted() {
             self.tell_list(with);
         }
     }
@@ -64,7 +65,9 @@ impl Context<'_> {
     /// A member has this version.
     fn note_list(&mut self, of: NodeId, version: ListVersion) {
         self.state.detector.change(of, |peer| peer.list = version);
-        self.state.roster.newest = self.state.roster.newest.max(version);
+        if self.state.may_tell_list(of) {
+            self.state.roster.newest = self.state.roster.newest.max(version);
+        }
         self.note_round(version.epoch);
     }
 
@@ -115,6 +118,9 @@ impl Turn<'_> {
         self.cx.note_list(from, version);
         let state = &self.cx.state;
         if state.phase == Phase::Stopping || !list.supersedes(&state.members) {
+            return;
+        }
+        if !state.may_tell_list(from) {
             return;
         }
         let (leads, named) = (state.leads(), list.get(state.id()).is_some());

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use super::CommandId;
 use super::command::Waiting;
+use super::damping::Damping;
 use super::detector::{Detector, Peer};
 use super::membership::MemberList;
 use super::message::{Agreement, Message, View};
 use super::phase::Phase;
+use super::planted::Fault;
 use super::random::Random;
 use super::roster::Roster;
 use super::settings::{PowerOn, Restored, Settings};
 use super::split::Split;
 use super::standing::Standing;
-use super::tenure::{Denied, Lease, Nominee, Reserve, Voter};
+use super::tenure::{Denied, Grant, Lease, Nominee, Reserve, Voter};
 use super::timer::TimerTable;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
 
@@ -61,6 +63,10 @@ pub struct State {
     pub(super) lease: Option<Lease>,
     /// Before then it asks no voter again whether it may take over.
     pub(super) content_until: Time,
+    /// How often this member was to take over and did not come to lead.
+    pub(super) preempts: Damping,
+    /// How often, while it led, a third member told it of a leader that it did not hear itself.
+    pub(super) overruled: Damping,
     /// What is told when the record of this number is durable.
     pub(super) unsaid: Vec<(u64, NodeId, Message)>,
     /// The commands that are done when the record of this number is durable.
@@ -75,6 +81,8 @@ pub struct State {
     pub(super) inherits: Option<Epoch>,
     /// The last own epoch that was given up, and for whom.
     pub(super) released: Option<(Epoch, Option<NodeId>)>,
+    /// With a majority: this member was removed from the cluster.
+    pub(super) removed: bool,
     /// An operator made this member stand back.
     pub(super) resigned: bool,
     /// The own attribute, frozen for the election that is under way.
@@ -114,38 +122,41 @@ pub(super) enum Held {
 
 impl State {
     pub(super) fn new(now: Time, settings: Settings, restored: Restored, seed: u64) -> State {
-        let agreement = Agreement {
-            cluster: settings.cluster.clone(),
-            algorithm: settings.algorithm,
-            quorum: settings.quorum,
-            preempt: settings.preempt.to_string(),
-            rank: settings.rank.name().to_owned(),
-        };
+        let grant = |nominee| Grant { epoch: restored.epoch, nominee };
+        let led = restored.leader.map(grant);
+        let mut detector = Detector::new(&settings.members, settings.id);
+        detector.remember(&restored.met);
         let mut state = State {
-            agreement: Arc::new(agreement),
+            agreement: Arc::new(Agreement::of(&settings)),
             incarnation: restored.incarnation,
             phase: Phase::Starting,
             since: now,
             look_until: match settings.power_on {
+                PowerOn::Elect if Fault::NoPowerOn.is_planted() => now,
                 PowerOn::Elect => now + settings.timing.failure,
                 PowerOn::Wait => now,
             },
             view: View { epoch: restored.epoch, leader: None },
             floor: restored.floor.max(restored.epoch),
-            round: restored.floor.max(restored.epoch),
+            round: match Fault::NoReserve.is_planted() {
+                true => restored.epoch,
+                false => restored.floor.max(restored.epoch),
+            },
             invited: None,
             members: settings.members.clone(),
             role: settings.members.get(settings.id).map(|member| member.role),
             roster: Roster::default(),
-            detector: Detector::new(&settings.members, settings.id),
+            detector,
             timers: TimerTable::default(),
             reserve: Reserve::new(restored.reserved),
-            voter: Voter::new(now, restored.vote, settings.timing.lease),
+            voter: Voter::new(now, restored.vote, led, settings.timing.lease),
             nominee: None,
             questions: 0,
             denied: None,
             disk_lags: false,
             content_until: now,
+            preempts: Damping::default(),
+            overruled: Damping::default(),
             lease: None,
             unsaid: Vec::new(),
             undone: Vec::new(),
@@ -154,6 +165,7 @@ impl State {
             freed: None,
             inherits: None,
             released: None,
+            removed: false,
             resigned: false,
             value: settings.value,
             sample: settings.value,
@@ -164,7 +176,7 @@ impl State {
             heeds_leader: false,
             beat: (0, now),
             split: None,
-            waiting: Waiting::default(),
+            waiting: Waiting::new(restored.incarnation),
             random: Random::new(seed),
             settings: Arc::new(settings),
         };
@@ -203,7 +215,8 @@ impl State {
     /// leader rather stamps its own anew.
     pub(super) fn is_behind(&self) -> bool {
         let version = self.members.version();
-        let newer = |peer: &Peer| peer.alive() && peer.list > version;
+        let reached = |peer: &Peer| peer.outbound || !self.needs_majority();
+        let newer = |peer: &Peer| peer.alive() && peer.list > version && reached(peer);
         self.roster.newest > version
             && self.phase != Phase::Leading
             && self.detector.iter().any(|(_, peer)| newer(peer))
@@ -262,9 +275,9 @@ impl State {
         self.stood_back && self.stands()
     }
 
-    /// The unsuspected members that may come before this one.
+    /// The unsuspected members that may come before this one, and can be told something.
     pub(super) fn higher(&self) -> impl DoubleEndedIterator<Item = &Peer> {
-        let alive = self.detector.iter().map(|(_, peer)| peer).filter(|peer| peer.alive());
+        let alive = self.detector.iter().map(|(_, peer)| peer).filter(|peer| peer.counts());
         alive.filter(|peer| self.may_be_above(peer))
     }
 
@@ -290,6 +303,13 @@ impl State {
         let dead = |id| self.detector.get(id).is_some_and(|peer| peer.proved);
         let voters = self.members.iter().filter(|member| member.votes());
         voters.filter(|voter| nominee.has_heard(voter.id) || !dead(voter.id)).count()
+    }
+
+    /// Whether this member was overruled on a third member's word, more than once, and waits for the
+    /// longer. Who asks it to lead meanwhile has no leader.
+    pub(super) fn rests(&self, now: Time) -> bool {
+        let often = self.overruled.times() > 1;
+        self.phase == Phase::Waiting && often && self.overruled.holds(now) && !self.is_bound()
     }
 
     /// Whether an election is under way, or its outcome awaited.

@@ -38,9 +38,19 @@ pub enum Timer {
     Change,
     /// Armed while commands wait for the leader's outcome. Any phase.
     Forward,
+    /// Armed for when a peer that is heard could be told nothing for `failure`. Any phase.
+    Reach,
 }
 
-const KINDS: usize = 11;
+impl Timer {
+    /// Whether it counts in any phase.
+    fn goes_on(self) -> bool {
+        use Timer::{Change, Forward, Pulse, Reach, Voters};
+        matches!(self, Forward | Pulse | Voters | Change | Reach)
+    }
+}
+
+const KINDS: usize = 12;
 
 const ALL: [Timer; KINDS] = [
     Timer::PowerOn,
@@ -54,6 +64,7 @@ const ALL: [Timer; KINDS] = [
     Timer::Lease,
     Timer::Change,
     Timer::Forward,
+    Timer::Reach,
 ];
 
 /// A timer that is not armed is due at the end of time.
@@ -85,7 +96,7 @@ impl TimerTable {
     /// Disarms every timer that belongs to a phase.
     pub fn cancel_phase(&mut self) {
         for timer in ALL {
-            if !matches!(timer, Timer::Forward | Timer::Pulse | Timer::Voters | Timer::Change) {
+            if !timer.goes_on() {
                 self.cancel(timer);
             }
         }
@@ -146,6 +157,7 @@ mod tests {
         assert_eq!(timers.take_due(Time(1)), Some(Timer::Voters));
         assert_eq!(timers.take_due(Time(1)), Some(Timer::Change));
         assert_eq!(timers.take_due(Time(1)), Some(Timer::Forward));
+        assert_eq!(timers.take_due(Time(1)), Some(Timer::Reach));
         assert_eq!(timers.next(), None);
     }
 }

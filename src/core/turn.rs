@@ -11,7 +11,7 @@ use super::phase::{Phase, Reason};
 use super::tenure::Stage;
 use super::timer::Timer;
 use super::types::NodeId;
-use super::{Input, Output, Redial};
+use super::{Input, Note, Output, Redial};
 
 pub(super) struct Turn<'a> {
     pub cx: Context<'a>,
@@ -42,7 +42,10 @@ impl Turn<'_> {
     fn tick(&mut self) {
         while let Some(timer) = self.cx.state.timers.take_due(self.cx.now) {
             match timer {
-                Timer::PowerOn => self.call(Reason::NobodyLeads),
+                Timer::PowerOn => {
+                    self.say_who_is_unmet();
+                    self.call(Reason::NobodyLeads);
+                }
                 Timer::Heartbeat => self.beat(),
                 Timer::Silence => self.look_for_silence(),
                 Timer::Forward => self.forwards_expired(),
@@ -50,6 +53,7 @@ impl Turn<'_> {
                 Timer::Voters => self.voters_expired(),
                 Timer::Lease => self.end_lease(),
                 Timer::Coordinator => self.nobody_came(),
+                Timer::Reach => {} // looked at when the turn ends
                 Timer::Answer | Timer::Check | Timer::Pulse => {
                     self.algorithm.get().expire(&mut self.cx, timer);
                 }
@@ -65,8 +69,9 @@ impl Turn<'_> {
     }
 
     fn message(&mut self, connection: ConnectionId, from: NodeId, envelope: Envelope) {
-        if self.inbound(from) != Some(connection) {
-            return; // on a connection that has been replaced or closed
+        let closed = self.inbound(from) != Some(connection); // or replaced
+        if closed || self.is_beyond_belief(from, &envelope) {
+            return;
         }
         self.cx.note_round(envelope.epoch);
         if self.cx.state.detector.hear(from, self.cx.now) {
@@ -115,7 +120,7 @@ impl Turn<'_> {
             }
             Message::Freed { leader, epoch } => self.cx.state.voter.release(leader, epoch),
             Message::Forward { number, command } => self.forwarded(from, number, command),
-            Message::Outcome { number, result } => self.cx.settle(number, result),
+            Message::Outcome { number, result } => self.cx.hear_outcome(from, number, result),
             Message::List { list } => self.list(from, envelope.epoch, &list),
             Message::Listed { version } => self.listed(from, version),
             message => {
@@ -131,6 +136,14 @@ impl Turn<'_> {
                 }
             }
         }
+    }
+
+    /// Whether a message tells what cannot have come about: then its connection is closed.
+    fn is_beyond_belief(&mut self, from: NodeId, envelope: &Envelope) -> bool {
+        let Some(reason) = self.cx.state.jump_of_message(envelope) else { return false };
+        self.close_inbound(from);
+        self.cx.out.push(Output::Note(Note::Refused { peer: from, reason }));
+        true
     }
 
     /// An inbound connection ended: the peer is gone if a redial was refused, suspected if it
@@ -222,6 +235,7 @@ impl Turn<'_> {
                 peer.inbound = None;
                 peer.outbound = false;
                 peer.told = None;
+                peer.unreachable = false;
                 peer.status = Liveness::Suspected;
             });
             self.cx.out.push(Output::Disconnect { peer: id });

@@ -54,6 +54,14 @@ impl fmt::Display for Epoch {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Incarnation(pub u64);
 
+impl Incarnation {
+    /// The number of the next start.
+    #[must_use]
+    pub fn next(self) -> Incarnation {
+        Incarnation(self.0.saturating_add(1))
+    }
+}
+
 impl fmt::Display for Incarnation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

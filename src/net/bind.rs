@@ -8,7 +8,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 /// Newcomers that the kernel holds for us. With std's 128, a crowd of strangers makes the kernel
 /// drop the dial of a member too, which then waits a second before it tries again.
-const BACKLOG: i32 = 1024;
+const BACKLOG: i32 = 4096;
 
 /// Above every descriptor that a connection gets, and within the usual limit of 1024.
 const HIGH: i32 = 1000;

@@ -17,7 +17,7 @@ use log::{debug, warn};
 use super::counters::{Counters, Drop};
 use super::deadline::{Deadline, connect};
 use super::peers::Peers;
-use super::places::{Places, Resolver};
+use super::places::{Places, Step};
 use super::{Event, Inbox, name_thread};
 use crate::core::detector::ConnectionId;
 use crate::core::message::{Hello, Rejection};
@@ -244,7 +244,9 @@ impl Reception {
         self.inbox.input(Input::Ended { connection, peer, redial });
         thread::yield_now(); // to the election: what is left here can wait
         gate.close();
-        if taken.is_ok_and(|stream| self.is_reset(&stream))
+        if let Ok(stream) = taken
+            && let Some(_turn) = self.places.take_turn(peer, Step::Watch)
+            && self.is_reset(&stream)
             && matches!(self.redial(peer), Err(Redial::Refused))
         {
             self.inbox.input(Input::Refused { peer });
@@ -258,9 +260,12 @@ impl Reception {
 
     /// Dials a peer; the error says how it went if nobody took the call.
     fn redial(&self, peer: NodeId) -> Result<TcpStream, Redial> {
+        // A redial takes long only where the host or the name server does not answer: then it fails for
+        // those that come meanwhile as well.
+        let _turn = self.places.take_turn(peer, Step::Redial).ok_or(Redial::Failed)?;
         let peers = self.peers.now();
         let known = peers.iter().find(|known| known.id == peer).ok_or(Redial::Failed)?;
-        let resolve = || Resolver::default().resolve(&known.address, self.patience);
+        let resolve = || self.places.resolve(&known.address, self.patience);
         let place = self.places.of(peer).map(|place| vec![place]);
         let addresses = place.map_or_else(resolve, Ok).map_err(|_| Redial::Failed)?;
         connect(&addresses, self.patience).map_err(|error| match error.kind() {

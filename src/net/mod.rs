@@ -150,11 +150,17 @@ impl Net {
     }
 }
 
-/// A hello that the core has not judged yet says who a reader belongs to.
-fn name_thread(role: &str, peer: &str) {
+/// The name of a thread that serves one peer. A zero character would end the process: none is in the
+/// name of a member, but a thread without it does not depend on that.
+fn thread_name(role: &str, peer: &str) -> String {
     let name = format!("{role}-{peer}");
-    let short = name.bytes().take(15).filter(|byte| *byte != 0).collect::<Vec<_>>();
-    if let Ok(name) = std::ffi::CString::new(short) {
+    name.chars().filter(|c| *c != '\0').collect()
+}
+
+/// Renames this thread once it is known whom it serves. Linux takes 15 bytes.
+fn name_thread(role: &str, peer: &str) {
+    let name = thread_name(role, peer);
+    if let Ok(name) = std::ffi::CString::new(name.bytes().take(15).collect::<Vec<_>>()) {
         // Only for the eyes of operators; a thread without a name works as well.
         let _ = rustix::thread::set_name(&name);
     }

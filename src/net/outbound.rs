@@ -13,7 +13,7 @@ use super::counters::{Counters, Drop};
 use super::line::{Line, line};
 use super::places::Places;
 use super::writer::{Control, Writer};
-use super::{Inbox, PeerAddress};
+use super::{Inbox, PeerAddress, thread_name};
 use crate::core::message::{Envelope, Hello};
 use crate::core::types::NodeId;
 use crate::wire;
@@ -76,7 +76,7 @@ impl Outbound {
             self.seed,
         );
         let thread = thread::Builder::new()
-            .name(format!("writer-{}", peer.name))
+            .name(thread_name("writer", &peer.name))
             .stack_size(WRITER_STACK)
             .spawn(move || writer.run())?;
         let peer = peer.clone();

@@ -2,97 +2,141 @@
 //! holds anybody up.
 //!
 //! A resolver may hang for half a minute, and is likely to when the network is in trouble. So it is
-//! asked by a thread of its own, once at a time for each member. And the redial that tells whether a
-//! process is gone goes where that process was reached, without asking.
+//! asked by a thread of its own, and one at a time for each name: who asks meanwhile shares the answer.
+//! And the redial that tells whether a process is gone goes where that process was reached, without
+//! asking. There is one of those at a time for each member too, or a peer that connects and breaks
+//! over and over would make a thread each time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
-use crossbeam::channel::{Receiver, RecvTimeoutError, bounded};
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use crate::core::types::NodeId;
 
 /// Where each member is reached at present, as its writer knows; shared with the readers.
-#[derive(Clone, Default)]
-pub struct Places(Arc<Mutex<BTreeMap<NodeId, SocketAddr>>>);
+#[derive(Clone)]
+pub struct Places {
+    reached: Arc<Mutex<BTreeMap<NodeId, SocketAddr>>>,
+    busy: Arc<Mutex<BTreeSet<(NodeId, Step)>>>,
+    asked: Arc<Mutex<BTreeMap<String, Arc<Question>>>>,
+    lookup: Lookup,
+}
 
-impl Places {
-    /// The address of the connection to a member, while there is one.
-    pub fn of(&self, peer: NodeId) -> Option<SocketAddr> {
-        self.0.lock().get(&peer).copied()
-    }
+/// What readers do one at a time for each member, when its connection has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// The redial that tells whether its process is gone.
+    Redial,
+    /// The wait whether a redial that was taken is reset.
+    Watch,
+}
 
-    /// A connection to a member has been welcomed, or has ended.
-    pub fn note(&self, peer: NodeId, place: Option<SocketAddr>) {
-        let mut places = self.0.lock();
-        match place {
-            Some(place) => places.insert(peer, place),
-            None => places.remove(&peer),
-        };
+/// A reader's turn at a [`Step`]; it ends when this is dropped.
+pub struct Turn {
+    busy: Arc<Mutex<BTreeSet<(NodeId, Step)>>>,
+    key: (NodeId, Step),
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.busy.lock().remove(&self.key);
     }
 }
 
 /// What the system is asked for the addresses of host:port.
 type Lookup = fn(&str) -> io::Result<Vec<SocketAddr>>;
 
-/// Resolves the name of one member, again and again.
-pub struct Resolver {
-    lookup: Lookup,
-    /// The question that was not answered in time.
-    asked: Option<Question>,
-}
-
+/// A question to the resolver, and its answer for all that wait for it.
+#[derive(Default)]
 struct Question {
-    answered: Receiver<io::Result<Vec<SocketAddr>>>,
-    thread: JoinHandle<()>,
+    answer: Mutex<Option<Answer>>,
+    answered: Condvar,
 }
 
-impl Default for Resolver {
-    fn default() -> Resolver {
-        Resolver { lookup: |name| name.to_socket_addrs().map(Iterator::collect), asked: None }
+/// The addresses, or what is wrong.
+type Answer = Result<Vec<SocketAddr>, (ErrorKind, String)>;
+
+impl Default for Places {
+    fn default() -> Places {
+        Places::with(|name| name.to_socket_addrs().map(Iterator::collect))
     }
 }
 
-impl Resolver {
+impl Places {
+    fn with(lookup: Lookup) -> Places {
+        let (reached, busy, asked) = (Arc::default(), Arc::default(), Arc::default());
+        Places { reached, busy, asked, lookup }
+    }
+
+    /// The address of the connection to a member, while there is one.
+    pub fn of(&self, peer: NodeId) -> Option<SocketAddr> {
+        self.reached.lock().get(&peer).copied()
+    }
+
+    /// A connection to a member has been welcomed, or has ended.
+    pub fn note(&self, peer: NodeId, place: Option<SocketAddr>) {
+        let mut reached = self.reached.lock();
+        match place {
+            Some(place) => reached.insert(peer, place),
+            None => reached.remove(&peer),
+        };
+    }
+
+    /// Takes the turn at this step, unless another reader has it.
+    pub fn take_turn(&self, peer: NodeId, step: Step) -> Option<Turn> {
+        let key = (peer, step);
+        self.busy.lock().insert(key).then(|| Turn { busy: self.busy.clone(), key })
+    }
+
     /// The addresses of host:port. A question that is not answered within `limit` is not asked anew:
     /// the next call waits for its answer. Its thread is left alone if nobody calls again.
     ///
     /// # Errors
     /// When the name has no address, or has not got one in time.
-    pub fn resolve(&mut self, name: &str, limit: Duration) -> io::Result<Vec<SocketAddr>> {
+    pub fn resolve(&self, name: &str, limit: Duration) -> io::Result<Vec<SocketAddr>> {
         if let Ok(address) = name.parse() {
             return Ok(vec![address]);
         }
-        let question = match self.asked.take() {
-            Some(question) => question,
-            None => self.ask(name)?,
-        };
-        match question.answered.recv_timeout(limit) {
-            Ok(answer) => {
-                let _ = question.thread.join(); // it has said all
-                answer
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                self.asked = Some(question);
-                Err(io::Error::new(ErrorKind::TimedOut, format!("{name} is still being resolved")))
-            }
-            Err(RecvTimeoutError::Disconnected) => Err(io::Error::other("the resolver panicked")),
-        }
+        let question = self.ask(name)?;
+        let mut answer = question.answer.lock();
+        question.answered.wait_while_for(&mut answer, |answer| answer.is_none(), limit);
+        let found = answer.clone();
+        drop(answer);
+        self.forget(name);
+        let late = || (ErrorKind::TimedOut, format!("{name} is still being resolved"));
+        found.unwrap_or_else(|| Err(late())).map_err(|(kind, what)| io::Error::new(kind, what))
     }
 
-    fn ask(&self, name: &str) -> io::Result<Question> {
-        let (answer, answered) = bounded(1);
-        let (lookup, name) = (self.lookup, name.to_owned());
-        let builder = thread::Builder::new().name("resolver".to_owned());
-        let thread = builder.spawn(move || {
-            let _ = answer.send(lookup(&name)); // nobody may wait any more
+    /// The question for this name that is under way, or was answered too late for whoever asked it; or
+    /// a new one.
+    fn ask(&self, name: &str) -> io::Result<Arc<Question>> {
+        let mut asked = self.asked.lock();
+        if let Some(question) = asked.get(name) {
+            return Ok(question.clone());
+        }
+        let question = Arc::<Question>::default();
+        let (lookup, owned, answering) = (self.lookup, name.to_owned(), question.clone());
+        thread::Builder::new().name("resolver".to_owned()).spawn(move || {
+            let answer = lookup(&owned).map_err(|error| (error.kind(), error.to_string()));
+            *answering.answer.lock() = Some(answer);
+            answering.answered.notify_all();
         })?;
-        Ok(Question { answered, thread })
+        asked.insert(name.to_owned(), question.clone());
+        Ok(question)
+    }
+
+    /// If this name has its answer, it is asked for anew from now on: the answer was used, or is not
+    /// needed any more.
+    pub fn forget(&self, name: &str) {
+        let mut asked = self.asked.lock();
+        if asked.get(name).is_some_and(|question| question.answer.lock().is_some()) {
+            asked.remove(name);
+        }
     }
 }
 
@@ -102,49 +146,64 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Instant;
 
+    const PATIENCE: Duration = Duration::from_secs(10);
+
     #[test]
     fn an_address_needs_no_resolver() {
-        let lookup = |_: &str| panic!("it was asked");
-        let mut resolver = Resolver { lookup, asked: None };
-        let found = resolver.resolve("[::1]:7101", Duration::ZERO).unwrap();
+        let places = Places::with(|_| panic!("it was asked"));
+        let found = places.resolve("[::1]:7101", Duration::ZERO).unwrap();
         assert_eq!(found, ["[::1]:7101".parse().unwrap()]);
     }
 
     #[test]
     fn a_name_is_asked_for_every_time() {
-        let found = Resolver::default().resolve("localhost:7101", Duration::from_secs(10)).unwrap();
+        let found = Places::default().resolve("localhost:7101", PATIENCE).unwrap();
         assert!(found.iter().all(|at| at.ip().is_loopback() && at.port() == 7101), "{found:?}");
         static ASKED: AtomicUsize = AtomicUsize::new(0);
-        let lookup = |_: &str| {
+        let places = Places::with(|_| {
             ASKED.fetch_add(1, Ordering::SeqCst);
             Err(ErrorKind::NotFound.into())
-        };
-        let mut resolver = Resolver { lookup, asked: None };
+        });
         for asked in 1..=2 {
-            let error = resolver.resolve("db1:7101", Duration::from_secs(10)).unwrap_err();
+            let error = places.resolve("db1:7101", PATIENCE).unwrap_err();
             assert_eq!((error.kind(), ASKED.load(Ordering::SeqCst)), (ErrorKind::NotFound, asked));
         }
     }
 
     #[test]
-    fn a_resolver_that_hangs_holds_nobody_up_and_is_asked_once() {
+    fn a_resolver_that_hangs_holds_nobody_up_and_is_asked_once_by_all() {
         static ASKED: AtomicUsize = AtomicUsize::new(0);
         static HANGS: Mutex<()> = Mutex::new(());
-        let lookup = |_: &str| {
+        let places = Places::with(|_| {
             ASKED.fetch_add(1, Ordering::SeqCst);
             drop(HANGS.lock());
             Ok(vec!["127.0.0.1:7101".parse().unwrap()])
-        };
-        let mut resolver = Resolver { lookup, asked: None };
+        });
         let hangs = HANGS.lock();
         let before = Instant::now();
-        for _ in 0..3 {
-            let error = resolver.resolve("db1:7101", Duration::from_millis(1)).unwrap_err();
+        for asker in [places.clone(), places.clone(), places.clone()] {
+            let error = asker.resolve("db1:7101", Duration::from_millis(1)).unwrap_err();
             assert_eq!(error.to_string(), "db1:7101 is still being resolved");
         }
-        assert!(before.elapsed() < Duration::from_secs(10), "it is given up");
+        assert!(before.elapsed() < PATIENCE, "it is given up");
+        let patient = [(); 8].map(|()| {
+            let asker = places.clone();
+            thread::spawn(move || asker.resolve("db1:7101", PATIENCE).unwrap().len())
+        });
         drop(hangs);
-        let found = resolver.resolve("db1:7101", Duration::from_secs(10)).unwrap();
-        assert_eq!((found.len(), ASKED.load(Ordering::SeqCst)), (1, 1));
+        assert_eq!(patient.map(|asker| asker.join().unwrap()), [1; 8], "all share the answer");
+    }
+
+    #[test]
+    fn one_reader_at_a_time_redials_a_member() {
+        let places = Places::default();
+        let peer = |number| NodeId(uuid::Uuid::from_u128(number));
+        let turn = places.take_turn(peer(1), Step::Redial);
+        assert!(turn.is_some());
+        assert!(places.clone().take_turn(peer(1), Step::Redial).is_none());
+        assert!(places.take_turn(peer(1), Step::Watch).is_some(), "that is another step");
+        assert!(places.take_turn(peer(2), Step::Redial).is_some(), "that is another member");
+        drop(turn);
+        assert!(places.take_turn(peer(1), Step::Redial).is_some());
     }
 }

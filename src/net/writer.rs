@@ -19,7 +19,7 @@ use socket2::SockRef;
 
 use super::deadline::{Deadline, connect};
 use super::line::{Backlog, ended};
-use super::places::{Places, Resolver};
+use super::places::Places;
 use super::{Inbox, PeerAddress, STEP};
 use crate::core::Input;
 use crate::core::random::Random;
@@ -42,7 +42,6 @@ pub struct Writer {
     peer: PeerAddress,
     failure: Duration,
     patience: Duration,
-    resolver: Resolver,
     places: Places,
     inbox: Inbox,
     backlog: Backlog,
@@ -73,20 +72,8 @@ impl Writer {
         (backlog, orders): (Backlog, Receiver<Control>),
         seed: u64,
     ) -> Writer {
-        let (patience, resolver) = (failure.min(STEP), Resolver::default());
-        let (random, attempt) = (Random::new(seed), 0);
-        Writer {
-            peer,
-            failure,
-            patience,
-            resolver,
-            places,
-            inbox,
-            backlog,
-            orders,
-            random,
-            attempt,
-        }
+        let (patience, random, attempt) = (failure.min(STEP), Random::new(seed), 0);
+        Writer { peer, failure, patience, places, inbox, backlog, orders, random, attempt }
     }
 
     /// The life of a writer thread.
@@ -137,7 +124,7 @@ impl Writer {
     /// Dials and exchanges hellos.
     fn open(&mut self) -> Result<Arc<TcpStream>, End> {
         let peer = self.peer.id;
-        let addresses = self.resolver.resolve(&self.peer.address, self.patience)?;
+        let addresses = self.places.resolve(&self.peer.address, self.patience)?;
         let stream = connect(&addresses, self.patience).inspect_err(|error| {
             if error.kind() == ErrorKind::ConnectionRefused {
                 self.inbox.input(Input::Refused { peer });
@@ -162,6 +149,7 @@ impl Writer {
             Ok(Reply::Welcome(welcome)) => {
                 let stream = Arc::new(stream);
                 self.places.note(peer, stream.peer_addr().ok());
+                self.places.forget(&self.peer.address); // what a reader asked and did not wait for
                 self.backlog.open(&stream); // for what the welcome leads to
                 self.inbox.input(Input::Welcomed { peer, welcome });
                 Ok(stream)

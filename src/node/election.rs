@@ -1,27 +1,29 @@
 //! The election thread: the only one that touches the core. It waits in one place, on one queue,
 //! and never on a peer or on the disk.
 //!
-//! One queue rather than a `select!` over several: who wakes a `select!` holds a lock that the
-//! woken thread needs. When the scheduler prefers the woken one, as it often does, that one sleeps
-//! again until the other has run on: it costs a failover 0.1 ms on a busy processor.
+//! One queue, and a `select!` over that queue and the time. A `select!` over several queues would cost
+//! a failover 0.1 ms on a busy processor: a thread that wakes it holds a lock that the woken thread
+//! needs, so that the woken thread often sleeps again until the other has run on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam::channel::{Receiver, RecvTimeoutError, Sender};
+use crossbeam::channel::{Receiver, Sender};
+use crossbeam::select;
 use log::{info, warn};
 
 use super::clock;
 use super::farewell;
 use super::members;
 use super::publish::{Board, Snapshot};
+use super::story::Story;
 use super::words;
 use crate::core::membership::MemberList;
 use crate::core::message::{Done, Refusal};
 use crate::core::tenure::Durable;
 use crate::core::types::{NodeId, Time};
-use crate::core::{self, Command, CommandId, Core, Input, Note, Output, Reason, Transition};
+use crate::core::{Command, CommandId, Core, Input, Note, Output, Reason, Transition};
 use crate::net::{Event as NetEvent, Net};
 use crate::rank;
 use crate::store::{Record, StoreError, Writer};
@@ -71,6 +73,7 @@ pub struct Election {
     /// The last change: the same once more is no news. Who waits in vain for one that may lead finds that
     /// every T2.
     last_change: Option<Transition>,
+    story: Story,
     stopped: bool,
     /// This member does not belong to the cluster any more.
     removed: bool,
@@ -99,6 +102,7 @@ impl Election {
             out: Vec::new(),
             log: Vec::new(),
             last_change: None,
+            story: Story::default(),
             stopped: false,
             removed: false,
             members,
@@ -149,10 +153,14 @@ impl Election {
 
     /// The one place where this thread waits. None when it is time to look at the timers.
     fn wait(&mut self) -> Option<Event> {
-        let event = self.events.recv_timeout(self.timeout());
-        // All handles of the node are gone, and all threads of the network.
-        self.stopped |= matches!(event, Err(RecvTimeoutError::Disconnected));
-        event.ok()
+        select! {
+            recv(self.events) -> event => {
+                // All handles of the node are gone, and all threads of the network.
+                self.stopped |= event.is_err();
+                event.ok()
+            }
+            default(self.timeout()) => None,
+        }
     }
 
     /// Until the core's deadline, but short enough that this thread shows a sign of life.
@@ -200,7 +208,7 @@ impl Election {
         }
         self.out = out;
         for change in self.log.drain(..) {
-            log_change(&change, &members);
+            self.story.log(&change, &members, now);
             self.last_change = Some(change);
         }
     }
@@ -247,35 +255,34 @@ impl Election {
 
     fn persist(&self, number: u64, record: Durable) {
         let settings = self.core.settings();
-        self.store.submit(
-            number,
-            Record {
-                id: settings.id,
-                incarnation: self.core.incarnation(),
-                epoch: record.epoch,
-                reserved: record.reserved,
-                leader: record.leader,
-                vote: record.vote,
-                members: MemberList::clone(&record.members),
-                task: record.task,
-            },
-        );
+        self.store.submit(number, Record::of(settings.id, self.core.incarnation(), record));
     }
 
     fn note(&mut self, note: Note, now: Time) {
         let members = self.core.members().clone();
         match note {
             Note::Rejected { peer, reason } => {
-                self.refused(peer, "rejects this node", &words::rejection(&reason, &members));
+                self.refused(
+                    now,
+                    (peer, "rejects this node"),
+                    &words::rejection(&reason, &members),
+                );
             }
             Note::Refused { peer, reason } => {
-                self.refused(peer, "is refused", &words::rejection(&reason, &members));
+                self.refused(now, (peer, "is refused"), &words::rejection(&reason, &members));
             }
             Note::Connected { peer } => {
                 if self.snapshot.rejections.forget(peer) {
                     info!("{} accepts this node now", members.name(peer));
                 }
             }
+            Note::Unreachable { peer } => warn!("{}", words::unreachable(peer, &members)),
+            Note::Reached { peer } => info!("{} can be reached again", members.name(peer)),
+            Note::DoesNotLead { peer } => warn!(
+                "{} was to lead and did not in time: its answers are not waited for until it has led",
+                members.name(peer)
+            ),
+            Note::Uninformed { voters } => warn!("{}", words::uninformed(&voters, &members)),
             Note::Split(split) => warn!("{}", words::split(&split, &members)),
             Note::ListOverruled { peer, version } => warn!(
                 "{} had member list {version}, which was not made under this leader: what it \
@@ -295,20 +302,10 @@ impl Election {
     }
 
     /// Logs a refusal once, until it changes.
-    fn refused(&mut self, peer: NodeId, what: &'static str, why: &str) {
-        if self.snapshot.rejections.note(peer, what, why) {
-            warn!("{} {what}: {why}", self.core.members().name(peer));
+    fn refused(&mut self, now: Time, (peer, what): (NodeId, &'static str), why: &str) {
+        let members = self.core.members();
+        if self.snapshot.rejections.note(now, members, (peer, what), why) {
+            warn!("{} {what}: {why}", members.name(peer));
         }
     }
-}
-
-fn log_change(change: &Transition, members: &MemberList) {
-    let core::Transition { from, to, leader, epoch, reason } = change;
-    let leader = leader.map_or_else(|| "none".to_owned(), |id| members.name(id));
-    info!(
-        "{} -> {}, leader {leader}, epoch {epoch}: {}",
-        from.name(),
-        to.name(),
-        reason.sentence(members)
-    );
 }

@@ -1,10 +1,13 @@
 //! The member list between the file, the store and the network.
 
+use std::sync::Arc;
+
 use crate::config::{Config, MemberConfig};
 use crate::core::membership::{ListVersion, Member, MemberList};
+use crate::core::restart::counting_members;
 use crate::core::types::NodeId;
 use crate::net::PeerAddress;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// The members of the file, which bootstrap a cluster.
 pub(super) fn of_file(config: &Config) -> MemberList {
@@ -50,11 +53,28 @@ pub(super) fn difference(new: &MemberList, old: &MemberList) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-/// How the stored list, which wins, differs from the file; none where it does not.
-pub(super) fn against_file(stored: &MemberList, file: &MemberList) -> Option<String> {
-    let what = difference(stored, file)?;
-    let version = stored.version();
-    Some(format!("the members changed since the file was written: version {version} is {what}"))
+/// How the list that counts differs from the file, and what to do about it; none where it does not.
+pub(super) fn against_file(counts: &MemberList, file: &MemberList) -> Option<String> {
+    let what = difference(counts, file)?;
+    let version = counts.version();
+    Some(if version > ListVersion::default() {
+        format!("the members changed since the file was written: version {version} is {what}")
+    } else {
+        format!(
+            "the members of the file do not count, as this node has voted by others: its stored \
+             list is {what}; restore the file, and change the members of the running cluster with \
+             `electd member add` and `electd member remove`"
+        )
+    })
+}
+
+/// Makes sure that the state of this member lies in the folder of its name and in no other.
+///
+/// # Errors
+/// When it does not, so that a start would forget what it knew.
+pub fn find_state(config: &Config, own: &MemberConfig) -> Result<(), StoreError> {
+    let known = |name: &str| name != own.name && config.member(name).is_some();
+    Store::find(&config.data_dir, &own.name, own.id, known)
 }
 
 /// How the list that this member stored on this host differs from the file, in words; none where it
@@ -62,8 +82,8 @@ pub(super) fn against_file(stored: &MemberList, file: &MemberList) -> Option<Str
 #[must_use]
 pub fn stored_against_file(config: &Config, member: &MemberConfig) -> Option<String> {
     let record = Store::peek(&config.state_dir(&member.name), member.id)?;
-    let changed = record.members.version() > ListVersion::default();
-    against_file(&record.members, &of_file(config)).filter(|_| changed)
+    let (last, file) = (record.into_kept().durable, Arc::new(of_file(config)));
+    against_file(&counting_members(Some(&last), &file, config.quorum), &file)
 }
 
 #[cfg(test)]

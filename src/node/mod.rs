@@ -10,6 +10,7 @@ mod publish;
 pub mod ranked;
 mod rejections;
 pub mod status;
+mod story;
 mod words;
 
 use std::io;
@@ -24,9 +25,9 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use crate::config::{Config, MemberConfig};
-use crate::core::membership::{Change, ListVersion, MemberList};
-use crate::core::settings::{AlgorithmKind, PowerOn, Quorum, Restored, Settings};
-use crate::core::tenure::{Reserve, Vote};
+use crate::core::membership::Change;
+use crate::core::restart::{self, NoStart, restart};
+use crate::core::settings::{AlgorithmKind, PowerOn, Quorum, Settings};
 use crate::core::types::Task;
 use crate::core::{self, Core};
 use crate::net::{self, Inbox, Net};
@@ -71,6 +72,19 @@ pub enum StartError {
         "a bootstrap is for the first start with quorum \"majority\"; this cluster has \"none\""
     )]
     NoVote,
+    /// A bootstrap was asked for where the cluster has begun.
+    #[error(
+        "{name} knows its cluster already, by its state in {}: start it without --bootstrap, which is for \
+         the first start only. Kept in a unit file, it would let the node vote after it lost its state, \
+         and with it what it promised",
+        .folder.display()
+    )]
+    Bootstrapped {
+        /// Its name.
+        name: String,
+        /// Where its state is.
+        folder: PathBuf,
+    },
     /// This member was removed from the cluster in an earlier life.
     #[error(
         "{name} was removed from the cluster; to come back, it is added under a fresh id, and \
@@ -135,13 +149,12 @@ impl Node {
         }
         let mut settings = settings(config, own);
         settings.bootstrap = start.bootstrap;
-        let (store, restored, stored) = restore(config, own, &settings.members, task)?;
-        let stored_list = Arc::new(stored.members);
-        let file = std::mem::replace(&mut settings.members, stored_list);
+        let (store, found) = restore(config, own, &settings, task)?;
+        let file = std::mem::replace(&mut settings.members, found.members);
         if let Some(differs) = members::against_file(&settings.members, &file) {
             log::warn!("{differs}");
         }
-        settings.task = stored.task;
+        settings.task = found.task;
         let channel = bounded(EVENTS);
         // Before anybody can dial: the first hello tells the rank.
         let started = ranked::start(own, channel.0.clone());
@@ -149,8 +162,8 @@ impl Node {
         settings.value = sample.as_ref().ok().map(|sample| sample.value);
         let socket = listen(&own.listen)?;
         let seed = settings.instance;
-        let core = Core::new(clock::now(), settings, restored, seed);
-        let board = Arc::new(Board::new(&core, file, &sample));
+        let core = Core::new(clock::now(), settings, found.restored, seed);
+        let board = Arc::new(Board::new(&core, file, &sample, store.pace()));
         let started = start_threads(config, core, store, socket, channel, board);
         let (handle, thread) = started.map_err(StartError::Thread)?;
         Ok(Node { handle, thread, sampler })
@@ -290,49 +303,26 @@ fn accepted(config: &Config, task: Vec<u8>) -> Result<Task, StartError> {
     Ok(Task::new(task))
 }
 
-/// Reads the durable state and makes this start durable, before anybody hears of it. A task that
-/// was given goes over the stored one, and a stored member list that was changed over the file's.
+/// Reads the durable state and makes this start durable, before anybody hears of it.
 fn restore(
     config: &Config,
     own: &MemberConfig,
-    members: &MemberList,
+    file: &Settings,
     task: Option<Task>,
-) -> Result<(Store, Restored, Record), StartError> {
+) -> Result<(Store, restart::Start), StartError> {
     let folder = config.state_dir(&own.name);
+    members::find_state(config, own)?;
     let (store, record) = Store::open(&folder, own.id)?;
-    let last = record.as_ref();
-    let changed = last.filter(|record| record.members.version() > ListVersion::default());
-    let members = changed.map_or(members, |record| &record.members).clone();
-    if members.get(own.id).is_none() {
-        return Err(StartError::Removed { name: own.name.clone(), folder });
-    }
-    let epoch = last.map(|record| record.epoch).unwrap_or_default();
-    let floor = last.map(|record| record.reserved).unwrap_or_default();
-    let incarnation = last.map(|record| record.incarnation).unwrap_or_default();
-    let restored = Restored {
-        incarnation: core::types::Incarnation(incarnation.0 + 1),
-        epoch,
-        floor,
-        reserved: Reserve::first_reserve(floor),
-        vote: last.and_then(|record| record.vote),
-    };
-    let task = match (task, last) {
-        (Some(task), Some(last)) => task.given_over(&last.task, last.epoch),
-        (task, last) => task.or(last.map(|record| record.task.clone())).unwrap_or_default(),
-    };
-    let record = Record {
-        id: own.id,
-        incarnation: restored.incarnation,
-        epoch,
-        reserved: restored.reserved,
-        leader: last.and_then(|record| record.leader),
-        vote: (config.quorum == Quorum::Majority)
-            .then(|| Vote::first(restored.vote, config.timing.lease)),
-        members,
-        task,
-    };
-    store.save(&record)?;
-    Ok((store, restored, record))
+    let kept = record.map(Record::into_kept);
+    let start = restart(kept.as_ref(), file, task).map_err(|why| {
+        let name = own.name.clone();
+        match why {
+            NoStart::Removed { .. } => StartError::Removed { name, folder },
+            NoStart::Bootstrapped => StartError::Bootstrapped { name, folder },
+        }
+    })?;
+    store.save(&Record::of(own.id, start.restored.incarnation, start.record.clone()))?;
+    Ok((store, start))
 }
 
 fn listen(address: &str) -> Result<TcpListener, StartError> {

@@ -19,6 +19,7 @@ use super::status::{
     ChangeStatus, HaltingStatus, LeaderStatus, MemberStatus, MessageCount, NodeRef, OtherLeader,
     PartitionStatus, RankStatus, Status,
 };
+use super::words;
 use crate::config::guarantee::Guarantee;
 use crate::core::membership::{Member, MemberList};
 use crate::core::message::Liveness;
@@ -28,6 +29,7 @@ use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
 use crate::core::{Core, NodeStatus, Phase, Transition};
 use crate::net::Counters;
 use crate::rank;
+use crate::store::Pace;
 
 /// How many of the latest changes of state are shown.
 const CHANGES: usize = 32;
@@ -45,6 +47,8 @@ pub struct Board {
     incarnation: Incarnation,
     started: Time,
     counters: Arc<Counters>,
+    /// How long the latest durable writes took.
+    pace: Arc<Pace>,
     snapshot: RwLock<Arc<Snapshot>>,
     /// When the election thread turned last.
     turned: AtomicU64,
@@ -80,6 +84,8 @@ struct Known {
     id: NodeId,
     stands: bool,
     status: Liveness,
+    /// Why elections pass it over.
+    passed_over: Option<&'static str>,
     /// The attribute that it is compared by; none while it has none, or has not been met.
     value: Option<i64>,
 }
@@ -119,11 +125,13 @@ impl Snapshot {
         self.task.clone_from(core.task());
         let value = |rank: Rank| Some(rank.value).filter(|value| *value != i64::MIN);
         let (id, stands, status) = (core.id(), core.stands(), Liveness::Alive);
-        let own = Known { id, stands, status, value: value(core.rank()) };
+        let passed_over = None;
+        let own = Known { id, stands, status, passed_over, value: value(core.rank()) };
         let others = core.detector().iter().map(|(id, peer)| {
             let met = peer.incarnation > Incarnation(0);
             let value = value(peer.rank).filter(|_| met);
-            Known { id, stands: peer.stands, status: peer.status, value }
+            let passed_over = words::passed_over(peer);
+            Known { id, stands: peer.stands, status: peer.status, passed_over, value }
         });
         if !Arc::ptr_eq(&self.list, core.members()) {
             self.list.clone_from(core.members());
@@ -162,7 +170,12 @@ impl Snapshot {
 }
 
 impl Board {
-    pub fn new(core: &Core, file: Arc<MemberList>, sample: &rank::Outcome) -> Board {
+    pub fn new(
+        core: &Core,
+        file: Arc<MemberList>,
+        sample: &rank::Outcome,
+        pace: Arc<Pace>,
+    ) -> Board {
         let now = clock::now();
         Board {
             settings: core.settings().clone(),
@@ -172,6 +185,7 @@ impl Board {
             incarnation: core.incarnation(),
             started: now,
             counters: Arc::new(Counters::default()),
+            pace,
             snapshot: RwLock::new(Arc::new(Snapshot::new(core, sample, now))),
             turned: AtomicU64::new(now.0),
         }
@@ -283,6 +297,7 @@ impl Board {
                 task_bytes: snapshot.task.content.len(),
             }),
             lease_remaining_ms: lease.map(millis),
+            durable_write_ms: self.pace.slowest().map(|time| time.as_secs_f64() * 1000.0),
             guarantee: guarantee.text(),
             worst_failover_ms: guarantee.worst_failover.map(millis),
             differs_from_file: against_file(list, &self.file),
@@ -359,6 +374,7 @@ fn member_status(member: &Member, snapshot: &Snapshot, rank: RankKind) -> Member
         role: member.role.name().to_owned(),
         stands,
         status: status.name().to_owned(),
+        passed_over: known.and_then(|known| known.passed_over).map(str::to_owned),
         rank: RankStatus { by: rank.name().to_owned(), value },
         id,
     }

@@ -1,61 +1,142 @@
 //! Why peers and this node refuse each other, as the log and `/status` tell it.
+//!
+//! Anybody can say hello, with ever new ids and reasons. So strangers share a few places and a few
+//! lines of the log, and take neither from the members.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use super::status::RejectionStatus;
 use crate::core::membership::MemberList;
-use crate::core::types::NodeId;
+use crate::core::types::{NodeId, Time};
 
-/// How many are kept: strangers may come with ever new ids.
-const MOST: usize = 64;
+/// How many reasons of strangers are kept; when one more comes, the oldest goes.
+const MOST_STRANGERS: usize = 64;
+
+/// How many reasons of strangers are logged in each [`WINDOW`].
+const MOST_LINES: u32 = 16;
+
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// How often the reasons of one member are logged, if they change.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// One way: this node rejects a peer, or it this node.
+type Key = (NodeId, &'static str);
+
+#[derive(Clone, Debug)]
+struct Reason {
+    why: String,
+    noted: Time,
+    /// When a reason of this peer was logged last, and whether it was this one.
+    logged: Option<Time>,
+    said: bool,
+}
 
 /// The last reason of each peer, one way and the other.
 #[derive(Clone, Debug, Default)]
-pub struct Rejections(BTreeMap<(NodeId, &'static str), String>);
+pub struct Rejections {
+    /// Shared by the snapshots.
+    kept: Arc<BTreeMap<Key, Reason>>,
+    /// When the present window began, and how many reasons of strangers were logged in it.
+    window: (Time, u32),
+}
 
 impl Rejections {
-    /// Notes what (this node rejects it, or it this node) and why. Tells whether that is news.
-    pub fn note(&mut self, peer: NodeId, what: &'static str, why: &str) -> bool {
-        let known = self.0.get(&(peer, what)).is_some_and(|known| known == why);
-        let news = !known && self.0.len() < MOST;
-        if news {
-            self.0.insert((peer, what), why.to_owned());
+    /// Notes what (this node rejects it, or it this node) and why. Tells whether that is to be logged.
+    pub fn note(&mut self, now: Time, list: &MemberList, (peer, what): Key, why: &str) -> bool {
+        let known = self.kept.get(&(peer, what));
+        if known.is_some_and(|known| known.why == why && known.said) {
+            return false;
         }
-        news
+        let last = known.and_then(|known| known.logged);
+        let logs = if list.get(peer).is_some() {
+            last.is_none_or(|last| now.since(last) >= PAUSE)
+        } else {
+            self.has_line(now)
+        };
+        let logged = if logs { Some(now) } else { last };
+        let reason = Reason { why: why.to_owned(), noted: now, logged, said: logs };
+        let kept = Arc::make_mut(&mut self.kept);
+        kept.insert((peer, what), reason);
+        let strangers = kept.iter().filter(|((peer, _), _)| list.get(*peer).is_none());
+        if strangers.clone().count() > MOST_STRANGERS
+            && let Some(oldest) =
+                strangers.min_by_key(|(_, reason)| reason.noted).map(|(key, _)| *key)
+        {
+            kept.remove(&oldest);
+        }
+        logs
+    }
+
+    /// Whether one more line may be logged about strangers.
+    fn has_line(&mut self, now: Time) -> bool {
+        let (since, lines) = &mut self.window;
+        if now.since(*since) >= WINDOW {
+            (*since, *lines) = (now, 0);
+        }
+        *lines += 1;
+        *lines <= MOST_LINES
     }
 
     /// A peer is connected: forgets why it was not. Tells whether there was a reason.
     pub fn forget(&mut self, peer: NodeId) -> bool {
-        let before = self.0.len();
-        self.0.retain(|(refused, _), _| *refused != peer);
-        self.0.len() < before
+        let found = self.kept.keys().any(|(refused, _)| *refused == peer);
+        if found {
+            Arc::make_mut(&mut self.kept).retain(|(refused, _), _| *refused != peer);
+        }
+        found
     }
 
     /// All of them.
     pub fn status(&self, list: &MemberList) -> Vec<RejectionStatus> {
-        let status = |((peer, what), why): (&(NodeId, &str), &String)| RejectionStatus {
+        let status = |((peer, what), reason): (&Key, &Reason)| RejectionStatus {
             peer: list.name(*peer),
-            reason: format!("{what}: {why}"),
+            reason: format!("{what}: {}", reason.why),
         };
-        self.0.iter().map(status).collect()
+        self.kept.iter().map(status).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::membership::{ListVersion, Member};
+    use crate::core::types::Role;
     use uuid::Uuid;
+
+    const REFUSED: &str = "is refused";
+
+    fn id(number: u128) -> NodeId {
+        NodeId(Uuid::from_u128(number))
+    }
+
+    /// The members 1 and 2.
+    fn members() -> MemberList {
+        let member = |number: u128| {
+            let (name, address) = (format!("node-{number}"), format!("h:{number}"));
+            Member { id: id(number), name, address, admin: None, role: Role::Member }
+        };
+        MemberList::new(ListVersion::default(), vec![member(1), member(2)])
+    }
+
+    fn after(time: Duration) -> Time {
+        Time(0) + time
+    }
 
     #[test]
     fn each_way_is_news_once_until_the_peer_is_connected() {
-        let peer = NodeId(Uuid::from_u128(1));
+        let (peer, list, now) = (id(1), members(), after(WINDOW));
         let mut rejections = Rejections::default();
         for news in [true, false] {
-            assert_eq!(rejections.note(peer, "is refused", "another cluster"), news);
-            assert_eq!(rejections.note(peer, "rejects this node", "another cluster"), news);
+            let mut note = |what| rejections.note(now, &list, (peer, what), "another cluster");
+            assert_eq!(note(REFUSED), news);
+            assert_eq!(note("rejects this node"), news);
         }
-        assert!(rejections.note(peer, "is refused", "another algorithm"));
-        let status = rejections.status(&MemberList::default());
+        let later = now + PAUSE;
+        assert!(rejections.note(later, &list, (peer, REFUSED), "another algorithm"));
+        let status = rejections.status(&list);
         let reasons: Vec<&str> = status.iter().map(|status| status.reason.as_str()).collect();
         assert_eq!(
             reasons,
@@ -63,15 +144,40 @@ mod tests {
         );
         assert!(rejections.forget(peer));
         assert!(!rejections.forget(peer));
-        assert!(rejections.note(peer, "is refused", "another algorithm"));
+        assert!(rejections.note(later, &list, (peer, REFUSED), "another algorithm"));
     }
 
     #[test]
-    fn strangers_do_not_fill_the_memory() {
+    fn strangers_fill_neither_the_memory_nor_the_log_and_the_last_are_shown() {
+        let (list, now) = (members(), after(WINDOW));
         let mut rejections = Rejections::default();
-        for stranger in 0..1000 {
-            rejections.note(NodeId(Uuid::from_u128(stranger)), "is refused", "it is no member");
-        }
-        assert_eq!(rejections.status(&MemberList::default()).len(), MOST);
+        assert!(rejections.note(now, &list, (id(1), REFUSED), "another cluster"));
+        let mut knock = |stranger: u128, now: Time| {
+            rejections.note(now, &list, (id(stranger), REFUSED), "it is no member")
+        };
+        let at = |stranger: u128| now + Duration::from_millis(stranger as u64);
+        let logged = (10..1010).filter(|stranger| knock(*stranger, at(*stranger))).count();
+        assert_eq!(logged, MOST_LINES as usize);
+        assert!(knock(2000, at(2000) + WINDOW), "a line in the next window");
+        let status = rejections.status(&list);
+        assert_eq!(status.len(), 1 + MOST_STRANGERS);
+        let shown = |peer: String| status.iter().any(|status| status.peer == peer);
+        assert!(shown("node-1".into()), "a member's reason stays");
+        assert!(shown(id(2000).to_string()) && shown(id(1009).to_string()), "the last are shown");
+        assert!(!shown(id(10).to_string()), "the oldest has gone");
+        assert!(rejections.note(now, &list, (id(2), REFUSED), "it is no member"));
+    }
+
+    #[test]
+    fn a_member_whose_reasons_change_all_the_time_is_logged_now_and_then() {
+        let (list, now) = (members(), after(WINDOW));
+        let mut rejections = Rejections::default();
+        let mut note =
+            |time, why: u32| rejections.note(now + time, &list, (id(1), REFUSED), &why.to_string());
+        assert!(note(Duration::ZERO, 0));
+        assert!((1..100).all(|why| !note(Duration::from_millis(500), why)));
+        assert!(note(PAUSE, 99), "the last has not been said yet");
+        assert!(!note(PAUSE * 2, 99) && note(PAUSE * 2, 100));
+        assert_eq!(rejections.status(&list)[0].reason, "is refused: 100");
     }
 }

@@ -29,6 +29,9 @@ pub struct Status {
     pub halting: Option<HaltingStatus>,
     /// Time left of the lease, if this node leads; null in mode none and for all others.
     pub lease_remaining_ms: Option<u64>,
+    /// How long the slowest of the latest 16 durable writes took, in milliseconds; null before the first.
+    #[serde(default)]
+    pub durable_write_ms: Option<f64>,
     /// What is guaranteed, in words.
     pub guarantee: String,
     /// The longest failover that the timings allow, computed from them; null for a lone member.
@@ -110,6 +113,9 @@ pub struct MemberStatus {
     pub stands: bool,
     /// alive, suspected or dead.
     pub status: String,
+    /// Why elections pass it over although it is heard, in words; null where they do not.
+    #[serde(default)]
+    pub passed_over: Option<String>,
     /// What it is compared by.
     pub rank: RankStatus,
 }

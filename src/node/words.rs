@@ -1,10 +1,11 @@
 //! The core's refusals and notes, in words for operators.
 
 use super::handle::{CommandError, Outcome};
+use crate::core::detector::Peer;
 use crate::core::membership::{MOST_MEMBERS, MemberList};
 use crate::core::message::{Done, Refusal, Rejection};
 use crate::core::split::Split;
-use crate::core::types::Task;
+use crate::core::types::{NodeId, Task};
 
 /// A rejected hello, in words: what is wrong, which values, what to do.
 pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
@@ -29,6 +30,10 @@ pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
             "id {} ({id}) in use by {address}: another process runs as this member; stop one",
             members.name(*id)
         ),
+        Rejection::Disagreement { key, ours, theirs } if ours.starts_with("at most ") => format!(
+            "the {key} {theirs} cannot have come about: the side that refuses takes {ours}; the other \
+             runs on a state that is not its own, or is no member: stop it, and look at who it is"
+        ),
         Rejection::Disagreement { key, ours, theirs } => {
             format!(
                 "{key} differs: the side that refuses has \"{ours}\", the other \"{theirs}\": \
@@ -46,6 +51,39 @@ pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
             members.name(*expected)
         ),
     }
+}
+
+/// Why elections pass over a peer that is heard, if they do.
+pub fn passed_over(peer: &Peer) -> Option<&'static str> {
+    if !peer.alive() {
+        None
+    } else if peer.unreachable {
+        Some("heard, but cannot be dialed")
+    } else if peer.is_passed_over() {
+        Some("was to lead and did not")
+    } else {
+        None
+    }
+}
+
+/// That a peer is heard and cannot be told anything.
+pub fn unreachable(peer: NodeId, members: &MemberList) -> String {
+    let (name, address) = (members.name(peer), members.get(peer).map_or("", |m| &m.address));
+    format!(
+        "{name} connects to this node, and nothing could be told to it for the failure time: elections pass \
+         it over until it can be dialed at {address}: check that address, and whether something closes it"
+    )
+}
+
+/// That this voter has not met these.
+pub fn uninformed(voters: &[NodeId], members: &MemberList) -> String {
+    let names: Vec<String> = voters.iter().map(|id| members.name(*id)).collect();
+    format!(
+        "this voter's store is empty and it has not met {}: it grants nothing until it has, or until a leader \
+         leads. Start them and mend the links between; or, if this is the cluster's first start, restart more \
+         than half of the voters with --bootstrap",
+        names.join(", ")
+    )
 }
 
 /// A meeting of two leaders.

@@ -1,15 +1,21 @@
 //! What must hold after every event of every simulated run.
+//!
+//! Who leads is read from what processes publish (`page.rs`), who votes from ids and roles
+//! (`content.rs`), and who voted for whom from messages and disks (`votes.rs`): a rule of the core
+//! that is broken is not broken here as well.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
+use super::content::{self, Content};
 use super::life::millis;
 use super::lists::Lists;
-use super::node::Node;
-use super::votes::Votes;
-use super::world::{FaultSet, Setup};
-use crate::core::membership::Member;
+use super::node::{Disk, Node};
+use super::page::Page;
+use super::setup::{FaultSet, Setup};
+use super::votes::{Votes, Word};
 use crate::core::message::View;
-use crate::core::settings::{AlgorithmKind, Preempt, Quorum, Restored};
+use crate::core::settings::{AlgorithmKind, Preempt, Quorum};
 use crate::core::types::{Epoch, NodeId, TaskVersion, Time};
 use crate::core::{Core, NodeStatus, Phase, Transition};
 
@@ -24,8 +30,12 @@ struct Seen {
     led: Option<Epoch>,
     /// The greatest epoch whose leader it ever named, in any life.
     named: Epoch,
-    /// Until when its process says that it leads, by its own clock.
-    claims: Option<Time>,
+    /// What its process shows.
+    page: Option<Page>,
+    /// What its list said before that changed last.
+    former: Option<Rc<Content>>,
+    /// Until when a client believes that it leads.
+    believed: Option<Time>,
     /// The version of the task that its process has.
     task: TaskVersion,
 }
@@ -46,10 +56,12 @@ enum Promise {
 pub(super) struct Checker {
     preempt: Preempt,
     promise: Promise,
+    /// A proof of death ends what a dead leader was promised.
+    proofs: bool,
     seen: Vec<Seen>,
     /// Who led in which epoch.
     reigns: BTreeMap<Epoch, BTreeSet<NodeId>>,
-    pub votes: Votes,
+    votes: Votes,
     pub lists: Lists,
     pub breach: Option<String>,
     /// How often one came to lead in an epoch of another who is dead: whoever knew it was not
@@ -63,19 +75,20 @@ pub(super) struct Checker {
 
 impl Checker {
     pub fn new(setup: &Setup) -> Checker {
-        let Setup { preempt, quorum, faults, trust_refused: trusts_refused, .. } = *setup;
+        let Setup { preempt, quorum, faults, trust_refused: proofs, .. } = *setup;
         let nodes = setup.values.len();
         let promise = match (quorum != Quorum::None, faults) {
             (true, _) => Promise::Always,
             (false, FaultSet::Model) => Promise::WithinModel,
-            (false, FaultSet::All) => Promise::BestEffort,
+            (false, _) => Promise::BestEffort,
         };
         Checker {
             preempt,
             promise,
+            proofs,
             seen: vec![Seen::default(); nodes],
             reigns: BTreeMap::new(),
-            votes: Votes::new(nodes, trusts_refused),
+            votes: Votes::new(nodes, proofs),
             lists: Lists::new(nodes, quorum == Quorum::Majority),
             breach: None,
             repeated: 0,
@@ -93,23 +106,36 @@ impl Checker {
         self.breach.get_or_insert_with(|| format!("at {:.3} ms: {what}", millis(now)));
     }
 
-    /// "What a member claims never goes backwards, across restarts."
-    pub fn started(&mut self, now: Time, node: usize, restored: Restored) {
+    /// "What a member claims never goes backwards, across restarts": a process starts with the
+    /// epoch that is on its disk, and its own rounds above what is reserved there.
+    pub fn starts(&mut self, now: Time, node: usize, epoch: Epoch, kept: Epoch) {
         let seen = &mut self.seen[node];
-        seen.view = View { epoch: restored.epoch, leader: None };
+        seen.view = View { epoch, leader: None };
         seen.task = TaskVersion::default(); // what the disk holds is seen at the first look
         let named = seen.named;
-        if restored.floor.max(restored.epoch) < named {
-            self.fail(
-                now,
-                format_args!("node-{} forgot the epoch {named} that it named", node + 1),
-            );
+        self.votes.started(node);
+        if kept < named {
+            let what = format_args!("node-{} forgot the epoch {named} that it named", node + 1);
+            self.fail(now, what);
         }
     }
 
+    /// The disk of a member forgot something. Where it is refused, with a majority, it can lead in no epoch again.
+    pub fn forgot(&mut self, node: usize) {
+        self.seen[node].named = Epoch(0);
+        if self.promise != Promise::Always {
+            self.seen[node].led = None;
+        }
+        self.lists.forgot(node);
+    }
+
+    /// A process is gone, and its page with it. What a client was told of its lease still counts,
+    /// where nothing but time ends a promise.
     pub fn died(&mut self, node: usize) {
-        self.seen[node].leads = None;
-        self.seen[node].claims = None;
+        let proofs = self.proofs;
+        let seen = &mut self.seen[node];
+        (seen.leads, seen.page, seen.former) = (None, None, None);
+        seen.believed.take_if(|_| proofs);
     }
 
     /// The greatest epoch whose leader a member ever named.
@@ -124,21 +150,101 @@ impl Checker {
         }
     }
 
-    /// What a process tells everybody who asks whether it leads, from now on. It is believed until
-    /// it says something else, dies, or runs out; so nothing else can make two of them.
+    /// With a majority: a process tells another something.
+    pub fn tells(&mut self, now: Time, word: Word) {
+        if self.promise == Promise::Always {
+            let judged = self.votes.tells(word);
+            self.judged(now, word.from.0, judged);
+        }
+    }
+
+    /// With a majority: a process takes what another told it.
+    pub fn hears(&mut self, word: Word) {
+        if self.promise == Promise::Always {
+            self.votes.hears(word);
+        }
+    }
+
+    /// A disk holds something else now.
+    pub fn stored(&mut self, now: Time, node: usize, disk: &Disk) {
+        self.votes.stored(node, disk.granted());
+        let judged = self.lists.stored(node, content::number(disk.members()));
+        self.judged(now, node, judged);
+    }
+
+    /// What a process shows from now on to everybody who asks. With a majority no other client
+    /// believes another leader meanwhile, and whoever leads is backed by a majority for as long as
+    /// it says.
     pub fn published(&mut self, now: Time, node: usize, core: &Core, all: &[Node]) {
-        let local = |at: usize| all[at].local(now);
-        let until = core.believable_until(local(node));
-        let leads = core.phase() == Phase::Leading && local(node) < until;
-        self.seen[node].claims = leads.then_some(until);
-        let claims =
-            |(at, seen): (usize, &Seen)| seen.claims.is_some_and(|until| local(at) < until);
-        let rival =
-            self.seen.iter().enumerate().position(|(at, seen)| at != node && claims((at, seen)));
-        if let Some(rival) = rival.filter(|_| leads) {
+        let seen = &mut self.seen[node];
+        let page = Page::of(core, all[node].turned, seen.page.as_ref());
+        if let Some(last) = &seen.page
+            && !Rc::ptr_eq(&last.content, &page.content)
+        {
+            seen.former = Some(last.content.clone());
+        }
+        let judged = self.lists.taken(&page.content);
+        let leads = page.leads(all[node].local(now));
+        if self.promise == Promise::Always {
+            self.believe(now, node, &page, all);
+        }
+        self.seen[node].page = Some(page);
+        self.judged(now, node, judged);
+        if leads && self.promise == Promise::Always && !self.is_backed(node, all) {
+            self.fail(
+                now,
+                format_args!(
+                    "node-{} says that it leads for longer than a majority is bound to it",
+                    node + 1
+                ),
+            );
+        }
+    }
+
+    /// A page that says that its process leads makes clients believe so; any other ends that, for
+    /// all who ask from then on.
+    fn believe(&mut self, now: Time, node: usize, page: &Page, all: &[Node]) {
+        if page.phase != Phase::Leading {
+            self.seen[node].believed = None;
+        }
+        if !page.leads(all[node].local(now)) {
+            return;
+        }
+        let believed = page.believed(now, all[node].clock);
+        let before = self.seen[node].believed;
+        self.seen[node].believed = before.max(Some(believed));
+        let others = self.seen.iter().enumerate().filter(|(at, _)| *at != node);
+        let rival = others.filter(|(_, other)| other.believed > Some(now)).map(|(at, _)| at).next();
+        if let Some(rival) = rival {
             let what = format_args!("node-{} and node-{} both lead", node + 1, rival + 1);
             self.fail(now, what);
         }
+    }
+
+    /// Whether what voters told binds a majority of them to this leader for as long as its page says:
+    /// of those on its list or, right after a change, of those on the list before, which differs by
+    /// one of them.
+    fn is_backed(&self, node: usize, all: &[Node]) -> bool {
+        let seen = &self.seen[node];
+        let Some(page) = &seen.page else { return true };
+        let grant = (page.epoch, all[node].settings.id);
+        let end = all[node].clock.truly(page.end());
+        let place = |id| all.iter().position(|node| node.settings.id == id);
+        let bound = |id| {
+            place(id)
+                .is_some_and(|at| self.votes.is_bound(at, grant, node, all[at].clock.local(end)))
+        };
+        page.content.is_majority(bound)
+            || seen.former.as_ref().is_some_and(|list| list.is_majority(bound))
+    }
+
+    /// Whether a majority of the voters of its list gave a process their votes, its own included.
+    fn is_elected(&self, node: usize, epoch: Epoch, all: &[Node]) -> bool {
+        let seen = &self.seen[node];
+        let grant = (epoch, all[node].settings.id);
+        let gave = |id| place(all, id).is_some_and(|at| self.votes.gave(at, grant, node));
+        let lists = seen.page.iter().map(|page| &page.content).chain(&seen.former);
+        lists.into_iter().any(|list| list.is_majority(gave))
     }
 
     /// A transition that the world has come to see.
@@ -174,12 +280,11 @@ impl Checker {
         if repeats && self.promise == Promise::Always {
             self.fail(now, format_args!("{name} leads in epoch {epoch} of another"));
         }
-        // The voters of its own list are those that count.
-        let list = core.members();
-        let votes = |at: usize| list.get(all[at].settings.id).is_some_and(Member::votes);
-        let granted = self.votes.count((epoch, core.id()), votes);
-        if self.promise == Promise::Always && granted < core.members().majority() {
-            self.fail(now, format_args!("{name} leads with {granted} grants of epoch {epoch}"));
+        if self.promise == Promise::Always && !self.is_elected(node, epoch, all) {
+            self.fail(
+                now,
+                format_args!("{name} leads in epoch {epoch} without a majority of votes"),
+            );
         }
         self.votes.leads(node, epoch);
         let before = self.seen[node].view;
@@ -234,27 +339,30 @@ impl Checker {
         self.preempt == Preempt::Always && reigns && thought_alive
     }
 
-    /// What must hold of a process after anything it was told.
+    /// What must hold of what a process shows, after anything it was told.
     pub fn look(&mut self, now: Time, node: usize, core: &Core, all: &[Node]) {
+        let Some(page) = &self.seen[node].page else { return };
+        let (phase, leader, epoch, list) =
+            (page.phase, page.leader, page.epoch, page.content.clone());
+        // One that was paused shows until its next turn that it led; whoever reads that does not believe it.
+        let leads = page.leads(all[node].local(now));
         let name = || format!("node-{}", node + 1);
-        let (view, leader) = (core.view(), core.leader());
-        if view.epoch < self.seen[node].view.epoch {
-            self.fail(now, format_args!("the epoch of {} went back to {}", name(), view.epoch));
+        if epoch < self.seen[node].view.epoch {
+            self.fail(now, format_args!("the epoch of {} went back to {epoch}", name()));
         }
-        self.seen[node].view = view;
-        if core.phase() == Phase::Leading {
-            let judged = self.lists.lead(core.members());
+        self.seen[node].view = core.view();
+        if leads {
+            let judged = self.lists.lead(&list);
             self.judged(now, node, judged);
         }
-        let own = leader.is_some_and(|leader| leader.id == core.id());
-        let fits = match core.phase() {
-            Phase::Leading => own && self.seen[node].leads == Some(view.epoch),
+        let own = leader == Some(all[node].settings.id);
+        let fits = match phase {
+            Phase::Leading => own && self.seen[node].leads == Some(epoch),
             Phase::Following => leader.is_some() && !own,
             _ => leader.is_none(),
         };
         if !fits {
-            let phase = core.phase().name();
-            self.fail(now, format_args!("{} is {phase} and names {leader:?}", name()));
+            self.fail(now, format_args!("{} is {} and names {leader:?}", name(), phase.name()));
         }
         self.newest_task(now, node, core);
         let halting = core.settings().algorithm == AlgorithmKind::Halting;
@@ -262,19 +370,20 @@ impl Checker {
             self.assertion_1(now, core, all);
         }
         let Some(leader) = leader else { return };
-        if !self.reigns.get(&view.epoch).is_some_and(|led| led.contains(&leader.id)) {
-            let what = format!("{} follows one who never led in epoch {}", name(), view.epoch);
-            self.fail(now, what);
+        if !self.reigns.get(&epoch).is_some_and(|led| led.contains(&leader)) {
+            self.fail(now, format!("{} follows one who never led in epoch {epoch}", name()));
         }
-        if all[node].disk.kept() < view.epoch {
-            let what = format_args!("{} names epoch {} before it is durable", name(), view.epoch);
-            self.fail(now, what);
+        if all[node].disk.kept() < epoch {
+            self.fail(now, format!("{} names epoch {epoch} before it is durable", name()));
         }
-        if self.promise == Promise::Always && view.epoch < self.seen[node].named {
-            let what = format!("{} names epoch {} after a later one", name(), view.epoch);
-            self.fail(now, what);
+        if self.promise == Promise::Always && epoch < self.seen[node].named {
+            self.fail(now, format!("{} names epoch {epoch} after a later one", name()));
         }
         let seen = &mut self.seen[node];
-        seen.named = seen.named.max(view.epoch);
+        seen.named = seen.named.max(epoch);
     }
+}
+
+fn place(all: &[Node], id: NodeId) -> Option<usize> {
+    all.iter().position(|node| node.settings.id == id)
 }

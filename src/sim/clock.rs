@@ -22,6 +22,9 @@ impl Default for Clock {
 }
 
 impl Clock {
+    /// As slow as a clock may be.
+    pub const SLOWEST: Clock = Clock { offset: 0, rate: 900 };
+
     /// A clock that showed `offset` at the start and runs at so many thousandths of true time.
     pub fn new(offset: Duration, rate: u64) -> Clock {
         Clock { offset: (Time(0) + offset).0, rate }
@@ -46,6 +49,11 @@ impl Clock {
     /// How much it goes on while this time truly passes.
     pub fn passes(self, time: Duration) -> Duration {
         self.local(Time(0) + time).since(Time(self.offset))
+    }
+
+    /// The longest that may truly pass until it has gone on by so much.
+    pub fn truly_takes(self, time: Duration) -> Duration {
+        self.truly(Time(self.offset) + time).since(Time(0))
     }
 
     /// Whether it runs at another rate than true time.
@@ -81,6 +89,10 @@ mod tests {
         }
         let hour = Duration::from_secs(3600);
         assert_eq!(Clock::new(hour, 900).passes(Duration::from_secs(10)), Duration::from_secs(9));
+        assert_eq!(
+            Clock::new(hour, 900).truly_takes(Duration::from_secs(9)),
+            Duration::from_secs(10)
+        );
         assert_eq!(Clock::default().truly(Time(u64::MAX)), Time(u64::MAX));
     }
 

@@ -55,7 +55,9 @@ pub enum Deed {
     Stopped,
     /// Processes paused.
     Pauses,
-    /// Of these, for so long that they noticed.
+    /// Of these, amid a turn: what it put out was shown and sent later.
+    Unshown,
+    /// Of the pauses, those for so long that the process noticed.
     Stalls,
     /// Clocks that stepped forward.
     Steps,
@@ -73,6 +75,46 @@ pub enum Deed {
     Changed,
     /// Changes that were refused, or whose outcome was not known.
     Refused,
+    /// Faults aimed at one that led, stood for election or followed when they happened.
+    Aimed,
+    /// Disks that stood still for a moment.
+    DiskStalls,
+    /// Writes of disks that are slow.
+    SlowWrites,
+    /// Writes that failed and were tried again.
+    Unwritable,
+    /// Disks that write nothing any more.
+    Stuck,
+    /// Dials to a wrong address or a closed port.
+    Astray,
+    /// Links that are dead for good, in both directions.
+    DeadLinks,
+    /// Links that are dead for good in one direction.
+    DeadWays,
+    /// Members that nobody ever reaches.
+    Unreachable,
+    /// Files edited between two starts.
+    Edited,
+    /// Files in which a member has another name.
+    Renamed,
+    /// Disks that were emptied.
+    Wiped,
+    /// Disks that went back to an older record.
+    RolledBack,
+    /// Starts with the disk of another member, which came to nothing.
+    Foreign,
+    /// Members that are told to bootstrap at every start.
+    Bootstrapped,
+    /// Clusters whose members have unequal timings.
+    Unequal,
+    /// Clusters of more than eight members.
+    Large,
+    /// Faults right after a command.
+    Adverse,
+    /// Stretches of time in which a leader was promised, and measured.
+    Promised,
+    /// Stretches in which none was: no fully connected majority was left, or nobody that may lead.
+    Unpromised,
     /// Lists that a leader found to be void.
     Overruled,
     /// Lives at whose end some were strangers to others, as each side of a partition had made its own
@@ -91,7 +133,7 @@ pub enum Deed {
 }
 
 /// All deeds with their names, in the order in which they are shown.
-const TITLES: [(Deed, &str); 41] = [
+const TITLES: [(Deed, &str); 62] = [
     (Deed::Starts, "starts and restarts"),
     (Deed::Kills, "processes killed"),
     (Deed::Vanished, "hosts vanished"),
@@ -117,6 +159,7 @@ const TITLES: [(Deed, &str); 41] = [
     (Deed::Beheaded, "  of a leader, of these cuts"),
     (Deed::Stopped, "packets and dials stopped"),
     (Deed::Pauses, "processes paused"),
+    (Deed::Unshown, "  amid a turn, of these"),
     (Deed::Stalls, "  long enough to notice"),
     (Deed::Steps, "clocks stepped forward"),
     (Deed::Drifts, "clocks fast or slow"),
@@ -126,6 +169,26 @@ const TITLES: [(Deed, &str); 41] = [
     (Deed::Forced, "  by force, of these"),
     (Deed::Changed, "changes done"),
     (Deed::Refused, "changes refused or not known"),
+    (Deed::Aimed, "faults aimed at whom they meet"),
+    (Deed::DiskStalls, "disks that stood still"),
+    (Deed::SlowWrites, "writes of slow disks"),
+    (Deed::Unwritable, "writes that failed"),
+    (Deed::Stuck, "disks stuck for good"),
+    (Deed::Astray, "dials gone astray"),
+    (Deed::DeadLinks, "links dead for good"),
+    (Deed::DeadWays, "  in one direction only"),
+    (Deed::Unreachable, "members never reachable"),
+    (Deed::Edited, "files edited"),
+    (Deed::Renamed, "members renamed"),
+    (Deed::Wiped, "disks wiped"),
+    (Deed::RolledBack, "disks rolled back"),
+    (Deed::Foreign, "disks of another, refused"),
+    (Deed::Bootstrapped, "bootstraps kept on"),
+    (Deed::Unequal, "clusters of unequal timings"),
+    (Deed::Large, "clusters of more than 8"),
+    (Deed::Adverse, "faults right after a command"),
+    (Deed::Promised, "times a leader was promised"),
+    (Deed::Unpromised, "times none was"),
     (Deed::Overruled, "changes void"),
     (Deed::Estranged, "sides estranged by changes"),
     (Deed::Ended, "removed members ended"),

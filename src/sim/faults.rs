@@ -1,16 +1,21 @@
 //! What is done to a cluster in a random life: drawn from the seed, then inflicted on the world.
 
+use std::time::Duration;
+
+use super::aim::Aim;
 use super::deeds::Deed;
 use super::members::Wish;
 use super::node::{Death, Node};
+use super::setup::TIMING;
 use super::trouble::{Trouble, befall};
-use super::world::{TIMING, World};
+use super::world::World;
 use crate::core::random::Random;
+use crate::core::settings::RankKind;
 use crate::core::types::{Task, Time};
 use crate::core::{Command, CommandId, Input};
 
 /// What is done to a cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// A process is started, and its host if that is gone.
     Start,
@@ -30,6 +35,10 @@ pub(super) enum Fault {
     HandOut(u64),
     /// Somebody asks for a change of the members.
     Change(Wish),
+    /// A disk writes nothing for so long.
+    StallDisk(Duration),
+    /// This, to one that is found when it happens; to the member named if nobody fits.
+    Aimed(Aim, Box<Fault>),
     /// What the model rules out; `leader` where it is aimed at a present one.
     Trouble {
         leader: bool,
@@ -83,6 +92,22 @@ pub(super) fn add_tasks(random: &mut Random, plan: &mut Plan) {
 /// An attribute, from so few that some are equal.
 pub(super) fn attribute(random: &mut Random) -> i64 {
     random.below(6) as i64 - 2
+}
+
+/// What so many members are ranked by, and the attribute of each at its start.
+pub(super) fn ranks(random: &mut Random, members: usize) -> (RankKind, Vec<Option<i64>>) {
+    let rank = match random.below(8) {
+        0 | 1 => RankKind::Priority,
+        2 => RankKind::Disk,
+        _ => RankKind::Id,
+    };
+    let mut value = || match rank {
+        RankKind::Id => Some(0),
+        RankKind::Disk => sample(random),
+        _ => Some(attribute(random)),
+    };
+    let values = (0..members).map(|_| value()).collect();
+    (rank, values)
 }
 
 /// An attribute that changes; now and then it cannot be had.
@@ -165,6 +190,15 @@ pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
         }
         Fault::Change(wish) if runs => world.wish(node, wish),
         Fault::Tick if runs => world.tell_now(node, Input::Tick),
+        Fault::StallDisk(length) => {
+            world.faults.count(Deed::DiskStalls);
+            world.nodes[node].drive.stalled_until = world.now + length;
+        }
+        Fault::Aimed(aim, fault) => {
+            let found = aim.find(world);
+            world.faults.add(Deed::Aimed, u64::from(found.is_some()));
+            inflict(world, found.unwrap_or(node), *fault);
+        }
         Fault::Trouble { leader, trouble } => befall(world, node, leader, trouble),
         _ => {}
     }

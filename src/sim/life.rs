@@ -6,14 +6,16 @@ use std::time::Duration;
 use super::agenda::Event;
 use super::counts::is_election;
 use super::deeds::Deed;
-use super::node::Death;
+use super::node::{Death, Node};
+use super::setup::Delays;
 use super::transit::Payload;
-use super::world::{Delays, World};
+use super::uptime::Uptime;
+use super::votes::Word;
+use super::world::World;
 use crate::core::message::{Envelope, Kind, Message};
-use crate::core::settings::Quorum;
 use crate::core::tenure::Durable;
 use crate::core::types::{NodeId, Time};
-use crate::core::{Core, Input, Reason, Transition};
+use crate::core::{Core, Input, Phase, Reason, Transition};
 use crate::trace::{self, Line, Narrator, What};
 
 /// How late a process may be woken.
@@ -22,12 +24,14 @@ const LATE: Duration = Duration::from_millis(1);
 impl World {
     /// Starts a process, unless one runs.
     pub fn start(&mut self, node: usize) {
-        if self.nodes[node].core.is_some() || self.nodes[node].is_removed() {
+        if self.nodes[node].core.is_some() {
             return;
         }
         let now = self.now;
-        let restored = self.nodes[node].start(now, &mut self.random);
-        self.checker.started(now, node, restored);
+        let disk = &self.nodes[node].disk;
+        let (epoch, kept) = (disk.epoch(), disk.kept());
+        let Some(restored) = self.nodes[node].start(now, &mut self.random) else { return };
+        self.checker.starts(now, node, epoch, kept);
         self.say(node, || {
             format!(
                 "starts: incarnation {}, epoch {}, own rounds above {}",
@@ -49,6 +53,7 @@ impl World {
         self.faults.add(Deed::Unwritten, undone);
         self.compare_disk(node);
         self.checker.died(node);
+        self.count_uptime(node);
         self.draw(node, |_| Some(What::Dies));
         self.say(node, || match death {
             Death::Killed => "dies".to_owned(),
@@ -84,7 +89,7 @@ impl World {
         if let Message::AreYouNormal { number, .. } = envelope.message {
             self.nodes[node].checks.insert(number);
         }
-        to.iter().for_each(|to| self.vote(node, *to, &envelope.message));
+        to.iter().for_each(|to| self.tells(node, *to, &envelope.message));
         for to in to {
             let Some(to) = self.place(*to) else { continue };
             if self.burnt(node) {
@@ -103,23 +108,18 @@ impl World {
         }
     }
 
-    /// Holds what a voter tells against what it told before.
-    fn vote(&mut self, node: usize, to: NodeId, message: &Message) {
-        let local = self.nodes[node].local(self.now);
-        let votes = &mut self.checker.votes;
-        let judged = match *message {
-            Message::Grant { epoch, .. } => {
-                let durable = self.nodes[node].disk.granted();
-                votes.grants(node, (epoch, to), durable, local)
-            }
-            Message::Acknowledge { epoch, .. } => {
-                votes.acknowledges(node, (epoch, to), local + self.setup.timing.lease)
-            }
-            _ => Ok(()),
-        };
-        if self.setup.quorum == Quorum::Majority {
-            self.checker.judged(self.now, node, judged);
-        }
+    /// Holds what a process tells against what was told before.
+    fn tells(&mut self, node: usize, to: NodeId, message: &Message) {
+        let Some(at) = self.place(to) else { return };
+        let (from, turned) = ((node, self.id(node)), self.nodes[node].turned);
+        self.checker.tells(self.now, Word { from, to: (at, to), message, turned });
+    }
+
+    /// Notes what a process is about to take.
+    pub(super) fn hears(&mut self, node: usize, from: usize, message: &Message) {
+        let turned = self.nodes[node].local(self.now);
+        let (from, to) = ((from, self.id(from)), (node, self.id(node)));
+        self.checker.hears(Word { from, to, message, turned });
     }
 
     /// Whether an election is not over before this has arrived. A coordinator's regular check of
@@ -146,7 +146,11 @@ impl World {
     }
 
     fn write(&mut self, node: usize) {
-        let at = self.now + self.random.up_to(self.setup.disk);
+        let drive = self.nodes[node].drive;
+        let done = drive.write(self.now, self.setup.disk, &mut self.random);
+        let Some((at, failures)) = done else { return };
+        self.faults.add(Deed::Unwritable, failures);
+        self.faults.add(Deed::SlowWrites, u64::from(drive.speed.is_some()));
         let life = self.nodes[node].life;
         self.note(at, Event::Written { node, life });
     }
@@ -171,11 +175,26 @@ impl World {
 
     /// Shows the outside where a process stands, before anybody is told.
     pub(super) fn publish(&mut self, node: usize) {
-        if self.setup.quorum != Quorum::None
-            && let Some(core) = &self.nodes[node].core
-        {
+        self.count_uptime(node);
+        if let Some(core) = &self.nodes[node].core {
             self.checker.published(self.now, node, core, &self.nodes);
         }
+    }
+
+    /// Notes until when a node's claim to lead is believed from now on, if it makes one.
+    fn count_uptime(&mut self, node: usize) {
+        let now = self.now;
+        let Some(uptime) = &mut self.uptime else { return };
+        let Node { core, clock, .. } = &self.nodes[node];
+        let leads = core.as_ref().filter(|core| core.phase() == Phase::Leading);
+        let until = leads.map(|core| clock.truly(core.believable_until(clock.local(now))));
+        uptime.claims(now, node, until.unwrap_or_default());
+    }
+
+    /// Begins to count for how much of the time somebody leads.
+    pub(super) fn begin_uptime(&mut self) {
+        self.uptime = Some(Uptime::new(self.nodes.len(), self.now));
+        (0..self.nodes.len()).for_each(|node| self.count_uptime(node));
     }
 
     /// Checks the invariants of a node that was just told something.

@@ -2,22 +2,30 @@
 //! that was said to be done.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::rc::Rc;
 
-use crate::core::membership::{ListVersion, MemberList};
+use super::content::{Content, Number};
 use crate::core::message::Done;
 use crate::core::types::NodeId;
 
-/// All lists that were ever seen.
+/// All lists that were ever seen, as an outsider reads them.
 #[derive(Debug)]
 pub(super) struct Lists {
     /// Whether a majority keeps them together.
     majority: bool,
-    known: BTreeMap<ListVersion, Arc<MemberList>>,
-    /// The version on each disk.
-    durable: Vec<ListVersion>,
+    known: BTreeMap<Number, Rc<Content>>,
+    disks: Vec<Disk>,
     added: Vec<NodeId>,
     removed: Vec<NodeId>,
+}
+
+/// What is known of one disk.
+#[derive(Clone, Copy, Debug, Default)]
+struct Disk {
+    /// The version on it.
+    version: Number,
+    /// The greatest that was ever on it.
+    greatest: Number,
 }
 
 impl Lists {
@@ -25,7 +33,7 @@ impl Lists {
         Lists {
             majority,
             known: BTreeMap::new(),
-            durable: vec![ListVersion::default(); nodes],
+            disks: vec![Disk::default(); nodes],
             added: Vec::new(),
             removed: Vec::new(),
         }
@@ -33,50 +41,79 @@ impl Lists {
 
     /// A process has this list. Tells what is wrong: one version has one content, for ever. The
     /// lists of files are no versions.
-    pub fn taken(&mut self, list: &Arc<MemberList>) -> Result<(), String> {
-        let version = list.version();
-        if !self.majority || version == ListVersion::default() {
+    pub fn taken(&mut self, list: &Rc<Content>) -> Result<(), String> {
+        let version @ (epoch, counter) = list.version;
+        if !self.majority || version == (0, 0) {
             return Ok(());
         }
-        let known = self.known.entry(version).or_insert_with(|| list.clone());
-        if Arc::ptr_eq(known, list) || known == list {
-            return Ok(());
+        match self.known.entry(version).or_insert_with(|| list.clone()) == list {
+            true => Ok(()),
+            false => Err(format!("has another list {epoch}.{counter} than others had")),
         }
-        Err(format!("has another list {version} than others had"))
     }
 
     /// This version is on a disk: it is never older than the one before.
-    pub fn stored(&mut self, at: usize, version: ListVersion) -> Result<(), String> {
-        let before = std::mem::replace(&mut self.durable[at], version);
+    pub fn stored(&mut self, at: usize, version: Number) -> Result<(), String> {
+        let disk = &mut self.disks[at];
+        let before = std::mem::replace(&mut disk.version, version);
+        disk.greatest = disk.greatest.max(version);
         if version < before {
-            return Err(format!("has stored list {version} over {before}"));
+            let ((epoch, counter), (older, count)) = (before, version);
+            return Err(format!("has stored list {older}.{count} over {epoch}.{counter}"));
         }
         Ok(())
     }
 
-    /// Whoever asked for a change was told that it is done. A removal that was forced and that no
+    /// The disk of a member forgot something.
+    pub fn forgot(&mut self, at: usize) {
+        self.disks[at].version = Number::default();
+    }
+
+    /// Whoever asked for a change was told that it is done. With a majority, most voters of a list
+    /// that has it must have such a list on their disks. A removal that was forced and that no
     /// majority has stored is not promised to last.
-    pub fn done(&mut self, done: Done) {
-        match done {
-            Done::Added(id) => self.added.push(id),
-            Done::Removed { id, stored: true, .. } => self.removed.push(id),
-            _ => {}
+    pub fn done(
+        &mut self,
+        done: Done,
+        place: impl Fn(NodeId) -> Option<usize>,
+    ) -> Result<(), String> {
+        let (id, adds) = match done {
+            Done::Added(id) => (id, true),
+            Done::Removed { id, stored: true, .. } => (id, false),
+            _ => return Ok(()),
+        };
+        if adds { &mut self.added } else { &mut self.removed }.push(id);
+        let has = |id, version| {
+            let disk = place(id).map(|at| self.disks[at]);
+            disk.is_some_and(|disk| disk.greatest >= version)
+        };
+        let lasts = |list: &Rc<Content>| {
+            let made = if adds { list.has(id) } else { list.has_removed(id) };
+            made && list.is_majority(|voter| has(voter, list.version))
+        };
+        if self.majority && !self.known.values().any(lasts) {
+            return Err(format!("tells that the change of {id} is done before a majority has it"));
         }
+        Ok(())
     }
 
     /// Whoever leads has all changes that were done, as far as later ones did not undo them: an id
     /// that was removed is never added again.
-    pub fn lead(&self, list: &MemberList) -> Result<(), String> {
+    pub fn lead(&self, list: &Content) -> Result<(), String> {
         if !self.majority {
             return Ok(());
         }
-        let version = list.version();
-        let lacks = |id: &&NodeId| list.get(**id).is_none() && !list.removed().contains(id);
+        let (epoch, counter) = list.version;
+        let lacks = |id: &&NodeId| !list.has(**id) && !list.has_removed(**id);
         if let Some(id) = self.added.iter().find(lacks) {
-            return Err(format!("leads with list {version}, which lacks {id}, who was added"));
+            return Err(format!(
+                "leads with list {epoch}.{counter}, which lacks {id}, who was added"
+            ));
         }
-        if let Some(id) = self.removed.iter().find(|id| list.get(**id).is_some()) {
-            return Err(format!("leads with list {version}, which has {id}, who was removed"));
+        if let Some(id) = self.removed.iter().find(|id| list.has(**id)) {
+            return Err(format!(
+                "leads with list {epoch}.{counter}, which has {id}, who was removed"
+            ));
         }
         Ok(())
     }
@@ -85,7 +122,7 @@ impl Lists {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::membership::{Change, Member};
+    use crate::core::membership::{Change, ListVersion, Member, MemberList};
     use crate::core::types::{Epoch, Role};
     use uuid::Uuid;
 
@@ -93,7 +130,15 @@ mod tests {
         NodeId(Uuid::from_u128(number))
     }
 
-    fn list(counter: u64, members: &[u128]) -> Arc<MemberList> {
+    fn place(id: NodeId) -> Option<usize> {
+        usize::try_from(id.0.as_u128()).ok()
+    }
+
+    fn version(counter: u64) -> ListVersion {
+        ListVersion { epoch: Epoch(1), counter }
+    }
+
+    fn members(counter: u64, members: &[u128]) -> MemberList {
         let member = |number: &u128| Member {
             id: id(*number),
             name: number.to_string(),
@@ -101,8 +146,16 @@ mod tests {
             admin: None,
             role: Role::Member,
         };
-        let version = ListVersion { epoch: Epoch(1), counter };
-        Arc::new(MemberList::new(version, members.iter().map(member).collect()))
+        MemberList::new(version(counter), members.iter().map(member).collect())
+    }
+
+    fn list(counter: u64, of: &[u128]) -> Rc<Content> {
+        Rc::new(Content::of(&members(counter, of)))
+    }
+
+    fn without(list: &MemberList, counter: u64, member: u128) -> Rc<Content> {
+        let change = Change::Remove { id: id(member), force: false };
+        Rc::new(Content::of(&list.changed(version(counter), &change)))
     }
 
     #[test]
@@ -119,24 +172,39 @@ mod tests {
     #[test]
     fn a_disk_does_not_go_back() {
         let mut lists = Lists::new(2, true);
-        let [first, second] = [1, 2].map(|counter| list(counter, &[]).version());
-        assert_eq!(lists.stored(0, second), Ok(()));
-        assert_eq!(lists.stored(1, first), Ok(()), "another disk");
-        assert!(lists.stored(0, first).is_err());
+        assert_eq!(lists.stored(0, (1, 2)), Ok(()));
+        assert_eq!(lists.stored(1, (1, 1)), Ok(()), "another disk");
+        assert!(lists.stored(0, (1, 1)).is_err());
     }
 
     #[test]
     fn what_was_done_stays_until_it_is_undone() {
-        let mut lists = Lists::new(1, true);
-        lists.done(Done::Removed { id: id(1), stored: false, handed_over: false });
+        let mut lists = Lists::new(3, true);
+        let forced = Done::Removed { id: id(1), stored: false, handed_over: false };
+        assert_eq!(lists.done(forced, place), Ok(()));
         assert_eq!(lists.lead(&list(1, &[1])), Ok(()), "it was forced");
-        lists.done(Done::Added(id(2)));
+        let _ = lists.done(Done::Added(id(2)), place);
         assert!(lists.lead(&list(1, &[1])).is_err());
-        let version = list(2, &[]).version();
-        let change = Change::Remove { id: id(2), force: false };
-        let without = list(1, &[1, 2]).changed(version, &change);
-        assert_eq!(lists.lead(&without), Ok(()), "a later change");
-        lists.done(Done::Removed { id: id(2), stored: true, handed_over: false });
+        let removed = without(&members(1, &[1, 2]), 2, 2);
+        assert_eq!(lists.lead(&removed), Ok(()), "a later change");
+        let done = Done::Removed { id: id(2), stored: true, handed_over: false };
+        let _ = lists.done(done, place);
         assert!(lists.lead(&list(3, &[1, 2])).is_err());
+    }
+
+    #[test]
+    fn a_change_is_done_when_most_voters_of_a_list_with_it_have_stored_it() {
+        let mut lists = Lists::new(4, true);
+        let removal = || Done::Removed { id: id(3), stored: true, handed_over: false };
+        lists.taken(&list(1, &[0, 1, 2, 3])).unwrap();
+        lists.taken(&without(&members(1, &[0, 1, 2, 3]), 2, 3)).unwrap();
+        for (disk, counter) in [(0, 2), (1, 1), (3, 2)] {
+            lists.stored(disk, (1, counter)).unwrap();
+        }
+        assert!(lists.done(removal(), place).is_err(), "one of three; the removed has no say");
+        lists.stored(1, (1, 2)).unwrap();
+        assert_eq!(lists.done(removal(), place), Ok(()));
+        assert!(lists.done(Done::Added(id(1)), place).is_ok(), "it was there before");
+        assert!(Lists::new(4, false).done(removal(), place).is_ok(), "nothing is promised");
     }
 }

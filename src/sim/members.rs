@@ -8,8 +8,9 @@ use super::deeds::Deed;
 use super::faults::{Fault, Plan};
 use super::network::{FIRST_PAUSE, LinkState};
 use super::node::Node;
+use super::setup::TIMING;
 use super::transit::Payload;
-use super::world::{TIMING, World};
+use super::world::World;
 use crate::core::membership::{Change, ListVersion, Member, MemberList};
 use crate::core::message::{Done, Refusal};
 use crate::core::random::Random;
@@ -110,11 +111,14 @@ impl World {
     }
 
     /// How a change ended.
-    pub(super) fn answered(&mut self, result: Result<Done, Refusal>) {
+    pub(super) fn answered(&mut self, node: usize, result: Result<Done, Refusal>) {
         match result {
             Ok(done) => {
                 self.faults.count(Deed::Changed);
-                self.checker.lists.done(done);
+                let nodes = &self.nodes;
+                let place = |id| nodes.iter().position(|node| node.settings.id == id);
+                let judged = self.checker.lists.done(done, place);
+                self.checker.judged(self.now, node, judged);
             }
             Err(_) => self.faults.count(Deed::Refused),
         }
@@ -150,20 +154,9 @@ impl World {
         self.network.link(node, peer).redial = false;
     }
 
-    /// Holds the list of a process that was just told something against those of all others.
-    pub(super) fn compare_lists(&mut self, node: usize) {
-        let Some(core) = &self.nodes[node].core else { return };
-        if !Arc::ptr_eq(core.members(), &self.nodes[node].peers) {
-            let judged = self.checker.lists.taken(core.members());
-            self.checker.judged(self.now, node, judged);
-        }
-    }
-
-    /// What is on a disk now is not older than what was.
+    /// Something else is on a disk now.
     pub(super) fn compare_disk(&mut self, node: usize) {
-        let version = self.nodes[node].disk.members().version();
-        let judged = self.checker.lists.stored(node, version);
-        self.checker.judged(self.now, node, judged);
+        self.checker.stored(self.now, node, &self.nodes[node].disk);
     }
 
     /// The newest list, of the founders and whoever belongs by a list of theirs, and so on: who was

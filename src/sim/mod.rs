@@ -7,11 +7,14 @@
 //! all come to name one leader.
 
 mod agenda;
+mod aim;
 mod checker;
 mod clock;
 mod connected;
+mod content;
 mod counts;
 mod deeds;
+mod drive;
 mod error;
 mod faults;
 mod life;
@@ -19,14 +22,22 @@ mod lists;
 mod members;
 mod network;
 mod node;
+mod page;
 mod pause;
 mod play;
 mod rupture;
 mod scenario;
 mod schedule;
 mod settle;
+mod setup;
+#[cfg(test)]
+mod slow;
+mod stay;
+mod storm;
+mod terrain;
 mod transit;
 mod trouble;
+mod uptime;
 mod votes;
 mod weather;
 mod world;
@@ -37,4 +48,4 @@ pub use error::SimError;
 pub use play::{Play, Step};
 pub use scenario::{MOST_NODES, Outcome, Scenario};
 pub use schedule::{Failure, Run, Schedule};
-pub use world::{Delays, FaultSet, TIMING};
+pub use setup::{Delays, FaultSet, TIMING};

@@ -163,7 +163,7 @@ impl World {
 
     /// Waits out the back-off before the next dial.
     pub(super) fn rest(&mut self, from: usize, to: usize) {
-        let failure = self.timing().failure;
+        let failure = self.nodes[from].settings.timing.failure;
         let link = self.network.link(from, to);
         if std::mem::take(&mut link.redial) {
             link.pause = FIRST_PAUSE;

@@ -1,16 +1,18 @@
 //! A simulated host with its disk and the one process that may run on it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::clock::Clock;
+use super::drive::Drive;
 use super::pause::Pause;
-use crate::core::membership::{ListVersion, MemberList};
+use crate::core::membership::MemberList;
 use crate::core::random::Random;
-use crate::core::settings::{Quorum, Restored, Settings};
-use crate::core::tenure::{Durable, Reserve, Vote};
-use crate::core::types::{Epoch, Incarnation, NodeId, Task, TaskVersion, Time};
+use crate::core::restart::{Kept, Start, restart, whose_members};
+use crate::core::settings::{Restored, Settings};
+use crate::core::tenure::Durable;
+use crate::core::types::{Epoch, Incarnation, NodeId, Time};
 use crate::core::{Core, Input, Phase};
 
 /// A host and its process.
@@ -18,6 +20,8 @@ use crate::core::{Core, Input, Phase};
 pub(super) struct Node {
     /// What its file says.
     pub settings: Settings,
+    /// It is told to bootstrap at every start, by whoever starts it.
+    pub keeps_bootstrap: bool,
     /// The list by which its process dials.
     pub peers: Arc<MemberList>,
     /// The running process; none while it is down.
@@ -27,9 +31,14 @@ pub(super) struct Node {
     /// Whether the host answers: a dial is refused where it does and no process runs.
     pub host: bool,
     pub disk: Disk,
+    pub drive: Drive,
     pub clock: Clock,
+    /// When its process turned last, by its clock.
+    pub turned: Time,
     /// The process does nothing.
     pub pause: Option<Pause>,
+    /// The process is to be paused amid its next turn, by this name.
+    pub halts: Option<u32>,
     /// For how long its process did not turn, which it has not noticed yet.
     pub stalled: Option<Duration>,
     /// The earliest tick on the agenda.
@@ -62,19 +71,28 @@ pub(super) struct Disk {
     writing: Option<(u64, Durable)>,
     /// The latest that waits: those between are skipped.
     waiting: Option<(u64, Durable)>,
+    /// What the last starts found on it.
+    older: VecDeque<(Incarnation, Durable)>,
 }
+
+/// What so many starts found on a disk is kept, to go back to.
+const OLDER: usize = 3;
 
 impl Node {
     pub fn new(settings: Settings, clock: Clock) -> Node {
         Node {
+            keeps_bootstrap: false,
             peers: settings.members.clone(),
             settings,
             core: None,
             life: 0,
             host: true,
             disk: Disk::empty(),
+            drive: Drive::default(),
             clock,
+            turned: Time(0),
             pause: None,
+            halts: None,
             stalled: None,
             tick: None,
             fuse: None,
@@ -95,18 +113,26 @@ impl Node {
     }
 
     /// Starts a process with what the disk holds. The incarnation is durable before it runs.
-    pub fn start(&mut self, now: Time, random: &mut Random) -> Restored {
-        let restored = self.disk.open(self.settings.quorum, self.settings.timing.lease);
+    /// None does where the member was removed.
+    pub fn start(&mut self, now: Time, random: &mut Random) -> Option<Restored> {
+        // Asked for until it has taken, and never again: a store that was lost must not vote. Whoever keeps
+        // it is refused where the store knows its cluster, and starts once without.
+        let knows = self.disk.last().is_some_and(Durable::knows_its_cluster);
+        self.settings.bootstrap &= self.keeps_bootstrap || !knows;
+        let bootstrap = self.settings.bootstrap && !knows;
+        let file = Settings { bootstrap, ..self.settings.clone() };
+        let start = self.disk.open(&file)?;
+        let restored = start.restored;
         self.settings.instance = random.draw();
-        // Asked for until it has taken, and never again: a store that was lost must not vote.
-        self.settings.bootstrap &= !restored.vote.is_some_and(|vote| vote.informed);
         let now = self.local(now);
-        self.peers = self.list().clone();
-        let (members, task) = (self.peers.clone(), self.task().clone());
-        let settings = Settings { members, task, ..self.settings.clone() };
-        self.core = Some(Core::new(now, settings, restored, random.draw()));
+        self.peers = start.members.clone();
+        let (members, task) = (start.members, start.task);
+        let instance = self.settings.instance;
+        let settings = Settings { members, task, instance, ..file };
+        self.core = Some(Core::new(now, settings, restored.clone(), random.draw()));
         self.life += 1;
         self.pause = None;
+        self.halts = None;
         self.stalled = None;
         self.host = true;
         self.tick = None;
@@ -114,7 +140,7 @@ impl Node {
         self.busy = false;
         self.leaves = false;
         self.checks.clear();
-        restored
+        Some(restored)
     }
 
     /// Hands the process an input whose outputs are carried out already.
@@ -125,16 +151,9 @@ impl Node {
         }
     }
 
-    /// The list that counts at a start: the stored one, from the first change on.
+    /// The list that counts at a start.
     pub fn list(&self) -> &Arc<MemberList> {
-        let stored = self.disk.members();
-        if stored.version() > ListVersion::default() { stored } else { &self.settings.members }
-    }
-
-    /// The task that counts at a start: the stored one, from the first that a coordinator took on.
-    fn task(&self) -> &Task {
-        let stored = &self.disk.durable.task;
-        if stored.version > TaskVersion::default() { stored } else { &self.settings.task }
+        whose_members(self.disk.last(), &self.settings.members, self.settings.quorum)
     }
 
     /// The list of its process, or that of its disk.
@@ -144,7 +163,8 @@ impl Node {
 
     /// Whether it was removed, so that no process starts.
     pub fn is_removed(&self) -> bool {
-        self.list().get(self.settings.id).is_none()
+        let left = self.disk.last().is_some_and(|last| last.removed);
+        left || self.list().get(self.settings.id).is_none()
     }
 
     /// Whether the process runs and says that it leads.
@@ -160,17 +180,62 @@ impl Disk {
             durable: Durable::default(),
             writing: None,
             waiting: None,
+            older: VecDeque::new(),
         }
     }
 
-    fn open(&mut self, quorum: Quorum, lease: Duration) -> Restored {
-        let (epoch, floor) = (self.durable.epoch, self.durable.reserved);
-        self.incarnation = Incarnation(self.incarnation.0 + 1);
-        let reserved = Reserve::first_reserve(epoch.max(floor));
-        self.durable.reserved = reserved;
-        let vote = self.durable.vote;
-        self.durable.vote = (quorum == Quorum::Majority).then(|| Vote::first(vote, lease));
-        Restored { incarnation: self.incarnation, epoch, floor, reserved, vote }
+    /// The number of the last start.
+    pub fn incarnation(&self) -> Incarnation {
+        self.incarnation
+    }
+
+    /// Whether its member has taken part in a vote, so that its list counts and not that of the file.
+    pub fn has_voted(&self) -> bool {
+        self.durable.vote.is_some_and(|vote| vote.has_voted())
+    }
+
+    /// Forgets everything. Tells whether there was anything.
+    pub fn wipe(&mut self) -> bool {
+        let used = self.incarnation > Incarnation(0);
+        *self = Disk::empty();
+        used
+    }
+
+    /// Goes back to what an earlier start but the last found on it, if there was one.
+    pub fn roll_back(&mut self) -> bool {
+        if self.older.len() < 2 {
+            return false; // what the last start found would pass for a restart
+        }
+        let Some((incarnation, durable)) = self.older.pop_front() else { return false };
+        self.older.clear();
+        (self.incarnation, self.durable) = (incarnation, durable);
+        true
+    }
+
+    /// What a process starts with, as its file says this. The task of the file is that of its first
+    /// start only. None where the member was removed.
+    fn open(&mut self, file: &Settings) -> Option<Start> {
+        let first = self.last().is_none();
+        let kept = Kept { incarnation: self.incarnation, durable: self.durable.clone() };
+        let given = first.then(|| file.task.clone());
+        self.older.push_back((self.incarnation, self.durable.clone()));
+        if self.older.len() > OLDER {
+            self.older.pop_front();
+        }
+        let start = restart((!first).then_some(&kept), file, given).ok()?;
+        self.incarnation = start.restored.incarnation;
+        self.durable = start.record.clone();
+        Some(start)
+    }
+
+    /// Its latest record; none before the first start.
+    fn last(&self) -> Option<&Durable> {
+        (self.incarnation > Incarnation(0)).then_some(&self.durable)
+    }
+
+    /// The epoch that a process starts with.
+    pub fn epoch(&self) -> Epoch {
+        self.durable.epoch
     }
 
     /// Up to this epoch nothing is forgotten by a crash.

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use super::agenda::Event;
 use super::deeds::Deed;
+use super::node::Node;
 use super::transit::Transit;
 use super::world::World;
-use crate::core::Input;
 use crate::core::types::Time;
+use crate::core::{Input, Output};
 
 /// A pause of a process.
 #[derive(Debug)]
@@ -18,29 +19,50 @@ pub(super) struct Pause {
     /// Its name, to be ended by.
     id: u32,
     since: Time,
+    /// What the turn put out amid which it began, if it began amid one: nothing of it was shown or sent.
+    turn: Option<Vec<Output>>,
     /// What waits for the process, in the order in which it came.
     pile: Vec<Event>,
 }
 
 impl World {
-    /// Pauses a process that runs.
+    /// Pauses a process that runs: every other one amid its next turn, when that is taken and
+    /// nothing of it shown to anybody.
     pub(super) fn pause(&mut self, node: usize, id: u32) {
-        if self.nodes[node].core.is_none() || self.nodes[node].pause.is_some() {
-            return;
+        let Node { core: Some(_), pause: None, .. } = &self.nodes[node] else { return };
+        match id % 2 {
+            0 => self.begin_pause(node, id, None),
+            _ => self.nodes[node].halts = Some(id),
         }
+    }
+
+    /// Pauses a process amid a turn that put out this, if it is to be paused then. Gives back what is
+    /// to be carried out now.
+    pub(super) fn pause_amid(&mut self, node: usize, out: Vec<Output>) -> Option<Vec<Output>> {
+        let Some(id) = self.nodes[node].halts.take() else { return Some(out) };
+        self.faults.count(Deed::Unshown);
+        self.begin_pause(node, id, Some(out));
+        None
+    }
+
+    fn begin_pause(&mut self, node: usize, id: u32, turn: Option<Vec<Output>>) {
         self.faults.count(Deed::Pauses);
-        self.say(node, || "is paused".to_owned());
-        self.nodes[node].pause = Some(Pause { id, since: self.now, pile: Vec::new() });
+        self.say(node, || format!("is paused{}", if turn.is_some() { " amid a turn" } else { "" }));
+        self.nodes[node].pause = Some(Pause { id, since: self.now, turn, pile: Vec::new() });
     }
 
     /// Ends the pauses of these names.
     pub(super) fn resume(&mut self, which: impl Fn(u32) -> bool) {
         for node in 0..self.nodes.len() {
+            self.nodes[node].halts.take_if(|id| which(*id));
             let pause = self.nodes[node].pause.take_if(|pause| which(pause.id));
-            if let Some(Pause { since, pile, .. }) = pause {
+            if let Some(Pause { since, turn, pile, .. }) = pause {
                 self.say(node, || "goes on".to_owned());
                 let length = self.nodes[node].clock.passes(self.now.since(since));
                 self.stall(node, length);
+                if let Some(out) = turn {
+                    self.carry_out(node, out);
+                }
                 for event in pile {
                     self.happen(event);
                 }
@@ -55,7 +77,7 @@ impl World {
         self.faults.count(Deed::Steps);
         self.say(node, || format!("its clock steps forward by {} ms", by.as_millis()));
         self.nodes[node].clock.step(by);
-        if self.nodes[node].core.is_some() && self.nodes[node].pause.is_none() {
+        if let Node { core: Some(_), pause: None, .. } = &self.nodes[node] {
             self.stall(node, by);
             // Its wait was for a length of time: it looks at the clock when that is over.
             let at = self.now + self.random.up_to(self.timing().failure / 3);
@@ -80,6 +102,14 @@ impl World {
             self.faults.count(Deed::Stalls);
             self.give(node, Input::Stalled { time });
         }
+    }
+
+    /// Keeps an input for a process that is paused amid the turn before. Gives back any other.
+    pub(super) fn wait_amid(&mut self, node: usize, input: Input) -> Option<Input> {
+        let life = self.nodes[node].life;
+        let Some(pause) = &mut self.nodes[node].pause else { return Some(input) };
+        pause.pile.push(Event::Input { node, life, input: Box::new(input) });
+        None
     }
 
     /// Keeps an event for a process that is paused. Gives back any other.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::SimError;
 use super::node::Death;
-use super::world::{Setup, World};
+use super::setup::Setup;
+use super::world::World;
 use crate::core::settings::{AlgorithmKind, Preempt};
 use crate::core::types::{Task, Time};
 use crate::core::{Command, CommandId, Input};

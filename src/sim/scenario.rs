@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use super::network::id;
 use super::node::Death;
-use super::world::{Delays, Setup, TIMING, World};
+use super::setup::{Delays, Setup, TIMING};
+use super::world::World;
 use super::{Counts, SimError};
 use crate::core::detector::ConnectionId;
 use crate::core::message::{Envelope, Message};

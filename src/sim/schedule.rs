@@ -5,12 +5,14 @@
 use std::time::Duration;
 
 use super::deeds::{Deed, Faults};
-use super::faults::{Plan, add_tasks, attribute, inflict, plan, sample};
+use super::drive::Drive;
+use super::faults::{Plan, add_tasks, inflict, plan, ranks};
 use super::settle::{revive, settle, step};
-use super::world::{Delays, FaultSet, Setup, TIMING, World};
-use super::{members, trouble};
+use super::setup::{Delays, FaultSet, Setup, TIMING};
+use super::world::World;
+use super::{members, stay, storm, trouble};
 use crate::core::random::Random;
-use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Timing};
+use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, Timing};
 use crate::trace::{Detail, Line};
 
 /// A random schedule.
@@ -76,6 +78,9 @@ const TASKS: u64 = 0x7461_736b_7300;
 /// And the moments at which the power fails everywhere, in one seed of sixteen.
 const OUTAGES: u64 = 0x6f75_7461_6765;
 
+/// And the storms.
+const STORMS: u64 = 0x7374_6f72_6d73;
+
 impl Schedule {
     /// A schedule within the model, without a trace.
     #[must_use]
@@ -89,28 +94,43 @@ impl Schedule {
     /// # Errors
     /// At the first breach of an invariant, or when the members do not come to name one leader.
     pub fn run(self) -> Result<Run, Failure> {
+        if self.faults == FaultSet::Stay {
+            let (world, what) = stay::live(self);
+            return self.sum_up(world, what);
+        }
         let (mut random, mut beyond) = (Random::new(self.seed), Random::new(self.seed ^ BEYOND));
         let mut setup = self.setup(&mut random, &mut beyond);
         let nodes = setup.values.len();
         let mut changes = Random::new(self.seed ^ CHANGES);
-        let changing = self.faults == FaultSet::All && changes.below(2) == 0;
+        let beyond_model = !self.faults.is_within_model();
+        let changing = beyond_model && changes.below(2) == 0;
         if changing {
             setup.newcomers = members::newcomers(&mut changes, &setup.roles, nodes);
         }
         let mut world = World::new(setup);
         world.changes = changing;
         let mut plan = plan(&mut random, nodes, world.setup.rank.changes());
-        if self.faults == FaultSet::All {
+        if beyond_model {
             trouble::add(&mut beyond, nodes, &mut plan);
             trouble::add_outage(&mut Random::new(self.seed ^ OUTAGES), nodes, &mut plan);
         }
         if changing {
             members::add(&mut changes, nodes, &world.setup.newcomers, &mut plan);
         }
-        if self.faults == FaultSet::All && self.algorithm == AlgorithmKind::Halting {
+        if self.faults == FaultSet::Storm {
+            let mut storms = Random::new(self.seed ^ STORMS);
+            let newcomers = changing.then_some(&world.setup.newcomers[..]);
+            storm::add(&mut storms, nodes, newcomers, &mut plan);
+        }
+        if beyond_model && self.algorithm == AlgorithmKind::Halting {
             add_tasks(&mut Random::new(self.seed ^ TASKS), &mut plan);
         }
         let what = live_through(&mut world, plan);
+        self.sum_up(world, what)
+    }
+
+    /// Counts what is known at the end only.
+    fn sum_up(self, mut world: World, what: Result<Duration, String>) -> Result<Run, Failure> {
         let drifts = world.setup.clocks.iter().filter(|clock| clock.drifts()).count();
         let checker = &world.checker;
         for (deed, times) in [
@@ -131,16 +151,7 @@ impl Schedule {
     fn setup(self, random: &mut Random, beyond: &mut Random) -> Setup {
         let slow = random.below(8) == 0;
         let members = 2 + random.below(6) as usize;
-        let rank = match random.below(8) {
-            0 | 1 => RankKind::Priority,
-            2 => RankKind::Disk,
-            _ => RankKind::Id,
-        };
-        let mut value = || match rank {
-            RankKind::Id => Some(0),
-            RankKind::Disk => sample(random),
-            _ => Some(attribute(random)),
-        };
+        let (rank, values) = ranks(random, members);
         Setup {
             algorithm: self.algorithm,
             quorum: self.quorum,
@@ -154,9 +165,9 @@ impl Schedule {
             faults: self.faults,
             clocks: match self.faults {
                 FaultSet::Model => Vec::new(),
-                FaultSet::All => trouble::clocks(beyond, members),
+                _ => trouble::clocks(beyond, members),
             },
-            values: (0..members).map(|_| value()).collect(),
+            values,
             rank,
             hierarchy: true,
             preempt: match random.below(6) {
@@ -187,6 +198,7 @@ fn live_through(world: &mut World, plan: Plan) -> Result<Duration, String> {
     }
     for node in &mut world.nodes {
         node.fuse = None;
+        node.drive = Drive::default();
     }
     world.weather.clear();
     world.resume(|_| true);

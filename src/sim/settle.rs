@@ -7,8 +7,9 @@ use super::deeds::Deed;
 use super::faults::{Fault, inflict};
 use super::life::millis;
 use super::network::PATIENCE;
+use super::setup::TIMING;
 use super::trouble::SLOWEST;
-use super::world::{FaultSet, TIMING, World};
+use super::world::World;
 use crate::core::bounds;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum};
 use crate::core::standing::Standing;
@@ -89,7 +90,7 @@ pub(super) fn settle(world: &mut World) -> Result<Duration, String> {
     if world.setup.quorum == Quorum::Majority {
         longest += voting();
     }
-    if world.setup.faults == FaultSet::All {
+    if !world.setup.faults.is_within_model() {
         longest += beyond_model(algorithm, members);
         wait = wait * 10 / 9;
     }
@@ -168,7 +169,7 @@ fn is_settled(world: &World, alive: &[(usize, &Core)]) -> bool {
 }
 
 /// What each live member says.
-fn views(world: &World) -> String {
+pub(super) fn views(world: &World) -> String {
     let agreed = world.agreed(&world.members_alive());
     let names = |(at, core): (usize, &Core)| {
         let leader = core.leader().map_or_else(|| "none".to_owned(), |l| world.members.name(l.id));
@@ -192,8 +193,8 @@ fn views(world: &World) -> String {
 
 impl World {
     /// The live leader that all live members of the newest list name, by its place, and its epoch.
-    /// These members have that list and, with a majority, whoever was removed has ended, if its own list names
-    /// anybody alive who could tell it.
+    /// These members have that list and, with a majority, whoever was removed has ended, if enough of its
+    /// own list are alive to tell it.
     pub(super) fn agreed(&self, alive: &[(usize, &Core)]) -> Option<(usize, Epoch)> {
         let view = |core: &Core| (core.leader(), core.view().epoch);
         let (leader, epoch) = view(alive.first()?.1);
@@ -207,8 +208,12 @@ impl World {
         let majority = self.setup.quorum == Quorum::Majority;
         let lives = |id| self.place(id).is_some_and(|at| self.nodes[at].core.is_some());
         let told = |core: &Core| {
-            let mut others = core.members().iter().filter(|member| member.id != core.id());
-            others.any(|member| lives(member.id) && list.get(member.id).is_some())
+            let others = core.members().iter().filter(|m| m.votes() && m.id != core.id());
+            let (could, all) = others.fold((0, 0), |(could, all), other| {
+                let may = lives(other.id) && list.get(other.id).is_some();
+                (could + usize::from(may), all + 1)
+            });
+            could > all / 2
         };
         let removed = |core: &Core| majority && list.removed().contains(&core.id()) && told(core);
         let agree = alive.iter().all(|(_, core)| agrees(core))

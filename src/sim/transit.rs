@@ -3,9 +3,11 @@
 use std::rc::Rc;
 
 use super::agenda::Event;
+use super::deeds::Deed;
 use super::network::{Fate, LinkState, PATIENCE, id};
+use super::terrain::Blocked;
 use super::world::World;
-use crate::core::message::{Envelope, Hello, Message, Rejection};
+use crate::core::message::{Envelope, Hello, Rejection};
 use crate::core::{Input, Redial};
 
 /// What moves on in the network.
@@ -120,6 +122,13 @@ impl World {
         if self.is_cut(pair.from, pair.to) || delay > PATIENCE {
             return self.transit(PATIENCE, Transit::TimedOut(pair));
         }
+        if let Some(blocked) = self.terrain.blocked(pair.from, pair.to) {
+            self.faults.count(Deed::Astray);
+            return match blocked {
+                Blocked::Refused => self.transit(delay, Transit::Refused(pair)),
+                Blocked::TimesOut => self.transit(PATIENCE, Transit::TimedOut(pair)),
+            };
+        }
         match self.door(pair.to) {
             Door::Open(life) => self.transit(delay, Transit::Opened(pair, life)),
             Door::Closed => self.transit(delay, Transit::Refused(pair)),
@@ -165,17 +174,9 @@ impl World {
                     self.give(to, Input::Hello { connection: id(at), address, hello: *hello });
                 }
                 Payload::Message { envelope, .. } => {
-                    let from = self.id(from);
                     let envelope = Rc::unwrap_or_clone(envelope);
-                    match envelope.message {
-                        Message::Release { epoch, .. } => {
-                            self.checker.votes.hears_release(to, (epoch, from));
-                        }
-                        Message::Freed { leader, epoch } => {
-                            self.checker.votes.hears_release(to, (epoch, leader));
-                        }
-                        _ => {}
-                    }
+                    self.hears(to, from, &envelope.message);
+                    let from = self.id(from);
                     self.give(to, Input::Message { connection: id(at), from, envelope });
                 }
                 Payload::End if shut => {}
@@ -264,10 +265,12 @@ impl World {
     fn redial(&mut self, at: usize) {
         let (from, to) = self.ends(at);
         let cut = self.is_cut(to, from);
+        let blocked = self.terrain.blocked(to, from);
         let (after, redial) = match self.door(from) {
             // A router may say at once that the host cannot be reached.
             _ if cut && self.random.below(2) == 0 => (self.delay(), Redial::Failed),
-            _ if cut => (PATIENCE, Redial::Failed),
+            _ if cut || blocked == Some(Blocked::TimesOut) => (PATIENCE, Redial::Failed),
+            _ if blocked.is_some() => (self.delay(), Redial::Refused),
             Door::Open(_) => (self.delay(), Redial::Accepted),
             Door::Closed => (self.delay(), Redial::Refused),
             Door::Gone => (PATIENCE, Redial::Failed),

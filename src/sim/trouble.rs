@@ -7,8 +7,9 @@ use super::clock::Clock;
 use super::deeds::Deed;
 use super::faults::{Fault, Plan};
 use super::node::Death;
+use super::setup::TIMING;
 use super::weather::{Disturbance, Links};
-use super::world::{TIMING, World};
+use super::world::World;
 use crate::core::random::Random;
 use crate::core::settings::Quorum;
 use crate::core::types::{Role, Time};
@@ -74,7 +75,7 @@ impl Way {
 
 impl Shape {
     /// Whom a cut of this shape concerns.
-    fn draw(random: &mut Random, nodes: usize) -> Shape {
+    pub fn draw(random: &mut Random, nodes: usize) -> Shape {
         let other = random.below(nodes as u64) as usize;
         match random.below(8) {
             0 | 1 => {
@@ -88,7 +89,7 @@ impl Shape {
         }
     }
 
-    fn kind(self) -> Deed {
+    pub fn kind(self) -> Deed {
         match self {
             Shape::All | Shape::Groups(_) | Shape::With(_) => Deed::Splits,
             Shape::Own(Way::Both) => Deed::Isolated,
@@ -109,7 +110,7 @@ impl Shape {
             Shape::Pair(other, way) => {
                 way.leads(member, from, to) && (from == other || to == other)
             }
-            Shape::Some(draw) => draw >> (from * 8 + to) & 1 == 1,
+            Shape::Some(draw) => draw.rotate_right((from * 8 + to) as u32) & 1 == 1,
         })
     }
 }

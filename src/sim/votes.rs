@@ -1,8 +1,11 @@
-//! What voters tell, held against what they told before: no grant is broken, forgotten or given
-//! twice, and no promise ends early.
+//! What voters tell, held against what they told before and against their disks: no grant is
+//! broken, forgotten or given twice, no promise ends early, and nobody counts a vote that was not
+//! given. All of it is read from messages that were sent or arrived and from records on disks.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use crate::core::message::Message;
 use crate::core::types::{Epoch, NodeId, Time};
 
 /// An epoch and whose it is.
@@ -13,79 +16,258 @@ pub(super) type Grant = (Epoch, NodeId);
 struct Voter {
     /// The greatest epoch that it ever granted, and to whom.
     granted: Option<Grant>,
-    /// Whom it acknowledged last, and until when it is bound by that, by its own clock.
+    /// All grants that were ever on its disk.
+    stored: BTreeSet<Grant>,
+    /// Whom it told last that it is bound, and until when it then is, by its own clock.
     bound: Option<(Grant, Time)>,
+    /// The greatest epoch that each member released, as far as it heard.
+    released: BTreeMap<NodeId, Epoch>,
+    /// What its present process was asked for: by whom, in which question, for which epoch, when, for how
+    /// long. A late question of an earlier process may have the number of a later one.
+    claims: BTreeMap<(NodeId, u64, Epoch), (Time, Duration)>,
+    /// For how long a leader's last heartbeat asked it to be bound.
+    asked: BTreeMap<NodeId, Duration>,
+    /// Whose grants of which epochs its present process was told.
+    heard: BTreeSet<(Epoch, usize)>,
 }
 
 /// All voters, by their places.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Votes {
     voters: Vec<Voter>,
-    /// Which voters granted what, besides the nominee itself.
-    grants: BTreeMap<Grant, BTreeSet<usize>>,
     /// A proof of death ends a promise, too.
     proofs: bool,
 }
 
+/// A message between two members, by their places and ids.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Word<'a> {
+    pub from: (usize, NodeId),
+    pub to: (usize, NodeId),
+    pub message: &'a Message,
+    /// When the process that sends or takes it turned, by its own clock.
+    pub turned: Time,
+}
+
 impl Votes {
     pub fn new(nodes: usize, proofs: bool) -> Votes {
-        Votes { voters: vec![Voter::default(); nodes], grants: BTreeMap::new(), proofs }
+        Votes { voters: vec![Voter::default(); nodes], proofs }
     }
 
-    /// How many of these voters granted this, the nominee itself among them.
-    pub fn count(&self, grant: Grant, votes: impl Fn(usize) -> bool) -> usize {
-        let granted = self.grants.get(&grant).into_iter().flatten();
-        granted.filter(|at| votes(**at)).count() + 1
-    }
-
-    /// A voter tells a nominee that it grants it an epoch: once, not what a crash would forget, and
-    /// not while it is bound to another. Tells what is wrong.
-    pub fn grants(
-        &mut self,
-        at: usize,
-        grant: Grant,
-        durable: Option<Grant>,
-        local: Time,
-    ) -> Result<(), String> {
-        let (epoch, nominee) = grant;
-        self.grants.entry(grant).or_default().insert(at);
+    /// A new process has heard nothing.
+    pub fn started(&mut self, at: usize) {
         let voter = &mut self.voters[at];
-        let before = voter.granted.replace(grant);
-        let stands_against =
-            |(known, to): Grant| known > epoch || (known == epoch && to != nominee);
-        if let Some((known, _)) = before.filter(|before| stands_against(*before)) {
-            return Err(format!("grants epoch {epoch} after {known}"));
+        voter.claims.clear();
+        voter.asked.clear();
+        voter.heard.clear();
+    }
+
+    /// What is on a voter's disk now.
+    pub fn stored(&mut self, at: usize, granted: Option<Grant>) {
+        self.voters[at].stored.extend(granted);
+    }
+
+    /// Whether this voter gave its vote to a candidate: it is on the disk of the voter, and the
+    /// candidate was told so, unless the vote is its own.
+    pub fn gave(&self, at: usize, (epoch, candidate): Grant, candidate_at: usize) -> bool {
+        let told = at == candidate_at || self.voters[candidate_at].heard.contains(&(epoch, at));
+        told && self.voters[at].stored.contains(&(epoch, candidate))
+    }
+
+    /// Whether what this voter told binds it to a leader until then, by the voter's clock. A leader
+    /// binds itself, unless it told another later that it grants it an epoch.
+    pub fn is_bound(&self, at: usize, (epoch, leader): Grant, leads: usize, until: Time) -> bool {
+        let voter = &self.voters[at];
+        if at == leads {
+            return voter.granted.is_none_or(|(granted, to)| granted <= epoch || to == leader);
         }
-        if durable.is_none_or(|(known, to)| known < epoch || (known == epoch && to != nominee)) {
-            return Err(format!("tells its grant of {epoch} too early"));
-        }
-        match voter.bound {
-            Some(((bound, to), until)) if to != nominee && local < until && !self.proofs => {
-                Err(format!("grants epoch {epoch} while it is bound in epoch {bound}"))
+        voter.bound.is_some_and(|((_, to), end)| to == leader && end >= until)
+    }
+
+    /// A process takes a message.
+    pub fn hears(&mut self, Word { from: (from, by), to: (to, _), message, turned }: Word) {
+        let voter = &mut self.voters[to];
+        match *message {
+            Message::Claim { number, epoch, lease, .. } => {
+                voter.claims.insert((by, number, epoch), (turned, lease));
             }
+            Message::Heartbeat { lease, .. } => {
+                voter.asked.insert(by, lease);
+            }
+            Message::Grant { epoch, .. } => {
+                voter.heard.insert((epoch, from));
+            }
+            Message::Release { epoch, .. } => voter.frees(epoch, by),
+            Message::Freed { leader, epoch } => voter.frees(epoch, leader),
+            _ => {}
+        }
+    }
+
+    /// A process tells another something. Tells what is wrong.
+    pub fn tells(
+        &mut self,
+        Word { from: (at, _), to: (_, to), message, turned }: Word,
+    ) -> Result<(), String> {
+        match *message {
+            Message::Grant { number, epoch, .. } => self.grants(at, (epoch, to), number, turned),
+            Message::Acknowledge { epoch, .. } => self.acknowledges(at, (epoch, to), turned),
             _ => Ok(()),
         }
     }
 
-    /// A voter acknowledges the heartbeat of a leader, and is bound until then; not of one that its
-    /// grant stands against.
-    pub fn acknowledges(&mut self, at: usize, leader: Grant, until: Time) -> Result<(), String> {
+    /// A voter tells a candidate that it grants it an epoch: once, only what it was asked for, not
+    /// what a crash would forget, and not while it is bound to another.
+    fn grants(&mut self, at: usize, grant: Grant, number: u64, now: Time) -> Result<(), String> {
+        let (epoch, candidate) = grant;
         let voter = &mut self.voters[at];
-        voter.bound = Some((leader, until));
+        let before = voter.granted.replace(grant);
+        let against = |(known, to): Grant| known > epoch || (known == epoch && to != candidate);
+        if let Some((known, _)) = before.filter(|before| against(*before)) {
+            return Err(format!("grants epoch {epoch} after {known}"));
+        }
+        if !voter.stored.contains(&grant) {
+            return Err(format!("tells its grant of {epoch} too early"));
+        }
+        let Some((asked, length)) = voter.claims.get(&(candidate, number, epoch)) else {
+            return Err(format!("grants epoch {epoch}, which nobody claims"));
+        };
+        let until = *asked + *length;
+        match voter.bound {
+            Some(((bound, to), end)) if to != candidate && now < end && !self.proofs => {
+                Err(format!("grants epoch {epoch} while it is bound in epoch {bound}"))
+            }
+            _ => {
+                voter.binds(grant, until);
+                Ok(())
+            }
+        }
+    }
+
+    /// A voter acknowledges the heartbeat of a leader, and is bound from when it took it; not that
+    /// of one that its grant stands against.
+    fn acknowledges(&mut self, at: usize, leader: Grant, now: Time) -> Result<(), String> {
+        let voter = &mut self.voters[at];
+        let Some(length) = voter.asked.get(&leader.1).copied() else {
+            return Err(format!("acknowledges epoch {}, of which it heard nothing", leader.0));
+        };
+        voter.binds(leader, now + length);
         let later = voter.granted.filter(|(granted, _)| *granted > leader.0);
         later.map_or(Ok(()), |(granted, _)| {
             Err(format!("acknowledges epoch {} after it granted {granted}", leader.0))
         })
     }
 
-    /// A voter leads itself. Who granted it that was not bound to an older leader any more, nor is then any
-    /// majority: what it promised itself holds nothing up.
+    /// A voter leads itself. Who granted it that was not bound to an older leader any more, nor is
+    /// then any majority: what it promised itself holds nothing up.
     pub fn leads(&mut self, at: usize, epoch: Epoch) {
         self.voters[at].bound.take_if(|((bound, _), _)| *bound < epoch);
     }
+}
 
-    /// A voter hears that a leader, or a nominee that led before, released its epoch.
-    pub fn hears_release(&mut self, at: usize, (epoch, by): Grant) {
-        self.voters[at].bound.take_if(|((bound, to), _)| *to == by && *bound <= epoch);
+impl Voter {
+    fn binds(&mut self, to: Grant, until: Time) {
+        if self.released.get(&to.1) >= Some(&to.0) {
+            return; // it was freed before it could tell
+        }
+        let same = self.bound.filter(|((_, leader), _)| *leader == to.1);
+        self.bound = Some((to, same.map_or(until, |(_, end)| end.max(until))));
+    }
+
+    /// It hears that a leader, or a candidate that led before, released its epoch.
+    fn frees(&mut self, epoch: Epoch, by: NodeId) {
+        let released = self.released.entry(by).or_default();
+        *released = epoch.max(*released);
+        self.bound.take_if(|((bound, to), _)| *to == by && *bound <= epoch);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::membership::ListVersion;
+    use crate::core::types::Incarnation;
+    use uuid::Uuid;
+
+    const LEASE: Duration = Duration::from_nanos(100);
+
+    fn id(at: usize) -> NodeId {
+        NodeId(Uuid::from_u128(at as u128))
+    }
+
+    fn word(from: usize, to: usize, message: &Message, turned: u64) -> Word<'_> {
+        Word { from: (from, id(from)), to: (to, id(to)), message, turned: Time(turned) }
+    }
+
+    fn claim(number: u64, epoch: u64) -> Message {
+        let list = ListVersion::default();
+        Message::Claim { number, epoch: Epoch(epoch), lease: LEASE, list }
+    }
+
+    fn grant(number: u64, epoch: u64) -> Message {
+        Message::Grant { incarnation: Incarnation(1), number, epoch: Epoch(epoch) }
+    }
+
+    /// Voter 0 was asked by 1 for epoch 5 at time 10, and has stored its grant.
+    fn asked() -> Votes {
+        let mut votes = Votes::new(3, false);
+        votes.hears(word(1, 0, &claim(1, 5), 10));
+        votes.stored(0, Some((Epoch(5), id(1))));
+        votes
+    }
+
+    #[test]
+    fn a_grant_counts_once_it_is_stored_and_was_told() {
+        let grant = grant(1, 5);
+        let told = (Epoch(5), id(1));
+        let mut votes = asked();
+        assert_eq!(votes.tells(word(0, 1, &grant, 20)), Ok(()));
+        assert!(!votes.gave(0, told, 1), "it is on its way");
+        votes.hears(word(0, 1, &grant, 30));
+        assert!(votes.gave(0, told, 1));
+        assert!(!votes.gave(1, told, 1), "the own vote is not stored");
+        votes.stored(1, Some(told));
+        assert!(votes.gave(1, told, 1), "nobody has to tell it");
+        votes.started(1);
+        assert!(!votes.gave(0, told, 1), "a new process was told nothing");
+    }
+
+    #[test]
+    fn a_grant_that_nobody_asked_for_or_that_is_not_stored_is_wrong() {
+        assert!(asked().tells(word(0, 1, &grant(2, 5), 20)).is_err(), "another question");
+        assert!(asked().tells(word(0, 2, &grant(1, 5), 20)).is_err(), "another candidate");
+        let mut votes = Votes::new(3, false);
+        votes.hears(word(1, 0, &claim(1, 5), 10));
+        assert!(votes.tells(word(0, 1, &grant(1, 5), 20)).is_err(), "not stored");
+    }
+
+    #[test]
+    fn a_late_claim_of_an_earlier_process_does_not_hide_that_of_the_present_one() {
+        let mut votes = asked();
+        votes.hears(word(1, 0, &claim(1, 2), 3));
+        assert_eq!(votes.tells(word(0, 1, &grant(1, 5), 20)), Ok(()));
+    }
+
+    #[test]
+    fn a_promise_counts_from_what_was_asked_and_ends_with_its_time_or_a_release() {
+        let of = (Epoch(5), id(1));
+        let mut votes = asked();
+        votes.tells(word(0, 1, &grant(1, 5), 20)).unwrap();
+        assert!(votes.is_bound(0, of, 1, Time(110)) && !votes.is_bound(0, of, 1, Time(111)));
+        let rival = |votes: &mut Votes, now| {
+            votes.hears(word(2, 0, &claim(7, 6), 40));
+            votes.stored(0, Some((Epoch(6), id(2))));
+            votes.tells(word(0, 2, &grant(7, 6), now))
+        };
+        assert!(rival(&mut votes.clone(), 109).is_err());
+        assert_eq!(rival(&mut votes.clone(), 110), Ok(()));
+        let release = Message::Release { epoch: Epoch(5), successor: None, stands: true };
+        votes.hears(word(1, 0, &release, 50));
+        assert!(!votes.is_bound(0, of, 1, Time(60)));
+        assert_eq!(rival(&mut votes, 60), Ok(()));
+
+        let mut votes = asked();
+        votes.hears(word(1, 0, &release, 15));
+        votes.tells(word(0, 1, &grant(1, 5), 20)).unwrap();
+        assert_eq!(rival(&mut votes, 60), Ok(()), "it was freed before it told");
     }
 }

@@ -7,11 +7,11 @@ use super::deeds::{Deed, Faults};
 use crate::core::random::Random;
 
 /// The most members that a disturbed network has.
-const MOST: usize = 8;
+pub(super) const MOST: usize = 32;
 
-/// A set of directed links between members.
+/// A set of directed links between members: for each, to whom they lead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Links(u64);
+pub(super) struct Links([u32; MOST]);
 
 impl Links {
     /// The links for which this holds, from one place to another.
@@ -19,14 +19,14 @@ impl Links {
         let mut links = Links::default();
         for from in 0..nodes.min(MOST) {
             for to in (0..nodes.min(MOST)).filter(|to| *to != from && holds(from, *to)) {
-                links.0 |= 1 << (from * MOST + to);
+                links.0[from] |= 1 << to;
             }
         }
         links
     }
 
     fn has(self, from: usize, to: usize) -> bool {
-        from < MOST && to < MOST && self.0 >> (from * MOST + to) & 1 == 1
+        from < MOST && to < MOST && self.0[from] >> to & 1 == 1
     }
 }
 
@@ -76,6 +76,12 @@ impl Weather {
 
     pub fn clear(&mut self) {
         self.0.clear();
+    }
+
+    /// Whether a cut keeps what one member sends from another. Nothing is counted: nothing was sent.
+    pub fn is_cut(&self, from: usize, to: usize) -> bool {
+        let cuts = |front: &&Front| matches!(front.what, Disturbance::Cuts(_));
+        self.0.iter().filter(cuts).any(|front| front.links.has(from, to))
     }
 
     /// Whether what is on its way from one member to another does not arrive.

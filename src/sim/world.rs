@@ -14,124 +14,23 @@ use super::deeds::{Deed, Faults};
 use super::members::CHANGE;
 use super::network::Network;
 use super::node::{Death, Node};
+use super::setup::{Delays, Setup, TIMING};
+use super::terrain::Terrain;
+use super::uptime::Uptime;
 use super::weather::Weather;
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::message::Done;
 use crate::core::random::Random;
-use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Settings, Timing};
-use crate::core::types::{NodeId, Role, Task, Time};
+use crate::core::settings::{Settings, Timing};
+use crate::core::types::{NodeId, Task, Time};
 use crate::core::{Core, Input, Note, Output};
-use crate::trace::{self, Detail, Line};
-
-/// The timings of every simulated cluster: the defaults of the configuration.
-pub const TIMING: Timing = Timing {
-    heartbeat: Duration::from_millis(100),
-    failure: Duration::from_millis(500),
-    message: Duration::from_millis(50),
-    lease: Duration::from_millis(400),
-};
-
-/// How long messages take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delays {
-    /// All the same, so that an ANSWER is back well before T1.
-    Lockstep,
-    /// Drawn from the seed, below the longest that the model allows.
-    Random,
-}
-
-/// What may happen in a random life.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FaultSet {
-    /// What the model of the seeds allows: crashes, restarts, slow disks and commands, in a
-    /// network that delivers everything in time.
-    #[default]
-    Model,
-    /// Also partitions, late, lost and doubled messages, broken and half-open connections,
-    /// pauses, and clocks that drift and step.
-    All,
-}
-
-impl FaultSet {
-    /// Both.
-    pub const ALL: [FaultSet; 2] = [FaultSet::Model, FaultSet::All];
-
-    /// The word for it in commands.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            FaultSet::Model => "model",
-            FaultSet::All => "all",
-        }
-    }
-}
+use crate::trace::{self, Line};
 
 /// The time of every message in lock-step.
 const STEP: Duration = Duration::from_millis(10);
 
 /// More events than any run has; a thousand nodes in one election make two million.
 const MOST_STEPS: u64 = 20_000_000;
-
-/// What a world is made of.
-#[derive(Clone, Debug)]
-pub(super) struct Setup {
-    pub algorithm: AlgorithmKind,
-    pub quorum: Quorum,
-    /// What each member is for; all are full members where none is given.
-    pub roles: Vec<Role>,
-    /// The places of those that the first list does not have.
-    pub newcomers: Vec<usize>,
-    /// Whether members may vote before they have met all others. Otherwise all voters have to meet
-    /// once.
-    pub bootstrap: bool,
-    /// Whether a refused redial proves a death.
-    pub trust_refused: bool,
-    /// Whether the network and the clocks stay within the model.
-    pub faults: FaultSet,
-    /// Each node's clock; all run true where none is given.
-    pub clocks: Vec<Clock>,
-    /// Each member's attribute at its start.
-    pub values: Vec<Option<i64>>,
-    /// What the attributes are.
-    pub rank: RankKind,
-    pub hierarchy: bool,
-    pub preempt: Preempt,
-    pub power_on: PowerOn,
-    pub timing: Timing,
-    pub delays: Delays,
-    /// The longest that a write takes.
-    pub disk: Duration,
-    pub seed: u64,
-    /// What the trace holds; none without one.
-    pub detail: Option<Detail>,
-}
-
-impl Setup {
-    /// Members with these attributes, all founders, that elect in lock-step within the model, without
-    /// a quorum.
-    pub fn plain(algorithm: AlgorithmKind, values: Vec<Option<i64>>) -> Setup {
-        Setup {
-            algorithm,
-            quorum: Quorum::None,
-            roles: Vec::new(),
-            newcomers: Vec::new(),
-            bootstrap: false,
-            trust_refused: true,
-            faults: FaultSet::Model,
-            clocks: Vec::new(),
-            values,
-            rank: RankKind::Id,
-            hierarchy: true,
-            preempt: Preempt::Always,
-            power_on: PowerOn::Elect,
-            timing: TIMING,
-            delays: Delays::Lockstep,
-            disk: TIMING.message / 4,
-            seed: 0,
-            detail: None,
-        }
-    }
-}
 
 /// All nodes and what goes on between them.
 #[derive(Debug)]
@@ -148,6 +47,9 @@ pub(super) struct World {
     pub nodes: Vec<Node>,
     pub network: Network,
     pub weather: Weather,
+    pub terrain: Terrain,
+    /// Counts for how long somebody leads, where that matters.
+    pub uptime: Option<Uptime>,
     /// What was done to it.
     pub faults: Faults,
     agenda: Agenda,
@@ -214,6 +116,8 @@ impl World {
             nodes: nodes.map(|(settings, clock)| Node::new(settings, clock)).collect(),
             network: Network::new(size),
             weather: Weather::default(),
+            terrain: Terrain::default(),
+            uptime: None,
             faults: Faults::default(),
             agenda: Agenda::default(),
             steps: 0,
@@ -340,9 +244,11 @@ impl World {
     /// any two of them.
     pub fn give(&mut self, node: usize, input: Input) {
         self.notice_stall(node);
+        let Some(input) = self.wait_amid(node, input) else { return };
         self.trace(node, |narrator| narrator.input(&input));
         let tick = input == Input::Tick;
         let now = self.nodes[node].local(self.now);
+        self.nodes[node].turned = now;
         let Some(core) = &mut self.nodes[node].core else { return };
         let mut out = std::mem::take(&mut self.outputs);
         core.handle(now, input, &mut out);
@@ -353,7 +259,13 @@ impl World {
         if tick {
             self.nodes[node].busy = busy; // a new list has the leader beat at once
         }
-        self.compare_lists(node);
+        if let Some(out) = self.pause_amid(node, out) {
+            self.carry_out(node, out);
+        }
+    }
+
+    /// Shows where a process stands after a turn, and carries out what the turn put out.
+    pub(super) fn carry_out(&mut self, node: usize, mut out: Vec<Output>) {
         self.publish(node);
         for output in out.drain(..) {
             if self.burnt(node) {
@@ -390,7 +302,7 @@ impl World {
             Output::Changed(change) => self.changed(node, &change),
             // The last output of a process that was asked to stop: it ends in order.
             Output::Answer { result: Ok(Done::Stopped), .. } => self.die(node, Death::Killed),
-            Output::Answer { id: CHANGE, result } => self.answered(result),
+            Output::Answer { id: CHANGE, result } => self.answered(node, result),
             Output::Note(Note::ListOverruled { .. }) => self.faults.count(Deed::Overruled),
             Output::Members(list) => self.take_list(node, list),
             Output::Answer { .. } | Output::Note(_) => {}

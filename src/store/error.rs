@@ -91,6 +91,51 @@ pub enum StoreError {
         /// This member.
         expected: NodeId,
     },
+    /// The state of this member lies under another name.
+    #[error(
+        "the state of this member, {id}, is in {}: if its name was changed, rename that folder to {}; \
+         without it the member would repeat epochs that it has forgotten",
+        .found.display(),
+        .expected.display()
+    )]
+    Renamed {
+        /// This member.
+        id: NodeId,
+        /// Where its state is.
+        found: PathBuf,
+        /// Where it should be.
+        expected: PathBuf,
+    },
+    /// Two folders have state of this member.
+    #[error(
+        "both {} and {} hold state of this member, {id}: move the one away that was used less \
+         lately, and keep the one with the greater \"incarnation\" in its state.json",
+        .one.display(),
+        .other.display()
+    )]
+    Twice {
+        /// This member.
+        id: NodeId,
+        /// The folder of its name.
+        one: PathBuf,
+        /// The other.
+        other: PathBuf,
+    },
+    /// Nobody knows whose state it is.
+    #[error(
+        "{} holds no state, and that in {} may be of this member under an earlier name: {why}. \
+         If it is of another member, move that folder out of the data directory",
+        .expected.display(),
+        .dir.display()
+    )]
+    Unclear {
+        /// The folder with the other state.
+        dir: PathBuf,
+        /// The folder of this member.
+        expected: PathBuf,
+        /// Why it cannot be told whose it is.
+        why: Box<StoreError>,
+    },
 }
 
 /// What kind of trouble a [`StoreError`] is, for whoever maps it to an exit code.
@@ -107,9 +152,12 @@ impl StoreError {
     #[must_use]
     pub fn trouble(&self) -> Trouble {
         match self {
-            StoreError::Damaged { .. } | StoreError::Newer { .. } | StoreError::Foreign { .. } => {
-                Trouble::State
-            }
+            StoreError::Damaged { .. }
+            | StoreError::Newer { .. }
+            | StoreError::Foreign { .. }
+            | StoreError::Renamed { .. }
+            | StoreError::Twice { .. } => Trouble::State,
+            StoreError::Unclear { why, .. } => why.trouble(),
             StoreError::Locked { .. }
             | StoreError::Folder { .. }
             | StoreError::Unreadable { .. }
@@ -130,6 +178,10 @@ fn remedy(error: &io::Error) -> &'static str {
         }
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
             "a file is in the way: move it, or choose another data_dir in the configuration"
+        }
+        io::ErrorKind::InvalidInput => {
+            "electd opens only what it wrote itself, and follows no link there: look who put that \
+             there, and move it away"
         }
         _ => "check the folder and its disk",
     }

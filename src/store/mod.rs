@@ -5,20 +5,25 @@
 //! a thread of its own, so that nobody else has to.
 
 mod error;
+mod file;
+mod pace;
+mod place;
 mod record;
 mod writer;
 
 use std::fs::{self, DirBuilder, File, TryLockError};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io::{self, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use atomic_write_file::AtomicWriteFile;
 use atomic_write_file::unix::OpenOptionsExt as _;
 
 pub use error::{StoreError, Trouble};
+pub use pace::{Pace, measure};
 pub use record::{FORMAT, Record};
 pub use writer::Writer;
 
@@ -28,6 +33,9 @@ use record::Unfit;
 const STATE: &str = "state.json";
 const LOCK: &str = "lock";
 
+/// The most bytes that a lock file may hold; the id of a process has fewer.
+const LOCK_LENGTH: usize = 32;
+
 /// Longer than [`Store::held`] holds a lock that nobody has.
 const ASKED: Duration = Duration::from_millis(10);
 
@@ -36,6 +44,7 @@ const ASKED: Duration = Duration::from_millis(10);
 pub struct Store {
     path: PathBuf,
     lock: File,
+    pace: Arc<Pace>,
 }
 
 impl Store {
@@ -49,7 +58,7 @@ impl Store {
     pub fn open(dir: &Path, id: NodeId) -> Result<(Store, Option<Record>), StoreError> {
         let unusable = |source| StoreError::Folder { dir: dir.to_path_buf(), source };
         create_folder(dir).map_err(unusable)?;
-        let store = Store { path: dir.join(STATE), lock: lock(dir)? };
+        let store = Store { path: dir.join(STATE), lock: lock(dir)?, pace: Arc::default() };
         let record = read(&store.path, id)?;
         // Only now: what lies beside a state that cannot be trusted may help to repair it.
         remove_leftovers(dir).map_err(unusable)?;
@@ -60,8 +69,8 @@ impl Store {
     /// said. Leaves no trace.
     #[must_use]
     pub fn held(dir: &Path) -> Option<StoreError> {
-        let mut file = File::open(dir.join(LOCK)).ok()?;
-        matches!(file.try_lock(), Err(TryLockError::WouldBlock)).then(|| in_use(dir, &mut file))
+        let file = file::open(&dir.join(LOCK)).ok()?;
+        matches!(file.try_lock(), Err(TryLockError::WouldBlock)).then(|| in_use(dir, &file))
     }
 
     /// What a member stored last, as far as it can be read, for those who only look: its process
@@ -76,8 +85,17 @@ impl Store {
     /// # Errors
     /// When the disk is full, read-only or broken. What was stored before is intact.
     pub fn save(&self, record: &Record) -> Result<(), StoreError> {
+        let start = Instant::now();
         self.replace(record)
-            .map_err(|source| StoreError::Unwritable { path: self.path.clone(), source })
+            .map_err(|source| StoreError::Unwritable { path: self.path.clone(), source })?;
+        self.pace.note(start.elapsed());
+        Ok(())
+    }
+
+    /// How long the latest writes took, also when this store has gone to another thread.
+    #[must_use]
+    pub fn pace(&self) -> Arc<Pace> {
+        self.pace.clone()
     }
 
     /// Writes a new file, syncs it, renames it over the old one and syncs the folder.
@@ -121,14 +139,7 @@ fn create_folder(dir: &Path) -> io::Result<()> {
 /// the process ends, however it ends; the file stays, since removing it would race with the next.
 fn lock(dir: &Path) -> Result<File, StoreError> {
     let unusable = |source| StoreError::Folder { dir: dir.to_path_buf(), source };
-    let mut file = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(dir.join(LOCK))
-        .map_err(unusable)?;
+    let mut file = file::open_or_create(&dir.join(LOCK)).map_err(unusable)?;
     let mut locked = file.try_lock();
     if matches!(locked, Err(TryLockError::WouldBlock)) {
         thread::sleep(ASKED); // by one that only asks whether it is held
@@ -136,39 +147,49 @@ fn lock(dir: &Path) -> Result<File, StoreError> {
     }
     match locked {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(in_use(dir, &mut file)),
+        Err(TryLockError::WouldBlock) => return Err(in_use(dir, &file)),
         Err(TryLockError::Error(source)) => return Err(unusable(source)),
     }
-    file.set_len(0)
-        .and_then(|()| file.write_all(format!("{}\n", std::process::id()).as_bytes()))
-        .map_err(unusable)?;
+    sign(&mut file).map_err(unusable)?;
     Ok(file)
 }
 
+/// Leaves this process's id in a lock file, unless there is something in it that electd never wrote.
+fn sign(lock: &mut File) -> io::Result<()> {
+    let content = file::read(lock)?;
+    let written =
+        |bytes: &[u8]| bytes.is_ascii() && bytes.trim_ascii().iter().all(u8::is_ascii_digit);
+    if !content.is_some_and(|bytes| bytes.len() <= LOCK_LENGTH && written(&bytes)) {
+        let what = format!("its file \"{LOCK}\" holds something else than the id of a process");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    }
+    lock.set_len(0)?;
+    lock.rewind()?;
+    lock.write_all(format!("{}\n", std::process::id()).as_bytes())
+}
+
 /// That another process holds the lock of a folder.
-fn in_use(dir: &Path, lock: &mut File) -> StoreError {
+fn in_use(dir: &Path, lock: &File) -> StoreError {
     StoreError::Locked { dir: dir.to_path_buf(), holder: holder(lock) }
 }
 
 /// Who wrote a lock file, in words.
-fn holder(file: &mut File) -> String {
-    let mut content = String::new();
-    let pid = match file.take(32).read_to_string(&mut content) {
-        Ok(_) => content.trim().parse::<u32>().ok(),
-        Err(_) => None,
-    };
+fn holder(lock: &File) -> String {
+    let content = file::read(lock).ok().flatten().unwrap_or_default();
+    let pid = std::str::from_utf8(&content).ok().and_then(|text| text.trim().parse::<u32>().ok());
     pid.map_or_else(|| "another process".to_string(), |pid| format!("process {pid}"))
 }
 
 /// Reads the state of this member; none if there is no such file.
 fn read(path: &Path, id: NodeId) -> Result<Option<Record>, StoreError> {
     let path = path.to_path_buf();
-    let bytes = match fs::read(&path) {
-        Ok(bytes) => bytes,
-        // A link that leads nowhere is state on a disk that is not mounted, not a first start.
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
-            return Ok(None);
+    let bytes = match file::open(&path).and_then(|file| file::read(&file)) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => {
+            let reason = format!("it has more than {} bytes", file::LARGEST);
+            return Err(StoreError::Damaged { path, reason });
         }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(StoreError::Unreadable { path, source }),
     };
     match Record::from_json(&bytes) {
@@ -180,11 +201,13 @@ fn read(path: &Path, id: NodeId) -> Result<Option<Record>, StoreError> {
 }
 
 /// Removes new files that a crash kept from being renamed. The lock is held, so nobody writes them.
+/// Whatever is no regular file was not written by electd, and stays.
 fn remove_leftovers(dir: &Path) -> io::Result<()> {
     let prefix = format!(".{STATE}.");
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(&prefix) {
+        let named = entry.file_name().to_string_lossy().starts_with(&prefix);
+        if named && entry.file_type()?.is_file() {
             fs::remove_file(entry.path())?;
         }
     }

@@ -3,26 +3,34 @@
 //! The types of the file are apart from those of the core, so that neither binds the other. A
 //! change of the file's meaning takes a new number in `format`.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::core::limits::GREATEST;
 use crate::core::membership::{ListVersion, Member, MemberList};
-use crate::core::tenure::{Grant, Vote};
+use crate::core::restart::Kept;
+use crate::core::settings::Timing;
+use crate::core::tenure::{Durable, Grant, Vote};
 use crate::core::types::{Epoch, Incarnation, NodeId, Role, Task, TaskVersion, Version};
 
 /// The newest format of the state file that this electd reads.
 ///
 /// Format 2 may hold a task, which format 1 does not know; format 3 what a voter granted; format 4
 /// a member list that was changed, with admin addresses and those that were removed; format 5 the
-/// version of a task, without which it is the least. Each record is
-/// written in the least format that can hold it, so that an older electd still reads a state
-/// without a task, and calls one with a task newer rather than damaged. A list that never changed
+/// version of a task, without which it is the least. Format 6 ends with a checksum of all that comes
+/// before it, so every record is written in it; the older ones are still read. A list that never changed
 /// is that of the config file, which says more.
-pub const FORMAT: u64 = 5;
+pub const FORMAT: u64 = 6;
+
+/// The first format that ends with a checksum.
+const CHECKED: u64 = 6;
 
 /// What a member must not forget.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +51,10 @@ pub struct Record {
     pub members: MemberList,
     /// The task that a coordinator handed out last; empty where none did.
     pub task: Task,
+    /// With a majority: this member was removed from the cluster.
+    pub removed: bool,
+    /// With a majority: the greatest incarnation that each peer proved to have.
+    pub met: Arc<[(NodeId, Incarnation)]>,
 }
 
 /// Why bytes are not a record.
@@ -55,11 +67,26 @@ pub(super) enum Unfit {
 }
 
 impl Record {
+    /// What this start of a member must not forget.
+    #[must_use]
+    pub fn of(id: NodeId, incarnation: Incarnation, durable: Durable) -> Record {
+        let Durable { epoch, reserved, leader, members, task, vote, removed, met } = durable;
+        let members = Arc::unwrap_or_clone(members);
+        Record { id, incarnation, epoch, reserved, leader, vote, members, task, removed, met }
+    }
+
+    /// The same for the next start.
+    #[must_use]
+    pub fn into_kept(self) -> Kept {
+        let Record { epoch, reserved, leader, vote, task, removed, met, .. } = self;
+        let members = Arc::new(self.members);
+        let durable = Durable { epoch, reserved, leader, members, task, vote, removed, met };
+        Kept { incarnation: self.incarnation, durable }
+    }
+
     /// The content of the state file.
     pub(super) fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
-        let mut json = serde_json::to_vec_pretty(&StateFile::from(self))?;
-        json.push(b'\n');
-        Ok(json)
+        Ok(sealed(serde_json::to_vec_pretty(&StateFile::from(self))?))
     }
 
     /// Reads the content of a state file, and believes it only if all of it makes sense.
@@ -70,12 +97,42 @@ impl Record {
         }
         // The format first: the rest of a newer one may look like damage.
         let AnyFormat { format } = serde_json::from_slice(bytes).map_err(damaged)?;
-        match format {
-            1..=FORMAT => serde_json::from_slice::<StateFile>(bytes).map_err(damaged)?.try_into(),
-            newer if newer > FORMAT => Err(Unfit::Newer(newer)),
-            unknown => Err(Unfit::Damaged(format!("there is no format {unknown}"))),
-        }
+        let json = match format {
+            0 => return Err(Unfit::Damaged("there is no format 0".to_string())),
+            1..CHECKED => Cow::Borrowed(bytes),
+            CHECKED..=FORMAT => Cow::Owned(unsealed(bytes)?),
+            newer => return Err(Unfit::Newer(newer)),
+        };
+        serde_json::from_slice::<StateFile>(&json).map_err(damaged)?.try_into()
     }
+}
+
+/// How the JSON of a record ends.
+const END: &[u8] = b"\n}";
+
+/// Adds the checksum as the last key of a record.
+fn sealed(mut json: Vec<u8>) -> Vec<u8> {
+    json.truncate(json.len() - END.len());
+    let seal = seal(&json);
+    json.extend(seal);
+    json
+}
+
+/// What follows these bytes in a state file: their checksum (CRC-32 in hex), and the end. It has the same
+/// length whatever they are.
+fn seal(bytes: &[u8]) -> Vec<u8> {
+    format!(",\n  \"checksum\": \"{:08x}\"\n}}\n", crc32fast::hash(bytes)).into_bytes()
+}
+
+/// Takes the checksum off again, if it is right. No byte of the file may differ.
+fn unsealed(bytes: &[u8]) -> Result<Vec<u8>, Unfit> {
+    let start = bytes.len().saturating_sub(seal(&[]).len());
+    let (json, found) = bytes.split_at(start);
+    if found != seal(json) {
+        let what = "its checksum does not fit its content: some byte is not what electd wrote";
+        return Err(Unfit::Damaged(what.to_string()));
+    }
+    Ok([json, END].concat())
 }
 
 /// The one key that every format has.
@@ -98,6 +155,12 @@ struct StateFile {
     /// From format 4 on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     removed: Vec<Uuid>,
+    /// Whether this member itself was removed; from format 6 on.
+    #[serde(default, skip_serializing_if = "is_false")]
+    left: bool,
+    /// The peers' incarnations; from format 6 on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    met: Vec<(Uuid, u64)>,
     /// From format 3 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     vote: Option<VoteEntry>,
@@ -134,6 +197,18 @@ struct VoteEntry {
     granted: Option<(u64, Uuid)>,
     promised_ns: u64,
     informed: bool,
+    /// From format 6 on.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    floor: u64,
+}
+
+/// What is so for most members is not written.
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 #[derive(Serialize, Deserialize)]
@@ -167,6 +242,7 @@ impl From<&Record> for StateFile {
             granted: vote.granted.map(|grant| (grant.epoch.0, grant.nominee.0)),
             promised_ns: u64::try_from(vote.promised.as_nanos()).unwrap_or(u64::MAX),
             informed: vote.informed,
+            floor: vote.floor.0,
         });
         let changed = version > ListVersion::default();
         let mut members: Vec<MemberEntry> = record.members.iter().map(MemberEntry::from).collect();
@@ -174,15 +250,8 @@ impl From<&Record> for StateFile {
             members.iter_mut().for_each(|member| member.admin = None);
         }
         let removed: Vec<Uuid> = record.members.removed().iter().map(|id| id.0).collect();
-        let addresses = members.iter().any(|member| member.admin.is_some());
         StateFile {
-            format: match (vote.is_some(), task.is_some()) {
-                _ if task_version.is_some() => 5,
-                _ if addresses || !removed.is_empty() => 4,
-                (true, _) => 3,
-                (false, true) => 2,
-                (false, false) => 1,
-            },
+            format: FORMAT,
             id: record.id.0,
             incarnation: record.incarnation.0,
             epoch: record.epoch.0,
@@ -192,6 +261,8 @@ impl From<&Record> for StateFile {
             version: version.into(),
             members,
             removed,
+            left: record.removed,
+            met: record.met.iter().map(|(id, incarnation)| (id.0, incarnation.0)).collect(),
             vote,
             task: task.map(|task| STANDARD.encode(task)),
             task_version: task_version.map(VersionEntry::from),
@@ -209,9 +280,15 @@ impl TryFrom<StateFile> for Record {
                 file.reserved, file.epoch
             )));
         }
+        let met = file.met.iter().map(|(_, number)| ("met", *number));
+        let numbers = [("epoch", file.epoch), ("incarnation", file.incarnation)];
+        for (key, number) in numbers.into_iter().chain(met) {
+            if number > GREATEST {
+                return Err(damaged(key, format!("{number} is beyond {GREATEST}")));
+            }
+        }
         let task = task(file.format, file.task, file.task_version)?;
         let vote = vote(file.format, file.vote)?;
-        let count = file.members.len();
         let version = ListVersion::from(file.version);
         if file.format < 4
             && (!file.removed.is_empty()
@@ -223,11 +300,7 @@ impl TryFrom<StateFile> for Record {
         }
         let members = MemberList::new(version, file.members.into_iter().map(Into::into).collect())
             .with_removed(file.removed.into_iter().map(NodeId).collect());
-        let mut ids: Vec<NodeId> = members.iter().map(|member| member.id).collect();
-        ids.dedup();
-        if ids.len() < count {
-            return Err(Unfit::Damaged("\"members\" holds an id twice".to_string()));
-        }
+        members.judge().map_err(|error| damaged("members", error))?;
         Ok(Record {
             id: NodeId(file.id),
             incarnation: Incarnation(file.incarnation),
@@ -237,19 +310,33 @@ impl TryFrom<StateFile> for Record {
             members,
             task,
             vote,
+            removed: file.left,
+            met: file.met.iter().map(|(id, number)| (NodeId(*id), Incarnation(*number))).collect(),
         })
     }
+}
+
+/// What is wrong with the value of a key.
+fn damaged(key: &str, what: impl Display) -> Unfit {
+    Unfit::Damaged(format!("\"{key}\": {what}"))
 }
 
 fn vote(format: u64, entry: Option<VoteEntry>) -> Result<Option<Vote>, Unfit> {
     if entry.is_some() && format < 3 {
         return Err(Unfit::Damaged(format!("\"vote\" is not known in format {format}")));
     }
+    if let Some(VoteEntry { promised_ns, .. }) = entry
+        && Duration::from_nanos(promised_ns) > Timing::LONGEST
+    {
+        let what = format!("{promised_ns} is longer than any promise, {:?}", Timing::LONGEST);
+        return Err(damaged("promised_ns", what));
+    }
     let grant = |(epoch, nominee)| Grant { epoch: Epoch(epoch), nominee: NodeId(nominee) };
     Ok(entry.map(|entry| Vote {
         granted: entry.granted.map(grant),
         promised: Duration::from_nanos(entry.promised_ns),
         informed: entry.informed,
+        floor: Epoch(entry.floor),
     }))
 }
 

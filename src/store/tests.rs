@@ -76,8 +76,9 @@ fn state_that_cannot_be_trusted_is_refused_and_left_alone() {
     let table: &[(&[u8], &str)] = &[
         (b"", "is damaged: it is empty"),
         (b"{\"format\": 1, \"id\": ", "is damaged: EOF"),
-        (br#"{"format": 6}"#, "has format 6, and this electd reads formats up to 5"),
-        (&other, "belongs to member 00000000-0000-0000-0000-000000000009"),
+        (br#"{"format": 7}"#, "has format 7, and this electd reads formats up to 6"),
+        (br#"{"format": 6}"#, "checksum"),
+        (&other, "belongs to member 00000000-0000-4000-8000-000000000009"),
     ];
     for (content, expected) in table {
         let error = refusal(content);
@@ -101,6 +102,81 @@ fn state_that_cannot_be_read_is_not_a_first_start() {
     assert_eq!(error.trouble(), Trouble::Folder);
 }
 
+/// Runs a program of the system on a path.
+fn run(program: &str, arguments: &[&str], path: &Path) {
+    assert!(Command::new(program).args(arguments).arg(path).status().unwrap().success());
+}
+
+#[test]
+fn only_a_regular_file_is_taken_for_state_or_for_a_lock() {
+    for name in [STATE, LOCK] {
+        let dir = TempDir::new().unwrap();
+        let (path, other) = (dir.path().join(name), dir.path().join("other"));
+        let refused = |what: &str| {
+            let error = Store::open(dir.path(), id(1)).unwrap_err();
+            assert_eq!(error.trouble(), Trouble::Folder);
+            assert!(error.to_string().contains(what), "{error}");
+            assert_eq!(Store::peek(dir.path(), id(1)), None);
+            assert!(Store::held(dir.path()).is_none());
+            fs::remove_file(&path).unwrap();
+        };
+        run("mkfifo", &[], &path);
+        refused("it is a named pipe, not a regular file");
+        let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        refused("it is a socket");
+        symlink("/dev/zero", &path).unwrap();
+        refused("it is a link");
+        let state = record(7).to_json().unwrap();
+        fs::write(&other, &state).unwrap();
+        symlink(&other, &path).unwrap();
+        refused("it is a link");
+        assert_eq!(fs::read(&other).unwrap(), state, "what it points to was overwritten");
+        let device = Command::new("mknod").arg(&path).args(["c", "1", "5"]).output().unwrap();
+        match device.status.success() {
+            true => refused("it is a device"),
+            false => println!("skipped: this user may not make a device"),
+        }
+    }
+}
+
+#[test]
+fn a_lock_is_not_signed_over_what_electd_never_wrote() {
+    let dir = TempDir::new().unwrap();
+    let (lock, other) = (dir.path().join(LOCK), dir.path().join("other"));
+    fs::write(&other, b"precious").unwrap();
+    fs::hard_link(&other, &lock).unwrap();
+    let error = Store::open(dir.path(), id(1)).unwrap_err();
+    assert!(error.to_string().contains("holds something else"), "{error}");
+    assert_eq!(fs::read(&other).unwrap(), b"precious");
+    fs::remove_file(&lock).unwrap();
+    fs::write(&lock, b"17\n").unwrap();
+    let (store, _) = Store::open(dir.path(), id(1)).unwrap();
+    assert_eq!(fs::read_to_string(&lock).unwrap(), format!("{}\n", std::process::id()));
+    drop(store);
+}
+
+#[test]
+fn a_state_beyond_the_cap_is_not_read() {
+    let dir = TempDir::new().unwrap();
+    let file = File::create(dir.path().join(STATE)).unwrap();
+    file.set_len(1 << 40).unwrap(); // it takes no room on the disk
+    let error = Store::open(dir.path(), id(1)).unwrap_err();
+    assert_eq!(error.trouble(), Trouble::State);
+    assert!(error.to_string().contains("it has more than 1048576 bytes"), "{error}");
+}
+
+#[test]
+fn a_folder_that_is_a_link_is_followed() {
+    let dir = TempDir::new().unwrap();
+    let (real, link) = (dir.path().join("real"), dir.path().join("link"));
+    fs::create_dir(&real).unwrap();
+    symlink(&real, &link).unwrap();
+    let (store, _) = Store::open(&link.join("node-1"), id(1)).unwrap();
+    store.save(&record(7)).unwrap();
+    drop(store);
+    assert_eq!(Store::open(&real.join("node-1"), id(1)).unwrap().1, Some(record(7)));
+}
+
 #[test]
 fn what_a_crash_left_half_written_is_not_taken_for_state() {
     let dir = TempDir::new().unwrap();
@@ -111,7 +187,12 @@ fn what_a_crash_left_half_written_is_not_taken_for_state() {
 
     let dir = folder_with(&record(7));
     fs::write(dir.path().join(".state.json.b02LmZ"), b"{\"format\": 1, \"ep").unwrap();
+    let (kept, pipe) = (dir.path().join(".state.json.folder"), dir.path().join(".state.json.pipe"));
+    fs::create_dir(&kept).unwrap();
+    run("mkfifo", &[], &pipe);
     assert_eq!(Store::open(dir.path(), id(1)).unwrap().1, Some(record(7)));
+    assert!(!dir.path().join(".state.json.b02LmZ").exists());
+    assert!(kept.is_dir() && pipe.exists(), "electd did not write them");
 }
 
 #[test]
@@ -191,7 +272,8 @@ fn a_full_or_read_only_disk_is_told_and_keeps_what_was_stored() {
         println!("skipped: the small file system does not turn read-only");
         return;
     }
-    let store = Store { path: dir.join(STATE), lock: File::open(dir).unwrap() };
+    let store =
+        Store { path: dir.join(STATE), lock: File::open(dir).unwrap(), pace: Arc::default() };
     let read_only = store.save(&record(9)).unwrap_err().to_string();
     assert!(read_only.contains("mount it read-write"), "{read_only}");
     let start = Store::open(dir, id(1)).unwrap_err();

@@ -89,7 +89,7 @@ impl Narrator<'_> {
                 let says = match opinion {
                     Opinion::Yes => "yes".to_owned(),
                     Opinion::YesIf { released, .. } => format!("yes if {released} is released"),
-                    Opinion::No { .. } => "no".to_owned(),
+                    Opinion::No { .. } | Opinion::Uninformed { .. } => "no".to_owned(),
                 };
                 format!("{says}, epoch {epoch}")
             }

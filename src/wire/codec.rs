@@ -4,14 +4,24 @@ use thiserror::Error;
 
 use super::frame::{Frame, frame};
 use super::schema as wire;
+use crate::core::limits::shown;
 use crate::core::message as core;
 use crate::core::message::{Envelope, PROTOCOL_VERSION, Rejection};
-use crate::core::types::{Epoch, Incarnation};
 
-/// Why a payload could not be understood.
+/// Why a payload could not be understood, in one line that is safe to log.
 #[derive(Debug, Error)]
 #[error("not a message of protocol {PROTOCOL_VERSION}: {0}")]
-pub struct DecodeError(#[from] serde_json::Error);
+pub struct DecodeError(String);
+
+/// The longest reason, in characters.
+const REASON: usize = 160;
+
+/// The reason may quote the payload, which is whatever the other side sent.
+impl From<serde_json::Error> for DecodeError {
+    fn from(error: serde_json::Error) -> DecodeError {
+        DecodeError(shown(&error.to_string(), REASON))
+    }
+}
 
 /// The first words of a dialer: a hello, or what must be refused before it becomes one.
 #[derive(Debug, PartialEq)]
@@ -53,8 +63,8 @@ pub fn encode_rejection(reason: &Rejection) -> Frame {
 #[must_use]
 pub fn encode_message(envelope: &Envelope) -> Frame {
     encode(&wire::Envelope {
-        epoch: envelope.epoch.0,
-        incarnation: envelope.incarnation.0,
+        epoch: envelope.epoch.into(),
+        incarnation: envelope.incarnation.into(),
         message: (&envelope.message).into(),
     })
 }
@@ -97,8 +107,8 @@ pub fn decode_reply(payload: &[u8]) -> Result<Reply, DecodeError> {
 pub fn decode_message(payload: &[u8]) -> Result<Envelope, DecodeError> {
     let wire: wire::Envelope = serde_json::from_slice(payload)?;
     Ok(Envelope {
-        epoch: Epoch(wire.epoch),
-        incarnation: Incarnation(wire.incarnation),
+        epoch: wire.epoch.into(),
+        incarnation: wire.incarnation.into(),
         message: wire.message.into(),
     })
 }
@@ -111,98 +121,42 @@ fn encode(value: &impl serde::Serialize) -> Frame {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::membership::{Change, ListVersion, Member, MemberList};
-    use crate::core::message::{
-        Ballot, Candidate, Done, Forwarded, Kind, Lap, Liveness, MemberReport, Message, Opinion,
-        Refusal, Run, Taken, View,
-    };
-    use crate::core::types::{NodeId, Rank, Role, Task, TaskVersion};
-    use std::sync::Arc;
-
-    fn id(n: u128) -> NodeId {
-        NodeId(uuid::Uuid::from_u128(n))
-    }
-
-    fn every_message() -> Vec<Message> {
-        let (epoch, round, number) = (Epoch(7), Epoch(8), 9);
-        let rank = Rank { value: -3, id: id(4) };
-        let lease = std::time::Duration::from_millis(400);
-        let list = ListVersion { epoch, counter: 2 };
-        let member = Member {
-            id: id(6),
-            name: "node-6".into(),
-            address: "host:7101".into(),
-            admin: Some("host:7201".into()),
-            role: Role::Witness,
-        };
-        let present = MemberList::new(list, vec![member.clone()]).with_removed(vec![id(2)]);
-        let removed = Done::Removed { id: id(2), stored: true, handed_over: false };
-        let taken = Refusal::Taken { what: Taken::Admin, by: id(1) };
-        let (incarnation, status, stands) = (Incarnation(2), Liveness::Suspected, false);
-        let members = [MemberReport { id: id(1), incarnation, status, stands, value: -7 }].into();
-        let done = Done::Resigned { epoch, successor: Some(id(2)) };
-        let run = Run { epoch: round, initiator: id(3) };
-        let candidate = Candidate { stands: true, rank, incarnation: Incarnation(5) };
-        let version = TaskVersion { epoch, counter: 3 };
-        let task = Task { version, content: (*b"any \xff\0 bytes").into() };
-        let outranked = Refusal::Outranked { to: id(1), by: id(2) };
-        vec![
-            Message::Election { round, rank, stands: true },
-            Message::Answer { round },
-            Message::Coordinator { epoch, rank },
-            Message::Heartbeat { epoch, number, rank, lease, settled: list, members },
-            Message::Trial { number, epoch, list },
-            Message::Opinion {
-                number,
-                opinion: Opinion::YesIf { released: round, wait: lease },
-                epoch,
-            },
-            Message::Opinion { number, opinion: Opinion::Yes, epoch },
-            Message::Claim { number, epoch, lease, list },
-            Message::Grant { incarnation: Incarnation(3), number, epoch },
-            Message::Refuse { number, opinion: Opinion::No { wait: lease }, epoch },
-            Message::Acknowledge { incarnation: Incarnation(6), epoch, number, rank, stands: true },
-            Message::View(View { epoch, leader: Some(rank) }),
-            Message::Preempt { epoch, rank, votes: vec![id(3), id(4)] },
-            Message::Lower { round },
-            Message::AreYouThere { number, under: Some(epoch), rank, stands: true },
-            Message::AreYouNormal { number, epoch },
-            Message::Halt { number, round, rank, incumbent: true },
-            Message::Elected { number, round, task: task.version },
-            Message::Task(task.clone()),
-            Message::Ready { number, round, task },
-            Message::Reply { number, accepted: false },
-            Message::Ballot(Ballot { run, candidate, hops: 3 }),
-            Message::Lap(Lap { run, leader: candidate, hops: 4 }),
-            Message::Probe { number },
-            Message::Alive { number },
-            Message::Freed { leader: rank.id, epoch },
-            Message::Release { epoch, successor: None, stands: false },
-            Message::List { list: Arc::new(present) },
-            Message::Listed { version: list },
-            Message::Forward { number, command: Forwarded::Resign { to: Some(id(3)) } },
-            Message::Forward { number, command: Forwarded::Change(Change::Add(member)) },
-            Message::Forward {
-                number,
-                command: Forwarded::Change(Change::Remove { id: id(3), force: true }),
-            },
-            Message::Outcome { number, result: Ok(Done::Added(id(3))) },
-            Message::Outcome { number, result: Ok(removed) },
-            Message::Outcome { number, result: Err(taken) },
-            Message::Outcome { number, result: Ok(done) },
-            Message::Outcome { number, result: Err(outranked) },
-        ]
-    }
+    use crate::core::message::{Kind, Message};
+    use crate::wire::samples::{envelope, every_message, every_rejection, hello};
 
     #[test]
     fn every_message_comes_back_as_it_was() {
         let kinds: Vec<Kind> = every_message().iter().map(Message::kind).collect();
         assert!(Kind::ALL.iter().all(|kind| kinds.contains(kind)), "a kind is missing here");
         for message in every_message() {
-            let envelope = Envelope { epoch: Epoch(1), incarnation: Incarnation(2), message };
+            let envelope = envelope(message);
             let frame = encode_message(&envelope);
             assert_eq!(decode_message(&frame[4..]).unwrap(), envelope);
         }
+    }
+
+    #[test]
+    fn the_first_words_come_back_as_they_were() {
+        let opening = decode_opening(&encode_hello(&hello())[4..]).unwrap();
+        assert_eq!(opening, Opening::Hello(hello()));
+        let reply = decode_reply(&encode_welcome(&hello())[4..]).unwrap();
+        assert_eq!(reply, Reply::Welcome(hello()));
+        for reason in every_rejection() {
+            let reply = decode_reply(&encode_rejection(&reason)[4..]).unwrap();
+            assert_eq!(reply, Reply::Reject(reason));
+        }
+    }
+
+    /// What is written here is what members of other versions read.
+    #[test]
+    fn frames_are_written_as_they_always_were() {
+        let messages =
+            every_message().into_iter().map(|message| encode_message(&envelope(message)));
+        let rejections = every_rejection().into_iter().map(|reason| encode_rejection(&reason));
+        let greetings = [encode_hello(&hello()), encode_welcome(&hello())];
+        let frames = greetings.into_iter().chain(rejections).chain(messages);
+        let lines = frames.map(|frame| String::from_utf8(frame[4..].to_vec()).unwrap());
+        insta::assert_snapshot!("frames", lines.collect::<Vec<_>>().join("\n"));
     }
 
     #[test]
@@ -219,6 +173,15 @@ mod tests {
                 assert!(decode_message(good.as_bytes()).is_ok(), "{good}");
             }
         }
+    }
+
+    #[test]
+    fn the_reason_is_one_line_whatever_the_payload_holds() {
+        let odd = "\\u001b[2J\\n\\u0000".repeat(1000);
+        let bytes = format!(r#"{{"epoch":1,"incarnation":1,"message":{{"{odd}":1}}}}"#);
+        let error = decode_message(bytes.as_bytes()).unwrap_err().to_string();
+        assert!(error.len() < 8 * REASON && !error.contains(char::is_control), "{error:?}");
+        assert!(error.contains("unknown variant `\\u{1b}[2J\\n\\u{0}"), "{error}");
     }
 
     #[test]

@@ -1,66 +1,67 @@
 //! Conversions of messages between the core's types and those of the JSON.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::schema as wire;
 use super::values::{
-    ballot, elected, freed, lap, nanos, ready, release, version as version_pair, version_of,
-    wire_elected, wire_ready,
+    ballot, elected, freed, lap, ready, release, version as version_pair, version_of, wire_elected,
+    wire_ready,
 };
 use crate::core::message as core;
-use crate::core::types::{Epoch, Incarnation, NodeId};
+use crate::core::types::{Epoch, NodeId, Rank};
+
+fn coordinator(epoch: Epoch, rank: Rank) -> wire::Message {
+    wire::Message::Coordinator { epoch: epoch.into(), rank: rank.into() }
+}
 
 impl From<&core::Message> for wire::Message {
     fn from(message: &core::Message) -> Self {
         use core::Message as M;
         match message.clone() {
             M::Election { round, rank, stands } => {
-                Self::Election { round: round.0, rank: rank.into(), stands }
+                Self::Election { round: round.into(), rank: rank.into(), stands }
             }
-            M::Answer { round } => Self::Answer { round: round.0 },
-            M::Coordinator { epoch, rank } => {
-                Self::Coordinator { epoch: epoch.0, rank: rank.into() }
-            }
+            M::Answer { round } => Self::Answer { round: round.into() },
+            M::Coordinator { epoch, rank } => coordinator(epoch, rank),
             M::Heartbeat { epoch, number, rank, lease, settled, members } => {
-                let (epoch, lease_ns, settled) = (epoch.0, nanos(lease), version_pair(settled));
-                let (rank, members) =
-                    (rank.into(), members.iter().copied().map(Into::into).collect());
+                let members = members.iter().copied().map(Into::into).collect();
+                let (epoch, rank, lease_ns) = (epoch.into(), rank.into(), lease.into());
+                let settled = version_pair(settled);
                 Self::Heartbeat { epoch, number, rank, lease_ns, settled, members }
             }
             M::Acknowledge { incarnation, epoch, number, rank, stands } => {
-                let incarnation = incarnation.0;
-                Self::Acknowledge { incarnation, epoch: epoch.0, number, rank: rank.into(), stands }
+                let (incarnation, epoch) = (incarnation.into(), epoch.into());
+                Self::Acknowledge { incarnation, epoch, number, rank: rank.into(), stands }
             }
             M::View(view) => Self::View(view.into()),
             M::Preempt { epoch, rank, votes } => {
                 let votes = votes.into_iter().map(|id| id.0).collect();
-                Self::Preempt { epoch: epoch.0, rank: rank.into(), votes }
+                Self::Preempt { epoch: epoch.into(), rank: rank.into(), votes }
             }
             M::Trial { number, epoch, list } => {
-                Self::Trial { number, epoch: epoch.0, list: version_pair(list) }
+                Self::Trial { number, epoch: epoch.into(), list: version_pair(list) }
             }
             M::Opinion { number, opinion, epoch } => {
-                Self::Opinion { number, opinion: opinion.into(), epoch: epoch.0 }
+                Self::Opinion { number, opinion: opinion.into(), epoch: epoch.into() }
             }
             M::Claim { number, epoch, lease, list } => {
-                let (lease_ns, list) = (nanos(lease), version_pair(list));
-                Self::Claim { number, epoch: epoch.0, lease_ns, list }
+                let (lease_ns, list) = (lease.into(), version_pair(list));
+                Self::Claim { number, epoch: epoch.into(), lease_ns, list }
             }
             M::Grant { incarnation, number, epoch } => {
-                Self::Grant { incarnation: incarnation.0, number, epoch: epoch.0 }
+                Self::Grant { incarnation: incarnation.into(), number, epoch: epoch.into() }
             }
             M::Refuse { number, opinion, epoch } => {
-                Self::Refuse { number, opinion: opinion.into(), epoch: epoch.0 }
+                Self::Refuse { number, opinion: opinion.into(), epoch: epoch.into() }
             }
-            M::Lower { round } => Self::Lower { round: round.0 },
+            M::Lower { round } => Self::Lower { round: round.into() },
             M::AreYouThere { number, under, rank, stands } => {
-                let under = under.map(|epoch| epoch.0);
+                let under = under.map(Into::into);
                 Self::AreYouThere { number, under, rank: rank.into(), stands }
             }
-            M::AreYouNormal { number, epoch } => Self::AreYouNormal { number, epoch: epoch.0 },
+            M::AreYouNormal { number, epoch } => Self::AreYouNormal { number, epoch: epoch.into() },
             M::Halt { number, round, rank, incumbent } => {
-                Self::Halt { number, round: round.0, rank: rank.into(), incumbent }
+                Self::Halt { number, round: round.into(), rank: rank.into(), incumbent }
             }
             M::Elected { number, round, task } => wire_elected(number, round, task),
             M::Task(task) => Self::Task(task.into()),
@@ -70,9 +71,9 @@ impl From<&core::Message> for wire::Message {
             M::Lap(lap) => lap.into(),
             M::Probe { number } => Self::Probe { number },
             M::Alive { number } => Self::Alive { number },
-            M::Freed { leader, epoch } => Self::Freed { leader: leader.0, epoch: epoch.0 },
+            M::Freed { leader, epoch } => Self::Freed { leader: leader.0, epoch: epoch.into() },
             M::Release { epoch, successor, stands } => {
-                Self::Release { epoch: epoch.0, successor: successor.map(|id| id.0), stands }
+                Self::Release { epoch: epoch.into(), successor: successor.map(|id| id.0), stands }
             }
             M::Forward { number, command } => Self::Forward { number, command: command.into() },
             M::List { list } => Self::List((&*list).into()),
@@ -89,52 +90,52 @@ impl From<wire::Message> for core::Message {
         use wire::Message as M;
         match message {
             M::Election { round, rank, stands } => {
-                Self::Election { round: Epoch(round), rank: rank.into(), stands }
+                Self::Election { round: round.into(), rank: rank.into(), stands }
             }
-            M::Answer { round } => Self::Answer { round: Epoch(round) },
+            M::Answer { round } => Self::Answer { round: round.into() },
             M::Coordinator { epoch, rank } => {
-                Self::Coordinator { epoch: Epoch(epoch), rank: rank.into() }
+                Self::Coordinator { epoch: epoch.into(), rank: rank.into() }
             }
             M::Heartbeat { epoch, number, rank, lease_ns, settled, members } => {
-                let (epoch, rank) = (Epoch(epoch), rank.into());
-                let (lease, settled) = (Duration::from_nanos(lease_ns), version_of(settled));
+                let (epoch, rank) = (epoch.into(), rank.into());
+                let (lease, settled) = (lease_ns.into(), version_of(settled));
                 let members = members.into_iter().map(Into::into).collect();
                 Self::Heartbeat { epoch, number, rank, lease, settled, members }
             }
             M::Acknowledge { incarnation, epoch, number, rank, stands } => {
-                let (incarnation, epoch) = (Incarnation(incarnation), Epoch(epoch));
+                let (incarnation, epoch) = (incarnation.into(), epoch.into());
                 Self::Acknowledge { incarnation, epoch, number, rank: rank.into(), stands }
             }
             M::View(view) => Self::View(view.into()),
             M::Preempt { epoch, rank, votes } => {
                 let votes = votes.into_iter().map(NodeId).collect();
-                Self::Preempt { epoch: Epoch(epoch), rank: rank.into(), votes }
+                Self::Preempt { epoch: epoch.into(), rank: rank.into(), votes }
             }
             M::Trial { number, epoch, list } => {
-                Self::Trial { number, epoch: Epoch(epoch), list: version_of(list) }
+                Self::Trial { number, epoch: epoch.into(), list: version_of(list) }
             }
             M::Opinion { number, opinion, epoch } => {
-                Self::Opinion { number, opinion: opinion.into(), epoch: Epoch(epoch) }
+                Self::Opinion { number, opinion: opinion.into(), epoch: epoch.into() }
             }
             M::Claim { number, epoch, lease_ns, list } => {
-                let (lease, list) = (Duration::from_nanos(lease_ns), version_of(list));
-                Self::Claim { number, epoch: Epoch(epoch), lease, list }
+                let (lease, list) = (lease_ns.into(), version_of(list));
+                Self::Claim { number, epoch: epoch.into(), lease, list }
             }
             M::Grant { incarnation, number, epoch } => {
-                let incarnation = Incarnation(incarnation);
-                Self::Grant { incarnation, number, epoch: Epoch(epoch) }
+                let incarnation = incarnation.into();
+                Self::Grant { incarnation, number, epoch: epoch.into() }
             }
             M::Refuse { number, opinion, epoch } => {
-                Self::Refuse { number, opinion: opinion.into(), epoch: Epoch(epoch) }
+                Self::Refuse { number, opinion: opinion.into(), epoch: epoch.into() }
             }
-            M::Lower { round } => Self::Lower { round: Epoch(round) },
+            M::Lower { round } => Self::Lower { round: round.into() },
             M::AreYouThere { number, under, rank, stands } => {
-                let under = under.map(Epoch);
+                let under = under.map(Into::into);
                 Self::AreYouThere { number, under, rank: rank.into(), stands }
             }
-            M::AreYouNormal { number, epoch } => Self::AreYouNormal { number, epoch: Epoch(epoch) },
+            M::AreYouNormal { number, epoch } => Self::AreYouNormal { number, epoch: epoch.into() },
             M::Halt { number, round, rank, incumbent } => {
-                Self::Halt { number, round: Epoch(round), rank: rank.into(), incumbent }
+                Self::Halt { number, round: round.into(), rank: rank.into(), incumbent }
             }
             M::Elected { number, round, task } => elected(number, round, task),
             M::Task(task) => Self::Task(task.into()),

@@ -1,32 +1,38 @@
 //! Conversions of the first words on a connection between the core's types and those of the JSON.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::bounds::{ClusterName, Line};
 use super::schema as wire;
 use crate::core::message as core;
 use crate::core::message::Rejection;
 use crate::core::settings::{AlgorithmKind, Quorum};
-use crate::core::types::{Epoch, Incarnation, NodeId, Rank};
+use crate::core::types::{NodeId, Rank};
+
+fn line(text: &str) -> Line {
+    Line(text.to_owned())
+}
 
 impl From<&core::Hello> for wire::Hello {
     fn from(hello: &core::Hello) -> Self {
         let agreement = &hello.agreement;
         wire::Hello {
             protocol: hello.protocol,
-            cluster: agreement.cluster.clone(),
+            cluster: ClusterName(agreement.cluster.clone()),
             id: hello.id.0,
             to: hello.to.0,
-            incarnation: hello.incarnation.0,
+            incarnation: hello.incarnation.into(),
             instance: hello.instance,
-            algorithm: agreement.algorithm.name().to_owned(),
-            quorum: agreement.quorum.name().to_owned(),
-            preempt: agreement.preempt.clone(),
-            rank_by: agreement.rank.clone(),
-            timing: hello.timing,
+            algorithm: line(agreement.algorithm.name()),
+            quorum: line(agreement.quorum.name()),
+            preempt: line(&agreement.preempt),
+            rank_by: line(&agreement.rank),
+            timing: hello.timing.map(|nanos| Duration::from_nanos(nanos).into()),
             rank: hello.rank.value,
             stands: hello.stands,
             view: hello.view.into(),
-            round: hello.round.0,
+            round: hello.round.into(),
             list: hello.list.as_ref().into(),
         }
     }
@@ -38,24 +44,24 @@ impl TryFrom<wire::Hello> for core::Hello {
     fn try_from(hello: wire::Hello) -> Result<Self, Rejection> {
         let (algorithms, algorithm) = (&AlgorithmKind::ALL, AlgorithmKind::name);
         let agreement = core::Agreement {
-            cluster: hello.cluster,
-            algorithm: named("algorithm", &hello.algorithm, algorithms, algorithm)?,
-            quorum: named("quorum", &hello.quorum, &Quorum::ALL, Quorum::name)?,
-            preempt: hello.preempt,
-            rank: hello.rank_by,
+            cluster: hello.cluster.0,
+            algorithm: named("algorithm", &hello.algorithm.0, algorithms, algorithm)?,
+            quorum: named("quorum", &hello.quorum.0, &Quorum::ALL, Quorum::name)?,
+            preempt: hello.preempt.0,
+            rank: hello.rank_by.0,
         };
         Ok(core::Hello {
             protocol: hello.protocol,
             id: NodeId(hello.id),
             to: NodeId(hello.to),
-            incarnation: Incarnation(hello.incarnation),
+            incarnation: hello.incarnation.into(),
             instance: hello.instance,
             agreement: Arc::new(agreement),
-            timing: hello.timing,
+            timing: hello.timing.map(Into::into),
             rank: Rank { value: hello.rank, id: NodeId(hello.id) },
             stands: hello.stands,
             view: hello.view.into(),
-            round: Epoch(hello.round),
+            round: hello.round.into(),
             list: Arc::new(hello.list.into()),
         })
     }
@@ -78,15 +84,19 @@ impl From<&Rejection> for wire::Rejection {
     fn from(reason: &Rejection) -> Self {
         match reason.clone() {
             Rejection::Protocol { ours, theirs } => Self::Protocol { ours, theirs },
-            Rejection::Cluster { ours, theirs } => Self::Cluster { ours, theirs },
+            Rejection::Cluster { ours, theirs } => {
+                Self::Cluster { ours: ClusterName(ours), theirs: ClusterName(theirs) }
+            }
             Rejection::UnknownId(id) => Self::UnknownId { id: id.0 },
             Rejection::OwnId(id) => Self::OwnId { id: id.0 },
-            Rejection::IdInUse { id, address } => Self::IdInUse { id: id.0, address },
+            Rejection::IdInUse { id, address } => {
+                Self::IdInUse { id: id.0, address: Line(address) }
+            }
             Rejection::Disagreement { key, ours, theirs } => {
-                Self::Disagreement { key, ours, theirs }
+                Self::Disagreement { key: Line(key), ours: Line(ours), theirs: Line(theirs) }
             }
             Rejection::StateLost { id, known, told } => {
-                Self::StateLost { id: id.0, known: known.0, told: told.0 }
+                Self::StateLost { id: id.0, known: known.into(), told: told.into() }
             }
             Rejection::Removed(id) => Self::Removed { id: id.0 },
             Rejection::WrongAddress { expected, found } => {
@@ -101,13 +111,15 @@ impl From<wire::Rejection> for Rejection {
         use wire::Rejection as R;
         match reason {
             R::Protocol { ours, theirs } => Self::Protocol { ours, theirs },
-            R::Cluster { ours, theirs } => Self::Cluster { ours, theirs },
+            R::Cluster { ours, theirs } => Self::Cluster { ours: ours.0, theirs: theirs.0 },
             R::UnknownId { id } => Self::UnknownId(NodeId(id)),
             R::OwnId { id } => Self::OwnId(NodeId(id)),
-            R::IdInUse { id, address } => Self::IdInUse { id: NodeId(id), address },
-            R::Disagreement { key, ours, theirs } => Self::Disagreement { key, ours, theirs },
+            R::IdInUse { id, address } => Self::IdInUse { id: NodeId(id), address: address.0 },
+            R::Disagreement { key, ours, theirs } => {
+                Self::Disagreement { key: key.0, ours: ours.0, theirs: theirs.0 }
+            }
             R::StateLost { id, known, told } => {
-                let (known, told) = (Incarnation(known), Incarnation(told));
+                let (known, told) = (known.into(), told.into());
                 Self::StateLost { id: NodeId(id), known, told }
             }
             R::Removed { id } => Self::Removed(NodeId(id)),

@@ -1,28 +1,37 @@
 //! The member list on the wire, and the changes of it that are passed on.
 
-use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::schema::{Forwarded, bounded_version};
-use super::values::{version, version_of};
-use crate::core::membership::{Change, MOST_MEMBERS, Member, MemberList};
+use super::bounds::at_most;
+use super::schema::Forwarded;
+use super::values::{Version, version, version_of};
+use crate::core::limits::{ListError, MemberError};
+use crate::core::membership::{Change, MOST_MEMBERS, MOST_REMOVED, Member, MemberList};
 use crate::core::message as core;
 use crate::core::types::{NodeId, Role};
 
-/// A whole member list.
+/// A whole member list. It is read only if it is one that a cluster can have.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "ListJson", try_from = "ListJson")]
+pub struct List(MemberList);
+
+/// One member. It is read only if it is one that a cluster can have.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "EntryJson", try_from = "EntryJson")]
+pub struct Entry(Member);
+
 #[derive(Debug, Serialize, Deserialize)]
-pub struct List {
-    #[serde(deserialize_with = "bounded_version")]
-    version: [u64; 2],
-    #[serde(deserialize_with = "distinct")]
-    members: Vec<Entry>,
+struct ListJson {
+    version: Version,
+    #[serde(deserialize_with = "at_most::<_, _, MOST_MEMBERS>")]
+    members: Vec<EntryJson>,
+    #[serde(deserialize_with = "at_most::<_, _, MOST_REMOVED>")]
     removed: Vec<Uuid>,
 }
 
-/// One member.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Entry {
+struct EntryJson {
     id: Uuid,
     name: String,
     address: String,
@@ -38,50 +47,69 @@ enum RoleWord {
     Observer,
 }
 
-fn distinct<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Entry>, D::Error> {
-    let entries = Vec::<Entry>::deserialize(from)?;
-    let mut ids: Vec<Uuid> = entries.iter().map(|entry| entry.id).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    if ids.len() < entries.len() || entries.len() > MOST_MEMBERS {
-        return Err(D::Error::custom("members with one id, or too many"));
-    }
-    Ok(entries)
-}
-
 impl From<&MemberList> for List {
     fn from(list: &MemberList) -> List {
-        List {
-            version: version(list.version()),
-            members: list.iter().map(Entry::from).collect(),
-            removed: list.removed().iter().map(|id| id.0).collect(),
-        }
+        List(list.clone())
     }
 }
 
 impl From<List> for MemberList {
     fn from(list: List) -> MemberList {
-        let members = list.members.into_iter().map(Into::into).collect();
-        MemberList::new(version_of(list.version), members)
-            .with_removed(list.removed.into_iter().map(NodeId).collect())
+        list.0
     }
 }
 
-impl From<&Member> for Entry {
-    fn from(member: &Member) -> Entry {
-        let Member { id, name, address, admin, role } = member.clone();
+impl From<List> for ListJson {
+    fn from(List(list): List) -> ListJson {
+        ListJson {
+            version: version(list.version()),
+            members: list.iter().cloned().map(EntryJson::from).collect(),
+            removed: list.removed().iter().map(|id| id.0).collect(),
+        }
+    }
+}
+
+impl TryFrom<ListJson> for List {
+    type Error = ListError;
+
+    fn try_from(list: ListJson) -> Result<List, ListError> {
+        let members = list.members.into_iter().map(Into::into).collect();
+        let list = MemberList::new(version_of(list.version), members)
+            .with_removed(list.removed.into_iter().map(NodeId).collect());
+        list.judge().map(|()| List(list))
+    }
+}
+
+impl From<Entry> for EntryJson {
+    fn from(entry: Entry) -> EntryJson {
+        entry.0.into()
+    }
+}
+
+impl TryFrom<EntryJson> for Entry {
+    type Error = MemberError;
+
+    fn try_from(entry: EntryJson) -> Result<Entry, MemberError> {
+        let member = Member::from(entry);
+        member.judge().map(|_| Entry(member))
+    }
+}
+
+impl From<Member> for EntryJson {
+    fn from(member: Member) -> EntryJson {
+        let Member { id, name, address, admin, role } = member;
         let role = match role {
             Role::Member => RoleWord::Member,
             Role::Witness => RoleWord::Witness,
             Role::Observer => RoleWord::Observer,
         };
-        Entry { id: id.0, name, address, admin, role }
+        EntryJson { id: id.0, name, address, admin, role }
     }
 }
 
-impl From<Entry> for Member {
-    fn from(entry: Entry) -> Member {
-        let Entry { id, name, address, admin, role } = entry;
+impl From<EntryJson> for Member {
+    fn from(entry: EntryJson) -> Member {
+        let EntryJson { id, name, address, admin, role } = entry;
         let role = match role {
             RoleWord::Member => Role::Member,
             RoleWord::Witness => Role::Witness,
@@ -95,9 +123,7 @@ impl From<core::Forwarded> for Forwarded {
     fn from(command: core::Forwarded) -> Forwarded {
         match command {
             core::Forwarded::Resign { to } => Self::Resign { to: to.map(|id| id.0) },
-            core::Forwarded::Change(Change::Add(member)) => {
-                Self::Add { member: Entry::from(&member) }
-            }
+            core::Forwarded::Change(Change::Add(member)) => Self::Add { member: Entry(member) },
             core::Forwarded::Change(Change::Remove { id, force }) => {
                 Self::Remove { id: id.0, force }
             }
@@ -109,7 +135,7 @@ impl From<Forwarded> for core::Forwarded {
     fn from(command: Forwarded) -> core::Forwarded {
         match command {
             Forwarded::Resign { to } => Self::Resign { to: to.map(NodeId) },
-            Forwarded::Add { member } => Self::Change(Change::Add(member.into())),
+            Forwarded::Add { member: Entry(member) } => Self::Change(Change::Add(member)),
             Forwarded::Remove { id, force } => {
                 Self::Change(Change::Remove { id: NodeId(id), force })
             }
@@ -148,9 +174,9 @@ mod tests {
     use crate::wire::frame::MAX_FRAME;
 
     const GOOD: &str = r#"{"version": [3, 1], "removed": [], "members": [
-        {"id": "00000000-0000-0000-0000-000000000001", "name": "a", "address": "a:1",
+        {"id": "00000000-0000-4000-8000-000000000001", "name": "a", "address": "a:1",
          "admin": null, "role": "member"},
-        {"id": "00000000-0000-0000-0000-000000000002", "name": "b", "address": "b:1",
+        {"id": "00000000-0000-4000-8000-000000000002", "name": "b", "address": "b:1",
          "admin": "b:2", "role": "witness"}]}"#;
 
     #[test]
@@ -160,6 +186,9 @@ mod tests {
         assert!(serde_json::from_str::<List>(&twice).is_err());
         let late = GOOD.replace("[3, 1]", &format!("[3, {}]", u64::MAX));
         assert!(serde_json::from_str::<List>(&late).is_err());
+        let named = GOOD.replace(r#""name": "a""#, r#""name": "a\u0000""#);
+        let error = serde_json::from_str::<List>(&named).unwrap_err().to_string();
+        assert!(error.starts_with(r#"member 1: "name": "a\u{0}" is not a name"#), "{error}");
     }
 
     /// The longest list of the longest names leaves a hello more than half of a frame.

@@ -1,5 +1,6 @@
 //! What goes over a connection: frames with a length prefix, and JSON in them.
 
+mod bounds;
 mod codec;
 mod convert;
 mod frame;
@@ -12,5 +13,7 @@ pub use codec::{Opening, Reply, encode_message, encode_rejection, encode_welcome
 pub use codec::{decode_message, decode_opening, decode_reply, encode_hello};
 pub use frame::{Frame, FrameError, read_frame};
 
+#[cfg(test)]
+mod samples;
 #[cfg(test)]
 mod suite;

@@ -6,47 +6,29 @@ use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
+use super::bounds::{ClusterName, Line, Nanos, Number, at_most, bounded};
+use super::values::Version;
 use crate::core;
-
-/// Beyond any epoch that elections reach. A greater one would leave no number above it.
-pub(super) const GREATEST: u64 = 1 << 62;
-
-fn bounded<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    let number = u64::deserialize(from)?;
-    if number > GREATEST {
-        return Err(D::Error::custom("an epoch or round beyond all elections"));
-    }
-    Ok(number)
-}
-
-/// A greater version would leave none above it.
-pub(super) fn bounded_version<'de, D: Deserializer<'de>>(from: D) -> Result<[u64; 2], D::Error> {
-    let version = <[u64; 2]>::deserialize(from)?;
-    if version.iter().any(|number| *number > GREATEST) {
-        return Err(D::Error::custom("a version beyond all changes"));
-    }
-    Ok(version)
-}
+use crate::core::membership::MOST_MEMBERS;
 
 /// The first frame of a dialer.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Hello {
     pub protocol: u32,
-    pub cluster: String,
+    pub cluster: ClusterName,
     pub id: Uuid,
     pub to: Uuid,
-    pub incarnation: u64,
+    pub incarnation: Number,
     pub instance: u64,
-    pub algorithm: String,
-    pub quorum: String,
-    pub preempt: String,
-    pub rank_by: String,
-    pub timing: [u64; 4],
+    pub algorithm: Line,
+    pub quorum: Line,
+    pub preempt: Line,
+    pub rank_by: Line,
+    pub timing: [Nanos; 4],
     pub rank: i64,
     pub stands: bool,
     pub view: View,
-    #[serde(deserialize_with = "bounded")]
-    pub round: u64,
+    pub round: Number,
     pub list: super::members::List,
 }
 
@@ -62,21 +44,20 @@ pub enum Reply {
 #[serde(rename_all = "snake_case")]
 pub enum Rejection {
     Protocol { ours: u32, theirs: u32 },
-    Cluster { ours: String, theirs: String },
+    Cluster { ours: ClusterName, theirs: ClusterName },
     UnknownId { id: Uuid },
     OwnId { id: Uuid },
-    IdInUse { id: Uuid, address: String },
-    Disagreement { key: String, ours: String, theirs: String },
+    IdInUse { id: Uuid, address: Line },
+    Disagreement { key: Line, ours: Line, theirs: Line },
     WrongAddress { expected: Uuid, found: Uuid },
-    StateLost { id: Uuid, known: u64, told: u64 },
+    StateLost { id: Uuid, known: Number, told: Number },
     Removed { id: Uuid },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Envelope {
-    #[serde(deserialize_with = "bounded")]
-    pub epoch: u64,
-    pub incarnation: u64,
+    pub epoch: Number,
+    pub incarnation: Number,
     pub message: Message,
 }
 
@@ -84,52 +65,50 @@ pub struct Envelope {
 #[serde(rename_all = "snake_case")]
 pub enum Message {
     Election {
-        #[serde(deserialize_with = "bounded")]
-        round: u64,
+        round: Number,
         rank: Rank,
         stands: bool,
     },
     Answer {
-        #[serde(deserialize_with = "bounded")]
-        round: u64,
+        round: Number,
     },
     Lower {
-        #[serde(deserialize_with = "bounded")]
-        round: u64,
+        round: Number,
     },
     AreYouThere {
+        #[serde(deserialize_with = "bounded")]
         number: u64,
-        under: Option<u64>,
+        under: Option<Number>,
         rank: Rank,
         stands: bool,
     },
     AreYouNormal {
-        number: u64,
         #[serde(deserialize_with = "bounded")]
-        epoch: u64,
+        number: u64,
+        epoch: Number,
     },
     Halt {
-        number: u64,
         #[serde(deserialize_with = "bounded")]
-        round: u64,
+        number: u64,
+        round: Number,
         rank: Rank,
         incumbent: bool,
     },
     Elected {
-        number: u64,
         #[serde(deserialize_with = "bounded")]
-        round: u64,
-        #[serde(deserialize_with = "bounded_version")]
-        task: [u64; 2],
+        number: u64,
+        round: Number,
+        task: Version,
     },
     Task(Task),
     Ready {
-        number: u64,
         #[serde(deserialize_with = "bounded")]
-        round: u64,
+        number: u64,
+        round: Number,
         task: Task,
     },
     Reply {
+        #[serde(deserialize_with = "bounded")]
         number: u64,
         accepted: bool,
     },
@@ -144,95 +123,93 @@ pub enum Message {
         hops: u32,
     },
     Probe {
+        #[serde(deserialize_with = "bounded")]
         number: u64,
     },
     Alive {
+        #[serde(deserialize_with = "bounded")]
         number: u64,
     },
     Coordinator {
-        #[serde(deserialize_with = "bounded")]
-        epoch: u64,
+        epoch: Number,
         rank: Rank,
     },
     Trial {
-        number: u64,
         #[serde(deserialize_with = "bounded")]
-        epoch: u64,
-        #[serde(deserialize_with = "bounded_version")]
-        list: [u64; 2],
+        number: u64,
+        epoch: Number,
+        list: Version,
     },
     Opinion {
+        #[serde(deserialize_with = "bounded")]
         number: u64,
         opinion: Opinion,
-        #[serde(deserialize_with = "bounded")]
-        epoch: u64,
+        epoch: Number,
     },
     Claim {
-        number: u64,
         #[serde(deserialize_with = "bounded")]
-        epoch: u64,
-        lease_ns: u64,
-        #[serde(deserialize_with = "bounded_version")]
-        list: [u64; 2],
+        number: u64,
+        epoch: Number,
+        lease_ns: Nanos,
+        list: Version,
     },
     Grant {
-        incarnation: u64,
-        number: u64,
+        incarnation: Number,
         #[serde(deserialize_with = "bounded")]
-        epoch: u64,
+        number: u64,
+        epoch: Number,
     },
     Refuse {
+        #[serde(deserialize_with = "bounded")]
         number: u64,
         opinion: Opinion,
-        #[serde(deserialize_with = "bounded")]
-        epoch: u64,
+        epoch: Number,
     },
     Heartbeat {
+        epoch: Number,
         #[serde(deserialize_with = "bounded")]
-        epoch: u64,
         number: u64,
         rank: Rank,
-        lease_ns: u64,
-        #[serde(deserialize_with = "bounded_version")]
-        settled: [u64; 2],
+        lease_ns: Nanos,
+        settled: Version,
+        #[serde(deserialize_with = "at_most::<_, _, MOST_MEMBERS>")]
         members: Vec<MemberReport>,
     },
     Acknowledge {
-        incarnation: u64,
+        incarnation: Number,
+        epoch: Number,
         #[serde(deserialize_with = "bounded")]
-        epoch: u64,
         number: u64,
         rank: Rank,
         stands: bool,
     },
     View(View),
     Preempt {
-        #[serde(deserialize_with = "bounded")]
-        epoch: u64,
+        epoch: Number,
         rank: Rank,
+        #[serde(deserialize_with = "at_most::<_, _, MOST_MEMBERS>")]
         votes: Vec<Uuid>,
     },
     Freed {
         leader: Uuid,
-        #[serde(deserialize_with = "bounded")]
-        epoch: u64,
+        epoch: Number,
     },
     Release {
-        #[serde(deserialize_with = "bounded")]
-        epoch: u64,
+        epoch: Number,
         successor: Option<Uuid>,
         stands: bool,
     },
     List(super::members::List),
     Listed {
-        #[serde(deserialize_with = "bounded_version")]
-        version: [u64; 2],
+        version: Version,
     },
     Forward {
+        #[serde(deserialize_with = "bounded")]
         number: u64,
         command: Forwarded,
     },
     Outcome {
+        #[serde(deserialize_with = "bounded")]
         number: u64,
         result: Result<Done, Refusal>,
     },
@@ -249,19 +226,20 @@ pub struct Rank {
 pub enum Opinion {
     Yes,
     YesIf {
-        #[serde(deserialize_with = "bounded")]
-        released: u64,
-        wait_ns: u64,
+        released: Number,
+        wait_ns: Nanos,
     },
     No {
-        wait_ns: u64,
+        wait_ns: Nanos,
+        /// Whether it does not know where the cluster stands. Earlier versions do not say so.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        uninformed: bool,
     },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Run {
-    #[serde(deserialize_with = "bounded")]
-    pub epoch: u64,
+    pub epoch: Number,
     pub initiator: Uuid,
 }
 
@@ -269,13 +247,12 @@ pub struct Run {
 pub struct Candidate {
     pub stands: bool,
     pub rank: Rank,
-    pub incarnation: u64,
+    pub incarnation: Number,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Task {
-    #[serde(deserialize_with = "bounded_version")]
-    pub version: [u64; 2],
+    pub version: Version,
     pub content: Content,
 }
 
@@ -301,15 +278,14 @@ impl<'de> Deserialize<'de> for Content {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct View {
-    #[serde(deserialize_with = "bounded")]
-    pub epoch: u64,
+    pub epoch: Number,
     pub leader: Option<Rank>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct MemberReport {
     pub id: Uuid,
-    pub incarnation: u64,
+    pub incarnation: Number,
     pub status: Liveness,
     pub stands: bool,
     pub value: i64,
@@ -335,21 +311,11 @@ pub enum Forwarded {
 #[serde(rename_all = "snake_case")]
 pub enum Done {
     Called,
-    Resigned {
-        #[serde(deserialize_with = "bounded")]
-        epoch: u64,
-        successor: Option<Uuid>,
-    },
+    Resigned { epoch: Number, successor: Option<Uuid> },
     Stopped,
     TaskTaken,
-    Added {
-        id: Uuid,
-    },
-    Removed {
-        id: Uuid,
-        stored: bool,
-        handed_over: bool,
-    },
+    Added { id: Uuid },
+    Removed { id: Uuid, stored: bool, handed_over: bool },
 }
 
 #[derive(Debug, Serialize, Deserialize)]

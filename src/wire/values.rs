@@ -1,25 +1,23 @@
 //! Conversions of what messages carry between the core's types and those of the JSON.
 
-use std::time::Duration;
-
 use uuid::Uuid;
 
+use super::bounds::Number;
 use super::schema as wire;
 use crate::core::message as core;
 use crate::core::message::View;
-use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Task, TaskVersion, Version};
+use crate::core::types as core_types;
+use crate::core::types::{Epoch, NodeId, Rank, Task, TaskVersion};
 
-/// A duration as it is written; a longer one than anybody waits for is cut.
-pub fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+/// The version of a member list or of a task: an epoch and a counter.
+pub type Version = [Number; 2];
+
+pub fn version(version: core_types::Version) -> Version {
+    [version.epoch.into(), Number::of(version.counter)]
 }
 
-pub fn version(version: Version) -> [u64; 2] {
-    [version.epoch.0, version.counter]
-}
-
-pub fn version_of([epoch, counter]: [u64; 2]) -> Version {
-    Version { epoch: Epoch(epoch), counter }
+pub fn version_of([epoch, counter]: Version) -> core_types::Version {
+    core_types::Version { epoch: epoch.into(), counter: counter.get() }
 }
 
 impl From<Task> for wire::Task {
@@ -39,9 +37,12 @@ impl From<core::Opinion> for wire::Opinion {
         match opinion {
             core::Opinion::Yes => Self::Yes,
             core::Opinion::YesIf { released, wait } => {
-                Self::YesIf { released: released.0, wait_ns: nanos(wait) }
+                Self::YesIf { released: released.into(), wait_ns: wait.into() }
             }
-            core::Opinion::No { wait } => Self::No { wait_ns: nanos(wait) },
+            core::Opinion::No { wait } => Self::No { wait_ns: wait.into(), uninformed: false },
+            core::Opinion::Uninformed { wait } => {
+                Self::No { wait_ns: wait.into(), uninformed: true }
+            }
         }
     }
 }
@@ -51,9 +52,12 @@ impl From<wire::Opinion> for core::Opinion {
         match opinion {
             wire::Opinion::Yes => Self::Yes,
             wire::Opinion::YesIf { released, wait_ns } => {
-                Self::YesIf { released: Epoch(released), wait: Duration::from_nanos(wait_ns) }
+                Self::YesIf { released: released.into(), wait: wait_ns.into() }
             }
-            wire::Opinion::No { wait_ns } => Self::No { wait: Duration::from_nanos(wait_ns) },
+            wire::Opinion::No { wait_ns, uninformed: true } => {
+                Self::Uninformed { wait: wait_ns.into() }
+            }
+            wire::Opinion::No { wait_ns, .. } => Self::No { wait: wait_ns.into() },
         }
     }
 }
@@ -73,27 +77,27 @@ impl From<core::Lap> for wire::Message {
 }
 
 pub fn wire_elected(number: u64, round: Epoch, task: TaskVersion) -> wire::Message {
-    wire::Message::Elected { number, round: round.0, task: [task.epoch.0, task.counter] }
+    wire::Message::Elected { number, round: round.into(), task: version(task) }
 }
 
-pub fn elected(number: u64, round: u64, task: [u64; 2]) -> core::Message {
-    core::Message::Elected { number, round: Epoch(round), task: version_of(task) }
+pub fn elected(number: u64, round: Number, task: Version) -> core::Message {
+    core::Message::Elected { number, round: round.into(), task: version_of(task) }
 }
 
 pub fn wire_ready(number: u64, round: Epoch, task: Task) -> wire::Message {
-    wire::Message::Ready { number, round: round.0, task: task.into() }
+    wire::Message::Ready { number, round: round.into(), task: task.into() }
 }
 
-pub fn ready(number: u64, round: u64, task: wire::Task) -> core::Message {
-    core::Message::Ready { number, round: Epoch(round), task: task.into() }
+pub fn ready(number: u64, round: Number, task: wire::Task) -> core::Message {
+    core::Message::Ready { number, round: round.into(), task: task.into() }
 }
 
-pub fn freed(leader: Uuid, epoch: u64) -> core::Message {
-    core::Message::Freed { leader: NodeId(leader), epoch: Epoch(epoch) }
+pub fn freed(leader: Uuid, epoch: Number) -> core::Message {
+    core::Message::Freed { leader: NodeId(leader), epoch: epoch.into() }
 }
 
-pub fn release(epoch: u64, successor: Option<Uuid>, stands: bool) -> core::Message {
-    let (epoch, successor) = (Epoch(epoch), successor.map(NodeId));
+pub fn release(epoch: Number, successor: Option<Uuid>, stands: bool) -> core::Message {
+    let (epoch, successor) = (epoch.into(), successor.map(NodeId));
     core::Message::Release { epoch, successor, stands }
 }
 
@@ -107,39 +111,39 @@ pub fn lap(run: wire::Run, leader: wire::Candidate, hops: u32) -> core::Lap {
 
 impl From<core::Run> for wire::Run {
     fn from(run: core::Run) -> Self {
-        wire::Run { epoch: run.epoch.0, initiator: run.initiator.0 }
+        wire::Run { epoch: run.epoch.into(), initiator: run.initiator.0 }
     }
 }
 
 impl From<wire::Run> for core::Run {
     fn from(run: wire::Run) -> Self {
-        core::Run { epoch: Epoch(run.epoch), initiator: NodeId(run.initiator) }
+        core::Run { epoch: run.epoch.into(), initiator: NodeId(run.initiator) }
     }
 }
 
 impl From<core::Candidate> for wire::Candidate {
     fn from(candidate: core::Candidate) -> Self {
         let core::Candidate { stands, rank, incarnation } = candidate;
-        wire::Candidate { stands, rank: rank.into(), incarnation: incarnation.0 }
+        wire::Candidate { stands, rank: rank.into(), incarnation: incarnation.into() }
     }
 }
 
 impl From<wire::Candidate> for core::Candidate {
     fn from(candidate: wire::Candidate) -> Self {
         let wire::Candidate { stands, rank, incarnation } = candidate;
-        core::Candidate { stands, rank: rank.into(), incarnation: Incarnation(incarnation) }
+        core::Candidate { stands, rank: rank.into(), incarnation: incarnation.into() }
     }
 }
 
 impl From<View> for wire::View {
     fn from(view: View) -> Self {
-        wire::View { epoch: view.epoch.0, leader: view.leader.map(Into::into) }
+        wire::View { epoch: view.epoch.into(), leader: view.leader.map(Into::into) }
     }
 }
 
 impl From<wire::View> for View {
     fn from(view: wire::View) -> Self {
-        View { epoch: Epoch(view.epoch), leader: view.leader.map(Into::into) }
+        View { epoch: view.epoch.into(), leader: view.leader.map(Into::into) }
     }
 }
 
@@ -163,7 +167,7 @@ impl From<core::MemberReport> for wire::MemberReport {
             core::Liveness::Dead => wire::Liveness::Dead,
         };
         let core::MemberReport { id, incarnation, stands, value, .. } = report;
-        wire::MemberReport { id: id.0, incarnation: incarnation.0, status, stands, value }
+        wire::MemberReport { id: id.0, incarnation: incarnation.into(), status, stands, value }
     }
 }
 
@@ -174,7 +178,7 @@ impl From<wire::MemberReport> for core::MemberReport {
             wire::Liveness::Suspected => core::Liveness::Suspected,
             wire::Liveness::Dead => core::Liveness::Dead,
         };
-        let (id, incarnation) = (NodeId(report.id), Incarnation(report.incarnation));
+        let (id, incarnation) = (NodeId(report.id), report.incarnation.into());
         let wire::MemberReport { stands, value, .. } = report;
         core::MemberReport { id, incarnation, status, stands, value }
     }
@@ -185,7 +189,7 @@ impl From<core::Done> for wire::Done {
         match done {
             core::Done::Called => Self::Called,
             core::Done::Resigned { epoch, successor } => {
-                Self::Resigned { epoch: epoch.0, successor: successor.map(|id| id.0) }
+                Self::Resigned { epoch: epoch.into(), successor: successor.map(|id| id.0) }
             }
             core::Done::Stopped => Self::Stopped,
             core::Done::TaskTaken => Self::TaskTaken,
@@ -202,7 +206,7 @@ impl From<wire::Done> for core::Done {
         match done {
             wire::Done::Called => Self::Called,
             wire::Done::Resigned { epoch, successor } => {
-                Self::Resigned { epoch: Epoch(epoch), successor: successor.map(NodeId) }
+                Self::Resigned { epoch: epoch.into(), successor: successor.map(NodeId) }
             }
             wire::Done::Stopped => Self::Stopped,
             wire::Done::TaskTaken => Self::TaskTaken,

@@ -1,4 +1,4 @@
-//! Crowds: more clients than workers, most of them slow or hostile.
+//! Crowds: many clients, most of them slow or hostile.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,17 +6,20 @@ use std::sync::{Arc, Barrier};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use electd::admin::{Server, listen};
+
 use crate::fake::{FakeNode, Peer, get};
 use crate::pace::pace;
 
 const LIVEZ: &str = "GET /livez HTTP/1.1\r\nHost: n\r\n\r\n";
-/// The workers of a server.
+/// The most connections of a small server.
 const SEATS: usize = 64;
 
 #[test]
 fn the_oldest_gives_way_to_the_newest() {
     let node = FakeNode::new();
-    let server = node.serve();
+    let listener = listen("127.0.0.1:0").unwrap();
+    let server = Server::start_small(SEATS, listener, node, None).unwrap();
     let mut crowd: Vec<Peer> = Vec::new();
     for _ in 0..SEATS {
         let mut peer = Peer::connect(server.local_addr());

@@ -107,6 +107,7 @@ pub fn status(state: &str, leader: Option<&str>) -> Status {
         rank_source: "all are equal, the id decides".to_owned(),
         halting: None,
         lease_remaining_ms: None,
+        durable_write_ms: None,
         guarantee: "one leader while all reach each other".to_owned(),
         worst_failover_ms: Some(900),
         differs_from_file: None,
@@ -260,6 +261,7 @@ pub fn member(name: &str, admin: Option<String>) -> MemberStatus {
         role: "member".to_owned(),
         stands: true,
         status: "alive".to_owned(),
+        passed_over: None,
         rank: RankStatus { by: "id".to_owned(), value: Value::Null },
     }
 }

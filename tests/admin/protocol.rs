@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::fake::{FakeNode, Peer, ask, get};
+use crate::fake::{FakeNode, Peer, ask, get, status};
 
 const LIVEZ: &str = "GET /livez HTTP/1.1\r\nHost: n\r\n\r\n";
 
@@ -28,6 +28,40 @@ fn requests_in_one_go_are_answered_in_order() {
     peer.say(&format!("{LIVEZ}{post}GET /x HTTP/1.1\r\nHost: n\r\n\r\n{LIVEZ}"));
     let codes = [(); 4].map(|()| peer.answer().code);
     assert_eq!(codes, [200, 200, 404, 200]);
+}
+
+#[test]
+fn five_hundred_requests_in_one_go_are_answered_in_order() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let mut peer = Peer::connect(server.local_addr());
+    let paths = ["/livez", "/x", "/leader", "/status", "/follower"];
+    let codes = [200, 404, 503, 200, 200];
+    let all: String =
+        paths.iter().map(|path| format!("GET {path} HTTP/1.1\r\nHost: n\r\n\r\n")).collect();
+    peer.say(&all.repeat(100));
+    for number in 0..500 {
+        assert_eq!(peer.answer().code, codes[number % codes.len()], "answer {number}");
+    }
+    peer.say(LIVEZ);
+    assert_eq!(peer.answer().code, 200, "and the next one too");
+}
+
+#[test]
+fn answers_are_not_made_in_advance() {
+    let node = FakeNode::new();
+    node.set(|state| state.status = status("leading", Some("node-1")));
+    let server = node.serve();
+    let mut peer = Peer::connect(server.local_addr());
+    peer.limit_writes(Duration::from_millis(300));
+    // The client reads nothing, until the server can write no more and so reads no more.
+    let ask = "GET /leader HTTP/1.1\r\nHost: n\r\n\r\n";
+    while peer.try_say(ask.repeat(100).as_bytes()) {}
+    node.set(|state| state.status = status("following", Some("node-2")));
+    // What was on its way told the truth of its time. What comes after that was made after it.
+    let first = (0..5000).position(|_| peer.answer().code == 503);
+    assert!(first.is_some(), "no answer is made thousands of answers ahead");
+    assert_eq!([(); 20].map(|()| peer.answer().code), [503; 20]);
 }
 
 #[test]

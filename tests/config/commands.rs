@@ -146,6 +146,32 @@ fn init_writes_a_cluster_of_hosts_to_stdout() {
 }
 
 #[test]
+fn init_for_hosts_is_safe_unless_it_is_told_otherwise() {
+    let hosts = ["init", "--member", "a=10.0.0.1", "b=10.0.0.2"];
+    let witness = ["--witness", "w=10.0.0.3", "--observer", "o=10.0.0.4", "--timing", "wan"];
+    let output = electd(&[&hosts[..], &witness].concat());
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+    let written: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(written["quorum"], "majority");
+    assert_eq!(written["preempt"]["after"], "30s");
+    assert_eq!(written["timing"]["failure"], "3s");
+    let members = checked_members(&ConfigFile::new(&stdout(&output)).path);
+    let roles: Vec<_> = members.iter().map(|member| &member["role"]).collect();
+    assert_eq!(roles, ["member", "member", "witness", "observer"]);
+
+    let output = electd(&hosts);
+    assert!(stderr(&output).contains("two voters survive no failure"), "{output:?}");
+    let told = ["--quorum", "none", "--preempt", "always"];
+    let output = electd(&[&hosts[..], &told].concat());
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+    let written: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!((&written["quorum"], &written["preempt"]), (&"none".into(), &"always".into()));
+    let output = electd(&[&hosts[..], &["--preempt", "soon"]].concat());
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(stderr(&output).contains("preempt.after"), "{output:?}");
+}
+
+#[test]
 fn init_refuses_what_check_would_refuse() {
     let cases = [
         (&["--member", "a=h", "a=i"][..], "is taken by members[0].name"),

@@ -7,16 +7,15 @@ use std::time::Duration;
 
 use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::Message;
-use electd::core::settings::{
-    AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
-};
-use electd::core::tenure::{Durable, Grant, Reserve, Vote};
+use electd::core::restart::{Kept, NoStart, Start, restart};
+use electd::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Settings, Timing};
+use electd::core::tenure::{Durable, Grant};
 use electd::core::types::{Epoch, Incarnation, NodeId, Role, Task, Time};
 use electd::core::{Core, Input, Output, Phase};
 use uuid::Uuid;
 
-/// How many members there are; all vote.
-pub const MEMBERS: usize = 3;
+/// The most members that there are; all vote.
+pub const MEMBERS: usize = 5;
 
 /// Few units of time, so that few instants differ. A message takes the least time there is, so all
 /// jitter is zero. The promise runs for 11, of which the leader may count on 9.
@@ -37,15 +36,21 @@ pub fn place(id: NodeId) -> usize {
     usize::from(id.0.as_bytes()[15]) - 1
 }
 
-fn settings(place: usize, life: u64) -> Settings {
-    let member = |place| Member {
+/// What the member list says of the member at this place.
+pub fn member(place: usize) -> Member {
+    Member {
         id: id(place),
         name: format!("P{}", place + 1),
-        address: String::new(),
+        address: format!("P{}:1", place + 1),
         admin: None,
         role: Role::Member,
-    };
-    let members = MemberList::new(ListVersion::default(), (0..MEMBERS).map(member).collect());
+    }
+}
+
+/// The file names the founders, and a newcomer its own member as well.
+fn settings(place: usize, founders: usize, life: u64) -> Settings {
+    let named = (0..MEMBERS).filter(|other| *other < founders || *other == place);
+    let members = MemberList::new(ListVersion::default(), named.map(member).collect());
     Settings {
         cluster: "c".into(),
         id: id(place),
@@ -60,7 +65,7 @@ fn settings(place: usize, life: u64) -> Settings {
         hierarchy: true,
         timing: TIMING,
         trust_refused: false,
-        bootstrap: true,
+        bootstrap: place < founders,
         power_on: PowerOn::Elect,
     }
 }
@@ -82,6 +87,8 @@ pub enum Event {
 #[derive(Clone, Hash)]
 pub struct Process {
     place: usize,
+    /// The first so many members are named by the first list.
+    founders: usize,
     pub core: Option<Core>,
     incarnation: u64,
     disk: Durable,
@@ -95,10 +102,34 @@ pub struct Process {
 
 impl Process {
     /// A process that never ran.
-    pub fn new(place: usize) -> Process {
+    pub fn new(place: usize, founders: usize) -> Process {
         let (disk, waiting) = (Durable::default(), Vec::new());
         let (core, told, named) = (None, None, Epoch(0));
-        Process { place, core, incarnation: 0, disk, waiting, told, named }
+        Process { place, founders, core, incarnation: 0, disk, waiting, told, named }
+    }
+
+    /// Whether the process is about to end: it was removed.
+    pub fn leaves(&self) -> bool {
+        self.core.as_ref().is_some_and(|core| core.phase() == Phase::Stopping)
+    }
+
+    /// Whether it knows another member, so that it dials it.
+    pub fn knows(&self, place: usize) -> bool {
+        self.core.as_ref().is_some_and(|core| core.members().get(id(place)).is_some())
+    }
+
+    /// Whether it may start: not once its disk says that it was removed.
+    pub fn may_start(&self) -> bool {
+        self.begin().is_ok()
+    }
+
+    fn begin(&self) -> Result<(Settings, Start), NoStart> {
+        let incarnation = Incarnation(self.incarnation);
+        let kept = Kept { incarnation, durable: self.disk.clone() };
+        let mut file = settings(self.place, self.founders, incarnation.next().0);
+        file.bootstrap &= !self.disk.knows_its_cluster();
+        let start = restart((self.incarnation > 0).then_some(&kept), &file, None)?;
+        Ok((file, start))
     }
 
     /// How many records wait for the disk.
@@ -137,18 +168,14 @@ impl Process {
     /// As the store opens: the incarnation, the reserve and the length of a promise are durable
     /// before the process runs.
     fn start(&mut self, now: Time) -> Result<(), String> {
-        self.incarnation += 1;
-        let (epoch, floor) = (self.disk.epoch, self.disk.reserved);
-        if epoch.max(floor) < self.named {
+        let (file, start) = self.begin().map_err(|why| why.to_string())?;
+        let Start { members, restored, record, .. } = start;
+        if restored.epoch.max(restored.floor) < self.named {
             return Err(format!("forgot the epoch {} that it named", self.named));
         }
-        let reserved = Reserve::first_reserve(epoch.max(floor));
-        let vote = self.disk.vote;
-        self.disk.reserved = reserved;
-        self.disk.vote = Some(Vote::first(vote, TIMING.lease));
-        let incarnation = Incarnation(self.incarnation);
-        let restored = Restored { incarnation, epoch, floor, reserved, vote };
-        self.core = Some(Core::new(now, settings(self.place, self.incarnation), restored, 0));
+        self.incarnation = restored.incarnation.0;
+        self.disk = record;
+        self.core = Some(Core::new(now, Settings { members, ..file }, restored, 0));
         Ok(())
     }
 

@@ -5,14 +5,16 @@ use electd::core::message::{Kind, Message};
 use electd::core::{Input, Phase};
 
 use crate::book::Book;
-use crate::process::{Event, MEMBERS};
+use crate::process::{Event, TIMING};
 use crate::step::{Limits, Step};
 use crate::world::{Flying, World};
 
-/// P1, P2 and P3.
+/// P1 to P5; P4 and P5 are there in some of the searches.
 const P1: usize = 0;
 const P2: usize = 1;
 const P3: usize = 2;
+const P4: usize = 3;
+const P5: usize = 4;
 
 /// One search: what it is about, where it starts, and what may happen.
 pub struct Story {
@@ -39,10 +41,13 @@ const NOTHING: Limits = Limits {
     crashes: 0,
     starts: 0,
     commands: 0,
+    changes: 0,
+    pauses: 0,
+    stalls: 0,
 };
 
 /// All of them.
-pub const STORIES: [Story; 6] = [
+pub const STORIES: [Story; 9] = [
     Story {
         name: "race: the leader is gone, and two nominees want to succeed it",
         start: leader_missed,
@@ -73,26 +78,103 @@ pub const STORIES: [Story; 6] = [
         start: leader_missed,
         limits: Limits { passes: 3, starts: 1, commands: 1, ..NOTHING },
     },
+    Story {
+        name: "stall: a process does nothing for a short time, or for long",
+        start: challenged,
+        limits: Limits { passes: 5, pauses: 1, stalls: 1, ..NOTHING },
+    },
+    Story {
+        name: "growth: two members are added to three, and one may be removed again",
+        start: newcomers_run,
+        limits: Limits { passes: 1, losses: 1, changes: 3, ..NOTHING },
+    },
+    Story {
+        name: "removal: two voters of an epoch were removed, and another member is in a round of that number",
+        start: two_removed,
+        limits: Limits { passes: 4, pauses: 1, ..NOTHING },
+    },
 ];
+
+/// So many processes, of which the first so many founded the cluster.
+fn not_started(book: &mut Book, size: usize, founders: usize) -> World {
+    let mut world = World::new(book, size, founders);
+    world.left.passes = u8::MAX;
+    world.left.starts = u8::MAX;
+    world
+}
+
+/// These are connected to each other.
+fn connect(world: &mut World, book: &mut Book, members: &[usize]) {
+    for from in members {
+        for to in members.iter().filter(|to| *to != from) {
+            take(world, book, Step::Connect { from: *from, to: *to });
+        }
+    }
+}
 
 /// All have started, are connected, and follow P3.
 fn settled(book: &mut Book) -> World {
-    let mut world = World::new(book);
-    world.left.passes = u8::MAX;
-    world.left.starts = u8::MAX;
-    for member in 0..MEMBERS {
+    let mut world = not_started(book, 3, 3);
+    for member in [P1, P2, P3] {
         take(&mut world, book, Step::Start(member));
     }
-    for from in 0..MEMBERS {
-        for to in (0..MEMBERS).filter(|to| *to != from) {
-            take(&mut world, book, Step::Connect { from, to });
-        }
-    }
-    run_until(&mut world, book, |world, book| {
-        let phase = |member| world.process(book, member).core.as_ref().map(|core| core.phase());
+    connect(&mut world, book, &[P1, P2, P3]);
+    run_until_settled(&mut world, book);
+    world
+}
+
+/// P1 and P2 follow P3, and nothing is on its way.
+fn run_until_settled(world: &mut World, book: &mut Book) {
+    run_until(world, book, |world, book| {
+        let phase = |member| phase(world, book, member);
         let follow = [P1, P2].iter().all(|member| phase(*member) == Some(Phase::Following));
         phase(P3) == Some(Phase::Leading) && follow && is_quiet(world, book)
     });
+}
+
+/// P3 leads, and P4 and P5 run, which no list names yet.
+fn newcomers_run(book: &mut Book) -> World {
+    let mut world = not_started(book, 5, 3);
+    for member in [P1, P2, P3] {
+        take(&mut world, book, Step::Start(member));
+    }
+    connect(&mut world, book, &[P1, P2, P3]);
+    run_until_settled(&mut world, book);
+    for member in [P4, P5] {
+        take(&mut world, book, Step::Start(member));
+        take(&mut world, book, Step::Connect { from: member, to: P3 }); // it is refused, and known
+    }
+    world
+}
+
+/// P4 has asked P5 for the election of a round, and hears nothing of it any more. P5 led in the epoch of
+/// that number, for which P1 and P2 voted, and removed those two. P3 has stored that, and met P5 after
+/// the vote. All but P4 are down.
+fn two_removed(book: &mut Book) -> World {
+    let mut world = not_started(book, 5, 5);
+    for member in [P1, P2, P4, P5] {
+        take(&mut world, book, Step::Start(member));
+    }
+    connect(&mut world, book, &[P1, P2, P5]);
+    connect(&mut world, book, &[P4, P5]);
+    run_apart(&mut world, book, [P4, P5], |world, book| {
+        let leads = world.process(book, P5).leads(world.now).is_some();
+        leads && phase(world, book, P4) == Some(Phase::Electing)
+    });
+    take(&mut world, book, Step::Start(P3));
+    connect(&mut world, book, &[P3, P5]);
+    for who in [P1, P2] {
+        world.left.changes = 1;
+        take(&mut world, book, Step::Remove { leader: P5, who });
+        run_apart(&mut world, book, [P4, P5], |world, book| {
+            !world.process(book, P3).knows(who) && is_quiet(world, book)
+        });
+    }
+    for member in [P1, P2, P3, P5] {
+        world.left.crashes = 1;
+        take(&mut world, book, Step::Crash { member, kept: 0 });
+    }
+    take(&mut world, book, Step::Start(P3));
     world
 }
 
@@ -127,7 +209,7 @@ fn leader_gone(book: &mut Book) -> World {
     let mut world = settled(book);
     world.left.crashes = 1;
     take(&mut world, book, Step::Crash { member: P3, kept: 0 });
-    let end = world.now + crate::process::TIMING.lease;
+    let end = world.now + TIMING.lease;
     while world.now < end {
         pass(&mut world, book);
     }
@@ -195,7 +277,7 @@ fn pass(world: &mut World, book: &mut Book) {
 }
 
 fn is_quiet(world: &World, book: &Book) -> bool {
-    let waits = (0..MEMBERS).any(|member| world.process(book, member).waiting() > 0);
+    let waits = world.places().any(|member| world.process(book, member).waiting() > 0);
     world.flight().next().is_none() && !waits
 }
 
@@ -203,9 +285,38 @@ fn take(world: &mut World, book: &mut Book, step: Step) {
     world.step(book, step).expect("nothing is broken before the search begins");
 }
 
+fn phase(world: &World, book: &Book, member: usize) -> Option<Phase> {
+    world.process(book, member).core.as_ref().map(|core| core.phase())
+}
+
 /// Whatever may happen without a fault happens, in a fixed order, and then time passes.
 fn run_until(world: &mut World, book: &mut Book, reached: impl Fn(&World, &Book) -> bool) {
+    run(world, book, None, reached);
+}
+
+/// The same, while all that two members say to each other is lost.
+fn run_apart(
+    world: &mut World,
+    book: &mut Book,
+    apart: [usize; 2],
+    reached: impl Fn(&World, &Book) -> bool,
+) {
+    run(world, book, Some(apart), reached);
+}
+
+fn run(
+    world: &mut World,
+    book: &mut Book,
+    apart: Option<[usize; 2]>,
+    reached: impl Fn(&World, &Book) -> bool,
+) {
     for _ in 0..1000 {
+        let lost = |flying: Flying| apart.is_some_and(|pair| flying.is_between(pair));
+        let find = |world: &World| world.flight().find(|(_, flying, _)| lost(*flying));
+        while let Some((at, ..)) = find(world) {
+            world.left.losses = 1;
+            take(world, book, Step::Lose { at });
+        }
         if reached(world, book) {
             return;
         }

@@ -6,7 +6,7 @@ use electd::core::types::Time;
 use electd::core::{Input, Redial};
 
 use crate::book::Book;
-use crate::process::{Event, MEMBERS, place};
+use crate::process::{Event, place};
 use crate::world::World;
 
 /// Time may pass in pieces as short as this, even when nobody wants to be called that soon: it
@@ -32,6 +32,12 @@ pub struct Limits {
     pub starts: u8,
     /// How many commands are given.
     pub commands: u8,
+    /// How many members are added or removed.
+    pub changes: u8,
+    /// How many processes are paused, for shorter than they notice.
+    pub pauses: u8,
+    /// How many for longer.
+    pub stalls: u8,
 }
 
 /// One step.
@@ -59,6 +65,14 @@ pub enum Step {
     Elect(usize),
     /// It is asked to hand over.
     Resign(usize),
+    /// A leader is asked to add a member.
+    Add { leader: usize, who: usize },
+    /// A leader is asked to remove one.
+    Remove { leader: usize, who: usize },
+    /// A process does nothing from now on, for longer than it takes for nothing or not.
+    Pause { member: usize, long: bool },
+    /// The one that is paused goes on.
+    GoOn,
 }
 
 impl Step {
@@ -66,6 +80,9 @@ impl Step {
     pub fn all(world: &World, book: &Book) -> Vec<Step> {
         let mut steps = Vec::new();
         for (at, flying, first) in world.flight() {
+            if world.paused.is_some_and(|pause| pause.member == flying.to()) {
+                continue;
+            }
             if first || world.left.overtakes > 0 {
                 steps.push(Step::Deliver { at, early: !first });
             }
@@ -78,8 +95,11 @@ impl Step {
                 steps.push(Step::Lose { at });
             }
         }
-        for member in 0..MEMBERS {
+        for member in world.places() {
             Step::of(member, world, book, &mut steps);
+        }
+        if world.paused.is_some_and(|pause| pause.may_end(world.now)) {
+            steps.push(Step::GoOn);
         }
         Step::time(world, book, &mut steps);
         steps
@@ -87,9 +107,12 @@ impl Step {
 
     fn of(member: usize, world: &World, book: &Book, steps: &mut Vec<Step>) {
         if !world.runs(book, member) {
-            if world.left.starts > 0 {
+            if world.left.starts > 0 && world.process(book, member).may_start() {
                 steps.push(Step::Start(member));
             }
+            return;
+        }
+        if !world.acts(book, member) {
             return;
         }
         let process = world.process(book, member);
@@ -103,8 +126,8 @@ impl Step {
             let kept = 0..=process.waiting();
             steps.extend(kept.map(|kept| Step::Crash { member, kept }));
         }
-        let others = (0..MEMBERS).filter(|to| *to != member && world.runs(book, *to));
-        let apart = others.filter(|to| !world.connected(member, *to));
+        let others = world.places().filter(|to| *to != member && world.acts(book, *to));
+        let apart = others.filter(|to| !world.connected(member, *to) && process.knows(*to));
         steps.extend(apart.map(|to| Step::Connect { from: member, to }));
         if world.left.commands > 0 {
             steps.push(Step::Elect(member));
@@ -112,24 +135,36 @@ impl Step {
                 steps.push(Step::Resign(member));
             }
         }
+        if world.left.changes > 0 && process.leads(world.now).is_some() {
+            let others = world.places().filter(|who| *who != member);
+            steps.extend(others.map(|who| match process.knows(who) {
+                true => Step::Remove { leader: member, who },
+                false => Step::Add { leader: member, who },
+            }));
+        }
+        if world.paused.is_none() {
+            let short = (world.left.pauses > 0).then_some(Step::Pause { member, long: false });
+            let long = (world.left.stalls > 0).then_some(Step::Pause { member, long: true });
+            steps.extend(short.into_iter().chain(long));
+        }
     }
 
     fn time(world: &World, book: &Book, steps: &mut Vec<Step>) {
-        let dues: Vec<Time> = (0..MEMBERS).filter_map(|member| world.due(book, member)).collect();
+        let acts = world.places().filter(|member| world.acts(book, *member));
+        let dues: Vec<Time> = acts.filter_map(|member| world.due(book, member)).collect();
         let late = dues.iter().any(|due| *due <= world.now);
         if world.left.passes == 0 || (late && world.left.lates == 0) {
             return;
         }
         let stride = world.now + STRIDE;
         let next = dues.into_iter().filter(|due| *due > world.now).min();
-        steps.push(Step::Pass { to: stride, late });
-        if let Some(to) = next.filter(|next| *next != stride) {
-            steps.push(Step::Pass { to, late });
-            if to < stride {
-                let at = steps.len() - 2; // not past one who wants to be called
-                steps.remove(at);
-            }
-        }
+        let instants = match next {
+            Some(next) if next < stride => [Some(next), None], // not past one who wants to be called
+            next => [Some(stride), next.filter(|next| *next != stride)],
+        };
+        let goes_on = |to: &Time| world.paused.is_none_or(|pause| pause.may_last(*to));
+        let instants = instants.into_iter().flatten().filter(goes_on);
+        steps.extend(instants.map(|to| Step::Pass { to, late }));
     }
 
     /// The word for this kind of step.
@@ -149,6 +184,11 @@ impl Step {
             Step::Connect { .. } => "a connection is made",
             Step::Elect(_) => "command: elect",
             Step::Resign(_) => "command: resign",
+            Step::Add { .. } => "command: add a member",
+            Step::Remove { .. } => "command: remove a member",
+            Step::Pause { long: false, .. } => "a process is paused for a short time",
+            Step::Pause { long: true, .. } => "a process is paused for long",
+            Step::GoOn => "a process goes on",
         }
     }
 
@@ -166,6 +206,12 @@ impl Step {
             Step::Connect { from, to } => format!("P{} connects to P{}", from + 1, to + 1),
             Step::Elect(member) => format!("P{} is to elect", member + 1),
             Step::Resign(member) => format!("P{} is to resign", member + 1),
+            Step::Add { leader, who } => format!("P{} is to add P{}", leader + 1, who + 1),
+            Step::Remove { leader, who } => format!("P{} is to remove P{}", leader + 1, who + 1),
+            Step::Pause { member, long } => {
+                format!("P{} is paused{}", member + 1, if long { " for long" } else { "" })
+            }
+            Step::GoOn => "the paused process goes on".to_owned(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The whole cluster: three processes, what is on its way between them, and every step that may
+//! The whole cluster: up to five processes, what is on its way between them, and every step that may
 //! come next.
 //!
 //! A message stays on its way for as long as the search likes, and the first of any connection may
@@ -6,12 +6,13 @@
 //! connection, which is more than TCP does.
 
 use electd::core::detector::ConnectionId;
+use electd::core::membership::Change;
 use electd::core::message::{Envelope, Hello};
 use electd::core::types::{NodeId, Time};
 use electd::core::{Command, CommandId, Input, Output, Redial};
 
 use crate::book::{Book, EventKey, ProcessKey};
-use crate::process::{Event, MEMBERS, Process, id, place};
+use crate::process::{Event, MEMBERS, Process, TIMING, id, member, place};
 use crate::step::{Limits, Step};
 
 /// One direction between two members.
@@ -31,8 +32,35 @@ pub struct Flying {
 }
 
 impl Flying {
+    /// Whether it is on its way from one of these to the other.
+    pub fn is_between(self, pair: [usize; 2]) -> bool {
+        let (from, to) = (usize::from(self.lane.0), usize::from(self.lane.1));
+        from != to && pair.contains(&from) && pair.contains(&to)
+    }
+
     pub fn to(self) -> usize {
         usize::from(self.lane.1)
+    }
+}
+
+/// A process does nothing for a while; what arrives waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pause {
+    pub member: usize,
+    since: Time,
+    /// Whether it is longer than a process takes for nothing.
+    long: bool,
+}
+
+impl Pause {
+    /// Whether the process may go on: at any time if it is a short one.
+    pub fn may_end(&self, now: Time) -> bool {
+        !self.long || now.since(self.since) > TIMING.stall()
+    }
+
+    /// Whether it may last until then.
+    pub fn may_last(&self, until: Time) -> bool {
+        self.long || until.since(self.since) <= TIMING.stall()
     }
 }
 
@@ -45,18 +73,24 @@ pub struct World {
     links: [[Link; MEMBERS]; MEMBERS],
     /// What is on its way, by connection; of one connection in the order of sending.
     flight: Vec<Flying>,
+    /// How many members there are at most; the first of them founded the cluster.
+    size: u8,
     /// What may still happen.
     pub left: Limits,
+    /// The process that is paused.
+    pub paused: Option<Pause>,
     /// Who ever led in which epoch.
     reigns: Vec<(u64, u8)>,
 }
 
 impl World {
-    /// Three processes that never ran.
-    pub fn new(book: &mut Book) -> World {
+    /// So many processes that never ran, and the first so many of them found the cluster.
+    pub fn new(book: &mut Book, size: usize, founders: usize) -> World {
         World {
             now: Time(0),
-            processes: std::array::from_fn(|place| book.enter(Process::new(place))),
+            size: narrow(size),
+            paused: None,
+            processes: std::array::from_fn(|place| book.enter(Process::new(place, founders))),
             links: Default::default(),
             flight: Vec::new(),
             left: Limits::default(),
@@ -70,6 +104,16 @@ impl World {
 
     pub fn runs(&self, book: &Book, member: usize) -> bool {
         self.process(book, member).core.is_some()
+    }
+
+    /// The places of all members that there may be.
+    pub fn places(&self) -> std::ops::Range<usize> {
+        0..usize::from(self.size)
+    }
+
+    /// Whether it runs and is not paused.
+    pub fn acts(&self, book: &Book, member: usize) -> bool {
+        self.runs(book, member) && self.paused.is_none_or(|pause| pause.member != member)
     }
 
     pub fn connected(&self, from: usize, to: usize) -> bool {
@@ -131,8 +175,35 @@ impl World {
             Step::Connect { from, to } => self.connect(book, from, to)?,
             Step::Elect(member) => self.command(book, member, Command::Elect)?,
             Step::Resign(member) => self.command(book, member, Command::Resign { to: None })?,
+            Step::Add { leader, who } => {
+                self.left.changes -= 1;
+                let command = Command::Change(Change::Add(member(who)));
+                self.give(book, leader, Input::Command { id: CommandId(0), command })?;
+            }
+            Step::Remove { leader, who } => {
+                self.left.changes -= 1;
+                let command = Command::Change(Change::Remove { id: id(who), force: false });
+                self.give(book, leader, Input::Command { id: CommandId(0), command })?;
+            }
+            Step::Pause { member, long } => {
+                let left = if long { &mut self.left.stalls } else { &mut self.left.pauses };
+                *left -= 1;
+                self.paused = Some(Pause { member, since: self.now, long });
+            }
+            Step::GoOn => self.go_on(book)?,
         }
         self.check(book)
+    }
+
+    /// The process that was paused goes on, and notices first that it was, if it was for long.
+    fn go_on(&mut self, book: &mut Book) -> Result<(), String> {
+        match self.paused.take() {
+            Some(Pause { member, since, long: true }) => {
+                let time = self.now.since(since);
+                self.give(book, member, Input::Stalled { time })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn command(&mut self, book: &mut Book, member: usize, command: Command) -> Result<(), String> {
@@ -159,6 +230,7 @@ impl World {
         let turn = book
             .turn(self.processes[member], event, self.now)
             .map_err(|rule| format!("P{}: {rule}", member + 1))?;
+        let left = self.process(book, member).leaves();
         self.processes[member] = turn.process;
         let mut said = None;
         for output in &turn.out {
@@ -169,7 +241,7 @@ impl World {
                     self.hang_up(book, place(*peer), member);
                 }
                 Output::Close { connection } => {
-                    let from = (0..MEMBERS).find(|from| {
+                    let from = self.places().find(|from| {
                         *from != member && self.connection(*from, member) == *connection
                     });
                     from.into_iter().for_each(|from| self.lose_touch(book, from, member));
@@ -184,7 +256,18 @@ impl World {
                 _ => {} // records are the process's own; a dial is possible at any time
             }
         }
+        if self.process(book, member).leaves() && !left {
+            self.end(book, member)?;
+        }
         Ok(said)
+    }
+
+    /// A process that was removed ends, once its disk has written all.
+    fn end(&mut self, book: &mut Book, member: usize) -> Result<(), String> {
+        let kept = self.process(book, member).waiting();
+        self.happen(book, member, Event::Crash { kept })?;
+        self.cut_off(book, member);
+        Ok(())
     }
 
     fn connection(&self, from: usize, to: usize) -> ConnectionId {
@@ -230,7 +313,7 @@ impl World {
     /// A process is gone, and with it what was on its way to it.
     fn cut_off(&mut self, book: &mut Book, member: usize) {
         self.flight.retain(|flying| flying.to() != member);
-        for other in (0..MEMBERS).filter(|other| *other != member) {
+        for other in self.places().filter(|other| *other != member) {
             self.hang_up(book, member, other);
             self.hang_up(book, other, member);
         }
@@ -267,7 +350,8 @@ impl World {
     /// At most one leader at an instant, and one for an epoch. Between two steps nobody begins to
     /// lead, so what holds after each step holds at every instant.
     fn check(&mut self, book: &Book) -> Result<(), String> {
-        let leaders: Vec<(u64, u8)> = (0..MEMBERS)
+        let leaders: Vec<(u64, u8)> = self
+            .places()
             .filter_map(|member| {
                 let epoch = self.process(book, member).leads(self.now)?;
                 Some((epoch.0, narrow(member)))

@@ -7,7 +7,9 @@ use electd::core::settings::{AlgorithmKind, PowerOn, Settings};
 use electd::core::types::{Epoch, NodeId};
 use electd::core::{Input, Phase};
 
-use crate::process::{MOMENT, Process, TIMING, coordinator, election, id, rank, settings};
+use crate::process::{
+    FIRST_COMMAND, MOMENT, Process, TIMING, coordinator, election, id, rank, settings,
+};
 
 fn bully(number: u8) -> Process {
     Process::new(AlgorithmKind::Bully, number)
@@ -199,7 +201,8 @@ fn a_command_waits_for_the_connection_to_the_leader() {
     p3.hears(5, coordinator(1, 5));
     p3.take(Input::Lost { peer: id(5) });
     assert_eq!(p3.resigns(), []);
-    let forward = Message::Forward { number: 1, command: Forwarded::Resign { to: None } };
+    let command = Forwarded::Resign { to: None };
+    let forward = Message::Forward { number: FIRST_COMMAND, command };
     assert_eq!(p3.reaches(5), [(vec![5], forward)]);
     p3.take(Input::Lost { peer: id(5) });
     assert_eq!(p3.reaches(5), [], "it may have come in all the same");

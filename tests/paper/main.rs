@@ -7,6 +7,7 @@ mod halting;
 mod hollow;
 mod majority;
 mod members;
+mod passed;
 mod process;
 mod resigned;
 mod ring;

@@ -6,10 +6,11 @@ use std::time::Duration;
 use electd::core::detector::ConnectionId;
 use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::{Envelope, Hello, Message, View};
+use electd::core::restart::{Kept, Start, restart};
 use electd::core::settings::{
     AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
 };
-use electd::core::tenure::{Durable, Reserve, Vote};
+use electd::core::tenure::{Durable, Vote};
 use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
 use electd::core::{Command, CommandId, Core, Input, NodeStatus, Output, Redial};
 use uuid::Uuid;
@@ -23,6 +24,9 @@ pub const TIMING: Timing = Timing {
 
 /// The shortest time there is.
 pub const MOMENT: Duration = Duration::from_nanos(1);
+
+/// The number of the first command that the first run of a member passes on.
+pub const FIRST_COMMAND: u64 = (1 << 20) + 1;
 
 /// The members are P1 to P5.
 const MEMBERS: u8 = 5;
@@ -121,27 +125,26 @@ impl Process {
     fn found(settings: Settings, vote: Option<Vote>) -> Process {
         let (incarnation, reserved) = (Incarnation(1), Epoch(64));
         let restored = Restored { incarnation, reserved, vote, ..Restored::default() };
-        Process::born(Time(0), settings, restored)
+        let (members, task) = (settings.members.clone(), settings.task.clone());
+        let vote =
+            (settings.quorum == Quorum::Majority).then(|| Vote::first(vote, settings.timing.lease));
+        let record = Durable { reserved, members, task, vote, ..Durable::default() };
+        Process::born(Time(0), settings, restored, record)
     }
 
     /// One that starts with what its disk gives back.
-    fn born(now: Time, settings: Settings, restored: Restored) -> Process {
-        let Restored { epoch, reserved, vote, .. } = restored;
-        let vote =
-            (settings.quorum == Quorum::Majority).then(|| Vote::first(vote, settings.timing.lease));
-        let disk = Durable { epoch, reserved, vote, ..Durable::default() };
+    fn born(now: Time, settings: Settings, restored: Restored, disk: Durable) -> Process {
         Process { core: Core::new(now, settings, restored, 0), now, disk, asked: Vec::new() }
     }
 
     /// Its process ends and another one starts, with what is on its disk; it has met nobody yet.
     pub fn restarts(&self) -> Process {
-        let Durable { epoch, reserved: floor, vote, .. } = self.disk;
-        let incarnation = Incarnation(self.core.incarnation().0 + 1);
-        let reserved = Reserve::first_reserve(epoch.max(floor));
+        let kept = Kept { incarnation: self.core.incarnation(), durable: self.disk.clone() };
         let before = self.core.settings();
-        let settings = Settings { instance: before.instance + 100, ..before.clone() };
-        let restored = Restored { incarnation, epoch, floor, reserved, vote };
-        Process::born(self.now, settings, restored)
+        let file = Settings { instance: before.instance + 100, ..before.clone() };
+        let start = restart(Some(&kept), &file, None).expect("it is in its list");
+        let Start { members, task, restored, record } = start;
+        Process::born(self.now, Settings { members, task, ..file }, restored, record)
     }
 
     /// The disk has taken all that it was asked to write.

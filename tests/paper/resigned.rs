@@ -89,7 +89,8 @@ fn who_resigned_does_not_stand_again_while_the_other_may_lead() {
 fn who_stands_again_leads() {
     let mut p5 = resigned(AlgorithmKind::Bully);
     p5.take(Input::Lost { peer: id(4) });
-    p5.after(SLOW.t2() + SLOW.message);
+    p5.after(SLOW.failure);
+    p5.after(SLOW.t2() + SLOW.message - SLOW.failure);
     assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(2)));
 }
 

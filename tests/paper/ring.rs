@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use electd::core::bounds;
-use electd::core::message::{Ballot, Candidate, Lap, Message, Run};
+use electd::core::message::{Ballot, Candidate, Lap, Message, Run, View};
 use electd::core::settings::{AlgorithmKind, RankKind, Settings};
 use electd::core::types::{Epoch, Incarnation, Rank};
-use electd::core::{Input, Phase};
+use electd::core::{Input, Phase, Redial};
 
 use crate::process::{self, Process, Sent, TIMING, id, rank};
 
@@ -208,6 +208,26 @@ fn the_loss_of_the_candidate_is_a_new_run() {
     assert_eq!(stale, [(vec![4], ballot(run(3, 3), 3, 1))], "nobody elects the dead");
 }
 
+/// Only the link to the candidate may be dead: whoever puts itself into the run that was begun because of
+/// its loss lives. Otherwise no run would end, as this member would stop each of them.
+#[test]
+fn a_candidate_that_comes_again_lives() {
+    let mut p3 = process(3);
+    let redial = Redial::Failed;
+    p3.take(Input::Ended { connection: process::connection(5), peer: id(5), redial });
+    let stopped = told(p3.hears(2, ballot(run(1, 1), 5, 3)));
+    assert_eq!(stopped, [(vec![4], ballot(run(2, 3), 3, 1))], "it may be dead");
+    let goes_on = told(p3.hears(2, ballot(run(2, 3), 5, 4)));
+    assert_eq!(goes_on, [(vec![4], ballot(run(2, 3), 5, 5))]);
+    let announced = told(p3.hears(2, lap(run(2, 3), 5, 4)));
+    assert_eq!(announced, [(vec![4], lap(run(2, 3), 5, 5))]);
+    assert_eq!(p3.leader(), None, "it cannot be watched");
+    // An earlier life of it never comes back.
+    let earlier = Candidate { incarnation: Incarnation(0), ..candidate(5) };
+    let dead = Ballot { run: run(3, 3), candidate: earlier, hops: 4 };
+    assert_eq!(told(p3.hears(2, Message::Ballot(dead))), [(vec![4], ballot(run(4, 3), 3, 1))]);
+}
+
 /// The same, if a message is lost with nobody noticing, or never stops.
 #[test]
 fn a_lost_ballot_is_a_new_run() {
@@ -219,7 +239,9 @@ fn a_lost_ballot_is_a_new_run() {
         sent.extend(told(p3.after(TIMING.heartbeat / 2)));
         p3.hears(4, Message::Alive { number: 0 });
     }
-    assert_eq!(sent, []);
+    // Whoever has it may keep it to itself: those after that one get it as well.
+    let past = [5, 1, 2].map(|next| (vec![next], ballot(run(1, 3), 3, 1)));
+    assert_eq!(sent, past);
     assert_eq!(told(p3.after(TIMING.message)), [(vec![4], ballot(run(2, 3), 3, 1))]);
     let endless = told(p3.hears(2, ballot(run(2, 4), 5, 11)));
     assert_eq!(endless, [(vec![4], ballot(run(3, 3), 3, 1))]);
@@ -249,6 +271,26 @@ fn a_ballot_waits_for_the_connection() {
     p3.take(Input::Lost { peer: id(4) });
     assert_eq!(told(p3.calls()), []);
     assert_eq!(told(p3.reaches(4)), [(vec![4], ballot(run(1, 3), 3, 1))]);
+}
+
+/// A leader that lives stops a run of a member that does not hear it. That member sends its ballot past
+/// one after another, which must not carry it past the leader.
+#[test]
+fn a_ballot_does_not_go_past_a_leader_that_others_hear() {
+    let mut p3 = process(3);
+    p3.hears(2, lap(run(1, 1), 5, 4));
+    p3.hears(2, ballot(run(2, 2), 2, 1));
+    p3.meets_leader(5, 1);
+    assert_eq!(p3.leader(), Some(id(5)), "its leader reminded it");
+    let view = View { epoch: Epoch(1), leader: Some(rank(5)) };
+    let sent = told(p3.hears(2, ballot(run(2, 2), 2, 1)));
+    assert_eq!(sent, [(vec![2], Message::View(view))]);
+    assert_eq!(p3.leader(), Some(id(5)));
+
+    let mut p1 = process(1);
+    p1.calls();
+    p1.hears(2, Message::View(view));
+    assert_eq!(told(p1.after(bounds::ring_run(&TIMING, 5))), [], "it is not sent past");
 }
 
 /// "Which is not null": a single live member elects itself, and tells nobody.

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Clients crowd a port this often; in between they hold on.
+/// Clients of a siege crowd a port this often; in between they hold on.
 const ROUND: Duration = Duration::from_millis(500);
 
 /// The ways to be a nuisance.
-#[derive(Clone, Copy, Debug)]
-enum Manner {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
     /// Sends what is no protocol at all.
     Junk,
     /// Announces four gigabytes and sends some of them.
@@ -23,7 +23,19 @@ enum Manner {
     Trickle,
     /// Ten megabytes of header, as fast as they are taken.
     Headers,
+    /// A byte of a header that never ends, every round.
+    Drip,
+    /// Asks once, and then keeps its connection.
+    Hoard,
+    /// Asks over and over, and reads no answer.
+    Deaf,
 }
+
+/// A request as it should be.
+const ASK: &[u8] = b"GET /leader HTTP/1.1\r\nHost: a\r\n\r\n";
+
+/// The start of a header that goes on and on.
+const DRIP: &[u8] = b"GET /leader HTTP/1.1\r\nX: ";
 
 const MANNERS: [Manner; 5] =
     [Manner::Junk, Manner::Huge, Manner::Silent, Manner::Trickle, Manner::Headers];
@@ -32,37 +44,62 @@ const MANNERS: [Manner; 5] =
 pub struct Crowd {
     stop: Arc<AtomicBool>,
     rounds: Arc<AtomicU64>,
+    open: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Crowd {
-    /// Sets `count` clients on each of these addresses.
+    /// Sets `count` clients of several manners on each of these addresses.
     pub fn besiege(addresses: &[SocketAddr], count: usize) -> Crowd {
+        Crowd::of(&MANNERS, addresses, count, ROUND)
+    }
+
+    /// Sets `count` clients of these manners on each of these addresses, with this pause between two
+    /// turns of each.
+    pub fn of(
+        manners: &[Manner],
+        addresses: &[SocketAddr],
+        count: usize,
+        pause: Duration,
+    ) -> Crowd {
         let seats = addresses.iter().flat_map(|address| (0..count).map(|n| (*address, n)));
         let mut seats: Vec<Seat> = seats
             .map(|(address, n)| Seat {
                 address,
-                manner: MANNERS[n % MANNERS.len()],
+                manner: manners[n % manners.len()],
                 sent: 0,
                 stream: None,
             })
             .collect();
         let stop = Arc::new(AtomicBool::new(false));
         let rounds = Arc::new(AtomicU64::new(0));
-        let (stopped, counted) = (stop.clone(), rounds.clone());
+        let open = Arc::new(AtomicU64::new(0));
+        let (stopped, counted, connected) = (stop.clone(), rounds.clone(), open.clone());
         let thread = thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
-                seats.iter_mut().for_each(Seat::annoy);
+                for seat in &mut seats {
+                    seat.annoy();
+                    if stopped.load(Ordering::Relaxed) {
+                        return;
+                    }
+                }
+                let open = seats.iter().filter(|seat| seat.stream.is_some()).count();
+                connected.store(open as u64, Ordering::Relaxed);
                 counted.fetch_add(1, Ordering::Relaxed);
-                thread::sleep(ROUND);
+                thread::sleep(pause);
             }
         });
-        Crowd { stop, rounds, thread: Some(thread) }
+        Crowd { stop, rounds, open, thread: Some(thread) }
     }
 
     /// How often every client has had its turn.
     pub fn rounds(&self) -> u64 {
         self.rounds.load(Ordering::Relaxed)
+    }
+
+    /// How many clients had a connection at the end of the last round.
+    pub fn open(&self) -> u64 {
+        self.open.load(Ordering::Relaxed)
     }
 }
 
@@ -85,7 +122,7 @@ struct Seat {
 
 impl Seat {
     fn annoy(&mut self) {
-        if self.stream.as_ref().is_none_or(is_over) {
+        if self.stream.as_ref().is_none_or(|stream| self.manner.is_over(stream)) {
             self.sent = 0;
             self.stream = connect(self.address).ok();
         }
@@ -107,6 +144,21 @@ impl Manner {
             Manner::Headers if sent == 0 => b"GET /status HTTP/1.1\r\nHost: a\r\nX: ".to_vec(),
             Manner::Headers if sent < 10_000_000 => vec![b'a'; 256 * 1024],
             Manner::Headers => Vec::new(),
+            Manner::Drip if sent < DRIP.len() => vec![DRIP[sent]],
+            Manner::Drip => b"x".to_vec(),
+            Manner::Hoard if sent > 0 => Vec::new(),
+            Manner::Hoard => ASK.to_vec(),
+            Manner::Deaf => ASK.repeat(500),
+        }
+    }
+}
+
+impl Manner {
+    /// Whether the other side has ended the connection, or it is clear that nobody listens.
+    fn is_over(self, stream: &TcpStream) -> bool {
+        match self {
+            Manner::Deaf => matches!(stream.peek(&mut [0]), Ok(0)) || stream.take_error().is_err(),
+            _ => is_over(stream),
         }
     }
 }

@@ -13,10 +13,12 @@
 pub mod crowd;
 mod each;
 pub mod http;
+pub mod impostor;
 pub mod network;
 pub mod node;
 mod record;
 pub mod recorder;
+pub mod stray;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -30,6 +30,8 @@ pub struct Node {
     pub admin: SocketAddr,
     /// The network namespace that it lives in, where that is not the test's own.
     pub home: Option<String>,
+    /// The most descriptors that it may have, where that is not the usual number.
+    pub descriptors: Cell<Option<usize>>,
     config: PathBuf,
     log: PathBuf,
     child: RefCell<Option<Child>>,
@@ -49,6 +51,7 @@ impl Node {
             address,
             admin,
             home: None,
+            descriptors: Cell::new(None),
             config: config.to_path_buf(),
             log: log.to_path_buf(),
             child: RefCell::new(None),
@@ -63,14 +66,24 @@ impl Node {
 
     /// Starts the process with more arguments.
     pub fn start_with(&self, more: &[&str]) {
+        self.spawn(more, &[]);
+    }
+
+    /// Starts the process with more variables in its environment.
+    pub fn start_in(&self, environment: &[(&str, &str)]) {
+        self.spawn(&[], environment);
+    }
+
+    fn spawn(&self, more: &[&str], environment: &[(&str, &str)]) {
         assert_eq!(self.condition.get(), Condition::Down, "{} runs already", self.name);
         let log = File::options().create(true).append(true).open(&self.log).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+        let mut command = program(self.descriptors.get());
         command
             .args(["run", "--node", &self.name, "--config"])
             .arg(&self.config)
             .args(more)
             .env_remove("RUST_LOG")
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);
@@ -91,6 +104,12 @@ impl Node {
     /// SIGTERM. The process ends in its own time: [`Node::exit_code`].
     pub fn stop_term(&self) {
         self.signal(Signal::TERM);
+        self.condition.set(Condition::Down);
+    }
+
+    /// SIGQUIT. The process ends in its own time.
+    pub fn quit(&self) {
+        self.signal(Signal::QUIT);
         self.condition.set(Condition::Down);
     }
 
@@ -205,6 +224,15 @@ impl Node {
         line.and_then(|rest| rest.split_whitespace().next()?.parse().ok())
             .unwrap_or_else(|| panic!("no {key} in {figures}"))
     }
+}
+
+/// The program to be tested, with at most so many descriptors.
+fn program(descriptors: Option<usize>) -> Command {
+    let electd = env!("CARGO_BIN_EXE_electd");
+    let Some(most) = descriptors else { return Command::new(electd) };
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("ulimit -n {most} && exec \"$0\" \"$@\""), electd]);
+    shell
 }
 
 impl Drop for Node {

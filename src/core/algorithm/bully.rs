@@ -12,6 +12,7 @@ use crate::core::detector::Peer;
 use crate::core::membership::Member;
 use crate::core::message::{Message, View};
 use crate::core::phase::{Phase, Reason};
+use crate::core::planted::Fault;
 use crate::core::state::Held;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Time};
@@ -59,6 +60,7 @@ impl Election for Bully {
                 self.win_unless_unasked(cx, Reason::NoAnswer);
             }
             Timer::Coordinator => {
+                self.pass_over_best(cx);
                 self.begin(cx, None, Reason::NoCoordinator);
             }
             _ => {}
@@ -124,7 +126,8 @@ fn is_known_rival(cx: &Context, id: NodeId) -> bool {
 
 /// Those among the unsuspected members.
 fn rivals(cx: &Context) -> Vec<NodeId> {
-    let alive = cx.state.detector.iter().map(|(_, peer)| peer).filter(|peer| peer.alive());
+    let counts = |peer: &&Peer| peer.counts() || Fault::DeadStayHigher.is_planted();
+    let alive = cx.state.detector.iter().map(|(_, peer)| peer).filter(counts);
     alive.filter(|peer| is_rival(cx, peer)).map(|peer| peer.rank.id).collect()
 }
 
@@ -165,11 +168,20 @@ impl Bully {
         !cx.state.is_bound() && self.awaited.remove(&peer) && self.awaited.is_empty()
     }
 
+    /// The best of those that answered was to lead, or to fail for a better one, and did neither.
+    fn pass_over_best(&self, cx: &mut Context) {
+        let awaited = self.awaited.iter().filter_map(|id| cx.state.detector.get(*id));
+        let best = awaited.filter(|peer| peer.counts()).map(|peer| peer.rank).max();
+        if let Some(best) = best.filter(|_| cx.state.phase == Phase::Waiting) {
+            cx.pass_over(best.id, cx.state.settings.timing.t2());
+        }
+    }
+
     /// Whether all who were asked are suspected or dead, or rank lower by their own word, and this
     /// member has not won meanwhile.
     fn has_heard_all(&self, cx: &Context) -> bool {
         let mut awaited = self.asked.difference(&self.lower);
-        cx.state.held.is_none() && !awaited.any(|id| cx.state.detector.is_alive(*id))
+        cx.state.held.is_none() && !awaited.any(|id| cx.state.detector.counts(*id))
     }
 
     /// T1 ends early when all who were asked are suspected or dead.
@@ -213,7 +225,8 @@ impl Bully {
     /// Whether this member stands, and did not when it asked: what the others said then says nothing of
     /// who is to lead. Some of them may stand by now as well, as they found the same.
     fn stands_by_now(&self, cx: &Context) -> bool {
-        cx.state.stands() && !self.stands && !self.asked.is_empty()
+        let news = !self.stands && !Fault::StandsAgain.is_planted();
+        cx.state.stands() && news && !self.asked.is_empty()
     }
 
     fn unasked(&self, cx: &Context) -> BTreeSet<NodeId> {
@@ -263,7 +276,7 @@ impl Bully {
             }
             if round > known && !cx.state.leads() {
                 cx.send(from, Message::Lower { round });
-                if cx.state.phase == Phase::Electing && above {
+                if cx.state.phase == Phase::Electing && above && !cx.is_passed_over(from) {
                     self.await_leader(cx, from, Reason::Joined(from)); // or both would win
                 }
             }
@@ -296,7 +309,7 @@ impl Bully {
     fn join(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
         if let Some(leader) = cx.state.lower_leader() {
             cx.take_over(leader.id, Reason::TakingOver(leader.id));
-        } else if cx.state.elects() {
+        } else if cx.state.elects() && !cx.state.rests(cx.now) {
             // One election at a time.
         } else if cx.state.looks_around(cx.now) {
             cx.state.invited = Some(round);
@@ -327,6 +340,9 @@ impl Bully {
     fn answer(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
         if round != self.round || !self.asked.contains(&from) {
             return; // of an election that is over
+        }
+        if cx.is_passed_over(from) && cx.state.phase == Phase::Electing {
+            return; // it said so before, and did not lead: until T1 it may show that it does
         }
         match cx.state.phase {
             Phase::Electing => {

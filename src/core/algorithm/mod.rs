@@ -39,6 +39,9 @@ pub(super) trait Election {
     /// A member said hello or welcome, or was heard again.
     fn joined(&mut self, cx: &mut Context, peer: NodeId);
 
+    /// Another member answered something older with whom it follows, or that nobody leads.
+    fn answered(&mut self, _cx: &mut Context, _from: NodeId, _view: View) {}
+
     /// Whether this member may follow a leader that announced itself, for which it need not hand
     /// over. Otherwise the algorithm does what is to be done instead.
     fn may_follow(&mut self, _cx: &mut Context, _view: View, _leader: NodeId) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::core::context::Context;
 use crate::core::phase::Reason;
+use crate::core::planted::Fault;
 use crate::core::state::State;
 use crate::core::tenure::{Lease, Nominee, Stage};
 use crate::core::timer::Timer;
@@ -88,6 +89,13 @@ impl Turn<'_> {
     pub fn prolong(&mut self, voter: NodeId, number: u64) {
         let counts = self.cx.state.is_voter(voter);
         if let Some(lease) = self.cx.state.lease.as_mut().filter(|_| counts) {
+            let number = match Fault::OlderCopy.is_planted() {
+                true => self.cx.state.beat.0,
+                false => number,
+            };
+            if Fault::LeaseFromReceipt.is_planted() {
+                lease.sent(number, self.cx.now);
+            }
             lease.acknowledge(voter, number);
             self.cx.arm_lease();
         }

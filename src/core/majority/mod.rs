@@ -15,7 +15,7 @@ use super::phase::Phase;
 use super::settings::{Preempt, Quorum};
 use super::state::State;
 use super::turn::Turn;
-use super::types::{NodeId, Time};
+use super::types::{Epoch, NodeId, Time};
 
 impl State {
     /// Whether a leader needs a majority.
@@ -34,6 +34,13 @@ impl State {
 
     pub(in crate::core) fn is_voter(&self, id: NodeId) -> bool {
         self.members.get(id).is_some_and(Member::votes)
+    }
+
+    /// Whether this epoch is known to be led by another than this member: with a majority no
+    /// epoch has two leaders, whatever anybody says.
+    pub(in crate::core) fn is_of_another(&self, leader: NodeId, epoch: Epoch) -> bool {
+        let known = self.view.leader.filter(|_| self.view.epoch == epoch);
+        self.needs_majority() && known.is_some_and(|known| known.id != leader)
     }
 
     /// Whether a higher member takes over without following first. With a majority it follows, and

@@ -3,13 +3,19 @@
 use std::time::Duration;
 
 use crate::core::context::Context;
+use crate::core::detector::Peer;
 use crate::core::message::{Message, Opinion};
 use crate::core::phase::{Phase, Reason};
+use crate::core::planted::Fault;
 use crate::core::state::{Held, State};
 use crate::core::tenure::{Denied, Lease, Nominee, Purpose, Stage};
 use crate::core::timer::Timer;
 use crate::core::turn::Turn;
 use crate::core::types::{Epoch, Incarnation, NodeId};
+
+/// How often a claim is repeated. Two writes in a row, the one under way and that of the grant, may then take
+/// four times what a leader counts on of its lease.
+const MOST_REPEATS: u32 = 3;
 
 impl State {
     /// Whether enough voters agreed with what the nominee of this round asked last; none if it has
@@ -31,7 +37,8 @@ impl Context<'_> {
     /// majority, a claim would be granted.
     pub fn may_stand_for(&self, round: Epoch) -> bool {
         let agreed = !self.state.needs_majority() || self.state.outcome(round) == Some(true);
-        self.state.reserve.covers(round) && agreed
+        let durable = self.state.reserve.covers(round) || Fault::LeadsBeforeDurable.is_planted();
+        durable && agreed
     }
 
     /// Whether this member may lead in the epoch of this round: it is durable and, with a
@@ -71,7 +78,13 @@ impl Context<'_> {
         }
         self.state.questions += 1;
         let number = self.state.questions;
-        self.state.nominee = Some(Nominee::new(purpose, stage, epoch, number, self.now));
+        let again = self.state.nominee.as_ref().map_or(0, |nominee| match nominee.stage == stage {
+            true => nominee.again + 1,
+            false => 0,
+        });
+        let mut nominee = Nominee::new(purpose, stage, epoch, number, self.now);
+        nominee.again = again;
+        self.state.nominee = Some(nominee);
         let lease = self.state.settings.timing.lease;
         self.ask_self(stage, epoch, lease);
         let list = self.state.members.version();
@@ -103,11 +116,17 @@ impl Context<'_> {
         if !self.state.is_voter(own) {
             return;
         }
-        let opinion = self.judge(own, epoch, self.state.members.version());
+        let opinion = match Fault::OwnVoteFree.is_planted() {
+            true => Opinion::Yes,
+            false => self.judge(own, epoch, self.state.members.version()),
+        };
         let Some(nominee) = &mut self.state.nominee else { return };
         let number = nominee.number;
         match (opinion, stage) {
             (Opinion::Yes, Stage::Claim) => {
+                if Fault::OwnVoteUnstored.is_planted() {
+                    nominee.hear(own, Opinion::Yes, self.now);
+                }
                 self.grant(own, self.state.incarnation, number, epoch, lease);
             }
             _ => nominee.hear(own, opinion, self.now),
@@ -142,6 +161,8 @@ impl Turn<'_> {
     ) {
         self.cx.note_round(epoch);
         let now = self.cx.now;
+        // No promise is longer than `failure` by more than a restart's wait, which may be asked for again.
+        let opinion = opinion.at_most(self.cx.state.settings.timing.failure);
         let counts = self.cx.state.is_voter(from);
         if let Some(nominee) = &mut self.cx.state.nominee
             && (nominee.number, nominee.stage) == (number, stage)
@@ -161,7 +182,9 @@ impl Turn<'_> {
     pub fn granted(&mut self, from: NodeId, life: Incarnation, number: u64, epoch: Epoch) {
         let own = life == self.cx.state.incarnation && self.cx.state.is_voter(from);
         if let Some(nominee) = &mut self.cx.state.nominee
-            && (nominee.number, nominee.epoch, nominee.stage) == (number, epoch, Stage::Claim)
+            && ((nominee.number, nominee.epoch) == (number, epoch)
+                || Fault::StaleGrant.is_planted())
+            && nominee.stage == Stage::Claim
             && own
         {
             nominee.hear(from, Opinion::Yes, self.cx.now);
@@ -177,7 +200,10 @@ impl Turn<'_> {
                     let rank = self.cx.state.rank();
                     self.cx.drop_nominee();
                     let leader = view.leader.filter(|leader| self.cx.state.follows(leader.id));
-                    self.cx.state.content_until = self.cx.now + self.cx.state.settings.timing.t2();
+                    let unit = self.cx.state.settings.timing.t2();
+                    self.cx.state.preempts.again(unit, self.cx.now);
+                    let longest = self.cx.now + unit * 4; // or a better one would come too late
+                    self.cx.state.content_until = self.cx.state.preempts.until().min(longest);
                     if let Some(leader) = leader {
                         let epoch = view.epoch;
                         self.cx.send(leader.id, Message::Preempt { epoch, rank, votes });
@@ -221,12 +247,31 @@ impl Turn<'_> {
     /// The voters' time is over: to answer, or until they are asked again.
     pub fn voters_expired(&mut self) {
         let state = &self.cx.state;
-        if state.nominee.is_some() {
+        if let Some(Nominee { purpose, stage, epoch, .. }) = state.nominee
+            && self.may_claim_again()
+            && !Fault::LateHeartbeat.is_planted()
+        {
+            self.cx.ask_voters(purpose, stage, epoch);
+        } else if state.nominee.is_some() {
             self.failed();
         } else if state.denied.is_some() && state.phase.elects() {
             let next = state.round.next();
             self.cx.ask_voters(Purpose::Retry, Stage::Trial, next);
         }
+    }
+
+    /// Whether a claim that was not answered in time is repeated in the same epoch: a voter whose disk is
+    /// slow has stored its grant by then, or is about to, and grants the same again without another write.
+    /// Whoever is connected with too few voters, or asked often enough, lets the voters go.
+    fn may_claim_again(&self) -> bool {
+        let state = &self.cx.state;
+        let claims = |nominee: &Nominee| {
+            nominee.stage == Stage::Claim && !nominee.done && nominee.again < MOST_REPEATS
+        };
+        let connected = |id| state.detector.get(id).is_none_or(Peer::connected);
+        let voters = state.members.iter().filter(|member| member.votes());
+        state.nominee.as_ref().is_some_and(claims)
+            && voters.filter(|voter| connected(voter.id)).count() >= state.majority()
     }
 
     /// Not enough voters agree, or answered in time. Who would win asks again later, and only then
@@ -235,6 +280,7 @@ impl Turn<'_> {
         let Some(nominee) = &self.cx.state.nominee else { return };
         let (majority, now, purpose) = (self.cx.state.majority(), self.cx.now, nominee.purpose);
         let (wait, heard) = (nominee.wait(majority, now), nominee.is_heard(majority));
+        let uninformed = nominee.uninformed(majority, self.cx.state.voters());
         let wins = [Held::Call, Held::Win].map(|held| Some(held(nominee.epoch)));
         let held = wins.contains(&self.cx.state.held);
         self.cx.drop_nominee();
@@ -244,10 +290,13 @@ impl Turn<'_> {
             }
             Purpose::Retry => self.deny(heard, wait),
             Purpose::Win if held => {
-                let reason = match heard {
-                    _ if !self.cx.state.voter.is_informed() => Reason::Uninformed,
-                    true => Reason::NoMajority(wait),
-                    false => Reason::Isolated,
+                let reason = match uninformed {
+                    _ if !self.cx.state.voter.is_informed() => {
+                        Reason::Uninformed(self.cx.state.unmet_voters())
+                    }
+                    Some(voters) => Reason::VotersUninformed(voters),
+                    None if heard => Reason::NoMajority(wait),
+                    None => Reason::Isolated,
                 };
                 self.cx.become_waiting(now, reason);
                 self.deny(heard, wait);

@@ -3,19 +3,38 @@
 use std::time::Duration;
 
 use crate::core::context::Context;
+use crate::core::detector::Peer;
 use crate::core::membership::ListVersion;
 use crate::core::message::{Message, Opinion};
+use crate::core::phase::Phase;
+use crate::core::planted::Fault;
+use crate::core::state::State;
 use crate::core::tenure::Objection;
 use crate::core::turn::Turn;
 use crate::core::types::{Epoch, Incarnation, NodeId};
+use crate::core::{Note, Output};
+
+/// No promise is longer than so many own leases: a member whose lease is so much longer has a wrong file or
+/// lies, and would bind this voter for as long, restarts included.
+const LONGEST_PROMISE: u32 = 16;
 
 impl Context<'_> {
+    /// Whether this voter would promise anything for so long.
+    fn may_promise(&self, lease: Duration) -> bool {
+        lease <= self.state.settings.timing.lease.saturating_mul(LONGEST_PROMISE)
+    }
+
     /// What this voter would say to a claim.
     pub(super) fn judge(&self, nominee: NodeId, epoch: Epoch, list: ListVersion) -> Opinion {
         let state = &*self.state;
-        let stale = (list < state.members.version()).then_some(Objection::StaleList);
+        let own = state.members.version();
+        let stale = list < own && !Fault::StaleList.is_planted();
+        let stale = stale.then_some(Objection::StaleList);
+        // Somebody led in the epoch in which the list was stamped, and the majority that granted it
+        // may have been removed since. As in Raft: a candidate's term is above that of its last entry.
+        let led = (epoch <= own.epoch).then_some(Objection::Older(own.epoch));
         let objection =
-            stale.or_else(|| state.voter.objection(self.now, nominee, epoch, state.view));
+            stale.or(led).or_else(|| state.voter.objection(self.now, nominee, epoch, state.view));
         let patience = state.settings.timing.failure;
         objection.map_or(Opinion::Yes, |objection| objection.opinion(self.now, patience))
     }
@@ -29,9 +48,31 @@ impl Context<'_> {
         epoch: Epoch,
         lease: Duration,
     ) {
+        let before = self.state.voter.granted_before(nominee, epoch, lease);
         self.state.voter.grant(self.now, nominee, epoch, lease);
-        let record = self.persist();
-        self.say_when_durable(record, nominee, Message::Grant { incarnation, number, epoch });
+        let grant = Message::Grant { incarnation, number, epoch };
+        let record = match before {
+            // It was asked for once more, as the disk is slow: nothing is written twice for that.
+            Some(None) => return self.say_grant(nominee, number, grant),
+            Some(Some(record)) => record,
+            None => self.persist(),
+        };
+        if before.is_none() {
+            self.state.voter.grants_in(record);
+        }
+        if Fault::GrantNotDurable.is_planted() && nominee != self.state.id() {
+            return self.send(nominee, grant);
+        }
+        self.say_when_durable(record, nominee, grant);
+    }
+
+    /// Says a grant that is durable already; this member's own is heard at once.
+    fn say_grant(&mut self, nominee: NodeId, number: u64, grant: Message) {
+        if nominee != self.state.id() {
+            self.send(nominee, grant);
+        } else if let Some(own) = self.state.nominee.as_mut().filter(|own| own.number == number) {
+            own.hear(nominee, Opinion::Yes, self.now);
+        }
     }
 
     /// Has a member told this as soon as the record is durable. However long the disk takes, of what is
@@ -45,9 +86,10 @@ impl Context<'_> {
         unsaid.push((record, to, message));
     }
 
-    /// The greatest epoch that this member knows of or has granted.
+    /// The greatest epoch that this member knows of, has granted or has a list of.
     fn greatest_epoch(&self) -> Epoch {
-        self.state.view.epoch.max(self.state.voter.newest())
+        let stamped = self.state.members.version().epoch;
+        self.state.view.epoch.max(self.state.voter.newest()).max(stamped)
     }
 
     /// A voter takes a leader's heartbeat: promises its vote, or refuses one that a later grant
@@ -55,6 +97,9 @@ impl Context<'_> {
     pub fn promise(&mut self, leader: NodeId, epoch: Epoch, number: u64, lease: Duration) -> bool {
         if !self.state.needs_majority() {
             return true; // with one, who is no voter promises as well: it may know an older list
+        }
+        if !self.may_promise(lease) {
+            return false;
         }
         self.state.voter.inform(self.state.round);
         if !self.state.voter.promise(self.now, leader, epoch, lease) {
@@ -70,7 +115,28 @@ impl Context<'_> {
     }
 }
 
+impl State {
+    /// The other voters that this member has not met since its start, or not by the list that they have.
+    pub(in crate::core) fn unmet_voters(&self) -> Vec<NodeId> {
+        let version = self.members.version();
+        let is_met = |peer: &Peer| peer.incarnation.0 > 0 && peer.list <= version;
+        let unmet = |id: NodeId| self.detector.get(id).is_some_and(|peer| !is_met(peer));
+        let voters = self.members.iter().filter(|member| member.votes());
+        voters.map(|voter| voter.id).filter(|id| unmet(*id)).collect()
+    }
+}
+
 impl Turn<'_> {
+    /// A voter with an empty store that has not met all others says so when it has looked for them for
+    /// long enough: nobody may lead because of it.
+    pub fn say_who_is_unmet(&mut self) {
+        let state = &self.cx.state;
+        if self.votes() && !state.voter.is_informed() {
+            let voters = state.unmet_voters();
+            self.cx.out.push(Output::Note(Note::Uninformed { voters }));
+        }
+    }
+
     /// A nominee asks what this voter would say to a claim.
     pub fn trial(&mut self, from: NodeId, number: u64, epoch: Epoch, list: ListVersion) {
         self.cx.exchange_lists(from, list);
@@ -90,7 +156,10 @@ impl Turn<'_> {
     ) {
         self.cx.note_round(epoch);
         self.cx.exchange_lists(from, list);
-        match self.cx.judge(from, epoch, list) {
+        let too_long = Opinion::No { wait: self.cx.state.settings.timing.failure };
+        let opinion =
+            if self.cx.may_promise(lease) { self.cx.judge(from, epoch, list) } else { too_long };
+        match opinion {
             Opinion::Yes => self.cx.grant(from, incarnation, number, epoch, lease),
             opinion => {
                 let epoch = self.cx.greatest_epoch();
@@ -124,16 +193,25 @@ impl Turn<'_> {
         }
     }
 
+    /// At the end of a turn: the record of a voter says for how long the next life has to wait.
+    pub fn forget_old_promises(&mut self) {
+        let (now, length) = (self.cx.now, self.cx.state.settings.timing.lease);
+        let votes = self.cx.state.needs_majority() && self.cx.state.phase != Phase::Stopping;
+        if votes && self.cx.state.voter.forget_old_promises(now, length) {
+            self.cx.persist();
+        }
+    }
+
     /// A voter whose store was empty knows where the cluster stands, once it met all others.
     pub fn inform_voter(&mut self) {
         let state = &mut *self.cx.state;
         if !state.needs_majority() {
             return; // nobody votes
         }
-        let met = |id| state.detector.get(id).is_none_or(|peer| peer.incarnation.0 > 0);
-        let all = state.members.iter().filter(|member| member.votes()).all(|m| met(m.id));
+        let version = state.members.version();
+        let all = state.unmet_voters().is_empty();
         // By an older list than another's it does not know who votes.
-        if all && state.roster.newest <= state.members.version() {
+        if all && state.roster.newest <= version {
             let round = state.round;
             state.voter.inform(round);
         }

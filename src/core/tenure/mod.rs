@@ -18,8 +18,8 @@ pub use voter::{Grant, Objection, Vote, Voter};
 
 use std::sync::Arc;
 
-use super::membership::MemberList;
-use super::types::{Epoch, NodeId, Task};
+use super::membership::{ListVersion, MemberList};
+use super::types::{Epoch, Incarnation, NodeId, Task};
 
 /// What the store must write.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -36,4 +36,18 @@ pub struct Durable {
     pub task: Task,
     /// With a majority: what a voter must not forget.
     pub vote: Option<Vote>,
+    /// With a majority: this member was removed from the cluster, and nothing can undo that.
+    pub removed: bool,
+    /// With a majority: the greatest incarnation that each peer proved to have, in id order.
+    pub met: Arc<[(NodeId, Incarnation)]>,
+}
+
+impl Durable {
+    /// Whether a voter's store shows that its cluster has begun: it was told where the cluster stands,
+    /// or has a list that a leader changed.
+    #[must_use]
+    pub fn knows_its_cluster(&self) -> bool {
+        let changed = self.members.version() > ListVersion::default();
+        self.vote.is_some_and(|vote| vote.has_voted() || changed)
+    }
 }

@@ -51,6 +51,8 @@ pub struct Nominee {
     pub number: u64,
     /// When it was sent: a lease counts from then.
     pub sent: Time,
+    /// How often this was asked before, as not enough voters answered in time.
+    pub again: u32,
     /// Enough voters agreed, and the election went on.
     pub done: bool,
     /// Who said yes, or granted.
@@ -59,14 +61,17 @@ pub struct Nominee {
     yes_if: BTreeSet<NodeId>,
     /// Who said no or "yes if", and when they may say otherwise.
     no: BTreeMap<NodeId, Time>,
+    /// Who of them does not know where the cluster stands.
+    uninformed: BTreeSet<NodeId>,
 }
 
 impl Nominee {
     /// A nominee that asks now.
     #[must_use]
     pub fn new(purpose: Purpose, stage: Stage, epoch: Epoch, number: u64, sent: Time) -> Nominee {
-        let (yes, yes_if, no) = Default::default();
-        Nominee { purpose, stage, epoch, number, sent, done: false, yes, yes_if, no }
+        let (yes, yes_if, no, uninformed) = Default::default();
+        let (again, done) = (0, false);
+        Nominee { purpose, stage, epoch, number, sent, again, done, yes, yes_if, no, uninformed }
     }
 
     /// Counts what a voter says. One that would agree if the leader released its epoch agrees with
@@ -79,6 +84,10 @@ impl Nominee {
             }
             Opinion::YesIf { released, wait } => (wait, Some(released)),
             Opinion::No { wait } => (wait, None),
+            Opinion::Uninformed { wait } => {
+                self.uninformed.insert(voter);
+                (wait, None)
+            }
         };
         self.no.insert(voter, now + wait);
         if let Purpose::Preempt(view) = self.purpose
@@ -92,6 +101,13 @@ impl Nominee {
     #[must_use]
     pub fn has_heard(&self, voter: NodeId) -> bool {
         self.yes.contains(&voter) || self.no.contains_key(&voter)
+    }
+
+    /// Those that do not know where the cluster stands, if the others are too few to agree.
+    #[must_use]
+    pub fn uninformed(&self, majority: usize, voters: usize) -> Option<Vec<NodeId>> {
+        let too_few = self.uninformed.len() + majority > voters;
+        too_few.then(|| self.uninformed.iter().copied().collect())
     }
 
     /// Whether enough voters agreed.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::core::message::{Opinion, View};
+use crate::core::planted::Fault;
 use crate::core::types::{Epoch, NodeId, Time};
 
 /// The greatest epoch that a voter granted, and to whom. Durable before it is told.
@@ -23,6 +24,8 @@ pub struct Vote {
     pub promised: Duration,
     /// Whether it knows where the cluster stands.
     pub informed: bool,
+    /// The round that it was told then: below it it knows nothing of what its lost store held.
+    pub floor: Epoch,
 }
 
 impl Vote {
@@ -31,6 +34,12 @@ impl Vote {
     pub fn first(restored: Option<Vote>, lease: Duration) -> Vote {
         let vote = restored.unwrap_or_default();
         Vote { promised: vote.promised.max(lease), ..vote }
+    }
+
+    /// Whether it may have granted or promised anything: before it is informed, a voter does neither.
+    #[must_use]
+    pub fn has_voted(&self) -> bool {
+        self.informed || self.granted.is_some()
     }
 }
 
@@ -45,8 +54,9 @@ struct Promise {
 /// Why a voter refuses a nominee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Objection {
-    /// Its store was empty, and neither a leader nor all other voters have told it the epoch.
-    Uninformed,
+    /// Its store was empty, and neither a leader nor all other voters have told it the epoch. An
+    /// earlier life may have made a promise that runs until then.
+    Uninformed(Time),
     /// The nominee's member list is older than the own one.
     StaleList,
     /// This epoch was granted to another, or belongs to a leader that is known.
@@ -62,7 +72,11 @@ impl Objection {
     #[must_use]
     pub fn opinion(self, now: Time, patience: Duration) -> Opinion {
         match self {
-            Objection::Uninformed | Objection::StaleList => Opinion::No { wait: patience },
+            Objection::Uninformed(until) if now < until => {
+                Opinion::Uninformed { wait: until.since(now) }
+            }
+            Objection::Uninformed(_) => Opinion::Uninformed { wait: patience },
+            Objection::StaleList => Opinion::No { wait: patience },
             Objection::Older(_) => Opinion::No { wait: Duration::ZERO },
             Objection::Muted(until) => Opinion::No { wait: until.since(now) },
             Objection::Promised(released, until) => {
@@ -76,6 +90,10 @@ impl Objection {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Voter {
     granted: Option<Grant>,
+    /// Who led in the epoch that an earlier run knew last.
+    led: Option<Grant>,
+    /// The record that is to make that durable, until it has.
+    granted_in: Option<u64>,
     /// The greatest epoch for which this life granted or promised anything.
     newest: Epoch,
     /// Below this it knows nothing of what an earlier life granted.
@@ -86,6 +104,8 @@ pub struct Voter {
     /// The longest promise ever made or about to be, and the longest that is durable.
     longest: Duration,
     durable: Duration,
+    /// The longest promise that this life made.
+    made: Duration,
     /// The record that is to make a longer one durable.
     asked: Option<(u64, Duration)>,
     /// Whether it knows where the cluster stands.
@@ -96,15 +116,20 @@ impl Voter {
     /// A voter that starts now. What an earlier life promised is waited for; what
     /// [`Vote::first`] says is durable already.
     #[must_use]
-    pub fn new(now: Time, restored: Option<Vote>, lease: Duration) -> Voter {
+    pub fn new(now: Time, restored: Option<Vote>, led: Option<Grant>, lease: Duration) -> Voter {
         let before = restored.unwrap_or_default();
         let longest = before.promised.max(lease);
         Voter {
             granted: before.granted,
-            muted_until: now + before.promised,
+            led,
+            muted_until: match Fault::PromiseForgotten.is_planted() {
+                true => now,
+                false => now + before.promised,
+            },
             longest,
             durable: longest,
             informed: before.informed,
+            floor: before.floor,
             ..Voter::default()
         }
     }
@@ -117,13 +142,21 @@ impl Voter {
     /// What must not be forgotten.
     #[must_use]
     pub fn vote(&self) -> Vote {
-        Vote { granted: self.granted, promised: self.longest, informed: self.informed }
+        let Voter { granted, longest: promised, informed, floor, .. } = *self;
+        Vote { granted, promised, informed, floor }
     }
 
     /// Whether it knows where the cluster stands; otherwise it grants nothing.
     #[must_use]
     pub fn is_informed(&self) -> bool {
         self.informed
+    }
+
+    /// Whether it may grant something to whoever asks: it knows where the cluster stands, and neither
+    /// this life nor an earlier one is bound by a promise.
+    #[must_use]
+    pub fn is_free(&self, now: Time) -> bool {
+        self.informed && self.muted_until <= now && self.bound_to(now).is_none()
     }
 
     /// A leader, or every other voter, told it where the cluster stands: its greatest round is this
@@ -146,12 +179,14 @@ impl Voter {
     ) -> Option<Objection> {
         let others = self.promise.filter(|promise| promise.to != nominee && now < promise.until);
         if !self.informed {
-            Some(Objection::Uninformed)
+            Some(Objection::Uninformed(self.muted_until))
         } else if let Some(older) = self.refuses(nominee, epoch, view) {
             Some(Objection::Older(older))
         } else if now < self.muted_until {
             Some(Objection::Muted(self.muted_until))
         } else {
+            let heeded = |to: NodeId| to > nominee || !Fault::ReleaseNotAwaited.is_planted();
+            let others = others.filter(|promise| heeded(promise.to));
             others.map(|promise| Objection::Promised(promise.epoch, promise.until))
         }
     }
@@ -160,13 +195,22 @@ impl Voter {
     /// same, of another nominee.
     fn refuses(&self, nominee: NodeId, epoch: Epoch, view: View) -> Option<Epoch> {
         let stands_against = |known: Epoch, of: Option<NodeId>| {
-            known > epoch || (known == epoch && of.is_some_and(|of| of != nominee))
+            let other = of.is_some_and(|of| of != nominee) && !Fault::EpochTwice.is_planted();
+            known > epoch || (known == epoch && other)
         };
         let granted = self.granted.filter(|grant| stands_against(grant.epoch, Some(grant.nominee)));
         let led = stands_against(view.epoch, view.leader.map(|leader| leader.id));
+        let before = self.led.filter(|led| stands_against(led.epoch, Some(led.nominee)));
         let newest = Some(self.newest).filter(|newest| *newest > epoch);
         let floor = Some(self.floor).filter(|floor| *floor >= epoch && *floor > Epoch(0));
-        granted.map(|grant| grant.epoch).max(led.then_some(view.epoch)).max(newest).max(floor)
+        let (granted, before) = (granted.map(|grant| grant.epoch), before.map(|led| led.epoch));
+        granted.max(before).max(led.then_some(view.epoch)).max(newest).max(floor)
+    }
+
+    /// Who led in this epoch, as far as an earlier run knew.
+    #[must_use]
+    pub fn led_in(&self, epoch: Epoch) -> Option<NodeId> {
+        self.led.filter(|led| led.epoch == epoch).map(|led| led.nominee)
     }
 
     /// The greatest epoch that it granted or promised anything for, or that it must not go below.
@@ -184,13 +228,33 @@ impl Voter {
     /// Grants an epoch, which is a promise as well. To be made durable before it is told.
     pub fn grant(&mut self, now: Time, nominee: NodeId, epoch: Epoch, lease: Duration) {
         self.granted = Some(Grant { epoch, nominee });
-        self.promise(now, nominee, epoch, lease);
+        if !Fault::GrantNoPromise.is_planted() {
+            self.promise(now, nominee, epoch, lease);
+        }
+    }
+
+    /// Whether it granted the same before, and nothing more has to be durable to grant it again: then by
+    /// which record it is, if that is not written yet.
+    #[must_use]
+    pub fn granted_before(
+        &self,
+        nominee: NodeId,
+        epoch: Epoch,
+        lease: Duration,
+    ) -> Option<Option<u64>> {
+        let same = self.granted == Some(Grant { epoch, nominee }) && self.remembers(lease);
+        same.then_some(self.granted_in)
+    }
+
+    /// What is granted goes into the record of this number.
+    pub fn grants_in(&mut self, record: u64) {
+        self.granted_in = Some(record);
     }
 
     /// Promises the leader of an epoch that nobody else is granted anything for so long; unless a
     /// later epoch was granted or promised, so that this leader is outdated. Tells whether it was.
     pub fn promise(&mut self, now: Time, to: NodeId, epoch: Epoch, lease: Duration) -> bool {
-        if self.is_beyond(epoch) {
+        if self.is_beyond(epoch) && !Fault::OlderLeader.is_planted() {
             return false;
         }
         self.newest = epoch;
@@ -199,7 +263,22 @@ impl Voter {
         let until = same.map_or(until, |promise| promise.until.max(until));
         self.promise = Some(Promise { to, epoch, until });
         self.longest = self.longest.max(lease);
+        self.made = self.made.max(lease);
         true
+    }
+
+    /// When it is mute no more, the promises of earlier lives have run out: the next life need not wait
+    /// for them. It has to wait for those of this one, and for those of `lease` that this member is about
+    /// to make. Tells whether a shorter time is to be made durable.
+    pub fn forget_old_promises(&mut self, now: Time, lease: Duration) -> bool {
+        let longest = self.made.max(lease);
+        let over = self.muted_until <= now && longest < self.longest;
+        if over {
+            self.longest = longest;
+            // From now on a crash may find either record.
+            self.durable = self.durable.min(longest);
+        }
+        over
     }
 
     /// Whether it granted or promised a later epoch, so that the leader of this one is outdated.
@@ -222,7 +301,9 @@ impl Voter {
 
     /// Whoever was promised something for this epoch needs it no more.
     pub fn release(&mut self, by: NodeId, epoch: Epoch) {
-        self.promise.take_if(|promise| promise.to == by && promise.epoch == epoch);
+        let older = |promise: &Promise| Fault::OlderRelease.is_planted() && promise.epoch >= epoch;
+        self.promise
+            .take_if(|promise| promise.to == by && promise.epoch == epoch || older(promise));
     }
 
     /// A process that was promised something is proved to be gone: it leads no more.
@@ -239,6 +320,7 @@ impl Voter {
 
     /// All records up to this number are durable.
     pub fn persisted(&mut self, number: u64) {
+        self.granted_in.take_if(|record| *record <= number);
         if let Some((_, longest)) = self.asked.take_if(|(asked, _)| *asked <= number) {
             self.durable = self.durable.max(longest);
         }

@@ -69,7 +69,7 @@ fn leader() -> Core {
 fn a_leader_whose_election_thread_stands_still_is_not_believed_beyond_its_lease() {
     let (core, start) = (leader(), Instant::now());
     let sample = Ok(Sample { value: 0, from: String::new() });
-    let board = Board::new(&core, core.members().clone(), &sample);
+    let board = Board::new(&core, core.members().clone(), &sample, Arc::default());
     let until = core.lease_until().unwrap();
     let mut leading = 0;
     loop {

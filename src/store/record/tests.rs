@@ -1,10 +1,13 @@
 //! What is written is read back, and what is not a record is told from one.
 
+use super::super::file::LARGEST;
 use super::*;
+use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED};
 
 /// The id of member `n` in these tests.
 pub fn id(n: u128) -> NodeId {
-    NodeId(Uuid::from_u128(n))
+    let id = uuid::Builder::from_u128(n);
+    NodeId(id.with_version(uuid::Version::Random).with_variant(uuid::Variant::RFC4122).into_uuid())
 }
 
 /// Member 1 of three, in this epoch.
@@ -28,6 +31,8 @@ pub fn record(epoch: u64) -> Record {
         vote: None,
         members: MemberList::new(version, members),
         task: Task::default(),
+        removed: false,
+        met: [].into(),
     }
 }
 
@@ -35,20 +40,32 @@ pub fn record(epoch: u64) -> Record {
 fn voter() -> Record {
     let granted = Some(Grant { epoch: Epoch(6), nominee: id(3) });
     let promised = Duration::from_millis(400);
-    Record { vote: Some(Vote { granted, promised, informed: true }), ..record(7) }
+    let vote = Vote { granted, promised, informed: true, ..Vote::default() };
+    Record { vote: Some(vote), ..record(7) }
 }
 
+/// The content of the state file.
 fn json(record: &Record) -> String {
     String::from_utf8(record.to_json().unwrap()).unwrap()
+}
+
+/// The same without a checksum, as an electd before format 6 wrote it.
+fn older(record: &Record, format: u64) -> String {
+    let file = StateFile { format, ..StateFile::from(record) };
+    serde_json::to_string_pretty(&file).unwrap() + "\n"
 }
 
 #[test]
 fn what_is_written_is_read_back() {
     let leaderless = Record { leader: None, ..record(0) };
-    let last = Record { epoch: Epoch(u64::MAX), reserved: Epoch(u64::MAX), ..record(0) };
+    let last = Record { epoch: Epoch(GREATEST), reserved: Epoch(GREATEST + 16), ..record(0) };
     let busy = Record { task: Task::new(*b"any \xff\0 bytes"), ..record(0) };
     let emptied = Record { task: taken(b""), ..record(0) };
-    for record in [record(7), leaderless, last, busy, emptied, voter()] {
+    let left = Record { removed: true, ..record(7) };
+    let told = voter().vote.map(|vote| Vote { floor: Epoch(5), ..vote });
+    let told = Record { vote: told, ..voter() };
+    let met = Record { met: [(id(2), Incarnation(4))].into(), ..voter() };
+    for record in [record(7), leaderless, last, busy, emptied, voter(), left, told, met] {
         assert_eq!(Record::from_json(json(&record).as_bytes()), Ok(record));
     }
 }
@@ -57,16 +74,16 @@ fn what_is_written_is_read_back() {
 fn the_format_is_a_promise() {
     let one = r#"{
         "format": 1,
-        "id": "00000000-0000-0000-0000-000000000001",
+        "id": "00000000-0000-4000-8000-000000000001",
         "incarnation": 3, "epoch": 7, "reserved": 107,
-        "leader": "00000000-0000-0000-0000-000000000002",
+        "leader": "00000000-0000-4000-8000-000000000002",
         "version": {"epoch": 4, "counter": 2},
         "members": [
-            {"id": "00000000-0000-0000-0000-000000000001", "name": "node-1",
+            {"id": "00000000-0000-4000-8000-000000000001", "name": "node-1",
              "address": "127.0.0.1:7101", "role": "member"},
-            {"id": "00000000-0000-0000-0000-000000000002", "name": "node-2",
+            {"id": "00000000-0000-4000-8000-000000000002", "name": "node-2",
              "address": "127.0.0.1:7102", "role": "witness"},
-            {"id": "00000000-0000-0000-0000-000000000003", "name": "node-3",
+            {"id": "00000000-0000-4000-8000-000000000003", "name": "node-3",
              "address": "127.0.0.1:7103", "role": "observer"}
         ]
     }"#;
@@ -74,17 +91,76 @@ fn the_format_is_a_promise() {
 }
 
 #[test]
-fn a_task_takes_format_2_and_nothing_else_does() {
-    assert!(json(&record(7)).contains("\"format\": 1,"));
-    let good = json(&Record { task: Task::new(*b"work"), ..record(7) });
-    assert!(good.contains("\"format\": 2,") && good.contains("\"task\": \"d29yaw==\""), "{good}");
-    let older = good.replace("\"format\": 2", "\"format\": 1");
-    assert_damaged(older.as_bytes(), "is not known in format 1");
+fn every_record_ends_with_a_checksum() {
+    let good = json(&record(7));
+    assert!(good.contains("\"format\": 6,"), "{good}");
+    assert!(good.ends_with("],\n  \"checksum\": \"04ae6082\"\n}\n"), "{good}");
+}
+
+#[test]
+fn no_byte_of_a_record_can_change_unseen() {
+    let busy = Record { task: taken(b"work"), ..voter() };
+    let good = busy.to_json().unwrap();
+    for at in 0..good.len() {
+        for bit in 0..8 {
+            let mut bytes = good.clone();
+            bytes[at] ^= 1 << bit;
+            let read = Record::from_json(&bytes);
+            assert!(read.is_err(), "bit {bit} of byte {at} was not missed");
+        }
+    }
+    for cut in 0..good.len() {
+        assert!(Record::from_json(&good[..cut]).is_err(), "the first {cut} bytes were believed");
+    }
+}
+
+#[test]
+fn the_checksum_cannot_be_left_out() {
+    let busy = Record { task: taken(b"work"), ..voter() };
+    assert_damaged(older(&busy, 6).as_bytes(), "checksum");
+    let claimed = json(&busy).replace("\"format\": 6", "\"format\": 5");
+    assert_damaged(claimed.as_bytes(), "unknown field `checksum`");
+}
+
+#[test]
+fn the_largest_state_is_read() {
+    let member = |n: u128| Member {
+        id: id(n),
+        name: format!("{n:x>63}"),
+        address: format!("{}{n:x>60}:65535", format!("{}.", "x".repeat(63)).repeat(3)),
+        admin: Some(format!("{}{n:y>60}:65535", format!("{}.", "y".repeat(63)).repeat(3))),
+        role: Role::Observer,
+    };
+    let mut members: Vec<Member> = (0..MOST_MEMBERS as u128).map(member).collect();
+    members[0].role = Role::Member;
+    let version = ListVersion { epoch: Epoch(GREATEST), counter: GREATEST };
+    let removed = (1000..1000 + MOST_REMOVED as u128).map(id).collect();
+    let most = Epoch(GREATEST);
+    let largest = Record {
+        incarnation: Incarnation(GREATEST),
+        epoch: most,
+        reserved: most,
+        members: MemberList::new(version, members).with_removed(removed),
+        task: Task { version, content: vec![0xff; Task::LONGEST].into() },
+        ..voter()
+    };
+    let bytes = largest.to_json().unwrap();
+    assert!(bytes.len() as u64 * 2 < LARGEST, "{} bytes", bytes.len());
+    assert_eq!(Record::from_json(&bytes), Ok(largest));
+}
+
+#[test]
+fn a_task_is_known_from_format_2_on() {
+    let busy = Record { task: Task::new(*b"work"), ..record(7) };
+    let good = older(&busy, 2);
+    assert!(good.contains("\"task\": \"d29yaw==\""), "{good}");
+    assert_eq!(Record::from_json(good.as_bytes()), Ok(busy));
+    let older_yet = good.replace("\"format\": 2", "\"format\": 1");
+    assert_damaged(older_yet.as_bytes(), "is not known in format 1");
     assert_damaged(good.replace("d29yaw==", "d29yaw").as_bytes(), "is not base64");
     let long = STANDARD.encode(vec![0; Task::LONGEST + 1]);
     assert_damaged(good.replace("d29yaw==", &long).as_bytes(), "the most is 65536");
-    let none = json(&record(7)).replace("\"format\": 1", "\"format\": 2");
-    assert_eq!(Record::from_json(none.as_bytes()), Ok(record(7)));
+    assert_eq!(Record::from_json(older(&record(7), 2).as_bytes()), Ok(record(7)));
 }
 
 /// A task that a coordinator took.
@@ -93,38 +169,51 @@ fn taken(content: &[u8]) -> Task {
 }
 
 #[test]
-fn the_version_of_a_task_takes_format_5_and_nothing_else_does() {
+fn the_version_of_a_task_is_known_from_format_5_on() {
     let record = Record { task: taken(b"work"), ..voter() };
-    let good = json(&record);
-    assert!(good.contains("\"format\": 5,"), "{good}");
-    assert_eq!(Record::from_json(good.as_bytes()), Ok(record));
-    let older = good.replace("\"format\": 5", "\"format\": 4");
-    assert_damaged(older.as_bytes(), "\"task_version\" is not known in format 4");
+    assert_eq!(Record::from_json(older(&record, 5).as_bytes()), Ok(record.clone()));
+    let unknown = "\"task_version\" is not known in format 4";
+    assert_damaged(older(&record, 4).as_bytes(), unknown);
 }
 
 #[test]
-fn a_changed_list_takes_format_4_and_nothing_else_does() {
+fn a_changed_list_is_known_from_format_4_on() {
     let mut members: Vec<Member> = record(7).members.iter().cloned().collect();
     members[1].admin = Some("127.0.0.1:7202".into());
     let unchanged = MemberList::new(ListVersion::default(), members.clone());
     let unchanged = json(&Record { members: unchanged, ..record(7) });
-    assert!(unchanged.contains("\"format\": 1,") && !unchanged.contains("7202"), "{unchanged}");
+    assert!(!unchanged.contains("7202"), "the file says more: {unchanged}");
     let list = MemberList::new(record(7).members.version(), members).with_removed(vec![id(9)]);
     let changed = Record { members: list, ..record(7) };
-    let good = json(&changed);
-    assert!(good.contains("\"format\": 4,"), "{good}");
-    assert_eq!(Record::from_json(good.as_bytes()), Ok(changed));
-    let older = good.replace("\"format\": 4", "\"format\": 3");
-    assert_damaged(older.as_bytes(), "are not known in format 3");
+    assert_eq!(Record::from_json(json(&changed).as_bytes()), Ok(changed.clone()));
+    assert_eq!(Record::from_json(older(&changed, 4).as_bytes()), Ok(changed.clone()));
+    assert_damaged(older(&changed, 3).as_bytes(), "are not known in format 3");
 }
 
 #[test]
-fn a_vote_takes_format_3_and_nothing_else_does() {
-    let good = json(&voter());
-    assert!(good.contains("\"format\": 3,") && good.contains("400000000"), "{good}");
-    for older in ["1", "2"] {
-        let older = good.replace("\"format\": 3", &format!("\"format\": {older}"));
-        assert_damaged(older.as_bytes(), "is not known in format");
+fn a_vote_is_known_from_format_3_on() {
+    let good = older(&voter(), 3);
+    assert!(good.contains("400000000"), "{good}");
+    assert_eq!(Record::from_json(good.as_bytes()), Ok(voter()));
+    let bound = good.replace("400000000", &u64::MAX.to_string());
+    assert_damaged(bound.as_bytes(), "is longer than any promise");
+    for format in [1, 2] {
+        assert_damaged(older(&voter(), format).as_bytes(), "is not known in format");
+    }
+}
+
+#[test]
+fn members_obey_the_bounds_of_the_configuration() {
+    let good = older(&record(7), 5);
+    for (from, to, expected) in [
+        ("\"node-3\"", "\"node-2\"", "its name is that of another member"),
+        ("\"node-3\"", "\"no\\u0000de\"", "is not a name"),
+        ("\"127.0.0.1:7103\"", "\"127.0.0.1\"", "has no port"),
+        ("-4000-8000-000000000003", "-1000-8000-000000000003", "is not a version 4 UUID"),
+        ("\"role\": \"member\"", "\"role\": \"witness\"", "no member may lead"),
+    ] {
+        assert!(good.contains(from), "{from} is not in {good}");
+        assert_damaged(good.replace(from, to).as_bytes(), expected);
     }
 }
 
@@ -137,7 +226,7 @@ fn assert_damaged(bytes: &[u8], expected: &str) {
 
 #[test]
 fn a_wrong_document_is_damage() {
-    let good = json(&record(7));
+    let good = older(&record(7), 5);
     assert_damaged(b"", "it is empty");
     assert_damaged(&good.as_bytes()[..good.len() / 2], "EOF");
     assert_damaged(&[0; 64], "line 1 column 1");
@@ -149,16 +238,22 @@ fn a_wrong_document_is_damage() {
 
 #[test]
 fn a_wrong_value_is_damage() {
-    let good = json(&record(7));
+    let good = older(&record(7), 5);
     let table = [
-        ("\"format\": 1", "\"format\": 0", "no format 0"),
+        ("\"format\": 5", "\"format\": 0", "no format 0"),
         ("\"epoch\": 7", "\"epoch\": \"7\"", "invalid type"),
         ("\"epoch\": 7", "\"epoch\": -7", "invalid value"),
+        (
+            "\"epoch\": 7,\n  \"reserved\": 107",
+            "\"epoch\": 9223372036854775807, \"reserved\": 9223372036854775807",
+            "is beyond",
+        ),
+        ("\"incarnation\": 3", "\"incarnation\": 9223372036854775807", "is beyond"),
         ("\"reserved\": 107", "\"reserved\": 6", "below \"epoch\""),
         ("\"incarnation\": 3,", "", "missing field `incarnation`"),
         ("\"incarnation\"", "\"reincarnation\"", "unknown field"),
         ("-000000000002", "-00000000000x", "UUID"),
-        ("-000000000003", "-000000000002", "an id twice"),
+        ("-000000000003", "-000000000002", "its id is that of another member"),
         ("\"witness\"", "\"bystander\"", "unknown variant"),
     ];
     for (from, to, expected) in table {
@@ -177,8 +272,8 @@ fn bytes_that_are_no_utf8_are_damage() {
 
 #[test]
 fn a_newer_format_is_not_taken_for_damage() {
-    let newer = br#"{"format": 6, "id": 17, "epochs": {}}"#;
-    assert_eq!(Record::from_json(newer), Err(Unfit::Newer(6)));
+    let newer = br#"{"format": 7, "id": 17, "epochs": {}}"#;
+    assert_eq!(Record::from_json(newer), Err(Unfit::Newer(7)));
 }
 
 #[test]

@@ -8,8 +8,8 @@ use electd::core::types::{Epoch, Incarnation, Role, Time};
 use electd::core::{Input, Output, Phase};
 
 use super::{
-    NEVER, acknowledge, all_say, claim, coordinator, grant, grants, listed, majority, p5_claims,
-    p5_leads, p5_tries, preempt, refuse, release, says, to, trial, voter,
+    NEVER, acknowledge, all_say, claim, coordinator, grant, grants, heartbeat, listed, majority,
+    p5_claims, p5_leads, p5_tries, preempt, refuse, release, says, to, trial, voter,
 };
 use crate::process::{MOMENT, Process, Sent, TIMING, connection, id, rank, task};
 
@@ -277,4 +277,25 @@ fn a_greater_epoch_is_not_led_in_without_a_lease() {
     p5.now = claimed + certain();
     all_say(&mut p5, &[1, 2], &grant(3, 10));
     assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(1)));
+}
+
+/// "Majority: never two for one epoch, ever", whatever anybody says.
+#[test]
+fn an_epoch_that_another_leads_in_is_nobody_elses() {
+    let mut p4 = voter(4);
+    p4.hears(3, coordinator(1, 3));
+    assert_eq!(p4.leader(), Some(id(3)));
+    p4.hears(5, coordinator(1, 5));
+    let sent = p4.hears(5, heartbeat(1, 1, 5));
+    assert_eq!(p4.leader(), Some(id(3)));
+    let acknowledged = |(_, message): &(_, Message)| matches!(message, Message::Acknowledge { .. });
+    assert!(!sent.iter().any(acknowledged), "{sent:?}");
+
+    let mut p5 = p5_leads();
+    for word in [coordinator(1, 4), heartbeat(1, 1, 4)] {
+        p5.hears(4, word);
+        assert_eq!(p5.leader(), Some(id(5)));
+    }
+    p5.hears(4, Message::View(View { epoch: Epoch(1), leader: None }));
+    assert_eq!((p5.core.phase(), p5.leader()), (Phase::Leading, Some(id(5))));
 }

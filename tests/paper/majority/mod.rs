@@ -1,11 +1,13 @@
 //! What PROTOCOL.md says of a majority, sentence by sentence: a voter (`voter.rs`), a nominee
-//! (`nominee.rs`), a leader (`leader.rs`), who comes back (`restart.rs`), and a leader whose death is
+//! (`nominee.rs`), a leader (`leader.rs`), who comes back (`restart.rs`), the epochs of
+//! lists (`stamped.rs`), and a leader whose death is
 //! proved (`proved.rs`). Here is what they say and hear.
 
 mod leader;
 mod nominee;
 mod proved;
 mod restart;
+mod stamped;
 mod voter;
 
 use std::sync::Arc;

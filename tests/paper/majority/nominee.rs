@@ -1,5 +1,7 @@
 //! What a nominee asks, when, and what counts as an answer.
 
+use std::time::Duration;
+
 use electd::core::message::{Ballot, Candidate, Lap, Message, Opinion, Run};
 use electd::core::settings::{AlgorithmKind, Timing};
 use electd::core::types::{Epoch, Incarnation, Role};
@@ -134,10 +136,50 @@ fn who_gives_up_releases_and_never_leads_in_that_epoch() {
     let mut p5 = p5_claims();
     p5.stores();
     p5.hears(1, grant(2, 1));
+    for again in 3..=5 {
+        // A claim that timed out is repeated in the same epoch.
+        assert_eq!(p5.after(TIMING.lease * 9 / 11), to(&OTHERS, claim(again, 1)));
+    }
     let sent = p5.after(TIMING.lease * 9 / 11);
     assert_eq!(sent, to(&OTHERS, release(1)));
-    assert_eq!(all_say(&mut p5, &OTHERS, &grant(2, 1)), []);
+    assert_eq!(all_say(&mut p5, &OTHERS, &grant(5, 1)), []);
     assert_eq!((p5.core.phase(), p5.leader()), (Phase::Waiting, None));
+}
+
+/// "A claim that timed out is repeated in the same epoch": the voters' disks may be slow. Its own grant is
+/// durable by then, and each answers the question that it was asked last.
+#[test]
+fn a_claim_that_was_not_answered_in_time_is_repeated() {
+    let mut p5 = p5_claims();
+    p5.stores();
+    assert_eq!(p5.after(TIMING.lease * 9 / 11), to(&OTHERS, claim(3, 1)));
+    assert_eq!(all_say(&mut p5, &OTHERS, &grant(2, 1)), [], "its lease would be over");
+    assert_eq!(p5.hears(1, grant(3, 1)), []);
+    assert_eq!(p5.hears(2, grant(3, 1)), to(&OTHERS, coordinator(1, 5)));
+}
+
+/// It is not, where the answers could not come: the voters are let go at once.
+#[test]
+fn a_claim_is_not_repeated_to_those_that_are_gone() {
+    let mut p5 = p5_claims();
+    p5.stores();
+    [1, 2, 3].into_iter().for_each(|other| drop(p5.loses(other)));
+    let sent = p5.after(TIMING.lease * 9 / 11);
+    assert!(!sent.iter().any(|(_, message)| matches!(message, Message::Claim { .. })), "{sent:?}");
+}
+
+/// "A new leader heartbeats at once": its lease runs since its claim was sent.
+#[test]
+fn the_first_heartbeat_leaves_at_once() {
+    let mut p5 = p5_claims();
+    p5.stores();
+    p5.hears(1, grant(2, 1));
+    p5.hears(2, grant(2, 1));
+    let sent = p5.after(Duration::ZERO);
+    assert!(
+        sent.iter().any(|(_, message)| matches!(message, Message::Heartbeat { .. })),
+        "{sent:?}"
+    );
 }
 
 /// "The leader's lease runs [...] from the sending of what a majority acknowledged": where it is

@@ -72,6 +72,18 @@ fn an_empty_voter_is_muted_for_a_lease() {
     assert_eq!(would(&mut p3, 5, 70), Opinion::Yes);
 }
 
+/// Else a nominee that asks at a first start would ask again only after `failure`, and a lesser one
+/// would come first.
+#[test]
+fn an_empty_voter_that_has_not_met_all_tells_for_how_long_it_is_muted() {
+    let mut p3 = Process::empty(majority(AlgorithmKind::Bully, 3));
+    p3.meets(5);
+    p3.after(MOMENT);
+    assert_eq!(would(&mut p3, 5, 70), Opinion::Uninformed { wait: TIMING.lease - MOMENT });
+    p3.after(TIMING.lease);
+    assert_eq!(would(&mut p3, 5, 70), Opinion::Uninformed { wait: TIMING.failure });
+}
+
 /// "The nominee's own vote obeys the same rules", this one as well.
 #[test]
 fn a_restarted_nominee_is_muted_too() {
@@ -97,6 +109,47 @@ fn a_restarted_voter_is_muted_for_the_longest_promise_ever() {
     assert_eq!(would(&mut again, 5, 70), no(long), "nor does another life forget");
     p3.after(MOMENT);
     assert_eq!(would(&mut p3, 5, 70), Opinion::Yes);
+}
+
+/// "The longest promise shrinks to the present one when the mute after a restart is over", and not
+/// before: each life waits for what the last one may have promised, once.
+#[test]
+fn a_long_promise_of_an_earlier_life_is_waited_for_once() {
+    let long = TIMING.lease * 2;
+    let mut p3 = voter(3);
+    p3.hears(4, promising(long, 1, 1, 4));
+    p3.stores();
+    let mut p3 = restarted(&p3);
+    p3.after(long - MOMENT);
+    p3.stores();
+    assert_eq!(would(&mut restarted(&p3), 5, 70), no(long), "it may still run");
+    p3.after(MOMENT);
+    p3.stores();
+    assert_eq!(would(&mut restarted(&p3), 5, 70), no(TIMING.lease));
+    // What this life promises counts from then on as well, and is durable before it is told.
+    assert_eq!(p3.hears(4, promising(long, 90, 1, 4)), []);
+    p3.stores();
+    assert_eq!(would(&mut restarted(&p3), 5, 100), no(long));
+}
+
+/// "What an empty voter was told (the floor)" is durable: it may have granted anything up to it before it
+/// lost its store.
+#[test]
+fn what_an_empty_voter_was_told_survives_a_restart() {
+    let mut p3 = Process::empty(majority(AlgorithmKind::Bully, 3));
+    p3.meets(5);
+    p3.meets(1);
+    p3.hears(1, claim(1, 80)); // it is refused, and tells of this round
+    p3.hears(5, coordinator(70, 5));
+    p3.hears(5, promising(TIMING.lease, 70, 1, 5));
+    p3.stores();
+    assert_eq!(p3.leader(), Some(id(5)));
+    p3.stores(); // whom it follows, and with it what it was told
+    let mut p3 = p3.restarts();
+    p3.meets(4);
+    p3.after(TIMING.lease);
+    assert_eq!(would(&mut p3, 4, 80), NEVER);
+    assert_eq!(would(&mut p3, 4, 81), Opinion::Yes);
 }
 
 /// "A voter with an empty store [...]": one that was told and stored it need not be told again.
@@ -138,9 +191,11 @@ fn a_restarted_member_of_a_ring_is_no_nominee_in_a_round_of_its_earlier_life() {
     }
 }
 
-/// Why P3 refuses the hello of P4 in this life, if it does, having met the first one.
-fn refusal(mut p3: Process, incarnation: u64, instance: u64) -> Option<Rejection> {
+/// Why P3 refuses the hello of P4 in this life, if it does, having met the first one: of that process,
+/// or of another.
+fn refusal(mut p3: Process, incarnation: u64, another: bool) -> Option<Rejection> {
     let hello = hello_of(4, p3.core.settings());
+    let instance = hello.instance ^ u64::from(another);
     let hello = Hello { incarnation: Incarnation(incarnation), instance, ..hello };
     p3.loses(4);
     p3.after(TIMING.failure);
@@ -160,10 +215,24 @@ fn who_lost_its_state_is_refused() {
         let (known, told) = (Incarnation(known), Incarnation(told));
         Some(Rejection::StateLost { id: id(4), known, told })
     };
-    assert_eq!(refusal(voter(3), 1, 4), None, "the process that was met");
-    assert_eq!(refusal(voter(3), 2, 104), None, "a restart");
-    assert_eq!(refusal(voter(3), 1, 104), lost(1, 1), "a first life that lost its state");
-    assert_eq!(refusal(voter(3), 0, 104), lost(1, 0));
+    assert_eq!(refusal(voter(3), 1, false), None, "the process that was met");
+    assert_eq!(refusal(voter(3), 2, true), None, "a restart");
+    assert_eq!(refusal(voter(3), 1, true), lost(1, 1), "a first life that lost its state");
+    assert_eq!(refusal(voter(3), 0, true), lost(1, 0));
     let p3 = Process::new(AlgorithmKind::Bully, 3);
-    assert_eq!(refusal(p3, 1, 104), None, "without a majority nothing was promised");
+    assert_eq!(refusal(p3, 1, true), None, "without a majority nothing was promised");
+}
+
+/// "The greatest incarnation met of each peer" is durable: a member that restarts refuses a peer that
+/// has lost its state meanwhile, and takes the process that it had met.
+#[test]
+fn what_was_met_survives_a_restart() {
+    let mut p3 = voter(3);
+    p3.stores();
+    assert_eq!(refusal(p3.restarts(), 1, true), None, "nobody knows which process it was");
+    let (known, told) = (Incarnation(1), Incarnation(0));
+    assert_eq!(
+        refusal(p3.restarts(), 0, true),
+        Some(Rejection::StateLost { id: id(4), known, told })
+    );
 }

@@ -47,7 +47,19 @@ fn one_epoch_has_one_nominee() {
     p3.after(TIMING.lease);
     assert_eq!(p3.hears(5, claim(1, 1)), to(&[5], refuse(1, NEVER, 1)));
     assert_eq!(would(&mut p3, 5, 2), Opinion::Yes);
-    grants(&mut p3, 4, 1); // the same nominee, once more
+    assert_eq!(p3.hears(4, claim(9, 1)), to(&[4], grant(9, 1)), "the same nominee, once more");
+}
+
+/// "A claim that timed out is repeated in the same epoch": what is durable, or is being written, is not
+/// written again, and only the last question is answered.
+#[test]
+fn a_grant_is_written_once() {
+    let mut p3 = voter(3);
+    assert_eq!(p3.hears(4, claim(8, 1)), []);
+    assert_eq!(p3.hears(4, claim(9, 1)), [], "it is not durable yet");
+    assert_eq!(p3.stores(), to(&[4], grant(9, 1)));
+    assert_eq!(p3.hears(4, claim(10, 1)), to(&[4], grant(10, 1)));
+    assert_eq!(p3.stores(), [], "nothing more was to be written");
 }
 
 /// "Never an older epoch": "a voter that granted e refuses everything from a leader with a smaller
@@ -203,8 +215,9 @@ fn a_voter_with_an_older_member_list_tells_the_nominee_its_own() {
 fn an_uninformed_voter_grants_nothing_until_all_others_told_it() {
     let mut p3 = Process::alone(majority(AlgorithmKind::Bully, 3));
     [2, 4, 5].into_iter().for_each(|other| drop(p3.meets(other)));
-    assert_eq!(p3.hears(5, claim(1, 22)), to(&[5], refuse(1, no(TIMING.failure), 0)));
-    assert_eq!(would(&mut p3, 5, 22), no(TIMING.failure));
+    let uninformed = Opinion::Uninformed { wait: TIMING.failure };
+    assert_eq!(p3.hears(5, claim(1, 22)), to(&[5], refuse(1, uninformed, 0)));
+    assert_eq!(would(&mut p3, 5, 22), uninformed);
     p3.meets(1);
     assert_eq!(would(&mut p3, 5, 22), NEVER, "an earlier life may have granted it");
     assert_eq!(would(&mut p3, 5, 23), Opinion::Yes);
@@ -295,4 +308,21 @@ fn a_witness_votes_and_never_stands() {
     grants(&mut p5, 4, 1);
     assert_eq!(p5.hears(4, heartbeat(1, 1, 4)).len(), 1, "and acknowledges");
     assert_eq!(would(&mut p5, 3, 2), yes_if(1, TIMING.lease));
+}
+
+/// A promise far longer than any that this voter would ask for is neither made nor granted: otherwise one
+/// wrong file, or one liar, binds all voters for as long.
+#[test]
+fn a_promise_of_an_hour_is_refused() {
+    let longest = TIMING.lease * 16;
+    let hour = TIMING.lease * 9000;
+    let mut p3 = voter(3);
+    assert_eq!(p3.hears(4, promising(hour, 1, 1, 4)), []);
+    assert_eq!(p3.stores(), [], "nothing is to be told later");
+    assert_eq!(would(&mut p3, 5, 2), Opinion::Yes, "it is bound to nobody");
+    let Message::Claim { number, epoch, list, .. } = claim(1, 2) else { unreachable!() };
+    let asked = |lease| Message::Claim { number, epoch, lease, list };
+    assert_eq!(p3.hears(5, asked(hour)), to(&[5], refuse(1, no(TIMING.failure), 1)));
+    p3.hears(5, asked(longest));
+    assert_eq!(p3.stores(), to(&[5], grant(1, 2)));
 }

@@ -7,7 +7,7 @@ use electd::core::types::{Epoch, Incarnation};
 use electd::core::{Input, Phase};
 
 use super::{Change, add, ask, disk, hears, leader, lists, member, numbers, remove, tell, version};
-use crate::process::{Process, TIMING, id, rank};
+use crate::process::{FIRST_COMMAND, Process, TIMING, id, rank};
 
 #[test]
 fn without_a_majority_a_change_is_told_to_all_and_done_when_it_is_stored() {
@@ -138,7 +138,9 @@ fn the_leader_hands_over_before_it_is_removed_and_the_next_one_is_asked() {
         let epoch = Epoch(2);
         let told = hears(&mut p5, 4, Message::Coordinator { epoch, rank: rank(4) });
         let command = Forwarded::Change(remove(5, false));
-        assert!(told.sent.contains(&(vec![4], Message::Forward { number: 1, command })));
+        assert!(
+            told.sent.contains(&(vec![4], Message::Forward { number: FIRST_COMMAND, command }))
+        );
 
         let (peer, reason) = (id(4), Rejection::Removed(id(5)));
         let told = tell(&mut p5, Input::Rejected { peer, reason });

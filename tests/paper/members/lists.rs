@@ -94,7 +94,7 @@ fn who_knows_of_a_newer_list_neither_votes_nor_elects_by_its_own() {
     let trial = Message::Trial { number: 1, epoch: Epoch(9), list };
     let told = hears(&mut p4, 1, trial);
     let refuses = |(_, message): &(Vec<u8>, Message)| {
-        matches!(message, Message::Opinion { opinion: Opinion::No { .. }, .. })
+        matches!(message, Message::Opinion { opinion: Opinion::Uninformed { .. }, .. })
     };
     assert!(told.sent.iter().any(refuses), "{:?}", told.sent);
     let newer = MemberList::new(list, (1..=4).map(member).collect());

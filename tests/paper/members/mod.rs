@@ -1,6 +1,7 @@
 //! Changes of the member list, as one member sees them: the leader that makes them (`changes.rs`),
 //! also by force (`forced.rs`), who hears of another list (`lists.rs`, `rivals.rs`), who is let in
-//! (`hello.rs`), and when a removed member is told (`settled.rs`). Here is what they say and hear.
+//! (`hello.rs`), whose word on the list counts (`strangers.rs`), and when a removed member is told
+//! (`settled.rs`). Here is what they say and hear.
 
 mod changes;
 mod forced;
@@ -8,6 +9,7 @@ mod hello;
 mod lists;
 mod rivals;
 mod settled;
+mod strangers;
 mod undone;
 
 use std::sync::Arc;

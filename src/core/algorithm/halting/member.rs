@@ -4,6 +4,7 @@ use super::{Halting, Step};
 use crate::core::context::Context;
 use crate::core::message::View;
 use crate::core::phase::{Phase, Reason};
+use crate::core::planted::Fault;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Task, TaskVersion};
 
@@ -54,7 +55,9 @@ impl Halting {
 
     /// The organiser is alive and may have given up all the same.
     fn await_next_step(&self, cx: &mut Context) {
-        cx.arm(Timer::Coordinator, cx.state.settings.timing.t2());
+        if !Fault::HaltedForEver.is_planted() {
+            cx.arm(Timer::Coordinator, cx.state.settings.timing.t2());
+        }
     }
 
     /// "The node k checks if the HALT message was sent from node i", and only then takes it as
@@ -68,7 +71,10 @@ impl Halting {
         round: Epoch,
         task: TaskVersion,
     ) {
-        let accepted = cx.state.phase == Phase::Halted && self.obeys(from, round);
+        let of_round = |(_, halted): (Rank, Epoch)| halted == round;
+        let obeyed = self.obeys(from, round)
+            || Fault::AnyElected.is_planted() && self.halted.is_some_and(of_round);
+        let accepted = cx.state.phase == Phase::Halted && obeyed;
         if accepted {
             cx.become_reorganizing(Reason::Organised(from));
             self.await_next_step(cx);
@@ -91,12 +97,13 @@ impl Halting {
         let accepted = cx.state.phase == Phase::Reorganizing
             && self.step == Step::Idle
             && self.obeys(from, round)
-            && task.version >= cx.state.task.version;
+            && (task.version >= cx.state.task.version || Fault::OlderTask.is_planted());
         self.answer(cx, from, number, accepted);
         let (leader, epoch) = self.halted.filter(|_| accepted)?;
         cx.state.task = task.clone();
         self.ready = epoch;
         self.patients.clear();
+        self.refused.clear();
         self.look_after_coordinator_from(cx, cx.now);
         Some(View { epoch, leader: Some(leader) })
     }

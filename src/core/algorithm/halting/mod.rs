@@ -16,6 +16,7 @@ use super::Election;
 use crate::core::context::Context;
 use crate::core::message::{Message, View};
 use crate::core::phase::{Phase, Reason};
+use crate::core::planted::Fault;
 use crate::core::state::{Held, State};
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Task, Time};
@@ -66,6 +67,9 @@ pub struct Halting {
     halted: Option<(Rank, Epoch)>,
     /// The last round whose READY it took.
     ready: Epoch,
+    /// The members that refused this organiser, or kept silent when it told them that it is elected, and
+    /// since when. They are remembered until somebody leads.
+    refused: BTreeMap<NodeId, Time>,
     /// Whose outcome it awaits, having given up in step (1) or for another reason.
     awaits: Option<NodeId>,
     /// The number of its call to its coordinator, that it might be gone (Timeout).
@@ -114,7 +118,10 @@ impl Election for Halting {
         match timer {
             Timer::Answer if self.organises(cx.state) => self.unanswered(cx),
             Timer::Answer => self.coordinator_unanswered(cx),
-            Timer::Coordinator => self.begin(cx, Reason::NoCoordinator),
+            Timer::Coordinator => {
+                self.pass_over(cx);
+                self.begin(cx, Reason::NoCoordinator);
+            }
             Timer::Check => self.check_all(cx),
             Timer::Pulse => self.pulse(cx),
             _ => {}
@@ -200,6 +207,15 @@ impl Halting {
         self.step != Step::Idle && matches!(state.phase, Phase::Electing | Phase::Reorganizing)
     }
 
+    /// The member that was to lead, or to go on with its election, did not in time.
+    fn pass_over(&self, cx: &mut Context) {
+        let halter = cx.state.phase.is_halted().then_some(self.halted).flatten();
+        let awaited = halter.map(|(halter, _)| halter.id).or(self.awaits);
+        if let Some(id) = awaited.filter(|id| cx.state.detector.counts(*id)) {
+            cx.pass_over(id, cx.state.settings.timing.t2());
+        }
+    }
+
     /// A number for the next call.
     fn next_call(&mut self) -> u64 {
         self.calls += 1;
@@ -210,7 +226,8 @@ impl Halting {
     fn clear(&mut self) {
         let patients = std::mem::take(&mut self.patients);
         let owed = std::mem::take(&mut self.owed);
-        *self = Halting { calls: self.calls, patients, owed, ..Halting::default() };
+        let refused = std::mem::take(&mut self.refused);
+        *self = Halting { calls: self.calls, patients, owed, refused, ..Halting::default() };
     }
 
     /// Gives up, and awaits the outcome of somebody else's election for T2.
@@ -249,7 +266,7 @@ impl Halting {
     ) {
         let reply = Message::Reply { number, accepted };
         let messages = task.map(Message::Task).into_iter().chain([reply]);
-        if cx.state.detector.is_within_reach(to) {
+        if cx.state.detector.is_within_reach(to) || Fault::ReplyLost.is_planted() {
             messages.for_each(|message| cx.send(to, message));
         } else {
             self.owed.insert(to, messages.collect());

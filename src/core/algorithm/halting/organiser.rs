@@ -6,6 +6,7 @@ use super::{Halting, Step};
 use crate::core::context::Context;
 use crate::core::message::{Liveness, Message};
 use crate::core::phase::Reason;
+use crate::core::planted::Fault;
 use crate::core::state::Held;
 use crate::core::timer::Timer;
 use crate::core::types::{NodeId, Task};
@@ -69,7 +70,7 @@ impl Halting {
         }
         self.step = Step::Halting;
         self.call = self.next_call();
-        let alive = cx.state.detector.iter().filter(|(_, peer)| peer.alive());
+        let alive = cx.state.detector.iter().filter(|(_, peer)| peer.counts());
         // Who was asked and did not answer counts as down, whether it is suspected yet or not.
         let down = |id: &NodeId| self.asked.contains(id) && !self.lower.contains(id);
         self.awaited = alive.map(|(id, _)| id).filter(|id| !down(id)).collect();
@@ -113,6 +114,9 @@ impl Halting {
     /// Whoever is about to accept this organiser has a newer task: that one is handed out.
     pub(super) fn told_task(&mut self, cx: &mut Context, from: NodeId, task: &Task) {
         let asked = self.step == Step::Electing && self.awaited.contains(&from);
+        if Fault::TaskUnheeded.is_planted() {
+            return;
+        }
         if asked && self.organises(cx.state) && task.version > cx.state.task.version {
             cx.state.task = task.clone();
         }
@@ -146,6 +150,7 @@ impl Halting {
         }
         self.clear();
         self.patients.clear();
+        self.refused.clear();
         self.election = self.calls;
         cx.become_leading(round, Reason::AllReady);
         cx.arm(Timer::Check, cx.state.settings.timing.failure);
@@ -184,6 +189,8 @@ impl Halting {
         self.awaited.remove(&from);
         match (self.step, accepted) {
             (Step::Idle, _) => {}
+            // It said so before, and did not lead.
+            (Step::Asking, true) if cx.is_passed_over(from) => self.ask_next(cx),
             (Step::Asking, true) => {
                 self.wait_for(cx, Some(from), self.started, Reason::Answered(from));
             }
@@ -198,7 +205,11 @@ impl Halting {
             (_, true) => self.go_on(cx),
             (_, false) => {
                 self.patients.remove(&from);
-                self.back_off(cx);
+                if self.goes_on_without(cx, from) {
+                    self.go_on(cx);
+                } else {
+                    self.back_off(cx);
+                }
             }
         }
     }
@@ -229,8 +240,34 @@ impl Halting {
                 cx.suspect_unheard(&silent, self.started);
                 self.go_on(cx);
             }
-            _ => self.back_off(cx),
+            _ => {
+                let mut all = true;
+                for id in silent {
+                    all &= self.goes_on_without(cx, id);
+                }
+                if all {
+                    self.go_on(cx);
+                } else {
+                    self.back_off(cx);
+                }
+            }
         }
+    }
+
+    /// Whether this election goes on without a member that refuses it, or does not answer, and did so
+    /// for T2, or for less if it was passed over before. It is taken in later, if it lives.
+    fn goes_on_without(&mut self, cx: &mut Context, id: NodeId) -> bool {
+        let timing = cx.state.settings.timing;
+        let since = *self.refused.entry(id).or_insert(cx.now);
+        let passed = cx.state.detector.get(id).map(|peer| peer.passed).unwrap_or_default();
+        // Without a majority two that go on without each other might both lead.
+        let over = cx.state.needs_majority()
+            && cx.now >= since + passed.sooner(timing.t2()).max(timing.t1());
+        if over {
+            self.up.remove(&id);
+            cx.pass_over(id, timing.t2());
+        }
+        over
     }
 
     /// One of the others is suspected or dead. The dead are in a known state.

@@ -7,6 +7,7 @@ use super::{Halting, Step};
 use crate::core::context::Context;
 use crate::core::message::Message;
 use crate::core::phase::{Phase, Reason};
+use crate::core::planted::Fault;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Time};
 
@@ -31,7 +32,7 @@ impl Halting {
         let peer = cx.state.detector.get(from);
         let above = peer.is_some_and(|peer| cx.state.is_above(peer.rank, peer.stands));
         let takes_over = above && cx.state.preempts_at_once();
-        if !normal && !takes_over {
+        if !normal && !takes_over && !Fault::NoCheck.is_planted() {
             self.begin(cx, Reason::NotNormal(from));
         }
     }
@@ -46,7 +47,8 @@ impl Halting {
     ) {
         let follows = cx.state.follows(from) && cx.state.view.epoch == epoch;
         // Who waits for its disk before it follows has accepted the task.
-        let accepted = follows || cx.state.is_bound_to(from);
+        let waits = cx.state.is_bound_to(from) && !Fault::DiskNotNormal.is_planted();
+        let accepted = follows || waits;
         self.answer(cx, from, number, accepted);
     }
 
@@ -94,6 +96,7 @@ impl Halting {
             Phase::Starting if !cx.state.looks_around(cx.now) => {
                 self.begin(cx, Reason::Joined(asker));
             }
+            Phase::Waiting if cx.state.rests(cx.now) => self.begin(cx, Reason::Joined(asker)),
             _ => self.call_coordinator(cx),
         }
     }
@@ -128,7 +131,8 @@ impl Halting {
     /// The coordinator is there; or it is up and is none any more.
     pub(super) fn coordinator_replied(&mut self, cx: &mut Context, from: NodeId, accepted: bool) {
         self.timeout = None;
-        if !accepted && self.coordinator(cx).is_some_and(|(coordinator, _)| coordinator == from) {
+        let own = self.coordinator(cx).is_some_and(|(coordinator, _)| coordinator == from);
+        if !accepted && own && !Fault::TimeoutAny.is_planted() {
             self.begin(cx, Reason::LeaderGaveUp(from));
         }
     }

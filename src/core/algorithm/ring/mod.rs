@@ -6,18 +6,23 @@
 //! ballot comes back leads, in an epoch that the run began with, and is announced once around.
 //! `repair.rs` keeps the ring whole.
 
+mod doubt;
 mod repair;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Election;
 use crate::core::bounds;
 use crate::core::context::Context;
+use crate::core::detector::Peer;
 use crate::core::message::{Ballot, Candidate, Lap, Message, Run, View};
 use crate::core::phase::{Phase, Reason};
+use crate::core::planted::Fault;
 use crate::core::state::Held;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Time};
+use doubt::Doubt;
 
 /// The state of an election, as far as this member takes part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -27,6 +32,12 @@ pub struct Ring {
     /// The candidate of the last ballot that this member sent in this run. With none it has not
     /// participated: this is the flag of the seed.
     nominee: Option<Candidate>,
+    /// How far that ballot had come: one that comes by again from further on has made a lap.
+    hops: u32,
+    /// In how many runs in a row somebody kept what was sent, so that it was sent past it.
+    swallowed: u32,
+    /// It was so in this run.
+    sent_past: bool,
     /// The greatest run whose announcement has passed here.
     announced: Run,
     /// The last message sent, and to whom.
@@ -38,6 +49,8 @@ pub struct Ring {
     awaited: Option<NodeId>,
     /// Counts the probes.
     probes: u64,
+    /// The candidates whose ballot or announcement this member has stopped, as it took them for gone.
+    doubts: BTreeMap<NodeId, Doubt>,
 }
 
 impl Election for Ring {
@@ -47,7 +60,10 @@ impl Election for Ring {
         let looked = (cx.state.phase == Phase::Starting).then_some(cx.state.since);
         let kept = self.kept.take().filter(|(_, since)| Some(*since) == looked);
         match kept {
-            Some((ballot, _)) if self.is_open(cx, ballot.run) && !is_gone(cx, ballot.candidate) => {
+            Some((ballot, _))
+                if self.is_open(cx, ballot.run)
+                    && !self.is_lost(cx, ballot.candidate, ballot.run) =>
+            {
                 self.vote(cx, ballot, reason);
             }
             _ => self.begin(cx, reason),
@@ -68,7 +84,9 @@ impl Election for Ring {
 
     fn expire(&mut self, cx: &mut Context, timer: Timer) {
         match timer {
+            Timer::Answer => self.send_past(cx),
             Timer::Coordinator if cx.state.phase == Phase::Electing => {
+                self.pass_over_candidate(cx);
                 self.begin(cx, Reason::BallotLost);
             }
             Timer::Coordinator => self.begin(cx, Reason::NoCoordinator),
@@ -98,6 +116,10 @@ impl Election for Ring {
         self.mend(cx, peer);
     }
 
+    fn answered(&mut self, cx: &mut Context, from: NodeId, view: View) {
+        self.stop_sending_past(cx, from, view);
+    }
+
     fn await_leader(&mut self, cx: &mut Context, leader: NodeId, reason: Reason) {
         self.awaited = Some(leader);
         cx.become_awaiting(patience(cx), reason);
@@ -120,6 +142,12 @@ fn is_gone(cx: &Context, candidate: Candidate) -> bool {
             peer.incarnation > candidate.incarnation
                 || (peer.incarnation == candidate.incarnation && !peer.alive())
         })
+}
+
+/// A candidate as this member knows it: one that was to lead of late and did not comes last.
+fn as_known(cx: &Context, candidate: Candidate) -> Candidate {
+    let ignored = cx.is_ignored(candidate.rank.id);
+    Candidate { stands: candidate.stands && !ignored, ..candidate }
 }
 
 /// The greatest epoch whose leader is known, or will be named once that is durable. No ballot of
@@ -180,7 +208,9 @@ impl Ring {
     fn take_part(&mut self, cx: &mut Context, run: Run, reason: Reason) {
         if run > self.run {
             self.run = run;
-            self.nominee = None;
+            self.nominee = self.nominee.filter(|_| Fault::FlagKept.is_planted());
+            self.swallowed = if self.sent_past { self.swallowed + 1 } else { 0 };
+            self.sent_past = false;
         }
         cx.freeze_rank();
         let called_by_leader = cx.state.view.leader.is_some_and(|last| last.id == run.initiator);
@@ -194,7 +224,7 @@ impl Ring {
         cx.state.detector.change(rank.id, |peer| {
             peer.stands = if peer.incarnation == incarnation { stands } else { peer.stands };
         });
-        if ballot.run.epoch <= decided(cx) {
+        if ballot.run.epoch <= decided(cx) || self.is_back_from(cx, ballot.run) {
             cx.send_view(from);
         } else if cx.state.leads() {
             // From a leader's election to its death the epoch does not change: it reminds all.
@@ -209,11 +239,14 @@ impl Ring {
             }
         } else if let Some(leader) = cx.state.lower_leader() {
             cx.take_over(leader.id, Reason::TakingOver(leader.id));
-        } else if cx.state.looks_around(cx.now) {
+        } else if cx.state.looks_around(cx.now)
+            && (ballot.hops == 0 || !Fault::EarlyBallot.is_planted())
+        {
             self.keep(cx, ballot, from);
-        } else if ballot.hops > most_hops(cx) || is_gone(cx, ballot.candidate) {
+        } else if ballot.hops > most_hops(cx) || self.is_lost(cx, ballot.candidate, ballot.run) {
             self.ask(cx, vec![ballot.candidate.rank.id]); // others think that it lives
             self.begin(cx, Reason::BallotLost);
+            self.doubt(cx, ballot.candidate, ballot.run);
         } else {
             self.vote(cx, ballot, Reason::Joined(from));
         }
@@ -236,17 +269,21 @@ impl Ring {
         if ballot.run > self.run || cx.state.phase != Phase::Electing {
             self.take_part(cx, ballot.run, reason);
         }
-        let (mut own, candidate) = (own(cx), ballot.candidate);
+        let (mut own, candidate) = (own(cx), as_known(cx, ballot.candidate));
         let open = ballot.run.epoch > cx.state.floor;
         own.stands &= open;
-        if self.nominee.is_some_and(|nominee| nominee > candidate) {
+        let better = self.nominee.is_some_and(|nominee| nominee > candidate);
+        if better && !Fault::LesserGoesOn.is_planted() {
             // A better one has gone on. Where the ring was repaired, both might come back.
         } else if candidate.rank.id == own.rank.id {
             if candidate.incarnation == own.incarnation && open {
                 self.returned(cx, Reason::BallotBack);
             }
         } else if self.nominee == Some(candidate) {
-            // It came once more, from a member that repairs the ring.
+            // It came once more: from a member that repairs the ring, or after a lap without its candidate.
+            if ballot.hops > self.hops {
+                self.send_straight(cx, ballot);
+            }
         } else if candidate > own || !own.stands {
             self.nominate(cx, ballot);
         } else if self.nominee.is_none() {
@@ -255,9 +292,11 @@ impl Ring {
     }
 
     fn nominate(&mut self, cx: &mut Context, ballot: Ballot) {
-        self.nominee = Some(ballot.candidate);
+        self.nominee = Some(as_known(cx, ballot.candidate));
         let ballot = Ballot { hops: ballot.hops.saturating_add(1), ..ballot };
+        self.hops = ballot.hops;
         self.pass_on(cx, Message::Ballot(ballot));
+        self.expect_lap(cx);
     }
 
     /// "If msg comes back to you: i.e. id matches your id, you are the leader, and you have the
@@ -296,15 +335,17 @@ impl Ring {
         if run < self.run && cx.state.phase == Phase::Electing {
             return None;
         }
-        if is_gone(cx, leader) {
+        if self.is_lost(cx, leader, run) {
             self.ask(cx, vec![leader.rank.id]);
             self.call(cx, Reason::BallotLost);
+            self.doubt(cx, leader, run);
             return None;
         }
         self.announced = run;
         self.pass_on(cx, Message::Lap(Lap { hops: hops + 1, ..lap }));
         // One that was not met yet cannot be watched: it will say hello.
         let met = cx.state.detector.get(leader.rank.id);
-        met.is_some_and(|peer| peer.incarnation == leader.incarnation).then_some(view)
+        let same = |peer: &Peer| peer.incarnation == leader.incarnation && !is_gone(cx, leader);
+        met.is_some_and(|peer| same(peer) || Fault::UnmetLeader.is_planted()).then_some(view)
     }
 }

@@ -1,9 +1,10 @@
 //! Keeping the ring whole: who is next, whether it lives, and sending again what was lost with a
 //! member.
 
-use super::{Ring, decided, is_gone};
+use super::{Ring, decided, is_gone, most_hops};
+use crate::core::bounds;
 use crate::core::context::Context;
-use crate::core::message::{Candidate, Message};
+use crate::core::message::{Ballot, Candidate, Message, Run, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::timer::Timer;
 use crate::core::types::NodeId;
@@ -11,7 +12,13 @@ use crate::core::types::NodeId;
 /// The next living member clockwise.
 fn next(cx: &Context) -> Option<NodeId> {
     let mut others = cx.state.detector.clockwise();
-    others.find(|(_, peer)| peer.alive()).map(|(id, _)| id)
+    others.find(|(_, peer)| peer.counts()).map(|(id, _)| id)
+}
+
+/// The next one after another, if that is not this member.
+fn next_after(cx: &Context, passed: NodeId) -> Option<NodeId> {
+    let others = cx.state.detector.clockwise().skip_while(|(id, _)| *id != passed).skip(1);
+    others.filter(|(_, peer)| peer.counts()).map(|(id, _)| id).next()
 }
 
 /// Whether a message that was sent still matters to whoever may not have got it.
@@ -44,6 +51,72 @@ impl Ring {
             && cx.state.detector.is_within_reach(*to)
         {
             cx.send(*to, message.clone());
+        }
+    }
+
+    /// A ballot has made a lap that left its candidate out, as the link to it is dead: it goes straight
+    /// there. If it cannot from here, another member may do so.
+    pub(super) fn send_straight(&mut self, cx: &mut Context, ballot: Ballot) {
+        let candidate = ballot.candidate.rank.id;
+        if cx.state.detector.is_within_reach(candidate) {
+            cx.send(candidate, Message::Ballot(ballot));
+        } else if ballot.hops <= most_hops(cx) {
+            self.nominate(cx, ballot);
+        }
+    }
+
+    /// A run that nobody disturbs is over by then; where somebody kept a ballot the last times, less is
+    /// waited for.
+    pub(super) fn expect_lap(&mut self, cx: &mut Context) {
+        let run = bounds::ring_run(&cx.state.settings.timing, cx.state.members.iter().len());
+        let sooner = run / 1_u32.checked_shl(self.swallowed).unwrap_or(u32::MAX);
+        cx.arm(Timer::Answer, sooner.max(cx.state.settings.timing.t1()));
+    }
+
+    /// Nothing came of a ballot in time: whoever has it may keep it to itself. The member after that one
+    /// gets it as well, which takes it for one that it has seen if it has.
+    pub(super) fn send_past(&mut self, cx: &mut Context) {
+        let Some((message @ Message::Ballot(_), kept_by)) = self.last.clone() else { return };
+        if cx.state.phase == Phase::Electing
+            && is_current(cx, &message)
+            && let Some(after) = next_after(cx, kept_by)
+        {
+            self.sent_past = true;
+            self.last = Some((message, after));
+            self.repeat(cx);
+            cx.arm(Timer::Answer, cx.state.settings.timing.t1());
+        }
+    }
+
+    /// Whether this member took part in a run and then heard its leader again: that lives, and stopped the
+    /// run, whose ballot comes once more from a member that sends past others.
+    pub(super) fn is_back_from(&self, cx: &Context, run: Run) -> bool {
+        run == self.run && cx.state.leader().is_some()
+    }
+
+    /// A member that got the ballot of this one answers that it follows a leader, which this member may not
+    /// hear. Sent past that leader as well, the ballot would come back, and elect a second one.
+    pub(super) fn stop_sending_past(&mut self, cx: &mut Context, from: NodeId, view: View) {
+        let own = cx.state.id();
+        let another = view.leader.is_some_and(|leader| leader.id != own && leader.id != from);
+        let asked = self.last.as_ref().is_some_and(|(_, to)| *to == from);
+        if cx.state.phase == Phase::Electing
+            && another
+            && asked
+            && view.epoch >= cx.state.view.epoch
+        {
+            cx.state.timers.cancel(Timer::Answer);
+        }
+    }
+
+    /// A run came to nothing although its ballot went past whoever may have kept it: its candidate does
+    /// not come to lead.
+    pub(super) fn pass_over_candidate(&self, cx: &mut Context) {
+        let candidate = self.nominee.map(|nominee| nominee.rank.id);
+        if let Some(id) = candidate.filter(|id| cx.state.detector.counts(*id)) {
+            let run =
+                bounds::ring_patience(&cx.state.settings.timing, cx.state.members.iter().len());
+            cx.pass_over(id, run * 2);
         }
     }
 

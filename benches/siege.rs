@@ -1,0 +1,117 @@
+//! How long an honest client waits for `GET /leader` while a crowd holds the admin port of the
+//! leader: real `electd` processes on loopback, majority, default timing.
+//!
+//! `SIEGE_CLIENTS=10000` is the number of hostile connections, `SIEGE_PROBES=500` that of the
+//! honest questions for each kind of crowd. Linux only: it reads /proc.
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::env;
+use std::net::SocketAddr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use support::crowd::{Crowd, Manner};
+use support::{Cluster, http};
+
+/// Between two questions.
+const PACE: Duration = Duration::from_millis(10);
+
+/// How long the crowd has to take its places.
+const ARRIVAL: Duration = Duration::from_secs(5);
+
+/// How soon a hostile client is back that was thrown out, and how often it drips.
+const RETURN: Duration = Duration::from_millis(10);
+
+/// Threads that the hostile clients run on.
+const CROWDS: usize = 2;
+
+const KINDS: [(&str, &[Manner]); 6] = [
+    ("nobody", &[]),
+    ("idle", &[Manner::Silent]),
+    ("drip", &[Manner::Drip]),
+    ("hoard keep-alive", &[Manner::Hoard]),
+    ("deaf, 500 pipelined", &[Manner::Deaf]),
+    ("idle, drip and hoard", &[Manner::Silent, Manner::Drip, Manner::Hoard]),
+];
+
+fn main() {
+    let most = raise_limit();
+    let wanted = setting("SIEGE_CLIENTS", 10_000);
+    let clients = wanted.min(most.saturating_sub(1000));
+    println!("{clients} hostile clients on the admin port of the leader of 3");
+    println!(
+        "{:<22} {:>9} {:>9} {:>9}  failed  open   VmRSS    threads",
+        "crowd", "p50", "p99", "max"
+    );
+    for (name, manners) in KINDS {
+        measure(name, manners, clients, setting("SIEGE_PROBES", 500));
+    }
+}
+
+fn measure(name: &str, manners: &[Manner], clients: usize, probes: usize) {
+    let cluster = Cluster::start_with(3, |config| {
+        config["quorum"] = "majority".into();
+        config["timing"] = serde_json::json!({});
+    });
+    let epoch = cluster.agree_on(3);
+    let leader = cluster.node(3);
+    let crowds: Vec<Crowd> = match manners {
+        [] => Vec::new(),
+        manners => (0..CROWDS)
+            .map(|_| Crowd::of(manners, &[leader.admin], clients / CROWDS, RETURN))
+            .collect(),
+    };
+    if !crowds.is_empty() {
+        thread::sleep(ARRIVAL);
+    }
+    let (mut times, mut memory, mut threads, mut open) = (Vec::new(), 0, 0, 0);
+    let mut failed = 0;
+    for _ in 0..probes {
+        match probe(leader.admin) {
+            Some(time) => times.push(time),
+            None => failed += 1,
+        }
+        memory = memory.max(leader.figure("VmRSS"));
+        threads = threads.max(leader.figure("Threads"));
+        open = open.max(crowds.iter().map(Crowd::open).sum());
+        thread::sleep(PACE);
+    }
+    drop(crowds);
+    times.sort();
+    let at = |share: f64| times.get(((times.len() as f64 - 1.0) * share) as usize).copied();
+    let show = |time: Option<Duration>| {
+        time.map_or("none".to_owned(), |time| format!("{:.2} ms", time.as_secs_f64() * 1e3))
+    };
+    let changed = cluster.agree_on(3) - epoch;
+    println!(
+        "{name:<22} {:>9} {:>9} {:>9}  {failed:>6}  {open:>5}  {memory:>5} kB {threads:>4}  \
+         changes of leader: {changed}",
+        show(at(0.5)),
+        show(at(0.99)),
+        show(at(1.0)),
+    );
+}
+
+/// One question on a connection of its own, from the dial to the end of the answer.
+fn probe(address: SocketAddr) -> Option<Duration> {
+    let begun = Instant::now();
+    let answer = http::ask(address, "GET", "/leader", "").ok()?;
+    (answer.code == 200).then(|| begun.elapsed())
+}
+
+/// As many descriptors as this process may have; the nodes that it starts have them too.
+fn raise_limit() -> usize {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    raised.expect("the soft limit may be raised");
+    maximum.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX))
+}
+
+/// A number from the environment.
+fn setting(name: &str, default: usize) -> usize {
+    let Ok(value) = env::var(name) else { return default };
+    value.parse().unwrap_or_else(|_| panic!("{name} is \"{value}\": give it a number"))
+}

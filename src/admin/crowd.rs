@@ -1,0 +1,165 @@
+//! All connections, and what has to be known of them at a glance: whose deadline is next, who goes
+//! when there are too many, and who when too much is kept for them.
+
+use std::collections::{BTreeSet, HashMap};
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use super::connection::Connection;
+use super::limits;
+use super::poller::{Interest, Poller};
+use super::shares::{Host, Shares};
+
+/// The connections, by their numbers.
+pub struct Crowd {
+    /// How many there may be.
+    most: usize,
+    members: HashMap<u64, Box<Member>>,
+    /// The number that was given last.
+    last: u64,
+    deadlines: BTreeSet<(Instant, u64)>,
+    /// Those that may go.
+    shares: Shares,
+    /// Those of them for which something is kept.
+    laden: Shares,
+    memory: usize,
+}
+
+/// A connection and what is noted of it in the lists.
+struct Member {
+    connection: Connection,
+    host: Host,
+    noted: Noted,
+}
+
+#[derive(Clone, Copy)]
+struct Noted {
+    interest: Interest,
+    since: Option<Instant>,
+    deadline: Option<Instant>,
+    memory: usize,
+}
+
+impl Noted {
+    const NOTHING: Noted =
+        Noted { interest: Interest::Nothing, since: None, deadline: None, memory: 0 };
+
+    fn of(connection: &Connection) -> Noted {
+        Noted {
+            interest: connection.interest(),
+            since: connection.since(),
+            deadline: connection.deadline(),
+            memory: connection.memory(),
+        }
+    }
+
+    /// When it last got on, if something is kept for it.
+    fn laden(self) -> Option<Instant> {
+        self.since.filter(|_| self.memory > 0)
+    }
+}
+
+impl Crowd {
+    /// Nobody yet.
+    pub fn new(most: usize) -> Crowd {
+        Crowd {
+            most,
+            members: HashMap::new(),
+            last: 0,
+            deadlines: BTreeSet::new(),
+            shares: Shares::default(),
+            laden: Shares::default(),
+            memory: 0,
+        }
+    }
+
+    /// Takes a connection in, and gives its number. It is to be noted when it has had its first turn.
+    pub fn add(&mut self, connection: Connection, client: SocketAddr) -> u64 {
+        self.last += 1;
+        let host = Host::of(client.ip());
+        let member = Box::new(Member { connection, host, noted: Noted::NOTHING });
+        self.members.insert(self.last, member);
+        self.last
+    }
+
+    /// The connection with this number, if it is still there.
+    pub fn get(&mut self, number: u64) -> Option<&mut Connection> {
+        self.members.get_mut(&number).map(|member| &mut member.connection)
+    }
+
+    /// Notes where a connection stands, after it got on.
+    pub fn note(&mut self, number: u64, poller: &Poller) {
+        let Some(member) = self.members.get_mut(&number) else { return };
+        let now = Noted::of(&member.connection);
+        let (before, host) = (std::mem::replace(&mut member.noted, now), member.host);
+        let (socket, from) = (member.connection.socket(), before.interest);
+        let watched = poller.change(socket, number, from, now.interest);
+        self.list(number, host, before, now);
+        if let Err(error) = watched {
+            log::warn!("cannot watch an admin connection, so it is closed: {error}");
+            self.remove(number);
+        }
+    }
+
+    /// Closes a connection.
+    pub fn remove(&mut self, number: u64) {
+        if let Some(member) = self.members.remove(&number) {
+            self.list(number, member.host, member.noted, Noted::NOTHING);
+        }
+    }
+
+    /// Replaces in the lists what was noted of a connection.
+    fn list(&mut self, number: u64, host: Host, before: Noted, now: Noted) {
+        if before.deadline != now.deadline {
+            if let Some(at) = before.deadline {
+                self.deadlines.remove(&(at, number));
+            }
+            self.deadlines.extend(now.deadline.map(|at| (at, number)));
+        }
+        let turn = |since: Option<Instant>| since.map(|since| (since, number));
+        self.shares.replace(host, turn(before.since), turn(now.since));
+        self.laden.replace(host, turn(before.laden()), turn(now.laden()));
+        self.memory = self.memory + now.memory - before.memory;
+    }
+
+    /// Whether there are more than there may be.
+    pub fn is_overfull(&self) -> bool {
+        self.members.len() > self.most
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// All numbers.
+    pub fn numbers(&self) -> Vec<u64> {
+        self.members.keys().copied().collect()
+    }
+
+    /// Closes the connection that has to go first, if any may go.
+    pub fn evict(&mut self) {
+        if let Some(number) = self.shares.first_to_go() {
+            self.remove(number);
+        }
+    }
+
+    /// Closes connections until no more is kept for all of them than may be.
+    pub fn relieve(&mut self) {
+        while self.memory > limits::KEPT_BYTES
+            && let Some(number) = self.laden.first_to_go()
+        {
+            self.remove(number);
+        }
+    }
+
+    /// The next deadline.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    /// A connection whose deadline has passed.
+    pub fn expired(&self, now: Instant) -> Option<u64> {
+        self.deadlines.first().filter(|(at, _)| *at <= now).map(|(_, number)| *number)
+    }
+}

@@ -1,0 +1,196 @@
+//! What a client has said and is not answered yet: bytes in, one request after the other out.
+
+use super::limits;
+use super::request::Request;
+use super::response::Response;
+
+/// What a client has said. An idle one takes no memory for it.
+#[derive(Default)]
+pub struct Inbound {
+    bytes: Vec<u8>,
+    /// How many of the bytes have been looked at in vain.
+    seen: usize,
+    /// The header of the request whose body comes.
+    head: Option<Box<Request>>,
+}
+
+/// A request with its body.
+#[derive(Debug)]
+pub struct Asked {
+    /// The header.
+    pub request: Request,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// What has been understood.
+#[derive(Debug)]
+pub enum Heard {
+    /// Nothing that is complete.
+    Part,
+    /// A header, whose client waits for a word before it sends the body.
+    Knock,
+    /// A request.
+    Asked(Box<Asked>),
+    /// What cannot be understood, and the answer to it.
+    Refused(Response),
+}
+
+/// Where a client is in its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It has not begun.
+    Before,
+    /// In the header.
+    Head,
+    /// In the body.
+    Body,
+}
+
+impl Inbound {
+    /// How many bytes more may be read now.
+    pub fn room(&self) -> usize {
+        let most = self.head.as_ref().map_or(0, |head| head.body_length).max(limits::HEAD_BYTES);
+        most.saturating_sub(self.bytes.len())
+    }
+
+    /// Adds what was read.
+    pub fn hear(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Whether there are bytes that may be a request.
+    pub fn has_more(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+
+    /// Where the client is.
+    pub fn place(&self) -> Place {
+        match self.head {
+            Some(_) => Place::Body,
+            None if self.bytes.is_empty() => Place::Before,
+            None => Place::Head,
+        }
+    }
+
+    /// The memory that it takes.
+    pub fn memory(&self) -> usize {
+        self.bytes.capacity() + self.head.as_ref().map_or(0, |_| size_of::<Request>())
+    }
+
+    /// Forgets all, as no request will be taken any more.
+    pub fn clear(&mut self) {
+        *self = Inbound::default();
+    }
+
+    /// The next request, or why there is none.
+    pub fn next(&mut self) -> Heard {
+        let Some(head) = self.head.take() else { return self.next_head() };
+        if self.bytes.len() < head.body_length {
+            self.head = Some(head);
+            return Heard::Part;
+        }
+        let body = self.drain(head.body_length);
+        Heard::Asked(Box::new(Asked { request: *head, body }))
+    }
+
+    fn next_head(&mut self) -> Heard {
+        // Empty lines before a request are skipped, as HTTP asks. And a header ends with a line: so
+        // a client that sends byte by byte is not looked at from its start for each.
+        let blank = self.bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        drop(self.drain(blank));
+        let is_full = self.bytes.len() >= limits::HEAD_BYTES;
+        if !is_full && !self.bytes[self.seen..].contains(&b'\n') {
+            self.seen = self.bytes.len();
+            return Heard::Part;
+        }
+        match Request::parse(&self.bytes) {
+            Err(refusal) => Heard::Refused(refusal),
+            Ok(None) => {
+                self.seen = self.bytes.len();
+                Heard::Part
+            }
+            Ok(Some((request, length))) => {
+                drop(self.drain(length));
+                let knocks = request.awaits_continue() && self.bytes.len() < request.body_length;
+                self.head = Some(Box::new(request));
+                if knocks { Heard::Knock } else { self.next() }
+            }
+        }
+    }
+
+    /// Takes bytes from the front. With the last of them goes the memory.
+    fn drain(&mut self, count: usize) -> Vec<u8> {
+        if count == 0 {
+            return Vec::new();
+        }
+        self.seen = 0;
+        if count == self.bytes.len() {
+            return std::mem::take(&mut self.bytes);
+        }
+        self.bytes.drain(..count).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GET: &str = "GET /livez HTTP/1.1\r\nHost: n\r\n\r\n";
+
+    fn asked(inbound: &mut Inbound) -> (String, Vec<u8>) {
+        match inbound.next() {
+            Heard::Asked(asked) => (asked.request.path, asked.body),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_request_is_heard_however_it_is_cut() {
+        let text =
+            format!("\r\n\n{GET}POST /resign HTTP/1.1\r\nHost: n\r\nContent-Length: 2\r\n\r\n{{}}");
+        let mut inbound = Inbound::default();
+        let mut found = Vec::new();
+        for byte in text.as_bytes() {
+            inbound.hear(&[*byte]);
+            if let Heard::Asked(asked) = inbound.next() {
+                found.push((asked.request.path, asked.body));
+            }
+        }
+        let expected = [("/livez".to_owned(), vec![]), ("/resign".to_owned(), b"{}".to_vec())];
+        assert_eq!(found, expected);
+        assert_eq!((inbound.place(), inbound.memory()), (Place::Before, 0));
+    }
+
+    #[test]
+    fn requests_in_one_go_come_one_by_one() {
+        let mut inbound = Inbound::default();
+        inbound.hear(GET.repeat(3).as_bytes());
+        for left in [2, 1, 0] {
+            assert_eq!(asked(&mut inbound).0, "/livez");
+            assert_eq!(inbound.bytes.len(), left * GET.len());
+        }
+        assert!(!inbound.has_more() && matches!(inbound.next(), Heard::Part));
+    }
+
+    #[test]
+    fn a_client_is_asked_for_its_body_once() {
+        let mut inbound = Inbound::default();
+        inbound.hear(b"POST /resign HTTP/1.1\r\nHost: n\r\nExpect: 100-continue\r\n");
+        inbound.hear(b"Content-Length: 2\r\n\r\n");
+        assert!(matches!(inbound.next(), Heard::Knock));
+        assert!(matches!(inbound.next(), Heard::Part));
+        assert_eq!(inbound.place(), Place::Body);
+        inbound.hear(b"{}");
+        assert_eq!(asked(&mut inbound).1, b"{}");
+    }
+
+    #[test]
+    fn no_more_is_read_than_may_be_kept() {
+        let mut inbound = Inbound::default();
+        assert_eq!(inbound.room(), limits::HEAD_BYTES);
+        inbound.hear(&vec![b'x'; limits::HEAD_BYTES]);
+        assert_eq!(inbound.room(), 0);
+        assert!(matches!(inbound.next(), Heard::Refused(_)));
+    }
+}

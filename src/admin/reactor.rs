@@ -1,0 +1,239 @@
+//! The thread that owns all connections: it accepts, reads, answers and writes, waits in one place
+//! alone, and for no client.
+
+use std::io::{self, ErrorKind};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use socket2::SockRef;
+
+use crate::node::handle::Handle;
+
+use super::commands::Commands;
+use super::connection::{Connection, Scratch, Step};
+use super::crowd::Crowd;
+use super::limits;
+use super::poller::{Bell, Interest, Poller};
+use super::ready::Ready;
+use super::response::Response;
+use super::room::Room;
+use super::routes::Desk;
+
+/// The listening socket's number; connections count from 1.
+const LISTENER: u64 = 0;
+
+/// What the thread holds.
+pub struct Reactor<H> {
+    listener: TcpListener,
+    /// While set, nobody is accepted: descriptors or memory were wanting.
+    resting: Option<Instant>,
+    poller: Poller,
+    desk: Desk<H>,
+    crowd: Crowd,
+    room: Room,
+    commands: Commands,
+    ready: Ready,
+    scratch: Box<Scratch>,
+    /// When trouble was last logged.
+    reported: Option<Instant>,
+}
+
+impl<H: Handle> Reactor<H> {
+    /// Watches the listening socket. At most as many are connected as there is room for.
+    ///
+    /// # Errors
+    /// When the descriptors cannot be had.
+    pub fn new(listener: TcpListener, desk: Desk<H>, room: Room) -> io::Result<Reactor<H>> {
+        listener.set_nonblocking(true)?;
+        let poller = Poller::new()?;
+        poller.change(listener.as_fd(), LISTENER, Interest::Nothing, Interest::Read)?;
+        Ok(Reactor {
+            listener,
+            resting: None,
+            crowd: Crowd::new(room.connections),
+            commands: Commands::new(poller.bell()),
+            poller,
+            desk,
+            room,
+            ready: Ready::default(),
+            scratch: Box::new([0; limits::HEAD_BYTES]),
+            reported: None,
+        })
+    }
+
+    /// What wakes the thread.
+    pub fn bell(&self) -> Arc<Bell> {
+        self.poller.bell()
+    }
+
+    /// Serves until the desk closes.
+    pub fn run(mut self) {
+        while !self.desk.is_closing() {
+            self.turn(None);
+        }
+        self.close();
+    }
+
+    /// Waits until there is something to do, and does it: a part for each, so that all get on.
+    fn turn(&mut self, latest: Option<Instant>) {
+        let next = [self.crowd.deadline(), self.resting, latest].into_iter().flatten().min();
+        let until = if self.ready.is_empty() { next } else { Some(Instant::now()) };
+        for number in self.poller.wait(until) {
+            match number {
+                LISTENER => self.accept(),
+                number if self.ready.has(number) => {}
+                number => {
+                    self.advance(number);
+                }
+            }
+        }
+        self.next_in_line();
+        while let Some((number, response)) = self.commands.next_outcome() {
+            self.conclude(number, &response);
+        }
+        let now = Instant::now();
+        self.expire(now);
+        self.crowd.relieve();
+        if self.resting.is_some_and(|until| until <= now) && !self.desk.is_closing() {
+            self.resting = None;
+            self.listen(Interest::Nothing, Interest::Read);
+        }
+    }
+
+    /// Takes whoever waits. The kernel keeps a line, and drops whoever finds it full for a second: so
+    /// it is emptied at once.
+    fn accept(&mut self) {
+        for _ in 0..limits::ACCEPTS {
+            match self.listener.accept() {
+                Ok((stream, client)) => self.admit(stream, client),
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => return,
+                    ErrorKind::ConnectionAborted | ErrorKind::Interrupted => {}
+                    _ => return self.rest(&error),
+                },
+            }
+        }
+    }
+
+    /// Takes a newcomer in. It has waited already, and what it asks has often come meanwhile: so it is
+    /// answered at once, and does not wait again behind those that came with it.
+    fn admit(&mut self, stream: TcpStream, client: SocketAddr) {
+        // It fails where the client is gone already.
+        if let Ok(connection) = Connection::new(stream) {
+            let number = self.crowd.add(connection, client);
+            self.advance(number);
+            self.crowd.relieve();
+        }
+        if self.crowd.is_overfull() {
+            let room = self.room;
+            self.report(&format!("all {room} are taken"));
+            self.crowd.evict();
+        }
+    }
+
+    /// A want of file descriptors or memory is not over with the newcomer, and this thread would spin.
+    fn rest(&mut self, error: &io::Error) {
+        self.report(&format!("cannot accept an admin connection: {error}"));
+        self.crowd.evict();
+        self.listen(Interest::Read, Interest::Nothing);
+        self.resting = Some(Instant::now() + limits::PAUSE);
+    }
+
+    fn listen(&mut self, from: Interest, to: Interest) {
+        let watched = self.poller.change(self.listener.as_fd(), LISTENER, from, to);
+        if let Err(error) = watched {
+            self.report(&format!("cannot watch the admin address: {error}"));
+        }
+    }
+
+    /// Some of those whose time is over are let go, or told so. A crowd that came at once is late at
+    /// once, and to close so many takes long.
+    fn expire(&mut self, now: Instant) {
+        for _ in 0..limits::LOT {
+            let Some(number) = self.crowd.expired(now) else { return };
+            let step = self.crowd.get(number).map(Connection::expire);
+            self.follow(number, step.unwrap_or(Step::Gone));
+        }
+    }
+
+    /// Some of those that have more to do get on, before the sockets are looked at again.
+    fn next_in_line(&mut self) {
+        let mut left = limits::LOT;
+        while left > 0
+            && let Some(number) = self.ready.next()
+        {
+            left -= usize::from(self.advance(number));
+        }
+    }
+
+    /// Gets a connection on; false if it has gone meanwhile.
+    fn advance(&mut self, number: u64) -> bool {
+        let Some(connection) = self.crowd.get(number) else { return false };
+        let step = connection.advance(&self.desk, &mut self.scratch);
+        self.follow(number, step);
+        true
+    }
+
+    fn conclude(&mut self, number: u64, response: &Response) {
+        if let Some(connection) = self.crowd.get(number) {
+            let step = connection.conclude(response);
+            self.follow(number, step);
+        }
+    }
+
+    /// Does what a connection wants.
+    fn follow(&mut self, number: u64, step: Step) {
+        match step {
+            Step::Wait => self.crowd.note(number, &self.poller),
+            Step::Again => {
+                self.crowd.note(number, &self.poller);
+                self.ready.push(number);
+            }
+            Step::Gone => self.crowd.remove(number),
+            Step::Command(command) => {
+                let started = self.commands.start(number, command, self.desk.handle());
+                self.crowd.note(number, &self.poller);
+                if let Err(refusal) = started {
+                    self.conclude(number, &refusal);
+                }
+            }
+        }
+    }
+
+    /// Logs trouble, which comes in crowds, once in a while.
+    fn report(&mut self, what: &str) {
+        if self.reported.is_none_or(|at| at.elapsed() >= limits::REPORT) {
+            self.reported = Some(Instant::now());
+            log::warn!("{what}; the connections that have not got on for longest give way");
+        }
+    }
+
+    /// Ends all connections: those that wait for their clients at once, the others when they have
+    /// their answers or after a grace. A command is waited for.
+    fn close(mut self) {
+        if self.resting.take().is_none() {
+            self.listen(Interest::Read, Interest::Nothing);
+        }
+        // Nobody is connected any more. It fails only on a socket that does not listen.
+        let _ = SockRef::from(&self.listener).shutdown(Shutdown::Both);
+        for number in self.crowd.numbers() {
+            self.advance(number); // what has come is answered
+        }
+        let end = Instant::now() + limits::GRACE;
+        loop {
+            for number in self.crowd.numbers() {
+                if self.crowd.get(number).is_some_and(|connection| connection.is_idle()) {
+                    self.crowd.remove(number);
+                }
+            }
+            let is_late = Instant::now() >= end;
+            if self.commands.is_empty() && (self.crowd.is_empty() || is_late) {
+                break;
+            }
+            self.turn(Some(if is_late { Instant::now() + Duration::from_secs(1) } else { end }));
+        }
+        self.commands.join();
+    }
+}

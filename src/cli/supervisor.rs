@@ -1,0 +1,90 @@
+//! What a node tells the service manager that started it (systemd, `Type=notify`): that it is ready,
+//! where it stands in one line, a sign of life for the watchdog, and that it is stopping.
+//!
+//! A thread of its own sends all of it, since a full socket of the service manager may hold up its
+//! sender. The thread gives a sign of life only while the election thread turns: a node whose election
+//! stands still is restarted. Without a service manager there is no thread.
+
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use sd_notify::NotifyState;
+
+use crate::node::handle::Handle;
+use crate::node::status::Status;
+
+/// How often the line is compared with what was told last.
+const LOOK: Duration = Duration::from_secs(1);
+
+const STACK: usize = 256 * 1024;
+
+/// The thread that tells the service manager. Dropping it ends the thread.
+pub struct Supervised {
+    end: Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Supervised {
+    /// Tells the service manager that this node is ready, and from then on where it stands. None if no
+    /// service manager asked for that.
+    pub fn start(node: impl Handle) -> Option<Supervised> {
+        std::env::var_os("NOTIFY_SOCKET")?;
+        let (end, ended) = bounded(0);
+        let work = move || report(&node, &ended);
+        let builder = thread::Builder::new().name("supervisor".to_owned()).stack_size(STACK);
+        match builder.spawn(work) {
+            Ok(thread) => Some(Supervised { end, thread }),
+            Err(error) => {
+                log::warn!("cannot start the thread that tells the service manager: {error}");
+                None
+            }
+        }
+    }
+
+    /// Tells the service manager that this node is stopping, and says no more.
+    pub fn stop(self) {
+        drop(self.end);
+        if self.thread.join().is_err() {
+            log::error!("the supervisor thread panicked; this is a defect");
+        }
+    }
+}
+
+/// The life of the thread.
+fn report(node: &impl Handle, ended: &Receiver<()>) {
+    // The service manager wants a sign of life within this time; twice as often leaves room for one
+    // that is late.
+    let watchdog = sd_notify::watchdog_enabled().map(|limit| limit / 2);
+    let pause = watchdog.map_or(LOOK, |limit| limit.min(LOOK));
+    let mut told = line(&node.status());
+    let mut fed = Instant::now();
+    tell(&[NotifyState::Ready, NotifyState::Status(&told)]);
+    while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+        let now = line(&node.status());
+        if now != told {
+            tell(&[NotifyState::Status(&now)]);
+            told = now;
+        }
+        if watchdog.is_some_and(|limit| fed.elapsed() + pause > limit) && node.is_live() {
+            tell(&[NotifyState::Watchdog]);
+            fed = Instant::now();
+        }
+    }
+    tell(&[NotifyState::Stopping]);
+}
+
+fn tell(what: &[NotifyState]) {
+    if let Err(error) = sd_notify::notify(what) {
+        log::debug!("the service manager cannot be told: {error}");
+    }
+}
+
+/// Where a node stands, in one line.
+fn line(status: &Status) -> String {
+    match &status.leader {
+        Some(leader) if leader.id == status.node.id => format!("leads in epoch {}", leader.epoch),
+        Some(leader) => format!("follows {} in epoch {}", leader.name, leader.epoch),
+        None => format!("{}, no leader known", status.state),
+    }
+}

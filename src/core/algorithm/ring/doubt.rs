@@ -1,0 +1,57 @@
+//! Telling a candidate that is gone from one to which only the link is dead.
+//!
+//! A member that suspects a candidate stops its ballot and begins another run. If the candidate puts
+//! itself into that run as well, it lives, and others hear it: the run may elect it. Without this rule
+//! no run would ever end, as this member would stop the ballot each time.
+
+use super::{Ring, is_gone};
+use crate::core::context::Context;
+use crate::core::message::{Candidate, Run};
+use crate::core::types::{Epoch, Incarnation, Time};
+
+/// What this member knew of a candidate when it stopped a run that was to elect it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Doubt {
+    incarnation: Incarnation,
+    /// When it was heard last.
+    heard: Option<Time>,
+    /// The epoch of the run that was begun instead.
+    instead: Epoch,
+}
+
+/// When a candidate was heard last.
+fn heard(cx: &Context, candidate: Candidate) -> Option<Time> {
+    cx.state.detector.get(candidate.rank.id).and_then(|peer| peer.heard)
+}
+
+impl Ring {
+    /// Whether a run cannot elect this candidate any more, as far as this member knows.
+    pub(super) fn is_lost(&self, cx: &Context, candidate: Candidate, run: Run) -> bool {
+        is_gone(cx, candidate) && !self.has_come_again(cx, candidate, run)
+    }
+
+    /// Whether a candidate put itself into a run that is younger than the doubt of its life. A sign of
+    /// life from it ends that doubt, and what is known of it then is judged anew.
+    fn has_come_again(&self, cx: &Context, candidate: Candidate, run: Run) -> bool {
+        let peer = cx.state.detector.get(candidate.rank.id);
+        let same = peer.is_some_and(|peer| peer.incarnation == candidate.incarnation);
+        let younger = |doubt: &Doubt| {
+            doubt.incarnation == candidate.incarnation
+                && doubt.heard == heard(cx, candidate)
+                && doubt.instead <= run.epoch
+        };
+        same && self.doubts.get(&candidate.rank.id).is_some_and(younger)
+    }
+
+    /// Notes that this member has stopped a run that was to elect this candidate. At most one doubt is
+    /// kept of each member of the list.
+    pub(super) fn doubt(&mut self, cx: &Context, candidate: Candidate, run: Run) {
+        let Candidate { rank, incarnation, .. } = candidate;
+        let instead = cx.state.round.max(run.epoch.next());
+        self.doubts.retain(|id, _| cx.state.members.get(*id).is_some());
+        if cx.state.members.get(rank.id).is_some() {
+            self.doubts
+                .insert(rank.id, Doubt { incarnation, heard: heard(cx, candidate), instead });
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! All that crosses the border of the core: what happens to a member, and what its caller carries out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::command::Command;
+use super::detector::ConnectionId;
+use super::membership::MemberList;
+use super::message::{Done, Envelope, Hello, Refusal, Rejection};
+use super::note::Note;
+use super::phase::Transition;
+use super::tenure::Durable;
+use super::types::NodeId;
+
+/// Names a command, so that its answer finds whoever gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommandId(pub u64);
+
+/// What happens to a member.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Input {
+    /// Time has passed.
+    Tick,
+    /// The caller did not run for this long: it was frozen, suspended or starved.
+    Stalled {
+        /// The time between its last turn and this one.
+        time: Duration,
+    },
+    /// A connection to a peer is open and awaits a [`Output::Hello`] with this attempt.
+    Dialed {
+        /// The peer.
+        peer: NodeId,
+        /// Tells this dial from earlier ones.
+        attempt: u64,
+    },
+    /// A dialer said hello; to be answered with [`Output::Welcome`] or [`Output::Reject`].
+    Hello {
+        /// The inbound connection.
+        connection: ConnectionId,
+        /// Where it comes from.
+        address: String,
+        /// What it said.
+        hello: Hello,
+    },
+    /// A peer that was dialed answered.
+    Welcomed {
+        /// The peer.
+        peer: NodeId,
+        /// What it said.
+        welcome: Hello,
+    },
+    /// A peer that was dialed refused this member.
+    Rejected {
+        /// The peer.
+        peer: NodeId,
+        /// Why.
+        reason: Rejection,
+    },
+    /// A dial was refused: nobody listens there.
+    Refused {
+        /// The peer.
+        peer: NodeId,
+    },
+    /// The connection to a peer ended.
+    Lost {
+        /// The peer.
+        peer: NodeId,
+    },
+    /// The connection from a peer ended, and it was redialed at once.
+    Ended {
+        /// The inbound connection.
+        connection: ConnectionId,
+        /// The peer.
+        peer: NodeId,
+        /// How the redial went.
+        redial: Redial,
+    },
+    /// A message came in on a peer's present connection.
+    Message {
+        /// The inbound connection.
+        connection: ConnectionId,
+        /// The peer.
+        from: NodeId,
+        /// The message.
+        envelope: Envelope,
+    },
+    /// The member's attribute was sampled anew; none if that failed, so that it stands back.
+    Sampled {
+        /// Its value.
+        value: Option<i64>,
+    },
+    /// All records up to this number are durable.
+    Persisted {
+        /// The number.
+        number: u64,
+    },
+    /// An operator, or a program that embeds the member, asks for something.
+    Command {
+        /// To be repeated in the answer.
+        id: CommandId,
+        /// What is asked.
+        command: Command,
+    },
+}
+
+/// How the redial went that follows the end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Redial {
+    /// Somebody listens there.
+    Accepted,
+    /// The host is up and nobody listens: the process is gone.
+    Refused,
+    /// It timed out, or the host cannot be reached.
+    Failed,
+}
+
+/// What the caller has to carry out, in this order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Output {
+    /// Say HELLO on the connection of this attempt.
+    Hello {
+        /// The peer that was dialed.
+        to: NodeId,
+        /// The attempt of [`Input::Dialed`].
+        attempt: u64,
+        /// What to say.
+        hello: Hello,
+    },
+    /// Answer a HELLO; messages may follow on this connection.
+    Welcome {
+        /// The inbound connection.
+        connection: ConnectionId,
+        /// Whose it is from now on.
+        peer: NodeId,
+        /// What to say.
+        welcome: Hello,
+    },
+    /// Refuse a HELLO and close the connection.
+    Reject {
+        /// The inbound connection.
+        connection: ConnectionId,
+        /// Why.
+        reason: Rejection,
+    },
+    /// Send a message to each of these peers. What cannot be sent at once is dropped.
+    Send {
+        /// The receivers.
+        to: Vec<NodeId>,
+        /// The message.
+        envelope: Envelope,
+    },
+    /// Close an inbound connection that a newer one replaces.
+    Close {
+        /// The connection.
+        connection: ConnectionId,
+    },
+    /// Close the connections to and from a peer; it is dialed anew, with a back-off.
+    Disconnect {
+        /// The peer.
+        peer: NodeId,
+    },
+    /// Dial a peer now, whatever the back-off says.
+    Dial {
+        /// The peer.
+        peer: NodeId,
+    },
+    /// Write a record, and tell when it is durable.
+    Persist {
+        /// Its number.
+        number: u64,
+        /// What to write.
+        record: Durable,
+    },
+    /// The phase, the leader or the epoch changed.
+    Changed(Transition),
+    /// The member list changed: peers are to be dialed from now on, or not any more.
+    Members(Arc<MemberList>),
+    /// A command has been carried out or refused.
+    Answer {
+        /// The command.
+        id: CommandId,
+        /// How it ended.
+        result: Result<Done, Refusal>,
+    },
+    /// Something that an operator wants to know.
+    Note(Note),
+}

@@ -1,0 +1,90 @@
+//! What a member knows of one other.
+
+use std::time::Duration;
+
+use crate::core::damping::Damping;
+use crate::core::membership::ListVersion;
+use crate::core::message::{Liveness, MemberReport};
+use crate::core::planted::Fault;
+use crate::core::standing::Standing;
+use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Time};
+
+/// Names one inbound connection; the caller numbers them, never twice the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(pub u64);
+
+/// What this member knows of another.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Peer {
+    /// The incarnation met last; 0 before the first meeting.
+    pub incarnation: Incarnation,
+    /// That incarnation's process.
+    pub instance: u64,
+    /// The greatest incarnation that answered at its own address, and its process, if this run of this
+    /// member met it. A process that only dials this member may say any number.
+    pub proven: (Incarnation, Option<u64>),
+    /// Alive, suspected or dead.
+    pub status: Liveness,
+    /// Whether the death was proved to this member itself, so that hearsay cannot undo it.
+    pub proved: bool,
+    /// When it was last heard, by any message of its own.
+    pub heard: Option<Time>,
+    /// When it last said whom it follows, or that it leads.
+    pub declared: Option<Time>,
+    /// Its rank, as it told it last.
+    pub rank: Rank,
+    /// Whether it may be nominated.
+    pub stands: bool,
+    /// The round of its last ELECTION as one that stands: a leader of an earlier epoch may not know.
+    pub called: Epoch,
+    /// The connection on which it speaks to this member, and where it comes from.
+    pub inbound: Option<(ConnectionId, String)>,
+    /// Whether the connection to it is up: its WELCOME has come.
+    pub outbound: bool,
+    /// The epoch of which this member, leading, has told it on the present connection.
+    pub told: Option<Epoch>,
+    /// For how long it has stood without a break.
+    pub standing: Standing,
+    /// The version of its member list, as it told it last.
+    pub list: ListVersion,
+    /// Since when it has been heard and could be told nothing.
+    pub(in crate::core) untold_since: Option<Time>,
+    /// It was so for `failure`: no rival, neighbour or successor, however loud.
+    pub unreachable: bool,
+    /// How often it was to lead and did not, since it led last or started.
+    pub passed: Damping,
+    /// How often this member, leading, gave up its epoch for it in vain.
+    pub(in crate::core) let_down: Damping,
+}
+
+impl Peer {
+    /// Connected means both directions.
+    #[must_use]
+    pub fn connected(&self) -> bool {
+        self.inbound.is_some() && self.outbound
+    }
+
+    /// What third members are told of it.
+    pub(super) fn report(&self, id: NodeId) -> MemberReport {
+        let Peer { incarnation, status, stands, rank, .. } = *self;
+        MemberReport { id, incarnation, status, stands, value: rank.value }
+    }
+
+    /// Alive as far as this member knows.
+    #[must_use]
+    pub fn alive(&self) -> bool {
+        self.status == Liveness::Alive
+    }
+
+    /// Alive, and it can be told something, or may be soon.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        self.alive() && (!self.unreachable || Fault::DeafCounts.is_planted())
+    }
+
+    /// Whether it was heard within the last `limit`.
+    #[must_use]
+    pub fn heard_within(&self, limit: Duration, now: Time) -> bool {
+        self.heard.is_some_and(|heard| now.since(heard) < limit)
+    }
+}

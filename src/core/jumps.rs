@@ -1,0 +1,134 @@
+//! How far what comes from outside may be ahead of what this member knows.
+//!
+//! Epochs, rounds, versions and incarnations only grow, and whoever takes one that is too great keeps
+//! it for ever, restarts included. So none is taken that cannot have come about: a hello that tells one
+//! is refused in words, and a connection on which a message does is closed.
+
+use std::time::Duration;
+
+use super::hello::{Hello, Rejection};
+use super::message::{Envelope, Message, View};
+use super::settings::Timing;
+use super::state::State;
+use super::types::{Epoch, Version};
+
+/// The most by which an epoch, a round or a counter may be ahead. With ten elections a second it takes a
+/// cluster 13 years, and a member that was away so long is added anew.
+const MOST: u64 = 1 << 32;
+
+/// The most starts between two meetings with a member: half a year of a start every second. A member
+/// that tells more cannot be told from one that wants to keep the true one out.
+const MOST_STARTS: u64 = 1 << 24;
+
+/// The greatest of each that a message tells.
+#[derive(Default)]
+struct Told {
+    epoch: Epoch,
+    /// Of a member list.
+    list: u64,
+    /// Of a task.
+    task: u64,
+    lease: Duration,
+}
+
+impl Told {
+    fn epoch(epoch: Epoch) -> Told {
+        Told { epoch, ..Told::default() }
+    }
+
+    fn list(Version { epoch, counter }: Version) -> Told {
+        Told { epoch, list: counter, ..Told::default() }
+    }
+
+    fn task(Version { epoch, counter }: Version) -> Told {
+        Told { epoch, task: counter, ..Told::default() }
+    }
+
+    /// The same, in this epoch.
+    fn and(self, epoch: Epoch) -> Told {
+        Told { epoch: self.epoch.max(epoch), ..self }
+    }
+
+    /// All that a message tells which is kept.
+    fn of(message: &Message) -> Told {
+        match message {
+            Message::Election { round, .. }
+            | Message::Answer { round }
+            | Message::Lower { round }
+            | Message::Halt { round, .. } => Told::epoch(*round),
+            Message::Coordinator { epoch, .. }
+            | Message::AreYouNormal { epoch, .. }
+            | Message::Opinion { epoch, .. }
+            | Message::Refuse { epoch, .. }
+            | Message::Grant { epoch, .. }
+            | Message::Acknowledge { epoch, .. }
+            | Message::View(View { epoch, .. })
+            | Message::Preempt { epoch, .. }
+            | Message::Freed { epoch, .. }
+            | Message::Release { epoch, .. } => Told::epoch(*epoch),
+            Message::AreYouThere { under, .. } => Told::epoch(under.unwrap_or_default()),
+            Message::Elected { round, task, .. } => Told::task(*task).and(*round),
+            Message::Task(task) => Told::task(task.version),
+            Message::Ready { round, task, .. } => Told::task(task.version).and(*round),
+            Message::Ballot(ballot) => Told::epoch(ballot.run.epoch),
+            Message::Lap(lap) => Told::epoch(lap.run.epoch),
+            Message::Trial { epoch, list, .. } => Told::list(*list).and(*epoch),
+            Message::Claim { epoch, list, lease, .. } => {
+                Told { lease: *lease, ..Told::list(*list).and(*epoch) }
+            }
+            Message::Heartbeat { epoch, settled, lease, .. } => {
+                Told { lease: *lease, ..Told::list(*settled).and(*epoch) }
+            }
+            Message::List { list } => Told::list(list.version()),
+            Message::Listed { version } => Told::list(*version),
+            Message::Reply { .. }
+            | Message::Probe { .. }
+            | Message::Alive { .. }
+            | Message::Forward { .. }
+            | Message::Outcome { .. } => Told::default(),
+        }
+    }
+}
+
+/// That a number is greater than it can be, in the words of a setting that differs: these an older electd
+/// knows as well.
+fn beyond(key: &str, told: u64, known: u64, most: u64) -> Option<Rejection> {
+    let limit = known.saturating_add(most);
+    (told > limit).then(|| Rejection::Disagreement {
+        key: key.to_owned(),
+        ours: format!("at most {limit}"),
+        theirs: told.to_string(),
+    })
+}
+
+impl State {
+    /// The greatest epoch that this member knows of, whatever it is of.
+    fn greatest_known(&self) -> u64 {
+        self.round.max(self.view.epoch).max(self.members.version().epoch).0
+    }
+
+    fn greatest_counter(&self) -> u64 {
+        self.members.version().counter.max(self.roster.newest.counter)
+    }
+
+    /// Why what a hello tells cannot have come about, if it cannot.
+    pub(super) fn jump_of_hello(&self, hello: &Hello) -> Option<Rejection> {
+        let Version { epoch, counter } = hello.list.version();
+        let known = self.greatest_known();
+        let met = self.detector.get(hello.id).map(|peer| peer.proven.0.0).unwrap_or_default();
+        beyond("round", hello.round.0, known, MOST)
+            .or_else(|| beyond("epoch", hello.view.epoch.max(epoch).0, known, MOST))
+            .or_else(|| beyond("list version", counter, self.greatest_counter(), MOST))
+            .or_else(|| beyond("incarnation", hello.incarnation.0, met, MOST_STARTS))
+    }
+
+    /// Why what a message tells cannot have come about, if it cannot.
+    pub(super) fn jump_of_message(&self, envelope: &Envelope) -> Option<Rejection> {
+        let Told { epoch, list, task, lease } = Told::of(&envelope.message).and(envelope.epoch);
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        beyond("epoch", epoch.0, self.greatest_known(), MOST)
+            .or_else(|| beyond("list version", list, self.greatest_counter(), MOST))
+            .or_else(|| beyond("task version", task, self.task.version.counter, MOST))
+            .or_else(|| beyond("lease", nanos(lease), nanos(Timing::LONGEST), 0))
+    }
+}

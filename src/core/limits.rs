@@ -1,0 +1,308 @@
+//! What is taken from outside: the bounds of names, ids, numbers, members and member lists.
+//!
+//! The configuration file, HTTP, the wire and the state file are judged by these functions alone, so
+//! that nothing enters by one of them that another would refuse.
+
+use std::collections::BTreeSet;
+
+use thiserror::Error;
+use uuid::{Uuid, Variant};
+
+use super::address::{BadAddress, HostPort};
+use super::membership::{MOST_MEMBERS, MOST_REMOVED, Member, MemberList};
+
+/// The greatest epoch, round, counter, incarnation or number of a message that is taken from outside.
+/// Elections and changes never come near to it: at a million a second it takes 146,000 years.
+pub const GREATEST: u64 = 1 << 62;
+
+/// What a member may be called, in words.
+pub const NAME_RULE: &str =
+    "use 1 to 63 of the characters A-Z a-z 0-9 . _ - (but neither \".\" nor \"..\")";
+
+/// Whether a member may be called this. Its name is a folder too.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+    (1..=63).contains(&name.len()) && name.bytes().all(allowed) && name != "." && name != ".."
+}
+
+/// Whether a cluster may be called this.
+#[must_use]
+pub fn is_cluster_name(name: &str) -> bool {
+    let plain = !name.is_empty() && name.trim() == name && !name.contains(char::is_control);
+    plain && name.chars().count() <= 63
+}
+
+/// Whether an id is a UUID of version 4.
+#[must_use]
+pub fn is_id(id: Uuid) -> bool {
+    id.get_version_num() == 4 && id.get_variant() == Variant::RFC4122
+}
+
+/// The longest piece of text that another member may have us show, in characters.
+const LONGEST_LINE: usize = 128;
+
+/// Whether a text of another member may be logged and shown: one short line, no control characters.
+#[must_use]
+pub fn is_line(text: &str) -> bool {
+    !text.contains(char::is_control) && text.chars().nth(LONGEST_LINE).is_none()
+}
+
+/// The longest piece of a value that an error quotes, in characters.
+const QUOTED: usize = 60;
+
+/// A piece of a value from outside, safe to show in a terminal and on one line.
+#[must_use]
+pub fn quote(text: &str) -> String {
+    shown(text, QUOTED)
+}
+
+/// A text with pieces of a value from outside, cut after `most` characters, and without control
+/// characters.
+#[must_use]
+pub fn shown(text: &str, most: usize) -> String {
+    let mut shown = String::new();
+    for (count, c) in text.chars().enumerate() {
+        if count == most {
+            shown.push_str("...");
+            break;
+        }
+        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown
+}
+
+/// Why a member's entry is not taken.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MemberError {
+    /// Its name is none.
+    #[error("\"name\": \"{}\" is not a name: {NAME_RULE}", quote(.0))]
+    Name(String),
+    /// Its id is of another kind.
+    #[error("\"id\": \"{0}\" is not a version 4 UUID: give a fresh one, as `uuidgen -r` prints")]
+    Id(Uuid),
+    /// One of its two addresses is none.
+    #[error("\"{key}\": \"{}\" {}: {}", quote(.text), .bad.what, .bad.remedy)]
+    Address {
+        /// Which of the two.
+        key: &'static str,
+        /// As it is written.
+        text: String,
+        /// What is wrong with it.
+        bad: BadAddress,
+    },
+    /// Nobody could dial it.
+    #[error("\"address\": \"{}\" is every address of a host: give one to dial", quote(.0))]
+    Wildcard(String),
+    /// Members and HTTP would meet on one socket.
+    #[error("\"admin\": \"{}\" is its address: give admin a port of its own", quote(.0))]
+    Admin(String),
+}
+
+/// Why a member list is not taken.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ListError {
+    /// It is empty, or too long.
+    #[error("there are {0} members; at least 1 and at most {MOST_MEMBERS} belong to a cluster")]
+    Count(usize),
+    /// One of its members is not taken.
+    #[error("member {0}: {1}")]
+    Member(usize, MemberError),
+    /// A member shares its id, its name or an address with one before it.
+    #[error("member {0}: its {1} is that of another member: give every member one of its own")]
+    Shared(usize, &'static str),
+    /// Nobody could ever lead.
+    #[error("no member may lead: give at least one the role \"member\"")]
+    NoCandidate,
+    /// It remembers too many removed members.
+    #[error("there are {0} removed members; the most is {MOST_REMOVED}")]
+    Removed(usize),
+    /// An id is removed twice, or is that of a member.
+    #[error("the removed id {0} is there twice, or is that of a member")]
+    RemovedTwice(Uuid),
+    /// A greater version would leave none above it.
+    #[error("its version is beyond all changes; the greatest is {GREATEST}")]
+    Version,
+}
+
+impl Member {
+    /// Judges an entry by itself. Gives its addresses in the form in which two are compared.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn judge(&self) -> Result<(HostPort, Option<HostPort>), MemberError> {
+        if !is_name(&self.name) {
+            return Err(MemberError::Name(self.name.clone()));
+        }
+        if !is_id(self.id.0) {
+            return Err(MemberError::Id(self.id.0));
+        }
+        let parse = |key, text: &String| {
+            HostPort::parse(text).map_err(|bad| MemberError::Address {
+                key,
+                text: text.clone(),
+                bad,
+            })
+        };
+        let address = parse("address", &self.address)?;
+        if address.is_wildcard() {
+            return Err(MemberError::Wildcard(self.address.clone()));
+        }
+        let admin = self.admin.as_ref().map(|admin| parse("admin", admin)).transpose()?;
+        if admin.as_ref().is_some_and(|admin| admin.clashes(&address)) {
+            return Err(MemberError::Admin(self.admin.clone().unwrap_or_default()));
+        }
+        Ok((address, admin))
+    }
+}
+
+impl MemberList {
+    /// Judges a list as a whole: each member by itself, then what no two of them may share.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn judge(&self) -> Result<(), ListError> {
+        if self.version().epoch.0.max(self.version().counter) > GREATEST {
+            return Err(ListError::Version);
+        }
+        let count = self.iter().len();
+        if !(1..=MOST_MEMBERS).contains(&count) {
+            return Err(ListError::Count(count));
+        }
+        let (mut ids, mut names, mut places) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for (at, member) in self.iter().enumerate() {
+            let (address, admin) =
+                member.judge().map_err(|error| ListError::Member(at + 1, error))?;
+            let new = [
+                ("id", ids.insert(member.id.0)),
+                ("name", names.insert(&member.name)),
+                ("address", places.insert(address)),
+                ("admin", admin.is_none_or(|admin| places.insert(admin))),
+            ];
+            if let Some((what, _)) = new.into_iter().find(|(_, new)| !new) {
+                return Err(ListError::Shared(at + 1, what));
+            }
+        }
+        if !self.iter().any(Member::may_lead) {
+            return Err(ListError::NoCandidate);
+        }
+        if self.removed().len() > MOST_REMOVED {
+            return Err(ListError::Removed(self.removed().len()));
+        }
+        let twice = self.removed().iter().find(|id| !ids.insert(id.0));
+        twice.map_or(Ok(()), |id| Err(ListError::RemovedTwice(id.0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::membership::ListVersion;
+    use crate::core::types::{Epoch, NodeId, Role};
+
+    fn id(number: u8) -> NodeId {
+        NodeId(uuid::Builder::from_random_bytes([number; 16]).into_uuid())
+    }
+
+    fn member(number: u8) -> Member {
+        let (name, role) = (format!("node-{number}"), Role::Member);
+        let (address, admin) = (format!("host:{number}"), Some(format!("host:7{number:03}")));
+        Member { id: id(number), name, address, admin, role }
+    }
+
+    fn list(members: &[Member]) -> MemberList {
+        MemberList::new(ListVersion::default(), members.to_vec())
+    }
+
+    #[test]
+    fn names_are_safe_as_folders() {
+        for name in ["a", "node-1", "Node_1.example", "...", &"x".repeat(63)] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in ["", ".", "..", "a/b", "a b", "ä", "a\n", "a\0", &"x".repeat(64)] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_others_have_us_show_is_one_short_line() {
+        assert!(is_line("") && is_line(&"ä".repeat(LONGEST_LINE)));
+        for text in ["a\nb", "a\0b", "\u{1b}[2J", &"a".repeat(LONGEST_LINE + 1)] {
+            assert!(!is_line(text), "{text:?}");
+        }
+        for name in ["", " a", "a\n", &"ä".repeat(64)] {
+            assert!(!is_cluster_name(name), "{name:?}");
+        }
+        assert!(is_cluster_name("my cluster") && is_cluster_name(&"ä".repeat(63)));
+    }
+
+    #[test]
+    fn quoted_text_stays_on_one_line_and_short() {
+        assert_eq!(quote("a\n\u{1b}[31m"), "a\\n\\u{1b}[31m");
+        assert_eq!(quote(&"x".repeat(1000)).len(), QUOTED + 3);
+    }
+
+    #[test]
+    fn every_part_of_an_entry_is_judged() {
+        let wrong = |change: fn(&mut Member)| {
+            let mut entry = member(1);
+            assert!(entry.judge().is_ok());
+            change(&mut entry);
+            entry.judge().expect_err("it is wrong").to_string()
+        };
+        assert!(wrong(|m| m.name = "a\0b".into()).contains("\"a\\u{0}b\" is not a name"));
+        assert!(wrong(|m| m.name = "n".repeat(9999)).len() < 300);
+        assert!(wrong(|m| m.id = NodeId::default()).contains("is not a version 4 UUID"));
+        assert!(wrong(|m| m.address = "host".into()).contains("\"address\": \"host\" has no port"));
+        assert!(wrong(|m| m.address = "[::]:1".into()).contains("every address of a host"));
+        assert!(wrong(|m| m.admin = Some("h:0".into())).contains("\"admin\": \"h:0\""));
+        assert!(wrong(|m| m.admin = Some("0.0.0.0:1".into())).contains("a port of its own"));
+    }
+
+    #[test]
+    fn a_list_is_judged_as_a_whole() {
+        let three = [member(1), member(2), member(3)];
+        assert_eq!(list(&three).judge(), Ok(()));
+        assert_eq!(list(&three).with_removed(vec![id(4)]).judge(), Ok(()));
+        let wrong = |change: fn(&mut Member)| {
+            let mut members = three.clone();
+            change(&mut members[2]);
+            list(&members).judge().expect_err("it is wrong")
+        };
+        assert_eq!(wrong(|m| m.id = id(2)), ListError::Shared(3, "id"));
+        assert_eq!(wrong(|m| m.name = "node-1".into()), ListError::Shared(3, "name"));
+        assert_eq!(wrong(|m| m.address = "HOST.:1".into()), ListError::Shared(3, "address"));
+        assert_eq!(wrong(|m| m.address = "host:7001".into()), ListError::Shared(3, "address"));
+        assert_eq!(wrong(|m| m.admin = Some("host:1".into())), ListError::Shared(3, "admin"));
+        let name = MemberError::Name(String::new());
+        assert_eq!(wrong(|m| m.name.clear()), ListError::Member(3, name));
+
+        assert_eq!(list(&[]).judge(), Err(ListError::Count(0)));
+        let witness = Member { role: Role::Witness, ..member(1) };
+        assert_eq!(list(&[witness]).judge(), Err(ListError::NoCandidate));
+        let late = ListVersion { epoch: Epoch(GREATEST), counter: GREATEST + 1 };
+        assert_eq!(list(&three).stamped(late).judge(), Err(ListError::Version));
+    }
+
+    #[test]
+    fn no_part_of_a_list_is_longer_than_a_cluster_makes_it() {
+        let many = |count: u16| -> Vec<Member> {
+            let entry = |number: u16| {
+                let id = NodeId(
+                    uuid::Builder::from_random_bytes(u128::from(number).to_be_bytes()).into_uuid(),
+                );
+                let (name, role) = (format!("node-{number}"), Role::Member);
+                Member { id, name, address: format!("h:{}", number + 1), admin: None, role }
+            };
+            (0..count).map(entry).collect()
+        };
+        assert_eq!(list(&many(128)).judge(), Ok(()));
+        assert_eq!(list(&many(129)).judge(), Err(ListError::Count(129)));
+        let ids = |count| many(count).iter().map(|member| member.id).collect::<Vec<_>>();
+        let removed = |ids| list(&[member(1)]).with_removed(ids).judge();
+        assert_eq!(removed(ids(256)), Ok(()));
+        assert_eq!(removed(ids(257)), Err(ListError::Removed(257)));
+        assert_eq!(removed(vec![id(2), id(2)]), Err(ListError::RemovedTwice(id(2).0)));
+        assert_eq!(removed(vec![id(1)]), Err(ListError::RemovedTwice(id(1).0)));
+    }
+}

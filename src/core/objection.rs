@@ -1,0 +1,122 @@
+//! Why a hello is refused. It is judged as a whole, before it changes anything.
+
+use super::detector::Peer;
+use super::hello::{Hello, PROTOCOL_VERSION, Rejection};
+use super::membership::{ListVersion, MemberList};
+use super::phase::Phase;
+use super::state::State;
+use super::types::Time;
+
+impl State {
+    /// Why a hello must be refused, if it must. Nothing has changed before that is known.
+    pub(super) fn objection(&self, hello: &Hello) -> Option<Rejection> {
+        let stranger = || {
+            let unknown = self.detector.get(hello.id).is_none() && !self.learns_of_stranger(hello);
+            unknown.then(|| {
+                let older = !hello.list.supersedes(&self.members) && self.is_list_settled();
+                // Without a majority a later leader stamps its own list anew, and with it this member.
+                let later = !self.needs_majority()
+                    && hello.view.epoch > self.view.epoch
+                    && hello.view.leader.is_some_and(|leader| leader.id != hello.id);
+                let removed = older && !later && self.members.removed().contains(&hello.id);
+                let removed = removed || self.has_removed_itself(hello);
+                let reason = if removed { Rejection::Removed } else { Rejection::UnknownId };
+                reason(hello.id)
+            })
+        };
+        self.disagreement(hello)
+            .or_else(|| self.jump_of_hello(hello))
+            .or_else(stranger)
+            .or_else(|| self.lists_differ(hello))
+    }
+
+    /// Without a majority: whether a stranger is let in, and its list taken first. It may have been added
+    /// while this member was away, and be the only one left that can tell it so. What is known of this
+    /// member itself never changes, once it was added; but that it was removed may be known by an older
+    /// list only.
+    ///
+    /// With a majority a stranger's word never counts: it could name voters that there are not. This member
+    /// learns of who was added from those that it knows.
+    pub(super) fn learns_of_stranger(&self, hello: &Hello) -> bool {
+        let list = &hello.list;
+        let own = |list: &MemberList| list.get(self.id()).cloned();
+        let added = self.members.version() > ListVersion::default();
+        let same = !added || own(&self.members).is_none() || own(list) == own(&self.members);
+        let overruled = self.leads() && list.version().epoch <= self.view.epoch;
+        let taken = list.supersedes(&self.members) && !overruled && self.phase != Phase::Stopping;
+        let named = own(list).is_some() && list.get(hello.id).is_some();
+        !self.needs_majority() && named && same && taken
+    }
+
+    /// Whether it is a leader that has removed itself, by the very list that this member has stored: it
+    /// waits for no more than that.
+    fn has_removed_itself(&self, hello: &Hello) -> bool {
+        let same = hello.list.version() == self.members.version();
+        same && hello.list.get(hello.id).is_none() && self.roster.record.is_none()
+    }
+
+    /// What keeps two members from talking, whoever they are.
+    pub(super) fn disagreement(&self, hello: &Hello) -> Option<Rejection> {
+        if hello.protocol != PROTOCOL_VERSION {
+            return Some(Rejection::Protocol { ours: PROTOCOL_VERSION, theirs: hello.protocol });
+        }
+        let (ours, theirs) = (&self.agreement, &hello.agreement);
+        if ours.cluster != theirs.cluster {
+            let (ours, theirs) = (ours.cluster.clone(), theirs.cluster.clone());
+            return Some(Rejection::Cluster { ours, theirs });
+        }
+        if hello.to != self.id() {
+            return Some(Rejection::WrongAddress { expected: hello.to, found: self.id() });
+        }
+        if hello.id == self.id() {
+            return Some(Rejection::OwnId(hello.id));
+        }
+        let settings = [
+            ("algorithm", ours.algorithm.name(), theirs.algorithm.name()),
+            ("quorum", ours.quorum.name(), theirs.quorum.name()),
+            ("preempt", &ours.preempt, &theirs.preempt),
+            ("rank", &ours.rank, &theirs.rank),
+        ];
+        settings.into_iter().find(|(_, a, b)| a != b).map(|(key, ours, theirs)| {
+            let [key, ours, theirs] = [key, ours, theirs].map(str::to_owned);
+            Rejection::Disagreement { key, ours, theirs }
+        })
+    }
+
+    /// With a majority: two files that never changed, and do not name the same voters.
+    fn lists_differ(&self, hello: &Hello) -> Option<Rejection> {
+        if !self.needs_majority() || hello.list.version() != self.members.version() {
+            return None;
+        }
+        let (ours, theirs) = (self.members.digest(), hello.list.digest());
+        (ours != theirs).then(|| Rejection::Disagreement {
+            key: "members".to_owned(),
+            ours: format!("the list {ours:016x}"),
+            theirs: format!("the list {theirs:016x}"),
+        })
+    }
+
+    /// With a majority: whether a member came back without its state, and so without what it
+    /// granted. A start that kept it counts one more than the one before.
+    pub(super) fn state_lost(&self, hello: &Hello) -> Option<Rejection> {
+        let (known, instance) = self.detector.get(hello.id)?.proven;
+        let told = hello.incarnation;
+        let again = told == known && instance.is_some_and(|known| known != hello.instance);
+        let lost = self.needs_majority() && (told < known || again);
+        lost.then_some(Rejection::StateLost { id: hello.id, known, told })
+    }
+
+    /// Whether another process with this id is connected and alive: heard within `failure`, or
+    /// not suspected by the leader that this member follows, who hears all while it leads.
+    pub(super) fn in_use(&self, peer: &Peer, hello: &Hello, now: Time) -> Option<Rejection> {
+        let (_, address) = peer.inbound.as_ref()?;
+        let same = (peer.incarnation, peer.instance) == (hello.incarnation, hello.instance);
+        let failure = self.settings.timing.failure;
+        let leader = self.leader().filter(|leader| leader.id != hello.id);
+        let vouched = leader
+            .and_then(|leader| self.detector.get(leader.id)?.declared)
+            .is_some_and(|declared| peer.alive() && now.since(declared) < failure);
+        let heard = peer.heard_within(failure, now) || vouched;
+        (heard && !same).then(|| Rejection::IdInUse { id: hello.id, address: address.clone() })
+    }
+}

@@ -1,0 +1,202 @@
+//! Planted faults: each rule of the core that the simulator guards can be broken by name, so that
+//! `make mutants` sees the simulator find it.
+//!
+//! To add one: add a row to the table below, and write `Fault::Name.is_planted()` in the one condition
+//! that it breaks. `make mutants MUTANTS=name` tells the first seed that finds it: record that in the row.
+//! A fault that no seed below the bound finds is planted for nothing: make the lives denser, or the fault.
+//!
+//! Without the cargo feature `planted`, no fault is ever planted, and the compiler removes each condition.
+
+/// Declares [`Fault`] and its table: `Variant "name": "algorithm quorum faults" seed, "what is wrong"`.
+macro_rules! faults {
+    ($($fault:ident $name:literal: $lives:literal $seed:literal, $what:literal;)*) => {
+        /// A rule that can be broken.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Fault {
+            $(#[doc = $what] $fault,)*
+        }
+
+        impl Fault {
+            /// All of them.
+            pub const ALL: &[Fault] = &[$(Fault::$fault,)*];
+
+            /// What is told of it.
+            #[must_use]
+            pub const fn plan(self) -> Plan {
+                match self {
+                    $(Fault::$fault => Plan { name: $name, lives: $lives, seed: $seed, what: $what },)*
+                }
+            }
+        }
+    };
+}
+
+/// What is told of a planted fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// How it is asked for.
+    pub name: &'static str,
+    /// The simulated lives that find it: algorithm, quorum and set of faults. Or "exhaustive" and a word
+    /// of the name of the exhaustive search that does.
+    pub lives: &'static str,
+    /// A seed that found it: a hint where a search finds nothing.
+    pub seed: u64,
+    /// What goes wrong by it.
+    pub what: &'static str,
+}
+
+faults! {
+    DeadStayHigher "bully-dead-stay-higher": "bully none model" 1,
+        "The dead count as higher for ever.";
+    NoPowerOn "bully-no-power-on": "bully none model" 0,
+        "A new process does not look for the others before it elects.";
+    NoRelease "bully-no-release": "bully none model" 0,
+        "A lower leader need not hand over before a higher one begins.";
+    NoReserve "bully-no-reserve": "bully none model" 179,
+        "A new life counts on from the epoch it knew, not from what was reserved.";
+    NoT2 "bully-no-t2": "bully none model" 34,
+        "Who was answered waits for ever.";
+    NotDurable "bully-not-durable": "bully none model" 21,
+        "A leader is named before its epoch is durable.";
+    OlderCoordinator "bully-older-coordinator": "bully none model" 11,
+        "An older COORDINATOR is accepted.";
+    StandsAgain "bully-stands-again": "bully none model" 60_182_031,
+        "Who stands again leads by what it was told before.";
+    AnyElected "halting-any-elected": "halting majority all" 93,
+        "ELECTED of the round is accepted from anybody, not only from the halter.";
+    NoCheck "halting-no-check": "halting none model" 1,
+        "The coordinator does not look for members that are not Normal.";
+    HaltedForEver "halting-no-t2": "halting none model" 203,
+        "A halted member waits for ever for an organiser that gave up.";
+    LeadsBeforeDurable "halting-not-durable": "halting none model" 3,
+        "An epoch is led in that is not durable.";
+    OlderTask "halting-older-task": "halting majority all" 60_757,
+        "A member goes back to an older task, as its newer one was lost on its way.";
+    ReplyLost "halting-reply-lost": "halting none model" 25_769,
+        "A reply does not wait for the connection to the caller.";
+    TaskUnheeded "halting-task-unheeded": "halting majority all" 183,
+        "The organiser hands out its own task, though it was told a newer one.";
+    TimeoutAny "halting-timeout-any": "halting none model" 3,
+        "A coordinator that leads no more still counts as there.";
+    EarlyBallot "ring-early-ballot": "ring none model" 14_542,
+        "Who still looks for the others sends ballots past those it has not met.";
+    FlagKept "ring-flag-kept": "ring none model" 26,
+        "A greater run does not clear the flag of having participated.";
+    LesserGoesOn "ring-lesser-goes-on": "ring none model" 471,
+        "After a repair a lesser candidate goes on behind a better one.";
+    NoRunTimer "ring-no-run-timer": "ring none model" 4_215,
+        "Nobody begins a run anew when its messages are lost unnoticed.";
+    UnmetLeader "ring-unmet-leader": "ring none model" 8_908,
+        "A leader that was never met is followed, and never missed.";
+    EpochTwice "majority-epoch-twice": "bully majority all" 56,
+        "One epoch is granted twice.";
+    GrantNoPromise "majority-grant-no-promise": "bully majority all" 3,
+        "A grant is no promise.";
+    GrantNotDurable "majority-grant-not-durable": "bully majority all" 0,
+        "A grant is told before it is durable.";
+    LeadsAfterRelease "majority-leads-after-release": "bully majority all" 5,
+        "A leader says that it released before it stops.";
+    LeaseFromReceipt "majority-lease-from-receipt": "bully majority all" 0,
+        "A lease counts from the receipt of an acknowledgement.";
+    NoConfirmation "majority-no-confirmation": "bully majority all" 1_656,
+        "A new leader changes the list that it found before it has confirmed it.";
+    NoDrift "majority-no-drift": "bully majority all" 0,
+        "A lease has no margin for clocks that differ.";
+    OlderCopy "majority-older-copy": "bully majority all" 116,
+        "The acknowledgement of an older heartbeat counts for the newest.";
+    OlderLeader "majority-older-leader": "bully majority all" 86,
+        "An older leader is acknowledged after a grant.";
+    OlderRelease "majority-older-release": "bully majority all" 93,
+        "The release of an older epoch frees a voter, whoever it is bound to.";
+    OwnRemovalStored "majority-own-removal-stored": "bully majority all" 50_074_890,
+        "A leader that removes itself has that on its disk before any other.";
+    OwnVoteFree "majority-own-vote-free": "bully majority all" 1_596,
+        "The own vote obeys no rule.";
+    OwnVoteUnstored "majority-own-vote-unstored": "bully majority all" 3,
+        "A candidate counts its own vote before that is durable.";
+    DoneTooSoon "majority-done-too-soon": "bully majority all" 2,
+        "A change is said to be done before a majority has stored it.";
+    PromiseForgotten "majority-promise-forgotten": "bully majority all" 66,
+        "A promise is forgotten by a restart.";
+    ReleaseNotAwaited "majority-release-not-awaited": "bully majority all" 28,
+        "A voter does not wait for the release of who was asked to hand over.";
+    SnapshotForEver "majority-snapshot-for-ever": "bully majority all" 0,
+        "What a leader published outlives its lease.";
+    StaleGrant "majority-stale-grant": "bully majority all" 10,
+        "The grant of an earlier question counts.";
+    StaleList "majority-stale-list": "bully majority all" 92,
+        "An older list may stand, and neither a hello nor a voter hands over the newer one.";
+    FileWins "majority-file-wins": "bully majority stay" 18,
+        "An edited file wins over the voters of a record that has voted.";
+    LateHeartbeat "majority-late-heartbeat": "bully majority stay" 202,
+        "A new leader's first heartbeat is late, and a claim is not repeated for a slow disk.";
+    DeafCounts "stay-deaf-counts": "bully majority stay" 335,
+        "A member that can be told nothing stays a rival.";
+    DiskNotNormal "stay-disk-not-normal": "halting majority stay" 12,
+        "A member that waits for its disk is not Normal.";
+    NoRest "stay-no-rest": "bully none stay" 0,
+        "A leader that is overruled on a third member's word calls again at once.";
+}
+
+impl Fault {
+    /// Whether the rule is broken: never, in a normal build.
+    #[cfg(not(feature = "planted"))]
+    #[must_use]
+    pub const fn is_planted(self) -> bool {
+        false
+    }
+
+    /// Whether the rule is broken, for this thread.
+    #[cfg(feature = "planted")]
+    #[must_use]
+    pub fn is_planted(self) -> bool {
+        PLANTED.get() == Some(self)
+    }
+}
+
+/// Whether this build can break rules at all.
+pub const BUILT_IN: bool = cfg!(feature = "planted");
+
+// A normal build knows before it runs that nothing is planted.
+#[cfg(not(feature = "planted"))]
+const _: () = {
+    let mut at = 0;
+    while at < Fault::ALL.len() {
+        assert!(!Fault::ALL[at].is_planted());
+        at += 1;
+    }
+};
+
+/// Breaks one rule, or none, in all that this thread runs from now on.
+#[cfg(feature = "planted")]
+pub fn plant(fault: Option<Fault>) {
+    PLANTED.set(fault);
+}
+
+/// Breaks nothing: this build cannot.
+#[cfg(not(feature = "planted"))]
+pub fn plant(_: Option<Fault>) {}
+
+// The only thing that the core is not handed as an input: so it is there under the feature alone.
+#[cfg(feature = "planted")]
+thread_local! {
+    static PLANTED: std::cell::Cell<Option<Fault>> = const { std::cell::Cell::new(None) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_told_apart() {
+        let names: BTreeSet<_> = Fault::ALL.iter().map(|fault| fault.plan().name).collect();
+        assert_eq!(names.len(), Fault::ALL.len());
+    }
+
+    #[test]
+    fn nothing_is_planted_unless_it_is_asked_for() {
+        assert!(!Fault::ALL.iter().any(|fault| fault.is_planted()));
+    }
+}

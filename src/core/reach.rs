@@ -1,0 +1,136 @@
+//! Who is passed over: a peer that this member hears and can tell nothing, and one that was to lead and
+//! did not.
+//!
+//! A peer may dial this member although nobody can dial it: its address is wrong in the file, its port
+//! is closed, or the network carries connections one way only. However loud it is, it hears neither a
+//! question nor an answer, so nobody may wait for it. At power-on and after its restart it has
+//! `failure` to be reached. A peer that answers and never leads is no better; it is asked again, and
+//! its answer is not waited for.
+
+use std::time::Duration;
+
+use super::Output;
+use super::context::Context;
+use super::detector::Peer;
+use super::note::Note;
+use super::planted::Fault;
+use super::timer::Timer;
+use super::turn::Turn;
+use super::types::{NodeId, Time};
+
+/// So often somebody has to let this member wait in vain before it is passed over.
+const TWICE: u32 = 2;
+
+impl Turn<'_> {
+    /// At the end of a turn: passes over each peer that was heard for `failure` and could be told
+    /// nothing meanwhile.
+    pub fn look_for_unreachable(&mut self) {
+        let state = &mut *self.cx.state;
+        if state.detector.untold() == 0 {
+            state.timers.cancel(Timer::Reach);
+            return;
+        }
+        let (now, failure) = (self.cx.now, state.settings.timing.failure);
+        let (late, next) = state.detector.look_for_unreachable(failure, now);
+        match next {
+            Some(due) => state.timers.arm(Timer::Reach, due),
+            None => state.timers.cancel(Timer::Reach),
+        }
+        for peer in late {
+            self.cx.out.push(Output::Note(Note::Unreachable { peer }));
+            self.cx.stand_if_alone();
+            self.algorithm.get().lost(&mut self.cx, peer);
+        }
+    }
+}
+
+impl Context<'_> {
+    /// A leader was overruled on the word of a third member: it waits longer each time for the other
+    /// leader, which it may not hear, as each of the two ends what the other began.
+    pub fn rest(&mut self) {
+        if Fault::NoRest.is_planted() {
+            return;
+        }
+        let unit = self.state.settings.timing.t2();
+        self.state.overruled.again(unit, self.now);
+        let until = self.state.overruled.until();
+        if let Some(due) = self.state.timers.due(Timer::Coordinator) {
+            self.state.timers.arm(Timer::Coordinator, due.max(until));
+        }
+    }
+
+    /// A peer was to lead, or to go on with its election, and did not in time: the second time in a row
+    /// its answers are not waited for any more. Without a majority they are: two members that went on
+    /// beside each other might lead in the same epoch. A leader that gave up its epoch for that peer
+    /// waits before it does so again. As long as this member's own vote is not free, the votes of others
+    /// may not be either: then nobody could lead.
+    pub fn pass_over(&mut self, id: NodeId, unit: Duration) {
+        let (now, mut told) = (self.now, false);
+        let votes = self.state.needs_majority() && self.state.voter.is_free(now);
+        let let_down = self.state.gave_up().is_some_and(|(_, successor)| successor == Some(id));
+        self.state.detector.change(id, |peer| {
+            if let_down {
+                peer.let_down.again(unit, now);
+            }
+            if votes {
+                peer.passed.again(unit, now);
+                told = peer.passed.times() == TWICE;
+            }
+        });
+        if told {
+            self.out.push(Output::Note(Note::DoesNotLead { peer: id }));
+        }
+    }
+
+    /// Whether a peer was to lead and did not, since it led last.
+    pub fn is_passed_over(&self, id: NodeId) -> bool {
+        self.state.detector.get(id).is_some_and(Peer::is_passed_over)
+    }
+
+    /// Whether this leader gave up its epoch for a member that did not lead then, of late.
+    pub fn was_let_down_by(&self, id: NodeId) -> bool {
+        self.state.detector.get(id).is_some_and(|peer| peer.let_down.holds(self.now))
+    }
+
+    /// Whether this happened so lately that what it begins is not obeyed.
+    pub fn is_ignored(&self, id: NodeId) -> bool {
+        self.state
+            .detector
+            .get(id)
+            .is_some_and(|peer| peer.is_passed_over() && peer.passed.holds(self.now))
+    }
+}
+
+impl Peer {
+    /// Whether it was to lead and did not, more than once: once may be bad luck.
+    #[must_use]
+    pub fn is_passed_over(&self) -> bool {
+        self.passed.times() >= TWICE
+    }
+
+    /// Whether it speaks to this member, which cannot say anything to it.
+    pub(super) fn is_untold(&self) -> bool {
+        self.inbound.is_some() && !self.outbound
+    }
+
+    /// Notes what its connections are now.
+    pub(super) fn note_reach(&mut self) {
+        if self.outbound {
+            self.unreachable = false;
+        }
+        if !self.is_untold() {
+            self.untold_since = None;
+        }
+    }
+
+    /// Looks whether it is to be passed over from now on. Gives when to look again otherwise.
+    pub(super) fn is_unreachable_by(&mut self, limit: Duration, now: Time) -> Option<Time> {
+        if !self.heard_within(limit, now) {
+            self.untold_since = None; // it is silent, as one that is gone
+            return None;
+        }
+        let since = *self.untold_since.get_or_insert(now);
+        self.unreachable = since + limit <= now;
+        (!self.unreachable).then_some(since + limit)
+    }
+}

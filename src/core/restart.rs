@@ -1,0 +1,277 @@
+//! The restart rule: what a process starts with, from what its last record held and what its file says.
+//!
+//! It is one pure function, so that the node, the simulator, the exhaustive search and the tests of
+//! the rules start their members alike. The caller reads the record, makes [`Start::record`] durable
+//! before the process says its first hello, and hands [`Start::restored`] to the core.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::membership::{ListVersion, Member, MemberList};
+use super::planted::Fault;
+use super::settings::{Quorum, Restored, Settings};
+use super::tenure::{Durable, Reserve, Vote};
+use super::types::{Incarnation, NodeId, Task};
+
+/// What an earlier run of this member left on its disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Kept {
+    /// The number of its latest start.
+    pub incarnation: Incarnation,
+    /// Its latest record.
+    pub durable: Durable,
+}
+
+/// What a process starts with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The member list that counts: it may be another than that of the file.
+    pub members: Arc<MemberList>,
+    /// The task that the member hands out, until it learns of another.
+    pub task: Task,
+    /// What the core has to know of earlier runs.
+    pub restored: Restored,
+    /// What has to be durable, together with [`Restored::incarnation`], before the first hello.
+    pub record: Durable,
+}
+
+/// Why no process may start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum NoStart {
+    /// The member list that counts does not name this member.
+    #[error("the stored member list, version {version}, does not name {id}")]
+    Removed {
+        /// This member.
+        id: NodeId,
+        /// The version of that list.
+        version: ListVersion,
+    },
+    /// A bootstrap was asked for, and the store knows its cluster.
+    #[error("this store knows its cluster: a bootstrap is for the first start")]
+    Bootstrapped,
+}
+
+/// What a process of this member starts with. `file` is what its configuration says, with the members
+/// of the file; `given` is a task that whoever starts it wants to be handed out.
+///
+/// # Errors
+/// When this member does not belong to the cluster any more, or is to begin one that has begun.
+pub fn restart(
+    kept: Option<&Kept>,
+    file: &Settings,
+    given: Option<Task>,
+) -> Result<Start, NoStart> {
+    let last = kept.map(|kept| &kept.durable);
+    let members = counting_members(last, &file.members, file.quorum);
+    if members.get(file.id).is_none() || last.is_some_and(|last| last.removed) {
+        return Err(NoStart::Removed { id: file.id, version: members.version() });
+    }
+    if file.bootstrap && last.is_some_and(Durable::knows_its_cluster) {
+        return Err(NoStart::Bootstrapped);
+    }
+    let (epoch, floor) = last.map(|last| (last.epoch, last.reserved)).unwrap_or_default();
+    let incarnation = kept.map(|kept| kept.incarnation).unwrap_or_default();
+    let restored = Restored {
+        incarnation: incarnation.next(),
+        epoch,
+        floor,
+        reserved: Reserve::first_reserve(epoch.max(floor)),
+        vote: last.and_then(|last| last.vote),
+        leader: last.and_then(|last| last.leader),
+        met: last.map(|last| last.met.clone()).unwrap_or_default(),
+    };
+    let task = match (given, last) {
+        (Some(task), Some(last)) => task.given_over(&last.task, epoch),
+        (task, last) => task.or(last.map(|last| last.task.clone())).unwrap_or_default(),
+    };
+    let vote =
+        (file.quorum == Quorum::Majority).then(|| Vote::first(restored.vote, file.timing.lease));
+    let record = Durable {
+        epoch,
+        reserved: restored.reserved,
+        leader: restored.leader,
+        members: members.clone(),
+        task: task.clone(),
+        vote,
+        removed: false,
+        met: restored.met.clone(),
+    };
+    Ok(Start { members, task, restored, record })
+}
+
+/// Whose ids and roles count: those of the record, or those of the file.
+///
+/// A list that a leader changed always wins over the file. With a majority so does one that never changed,
+/// as soon as this member has taken part in a vote by it: two files that name different voters have
+/// majorities that do not meet. Before that nothing was promised, and a file may still be corrected.
+#[must_use]
+pub fn whose_members<'a>(
+    last: Option<&'a Durable>,
+    file: &'a Arc<MemberList>,
+    quorum: Quorum,
+) -> &'a Arc<MemberList> {
+    let counts = |last: &&Durable| {
+        let changed = last.members.version() > ListVersion::default();
+        let votes = quorum == Quorum::Majority && !Fault::FileWins.is_planted();
+        let voted = votes && last.vote.is_some_and(|vote| vote.has_voted());
+        changed || (voted && last.members.iter().len() > 0)
+    };
+    last.filter(counts).map_or(file, |last| &last.members)
+}
+
+/// The member list that counts at a start, with names and addresses. Those that the file gives to the
+/// members of a list that never changed are newer than the stored ones.
+#[must_use]
+pub fn counting_members(
+    last: Option<&Durable>,
+    file: &Arc<MemberList>,
+    quorum: Quorum,
+) -> Arc<MemberList> {
+    let list = whose_members(last, file, quorum);
+    let changed = list.version() > ListVersion::default();
+    if changed || list.digest() == file.digest() {
+        return if changed { list.clone() } else { file.clone() };
+    }
+    let entry = |stored: &Member| match file.get(stored.id) {
+        Some(written) => Member { role: stored.role, ..written.clone() },
+        None => stored.clone(),
+    };
+    let removed = list.removed().to_vec();
+    let list = MemberList::new(list.version(), list.iter().map(entry).collect());
+    Arc::new(list.with_removed(removed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind, Timing};
+    use crate::core::types::{Epoch, Role};
+    use std::time::Duration;
+    use uuid::Uuid;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn id(number: u128) -> NodeId {
+        NodeId(Uuid::from_u128(number))
+    }
+
+    /// Members 1 to this one, at this host.
+    fn list(counter: u64, last: u128, host: &str) -> Arc<MemberList> {
+        let member = |number| Member {
+            id: id(number),
+            name: format!("{host}-{number}"),
+            address: format!("{host}:{number}"),
+            admin: None,
+            role: Role::Member,
+        };
+        let version = ListVersion { counter, ..ListVersion::default() };
+        Arc::new(MemberList::new(version, (1..=last).map(member).collect()))
+    }
+
+    fn file(quorum: Quorum, members: &Arc<MemberList>) -> Settings {
+        Settings {
+            cluster: "c".to_owned(),
+            id: id(1),
+            instance: 1,
+            members: members.clone(),
+            algorithm: AlgorithmKind::Bully,
+            quorum,
+            preempt: Preempt::Always,
+            rank: RankKind::Id,
+            value: None,
+            task: Task::default(),
+            hierarchy: true,
+            timing: Timing { heartbeat: SECOND, failure: SECOND, message: SECOND, lease: SECOND },
+            trust_refused: false,
+            bootstrap: false,
+            power_on: PowerOn::Elect,
+        }
+    }
+
+    fn kept(members: &Arc<MemberList>, informed: bool) -> Kept {
+        let vote = Some(Vote { informed, ..Vote::default() });
+        let (epoch, reserved, leader) = (Epoch(7), Epoch(9), Some(id(2)));
+        let members = members.clone();
+        let durable = Durable { epoch, reserved, leader, members, vote, ..Durable::default() };
+        Kept { incarnation: Incarnation(3), durable }
+    }
+
+    #[test]
+    fn what_was_claimed_or_promised_goes_on_and_the_start_is_counted() {
+        let members = list(0, 3, "a");
+        let mut before = kept(&members, true);
+        before.durable.vote = Some(Vote { promised: SECOND * 9, ..Vote::default() });
+        before.durable.met = [(id(2), Incarnation(8))].into();
+        let start = restart(Some(&before), &file(Quorum::Majority, &members), None).unwrap();
+        let Restored { incarnation, epoch, floor, reserved, vote, leader, met } = start.restored;
+        assert_eq!(met, before.durable.met);
+        assert_eq!((incarnation, epoch, floor), (Incarnation(4), Epoch(7), Epoch(9)));
+        assert_eq!((vote, leader), (before.durable.vote, Some(id(2))));
+        assert!(reserved > floor && start.record.reserved == reserved);
+        assert_eq!(start.record.vote.map(|vote| vote.promised), Some(SECOND * 9));
+        let first = restart(None, &file(Quorum::Majority, &members), None).unwrap();
+        assert_eq!(first.restored.vote, None, "an empty store");
+        assert_eq!(first.record.vote.map(|vote| vote.promised), Some(SECOND));
+    }
+
+    /// "The voters of a stored record win over those of the file, from the first vote on."
+    #[test]
+    fn with_a_majority_who_has_voted_keeps_its_voters_whatever_its_file_says() {
+        let (five, three) = (list(0, 5, "old"), list(0, 3, "new"));
+        let start = |quorum, voted| {
+            restart(Some(&kept(&five, voted)), &file(quorum, &three), None).unwrap().members
+        };
+        let members = start(Quorum::Majority, true);
+        let addresses: Vec<&str> = members.iter().map(|member| &*member.address).collect();
+        assert_eq!(addresses, ["new:1", "new:2", "new:3", "old:4", "old:5"]);
+        assert_eq!(start(Quorum::Majority, false), three, "a file may be corrected until then");
+        assert_eq!(start(Quorum::None, true), three);
+    }
+
+    #[test]
+    fn roles_are_kept_as_well() {
+        let stored = list(0, 2, "a");
+        let mut written: Vec<Member> = stored.iter().cloned().collect();
+        written[1].role = Role::Observer;
+        let written = Arc::new(MemberList::new(ListVersion::default(), written));
+        let start = restart(Some(&kept(&stored, true)), &file(Quorum::Majority, &written), None);
+        assert_eq!(start.unwrap().members, stored);
+    }
+
+    #[test]
+    fn a_list_that_was_changed_wins_whole_and_who_is_not_in_it_does_not_start() {
+        let (changed, written) = (list(4, 5, "old"), list(0, 3, "new"));
+        for quorum in Quorum::ALL {
+            let start = restart(Some(&kept(&changed, false)), &file(quorum, &written), None);
+            assert_eq!(start.unwrap().members, changed);
+            let without = Settings { id: id(6), ..file(quorum, &written) };
+            let refused = restart(Some(&kept(&changed, false)), &without, None);
+            let version = changed.version();
+            assert_eq!(refused, Err(NoStart::Removed { id: id(6), version }));
+        }
+    }
+
+    /// "`--bootstrap` over a store that already knows its cluster is refused": kept for later, it would let
+    /// a voter vote that has lost its store.
+    #[test]
+    fn a_bootstrap_is_for_a_cluster_that_has_not_begun() {
+        let members = list(0, 3, "a");
+        let file = Settings { bootstrap: true, ..file(Quorum::Majority, &members) };
+        assert!(restart(None, &file, None).is_ok());
+        assert!(restart(Some(&kept(&members, false)), &file, None).is_ok());
+        let begun = [kept(&members, true), kept(&list(1, 3, "a"), false)];
+        for kept in begun {
+            assert_eq!(restart(Some(&kept), &file, None), Err(NoStart::Bootstrapped));
+        }
+    }
+
+    #[test]
+    fn who_was_removed_does_not_start_whatever_its_list_says() {
+        let members = list(0, 3, "a");
+        let mut before = kept(&members, true);
+        before.durable.removed = true;
+        let refused = restart(Some(&before), &file(Quorum::Majority, &members), None);
+        assert!(matches!(refused, Err(NoStart::Removed { .. })), "{refused:?}");
+    }
+}

@@ -1,0 +1,127 @@
+//! What a simulated world is made of: its members, their timings and clocks, and what may happen to them.
+
+use std::time::Duration;
+
+use super::clock::Clock;
+use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Timing};
+use crate::core::types::Role;
+use crate::trace::Detail;
+
+/// The timings of every simulated cluster: the defaults of the configuration.
+pub const TIMING: Timing = Timing {
+    heartbeat: Duration::from_millis(100),
+    failure: Duration::from_millis(500),
+    message: Duration::from_millis(50),
+    lease: Duration::from_millis(400),
+};
+
+/// How long messages take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delays {
+    /// All the same, so that an ANSWER is back well before T1.
+    Lockstep,
+    /// Drawn from the seed, below the longest that the model allows.
+    Random,
+}
+
+/// What may happen in a random life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FaultSet {
+    /// What the model of the seeds allows: crashes, restarts, slow disks and commands, in a
+    /// network that delivers everything in time.
+    #[default]
+    Model,
+    /// Also partitions, late, lost and doubled messages, broken and half-open connections,
+    /// pauses, and clocks that drift and step.
+    All,
+    /// The same, and dense: many of them within one or two `failure`, aimed at those that lead, stand
+    /// for election or vote.
+    Storm,
+    /// Faults that stay: dials that fail, dead links, slow and stuck disks, files that differ. A leader is demanded
+    /// without a heal.
+    Stay,
+}
+
+impl FaultSet {
+    /// All sets.
+    pub const ALL: [FaultSet; 4] =
+        [FaultSet::Model, FaultSet::All, FaultSet::Storm, FaultSet::Stay];
+
+    /// Whether the network, the processes and their clocks keep to the model.
+    #[must_use]
+    pub fn is_within_model(self) -> bool {
+        self == FaultSet::Model
+    }
+
+    /// The word for it in commands.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            FaultSet::Model => "model",
+            FaultSet::All => "all",
+            FaultSet::Storm => "storm",
+            FaultSet::Stay => "stay",
+        }
+    }
+}
+
+/// What a world is made of.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    pub algorithm: AlgorithmKind,
+    pub quorum: Quorum,
+    /// What each member is for; all are full members where none is given.
+    pub roles: Vec<Role>,
+    /// The places of those that the first list does not have.
+    pub newcomers: Vec<usize>,
+    /// Whether members may vote before they have met all others. Otherwise all voters have to meet
+    /// once.
+    pub bootstrap: bool,
+    /// Whether a refused redial proves a death.
+    pub trust_refused: bool,
+    /// Whether the network and the clocks stay within the model.
+    pub faults: FaultSet,
+    /// Each node's clock; all run true where none is given.
+    pub clocks: Vec<Clock>,
+    /// Each member's attribute at its start.
+    pub values: Vec<Option<i64>>,
+    /// What the attributes are.
+    pub rank: RankKind,
+    pub hierarchy: bool,
+    pub preempt: Preempt,
+    pub power_on: PowerOn,
+    pub timing: Timing,
+    pub delays: Delays,
+    /// The longest that a write takes.
+    pub disk: Duration,
+    pub seed: u64,
+    /// What the trace holds; none without one.
+    pub detail: Option<Detail>,
+}
+
+impl Setup {
+    /// Members with these attributes, all founders, that elect in lock-step within the model, without
+    /// a quorum.
+    pub fn plain(algorithm: AlgorithmKind, values: Vec<Option<i64>>) -> Setup {
+        Setup {
+            algorithm,
+            quorum: Quorum::None,
+            roles: Vec::new(),
+            newcomers: Vec::new(),
+            bootstrap: false,
+            trust_refused: true,
+            faults: FaultSet::Model,
+            clocks: Vec::new(),
+            values,
+            rank: RankKind::Id,
+            hierarchy: true,
+            preempt: Preempt::Always,
+            power_on: PowerOn::Elect,
+            timing: TIMING,
+            delays: Delays::Lockstep,
+            disk: TIMING.message / 4,
+            seed: 0,
+            detail: None,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What happens in a chapter of a life, on top of what is ill: restarts with and without upkeep, deaths for good,
+//! pauses, commands, and more of that right after a command.
+
+use std::time::Duration;
+
+use super::super::aim::Aim;
+use super::super::deeds::Deed;
+use super::super::faults::{Fault, inflict};
+use super::super::members::Wish;
+use super::super::node::Death;
+use super::super::setup::TIMING;
+use super::super::trouble::Trouble;
+use super::super::world::World;
+use super::Life;
+use super::files::Upkeep;
+use super::ills::Ill;
+use crate::core::random::Random;
+use crate::core::types::Time;
+
+/// Something that happens.
+#[derive(Clone, Debug)]
+pub(super) enum Doing {
+    /// From now on this is ill.
+    Ill(Ill),
+    /// A process is started, where it can be.
+    Start(usize),
+    /// A process ends, and this is done to its file or disk; it is started later on its own.
+    Stop(usize, Death, Upkeep),
+    /// Anything that may happen to a process; whether right after a command.
+    Fault(usize, Fault, bool),
+}
+
+/// What happens, and when.
+pub(super) type Plan = Vec<(Time, Doing)>;
+
+/// The first starts of all.
+pub(super) fn starts(life: &mut Life, spread: Duration) -> Plan {
+    let Life { world, random, .. } = life;
+    let nodes = 0..world.nodes.len();
+    nodes.map(|node| (world.now + random.up_to(spread), Doing::Start(node))).collect()
+}
+
+/// Adds what happens in a chapter that begins now.
+pub(super) fn add(life: &mut Life, plan: &mut Plan) {
+    let Life { world, random, .. } = life;
+    let mut draw = Draw { random, world, plan, pauses: 0 };
+    for _ in 0..draw.random.below(4) {
+        let at = draw.world.now + draw.random.up_to(TIMING.failure * super::DOINGS);
+        draw.doing(at);
+    }
+}
+
+struct Draw<'a> {
+    random: &'a mut Random,
+    world: &'a World,
+    plan: &'a mut Plan,
+    pauses: u32,
+}
+
+impl Draw<'_> {
+    fn anyone(&mut self) -> usize {
+        self.random.below(self.world.nodes.len() as u64) as usize
+    }
+
+    fn doing(&mut self, at: Time) {
+        let node = self.anyone();
+        match self.random.below(8) {
+            0..4 => self.restart(at, node),
+            4 => {
+                let aim = [Aim::Leader, Aim::Follower][self.random.below(2) as usize];
+                let death = [Death::Killed, Death::Vanished][self.random.below(2) as usize];
+                self.aimed(at, aim, Fault::Die(death, 0), false);
+            }
+            5 => self.pause(at, Aim::Leader, false),
+            _ => {
+                let command = self.command();
+                self.aimed(at, Aim::Leader, command, false);
+                for _ in 0..self.random.below(3) {
+                    let soon = at + self.random.up_to(TIMING.message * 2);
+                    self.adversity(soon);
+                }
+            }
+        }
+    }
+
+    /// A command that changes who leads, or who is a member.
+    fn command(&mut self) -> Fault {
+        let someone = self.anyone();
+        match self.random.below(if self.world.changes { 6 } else { 3 }) {
+            0 => Fault::Resign(None),
+            1 => Fault::Resign(Some(someone)),
+            2 => Fault::Elect,
+            3 | 4 => Fault::Change(Wish::Remove { who: Some(someone), force: false }),
+            _ => {
+                let newcomers = &self.world.setup.newcomers;
+                let newcomer = self.random.below(newcomers.len() as u64) as usize;
+                Fault::Change(Wish::Add(newcomers.get(newcomer).copied().unwrap_or(someone)))
+            }
+        }
+    }
+
+    /// Something at the worst moment: while what a command asked for is under way.
+    fn adversity(&mut self, at: Time) {
+        let aim = [Aim::Leader, Aim::Candidate, Aim::Follower][self.random.below(3) as usize];
+        match self.random.below(4) {
+            0 => {
+                self.aimed(at, aim, Fault::Die(Death::Killed, 0), true);
+                let back = at + self.random.up_to(TIMING.failure);
+                self.aimed(back, Aim::Dead, Fault::Start, true);
+            }
+            1 => self.pause(at, aim, true),
+            _ => {
+                let command = self.command();
+                self.aimed(at, aim, command, true);
+            }
+        }
+    }
+
+    fn restart(&mut self, at: Time, node: usize) {
+        let death = if self.random.below(3) == 0 { Death::Vanished } else { Death::Killed };
+        let upkeep = Upkeep::draw(self.random, self.world.nodes.len());
+        self.plan.push((at, Doing::Stop(node, death, upkeep)));
+        let back = at + self.random.up_to(TIMING.failure * 2);
+        self.plan.push((back, Doing::Start(node)));
+        if upkeep == Upkeep::RollBack {
+            // It needs an older record than what the last start found.
+            let again = back + TIMING.failure * 4;
+            self.plan.push((again, Doing::Stop(node, death, upkeep)));
+            self.plan.push((again + self.random.up_to(TIMING.failure), Doing::Start(node)));
+        }
+    }
+
+    fn pause(&mut self, at: Time, aim: Aim, adverse: bool) {
+        self.pauses += 1;
+        let pause = Fault::Trouble { leader: false, trouble: Trouble::Pause(self.pauses) };
+        self.aimed(at, aim, pause, adverse);
+        let end = Fault::Trouble { leader: false, trouble: Trouble::End(self.pauses) };
+        let length = self.random.up_to(TIMING.failure * 3 / 2);
+        self.plan.push((at + length, Doing::Fault(0, end, false)));
+    }
+
+    fn aimed(&mut self, at: Time, aim: Aim, fault: Fault, adverse: bool) {
+        let named = self.anyone();
+        let fault = Fault::Aimed(aim, Box::new(fault));
+        self.plan.push((at, Doing::Fault(named, fault, adverse)));
+    }
+}
+
+impl Life {
+    pub(super) fn perform(&mut self, doing: Doing) {
+        match doing {
+            Doing::Ill(ill) => self.ail(ill),
+            Doing::Start(node) if self.gone[node] => {}
+            Doing::Start(node) if self.foreign[node] => self.world.faults.count(Deed::Foreign),
+            Doing::Start(node) => inflict(&mut self.world, node, Fault::Start),
+            Doing::Stop(node, death, upkeep) => {
+                inflict(&mut self.world, node, Fault::Die(death, 0));
+                self.upkeep(node, upkeep);
+            }
+            Doing::Fault(node, fault, adverse) => {
+                self.world.faults.add(Deed::Adverse, u64::from(adverse));
+                match fault {
+                    Fault::Aimed(Aim::Dead, _) => {
+                        if let Some(dead) = Aim::Dead.find(&mut self.world) {
+                            self.perform(Doing::Start(dead));
+                        }
+                    }
+                    fault => inflict(&mut self.world, node, fault),
+                }
+            }
+        }
+    }
+}

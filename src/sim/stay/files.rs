@@ -1,0 +1,167 @@
+//! What an operator does to the file and the disk of a member while its process is down.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::super::deeds::Deed;
+use super::Life;
+use crate::core::membership::{ListVersion, Member, MemberList};
+use crate::core::random::Random;
+use crate::core::settings::Quorum;
+use crate::core::types::{NodeId, Role};
+
+/// What is done. A list that names a member twice, or nobody that may lead, is no configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Upkeep {
+    /// Nothing: it was a restart.
+    None,
+    /// The file lists this member no more.
+    Drop(usize),
+    /// It lists one that does not exist.
+    Ghost,
+    /// It gives this member another role.
+    Recast(usize, Role),
+    /// It gives this member another name and another address.
+    Rename(usize),
+    /// The disk is emptied.
+    Wipe,
+    /// The disk goes back to what an earlier start found on it.
+    RollBack,
+    /// The disk of another member is put in its place.
+    Swap,
+}
+
+impl Upkeep {
+    pub fn draw(random: &mut Random, nodes: usize) -> Upkeep {
+        let other = random.below(nodes as u64) as usize;
+        match random.below(12) {
+            0 | 1 => Upkeep::Drop(other),
+            2 => Upkeep::Ghost,
+            3 | 4 => {
+                let roles = [Role::Member, Role::Witness, Role::Observer];
+                Upkeep::Recast(other, roles[random.below(3) as usize])
+            }
+            5 => Upkeep::Rename(other),
+            6 => Upkeep::Wipe,
+            7 => Upkeep::RollBack,
+            8 => Upkeep::Swap,
+            _ => Upkeep::None,
+        }
+    }
+}
+
+impl Life {
+    /// Does it to a member whose process is down. What no configuration may say is not done.
+    pub(super) fn upkeep(&mut self, node: usize, what: Upkeep) {
+        let place = |at: usize| self.world.id(at);
+        match what {
+            Upkeep::None => {}
+            Upkeep::Drop(other) => {
+                let dropped = place(other);
+                self.edit(node, |list| list.retain(|member| member.id != dropped));
+            }
+            Upkeep::Recast(other, role) => {
+                let recast = place(other);
+                let cast = |list: &mut Vec<Member>| {
+                    let found = list.iter_mut().find(|member| member.id == recast);
+                    found.into_iter().for_each(|member| member.role = role);
+                };
+                self.edit(node, cast);
+            }
+            Upkeep::Ghost => self.edit(node, |list| {
+                list.retain(|member| member.id != ghost().id);
+                list.push(ghost());
+            }),
+            Upkeep::Rename(other) => {
+                let renamed = place(other);
+                self.rename(node, renamed);
+            }
+            Upkeep::Wipe | Upkeep::RollBack => self.lose(node, what),
+            Upkeep::Swap => self.foreign[node] = true, // a store is that of one id
+        }
+    }
+
+    /// Edits the file of a member: it still lists this member itself, and one that may lead. With a majority the
+    /// guarantee assumes that all begin with one list of voters, so it is edited once its member has voted by that.
+    fn edit(&mut self, node: usize, edit: impl FnOnce(&mut Vec<Member>)) {
+        let (own, before) = (self.world.id(node), self.world.nodes[node].settings.members.clone());
+        let has_voted = self.world.nodes[node].disk.has_voted();
+        if self.world.setup.quorum == Quorum::Majority && !has_voted {
+            return;
+        }
+        let mut members: Vec<Member> = before.iter().cloned().collect();
+        edit(&mut members);
+        let list = MemberList::new(ListVersion::default(), members);
+        if list.get(own).is_none() || !list.iter().any(Member::may_lead) || list == *before {
+            return;
+        }
+        self.world.faults.count(Deed::Edited);
+        self.world.say(node, || format!("its file is edited: {:016x}", list.digest()));
+        self.edited[node] = true;
+        self.world.nodes[node].settings.members = Arc::new(list);
+    }
+
+    /// Gives a member another name and another address in the file of this one.
+    fn rename(&mut self, node: usize, renamed: NodeId) {
+        let settings = &mut self.world.nodes[node].settings;
+        let mut members: Vec<Member> = settings.members.iter().cloned().collect();
+        if let Some(member) = members.iter_mut().find(|member| member.id == renamed) {
+            member.name += "-renamed";
+            member.address = format!("moved-{}", member.address);
+            settings.members = Arc::new(MemberList::new(ListVersion::default(), members));
+            self.world.faults.count(Deed::Renamed);
+        }
+    }
+
+    /// Has the disk of a member forget something. With a majority the guarantee assumes that disks keep what they
+    /// synced; what is promised all the same is that a member which comes back with less than the
+    /// others remember is refused. So the others have met its latest start when it happens, and it happens to
+    /// less than half of the voters.
+    fn lose(&mut self, node: usize, what: Upkeep) {
+        let world = &mut self.world;
+        let disk = &world.nodes[node].disk;
+        if world.setup.quorum == Quorum::Majority {
+            let (id, latest) = (world.id(node), disk.incarnation());
+            let knows = |at: usize| {
+                let core = world.nodes[at].core.as_ref();
+                let peer = core.and_then(|core| core.detector().get(id));
+                peer.is_some_and(|peer| peer.incarnation == latest)
+            };
+            let lost = self.lost.iter().filter(|lost| **lost).count();
+            let few = (lost + 1) * 2 < world.newest_list(true).voters();
+            let remembered = world.others(node).all(|at| self.lost[at] || knows(at));
+            if !few || !remembered {
+                return;
+            }
+        }
+        let (disk, deed) = (
+            &mut self.world.nodes[node].disk,
+            match what {
+                Upkeep::Wipe => Deed::Wiped,
+                _ => Deed::RolledBack,
+            },
+        );
+        let done = match what {
+            Upkeep::Wipe => disk.wipe(),
+            _ => disk.roll_back(),
+        };
+        if done {
+            self.lost[node] = true;
+            self.world.faults.count(deed);
+            self.world.checker.forgot(node);
+            self.world.say(node, || format!("its disk is {what:?}"));
+        }
+    }
+}
+
+/// A voter that does not exist.
+fn ghost() -> Member {
+    Member {
+        id: NodeId(Uuid::from_u128(u128::MAX)),
+        name: "ghost".to_owned(),
+        address: "nowhere:7101".to_owned(),
+        admin: None,
+        role: Role::Member,
+    }
+}

@@ -1,0 +1,158 @@
+//! Worlds that stay broken: what is ill at their end was never healed, and a leader is demanded all the same
+//! where the docs promise one.
+//!
+//! A life has one or two chapters. In each of them things happen for a while (`doings.rs`), on top of what is ill
+//! (`ills.rs`); then nothing happens any more, and after some time to settle it is measured for how much of the
+//! time somebody leads. `promise.rs` says whether a leader is promised in such a world.
+
+mod doings;
+mod draw;
+mod files;
+mod ills;
+mod promise;
+
+use std::time::Duration;
+
+use super::deeds::Deed;
+use super::schedule::Schedule;
+use super::settle::{step, views};
+use super::setup::TIMING;
+use super::world::World;
+use crate::core::random::Random;
+use crate::core::types::Time;
+use doings::{Doing, Plan};
+
+/// All that is drawn for these worlds comes from a sequence of its own.
+const STAY: u64 = 0x7374_6179_7374;
+
+/// For so long, times `failure`, all is well before the first of what stays, where a life begins well.
+const WELL: u32 = 6;
+
+/// What happens in a chapter happens within so many `failure`.
+const DOINGS: u32 = 4;
+
+/// So many `failure` later somebody has to lead.
+const SETTLING: u32 = 16;
+
+/// For so many `failure` it is measured.
+const MEASURED: u32 = 10;
+
+/// The least share of this time in which somebody leads, in thousandths.
+const LEAST: u128 = 950;
+
+/// One life.
+struct Life {
+    world: World,
+    random: Random,
+    /// Whose disk lost or forgot something, by their places.
+    lost: Vec<bool>,
+    /// Whose host is gone for good.
+    gone: Vec<bool>,
+    /// Who has the disk of another.
+    foreign: Vec<bool>,
+    /// Whose file names other members, or other roles, than the files of the rest.
+    edited: Vec<bool>,
+    /// Whether all voters met once while all was well, or were told to begin without that.
+    informed: bool,
+    /// How much longer than usual all takes: some members have longer timings.
+    stretch: u32,
+}
+
+/// Lives through the seed of this schedule. Tells what became of the world, and how long it took to settle.
+pub(super) fn live(schedule: Schedule) -> (World, Result<Duration, String>) {
+    let mut random = Random::new(schedule.seed ^ STAY);
+    let (setup, timings) = draw::setup(schedule, &mut random);
+    let nodes = setup.values.len();
+    let changes = !setup.newcomers.is_empty() || random.below(3) == 0;
+    let mut world = World::new(setup);
+    world.changes = changes;
+    let keeps_bootstrap = world.setup.bootstrap && random.below(3) == 0;
+    for (node, timing) in world.nodes.iter_mut().zip(&timings) {
+        node.settings.timing = *timing;
+        node.keeps_bootstrap = keeps_bootstrap && node.settings.bootstrap;
+    }
+    world.faults.add(Deed::Bootstrapped, u64::from(keeps_bootstrap));
+    let [lost, gone, foreign, edited] = [(); 4].map(|()| vec![false; nodes]);
+    let unequal = timings.iter().any(|timing| timing.failure != TIMING.failure);
+    world.faults.add(Deed::Unequal, u64::from(unequal));
+    world.faults.add(Deed::Large, u64::from(nodes > 8));
+    let stretch = if unequal { 2 } else { 1 };
+    let mut life = Life { world, random, lost, gone, foreign, edited, informed: false, stretch };
+    let what = life.live();
+    (life.world, what)
+}
+
+impl Life {
+    fn live(&mut self) -> Result<Duration, String> {
+        let begins_well = self.random.below(3) > 0;
+        self.informed = begins_well || self.world.setup.bootstrap;
+        let ills = ills::draw(&mut self.random, &self.world);
+        let mut plan = if begins_well {
+            let starts = doings::starts(self, TIMING.message);
+            self.live_through(starts)?;
+            self.pass(TIMING.failure * WELL * self.stretch)?;
+            let spread = TIMING.failure * DOINGS;
+            let mut when = || self.world.now + self.random.up_to(spread);
+            ills.into_iter().map(|ill| (when(), Doing::Ill(ill))).collect()
+        } else {
+            ills.into_iter().for_each(|ill| self.ail(ill));
+            doings::starts(self, TIMING.failure)
+        };
+        for _ in 0..1 + self.random.below(2) {
+            doings::add(self, &mut plan);
+            self.live_through(std::mem::take(&mut plan))?;
+            self.world.nodes.iter_mut().for_each(|node| node.fuse = None);
+            self.world.resume(|_| true);
+            self.pass(TIMING.failure * SETTLING * self.stretch)?;
+            self.measure()?;
+        }
+        Ok(Duration::ZERO)
+    }
+
+    fn live_through(&mut self, mut plan: Plan) -> Result<(), String> {
+        plan.sort_by_key(|(at, _)| *at);
+        for (at, doing) in plan {
+            while step(&mut self.world, at)? {}
+            self.world.now = at;
+            self.perform(doing);
+        }
+        Ok(())
+    }
+
+    fn pass(&mut self, time: Duration) -> Result<(), String> {
+        let until = self.world.now + time;
+        while step(&mut self.world, until)? {}
+        self.world.now = until;
+        Ok(())
+    }
+
+    /// Counts for how much of the time somebody leads, where that is promised.
+    fn measure(&mut self) -> Result<(), String> {
+        if !self.is_promised() {
+            self.world.faults.count(Deed::Unpromised);
+            return self.pass(TIMING.failure);
+        }
+        self.world.begin_uptime();
+        let elected = self.world.checker.elected;
+        self.pass(TIMING.failure * MEASURED * self.stretch)?;
+        let now = self.world.now;
+        let share = self.world.uptime.take().map_or(0, |mut uptime| uptime.share(now));
+        if !self.is_promised() {
+            return Ok(()); // a change of the members came to an end meanwhile
+        }
+        self.world.faults.count(Deed::Promised);
+        if share >= LEAST && self.is_agreed() {
+            return Ok(());
+        }
+        let elected = self.world.checker.elected - elected;
+        let ms = now.since(Time(0)).as_millis();
+        Err(format!(
+            "at {ms} ms: somebody led in {}.{} % of the last {} ms, with {elected} elections; promised by {}: {}",
+            share / 10,
+            share % 10,
+            (TIMING.failure * MEASURED * self.stretch).as_millis(),
+            self.promise_in_words(),
+            views(&self.world)
+        ))
+    }
+}

@@ -1,0 +1,156 @@
+//! Whether a leader is promised in a world that stays broken.
+//!
+//! With a majority: where more than half of the voters live, are connected with each other in both
+//! directions, can write their disks, have lost nothing, and one of them may lead. Whatever the others are
+//! and do, it must not keep these from having a leader. Without one: where anybody lives that may lead and can
+//! write its disk.
+
+use super::super::world::World;
+use super::Life;
+use crate::core::Core;
+use crate::core::membership::{Member, MemberList};
+use crate::core::settings::Quorum;
+
+/// So many steps the search takes at most: in a world where more is needed, nothing is promised.
+const STEPS: u32 = 2000;
+
+impl Life {
+    pub(super) fn is_promised(&self) -> bool {
+        self.healthy().is_some()
+    }
+
+    /// Those to whom a leader is promised, in words.
+    pub(super) fn promise_in_words(&self) -> String {
+        let names = self.healthy().unwrap_or_default();
+        names.iter().map(|at| format!("node-{}", at + 1)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The members to whom a leader is promised, if there are such.
+    fn healthy(&self) -> Option<Vec<usize>> {
+        let world = &self.world;
+        let sound = |at: &usize| is_sound(world, *at) && !self.lost[*at];
+        let all: Vec<usize> = (0..world.nodes.len()).filter(sound).collect();
+        match world.setup.quorum {
+            Quorum::None => {
+                let differ = self.edited.iter().any(|edited| *edited);
+                // A newcomer waits to be added to the cluster that it knows of.
+                let list = world.newest_list(true);
+                let leads = |at: &usize| list.get(world.id(*at)).is_some() && may_lead(world, *at);
+                all.into_iter().find(leads).filter(|_| !differ).map(|at| vec![at])
+            }
+            // A first start needs all voters once, or --bootstrap.
+            Quorum::Majority if !self.informed => None,
+            Quorum::Majority => self.majority(all),
+        }
+    }
+
+    /// Whether all that live agree: in each group of fully connected members those that run name one of it, where
+    /// one is promised. Nothing is said where some links within a group are dead, where connections may last or not
+    /// although a dial fails, nor where a disk or a file is ill.
+    pub(super) fn is_agreed(&self) -> bool {
+        let world = &self.world;
+        let live: Vec<usize> = world.live().map(|(at, _)| at).collect();
+        let ill = |at: &usize| {
+            !is_sound(world, *at) || self.lost[*at] || self.edited[*at] || self.foreign[*at]
+        };
+        let group = |at: usize| {
+            let linked = |other: &usize| *other == at || are_linked(world, at, *other);
+            live.iter().copied().filter(linked).collect::<Vec<_>>()
+        };
+        let mut groups: Vec<Vec<usize>> = live.iter().map(|at| group(*at)).collect();
+        let dead = |one: usize, other: usize| {
+            world.weather.is_cut(one, other) && world.weather.is_cut(other, one)
+        };
+        let half = |one: usize, other: usize| !are_linked(world, one, other) && !dead(one, other);
+        let halves =
+            live.iter().any(|at| live.iter().any(|other| at != other && half(*at, *other)));
+        let whole = |at: &usize| group(*at).iter().all(|other| group(*other) == group(*at));
+        if world.changes || halves || live.iter().any(ill) || !live.iter().all(whole) {
+            return true;
+        }
+        groups.sort_unstable();
+        groups.dedup();
+        let healthy = self.healthy().unwrap_or_default();
+        let promised = |group: &&Vec<usize>| match world.setup.quorum {
+            Quorum::None => group.iter().any(|at| may_lead(world, *at)),
+            Quorum::Majority => healthy.first().is_some_and(|at| group.contains(at)),
+        };
+        groups.iter().filter(promised).all(|group| {
+            let names = |at: &usize| world.nodes[*at].core.as_ref().and_then(Core::leader);
+            let leader = group.first().and_then(names);
+            let within = leader.and_then(|leader| world.place(leader.id));
+            within.is_some_and(|at| group.contains(&at) && world.nodes[at].leads())
+                && group.iter().all(|at| names(at).map(|l| l.id) == leader.map(|l| l.id))
+        })
+    }
+
+    /// Those of them that are a fully connected majority.
+    fn majority(&self, all: Vec<usize>) -> Option<Vec<usize>> {
+        let world = &self.world;
+        // Of the newest list, and of that of everybody who has an older one.
+        let mut lists = vec![world.newest_list(true)];
+        for list in all.iter().map(|at| world.nodes[*at].present_list()) {
+            if !lists.contains(&list) {
+                lists.push(list);
+            }
+        }
+        let votes =
+            |list: &MemberList, at: usize| list.get(world.id(at)).is_some_and(Member::votes);
+        let enough = |some: &[usize]| {
+            let voters = |list: &&MemberList| some.iter().filter(|at| votes(list, **at)).count();
+            lists.iter().all(|list| voters(&list.as_ref()) >= list.majority())
+                && some.iter().any(|at| may_lead(world, *at))
+        };
+        let first = lists[0];
+        let all = all.into_iter().filter(|at| votes(first, *at)).collect();
+        let linked = |one: usize, other: usize| are_linked(world, one, other);
+        clique(all, &linked, &enough, &mut STEPS.clone())
+    }
+}
+
+/// Whether a member runs and its disk writes.
+fn is_sound(world: &World, at: usize) -> bool {
+    let node = &world.nodes[at];
+    node.core.is_some() && node.pause.is_none() && !node.drive.stuck && node.drive.fails == 0
+}
+
+/// Whether a member that runs may be elected.
+fn may_lead(world: &World, at: usize) -> bool {
+    let node = &world.nodes[at];
+    let core = node.core.as_ref();
+    let listed = core.and_then(|core| core.members().get(core.id()));
+    listed.is_some_and(Member::may_lead)
+        && node.settings.value.is_some()
+        && core.is_some_and(|core| !core.has_resigned())
+}
+
+/// Whether each of two members can dial the other, and all arrives that they say.
+fn are_linked(world: &World, one: usize, other: usize) -> bool {
+    [(one, other), (other, one)].into_iter().all(|(from, to)| {
+        world.terrain.blocked(from, to).is_none() && !world.weather.is_cut(from, to)
+    })
+}
+
+/// Some of these that are all linked with each other, and enough. What is enough stays so with more.
+fn clique(
+    all: Vec<usize>,
+    linked: &impl Fn(usize, usize) -> bool,
+    enough: &impl Fn(&[usize]) -> bool,
+    steps: &mut u32,
+) -> Option<Vec<usize>> {
+    *steps = steps.checked_sub(1)?;
+    if !enough(&all) {
+        return None;
+    }
+    let apart =
+        |at: &usize| all.iter().filter(|other| *other != at && !linked(*at, **other)).count();
+    let lonely = all.iter().copied().max_by_key(apart)?;
+    if apart(&lonely) == 0 {
+        return Some(all);
+    }
+    let without = all.iter().copied().filter(|at| *at != lonely).collect();
+    clique(without, linked, enough, steps).or_else(|| {
+        let with = all.iter().copied().filter(|at| *at == lonely || linked(*at, lonely)).collect();
+        clique(with, linked, enough, steps)
+    })
+}

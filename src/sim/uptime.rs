@@ -1,0 +1,60 @@
+//! For how much of the time somebody leads, as everybody could read it: by what is published, for as long as that
+//! may be believed.
+
+use std::time::Duration;
+
+use crate::core::types::Time;
+
+/// Counts the time in which at least one member says that it leads.
+#[derive(Debug)]
+pub(super) struct Uptime {
+    began: Time,
+    /// Up to when the time is counted.
+    counted: Time,
+    led: Duration,
+    /// Until when, in true time, each member's claim to lead is believed.
+    claims: Vec<Time>,
+}
+
+impl Uptime {
+    /// Counts from now on. Nobody is known to lead.
+    pub fn new(nodes: usize, now: Time) -> Uptime {
+        Uptime { began: now, counted: now, led: Duration::ZERO, claims: vec![Time(0); nodes] }
+    }
+
+    /// From now on a member's claim to lead is believed until then.
+    pub fn claims(&mut self, now: Time, node: usize, until: Time) {
+        self.count(now);
+        self.claims[node] = until;
+    }
+
+    fn count(&mut self, now: Time) {
+        let until = self.claims.iter().copied().max().unwrap_or_default();
+        self.led += until.min(now).since(self.counted);
+        self.counted = now;
+    }
+
+    /// The share of the time until now, in thousandths.
+    pub fn share(&mut self, now: Time) -> u128 {
+        self.count(now);
+        let all = now.since(self.began).as_nanos().max(1);
+        self.led.as_nanos() * 1000 / all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_counts_while_anybodys_claim_is_believed() {
+        let mut uptime = Uptime::new(2, Time(1000));
+        uptime.claims(Time(1100), 0, Time(1500));
+        uptime.claims(Time(1200), 1, Time(1300));
+        assert_eq!(uptime.share(Time(1400)), 750, "from 1100 on");
+        assert_eq!(uptime.share(Time(2000)), 400, "until 1500");
+        uptime.claims(Time(2000), 1, Time(9000));
+        uptime.claims(Time(2500), 1, Time(0));
+        assert_eq!(uptime.share(Time(3000)), 450, "it gave up");
+    }
+}

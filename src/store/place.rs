@@ -1,0 +1,143 @@
+//! Where the state of a member lies: in the folder of its name, and in no other folder beside it.
+//!
+//! The id is what a member is, and the folder is found by its name. Where the name was changed in the
+//! configuration and the folder was not renamed, a start would find nothing: it would forget what it
+//! granted, and its epochs would run backwards. So a start looks at all folders of the data directory.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::{LOCK, STATE, Store, StoreError, read};
+use crate::core::types::NodeId;
+
+impl Store {
+    /// Makes sure that the folder of this name is the only one with state of this member. `known` says
+    /// which names other members have: each start judges its own folder.
+    ///
+    /// # Errors
+    /// When another folder has state of this member; or state that cannot be read, so that nobody
+    /// knows whose it is, while the folder of this name has none.
+    pub fn find(
+        data_dir: &Path,
+        name: &str,
+        id: NodeId,
+        known: impl Fn(&str) -> bool,
+    ) -> Result<(), StoreError> {
+        let own = data_dir.join(name);
+        let empty = !own.join(STATE).exists() && !own.join(STATE).is_symlink();
+        let entries = match fs::read_dir(data_dir) {
+            Ok(entries) => entries,
+            // There is nothing yet; or the member's own folder says enough.
+            Err(error) if error.kind() == io::ErrorKind::NotFound || !empty => return Ok(()),
+            Err(source) => return Err(StoreError::Folder { dir: data_dir.to_path_buf(), source }),
+        };
+        for entry in entries {
+            let unusable = |source| StoreError::Folder { dir: data_dir.to_path_buf(), source };
+            let dir = entry.map_err(unusable)?.path();
+            if dir == own || is_same(&dir, &own) {
+                continue;
+            }
+            let others = || dir.file_name().is_some_and(|name| known(&name.to_string_lossy()));
+            match read(&dir.join(STATE), id) {
+                Ok(Some(_)) if empty => {
+                    return Err(StoreError::Renamed { id, found: dir, expected: own });
+                }
+                Ok(Some(_)) => return Err(StoreError::Twice { id, one: own, other: dir }),
+                Ok(None) | Err(StoreError::Foreign { .. }) => {}
+                Err(why) if empty && dir.join(LOCK).exists() && !others() => {
+                    return Err(StoreError::Unclear { dir, expected: own, why: Box::new(why) });
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether two paths lead to one folder: a link may keep an old name alive.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    place(one).is_some_and(|one| Some(one) == place(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use tempfile::TempDir;
+
+    use super::super::Trouble;
+    use super::super::record::tests::{id, record};
+    use super::*;
+
+    /// A data directory in which the state of member 1 lies under this name.
+    fn with_state_of_one(name: &str) -> TempDir {
+        let dir = TempDir::new().unwrap();
+        add_state_of_one(&dir, name);
+        dir
+    }
+
+    fn add_state_of_one(dir: &TempDir, name: &str) {
+        let (store, _) = Store::open(&dir.path().join(name), id(1)).unwrap();
+        store.save(&record(7)).unwrap();
+    }
+
+    /// Looks for the state of a member of this name, where member "b" is known too.
+    fn find(dir: &TempDir, name: &str, number: u128) -> Result<(), StoreError> {
+        Store::find(dir.path(), name, id(number), |name| ["a", "b"].contains(&name))
+    }
+
+    #[test]
+    fn state_under_its_own_name_is_found_and_that_of_others_is_let_alone() {
+        let dir = with_state_of_one("a");
+        find(&dir, "a", 1).unwrap();
+        find(&dir, "b", 2).unwrap();
+        fs::write(dir.path().join("file"), b"").unwrap();
+        fs::create_dir(dir.path().join("folder")).unwrap();
+        find(&dir, "b", 2).unwrap();
+        find(&TempDir::new().unwrap(), "a", 1).unwrap();
+        Store::find(&dir.path().join("new"), "a", id(1), |_| false).unwrap();
+    }
+
+    #[test]
+    fn state_under_another_name_is_named_and_not_forgotten() {
+        let dir = with_state_of_one("old");
+        let error = find(&dir, "a", 1).unwrap_err();
+        assert_eq!(error.trouble(), Trouble::State);
+        let words = error.to_string();
+        assert!(words.contains("/old") && words.contains("rename that folder to"), "{words}");
+        fs::rename(dir.path().join("old"), dir.path().join("a")).unwrap();
+        find(&dir, "a", 1).unwrap();
+    }
+
+    #[test]
+    fn two_folders_of_one_id_are_refused_unless_one_is_a_link_to_the_other() {
+        let dir = with_state_of_one("a");
+        symlink(dir.path().join("a"), dir.path().join("old")).unwrap();
+        find(&dir, "a", 1).unwrap();
+        fs::remove_file(dir.path().join("old")).unwrap();
+        add_state_of_one(&dir, "old");
+        let error = find(&dir, "a", 1).unwrap_err();
+        assert_eq!(error.trouble(), Trouble::State);
+        let words = error.to_string();
+        assert!(words.contains("/a and") && words.contains("/old"), "{words}");
+    }
+
+    #[test]
+    fn state_that_cannot_be_read_may_be_of_anybody_but_a_member_with_that_name() {
+        let dir = with_state_of_one("old");
+        fs::write(dir.path().join("old").join(STATE), b"{").unwrap();
+        let words = find(&dir, "a", 1).unwrap_err().to_string();
+        assert!(words.contains("/old") && words.contains("is damaged"), "{words}");
+        fs::remove_file(dir.path().join("old").join(LOCK)).unwrap();
+        find(&dir, "a", 1).unwrap(); // electd has no folder without a lock
+        let dir = with_state_of_one("b");
+        fs::write(dir.path().join("b").join(STATE), b"{").unwrap();
+        find(&dir, "a", 1).unwrap();
+        add_state_of_one(&dir, "a");
+        fs::rename(dir.path().join("b"), dir.path().join("old")).unwrap();
+        find(&dir, "a", 1).unwrap(); // it has state of its own
+    }
+}

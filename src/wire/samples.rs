@@ -1,0 +1,159 @@
+//! One good frame of each kind, for the tests. The snapshot `frames` is written from them, and the
+//! test against a real process (`tests/mutated`) changes what it finds there: a new kind of message is
+//! added here, and the snapshot is accepted anew.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::core::membership::{Change, ListVersion, Member, MemberList};
+use crate::core::message::{
+    Agreement, Ballot, Candidate, Done, Envelope, Forwarded, Hello, Lap, Liveness, MemberReport,
+    Message, Opinion, PROTOCOL_VERSION, Refusal, Rejection, Run, Taken, View,
+};
+use crate::core::settings::{AlgorithmKind, Quorum};
+use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, TaskVersion};
+
+/// The id with this number.
+pub fn id(number: u128) -> NodeId {
+    NodeId(uuid::Builder::from_random_bytes(number.to_be_bytes()).into_uuid())
+}
+
+/// Every kind of message, and every kind of opinion, command and outcome in it.
+pub fn every_message() -> Vec<Message> {
+    let (epoch, round, number) = (Epoch(7), Epoch(8), 9);
+    let rank = Rank { value: -3, id: id(4) };
+    let lease = Duration::from_millis(400);
+    let list = ListVersion { epoch, counter: 2 };
+    let member = Member {
+        id: id(6),
+        name: "node-6".into(),
+        address: "host:7101".into(),
+        admin: Some("host:7201".into()),
+        role: Role::Witness,
+    };
+    let leader =
+        Member { id: id(4), name: "node-4".into(), address: "host:7104".into(), ..member.clone() };
+    let leader = Member { admin: None, role: Role::Member, ..leader };
+    let present = MemberList::new(list, vec![member.clone(), leader]).with_removed(vec![id(2)]);
+    let (incarnation, status, stands) = (Incarnation(2), Liveness::Suspected, false);
+    let members = [MemberReport { id: id(1), incarnation, status, stands, value: -7 }].into();
+    let run = Run { epoch: round, initiator: id(3) };
+    let candidate = Candidate { stands: true, rank, incarnation: Incarnation(5) };
+    let version = TaskVersion { epoch, counter: 3 };
+    let task = Task { version, content: (*b"any \xff\0 bytes").into() };
+    let mut messages = vec![
+        Message::Election { round, rank, stands: true },
+        Message::Answer { round },
+        Message::Coordinator { epoch, rank },
+        Message::Heartbeat { epoch, number, rank, lease, settled: list, members },
+        Message::Trial { number, epoch, list },
+        Message::Opinion {
+            number,
+            opinion: Opinion::YesIf { released: round, wait: lease },
+            epoch,
+        },
+        Message::Opinion { number, opinion: Opinion::Yes, epoch },
+        Message::Claim { number, epoch, lease, list },
+        Message::Grant { incarnation: Incarnation(3), number, epoch },
+        Message::Refuse { number, opinion: Opinion::No { wait: lease }, epoch },
+        Message::Acknowledge { incarnation: Incarnation(6), epoch, number, rank, stands: true },
+        Message::View(View { epoch, leader: Some(rank) }),
+        Message::Preempt { epoch, rank, votes: vec![id(3), id(4)] },
+        Message::Lower { round },
+        Message::AreYouThere { number, under: Some(epoch), rank, stands: true },
+        Message::AreYouNormal { number, epoch },
+        Message::Halt { number, round, rank, incumbent: true },
+        Message::Elected { number, round, task: task.version },
+        Message::Task(task.clone()),
+        Message::Ready { number, round, task },
+        Message::Reply { number, accepted: false },
+        Message::Ballot(Ballot { run, candidate, hops: 3 }),
+        Message::Lap(Lap { run, leader: candidate, hops: 4 }),
+        Message::Probe { number },
+        Message::Alive { number },
+        Message::Freed { leader: rank.id, epoch },
+        Message::Release { epoch, successor: None, stands: false },
+        Message::List { list: Arc::new(present) },
+        Message::Listed { version: list },
+    ];
+    messages.extend(commands(member));
+    messages
+}
+
+/// Commands that are passed on, and how they end.
+fn commands(member: Member) -> Vec<Message> {
+    let (epoch, number) = (Epoch(7), 9);
+    let removed = Done::Removed { id: id(2), stored: true, handed_over: false };
+    let taken = Refusal::Taken { what: Taken::Admin, by: id(1) };
+    let done = Done::Resigned { epoch, successor: Some(id(2)) };
+    let outranked = Refusal::Outranked { to: id(1), by: id(2) };
+    vec![
+        Message::Forward { number, command: Forwarded::Resign { to: Some(id(3)) } },
+        Message::Forward { number, command: Forwarded::Change(Change::Add(member)) },
+        Message::Forward {
+            number,
+            command: Forwarded::Change(Change::Remove { id: id(3), force: true }),
+        },
+        Message::Outcome { number, result: Ok(Done::Added(id(3))) },
+        Message::Outcome { number, result: Ok(removed) },
+        Message::Outcome { number, result: Err(taken) },
+        Message::Outcome { number, result: Ok(done) },
+        Message::Outcome { number, result: Err(outranked) },
+    ]
+}
+
+/// A message as it is sent.
+pub fn envelope(message: Message) -> Envelope {
+    Envelope { epoch: Epoch(1), incarnation: Incarnation(2), message }
+}
+
+/// The first words of member 1 to member 2.
+pub fn hello() -> Hello {
+    let member = |number: u128| Member {
+        id: id(number),
+        name: format!("node-{number}"),
+        address: format!("host-{number}:7101"),
+        admin: None,
+        role: Role::Member,
+    };
+    let agreement = Agreement {
+        cluster: "test".into(),
+        algorithm: AlgorithmKind::Bully,
+        quorum: Quorum::Majority,
+        preempt: "always".into(),
+        rank: "id".into(),
+    };
+    let rank = Rank { value: -3, id: id(1) };
+    let version = ListVersion { epoch: Epoch(3), counter: 2 };
+    let list = MemberList::new(version, vec![member(1), member(2)]).with_removed(vec![id(9)]);
+    Hello {
+        protocol: PROTOCOL_VERSION,
+        id: id(1),
+        to: id(2),
+        incarnation: Incarnation(4),
+        instance: u64::MAX,
+        agreement: Arc::new(agreement),
+        timing: [100, 500, 50, 400].map(|ms| ms * 1_000_000),
+        rank,
+        stands: true,
+        view: View { epoch: Epoch(7), leader: Some(rank) },
+        round: Epoch(8),
+        list: Arc::new(list),
+    }
+}
+
+/// Every reason to refuse a hello.
+pub fn every_rejection() -> Vec<Rejection> {
+    let (ours, theirs) = ("one".to_owned(), "other".to_owned());
+    vec![
+        Rejection::Protocol { ours: 5, theirs: 6 },
+        Rejection::Cluster { ours: ours.clone(), theirs: theirs.clone() },
+        Rejection::UnknownId(id(1)),
+        Rejection::OwnId(id(1)),
+        Rejection::IdInUse { id: id(1), address: "[::1]:7101".into() },
+        Rejection::Disagreement { key: "preempt".into(), ours, theirs },
+        Rejection::WrongAddress { expected: id(1), found: id(2) },
+        Rejection::StateLost { id: id(1), known: Incarnation(3), told: Incarnation(2) },
+        Rejection::Removed(id(1)),
+    ]
+}

@@ -1,0 +1,113 @@
+//! A stranger that speaks as a member: raw frames over TCP, and no more than what `GET /status` tells
+//! everybody.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::Cluster;
+
+/// The version of the protocol.
+pub const PROTOCOL: u32 = 5;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whoever speaks as this member.
+pub struct Impostor<'a> {
+    pub cluster: &'a Cluster,
+    pub number: usize,
+    pub incarnation: u64,
+}
+
+impl<'a> Impostor<'a> {
+    /// One that has started more often than the true member.
+    pub fn of(cluster: &'a Cluster, number: usize) -> Impostor<'a> {
+        Impostor { cluster, number, incarnation: 1000 }
+    }
+
+    /// The hello of the member, as far as a stranger can know it.
+    pub fn hello(&self, to: usize) -> Value {
+        let config = self.cluster.config();
+        let timing = self.cluster.timing();
+        let timing = [timing.heartbeat, timing.failure, timing.message, timing.lease];
+        let members = config["members"].as_array().unwrap().iter().map(|member| {
+            let admin = &member["admin"];
+            json!({"id": member["id"], "name": member["name"], "address": member["address"],
+                   "admin": admin, "role": "member"})
+        });
+        json!({
+            "protocol": PROTOCOL, "cluster": config["cluster"],
+            "id": self.cluster.id(self.number), "to": self.cluster.id(to),
+            "incarnation": self.incarnation, "instance": 7,
+            "algorithm": config["algorithm"].as_str().unwrap_or("bully"),
+            "quorum": config["quorum"], "preempt": "always", "rank_by": "id",
+            "timing": timing.map(|time| u64::try_from(time.as_nanos()).unwrap()),
+            "rank": 0, "stands": true, "view": {"epoch": 0, "leader": null}, "round": 0,
+            "list": {"version": [0, 0], "members": members.collect::<Vec<_>>(), "removed": []},
+        })
+    }
+
+    /// A connection to a member, with nothing said on it yet.
+    pub fn dial(&self, to: usize) -> io::Result<TcpStream> {
+        let node = self.cluster.node(to);
+        let address = node.address;
+        let stream = node.at_home(|| TcpStream::connect_timeout(&address, PATIENCE))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+
+    /// Says a hello. Gives the connection and the answer.
+    pub fn greet(&self, to: usize, hello: &Value) -> io::Result<(TcpStream, Value)> {
+        let mut stream = self.dial(to)?;
+        write(&mut stream, hello)?;
+        let reply = read(&mut stream)?;
+        Ok((stream, reply))
+    }
+
+    /// A connection on which a member takes messages.
+    pub fn welcomed(&self, to: usize) -> TcpStream {
+        let (stream, reply) = self.greet(to, &self.hello(to)).unwrap();
+        assert!(reply.get("welcome").is_some(), "{reply}");
+        stream
+    }
+
+    /// A message as it is sent.
+    pub fn message(&self, epoch: u64, message: &Value) -> Value {
+        json!({"epoch": epoch, "incarnation": self.incarnation, "message": message})
+    }
+}
+
+/// Sends a frame.
+pub fn write(stream: &mut TcpStream, frame: &Value) -> io::Result<()> {
+    write_bytes(stream, frame.to_string().as_bytes())
+}
+
+/// Sends a frame with this payload.
+pub fn write_bytes(stream: &mut TcpStream, payload: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    stream.write_all(&[&length, payload].concat())
+}
+
+/// Reads a frame.
+pub fn read(stream: &mut TcpStream) -> io::Result<Value> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length)?;
+    let mut payload = vec![0; usize::try_from(u32::from_be_bytes(length)).unwrap()];
+    stream.read_exact(&mut payload)?;
+    Ok(serde_json::from_slice(&payload)?)
+}
+
+/// Whether the other side ends the connection, whatever it says before.
+pub fn ends(stream: &mut TcpStream) -> bool {
+    let mut rest = [0; 4096];
+    loop {
+        match stream.read(&mut rest) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(error) => return error.kind() == io::ErrorKind::ConnectionReset,
+        }
+    }
+}
