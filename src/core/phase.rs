@@ -136,13 +136,13 @@ pub enum Reason {
     Joined(NodeId),
     /// A higher member is alive.
     Answered(NodeId),
-    /// Whoever answered is gone.
+    /// The member that answered is gone.
     AnswererLost,
-    /// Whoever was expected to lead did not come to lead in time.
+    /// The member that was expected to lead did not lead in time.
     NoCoordinator,
-    /// Nobody else can lead, and this member may not.
+    /// No other member can lead, and this member is not eligible.
     MayNotLead,
-    /// No member that ranks higher stands.
+    /// No eligible member ranks higher.
     Highest,
     /// No member that ranks higher answered.
     NoAnswer,
@@ -196,7 +196,7 @@ pub enum Reason {
     BallotBack,
     /// The ballot was lost, or its candidate is.
     BallotLost,
-    /// With a majority: enough voters would grant a claim.
+    /// With a majority: enough voters would vote for this member.
     MajorityAgrees,
     /// With a majority: not enough voters agree; most are bound to a leader for so long.
     NoMajority(Duration),
@@ -208,8 +208,8 @@ pub enum Reason {
     VotersUninformed(Vec<NodeId>),
     /// With a majority: not enough voters acknowledged this leader in time.
     LeaseEnded,
-    /// With a majority: a greater epoch was granted to another in vain, so this leader took a
-    /// greater one yet.
+    /// With a majority: the voters had voted for another candidate in a greater epoch, in vain, so this
+    /// leader took a greater epoch yet.
     Reclaimed,
     /// The process is stopping.
     Stopped,
@@ -236,17 +236,17 @@ impl Reason {
             Reason::Asked => "asked for an election".into(),
             Reason::Joined(id) => format!("{} announced an election", name(id)),
             Reason::Answered(id) => format!("{} ranks higher and answered", name(id)),
-            Reason::AnswererLost => "whoever answered is gone".into(),
+            Reason::AnswererLost => "the member that answered is gone".into(),
             Reason::NoCoordinator => "nobody came to lead in time".into(),
-            Reason::MayNotLead => "nobody else can lead, and this member may not".into(),
-            Reason::Highest => "no higher member stands".into(),
+            Reason::MayNotLead => "no eligible member is left to lead".into(),
+            Reason::Highest => "won: no eligible member ranks higher".into(),
             Reason::NoAnswer => "no higher member answered".into(),
             Reason::Appeared(id) => format!("{} ranks higher and has appeared", name(id)),
             Reason::Overtaken => "a greater epoch overtook this election".into(),
             Reason::Announced(id) => format!("{} leads", name(id)),
-            Reason::Storing(id) => format!("{} leads, once its epoch is stored", name(id)),
+            Reason::Storing(id) => format!("{} leads, in an epoch to be stored", name(id)),
             Reason::TakingOver(id) => format!("asked lower leader {} to hand over", name(id)),
-            Reason::DiskLags => "its disk does not write; it stands back until it does".into(),
+            Reason::DiskLags => "its own disk does not write, so it withdraws".into(),
             Reason::LaterList(id) => format!("{} has a member list of a later epoch", name(id)),
             Reason::Overruled(id) => format!("{} leads with a greater epoch", name(id)),
             Reason::SameEpoch(id) => format!("met leader {} in the same epoch", name(id)),
@@ -256,17 +256,17 @@ impl Reason {
             Reason::Outranks(id) => format!("its rank rose above leader {}'s", name(id)),
             Reason::LeaderGaveUp(id) => format!("{} does not lead any more", name(id)),
             Reason::HaltedBy(id) => format!("{} halts the lower members", name(id)),
-            Reason::HalterLost(id) => format!("{}, which halted it, is gone", name(id)),
+            Reason::HalterLost(id) => format!("{}, which halted this member, is gone", name(id)),
             Reason::Organised(id) => format!("{} is elected", name(id)),
             Reason::AllHalted => "all lower members are in a known state".into(),
-            Reason::NotAccepted => "a member did not accept it".into(),
+            Reason::NotAccepted => "a member did not accept this organizer".into(),
             Reason::AllReady => "all members have the task".into(),
             Reason::NotNormal(id) => format!("{} has to be taken in", name(id)),
             Reason::ToBeTakenIn(id) => format!("leader {} will take it in", name(id)),
             Reason::NewTask => "there is a new task".into(),
             Reason::BallotBack => "its ballot came back".into(),
             Reason::BallotLost => "the ballot was lost".into(),
-            Reason::MajorityAgrees => "a majority of the voters would agree".into(),
+            Reason::MajorityAgrees => "a majority of the voters would vote for it".into(),
             Reason::NoMajority(Duration::ZERO) => "no majority of the voters agrees yet".into(),
             Reason::NoMajority(wait) => {
                 let wait = wait.as_millis();
@@ -284,7 +284,7 @@ impl Reason {
                 names(voters)
             ),
             Reason::LeaseEnded => "no majority acknowledged it in time".into(),
-            Reason::Reclaimed => "a greater epoch was granted in vain".into(),
+            Reason::Reclaimed => "the voters know a greater epoch".into(),
             Reason::Stopped => "stopping".into(),
             Reason::Removed => "removed from the cluster".into(),
         }
