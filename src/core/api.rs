@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use super::command::Command;
 use super::detector::ConnectionId;
+use super::durable::Durable;
 use super::membership::MemberList;
 use super::message::{Done, Envelope, Hello, Refusal, Rejection};
 use super::note::Note;
 use super::phase::Transition;
-use super::tenure::Durable;
 use super::types::NodeId;
 
 /// Names a command, so that its answer finds whoever gave it.

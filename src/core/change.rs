@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::Output;
 use super::context::Context;
+use super::durable::Then;
 use super::membership::{Change, MemberList};
 use super::message::{Done, Message, Refusal};
 use super::phase::{Phase, Reason};
@@ -44,7 +45,7 @@ impl Context<'_> {
         self.arm_lease();
         self.out.push(Output::Members(list));
         let record = self.persist();
-        self.state.roster.record = Some(record);
+        self.state.records.then(record, Then::List);
     }
 
     /// Stamps the present members in the leader's own epoch, above every version that it knows,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::context::Context;
+use super::durable::Then;
 use super::membership::Change;
 use super::message::{Done, Forwarded, Message, Refusal};
 use super::phase::{Phase, Reason};
@@ -126,7 +127,7 @@ impl Turn<'_> {
             }
             Command::HandOut { task } => match self.hand_out(task) {
                 Ok(record) => {
-                    self.cx.state.undone.push((record, id));
+                    self.cx.state.records.then(record, Then::Answer(id));
                     return;
                 }
                 Err(refusal) => Err(refusal),
@@ -169,7 +170,7 @@ impl Turn<'_> {
             Err(Refusal::TaskTooLong(task.content.len()))
         } else if !state.leads() {
             Err(Refusal::NotCoordinator(state.leader().map(|leader| leader.id)))
-        } else if state.undone.len() >= MOST_WAITING {
+        } else if state.records.commands() >= MOST_WAITING {
             Err(Refusal::TooMany)
         } else {
             let version = state.task.version.next(state.view.epoch);
@@ -178,13 +179,6 @@ impl Turn<'_> {
             self.algorithm.get().hand_out(&mut self.cx);
             Ok(record)
         }
-    }
-
-    /// A task that this member took is durable: whoever gave it is told so.
-    pub fn tasks_persisted(&mut self, number: u64) {
-        let done = self.cx.state.undone.extract_if(.., |(record, _)| *record <= number);
-        let result = Ok(Done::TaskTaken);
-        self.cx.out.extend(done.map(|(_, id)| Output::Answer { id, result }));
     }
 
     /// Passes a command on to the leader, which may be this member.

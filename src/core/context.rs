@@ -7,11 +7,11 @@ use std::time::Duration;
 use super::Output;
 use super::damping::Damping;
 use super::detector::Peer;
+use super::durable::{Durable, Then};
 use super::message::{Envelope, Liveness, Message, View};
 use super::phase::{Phase, Reason, Transition};
 use super::planted::Fault;
 use super::state::State;
-use super::tenure::Durable;
 use super::timer::Timer;
 use super::types::{Epoch, NodeId, Time};
 
@@ -78,7 +78,7 @@ impl Context<'_> {
     pub fn note_round(&mut self, round: Epoch) {
         self.state.round = self.state.round.max(round);
         let stopping = self.state.phase == Phase::Stopping;
-        if !stopping && self.state.reserve.runs_low(self.state.round) {
+        if !stopping && self.state.records.run_low(self.state.round) {
             self.persist();
         }
     }
@@ -97,14 +97,18 @@ impl Context<'_> {
     pub fn persist(&mut self) -> u64 {
         let round = self.state.round.max(self.state.view.epoch);
         let (number, reserved) = match self.state.phase {
-            Phase::Stopping => self.state.reserve.last_record(round),
-            _ => self.state.reserve.record(round),
+            Phase::Stopping => self.state.records.last_record(round),
+            _ => self.state.records.next_record(round),
         };
         let View { epoch, leader } = self.state.view;
         let before = self.state.voter.led_in(epoch); // an earlier run knew, this one has not heard
         let leader = leader.map(|leader| leader.id).or(before);
         let task = self.state.task.clone();
-        self.state.voter.recorded(number);
+        if let Some(longest) = self.state.voter.promise_to_store()
+            && self.state.records.awaited_by(|then| matches!(then, Then::Promise(_))).is_none()
+        {
+            self.state.records.then(number, Then::Promise(longest));
+        }
         let vote = self.state.needs_majority().then(|| self.state.voter.vote());
         let members = self.state.list_to_store().clone();
         let removed = self.state.removed;
@@ -271,7 +275,7 @@ impl Context<'_> {
 
     /// Follows the leader of `view`.
     pub fn become_following(&mut self, view: View, leader: NodeId) {
-        debug_assert!(self.state.reserve.covers(view.epoch), "named before it was durable");
+        debug_assert!(self.state.records.cover(view.epoch), "named before it was durable");
         self.state.view = view;
         self.state.detector.change(leader, |peer| peer.passed = Damping::default());
         self.freeze_rank(); // what was sampled during the election counts from now on
@@ -282,7 +286,7 @@ impl Context<'_> {
 
     /// Leads in this epoch.
     pub fn become_leading(&mut self, epoch: Epoch, reason: Reason) {
-        debug_assert!(self.state.reserve.covers(epoch), "claimed before it was durable");
+        debug_assert!(self.state.records.cover(epoch), "claimed before it was durable");
         debug_assert!(epoch > self.state.view.epoch, "an epoch has one leader");
         self.state.view = View { epoch, leader: Some(self.state.rank()) };
         self.state.beat.1 = self.now;

@@ -1,7 +1,9 @@
 //! Who leads, for every algorithm: judging what others say of the leader, taking over from a
 //! lower one, and handing over.
 
+use super::Output;
 use super::context::Context;
+use super::durable::Then;
 use super::message::{Done, Message, Refusal, View};
 use super::phase::{Phase, Reason};
 use super::planted::Fault;
@@ -23,7 +25,7 @@ impl Context<'_> {
         self.state.timers.cancel(Timer::Coordinator);
         self.state.held = Some(held); // its record was ordered when the round was noted
         if let Held::Call(round) | Held::Win(round) = held {
-            if !self.state.reserve.covers(round) {
+            if !self.state.records.cover(round) {
                 self.arm(Timer::Coordinator, self.state.settings.timing.t2());
             }
             self.ask_next_question(round);
@@ -37,7 +39,7 @@ impl Turn<'_> {
     pub fn nobody_came(&mut self) {
         self.cx.suspect_unreachable();
         match self.cx.state.held {
-            Some(Held::Call(round) | Held::Win(round)) if !self.cx.state.reserve.covers(round) => {
+            Some(Held::Call(round) | Held::Win(round)) if !self.cx.state.records.cover(round) => {
                 self.cx.state.disk_lags = true;
                 self.cx.become_waiting(self.cx.now, Reason::DiskLags);
             }
@@ -151,7 +153,7 @@ impl Turn<'_> {
 
     /// "If P receives a Coordinator message, it treats the sender as the coordinator."
     fn follow(&mut self, view: View, leader: NodeId) {
-        if self.cx.state.reserve.covers(view.epoch) {
+        if self.cx.state.records.cover(view.epoch) {
             self.cx.give_up(None);
             self.cx.become_following(view, leader);
         } else if self.cx.state.held != Some(Held::Follow(view)) {
@@ -187,14 +189,21 @@ impl Turn<'_> {
         }
     }
 
-    /// What was asked to wait for its epoch to be durable goes on.
+    /// All records up to this number are durable: what waited for that goes on.
     pub fn persisted(&mut self, number: u64) {
-        self.cx.state.reserve.persisted(number);
         self.cx.state.disk_lags = false;
-        self.cx.state.voter.persisted(number);
-        self.cx.list_persisted(number);
-        self.say_what_is_durable(number);
-        self.tasks_persisted(number);
+        for then in self.cx.state.records.written(number) {
+            let (own, state) = (self.cx.state.id(), &mut *self.cx.state);
+            match then {
+                Then::Reserve(_) | Then::Vote => {} // the queue itself knows
+                Then::Promise(longest) => state.voter.stored_promise(longest),
+                Then::List => _ = state.roster.stored.insert(own),
+                Then::Tell(to, message) => self.tell_durable(to, message),
+                Then::Answer(id) => {
+                    self.cx.out.push(Output::Answer { id, result: Ok(Done::TaskTaken) });
+                }
+            }
+        }
         match self.cx.state.held {
             None => {}
             Some(Held::Call(_) | Held::Win(_)) => self.resume(),

@@ -15,6 +15,7 @@ mod command;
 mod context;
 mod damping;
 pub mod detector;
+pub mod durable;
 mod heartbeat;
 mod hello;
 mod jumps;

@@ -52,7 +52,7 @@ impl State {
     /// waits for no more than that.
     fn has_removed_itself(&self, hello: &Hello) -> bool {
         let same = hello.list.version() == self.members.version();
-        same && hello.list.get(hello.id).is_none() && self.roster.record.is_none()
+        same && hello.list.get(hello.id).is_none() && self.list_record().is_none()
     }
 
     /// What keeps two members from talking, whoever they are.

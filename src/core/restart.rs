@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use super::durable::{Durable, first_reserve};
 use super::membership::{ListVersion, Member, MemberList};
 use super::planted::Fault;
 use super::settings::{Quorum, Restored, Settings};
-use super::tenure::{Durable, Reserve, Vote};
+use super::tenure::Vote;
 use super::types::{Incarnation, NodeId, Task};
 
 /// What an earlier run of this member left on its disk.
@@ -76,7 +77,7 @@ pub fn restart(
         incarnation: incarnation.next(),
         epoch,
         floor,
-        reserved: Reserve::first_reserve(epoch.max(floor)),
+        reserved: first_reserve(epoch.max(floor)),
         vote: last.and_then(|last| last.vote),
         leader: last.and_then(|last| last.leader),
         met: last.map(|last| last.met.clone()).unwrap_or_default(),

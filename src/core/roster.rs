@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::durable::Then;
 use super::membership::{Change, ListVersion, MOST_MEMBERS, Member, MemberList};
 use super::message::{Refusal, Taken};
 use super::phase::Phase;
@@ -33,8 +34,6 @@ pub struct Wanted {
 /// What is known of the spreading of the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Roster {
-    /// The record that is to make the present list durable, until it has.
-    pub record: Option<u64>,
     /// The greatest version that was heard of.
     pub newest: ListVersion,
     /// The present list cannot be undone any more, as far as is known: with a majority one that the
@@ -109,6 +108,11 @@ impl State {
         self.roster.stored.iter().any(|id| self.members.get(*id).is_some())
     }
 
+    /// The record that is to make the present list durable, until it has.
+    pub(super) fn list_record(&self) -> Option<u64> {
+        self.records.awaited_by(|then| *then == Then::List)
+    }
+
     /// The list for the disk. A leader that removes itself may be the only one that knows of it, and its
     /// vote still be needed by the others: it could not start by a list that does not name it.
     pub(super) fn list_to_store(&self) -> &Arc<MemberList> {
@@ -133,8 +137,7 @@ impl State {
     /// Whether nothing can bring back an older list than the present one, as far as is known: who is
     /// not in it may be told so.
     pub(super) fn is_list_settled(&self) -> bool {
-        let stored = self.roster.record.is_none();
-        if self.needs_majority() { self.roster.settled } else { stored }
+        if self.needs_majority() { self.roster.settled } else { self.list_record().is_none() }
     }
 
     /// Whether this member leaves the cluster on the word of this member and of those that said the same.

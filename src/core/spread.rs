@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::context::Context;
 use super::detector::Peer;
+use super::durable::Then;
 use super::membership::{ListVersion, MemberList};
 use super::message::{Liveness, Message};
 use super::phase::{Phase, Reason};
@@ -56,9 +57,9 @@ impl Context<'_> {
     /// Says that the present list is stored, as soon as it is.
     fn acknowledge_list(&mut self, to: NodeId) {
         let listed = Message::Listed { version: self.state.members.version() };
-        match self.state.roster.record {
+        match self.state.list_record() {
             None => self.send(to, listed),
-            Some(record) => self.say_when_durable(record, to, listed),
+            Some(record) => self.state.records.then(record, Then::Tell(to, listed)),
         }
     }
 
@@ -75,15 +76,6 @@ impl Context<'_> {
     pub fn note_settled(&mut self, leader: NodeId, version: ListVersion) {
         let present = version == self.state.members.version() && version != ListVersion::default();
         self.state.roster.settled |= present && self.state.follows(leader);
-    }
-
-    /// All records up to this number are durable.
-    pub fn list_persisted(&mut self, number: u64) {
-        let own = self.state.id();
-        let roster = &mut self.state.roster;
-        if roster.record.take_if(|record| *record <= number).is_some() {
-            roster.stored.insert(own);
-        }
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::CommandId;
 use super::command::Waiting;
 use super::damping::Damping;
 use super::detector::{Detector, Peer};
+use super::durable::Records;
 use super::membership::MemberList;
-use super::message::{Agreement, Message, View};
+use super::message::{Agreement, View};
 use super::phase::Phase;
 use super::planted::Fault;
 use super::random::Random;
@@ -15,7 +15,7 @@ use super::roster::Roster;
 use super::settings::{PowerOn, Restored, Settings};
 use super::split::Split;
 use super::standing::Standing;
-use super::tenure::{Denied, Grant, Lease, Nominee, Reserve, Voter};
+use super::tenure::{Denied, Grant, Lease, Nominee, Voter};
 use super::timer::TimerTable;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
 
@@ -47,7 +47,7 @@ pub struct State {
     pub(super) invited: Option<Epoch>,
     pub(super) detector: Detector,
     pub(super) timers: TimerTable,
-    pub(super) reserve: Reserve,
+    pub(super) records: Records,
     /// What this member granted and promised, as a voter.
     pub(super) voter: Voter,
     /// What it asks the voters, as a nominee.
@@ -67,10 +67,6 @@ pub struct State {
     pub(super) preempts: Damping,
     /// How often, while it led, a third member told it of a leader that it did not hear itself.
     pub(super) overruled: Damping,
-    /// What is told when the record of this number is durable.
-    pub(super) unsaid: Vec<(u64, NodeId, Message)>,
-    /// The commands that are done when the record of this number is durable.
-    pub(super) undone: Vec<(u64, CommandId)>,
     /// What waits until its epoch is durable.
     pub(super) held: Option<Held>,
     /// The leader that was asked to hand over.
@@ -148,7 +144,7 @@ impl State {
             roster: Roster::default(),
             detector,
             timers: TimerTable::default(),
-            reserve: Reserve::new(restored.reserved),
+            records: Records::new(restored.reserved),
             voter: Voter::new(now, restored.vote, led, settings.timing.lease),
             nominee: None,
             questions: 0,
@@ -158,8 +154,6 @@ impl State {
             preempts: Damping::default(),
             overruled: Damping::default(),
             lease: None,
-            unsaid: Vec::new(),
-            undone: Vec::new(),
             held: None,
             takeover: None,
             freed: None,

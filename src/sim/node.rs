@@ -7,11 +7,11 @@ use std::time::Duration;
 use super::clock::Clock;
 use super::drive::Drive;
 use super::pause::Pause;
+use crate::core::durable::Durable;
 use crate::core::membership::MemberList;
 use crate::core::random::Random;
 use crate::core::restart::{Kept, Start, restart, whose_members};
 use crate::core::settings::{Restored, Settings};
-use crate::core::tenure::Durable;
 use crate::core::types::{Epoch, Incarnation, NodeId, Time};
 use crate::core::{Core, Input, Phase};
 

@@ -13,11 +13,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::core::durable::Durable;
 use crate::core::limits::GREATEST;
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::restart::Kept;
 use crate::core::settings::Timing;
-use crate::core::tenure::{Durable, Grant, Vote};
+use crate::core::tenure::{Grant, Vote};
 use crate::core::types::{Epoch, Incarnation, NodeId, Role, Task, TaskVersion, Version};
 
 /// The newest format of the state file that this electd reads.

@@ -5,11 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use electd::core::durable::Durable;
 use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::Message;
 use electd::core::restart::{Kept, NoStart, Start, restart};
 use electd::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Settings, Timing};
-use electd::core::tenure::{Durable, Grant};
+use electd::core::tenure::Grant;
 use electd::core::types::{Epoch, Incarnation, NodeId, Role, Task, Time};
 use electd::core::{Core, Input, Output, Phase};
 use uuid::Uuid;

@@ -37,7 +37,7 @@ impl Context<'_> {
     /// majority, a claim would be granted.
     pub fn may_stand_for(&self, round: Epoch) -> bool {
         let agreed = !self.state.needs_majority() || self.state.outcome(round) == Some(true);
-        let durable = self.state.reserve.covers(round) || Fault::LeadsBeforeDurable.is_planted();
+        let durable = self.state.records.cover(round) || Fault::LeadsBeforeDurable.is_planted();
         durable && agreed
     }
 
@@ -241,7 +241,7 @@ impl Turn<'_> {
     fn may_reclaim(&self, epoch: Epoch) -> bool {
         let state = &self.cx.state;
         let greater = state.leads() && epoch > state.view.epoch;
-        greater && state.reserve.covers(epoch) && state.is_granted(epoch, self.cx.now)
+        greater && state.records.cover(epoch) && state.is_granted(epoch, self.cx.now)
     }
 
     /// The voters' time is over: to answer, or until they are asked again.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::core::context::Context;
 use crate::core::detector::Peer;
+use crate::core::durable::Then;
 use crate::core::membership::ListVersion;
 use crate::core::message::{Message, Opinion};
 use crate::core::phase::Phase;
@@ -51,19 +52,21 @@ impl Context<'_> {
         let before = self.state.voter.granted_before(nominee, epoch, lease);
         self.state.voter.grant(self.now, nominee, epoch, lease);
         let grant = Message::Grant { incarnation, number, epoch };
-        let record = match before {
+        let waits = self.state.records.awaited_by(|then| *then == Then::Vote);
+        let record = match (before, waits) {
             // It was asked for once more, as the disk is slow: nothing is written twice for that.
-            Some(None) => return self.say_grant(nominee, number, grant),
-            Some(Some(record)) => record,
-            None => self.persist(),
+            (true, None) => return self.say_grant(nominee, number, grant),
+            (true, Some(record)) => record,
+            (false, _) => {
+                let record = self.persist();
+                self.state.records.then(record, Then::Vote);
+                record
+            }
         };
-        if before.is_none() {
-            self.state.voter.grants_in(record);
-        }
         if Fault::GrantNotDurable.is_planted() && nominee != self.state.id() {
             return self.send(nominee, grant);
         }
-        self.say_when_durable(record, nominee, grant);
+        self.state.records.then(record, Then::Tell(nominee, grant));
     }
 
     /// Says a grant that is durable already; this member's own is heard at once.
@@ -73,17 +76,6 @@ impl Context<'_> {
         } else if let Some(own) = self.state.nominee.as_mut().filter(|own| own.number == number) {
             own.hear(nominee, Opinion::Yes, self.now);
         }
-    }
-
-    /// Has a member told this as soon as the record is durable. However long the disk takes, of what is
-    /// of one kind only the last waits: it makes the earlier ones void.
-    pub fn say_when_durable(&mut self, record: u64, to: NodeId, message: Message) {
-        let unsaid = &mut self.state.unsaid;
-        if unsaid.iter().any(|(_, peer, same)| *peer == to && *same == message) {
-            return; // and sooner than with this record
-        }
-        unsaid.retain(|(_, peer, older)| *peer != to || older.kind() != message.kind());
-        unsaid.push((record, to, message));
     }
 
     /// The greatest epoch that this member knows of, has granted or has a list of.
@@ -175,21 +167,15 @@ impl Turn<'_> {
         epoch < voter.newest() || bound.is_some_and(|leader| leader != nominee)
     }
 
-    /// Says what waited until it was durable.
-    pub fn say_what_is_durable(&mut self, number: u64) {
-        let unsaid = std::mem::take(&mut self.cx.state.unsaid);
-        let (durable, rest) = unsaid.into_iter().partition(|(record, ..)| *record <= number);
-        self.cx.state.unsaid = rest;
-        let durable: Vec<_> = durable;
-        for (_, to, message) in durable {
-            match message {
-                // Another leader was acknowledged meanwhile.
-                Message::Grant { epoch, .. } if self.is_overtaken(to, epoch) => {}
-                Message::Grant { incarnation, number, epoch } if to == self.cx.state.id() => {
-                    self.granted(to, incarnation, number, epoch);
-                }
-                message => self.cx.send(to, message),
+    /// Tells a member what waited until it was durable.
+    pub fn tell_durable(&mut self, to: NodeId, message: Message) {
+        match message {
+            // Another leader was acknowledged meanwhile.
+            Message::Grant { epoch, .. } if self.is_overtaken(to, epoch) => {}
+            Message::Grant { incarnation, number, epoch } if to == self.cx.state.id() => {
+                self.granted(to, incarnation, number, epoch);
             }
+            message => self.cx.send(to, message),
         }
     }
 

@@ -92,8 +92,6 @@ pub struct Voter {
     granted: Option<Grant>,
     /// Who led in the epoch that an earlier run knew last.
     led: Option<Grant>,
-    /// The record that is to make that durable, until it has.
-    granted_in: Option<u64>,
     /// The greatest epoch for which this life granted or promised anything.
     newest: Epoch,
     /// Below this it knows nothing of what an earlier life granted.
@@ -106,8 +104,6 @@ pub struct Voter {
     durable: Duration,
     /// The longest promise that this life made.
     made: Duration,
-    /// The record that is to make a longer one durable.
-    asked: Option<(u64, Duration)>,
     /// Whether it knows where the cluster stands.
     informed: bool,
 }
@@ -233,22 +229,10 @@ impl Voter {
         }
     }
 
-    /// Whether it granted the same before, and nothing more has to be durable to grant it again: then by
-    /// which record it is, if that is not written yet.
+    /// Whether it granted the same before, in a record that says all that a grant of this length needs.
     #[must_use]
-    pub fn granted_before(
-        &self,
-        nominee: NodeId,
-        epoch: Epoch,
-        lease: Duration,
-    ) -> Option<Option<u64>> {
-        let same = self.granted == Some(Grant { epoch, nominee }) && self.remembers(lease);
-        same.then_some(self.granted_in)
-    }
-
-    /// What is granted goes into the record of this number.
-    pub fn grants_in(&mut self, record: u64) {
-        self.granted_in = Some(record);
+    pub fn granted_before(&self, nominee: NodeId, epoch: Epoch, lease: Duration) -> bool {
+        self.granted == Some(Grant { epoch, nominee }) && self.remembers(lease)
     }
 
     /// Promises the leader of an epoch that nobody else is granted anything for so long; unless a
@@ -311,18 +295,14 @@ impl Voter {
         self.promise.take_if(|promise| promise.to == id);
     }
 
-    /// What is promised at present goes into the record of this number.
-    pub fn recorded(&mut self, number: u64) {
-        if self.longest > self.durable && self.asked.is_none() {
-            self.asked = Some((number, self.longest));
-        }
+    /// The longest promise, if no record holds one that long yet.
+    #[must_use]
+    pub fn promise_to_store(&self) -> Option<Duration> {
+        Some(self.longest).filter(|longest| *longest > self.durable)
     }
 
-    /// All records up to this number are durable.
-    pub fn persisted(&mut self, number: u64) {
-        self.granted_in.take_if(|record| *record <= number);
-        if let Some((_, longest)) = self.asked.take_if(|(asked, _)| *asked <= number) {
-            self.durable = self.durable.max(longest);
-        }
+    /// A promise of this length is durable.
+    pub fn stored_promise(&mut self, longest: Duration) {
+        self.durable = self.durable.max(longest);
     }
 }
