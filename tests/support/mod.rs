@@ -14,6 +14,7 @@ pub mod crowd;
 mod each;
 pub mod http;
 pub mod impostor;
+pub mod liar;
 pub mod network;
 pub mod node;
 mod record;
