@@ -110,12 +110,15 @@ fn listener(cluster: &Cluster, number: usize) -> (Liar, Told) {
     (liar, told)
 }
 
-/// Says a message to node-1 over and over until that has said one with this key. Gives it.
+/// Says a message to node-1 over and over until that has answered it with one of this key. Gives the answer.
 fn answer(liar: &Liar, told: &Told, epoch: u64, message: &Value, key: &str) -> Value {
     told.lock().clear();
+    let question = message.as_object().and_then(|kinds| kinds.values().next()).unwrap();
+    // An answer to an earlier question may come late.
+    let fits = |said: &&Value| said.get("number") == question.get("number");
     eventually(&format!("node-1 answers with {key}"), || {
         liar.say(1, epoch, message).map_err(|error| error.to_string())?;
-        let found = told.lock().iter().find_map(|said| said.get(key).cloned());
+        let found = told.lock().iter().filter_map(|said| said.get(key)).find(fits).cloned();
         found.ok_or_else(|| format!("{:?}", told.lock()))
     })
 }
