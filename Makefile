@@ -57,14 +57,20 @@ run-node: build ## start one: make run-node NODE=node-1 [CONFIG=conf/cluster.jso
 	@test -n "$(NODE)" || { echo "which node? make run-node NODE=node-1" >&2; exit 2; }
 	$(CARGO) run --release --quiet --bin electd -- run --config $(CONFIG) --node $(NODE)
 
+# The tools of tests/model take their settings from the environment.
+TOOL = $(CARGO) test --profile model --test model
+
+sim: export SEEDS := $(SEEDS)
 sim: cargo ## simulate SEEDS lives with faults, of each kind: make sim [SEEDS=1000]
-	$(CARGO) run --release --example sweep -- $(SEEDS)
+	$(TOOL) -- --ignored --nocapture sweep::
 
+exhaustive: export STATES := $(STATES)
 exhaustive: cargo ## visit about STATES states of three voters, from each start: make exhaustive [STATES=1000000]
-	$(CARGO) run --release --example exhaustive -- $(STATES)
+	$(TOOL) -- --ignored --nocapture exhaustive::
 
+mutants: export MUTANTS := $(MUTANTS)
 mutants: cargo ## plant faults, see the simulator find them: make mutants [MUTANTS=halting]
-	$(CARGO) run --profile planted --features planted --example mutants -- $(MUTANTS)
+	$(TOOL) --features planted -- --ignored --nocapture mutants::
 
 bench: cargo ## measure the time from a leader's death to the next leader
 	$(CARGO) bench --bench failover

@@ -4,7 +4,8 @@
 //! `SIEGE_CLIENTS=10000` is the number of hostile connections, `SIEGE_PROBES=500` that of the
 //! honest questions for each kind of crowd. Linux only: it reads /proc.
 
-#[path = "../tests/support/mod.rs"]
+#[allow(dead_code, unused_imports, unused_macros)] // it uses a part
+#[path = "../tests/process/support/mod.rs"]
 mod support;
 
 use std::env;

@@ -196,7 +196,10 @@ fn tests_wait_on_conditions() {
     let sleep = concat!("sleep", "(");
     let mut broken = Vec::new();
     for file in sources(&["tests"]) {
-        if ["tests/support/", "tests/admin/pace.rs"].iter().any(|at| file.path.starts_with(at)) {
+        if ["tests/process/support/", "tests/cli/admin/pace.rs"]
+            .iter()
+            .any(|at| file.path.starts_with(at))
+        {
             continue;
         }
         for (number, _) in file.code().filter(|(_, line)| line.contains(sleep)) {
@@ -206,7 +209,7 @@ fn tests_wait_on_conditions() {
     assert_none(
         &broken,
         "wait until what you expect is so: a sleep is too long on a fast machine and too short on \
-         a busy one; tests/support has the one loop that polls",
+         a busy one; tests/process/support has the one loop that polls",
     );
 }
 

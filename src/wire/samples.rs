@@ -1,5 +1,5 @@
 //! One good frame of each kind, for the tests. The snapshot `frames` is written from them, and the
-//! test against a real process (`tests/mutated`) changes what it finds there: a new kind of message is
+//! test against a real process (`tests/process/impostor`) changes what it finds there: a new kind of message is
 //! added here, and the snapshot is accepted anew.
 
 use std::sync::Arc;

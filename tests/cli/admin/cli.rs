@@ -1,0 +1,294 @@
+//! The commands that ask running nodes: the real binary against fake ones.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+use electd::node::handle::CommandError;
+use electd::node::status::ChangeStatus;
+use serde_json::{Value, json};
+
+use super::fake::{FakeNode, member, status};
+
+/// An address where nobody listens.
+fn nobody() -> SocketAddr {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+/// A configuration whose members have these admin addresses.
+struct Cluster {
+    file: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Cluster {
+    fn of(admins: &[Option<SocketAddr>]) -> Cluster {
+        let member = |(index, admin): (usize, &Option<SocketAddr>)| {
+            let number = index + 1;
+            let mut member = json!({
+                "name": format!("node-{number}"),
+                "id": format!("00000000-0000-4000-8000-00000000000{number}"),
+                "address": format!("127.0.0.1:710{number}"),
+            });
+            if let Some(admin) = admin {
+                member["admin"] = json!(admin.to_string());
+            }
+            member
+        };
+        let members: Vec<Value> = admins.iter().enumerate().map(member).collect();
+        let config =
+            json!({"cluster": "demo", "quorum": "none", "data_dir": "data", "members": members});
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("cluster.json");
+        std::fs::write(&file, config.to_string()).unwrap();
+        Cluster { file, _folder: folder }
+    }
+
+    fn electd(&self, args: &[&str]) -> Output {
+        let file = self.file.to_str().unwrap();
+        run(electd(&[&["--config", file], args].concat(), args[0]))
+    }
+}
+
+/// The command, with no settings of the tester's own.
+fn electd(args: &[&str], name: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+    command.arg(name).args(args.iter().filter(|arg| **arg != name));
+    for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "ELECTD_ADMIN"] {
+        command.env_remove(variable);
+    }
+    // A proxy must not be asked about admin addresses.
+    command.env("http_proxy", "http://127.0.0.1:1");
+    command
+}
+
+fn run(mut command: Command) -> Output {
+    command.output().unwrap()
+}
+
+fn code(output: &Output) -> Option<i32> {
+    output.status.code()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn status_of_all_has_a_row_for_each() {
+    let server = FakeNode::new().serve();
+    let cluster = Cluster::of(&[Some(server.local_addr()), Some(nobody()), None]);
+    let output = cluster.electd(&["status"]);
+    let text = stdout(&output);
+    assert_eq!(code(&output), Some(0), "{text}");
+    let rows: Vec<&str> = text.lines().collect();
+    assert!(rows[0].starts_with("NODE") && rows[0].contains("EPOCH"), "{text}");
+    assert!(rows[1].starts_with("node-1") && rows[1].contains("following"), "{text}");
+    assert!(rows[2].starts_with("node-2") && rows[2].contains("connection refused"), "{text}");
+    assert!(rows[3].starts_with("node-3") && rows[3].contains("no \"admin\" address"), "{text}");
+
+    let output = cluster.electd(&["status", "--output", "json"]);
+    let document: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(document["nodes"][0]["status"]["state"], "following");
+    assert_eq!(document["nodes"][1]["status"], Value::Null);
+    assert!(document["nodes"][2]["error"].as_str().unwrap().contains("admin"));
+}
+
+#[test]
+fn status_of_one_is_the_nodes_own_document() {
+    let server = FakeNode::new().serve();
+    let address = server.local_addr().to_string();
+    let output = run(electd(&["--admin", &address, "--output", "json"], "status"));
+    assert_eq!(
+        serde_json::from_str::<Value>(&stdout(&output)).unwrap(),
+        json!(status("following", Some("node-2")))
+    );
+    let output = run(electd(&["--admin", &address], "status"));
+    assert!(stdout(&output).contains("one leader while all reach each other"));
+}
+
+#[test]
+fn a_flag_comes_before_the_environment() {
+    let server = FakeNode::new().serve();
+    let own = server.local_addr().to_string();
+    let cluster = Cluster::of(&[Some(server.local_addr())]);
+    let file = cluster.file.to_str().unwrap();
+    let ask = |args: &[&str], variable: &str, value: &str| {
+        let mut command = electd(args, "status");
+        command.env(variable, value);
+        code(&run(command))
+    };
+    let nobody = nobody().to_string();
+    assert_eq!(ask(&["--config", file, "--node", "node-1"], "ELECTD_ADMIN", &nobody), Some(0));
+    assert_eq!(ask(&["--config", file], "ELECTD_ADMIN", &nobody), Some(0));
+    assert_eq!(ask(&["--config", file], "ELECTD_CONFIG", "/nowhere"), Some(0));
+    assert_eq!(ask(&["--admin", &own], "ELECTD_ADMIN", &nobody), Some(0));
+    assert_eq!(ask(&["--admin", &own], "ELECTD_NODE", "node-7"), Some(0));
+    assert_eq!(ask(&[], "ELECTD_ADMIN", &own), Some(0));
+    assert_eq!(ask(&[], "ELECTD_CONFIG", file), Some(0));
+    assert_eq!(ask(&["--config", file], "ELECTD_NODE", "node-7"), Some(78));
+    assert_eq!(ask(&["--config", file], "ELECTD_NODE", ""), Some(0), "as if it were not set");
+    assert_eq!(ask(&["--admin", &own, "--node", "node-1"], "ELECTD_ADMIN", ""), Some(2));
+}
+
+#[test]
+fn nobody_answers() {
+    let cluster = Cluster::of(&[Some(nobody()), None]);
+    for args in [
+        ["status"].as_slice(),
+        &["leader"],
+        &["leader", "--check", "--node", "node-1"],
+        &["resign"],
+    ] {
+        let output = cluster.electd(args);
+        assert_eq!(code(&output), Some(69), "{args:?}");
+        assert!(stderr(&output).contains("connection refused"), "{args:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn leader_prints_and_checks() {
+    let (node, other) = (FakeNode::new(), FakeNode::new());
+    let (server, second) = (node.serve(), other.serve());
+    let cluster = Cluster::of(&[Some(server.local_addr()), Some(second.local_addr())]);
+    let output = cluster.electd(&["leader"]);
+    assert_eq!(
+        (code(&output), stdout(&output).as_str()),
+        (Some(0), "node-2  127.0.0.1:7102  epoch 7\n")
+    );
+    assert_eq!(stderr(&output), "");
+
+    let check = ["leader", "--check", "--node", "node-1"];
+    assert_eq!(code(&cluster.electd(&check)), Some(1));
+    node.set(|state| state.status = status("leading", Some("node-1")));
+    assert_eq!(code(&cluster.electd(&check)), Some(0));
+    assert!(
+        stderr(&cluster.electd(&["leader"])).contains("says that"),
+        "two leaders are worth a word"
+    );
+
+    for node in [&node, &other] {
+        node.set(|state| state.status = status("electing", None));
+    }
+    let output = cluster.electd(&["leader", "--output", "json"]);
+    assert_eq!((code(&output), stdout(&output).trim()), (Some(1), "null"));
+}
+
+#[test]
+fn resign_waits_for_the_next_leader() {
+    let node = FakeNode::new();
+    node.on_command(|state| {
+        state.status = status("leading", Some("node-1"));
+        state.status.leader.as_mut().unwrap().epoch = 8;
+    });
+    let server = node.serve();
+    let cluster = Cluster::of(&[Some(server.local_addr()), Some(nobody())]);
+    let output = cluster.electd(&["resign", "--to", "node-1"]);
+    assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).ends_with("node-1 leads in epoch 8\n"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_refused_resignation_is_told_in_the_nodes_words() {
+    let node = FakeNode::new();
+    node.set(|state| state.outcome = Err(CommandError::Refused("node-3 is dead".to_owned())));
+    let server = node.serve();
+    let output = run(electd(&["--admin", &server.local_addr().to_string()], "resign"));
+    assert_eq!((code(&output), stderr(&output).as_str()), (Some(1), "node-3 is dead\n"));
+}
+
+/// A running `electd watch`, ended with the test.
+struct Watching(Child);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn watch(server: SocketAddr) -> (Watching, BufReader<std::process::ChildStdout>) {
+    watching(electd(&["--admin", &server.to_string(), "--output", "json"], "watch"))
+}
+
+fn watching(mut command: Command) -> (Watching, BufReader<std::process::ChildStdout>) {
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap());
+    (Watching(child), lines)
+}
+
+fn next(lines: &mut impl BufRead) -> Value {
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap()
+}
+
+#[test]
+fn watch_tells_what_happens_until_interrupted() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let (mut watching, mut lines) = watch(server.local_addr());
+    assert_eq!(next(&mut lines)["kind"], "now");
+    node.set(|state| {
+        state.status.changes.push(ChangeStatus {
+            number: 1,
+            at_ms: 1_700_000_000_000,
+            from: "following".to_owned(),
+            to: "electing".to_owned(),
+            halting: None,
+            leader: None,
+            epoch: 7,
+            reason: "node-2 is silent".to_owned(),
+        });
+    });
+    let change = next(&mut lines);
+    assert_eq!(
+        (&change["to"], &change["reason"]),
+        (&json!("electing"), &json!("node-2 is silent"))
+    );
+    server.stop();
+    assert_eq!(next(&mut lines)["kind"], "silent");
+    let pid = rustix::process::Pid::from_child(&watching.0);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(watching.0.wait().unwrap().code(), Some(0));
+}
+
+/// They were added to the cluster since the file was written.
+#[test]
+fn members_that_the_file_does_not_name_are_asked_as_well() {
+    let (old, new) = (FakeNode::new(), FakeNode::new());
+    let added = new.serve();
+    let admin = added.local_addr().to_string();
+    old.set(|state| state.status.members = vec![member("node-2", Some(admin))]);
+    new.set(|state| state.status.node.name = "node-2".to_owned());
+    let known = old.serve();
+    let cluster = Cluster::of(&[Some(known.local_addr())]);
+
+    let text = stdout(&cluster.electd(&["status"]));
+    let states = text.lines().skip(1).take(2).map(|row| row.split_whitespace().take(2));
+    let states: Vec<Vec<&str>> = states.map(Iterator::collect).collect();
+    assert_eq!(states, [["node-1", "following"], ["node-2", "following"]], "{text}");
+    let text = stdout(&cluster.electd(&["status", "--node", "node-1"]));
+    assert!(text.starts_with("node        node-1"), "it alone: {text}");
+
+    let file = cluster.file.to_str().unwrap();
+    let (_watching, mut lines) = watching(electd(&["--config", file, "--output", "json"], "watch"));
+    let names = [next(&mut lines), next(&mut lines)].map(|line| line["node"].clone());
+    assert_eq!(names, ["node-1", "node-2"]);
+}
+
+#[test]
+fn watch_ends_when_nobody_reads_it() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let (mut watching, mut lines) = watch(server.local_addr());
+    next(&mut lines);
+    drop(lines);
+    // Nothing happens in the cluster; it ends all the same.
+    assert_eq!(watching.0.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,189 @@
+//! Commands: what reaches the node, what it answers, and who may command.
+
+use electd::admin::{Server, listen};
+use electd::core::types::Role;
+use electd::node::handle::{Command, CommandError};
+use serde_json::json;
+
+use super::fake::{FakeNode, ask, post};
+
+fn resign_to(name: &str) -> Command {
+    Command::Resign { to: Some(name.to_owned()) }
+}
+
+#[test]
+fn a_resignation_reaches_the_node() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let answer = post(server.local_addr(), "/resign", &[], r#"{"to": "node-1"}"#);
+    assert_eq!(answer.code, 200);
+    let outcome =
+        json!({"result": "node-2 resigned; node-1 was asked to lead", "successor": "node-1"});
+    assert_eq!(answer.json(), outcome);
+    for body in ["", "{}", r#"{"to": null}"#] {
+        assert_eq!(post(server.local_addr(), "/resign", &[], body).code, 200, "{body:?}");
+    }
+    let anybody = Command::Resign { to: None };
+    assert_eq!(node.commands(), [resign_to("node-1"), anybody.clone(), anybody.clone(), anybody]);
+}
+
+#[test]
+fn a_task_reaches_the_node_as_it_is() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    for body in ["", "{\"not\": \"json", "\r\n\0"] {
+        assert_eq!(post(server.local_addr(), "/task", &[], body).code, 200);
+    }
+    let task = |body: &str| Command::HandOut { task: body.as_bytes().to_vec() };
+    assert_eq!(node.commands(), [task(""), task("{\"not\": \"json"), task("\r\n\0")]);
+    let foreign = ["Origin: http://evil.example", "Host: 127.0.0.1:7201"];
+    assert_eq!(post(server.local_addr(), "/task", &foreign, "work").code, 403);
+    let long = "x".repeat(65_537);
+    assert_eq!(post(server.local_addr(), "/task", &[], &long).code, 413);
+    assert_eq!(node.commands().len(), 3);
+}
+
+#[test]
+fn a_change_of_the_members_reaches_the_node() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let at = server.local_addr();
+    let entry = r#"{"name": "node-4", "address": "10.0.0.4:7101", "role": "witness"}"#;
+    let answer = post(at, "/members", &[], entry);
+    assert_eq!(answer.code, 200);
+    let commands = node.commands();
+    let [Command::Add(member)] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!(answer.json()["id"], member.id.to_string(), "one was drawn");
+    assert_eq!((member.name.as_str(), member.role), ("node-4", Role::Witness));
+
+    let delete_with = |path: &str, headers: &str| {
+        ask(at, &format!("DELETE {path} HTTP/1.1\r\n{headers}\r\n")).code
+    };
+    let delete = |path: &str| delete_with(path, "Host: node\r\n");
+    assert_eq!(delete("/members/node-4"), 200);
+    assert_eq!(delete("/members/node-4?force=true"), 200);
+    let remove = |force| Command::Remove { name: "node-4".to_owned(), force };
+    assert_eq!(node.commands()[1..], [remove(false), remove(true)]);
+
+    for (path, code) in [("/members/node-4?forced=yes", 400), ("/members/a%2fb", 404)] {
+        assert_eq!(delete(path), code, "{path}");
+    }
+    assert_eq!(delete("/members"), 405);
+    assert_eq!(post(at, "/members/node-4", &[], "").code, 405);
+    assert_eq!(post(at, "/members", &[], r#"{"name": "node 4", "address": "h:1"}"#).code, 400);
+    let foreign = "Origin: http://evil.example\r\nHost: 127.0.0.1:7201\r\n";
+    assert_eq!(delete_with("/members/node-4", foreign), 403);
+    assert_eq!(node.commands().len(), 3);
+}
+
+#[test]
+fn an_election_is_called() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    assert_eq!(post(server.local_addr(), "/elections", &[], "").code, 200);
+    assert_eq!(node.commands(), [Command::Elect]);
+}
+
+#[test]
+fn a_body_that_cannot_be_used_commands_nothing() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    for body in ["{", "[]7", r#"{"too": "node-1"}"#, r#"{"to": 7}"#, "{} {}"] {
+        let answer = post(server.local_addr(), "/resign", &[], body);
+        assert_eq!(answer.code, 400, "{body}");
+        assert!(answer.error().contains(r#"{"to": "NAME"}"#), "{answer:?}");
+    }
+    assert_eq!(post(server.local_addr(), "/elections", &[], r#"{"to": "node-1"}"#).code, 400);
+    assert!(node.commands().is_empty());
+}
+
+#[test]
+fn each_failure_has_its_code_and_the_nodes_words() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    type Failure = fn(String) -> CommandError;
+    let failures: [(Failure, u16); 3] = [
+        (CommandError::Invalid, 400),
+        (CommandError::Refused, 409),
+        (CommandError::Unanswered, 503),
+    ];
+    for (failure, code) in failures {
+        node.set(|state| state.outcome = Err(failure("no leader to resign".to_owned())));
+        let answer = post(server.local_addr(), "/resign", &[], "");
+        assert_eq!((answer.code, answer.error().as_str()), (code, "no leader to resign"));
+    }
+}
+
+#[test]
+fn pages_of_other_sites_may_not_command() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let refused: [&[&str]; 6] = [
+        &["Origin: http://evil.example", "Host: 127.0.0.1:7201"],
+        &["Origin: null", "Host: 127.0.0.1:7201"],
+        &["Sec-Fetch-Site: cross-site"],
+        &["Sec-Fetch-Site: same-site"],
+        // A name that was made to resolve to this host: origin and host agree.
+        &["Origin: http://evil.example:7201", "Host: evil.example:7201"],
+        &["Origin: http://127.0.0.1:7201", "Origin: http://evil.example", "Host: 127.0.0.1:7201"],
+    ];
+    for headers in refused {
+        let answer = post(server.local_addr(), "/resign", headers, "");
+        assert_eq!(answer.code, 403, "{headers:?}");
+        assert!(answer.error().contains("command line"), "{answer:?}");
+    }
+    assert!(node.commands().is_empty());
+}
+
+#[test]
+fn the_nodes_own_page_may_command() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    for host in ["127.0.0.1:7201", "localhost:7201", "[::1]:7201", "[::1]"] {
+        let headers = [
+            &format!("Origin: http://{host}") as &str,
+            &format!("Host: {host}"),
+            "Sec-Fetch-Site: same-origin",
+        ];
+        assert_eq!(post(server.local_addr(), "/resign", &headers, "").code, 200, "{host}");
+    }
+}
+
+#[test]
+fn the_token_opens_for_whoever_bears_it() {
+    let node = FakeNode::new();
+    let server = node.serve_with(Some("s3cret\n"));
+    let from_afar = "Origin: http://dashboard.example";
+    for (credentials, code) in [
+        ("Authorization: Bearer s3cret", 200),
+        ("Authorization: bearer s3cret", 200),
+        ("Authorization: Bearer s3cre", 403),
+        ("Authorization: Bearer s3cretly", 403),
+        ("Authorization: Basic s3cret", 403),
+        ("Authorization: Bearer ", 403),
+        ("X-Nothing: here", 403),
+    ] {
+        let answer = post(server.local_addr(), "/resign", &[from_afar, credentials], "");
+        assert_eq!(answer.code, code, "{credentials}");
+    }
+}
+
+#[test]
+fn an_empty_token_is_no_token() {
+    let node = FakeNode::new();
+    let server = node.serve_with(Some(" \n"));
+    let headers = ["Origin: http://evil.example", "Authorization: Bearer "];
+    assert_eq!(post(server.local_addr(), "/resign", &headers, "").code, 403);
+}
+
+#[test]
+fn ipv4_dressed_as_ipv6_is_still_this_host() {
+    let node = FakeNode::new();
+    // A machine without IPv6 has no such case.
+    let Ok(listener) = listen("[::]:0") else {
+        return;
+    };
+    let server = Server::start(listener, node, None).unwrap();
+    let address = ([127, 0, 0, 1], server.local_addr().port()).into();
+    assert_eq!(post(address, "/resign", &[], "").code, 200);
+}

@@ -1,0 +1,118 @@
+//! Limits of size and time for one client.
+
+use std::time::{Duration, Instant};
+
+use super::fake::{FakeNode, Peer, ask, get};
+use super::pace::pace;
+
+#[test]
+fn a_header_may_be_large_but_not_larger() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let with = |padding: usize| {
+        let padding = "x".repeat(padding);
+        ask(
+            server.local_addr(),
+            &format!("GET /livez HTTP/1.1\r\nHost: n\r\nCookie: {padding}\r\n\r\n"),
+        )
+    };
+    assert_eq!(with(15_000).code, 200);
+    let answer = with(17_000);
+    assert_eq!((answer.code, answer.header("connection")), (431, Some("close")));
+}
+
+#[test]
+fn sixty_four_headers_are_enough() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let with = |count: usize| {
+        let more = "X: y\r\n".repeat(count - 1);
+        ask(server.local_addr(), &format!("GET /livez HTTP/1.1\r\nHost: n\r\n{more}\r\n")).code
+    };
+    assert_eq!([with(64), with(65)], [200, 431]);
+}
+
+#[test]
+fn the_largest_body_is_read() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let body = format!("{{}}{}", " ".repeat(65_534));
+    let mut peer = Peer::connect(server.local_addr());
+    peer.say(&format!("POST /resign HTTP/1.1\r\nHost: n\r\nContent-Length: 65536\r\n\r\n{body}"));
+    assert_eq!(peer.answer().code, 200);
+    peer.say("GET /livez HTTP/1.1\r\nHost: n\r\n\r\n");
+    assert_eq!(peer.answer().code, 200);
+}
+
+#[test]
+fn ten_megabytes_of_header_get_an_answer_and_no_memory() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let mut peer = Peer::connect(server.local_addr());
+    peer.try_say(b"GET /livez HTTP/1.1\r\nHost: n\r\nX: ");
+    let line = [b'x'; 10_240];
+    for _ in 0..1024 {
+        if !peer.try_say(&line) {
+            break;
+        }
+    }
+    // The rest of what it says is read and forgotten, so the answer is not lost in a reset.
+    assert_eq!(peer.answer().code, 431);
+    assert_eq!(get(server.local_addr(), "/livez").code, 200);
+}
+
+#[test]
+fn a_silent_client_is_let_go_after_a_second() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let begun = Instant::now();
+    let mut peer = Peer::connect(server.local_addr());
+    assert!(peer.is_closed(), "a client that said nothing is told nothing");
+    let took = begun.elapsed();
+    assert!(took > Duration::from_millis(900) && took < Duration::from_secs(5), "{took:?}");
+}
+
+#[test]
+fn a_trickle_does_not_stretch_the_deadline() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let begun = Instant::now();
+    let mut peer = Peer::connect(server.local_addr());
+    let mut request =
+        b"GET /livez HTTP/1.1\r\nHost: n\r\nX-Slow: ".iter().chain(std::iter::repeat(&b'x'));
+    // Each byte is well within any timeout of a single read.
+    while begun.elapsed() < Duration::from_millis(1500) {
+        peer.try_say(&[*request.next().unwrap()]);
+        pace(20);
+    }
+    let answer = peer.answer();
+    assert_eq!((answer.code, answer.header("connection")), (408, Some("close")));
+}
+
+#[test]
+fn a_body_that_does_not_come_is_not_waited_for() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    for begun in ["{", ""] {
+        let mut peer = Peer::connect(server.local_addr());
+        peer.say(&format!("POST /resign HTTP/1.1\r\nHost: n\r\nContent-Length: 10\r\n\r\n{begun}"));
+        assert_eq!(peer.answer().code, 408, "{begun:?}");
+    }
+    assert!(node.commands().is_empty());
+}
+
+#[test]
+fn a_client_that_takes_no_answer_does_not_hold_up_a_stop() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let mut peer = Peer::connect(server.local_addr());
+    peer.limit_writes(Duration::from_millis(300));
+    let questions = "GET /status HTTP/1.1\r\nHost: n\r\n\r\n".repeat(100);
+    // Once the server cannot write it stops reading, and then nothing more goes in.
+    while peer.try_say(questions.as_bytes()) {}
+    let begun = Instant::now();
+    server.stop();
+    let took = begun.elapsed();
+    println!("stopping beside a client that takes no answer: {took:?}");
+    assert!(took < Duration::from_millis(900), "stopping took {took:?}");
+}

@@ -1,0 +1,147 @@
+//! What a node shows: the bodies, and the codes that load balancers and probes go by.
+
+use electd::node::status::{HaltingStatus, Status};
+use serde_json::json;
+
+use super::fake::{FakeNode, Peer, ask, get, status};
+
+/// The codes of /leader, /follower and /readyz, in this order.
+fn codes(node: &FakeNode) -> [u16; 3] {
+    let server = node.serve();
+    ["/leader", "/follower", "/readyz"].map(|path| get(server.local_addr(), path).code)
+}
+
+#[test]
+fn status_is_the_snapshot() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let answer = get(server.local_addr(), "/status");
+    assert_eq!((answer.code, answer.header("content-type")), (200, Some("application/json")));
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    let shown: Status = serde_json::from_str(&answer.body).unwrap();
+    assert_eq!(shown, status("following", Some("node-2")));
+}
+
+#[test]
+fn the_codes_tell_leader_from_follower() {
+    let node = FakeNode::new();
+    assert_eq!(codes(&node), [503, 200, 200]);
+    node.set(|state| state.status = status("leading", Some("node-1")));
+    assert_eq!(codes(&node), [200, 503, 200]);
+    node.set(|state| state.status = status("electing", None));
+    assert_eq!(codes(&node), [503, 503, 503]);
+    node.set(|state| state.status = status("following", None));
+    assert_eq!(codes(&node), [503, 503, 503]);
+}
+
+#[test]
+fn a_stalled_node_vouches_for_no_leader() {
+    let node = FakeNode::new();
+    for state in ["leading", "following"] {
+        node.set(|fake| {
+            fake.status = status(state, Some("node-1"));
+            fake.status.stalled = true;
+        });
+        assert_eq!(codes(&node), [503, 503, 503]);
+    }
+}
+
+#[test]
+fn leader_has_the_body_of_status_whatever_the_code() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let answer = get(server.local_addr(), "/leader");
+    assert_eq!(answer.code, 503);
+    assert_eq!(answer.body, get(server.local_addr(), "/status").body);
+}
+
+#[test]
+fn livez_follows_the_election_thread() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let answer = get(server.local_addr(), "/livez");
+    assert_eq!((answer.code, answer.json()), (200, json!({"live": true})));
+    node.set(|state| state.live = false);
+    let answer = get(server.local_addr(), "/livez");
+    assert_eq!(answer.code, 503);
+    assert!(answer.error().contains("restart"), "{answer:?}");
+}
+
+#[test]
+fn head_is_get_without_a_body() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let full = get(server.local_addr(), "/leader");
+    let mut peer = Peer::connect(server.local_addr());
+    peer.say("HEAD /leader HTTP/1.1\r\nHost: n\r\n\r\nGET /livez HTTP/1.1\r\nHost: n\r\n\r\n");
+    let head = peer.header();
+    assert_eq!(head.code, 503);
+    assert_eq!(head.header("content-length"), full.header("content-length"));
+    assert_eq!(peer.answer().json(), json!({"live": true}));
+}
+
+#[test]
+fn options_is_get_that_names_the_methods() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let options = |path: &str| {
+        ask(server.local_addr(), &format!("OPTIONS {path} HTTP/1.1\r\nHost: n\r\n\r\n"))
+    };
+    let answer = options("/leader");
+    assert_eq!((answer.code, answer.header("allow")), (503, Some("GET, HEAD, OPTIONS")));
+    assert_eq!(options("/resign").header("allow"), Some("POST, OPTIONS"));
+    assert_eq!(options("*").code, 200);
+    assert!(node.commands().is_empty());
+}
+
+#[test]
+fn a_task_is_given_back_byte_by_byte() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    assert!(get(server.local_addr(), "/task").error().starts_with("only the algorithm"));
+    node.set(|state| {
+        let word = "normal".to_owned();
+        state.status.halting = Some(HaltingStatus { status: word, halter: None, task_bytes: 0 });
+    });
+    let answer = get(server.local_addr(), "/task");
+    assert_eq!(answer.code, 404);
+    assert!(answer.error().contains("POST one at the leader"), "{answer:?}");
+
+    node.set(|state| state.task = Some(b"\0\xff\r\n{".to_vec()));
+    let mut peer = Peer::connect(server.local_addr());
+    peer.say("GET /task HTTP/1.1\r\nHost: n\r\n\r\n");
+    let head = peer.header();
+    assert_eq!((head.code, head.header("content-type")), (200, Some("application/octet-stream")));
+    assert_eq!(peer.bytes(5), b"\0\xff\r\n{");
+}
+
+#[test]
+fn an_unknown_path_lists_the_known_ones() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let answer = get(server.local_addr(), "/stauts");
+    assert_eq!(answer.code, 404);
+    assert!(answer.error().contains("/stauts"));
+    let paths = answer.json()["paths"].to_string();
+    assert!(paths.contains("GET /status") && paths.contains("POST /resign"), "{paths}");
+}
+
+#[test]
+fn a_wrong_method_is_told_the_right_ones() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let answer = ask(server.local_addr(), "DELETE /status HTTP/1.1\r\nHost: n\r\n\r\n");
+    assert_eq!((answer.code, answer.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
+    let answer = get(server.local_addr(), "/resign");
+    assert_eq!((answer.code, answer.header("allow")), (405, Some("POST, OPTIONS")));
+    assert!(answer.error().contains("POST"));
+}
+
+#[test]
+fn queries_and_absolute_targets_name_the_same_path() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    for target in ["/status?pretty=1", "http://node:7201/status", "/status#top"] {
+        assert_eq!(get(server.local_addr(), target).code, 200, "{target}");
+    }
+}

@@ -1,0 +1,217 @@
+//! A tool: breaks the rules of the core one by one and has the simulator find it.
+//!
+//! The faults are those of src/core/planted.rs, which the cargo feature `planted` builds in. For each, the
+//! seeds from 0 on are lived through on all cores, and the first that fails is told. Where none fails
+//! below the bound, the seed that was recorded with the fault has to; one that was recorded beyond the bound
+//! is tried first, and the search is saved if it fails. A life that fails without the fault as well has found
+//! something else: it is told, and the search goes on.
+//!
+//! ```text
+//! make mutants MUTANTS="ring bully-no-t2"
+//! ```
+//!
+//! tries these, by their names or the beginnings of names; without them all are tried. With `SEED` that one
+//! is lived through alone, and its trace is printed. Fails if a fault is not found.
+
+use std::collections::BTreeMap;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use clap::Parser;
+use electd::core::planted::{self, Fault};
+use electd::core::settings::{AlgorithmKind, Quorum};
+use electd::sim::{FaultSet, Schedule};
+
+use crate::exhaustive::{book, search, start};
+
+/// What is to be tried: from the environment.
+#[derive(Parser)]
+struct Arguments {
+    /// The names of the faults to try, or the beginnings of names; all without one.
+    #[arg(long = "name", env = "MUTANTS", default_value = "")]
+    names: String,
+    /// How far to search.
+    #[arg(long, env, default_value_t = 20_000)]
+    seeds: u64,
+    /// Live through this seed alone and print its trace.
+    #[arg(long, env)]
+    seed: Option<u64>,
+    /// Search these lives, as "bully majority storm", and not those of the fault.
+    #[arg(long, env)]
+    lives: Option<String>,
+}
+
+#[test]
+#[ignore = "a tool: make mutants"]
+fn each_planted_fault_is_found() {
+    if !planted::BUILT_IN {
+        panic!("this build cannot break a rule: run it by `make mutants`");
+    }
+    let arguments = Arguments::parse_from(["mutants"]);
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {})); // a panic is one of the ways to find a fault
+    let missed = try_all(&arguments);
+    panic::set_hook(hook);
+    assert_eq!(missed, Ok(0), "faults were not found: see above");
+}
+
+/// Tries all faults, or those named. Tells how many were not found.
+fn try_all(arguments: &Arguments) -> Result<usize, String> {
+    let names: Vec<&str> = arguments.names.split_whitespace().collect();
+    let wanted = |fault: &&Fault| {
+        names.is_empty() || names.iter().any(|name| fault.plan().name.starts_with(*name))
+    };
+    let faults: Vec<Fault> = Fault::ALL.iter().filter(wanted).copied().collect();
+    if faults.is_empty() {
+        return Err(format!("no fault of src/core/planted.rs is named {}", names.join(" or ")));
+    }
+    let mut missed = 0;
+    for fault in faults {
+        println!("{:<28} {}", fault.plan().name, fault.plan().what);
+        let words = arguments.lives.as_deref().unwrap_or(fault.plan().lives);
+        if let Some(word) = words.strip_prefix("exhaustive ") {
+            missed += usize::from(!is_met(fault, word)?);
+            continue;
+        }
+        let lives = lives(fault, words)?;
+        match arguments.seed {
+            Some(seed) => print_life(fault, Schedule { seed, trace: true, ..lives }),
+            None => missed += usize::from(!is_found(fault, lives, arguments.seeds)),
+        }
+    }
+    Ok(missed)
+}
+
+/// About how many states of an exhaustive search are visited.
+const STATES: usize = 2_000_000;
+
+/// Whether the exhaustive search whose name has this word meets the fault.
+fn is_met(fault: Fault, word: &str) -> Result<bool, String> {
+    let story = start::STORIES.iter().find(|story| story.name.contains(word));
+    let story = story.ok_or_else(|| {
+        format!(
+            "src/core/planted.rs: {}: no exhaustive search has the word {word}",
+            fault.plan().name
+        )
+    })?;
+    let mut book = book::Book::default();
+    planted::plant(Some(fault));
+    let begin = story.begin(&mut book);
+    let bounds = search::Bounds { depth: usize::MAX, states: STATES };
+    let report = search::search(&mut book, &begin, bounds);
+    planted::plant(None);
+    let (states, took) = (report.states, report.took.as_secs_f64());
+    match &report.breach {
+        Some(breach) => {
+            println!("{:<28} state {states}: {} ({took:.1} s)", "", breach.rule);
+        }
+        None => println!("{:<28} NOT FOUND in {states} states ({took:.1} s)", ""),
+    }
+    Ok(report.breach.is_some())
+}
+
+/// What the lives are made of that find a fault.
+fn lives(fault: Fault, words: &str) -> Result<Schedule, String> {
+    let wrong = |what: &str| format!("{}: the lives \"{words}\": {what}", fault.plan().name);
+    let words: Vec<&str> = words.split(' ').collect();
+    let [algorithm, quorum, faults] = words[..] else {
+        return Err(wrong("give an algorithm, a quorum and a set of faults"));
+    };
+    let algorithm = AlgorithmKind::ALL.into_iter().find(|one| one.name() == algorithm);
+    let quorum = Quorum::ALL.into_iter().find(|one| one.name() == quorum);
+    let faults = FaultSet::ALL.into_iter().find(|one| one.name() == faults);
+    Ok(Schedule {
+        quorum: quorum.ok_or_else(|| wrong("there is no such quorum"))?,
+        faults: faults.ok_or_else(|| wrong("there is no such set of faults"))?,
+        ..Schedule::new(algorithm.ok_or_else(|| wrong("there is no such algorithm"))?, 0)
+    })
+}
+
+/// Whether the lives find it: a seed that was recorded beyond the bound, a fresh search, or the recorded seed.
+fn is_found(fault: Fault, lives: Schedule, bound: u64) -> bool {
+    let begin = Instant::now();
+    let recorded = fault.plan().seed;
+    let replay =
+        || finding(fault, Schedule { seed: recorded, ..lives }).map(|what| (recorded, what));
+    let far = if recorded < bound { None } else { replay() };
+    let found = far.or_else(|| search(fault, lives, bound)).or_else(replay);
+    let took = begin.elapsed().as_secs_f64();
+    match &found {
+        Some((seed, what)) => {
+            let how = if *seed < bound { "seed" } else { "only its recorded seed" };
+            println!("{:<28} {how} {seed}: {what} ({took:.1} s)", "");
+        }
+        None => {
+            println!("{:<28} NOT FOUND below {bound}, nor in seed {recorded} ({took:.1} s)", "");
+        }
+    }
+    found.is_some()
+}
+
+/// How a life with this fault fails, if it does and would not without.
+fn finding(fault: Fault, life: Schedule) -> Option<String> {
+    let what = failure(Some(fault), life)?;
+    let Some(anyway) = failure(None, life) else { return Some(what) };
+    println!("{:<28} seed {} FAILS WITHOUT THE FAULT: {anyway}", "", life.seed);
+    None
+}
+
+/// The first of the seeds below the bound that fails, and how. Whoever is free takes the next; those before a
+/// seed that fails are lived through to their end.
+fn search(fault: Fault, lives: Schedule, bound: u64) -> Option<(u64, String)> {
+    let (next, end) = (AtomicU64::new(0), AtomicU64::new(bound));
+    let failures = Mutex::new(BTreeMap::new());
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= end.load(Ordering::Relaxed) {
+                return;
+            }
+            if let Some(what) = finding(fault, Schedule { seed, ..lives }) {
+                end.fetch_min(seed, Ordering::Relaxed);
+                failures.lock().expect("nobody panics with it").insert(seed, what);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    failures.into_inner().expect("nobody panics with it").pop_first()
+}
+
+/// So much of what a failure says is told; `--seed` tells all.
+const SHOWN: usize = 160;
+
+/// How a life fails, if it does; a panic is a failure as well.
+fn failure(fault: Option<Fault>, life: Schedule) -> Option<String> {
+    planted::plant(fault);
+    let run = panic::catch_unwind(AssertUnwindSafe(|| life.run()));
+    planted::plant(None);
+    match run {
+        Ok(run) => run.err().map(|failure| failure.what.chars().take(SHOWN).collect()),
+        Err(panic) => {
+            let said = panic.downcast_ref::<String>().map(String::as_str);
+            let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
+            Some(format!("a panic: {}", said.unwrap_or("without a word")))
+        }
+    }
+}
+
+/// Prints what happens in one life.
+fn print_life(fault: Fault, life: Schedule) {
+    planted::plant(Some(fault));
+    let (trace, end) = match life.run() {
+        Ok(run) => (run.trace, "found nothing".to_owned()),
+        Err(failure) => (failure.trace.clone(), failure.to_string()),
+    };
+    planted::plant(None);
+    for line in trace {
+        println!("{line}");
+    }
+    println!("{end}");
+}

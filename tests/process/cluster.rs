@@ -1,0 +1,151 @@
+//! Elections of real processes: who leads, and in which epoch, when members come and go.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddrV4;
+use std::time::{Duration, UNIX_EPOCH};
+
+use crate::support::{
+    Cluster, Node, ensure, eventually, for_each_algorithm, has_joined, the_highest_comes_back,
+    watchful,
+};
+use electd::core::settings::AlgorithmKind;
+
+for_each_algorithm! {
+    a_cluster_that_starts_together_holds_one_election,
+    killed_one_by_one_the_next_highest_leads_down_to_the_last_survivor,
+    members_may_be_named_by_their_hosts,
+    a_lone_node_leads,
+    the_highest_takes_over_when_it_is_back,
+    who_takes_over_is_ready_to_lead_though_another_is_down,
+    a_lower_member_joins_under_the_leader_that_it_finds,
+    without_preemption_the_highest_follows_when_it_is_back,
+    the_epoch_outlives_the_death_of_all_nodes,
+}
+
+fn a_cluster_that_starts_together_holds_one_election(algorithm: AlgorithmKind) {
+    let cluster = Cluster::of(algorithm, 5);
+    let epoch = cluster.agree_on(5);
+    for (number, node) in (1..).zip(cluster.nodes()) {
+        let changes = cluster.status(number).unwrap().changes;
+        // Late callers are told of the leader that is there: once more the same, in its one epoch.
+        let named =
+            changes.iter().filter_map(|change| Some((change.leader.clone()?, change.epoch)));
+        let reigns: BTreeSet<(String, u64)> = named.collect();
+        assert_eq!(reigns, BTreeSet::from([("node-5".to_owned(), epoch)]), "{}", node.name);
+        let (leads, follows) = if number == 5 { (200, 503) } else { (503, 200) };
+        let code = |path| node.get(path).unwrap().code;
+        assert_eq!((code("/leader"), code("/follower")), (leads, follows), "{}", node.name);
+        assert_eq!((code("/livez"), code("/readyz")), (200, 200), "{}", node.name);
+    }
+}
+
+fn killed_one_by_one_the_next_highest_leads_down_to_the_last_survivor(algorithm: AlgorithmKind) {
+    let cluster = Cluster::of(algorithm, 5);
+    let mut epoch = cluster.agree_on(5);
+    for survivor in (1..5).rev() {
+        cluster.node(survivor + 1).kill_9();
+        let next = cluster.agree_on(survivor);
+        assert!(next > epoch, "node-{survivor} leads in {next}, after {epoch}");
+        epoch = next;
+    }
+}
+
+fn members_may_be_named_by_their_hosts(algorithm: AlgorithmKind) {
+    let cluster = Cluster::of_with(algorithm, 3, |config| {
+        for member in config["members"].as_array_mut().unwrap() {
+            let listen: SocketAddrV4 = member["address"].as_str().unwrap().parse().unwrap();
+            // The system takes it for a host's name, and resolves it without asking anybody.
+            let name = format!("0x{:08x}", u32::from(*listen.ip()));
+            member["address"] = format!("{name}:{}", listen.port()).into();
+            member["listen"] = listen.to_string().into();
+        }
+    });
+    let epoch = cluster.agree_on(3);
+    cluster.node(3).kill_9();
+    assert!(cluster.agree_on(2) > epoch);
+    cluster.until_seen(1, 3, "dead"); // by proof: it was redialed where it had been reached
+}
+
+fn a_lone_node_leads(algorithm: AlgorithmKind) {
+    let cluster = Cluster::of_with(algorithm, 1, watchful);
+    assert_eq!(cluster.agree_on(1), 1);
+}
+
+fn the_highest_takes_over_when_it_is_back(algorithm: AlgorithmKind) {
+    let cluster = Cluster::of(algorithm, 3);
+    the_highest_comes_back(&cluster);
+    let incarnation = cluster.status(3).unwrap().incarnation;
+    assert_eq!(incarnation, 2, "its second life");
+}
+
+/// It has looked for the others before it asks: once the leader has handed over, nobody leads.
+fn who_takes_over_is_ready_to_lead_though_another_is_down(algorithm: AlgorithmKind) {
+    let cluster = Cluster::of_with(algorithm, 4, watchful);
+    cluster.agree_on(4);
+    cluster.node(1).kill_9();
+    cluster.node(4).kill_9();
+    cluster.agree_on(3);
+    cluster.node(4).start();
+    cluster.agree_on(4);
+    let changes = cluster.status(4).unwrap().changes;
+    let handed_over = changes.iter().find(|change| change.reason == "leader node-3 handed over");
+    assert!(handed_over.is_some_and(|change| change.to != "starting"), "{changes:?}");
+}
+
+fn a_lower_member_joins_under_the_leader_that_it_finds(algorithm: AlgorithmKind) {
+    let cluster = Cluster::of(algorithm, 3);
+    let epoch = cluster.agree_on(3);
+    cluster.node(1).kill_9();
+    cluster.until_seen(3, 1, "dead");
+    cluster.node(1).start();
+    has_joined(algorithm, epoch, cluster.agree_on(3));
+}
+
+fn without_preemption_the_highest_follows_when_it_is_back(algorithm: AlgorithmKind) {
+    let cluster = Cluster::of_with(algorithm, 3, |config| config["preempt"] = "never".into());
+    cluster.agree_on(3);
+    cluster.node(3).kill_9();
+    let epoch = cluster.agree_on(2);
+    cluster.node(3).start();
+    let joined = cluster.agree_on(2); // nobody is deposed
+    has_joined(algorithm, epoch, joined);
+    cluster.until_seen(1, 3, "alive"); // or node-1 would not ask it
+    cluster.node(2).kill_9();
+    assert!(cluster.agree_on(3) > joined, "an election still takes the highest");
+}
+
+fn the_epoch_outlives_the_death_of_all_nodes(algorithm: AlgorithmKind) {
+    let cluster = Cluster::of(algorithm, 3);
+    for _ in 0..3 {
+        cluster.agree_on(3);
+        let before = cluster.greatest_epoch();
+        cluster.nodes().iter().for_each(Node::kill_9);
+        cluster.nodes().iter().for_each(Node::start);
+        let after = cluster.agree_on(3);
+        assert!(after > before, "epoch {after} after {before}");
+    }
+}
+
+/// They go on trying, and find the same every 400 ms (T2); in the ring there is more to tell.
+#[test]
+fn where_nobody_is_left_that_may_lead_that_is_said_once() {
+    for algorithm in [AlgorithmKind::Bully, AlgorithmKind::Halting] {
+        let cluster = Cluster::of_with(algorithm, 3, |config| {
+            watchful(config);
+            for member in [0, 1] {
+                config["members"][member]["role"] = "observer".into();
+            }
+        });
+        cluster.agree_on(3);
+        cluster.node(3).kill_9();
+        eventually("node-1 has said nothing for three seconds", || {
+            let status = cluster.status(1)?;
+            let last = status.changes.last().ok_or("no change yet")?;
+            let since = UNIX_EPOCH + Duration::from_millis(last.at_ms);
+            let silent = since.elapsed().is_ok_and(|time| time > Duration::from_secs(3));
+            ensure(silent && last.reason.starts_with("nobody else can lead"), || {
+                format!("{:?}", status.changes)
+            })
+        });
+    }
+}

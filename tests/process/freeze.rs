@@ -1,0 +1,54 @@
+//! Processes that stand still and go on, as after a suspend or on a starved host.
+
+use crate::support::{Cluster, ensure, eventually, for_each_algorithm, has_joined, watchful};
+use electd::core::settings::AlgorithmKind;
+use electd::node::status::ChangeStatus;
+
+for_each_algorithm! {
+    a_frozen_leader_is_replaced_and_thawed_counts_itself_as_failed_before_it_leads_again,
+    a_frozen_follower_is_suspected_and_joins_again,
+}
+
+fn a_frozen_leader_is_replaced_and_thawed_counts_itself_as_failed_before_it_leads_again(
+    algorithm: AlgorithmKind,
+) {
+    let cluster = Cluster::of_with(algorithm, 3, watchful);
+    let first = cluster.agree_on(3);
+
+    cluster.node(3).freeze();
+    let second = cluster.agree_on(2);
+    assert!(second > first);
+
+    // From here on every answer counts: the record fails if two ever led in one epoch.
+    cluster.node(3).thaw();
+    let third = cluster.agree_on(3);
+    assert!(third > second);
+
+    let changes = cluster.status(3).unwrap().changes;
+    let first_after = |epoch| changes.iter().position(|change: &ChangeStatus| change.epoch > epoch);
+    let failed = changes.iter().position(|change| change.reason.starts_with("stalled for"));
+    assert!(failed.is_some_and(|at| changes[at].to == "starting" && changes[at].leader.is_none()));
+    assert!(failed < first_after(first), "it did something before it failed: {changes:?}");
+}
+
+fn a_frozen_follower_is_suspected_and_joins_again(algorithm: AlgorithmKind) {
+    let cluster = Cluster::of_with(algorithm, 3, watchful);
+    let epoch = cluster.agree_on(3);
+
+    cluster.node(1).freeze();
+    for observer in [2, 3] {
+        cluster.until_seen(observer, 1, "suspected");
+    }
+    assert_eq!(cluster.agree_on(3), epoch);
+
+    cluster.node(1).thaw();
+    for observer in [2, 3] {
+        cluster.until_seen(observer, 1, "alive");
+    }
+    eventually("node-1 counts itself as failed", || {
+        let changes = cluster.status(1)?.changes;
+        let failed = changes.iter().any(|change| change.reason.starts_with("stalled for"));
+        ensure(failed, || format!("{changes:?}"))
+    });
+    has_joined(algorithm, epoch, cluster.agree_on(3));
+}

@@ -1,0 +1,171 @@
+//! Every field of every frame, changed in every way, to real processes: none ends, none panics, nothing
+//! grows, and once the impostor is gone the true member is back.
+
+use std::io::Write;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use electd::node::status::Status;
+use serde_json::Value;
+
+use super::mutations::{mutations, samples};
+use crate::support::impostor::{Impostor, ends, read, write};
+use crate::support::{Cluster, ensure, eventually, watchful};
+
+/// How many connections may fail to be welcomed, of a hundred: what was said before may keep the next
+/// one out for a moment.
+const REFUSED: usize = 50;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a process has grown by at most, in kB.
+const GROWN_KB: u64 = 24 * 1024;
+
+/// Each of the other members takes its share of what is wrong, each in its own way.
+const OTHERS: [usize; 2] = [2, 3];
+
+/// A member that took a hello, or none if it did not.
+fn greeted(address: SocketAddr, hello: &Value) -> Option<TcpStream> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write(&mut stream, hello).ok()?;
+    let reply = read(&mut stream).ok()?;
+    reply.get("welcome").map(|_| stream)
+}
+
+/// Says one thing on a connection, and waits until the member has ended it.
+fn say(mut stream: TcpStream, frame: &[u8]) {
+    // The member may have ended it amid a long frame.
+    let said = stream.write_all(frame).and_then(|()| stream.shutdown(Shutdown::Write));
+    assert!(said.is_err() || ends(&mut stream), "the connection stays, though it has ended");
+}
+
+/// Sends each frame after a good hello. Tells how many were sent.
+fn send_after_hello(address: SocketAddr, hello: &Value, frames: &[Vec<u8>]) -> usize {
+    let mut sent = 0;
+    for frame in frames {
+        if let Some(stream) = greeted(address, hello) {
+            say(stream, frame);
+            sent += 1;
+        }
+    }
+    sent
+}
+
+/// Sends each frame as the first words.
+fn send_first(address: SocketAddr, frames: &[Vec<u8>]) {
+    for frame in frames {
+        say(TcpStream::connect_timeout(&address, PATIENCE).unwrap(), frame);
+    }
+}
+
+/// Answers dials with these frames; a hello calls for each.
+fn answer_with(address: SocketAddr, hello: &Value, dialed: &TcpListener, frames: &[Vec<u8>]) {
+    dialed.set_nonblocking(true).unwrap();
+    for frame in frames {
+        let _stream = greeted(address, hello);
+        let mut dial = eventually("the member dials", || {
+            dialed.accept().map(|(stream, _)| stream).map_err(|error| error.to_string())
+        });
+        dial.set_nonblocking(false).unwrap();
+        dial.set_read_timeout(Some(PATIENCE)).unwrap();
+        if read(&mut dial).is_ok() {
+            let _ = dial.write_all(frame); // it may have given up
+        }
+    }
+}
+
+/// Every so many of these, beginning with one of the first.
+fn share(frames: Vec<Vec<u8>>, first: usize, of: usize) -> Vec<Vec<u8>> {
+    frames.into_iter().skip(first).step_by(of).collect()
+}
+
+fn all_agree(cluster: &Cluster, numbers: &[usize]) {
+    eventually(&format!("{numbers:?} agree on a leader"), || {
+        let statuses = numbers.iter().map(|number| cluster.node(*number).status());
+        let statuses = statuses.collect::<Result<Vec<Status>, String>>()?;
+        let views = statuses.iter().map(|status| {
+            let leader = status.leader.as_ref().map(|leader| leader.name.clone());
+            let alive = |number: &usize| status.members[number - 1].status == "alive";
+            (leader, status.epoch, numbers.iter().all(alive))
+        });
+        let views: Vec<_> = views.collect();
+        let agree = views.iter().all(|view| *view == views[0] && view.0.is_some() && view.2);
+        ensure(agree, || format!("{views:?}"))
+    });
+}
+
+fn survives(quorum: &'static str) {
+    let cluster = Cluster::prepare(3, |config| {
+        watchful(config);
+        config["quorum"] = quorum.into();
+    });
+    cluster.nodes().iter().for_each(|node| node.start());
+    let epoch = cluster.agree_on(3);
+    cluster.node(1).kill_9();
+    let before = OTHERS.map(|number| {
+        let node = cluster.node(number);
+        (node.figure("Threads"), node.figure("VmRSS"))
+    });
+    let impostor = Impostor::of(&cluster, 1);
+    storm(&cluster, &impostor, epoch);
+
+    for (number, (threads, memory)) in OTHERS.into_iter().zip(before) {
+        let node = cluster.node(number);
+        eventually("its threads have ended", || {
+            let now = node.figure("Threads");
+            ensure(now <= threads + 1, || format!("{threads} before, {now} now"))
+        });
+        let grown = node.figure("VmRSS").saturating_sub(memory);
+        assert!(grown < GROWN_KB, "{} has grown by {grown} kB", node.name);
+        let status = node.get("/status").unwrap().body;
+        assert!(status.len() < 32 * 1024, "{status}");
+        let log = node.log();
+        assert!(!log.contains("panicked") && !log.contains('\u{1b}'), "{}", node.log_tail(20));
+    }
+    all_agree(&cluster, &OTHERS);
+    cluster.node(1).start();
+    all_agree(&cluster, &[1, 2, 3]);
+}
+
+/// Everything at once: each of the two members is told its share by a thread of its own.
+fn storm(cluster: &Cluster, impostor: &Impostor, epoch: u64) {
+    let own = cluster.id(impostor.number);
+    let messages = samples(|frame| frame.get("message").is_some());
+    let sample_id = "00000000-0000-4000-8000-000000000004"; // whoever speaks in the samples
+    let known = |frame: Value| -> Value {
+        let text = frame.to_string().replace(sample_id, &own).replace("node-6", "node-2");
+        serde_json::from_str(&text).unwrap()
+    };
+    let messages: Vec<Value> = messages.into_iter().map(known).collect();
+    let rejections = samples(|frame| frame.get("reject").is_some());
+    thread::scope(|scope| {
+        for (turn, number) in OTHERS.into_iter().enumerate() {
+            let (address, hello) = (cluster.node(number).address, impostor.hello(number));
+            let hellos = share(mutations(&hello, epoch), turn, 4);
+            let all = messages.iter().flat_map(|message| mutations(message, epoch)).collect();
+            let all = share(all, turn, 5);
+            scope.spawn(move || {
+                send_first(address, &hellos);
+                let sent = send_after_hello(address, &hello, &all);
+                println!("{} hellos, {sent} of {} messages", hellos.len(), all.len());
+                assert!(sent * 100 > all.len() * (100 - REFUSED), "{sent} of {}", all.len());
+            });
+        }
+    });
+    // Not before: whoever dials while nobody takes the call waits for that.
+    let dialed = TcpListener::bind(cluster.node(impostor.number).address).unwrap();
+    let (address, hello) = (cluster.node(2).address, impostor.hello(2));
+    let welcome = serde_json::json!({"welcome": hello});
+    let welcomes = share(mutations(&welcome, epoch), 1, 16);
+    let rejections = rejections.iter().flat_map(|reason| mutations(reason, epoch)).collect();
+    let replies = [welcomes, share(rejections, 0, 16)].concat();
+    answer_with(address, &hello, &dialed, &replies);
+    println!("{} replies", replies.len());
+}
+
+#[test]
+fn no_frame_that_is_changed_harms_a_cluster() {
+    survives("none");
+}

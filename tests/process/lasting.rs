@@ -1,0 +1,152 @@
+//! Clusters in which something stays broken have a leader all the same, and say what is broken.
+
+use std::fs;
+
+use crate::support::{Cluster, Network, Node, ensure, eventually, for_each_algorithm, watchful};
+use electd::core::settings::AlgorithmKind;
+use serde_json::Value;
+
+for_each_algorithm! {
+    the_highest_cannot_be_dialed,
+    without_a_majority_two_that_do_not_hear_each_other_take_turns_more_and_more_rarely,
+}
+
+/// Its address in the file is wrong: it dials all others, and nobody can dial it.
+fn the_highest_cannot_be_dialed(algorithm: AlgorithmKind) {
+    let cluster = Cluster::start_with(3, |config| {
+        config["algorithm"] = algorithm.name().into();
+        config["quorum"] = "majority".into();
+        let highest = &mut config["members"][2];
+        let true_address = highest["address"].clone();
+        let host = true_address.as_str().unwrap().split(':').next().unwrap().to_owned();
+        highest["listen"] = true_address;
+        highest["address"] = format!("{host}:1").into(); // nobody listens there
+    });
+    let epoch = cluster.agree_among(&[1, 2], 2);
+    for observer in [1, 2] {
+        eventually("its status says why", || {
+            let status = cluster.status(observer)?;
+            let why = status.members.iter().find(|m| m.name == "node-3").unwrap();
+            let said = why.passed_over.as_deref() == Some("heard, but cannot be dialed");
+            ensure(said, || format!("{why:?}"))
+        });
+    }
+    assert_eq!(leads_on(&cluster, &[1, 2], 2), epoch);
+}
+
+/// Waits until one of these nodes has led in one epoch for so many rounds of heartbeats to all others. Gives
+/// its number and the epoch.
+#[track_caller]
+fn one_leads_on(cluster: &Cluster, numbers: &[usize], rounds: u64) -> (usize, u64) {
+    let others = cluster.running().count() as u64 - 1;
+    let (mut begun, mut last) = (0, None);
+    eventually("one of them leads on in one epoch", || {
+        let leads = numbers.iter().find_map(|number| {
+            let status = cluster.node(*number).status().ok()?;
+            let sent = status.messages["heartbeat"].sent;
+            (status.state == "leading").then_some(((*number, status.epoch), sent))
+        });
+        let (leader, sent) = leads.ok_or("nobody leads")?;
+        if last != Some(leader) {
+            (begun, last) = (sent, Some(leader));
+        }
+        let (number, epoch) = leader;
+        ensure(sent >= begun + rounds * others, || format!("node-{number} begins {epoch}"))?;
+        Ok(leader)
+    })
+}
+
+/// Waits until this node has led these for a while in one epoch. Gives the epoch.
+#[track_caller]
+fn leads_on(cluster: &Cluster, members: &[usize], leader: usize) -> u64 {
+    let (number, epoch) = one_leads_on(cluster, members, 20);
+    assert_eq!((number, cluster.agree_among(members, leader)), (leader, epoch));
+    epoch
+}
+
+/// So many nodes on a network in which nothing passes between these two, from before their start. None where
+/// no network can be made.
+fn parted(
+    nodes: usize,
+    (one, other): (usize, usize),
+    change: impl FnOnce(&mut Value),
+) -> Option<Cluster> {
+    let network = Network::of(nodes)?;
+    network.carry(one, other, false);
+    network.carry(other, one, false);
+    Some(Cluster::on(network, |config| {
+        watchful(config);
+        change(config);
+    }))
+}
+
+/// The ballot of the best never comes back to it by the way that ballots go, whether it is the only one that
+/// may lead, or one of two hosts beside a witness.
+#[test]
+fn a_ring_whose_best_member_is_not_reached_by_the_one_before_it_has_a_leader() {
+    for witnesses in [&[1, 2][..], &[1]] {
+        let Some(network) = Network::of(3) else { return };
+        let cluster = Cluster::on(network, |config| {
+            watchful(config);
+            config["algorithm"] = "ring".into();
+            config["quorum"] = "majority".into();
+            for number in witnesses {
+                config["members"][number - 1]["role"] = "witness".into();
+            }
+        });
+        cluster.agree_on(3);
+        cluster.nodes().iter().for_each(Node::kill_9);
+        [(2, 3), (3, 2)].iter().for_each(|(from, to)| cluster.network().carry(*from, *to, false));
+        cluster.nodes().iter().for_each(Node::start);
+        one_leads_on(&cluster, &[1, 2, 3], 20);
+    }
+}
+
+/// Each of the two takes the other for dead, and the third hears both: they take turns, and wait longer each time.
+fn without_a_majority_two_that_do_not_hear_each_other_take_turns_more_and_more_rarely(
+    algorithm: AlgorithmKind,
+) {
+    let change = |config: &mut Value| config["algorithm"] = algorithm.name().into();
+    let Some(cluster) = parted(3, (2, 3), change) else { return };
+    one_leads_on(&cluster, &[1, 2, 3], 12); // five or six, where nobody waits longer
+}
+
+/// Nobody may lead, and each node says what it is that is missing.
+#[test]
+fn a_first_start_with_a_dead_link_between_two_voters_names_them() {
+    let majority = |config: &mut Value| config["quorum"] = "majority".into();
+    let Some(cluster) = parted(3, (2, 3), majority) else { return };
+    for (number, unmet) in [(2, "node-3"), (3, "node-2")] {
+        eventually("it names whom it has not met, and what to do", || {
+            let words = format!("this voter's store is empty and it has not met {unmet}:");
+            let log = cluster.node(number).log();
+            ensure(log.contains(&words) && log.contains("--bootstrap"), || log)
+        });
+    }
+    eventually("node-1, which has met both, names those that grant nothing", || {
+        let log = cluster.node(1).log();
+        let named = log.lines().find(|line| line.contains("node-2, node-3"));
+        ensure(named.is_some(), || log.clone())
+    });
+    [(2, 3), (3, 2)].iter().for_each(|(from, to)| cluster.network().carry(*from, *to, true));
+    cluster.agree_on(3);
+}
+
+/// Its writes fail from some moment on: it waits to follow in an epoch that is not durable.
+#[test]
+fn halting_a_member_whose_disk_writes_nothing_does_not_make_the_others_elect() {
+    let cluster = Cluster::of_with(AlgorithmKind::Halting, 3, watchful);
+    cluster.agree_on(3);
+    let folder = cluster.state_file(1).parent().unwrap().to_owned();
+    fs::rename(&folder, folder.with_extension("away")).unwrap();
+    let beyond = cluster.agree_on(3) + 40; // more than any member reserves
+    eventually("nothing of this is durable at node-1", || {
+        cluster.node(3).post("/elections", "{}")?;
+        let (told, followed) = (cluster.status(3)?, cluster.status(1)?);
+        let waits = followed.state == "waiting" && told.state == "leading";
+        ensure(told.epoch > beyond && waits, || format!("{} in {}", followed.state, told.epoch))
+    });
+    leads_on(&cluster, &[2, 3], 3);
+    fs::rename(folder.with_extension("away"), &folder).unwrap();
+    cluster.agree_on(3);
+}

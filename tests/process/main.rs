@@ -1,0 +1,22 @@
+//! Real `electd` processes: started, killed, frozen, cut off, lied to. See tests/README.md.
+
+mod support;
+
+mod chaos;
+mod cluster;
+mod freeze;
+mod handover;
+mod hostile;
+mod impostor;
+mod lasting;
+mod liars;
+mod majority;
+mod members;
+mod partitions;
+mod peer;
+mod rank;
+mod refusals;
+mod store;
+mod strangers;
+mod supervisor;
+mod task;

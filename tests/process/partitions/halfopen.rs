@@ -1,0 +1,58 @@
+//! Connections whose other end is gone without a word: nothing of them stays.
+
+use electd::core::settings::AlgorithmKind;
+
+use super::scene;
+use crate::support::{Cluster, ensure, eventually};
+
+/// Whom each node that runs reads from: the names of those threads.
+fn readers(cluster: &Cluster) -> Vec<Vec<String>> {
+    cluster.running().map(|node| node.threads("reader-")).collect()
+}
+
+/// Waits until every node that runs reads from each of the others among these, once.
+#[track_caller]
+fn until_all_read_from(cluster: &Cluster, numbers: &[usize]) {
+    let name = |number: &usize| format!("reader-node-{number}");
+    let others = |own: &usize| numbers.iter().filter(|number| *number != own).map(name).collect();
+    let expected: Vec<Vec<String>> = numbers.iter().map(others).collect();
+    eventually(&format!("{numbers:?} read from each other, and from nobody else"), || {
+        let now = readers(cluster);
+        ensure(now == expected, || format!("{now:?}"))
+    });
+}
+
+#[test]
+fn the_readers_of_a_host_that_vanished_end() {
+    let Some(cluster) = scene(AlgorithmKind::Bully, "none") else { return };
+    cluster.agree_on(5);
+    until_all_read_from(&cluster, &[1, 2, 3, 4, 5]);
+    cluster.network().plug(2, false);
+    cluster.until_seen(5, 2, "suspected");
+    cluster.network().vanish(&cluster, 2);
+    let healed = cluster.network().heal();
+    let waits = |names: Vec<String>| names.contains(&"reader-node-2".to_owned());
+    assert!(readers(&cluster).into_iter().all(waits), "each waits for words that never come");
+    until_all_read_from(&cluster, &[1, 3, 4, 5]);
+    println!("the half-open connections were let go {:?} after the heal", healed.elapsed());
+    for observer in [1, 3, 4, 5] {
+        cluster.until_seen(observer, 2, "dead"); // its host is back, and refuses
+    }
+    cluster.node(2).start();
+    cluster.agree_on(5);
+    until_all_read_from(&cluster, &[1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn cuts_leave_no_reader_behind() {
+    let Some(cluster) = scene(AlgorithmKind::Bully, "none") else { return };
+    cluster.agree_on(5);
+    for _ in 0..3 {
+        cluster.network().part(&[2, 5]);
+        cluster.agree_among(&[1, 3, 4], 4);
+        cluster.until_seen(4, 2, "suspected");
+        cluster.network().heal();
+        cluster.agree_on(5);
+    }
+    until_all_read_from(&cluster, &[1, 2, 3, 4, 5]);
+}

@@ -1,0 +1,91 @@
+//! Mode none: on each side of a cut one leads; after the heal one remains, in a greater epoch.
+
+use std::time::Duration;
+
+use electd::core::bounds;
+use electd::core::settings::AlgorithmKind;
+
+use super::{LONG, NODES, flaps, scene};
+use crate::support::recorder::{Pair, Recorder};
+use crate::support::{Cluster, ensure, eventually, for_each_algorithm};
+
+for_each_algorithm! {
+    a_leader_that_is_cut_off_leads_on_beside_another,
+    each_half_has_a_leader,
+    loss_one_way_leaves_one_leader,
+    a_flapping_link_leaves_one_leader,
+}
+
+/// Restores the network. What follows is told beside the computed bound, which only a machine
+/// without other work can keep: one leader, for all, in an epoch as great as any before.
+#[track_caller]
+fn heals(algorithm: AlgorithmKind, cluster: &Cluster) -> u64 {
+    let healed = cluster.network().heal();
+    let epoch = cluster.agree_on(NODES);
+    let took = healed.elapsed();
+    let bound = bounds::convergence(algorithm, &cluster.timing(), NODES);
+    println!("healed: one leader after {took:?}, the bound is {bound:?}");
+    assert!(epoch >= cluster.greatest_epoch(), "epochs go back to {epoch}");
+    epoch
+}
+
+fn a_leader_that_is_cut_off_leads_on_beside_another(algorithm: AlgorithmKind) {
+    let Some(cluster) = scene(algorithm, "none") else { return };
+    let first = cluster.agree_on(5);
+    let recorder = Recorder::of(cluster.nodes());
+    cluster.network().plug(5, false);
+    let second = cluster.agree_among(&[1, 2, 3, 4], 4);
+    assert!(second > first, "epoch {second} after {first}");
+    let alone = cluster.agree_among(&[5], 5);
+    eventually("the two are seen at once", || {
+        let pairs = recorder.claims().pairs();
+        let long = |Pair(.., least): &&Pair| *least > Duration::from_millis(500);
+        let found = pairs.iter().find(long);
+        ensure(found.is_some(), || format!("{pairs:?}"))
+    });
+    assert!(heals(algorithm, &cluster) > second.max(alone), "the remaining one leads anew");
+    told(&cluster, &recorder);
+}
+
+/// Whoever stepped down first tells of the other, and the other may: with a name, and for no less
+/// time than was seen.
+#[track_caller]
+fn told(cluster: &Cluster, recorder: &Recorder) {
+    let pairs = recorder.claims().pairs();
+    let Pair(.., least) = pairs.iter().max_by_key(|Pair(.., least)| *least).expect("two led");
+    let mut tellers = 0;
+    for number in 1..=NODES {
+        let Some(met) = cluster.status(number).unwrap().partition else { continue };
+        println!("node-{number}: {met:?}; seen for {least:?}");
+        let other = [(4, "node-5"), (5, "node-4")].iter().find(|(teller, _)| *teller == number);
+        assert_eq!(other.map(|(_, other)| *other), Some(met.other.name.as_str()), "{met:?}");
+        assert!(u128::from(met.lasted_at_most_ms) >= least.as_millis(), "{met:?}, {least:?}");
+        tellers += 1;
+    }
+    assert!(tellers > 0, "nobody tells of it");
+}
+
+fn each_half_has_a_leader(algorithm: AlgorithmKind) {
+    let Some(cluster) = scene(algorithm, "none") else { return };
+    cluster.agree_on(5);
+    cluster.network().part(&[4, 5]);
+    let low = cluster.agree_among(&[1, 2, 3], 3);
+    let high = cluster.agree_among(&[4, 5], 5);
+    assert!(heals(algorithm, &cluster) > low.max(high), "the remaining one leads anew");
+}
+
+fn loss_one_way_leaves_one_leader(algorithm: AlgorithmKind) {
+    let Some(cluster) = scene(algorithm, "none") else { return };
+    cluster.agree_on(5);
+    for loss in [(5, 1), (2, 5), (5, 4)] {
+        cluster.network().lose(&[loss], LONG);
+        heals(algorithm, &cluster);
+    }
+}
+
+fn a_flapping_link_leaves_one_leader(algorithm: AlgorithmKind) {
+    let Some(cluster) = scene(algorithm, "none") else { return };
+    cluster.agree_on(5);
+    cluster.network().flap(5, flaps());
+    heals(algorithm, &cluster);
+}

@@ -1,0 +1,217 @@
+//! Members that are ranked by something else than their ids, and members that take their time.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::support::{Cluster, ensure, eventually, watchful};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A number for each member, in a file that its command prints.
+struct Numbers(TempDir);
+
+impl Numbers {
+    fn new() -> Numbers {
+        Numbers(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, number: usize) -> PathBuf {
+        self.0.path().join(number.to_string())
+    }
+
+    /// As a whole: a command that reads meanwhile reads the one or the other.
+    fn set(&self, member: usize, number: i64) {
+        let fresh = self.0.path().join("fresh");
+        fs::write(&fresh, format!("{number}\n")).unwrap();
+        fs::rename(fresh, self.file(member)).unwrap();
+    }
+
+    fn rank(&self, config: &mut Value) {
+        config["rank"] = json!({"by": "command", "every": "1s", "timeout": "900ms"});
+        for (at, member) in config["members"].as_array_mut().unwrap().iter_mut().enumerate() {
+            member["rank"] = json!({"command": ["cat", self.file(at + 1)]});
+        }
+    }
+}
+
+/// The ranks of all members, as this one sees them.
+fn ranks(cluster: &Cluster, number: usize) -> Result<Vec<Value>, String> {
+    Ok(cluster.status(number)?.members.into_iter().map(|member| member.rank.value).collect())
+}
+
+/// Waits until the status of a member says that its rank comes from there.
+#[track_caller]
+fn ranked_from(cluster: &Cluster, number: usize, words: &str) {
+    eventually(&format!("node-{number}'s rank is from {words:?}"), || {
+        let source = cluster.status(number)?.rank_source;
+        ensure(source.contains(words), || source)
+    });
+}
+
+fn count(log: &str, words: &str) -> usize {
+    log.lines().filter(|line| line.contains(words)).count()
+}
+
+#[test]
+fn the_greatest_number_leads_and_whoever_has_none_stands_back() {
+    let numbers = Numbers::new();
+    for (member, number) in [(1, 10), (2, 30), (3, 20)] {
+        numbers.set(member, number);
+    }
+    let cluster = Cluster::start_with(3, |config| numbers.rank(config));
+    let first = cluster.agree_on(2);
+    let all_know = |expected: [i64; 3]| {
+        for number in 1..=3 {
+            eventually(&format!("node-{number} knows all ranks"), || {
+                let ranks = ranks(&cluster, number)?;
+                ensure(ranks == expected, || format!("{ranks:?}"))
+            });
+        }
+    };
+    all_know([10, 30, 20]);
+    numbers.set(1, 15);
+    all_know([15, 30, 20]); // its leader tells the third
+    ranked_from(&cluster, 2, "30, printed by `cat ");
+
+    fs::remove_file(numbers.file(2)).unwrap();
+    ranked_from(&cluster, 2, "none: `cat ");
+    assert_eq!(cluster.agree_on(2), first, "that deposes nobody by itself");
+
+    assert_eq!(cluster.node(2).post("/elections", "").unwrap().code, 200);
+    let second = cluster.agree_on(3);
+    assert!(second > first);
+    eventually("node-2 has no rank and stands back", || {
+        let members = cluster.status(3)?.members;
+        let (stands, rank) = (members[1].stands, &members[1].rank.value);
+        ensure(!stands && rank.is_null(), || format!("{stands} {rank}"))
+    });
+    let log = cluster.node(2).log();
+    assert_eq!(count(&log, "WARN  node-2: no rank: `cat "), 1, "{log}");
+    assert!(log.contains("exited with code 1: cat: "), "{log}");
+
+    numbers.set(2, 40);
+    assert!(cluster.agree_on(2) > second, "a higher member takes over at once");
+    all_know([15, 40, 20]);
+    assert_eq!(count(&cluster.node(2).log(), "a rank again: 40, "), 1);
+    assert_eq!(cluster.status(2).unwrap().incarnation, 1, "it never ended");
+}
+
+#[test]
+fn a_rank_that_falls_deposes_nobody_and_one_that_rises_takes_over() {
+    let numbers = Numbers::new();
+    (1..=3).for_each(|member| numbers.set(member, 10));
+    let cluster = Cluster::start_with(3, |config| numbers.rank(config));
+    let first = cluster.agree_on(3);
+
+    numbers.set(3, 5);
+    ranked_from(&cluster, 3, "5, printed by");
+    assert_eq!(cluster.agree_on(3), first, "the leader keeps the rank that it was elected with");
+
+    numbers.set(1, 11);
+    assert!(cluster.agree_on(1) > first);
+    numbers.set(1, 9);
+    ranked_from(&cluster, 1, "9, printed by");
+    cluster.node(1).kill_9();
+    cluster.agree_on(2);
+}
+
+#[test]
+fn priorities_go_over_ids_and_equal_ones_fall_to_the_greater_id() {
+    let cluster = Cluster::start_with(4, |config| {
+        config["rank"] = json!({"by": "priority", "priority": 1});
+        for at in [0, 1] {
+            config["members"][at]["rank"] = json!({"priority": 7});
+        }
+    });
+    cluster.agree_on(2);
+    assert_eq!(ranks(&cluster, 2).unwrap(), [7, 7, 1, 1]);
+    cluster.node(2).kill_9();
+    cluster.agree_on(1);
+    cluster.node(1).kill_9();
+    cluster.agree_on(4);
+    assert_eq!(cluster.status(4).unwrap().rank_source, "the configuration");
+}
+
+/// One node, ranked by this, that does not wait long for others.
+fn alone(rank: Value) -> Cluster {
+    Cluster::start_with(1, |config| {
+        watchful(config);
+        config["rank"] = rank;
+    })
+}
+
+#[test]
+fn every_other_kind_finds_a_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    for (rank, words) in [
+        (json!({"by": "address"}), "127."),
+        (json!({"by": "cpu"}), " core"),
+        (json!({"by": "disk", "path": path}), " bytes are free on the file system of "),
+        (json!({"by": "files", "path": path}), "0 files in "),
+    ] {
+        let cluster = alone(rank.clone());
+        cluster.agree_on(1);
+        let status = cluster.status(1).unwrap();
+        assert!(status.rank_source.contains(words), "{rank}: {}", status.rank_source);
+        assert_eq!(status.members[0].rank.by, rank["by"]);
+        assert!(status.members[0].rank.value.is_i64(), "{:?}", status.members[0]);
+    }
+}
+
+#[test]
+fn a_lone_member_without_a_rank_waits_until_it_has_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let jobs = folder.path().join("jobs");
+    let cluster = alone(json!({"by": "files", "path": jobs, "every": "100ms"}));
+    ranked_from(&cluster, 1, "none: the files in ");
+    eventually("it waits", || {
+        let status = cluster.status(1)?;
+        ensure(status.state == "waiting" && !status.members[0].stands, || status.state)
+    });
+    fs::create_dir(&jobs).unwrap();
+    cluster.agree_on(1);
+}
+
+#[test]
+fn a_command_that_hangs_holds_up_neither_the_start_nor_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let script = format!("echo $$ >{}; exec sleep 10000", file.display());
+    let cluster = alone(json!({
+        "by": "command", "command": ["sh", "-c", script], "timeout": "30m", "every": "1h"
+    }));
+    ranked_from(&cluster, 1, "none: the first sample takes longer than 3s");
+    let process = format!("/proc/{}", fs::read_to_string(&file).unwrap().trim());
+    assert!(fs::exists(&process).unwrap());
+    let told = Instant::now();
+    cluster.node(1).stop_term();
+    assert_eq!(cluster.node(1).exit_code(), 0);
+    // A second is promised; the rest is for a busy machine.
+    assert!(told.elapsed() < Duration::from_secs(5), "it took {:?}", told.elapsed());
+    assert!(!fs::exists(&process).unwrap(), "{process} is left behind");
+    assert!(!cluster.node(1).log().contains("was ended"), "that is no failure");
+}
+
+#[test]
+fn who_takes_its_time_follows_first() {
+    let cluster = Cluster::prepare(3, |config| {
+        watchful(config);
+        config["preempt"] = json!({"after": "2s"});
+    });
+    cluster.node(1).start();
+    cluster.node(2).start();
+    let first = cluster.agree_on(2);
+    assert_eq!(cluster.status(2).unwrap().preempt, "after 2s");
+
+    cluster.node(3).start();
+    assert!(cluster.agree_on(3) > first, "in the end it takes over");
+    let changes = cluster.status(3).unwrap().changes;
+    let follows = |leader: Option<&str>| leader == Some("node-2");
+    let followed = changes.iter().find(|change| follows(change.leader.as_deref())).unwrap();
+    let led = changes.iter().find(|change| change.to == "leading").unwrap();
+    let waited = led.at_ms - followed.at_ms;
+    // It is known to stand from its hello on, a moment before it follows.
+    assert!(waited > 1800, "it waited for {waited} ms\n{changes:#?}");
+}

@@ -1,0 +1,198 @@
+//! Nodes that must not take part, and starts that must fail: with words, and without harm.
+
+use electd::core::settings::AlgorithmKind;
+use std::fs;
+use std::net::TcpListener;
+use std::process::Command;
+
+use crate::support::{Cluster, Node, ensure, eventually, for_each_algorithm, has_joined};
+use serde_json::{Value, json};
+
+for_each_algorithm! {
+    a_second_process_with_the_id_of_the_leader_is_refused_and_never_leads,
+    a_second_process_with_the_id_of_a_follower_is_refused_by_all,
+    members_whose_configs_disagree_refuse_each_other_and_name_the_key,
+}
+
+/// Waits until the status and the log of this node show these words.
+#[track_caller]
+fn shows(node: &Node, words: &str) {
+    eventually(&format!("{} shows {words:?}", node.name), || {
+        let status = node.status().map_err(|error| format!("{error}\n{}", node.log_tail(5)))?;
+        assert_ne!(status.state, "leading", "who is refused does not lead");
+        let told = status.rejections.iter().any(|rejection| rejection.reason.contains(words));
+        ensure(told, || format!("{:?}", status.rejections))?;
+        ensure(node.log().contains(words), || node.log_tail(10))
+    });
+}
+
+/// Starts a process that is to be refused by a running cluster, and waits until it says why.
+#[track_caller]
+fn is_refused(cluster: &Cluster, stranger: &Node, words: &str) {
+    let epoch = cluster.agree_on(3);
+    stranger.start();
+    shows(stranger, words);
+    assert_eq!(cluster.agree_on(3), epoch, "the cluster goes on undisturbed");
+}
+
+fn a_second_process_with_the_id_of_the_leader_is_refused_and_never_leads(algorithm: AlgorithmKind) {
+    let cluster = Cluster::of(algorithm, 3);
+    is_refused(&cluster, &cluster.stranger(3, |_| {}), "in use by");
+}
+
+fn a_second_process_with_the_id_of_a_follower_is_refused_by_all(algorithm: AlgorithmKind) {
+    let cluster = Cluster::of(algorithm, 3);
+    let stranger = cluster.stranger(1, |_| {});
+    is_refused(&cluster, &stranger, "in use by");
+    eventually("both others refuse it", || {
+        let rejections = stranger.status()?.rejections;
+        ensure(rejections.len() == 2, || format!("{rejections:?}"))
+    });
+    assert!(!cluster.node(1).log().contains("in use by"), "the first is not taken for the second");
+}
+
+#[test]
+fn a_member_of_another_cluster_is_refused() {
+    let cluster = Cluster::start(3);
+    let stranger = cluster.stranger(1, |config| config["cluster"] = "other".into());
+    is_refused(&cluster, &stranger, "clusters differ");
+}
+
+#[test]
+fn a_member_that_nobody_knows_is_refused() {
+    let cluster = Cluster::start(3);
+    let unknown = "11111111-2222-4333-8444-555555555555";
+    let stranger = cluster.stranger(1, |config| config["members"][0]["id"] = unknown.into());
+    is_refused(&cluster, &stranger, &format!("id {unknown} is not in the member list"));
+}
+
+fn members_whose_configs_disagree_refuse_each_other_and_name_the_key(algorithm: AlgorithmKind) {
+    let cluster = Cluster::prepare(3, |config| config["algorithm"] = algorithm.name().into());
+    cluster.node(2).start();
+    cluster.node(3).start();
+    let epoch = cluster.agree_on(3);
+
+    let others = AlgorithmKind::ALL.into_iter().filter(|other| *other != algorithm);
+    let others = others.map(|other| ("algorithm", json!(other.name())));
+    let other_keys = [
+        ("preempt", json!("never")),
+        ("preempt", json!({"after": "30s"})),
+        ("rank", json!({"by": "cpu"})),
+    ];
+    for (key, value) in other_keys.into_iter().chain(others) {
+        // In its own place, so that the others dial it too.
+        let mut config = cluster.config().clone();
+        config[key] = value;
+        let place = (cluster.node(1).address, cluster.node(1).admin);
+        let odd = cluster.process(1, place, "odd", &config);
+        odd.start();
+        let words = format!("{key} differs: the side that refuses has");
+        shows(&odd, &words);
+        eventually("node-2 says so too", || {
+            let rejections = cluster.status(2)?.rejections;
+            let told = rejections.iter().any(|r| r.peer == "node-1" && r.reason.contains(&words));
+            ensure(told, || format!("{rejections:?}"))?;
+            ensure(cluster.node(2).log().contains(&words), || cluster.node(2).log_tail(10))
+        });
+        assert_eq!(cluster.agree_on(3), epoch);
+        odd.kill_9();
+    }
+
+    cluster.node(1).start();
+    has_joined(algorithm, epoch, cluster.agree_on(3));
+    eventually("the refusal is forgotten", || {
+        let rejections = cluster.status(2)?.rejections;
+        ensure(rejections.is_empty(), || format!("{rejections:?}"))
+    });
+}
+
+/// Runs a node to its end; gives its exit code and the last line that it wrote.
+fn failed_start(node: &Node) -> (i32, String) {
+    node.start();
+    let code = node.exit_code();
+    (code, node.log_tail(1))
+}
+
+#[test]
+fn a_data_directory_in_use_is_refused() {
+    let cluster = Cluster::start_watchful(1);
+    cluster.agree_on(1);
+    let second = cluster.stranger(1, |config| config["data_dir"] = "data".into());
+    let (code, words) = failed_start(&second);
+    assert_eq!(code, 73, "{words}");
+    assert!(words.contains("data/node-1 is in use by process "), "{words}");
+
+    let first = cluster.node(1);
+    let same = cluster.process(1, (first.address, first.admin), "same", cluster.config());
+    let (code, words) = failed_start(&same);
+    assert_eq!(code, 73, "that its ports are in use as well says less: {words}");
+    assert!(words.contains("data/node-1 is in use by process "), "{words}");
+}
+
+#[test]
+fn a_port_in_use_is_refused() {
+    let cluster = Cluster::prepare(1, |_| {});
+    let node = cluster.node(1);
+    for taken in [node.address, node.admin] {
+        let _listener = TcpListener::bind(taken).unwrap();
+        let (code, words) = failed_start(node);
+        assert_eq!(code, 71, "{words}");
+        assert!(words.contains(&format!("cannot listen on {taken}")), "{words}");
+    }
+    node.start();
+    cluster.agree_on(1);
+}
+
+/// Starts a node on this state file: it must end with 65, name the file, and not touch it.
+#[track_caller]
+fn state_is_refused(content: &str, reason: &str) {
+    let cluster = Cluster::start_watchful(1);
+    cluster.agree_on(1);
+    cluster.node(1).kill_9();
+    let file = cluster.state_file(1);
+    fs::write(&file, content).unwrap();
+    let (code, words) = failed_start(cluster.node(1));
+    assert_eq!(code, 65, "{words}");
+    assert!(words.contains("data/node-1/state.json") && words.contains(reason), "{words}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), content, "it was left as it was");
+}
+
+#[test]
+fn damaged_state_is_refused_and_kept() {
+    state_is_refused("", "is damaged: it is empty");
+    state_is_refused("{\"format\": 1, \"epoch\"", "is damaged");
+}
+
+#[test]
+fn state_of_a_newer_format_is_refused_and_kept() {
+    state_is_refused("{\"format\": 99, \"news\": true}", "has format 99");
+}
+
+/// The exit code and the words of a command that is given this config.
+fn electd(command: &str, config: &Value) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cluster.json");
+    fs::write(&file, config.to_string()).unwrap();
+    let mut process = Command::new(env!("CARGO_BIN_EXE_electd"));
+    process.args([command, "--node", "node-1", "--config"]).arg(&file).env_remove("RUST_LOG");
+    let output = process.output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn a_config_that_is_wrong_starts_nothing() {
+    let cluster = Cluster::prepare(1, |_| {});
+    for (key, value, words) in [
+        ("quorum", json!("most"), "quorum cannot be \"most\""),
+        ("colour", json!("red"), "unknown key"),
+        ("timing", json!({"failure": 500}), "timing.failure"),
+    ] {
+        let mut config = cluster.config().clone();
+        config[key] = value;
+        for command in ["check", "run"] {
+            let (code, said) = electd(command, &config);
+            assert_eq!(code, Some(78), "{command}: {said}");
+            assert!(said.contains(words), "{command}: {said}");
+        }
+    }
+}

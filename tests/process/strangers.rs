@@ -1,0 +1,168 @@
+//! Stray connections that know what `GET /status` tells everybody: whatever they say, nobody leads by it,
+//! nobody leaves, and nothing that they say is kept.
+
+use std::fs;
+use std::net::TcpListener;
+use std::thread;
+
+use crate::support::stray::Stray;
+use crate::support::{self, Cluster, Node, ensure, eventually};
+use serde_json::{Value, json};
+
+const FAR: u64 = (1 << 62) - 1;
+
+/// Three voters, of whom node-3 leads; as many run as this.
+fn voters(n: usize) -> Cluster {
+    let cluster = Cluster::prepare(3, |config| {
+        config["quorum"] = "majority".into();
+        support::watchful(config);
+    });
+    cluster.nodes().iter().for_each(Node::start);
+    cluster.agree_on(3);
+    (n + 1..=3).rev().for_each(|gone| cluster.node(gone).kill_9());
+    cluster.agree_on(n);
+    cluster
+}
+
+/// A member of which nobody knows.
+fn ghost() -> Value {
+    let id = uuid::Uuid::new_v4().to_string();
+    json!({"id": id, "name": "ghost", "address": "127.0.0.1:1", "admin": null})
+}
+
+/// Node-1 is told a list of it and a ghost, by the ghost and as node-3, which is down. Then both that run
+/// start anew.
+#[test]
+fn a_list_of_a_stray_connection_makes_nobody_lead_nor_leave() {
+    let cluster = voters(2);
+    let (ghost, epoch) = (ghost(), cluster.status(1).unwrap().epoch);
+    let own = cluster.config()["members"][0].clone();
+    for number in [3, 2, 3] {
+        let mut hello = cluster.hello_as(number, 1);
+        let teller =
+            if number == 2 { ghost.clone() } else { cluster.config()["members"][2].clone() };
+        hello["id"] = teller["id"].clone();
+        hello["list"] = cluster.list_of(epoch, 1, &[own.clone(), teller.clone()]);
+        let (mut stray, answer) = Stray::greet(cluster.node(1), &hello).unwrap();
+        if answer.get("welcome").is_some() {
+            let list = json!({"list": cluster.list_of(epoch, 2, &[own.clone(), teller])});
+            stray.say(epoch, 2, &list).unwrap();
+            // What is said next is taken after that.
+            stray.say(epoch, 2, &json!({"listed": {"version": [0, 0]}})).unwrap();
+        }
+    }
+    let unmoved = || {
+        cluster.agree_on(2);
+        for node in [1, 2] {
+            let members = cluster.status(node).unwrap().members;
+            assert_eq!(members.len(), 3, "{members:?}");
+        }
+    };
+    for _ in 0..100 {
+        unmoved();
+    }
+    [1, 2].iter().for_each(|number| cluster.node(*number).restart());
+    unmoved();
+}
+
+/// One connection for each number that only grows.
+#[test]
+fn a_hello_from_far_ahead_is_refused_and_nothing_of_it_is_kept() {
+    let cluster = voters(2);
+    let epoch = cluster.status(2).unwrap().epoch;
+    let far = |key: &str| {
+        let mut hello = cluster.hello_as(3, 1);
+        match key {
+            "round" | "incarnation" => hello[key] = FAR.into(),
+            "epoch" => hello["view"]["epoch"] = FAR.into(),
+            _ => hello["list"]["version"][1] = FAR.into(),
+        }
+        hello
+    };
+    for key in ["round", "incarnation", "epoch", "list version"] {
+        let (_, answer) = Stray::greet(cluster.node(1), &far(key)).unwrap();
+        let words = answer["reject"]["disagreement"].clone();
+        assert_eq!(words["key"], key, "{answer}");
+        let limit = words["ours"].as_str().unwrap();
+        assert!(limit.starts_with("at most "), "{answer}");
+    }
+    let hello = cluster.hello_as(3, 1);
+    let (mut stray, answer) = Stray::greet(cluster.node(1), &hello).unwrap();
+    assert!(answer.get("welcome").is_some(), "{answer}");
+    stray.say(FAR, 2, &json!({"alive": {"number": 0}})).unwrap();
+    assert!(stray.is_ended());
+    assert_eq!(cluster.agree_on(2), epoch);
+    let state = fs::read_to_string(cluster.state_file(1)).unwrap();
+    assert!(!state.contains(&FAR.to_string()), "{state}");
+    [1, 2].iter().for_each(|number| cluster.node(*number).restart());
+    cluster.agree_on(2);
+    cluster.node(3).start();
+    assert!(cluster.agree_on(3) < epoch + 1000);
+}
+
+/// The true node-3 comes back after somebody said that it was node-3 at a later start.
+#[test]
+fn who_says_that_it_is_a_dead_member_at_a_later_start_does_not_keep_that_out() {
+    let cluster = voters(2);
+    let mut hello = cluster.hello_as(3, 1);
+    hello["incarnation"] = 1000.into();
+    for number in [1, 2] {
+        hello["to"] = cluster.id(number).into();
+        drop(Stray::greet(cluster.node(number), &hello).unwrap());
+    }
+    cluster.node(3).start();
+    cluster.agree_on(3);
+}
+
+/// At the address of node-3, which is down, somebody says to each dialer that it was removed.
+#[test]
+fn one_reject_makes_no_member_leave() {
+    let cluster = voters(2);
+    let listener = TcpListener::bind(cluster.node(3).address).unwrap();
+    let ids = [cluster.id(1), cluster.id(2)];
+    let mut told = [false; 2];
+    while told != [true; 2] {
+        let (stream, _) = listener.accept().unwrap();
+        let mut stray = Stray::take(stream);
+        let Ok(hello) = stray.read() else { continue };
+        let Some(at) = ids.iter().position(|id| hello["id"] == **id) else { continue };
+        let _ = stray.write(&json!({"reject": {"removed": {"id": &ids[at]}}}));
+        told[at] = true;
+    }
+    for number in [1, 2] {
+        eventually("it says that it was refused", || {
+            let rejections = cluster.status(number)?.rejections;
+            let refused = rejections.iter().any(|refusal| refusal.reason.contains("was removed"));
+            ensure(refused, || format!("{rejections:?}"))
+        });
+    }
+    cluster.agree_on(2);
+}
+
+/// Somebody says that it is node-3, which is down, and answers commands of which it was not asked.
+#[test]
+fn a_forged_outcome_answers_nothing() {
+    let cluster = voters(2);
+    let hello = cluster.hello_as(3, 1);
+    let (mut stray, answer) = Stray::greet(cluster.node(1), &hello).unwrap();
+    assert!(answer.get("welcome").is_some(), "{answer}");
+    let first = cluster.status(1).unwrap().incarnation << 20;
+    cluster.node(2).freeze(); // so that the true outcome takes its time
+    let admin = cluster.node(1).admin;
+    let answer = thread::scope(|scope| {
+        let asked = scope.spawn(move || support::http::ask(admin, "DELETE", "/members/node-3", ""));
+        while !asked.is_finished() {
+            for number in (1..8).chain(first + 1..first + 8) {
+                let gone =
+                    json!({"removed": {"id": hello["id"], "stored": true, "handed_over": false}});
+                let outcome = json!({"outcome": {"number": number, "result": {"Ok": gone}}});
+                if stray.say(0, 2, &outcome).is_err() {
+                    break;
+                }
+            }
+            thread::yield_now();
+        }
+        asked.join().unwrap().unwrap()
+    });
+    assert_ne!(answer.code, 200, "{answer:?}");
+}

@@ -1,0 +1,73 @@
+//! What a node tells the service manager that started it. The test is the service manager.
+
+use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+
+use crate::support::Cluster;
+
+/// Far longer than anything takes, even on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The socket of the service manager.
+struct Manager {
+    socket: UnixDatagram,
+    _folder: tempfile::TempDir,
+    path: String,
+}
+
+impl Manager {
+    fn new() -> Manager {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify").to_str().unwrap().to_owned();
+        let socket = UnixDatagram::bind(&path).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        Manager { socket, _folder: folder, path }
+    }
+
+    /// Reads what it is told until a line is this one. Gives all lines up to there.
+    #[track_caller]
+    fn hear(&self, wanted: &str) -> Vec<String> {
+        let mut heard = Vec::new();
+        let mut buffer = [0; 4096];
+        loop {
+            let length = self.socket.recv(&mut buffer).unwrap_or_else(|error| {
+                panic!("nobody said {wanted:?}: {error}; heard {heard:?}");
+            });
+            heard.extend(String::from_utf8_lossy(&buffer[..length]).lines().map(str::to_owned));
+            if heard.iter().any(|line| line == wanted) {
+                return heard;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_node_says_that_it_is_ready_where_it_stands_that_it_lives_and_that_it_stops() {
+    let (cluster, manager) = (Cluster::prepare(1, |_| {}), Manager::new());
+    let node = cluster.node(1);
+    node.start_in(&[("NOTIFY_SOCKET", &manager.path), ("WATCHDOG_USEC", "200000")]);
+    let first = manager.hear("READY=1");
+    assert!(first.iter().any(|line| line.starts_with("STATUS=")), "{first:?}");
+    manager.hear("STATUS=leads in epoch 1");
+    manager.hear("WATCHDOG=1");
+    manager.hear("WATCHDOG=1");
+    node.stop_term();
+    manager.hear("STOPPING=1");
+    assert_eq!(node.exit_code(), 0);
+}
+
+#[test]
+fn a_node_without_a_service_manager_has_no_thread_for_it() {
+    let cluster = Cluster::start(1);
+    cluster.agree_on(1);
+    assert_eq!(cluster.node(1).threads("supervisor"), Vec::<String>::new());
+}
+
+#[test]
+fn quit_hands_over_and_ends_like_term() {
+    let cluster = Cluster::start(2);
+    let epoch = cluster.agree_on(2);
+    cluster.node(2).quit();
+    assert_eq!(cluster.node(2).exit_code(), 0);
+    assert!(cluster.agree_on(1) > epoch);
+}

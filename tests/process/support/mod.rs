@@ -1,0 +1,364 @@
+//! Clusters of real `electd` processes for tests.
+//!
+//! A test starts a [`Cluster`], does things to its nodes, and waits with [`eventually`] until
+//! what it expects is so: outcomes, not durations, since the machine may be busy. Every status
+//! that is read on the way is held against the promises of `record.rs`. When the cluster is
+//! dropped, its processes and files are gone; a panic shows first where every node stood.
+//!
+//! Every cluster has a loopback address of its own. Ports that were free at its start stay so,
+//! whatever other tests and programs do meanwhile.
+
+pub mod crowd;
+mod each;
+pub mod http;
+pub mod impostor;
+pub mod liar;
+pub mod network;
+pub mod node;
+mod record;
+pub mod recorder;
+pub mod stray;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use electd::config;
+use electd::core::settings::{AlgorithmKind, Timing};
+use electd::node::status::Status;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+pub(crate) use each::for_each_algorithm;
+pub use each::{has_joined, the_highest_comes_back};
+pub use network::Network;
+pub use node::{Condition, Node};
+use record::Record;
+
+/// Far longer than anything takes, even on a busy machine.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Between two looks at what a test waits for.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The one loop that polls: until `look` gives what is expected, or the deadline has passed.
+#[track_caller]
+pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
+    let start = Instant::now();
+    loop {
+        match look() {
+            Ok(found) => return found,
+            Err(last) if start.elapsed() > DEADLINE => {
+                panic!("not so in {DEADLINE:?}: {what}\nlast: {last}")
+            }
+            Err(_) => thread::sleep(PAUSE),
+        }
+    }
+}
+
+/// An error unless this holds: for the looks of `eventually`.
+pub fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}
+
+/// A change of the config: whoever is silent is missed soon.
+pub fn watchful(config: &mut Value) {
+    config["timing"]["failure"] = "1s".into();
+    config["timing"]["message"] = "50ms".into();
+}
+
+/// N members with one config, numbered from 1; a greater number ranks higher.
+pub struct Cluster {
+    nodes: Vec<Node>,
+    folder: TempDir,
+    config: Value,
+    host: Ipv4Addr,
+    record: RefCell<Record>,
+    /// Gone after the nodes are.
+    network: Option<Network>,
+}
+
+impl Cluster {
+    /// Starts `n` nodes.
+    pub fn start(n: usize) -> Cluster {
+        Cluster::start_with(n, |_| {})
+    }
+
+    /// Starts `n` nodes that miss whoever is silent soon.
+    pub fn start_watchful(n: usize) -> Cluster {
+        Cluster::start_with(n, watchful)
+    }
+
+    /// Starts `n` nodes that elect by this algorithm.
+    pub fn of(algorithm: AlgorithmKind, n: usize) -> Cluster {
+        Cluster::of_with(algorithm, n, |_| {})
+    }
+
+    /// Starts `n` nodes that elect by this algorithm, with a changed config.
+    pub fn of_with(algorithm: AlgorithmKind, n: usize, change: fn(&mut Value)) -> Cluster {
+        Cluster::start_with(n, |config| {
+            config["algorithm"] = algorithm.name().into();
+            change(config);
+        })
+    }
+
+    /// Starts `n` nodes with a changed config.
+    pub fn start_with(n: usize, change: impl FnOnce(&mut Value)) -> Cluster {
+        let cluster = Cluster::prepare(n, change);
+        cluster.nodes.iter().for_each(Node::start);
+        cluster
+    }
+
+    /// A cluster whose nodes have not been started yet.
+    pub fn prepare(n: usize, change: impl FnOnce(&mut Value)) -> Cluster {
+        let host = own_host();
+        Cluster::at(&free_places(host, n), host, change)
+    }
+
+    /// Starts a node at the end of each cable of a network.
+    pub fn on(network: Network, change: impl FnOnce(&mut Value)) -> Cluster {
+        let mut cluster = Cluster::at(&network.places(), own_host(), change);
+        cluster.record.get_mut().may_split = cluster.config["quorum"] == "none";
+        for (number, node) in (1..).zip(&mut cluster.nodes) {
+            node.home = Some(network.home(number));
+            node.start();
+        }
+        cluster.network = Some(network);
+        cluster
+    }
+
+    /// The network that the nodes are on, of those that are [`Cluster::on`] one.
+    pub fn network(&self) -> &Network {
+        self.network.as_ref().expect("it is on a network")
+    }
+
+    fn at(
+        places: &[(SocketAddr, SocketAddr)],
+        host: Ipv4Addr,
+        change: impl FnOnce(&mut Value),
+    ) -> Cluster {
+        let members: Vec<Value> = (1..)
+            .zip(ascending_ids(places.len()))
+            .zip(places)
+            .map(|((number, id), (address, admin))| {
+                json!({"name": format!("node-{number}"), "id": id, "address": address, "admin": admin})
+            })
+            .collect();
+        let mut config = json!({
+            "cluster": "test", "quorum": "none", "data_dir": "data", "members": members,
+            // A busy machine is not taken for a silent one.
+            "timing": {"failure": "5s", "heartbeat": "100ms", "message": "250ms"},
+        });
+        change(&mut config);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("cluster.json");
+        fs::write(&file, config.to_string()).unwrap();
+        let node = |(number, place): (usize, &(SocketAddr, SocketAddr))| {
+            let name = format!("node-{number}");
+            let log = folder.path().join(format!("{name}.log"));
+            Node::new(&name, *place, &file, &log)
+        };
+        let nodes = (1..).zip(places).map(node).collect();
+        Cluster { nodes, folder, config, host, record: RefCell::default(), network: None }
+    }
+
+    /// The node with this number.
+    pub fn node(&self, number: usize) -> &Node {
+        &self.nodes[number - 1]
+    }
+
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The nodes that are neither down nor frozen.
+    pub fn running(&self) -> impl DoubleEndedIterator<Item = &Node> {
+        self.nodes.iter().filter(|node| node.runs())
+    }
+
+    /// The file with this node's durable state.
+    pub fn state_file(&self, number: usize) -> PathBuf {
+        self.folder.path().join("data").join(&self.node(number).name).join("state.json")
+    }
+
+    /// The id of a member.
+    pub fn id(&self, number: usize) -> String {
+        self.config["members"][number - 1]["id"].as_str().unwrap().to_owned()
+    }
+
+    /// One more process, not started, that runs as this member with a changed config. It has
+    /// addresses and a data directory of its own; the others' config does not know them.
+    pub fn stranger(&self, number: usize, change: impl FnOnce(&mut Value)) -> Node {
+        let place = free_places(self.host, 1)[0];
+        let mut config = self.config.clone();
+        config["data_dir"] = "strange".into();
+        config["members"][number - 1]["address"] = place.0.to_string().into();
+        config["members"][number - 1]["admin"] = place.1.to_string().into();
+        change(&mut config);
+        self.process(number, place, "strange", &config)
+    }
+
+    /// One more process, not started, that runs as this member with this config.
+    pub fn process(
+        &self,
+        number: usize,
+        place: (SocketAddr, SocketAddr),
+        title: &str,
+        config: &Value,
+    ) -> Node {
+        let file = self.folder.path().join(format!("{title}.json"));
+        fs::write(&file, config.to_string()).unwrap();
+        let log = self.folder.path().join(format!("{title}.log"));
+        let name = config["members"][number - 1]["name"].as_str().unwrap();
+        Node::new(name, place, &file, &log)
+    }
+
+    /// The timings, as electd reads them.
+    pub fn timing(&self) -> Timing {
+        config::parse(&self.config.to_string(), self.folder.path()).expect("it is valid").timing
+    }
+
+    pub fn config(&self) -> &Value {
+        &self.config
+    }
+
+    /// The status of a node, noted in the record.
+    pub fn status(&self, number: usize) -> Result<Status, String> {
+        self.note(self.node(number))
+    }
+
+    fn note(&self, node: &Node) -> Result<Status, String> {
+        let status = node.status()?;
+        if let Err(broken) = self.record.borrow_mut().take(&status) {
+            panic!("{broken}");
+        }
+        Ok(status)
+    }
+
+    /// Waits until this observer shows a member as alive, suspected or dead.
+    #[track_caller]
+    pub fn until_seen(&self, observer: usize, member: usize, as_what: &str) {
+        eventually(&format!("node-{observer} sees node-{member} {as_what}"), || {
+            let shown = self.status(observer)?.members[member - 1].status.clone();
+            ensure(shown == as_what, || shown)
+        });
+    }
+
+    /// The file that the nodes are started with, as it was written last.
+    pub fn file(&self) -> PathBuf {
+        self.folder.path().join("cluster.json")
+    }
+
+    /// Starts a node with a file that lists these members, and waits until it has read it.
+    pub fn start_listing(&self, number: usize, members: &[Value]) {
+        let mut config = self.config.clone();
+        config["members"] = members.into();
+        fs::write(self.file(), config.to_string()).unwrap();
+        self.node(number).start();
+        eventually(&format!("node-{number} answers"), || self.node(number).status());
+    }
+
+    /// The greatest epoch that any node has told so far.
+    pub fn greatest_epoch(&self) -> u64 {
+        self.record.borrow().greatest_epoch()
+    }
+
+    /// Waits until all running nodes name this one as their leader in one epoch, which it alone
+    /// claims. Gives the epoch.
+    #[track_caller]
+    pub fn agree_on(&self, number: usize) -> u64 {
+        let leader = &self.node(number).name;
+        let look = || self.agreed_on(leader, self.running());
+        eventually(&format!("all running nodes follow {leader}"), look)
+    }
+
+    /// The same of some nodes only.
+    #[track_caller]
+    pub fn agree_among(&self, numbers: &[usize], leader: usize) -> u64 {
+        let leader = &self.node(leader).name;
+        let look = || self.agreed_on(leader, numbers.iter().map(|number| self.node(*number)));
+        eventually(&format!("{numbers:?} follow {leader}"), look)
+    }
+
+    fn agreed_on<'a>(
+        &self,
+        leader: &str,
+        nodes: impl Iterator<Item = &'a Node>,
+    ) -> Result<u64, String> {
+        let mut epochs = BTreeSet::new();
+        // All are asked first: whoever disagrees, what the others say counts too.
+        let statuses: Vec<_> = nodes.map(|node| (node, self.note(node))).collect();
+        for (node, status) in statuses {
+            let status = status?;
+            let named = status.leader.as_ref().map(|leader| leader.name.as_str());
+            let expected = if node.name == leader { "leading" } else { "following" };
+            ensure(named == Some(leader) && status.state == expected, || {
+                format!("{} is {} and names {named:?}", node.name, status.state)
+            })?;
+            epochs.insert(status.epoch);
+        }
+        ensure(epochs.len() == 1, || format!("the epochs are {epochs:?}"))?;
+        epochs.pop_first().ok_or_else(|| "no node runs".to_owned())
+    }
+
+    /// Where every node stands, and the end of its log.
+    fn picture(&self) -> String {
+        let node = |node: &Node| {
+            let stand = match node.condition() {
+                Condition::Runs => node.status().map_or_else(|error| error, |s| in_short(&s)),
+                condition => format!("{condition:?}"),
+            };
+            format!("--- {}: {stand}\n{}\n", node.name, node.log_tail(25))
+        };
+        self.nodes.iter().map(node).collect()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("{}", self.picture());
+        }
+    }
+}
+
+fn in_short(status: &Status) -> String {
+    let leader = status.leader.as_ref().map_or("none", |leader| &leader.name);
+    let Status { state, epoch, rejections, messages, dropped, .. } = status;
+    let members = status.members.iter().map(|m| (&m.name, &m.status, m.stands));
+    format!(
+        "{state}, leader {leader}, epoch {epoch}\n  members {:?}\n  rejections {rejections:?}\n  \
+         messages {messages:?}\n  dropped {dropped:?}",
+        members.collect::<Vec<_>>()
+    )
+}
+
+/// A loopback address that no other cluster has, in this process or in another.
+fn own_host() -> Ipv4Addr {
+    static LAST: AtomicU32 = AtomicU32::new(0);
+    let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+    assert!(number < 1 << 10, "more clusters than addresses");
+    let below = (process::id() % (1 << 14)) << 10 | number;
+    Ipv4Addr::from(127 << 24 | below)
+}
+
+/// Two free ports for each of `n` nodes. All are held until the last is found, so that none
+/// comes twice.
+fn free_places(host: Ipv4Addr, n: usize) -> Vec<(SocketAddr, SocketAddr)> {
+    let port = || TcpListener::bind((host, 0)).unwrap();
+    let held: Vec<_> = (0..n).map(|_| (port(), port())).collect();
+    let address = |socket: &TcpListener| socket.local_addr().unwrap();
+    held.iter().map(|(peer, admin)| (address(peer), address(admin))).collect()
+}
+
+/// Fresh ids, in the order in which electd ranks them.
+fn ascending_ids(n: usize) -> BTreeSet<Uuid> {
+    (0..n).map(|_| Uuid::new_v4()).collect()
+}

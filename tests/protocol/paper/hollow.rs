@@ -1,0 +1,57 @@
+//! A leader that is heard, but does not lead any more: nobody may go on naming it for that, nor count
+//! on its word.
+
+use electd::core::message::{Hello, Message, Rejection};
+use electd::core::settings::AlgorithmKind;
+use electd::core::types::{Epoch, Incarnation};
+use electd::core::{Input, Output, Phase};
+
+use crate::paper::process::{
+    MOMENT, Process, TIMING, connection, coordinator, election, hello_of, id,
+};
+
+/// P3 follows P5.
+fn follower() -> Process {
+    let mut p3 = Process::new(AlgorithmKind::Bully, 3);
+    p3.hears(5, coordinator(1, 5));
+    assert_eq!(p3.leader(), Some(id(5)));
+    p3
+}
+
+/// A leader stops to be one before it calls an election.
+#[test]
+fn a_leader_that_elects_leads_no_more() {
+    let mut p3 = follower();
+    p3.hears(5, election(1, 5));
+    assert_eq!(p3.leader(), Some(id(5)), "it had called that before it won");
+    let lower = Message::Lower { round: Epoch(2) };
+    assert_eq!(p3.hears(5, election(2, 5)), [(vec![5], lower)]);
+    assert_eq!((p3.core.phase(), p3.leader()), (Phase::Waiting, None));
+    p3.hears(5, coordinator(2, 5));
+    assert_eq!((p3.core.phase(), p3.leader()), (Phase::Following, Some(id(5))));
+}
+
+/// Whether another life of P1 is refused, as the one that was met before is said to be alive.
+fn is_refused(p3: &mut Process) -> bool {
+    let hello = hello_of(1, p3.core.settings());
+    let hello = Hello { incarnation: Incarnation(2), instance: 100, ..hello };
+    let (connection, address) = (connection(101), String::new());
+    let out = p3.outputs(Input::Hello { connection, address, hello });
+    let in_use = |output: &Output| {
+        matches!(output, Output::Reject { reason: Rejection::IdInUse { .. }, .. })
+    };
+    out.iter().any(in_use)
+}
+
+/// The leader hears all, and says who is alive; but not if it does not lead.
+#[test]
+fn who_is_alive_is_known_from_a_leader_that_leads() {
+    let mut p3 = follower();
+    p3.after(TIMING.failure - MOMENT);
+    p3.hears(5, Message::Probe { number: 1 });
+    p3.hears(4, Message::Probe { number: 1 });
+    assert!(is_refused(&mut p3), "P5 has led a moment ago, and did not miss it");
+    p3.after(MOMENT);
+    assert_eq!(p3.leader(), Some(id(5)), "it was heard");
+    assert!(!is_refused(&mut p3));
+}

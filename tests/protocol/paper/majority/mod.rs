@@ -1,0 +1,148 @@
+//! What PROTOCOL.md says of a majority, sentence by sentence: a voter (`voter.rs`), a nominee
+//! (`nominee.rs`), a leader (`leader.rs`), who comes back (`restart.rs`), the epochs of
+//! lists (`stamped.rs`), and a leader whose death is
+//! proved (`proved.rs`). Here is what they say and hear.
+
+mod leader;
+mod nominee;
+mod proved;
+mod restart;
+mod stamped;
+mod voter;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use electd::core::membership::{ListVersion, Member, MemberList};
+use electd::core::message::{Message, Opinion};
+use electd::core::settings::{AlgorithmKind, Quorum, Settings};
+use electd::core::types::{Epoch, Incarnation, Role};
+
+use crate::paper::process::{Process, Sent, TIMING, coordinator, election, id, rank, settings};
+
+/// Three of P1 to P5 are a majority.
+fn majority(algorithm: AlgorithmKind, number: u8) -> Settings {
+    Settings { quorum: Quorum::Majority, trust_refused: false, ..settings(algorithm, number) }
+}
+
+/// A bully that has met all others, so that it may vote.
+fn voter(number: u8) -> Process {
+    Process::with(majority(AlgorithmKind::Bully, number)).0
+}
+
+/// The same, where some have another role, or the list another version.
+fn listed(settings: Settings, roles: &[(u8, Role)], counter: u64) -> Settings {
+    let role = |member: &Member| {
+        let role = roles.iter().find(|(number, _)| id(*number) == member.id);
+        Member { role: role.map_or(member.role, |(_, role)| *role), ..member.clone() }
+    };
+    let members = settings.members.iter().map(role).collect();
+    let version = ListVersion { counter, ..ListVersion::default() };
+    Settings { members: Arc::new(MemberList::new(version, members)), ..settings }
+}
+
+fn trial(number: u64, epoch: u64) -> Message {
+    Message::Trial { number, epoch: Epoch(epoch), list: ListVersion::default() }
+}
+
+fn claim(number: u64, epoch: u64) -> Message {
+    let (epoch, list) = (Epoch(epoch), ListVersion::default());
+    Message::Claim { number, epoch, lease: TIMING.lease, list }
+}
+
+fn says(number: u64, opinion: Opinion, epoch: u64) -> Message {
+    Message::Opinion { number, opinion, epoch: Epoch(epoch) }
+}
+
+fn grant(number: u64, epoch: u64) -> Message {
+    Message::Grant { incarnation: Incarnation(1), number, epoch: Epoch(epoch) }
+}
+
+fn refuse(number: u64, opinion: Opinion, epoch: u64) -> Message {
+    Message::Refuse { number, opinion, epoch: Epoch(epoch) }
+}
+
+fn no(wait: Duration) -> Opinion {
+    Opinion::No { wait }
+}
+
+/// There is nothing to wait for.
+const NEVER: Opinion = Opinion::No { wait: Duration::ZERO };
+
+fn yes_if(released: u64, wait: Duration) -> Opinion {
+    Opinion::YesIf { released: Epoch(released), wait }
+}
+
+fn heartbeat(epoch: u64, number: u64, from: u8) -> Message {
+    promising(TIMING.lease, epoch, number, from)
+}
+
+/// A heartbeat that asks for a promise of this length.
+fn promising(lease: Duration, epoch: u64, number: u64, from: u8) -> Message {
+    let (epoch, rank, members) = (Epoch(epoch), rank(from), Arc::default());
+    let settled = ListVersion::default();
+    Message::Heartbeat { epoch, number, rank, lease, settled, members }
+}
+
+fn acknowledge(epoch: u64, number: u64, from: u8) -> Message {
+    let (incarnation, epoch, rank) = (Incarnation(1), Epoch(epoch), rank(from));
+    Message::Acknowledge { incarnation, epoch, number, rank, stands: true }
+}
+
+fn preempt(epoch: u64, from: u8, votes: &[u8]) -> Message {
+    let votes = votes.iter().map(|number| id(*number)).collect();
+    Message::Preempt { epoch: Epoch(epoch), rank: rank(from), votes }
+}
+
+/// A leader or nominee gives up this epoch, for nobody in particular.
+fn release(epoch: u64) -> Message {
+    Message::Release { epoch: Epoch(epoch), successor: None, stands: true }
+}
+
+fn to(peers: &[u8], message: Message) -> Sent {
+    vec![(peers.to_vec(), message)]
+}
+
+/// What a voter says to the trial of a nominee.
+fn would(voter: &mut Process, nominee: u8, epoch: u64) -> Opinion {
+    let sent = voter.hears(nominee, trial(7, epoch));
+    match sent.as_slice() {
+        [(to, Message::Opinion { number: 7, opinion, .. })] if *to == [nominee] => *opinion,
+        other => panic!("not an answer to P{nominee}: {other:?}"),
+    }
+}
+
+/// A voter grants this epoch to a nominee.
+fn grants(voter: &mut Process, nominee: u8, epoch: u64) {
+    voter.hears(nominee, claim(8, epoch));
+    assert_eq!(voter.stores(), to(&[nominee], grant(8, epoch)));
+}
+
+/// All of these say the same, and what is sent after the last.
+fn all_say(process: &mut Process, peers: &[u8], message: &Message) -> Sent {
+    let sent = peers.iter().map(|peer| process.hears(*peer, message.clone()));
+    sent.last().unwrap_or_default()
+}
+
+/// P5 has asked all for epoch 1, in the question of number 1.
+fn p5_tries() -> Process {
+    let mut p5 = voter(5);
+    assert_eq!(p5.calls(), to(&[1, 2, 3, 4], trial(1, 1)));
+    p5
+}
+
+/// P5 has claimed epoch 1, in the question of number 2.
+fn p5_claims() -> Process {
+    let mut p5 = p5_tries();
+    let sent = all_say(&mut p5, &[1, 2], &says(1, Opinion::Yes, 0));
+    assert_eq!(sent, to(&[1, 2, 3, 4], claim(2, 1)));
+    p5
+}
+
+/// P5 leads in epoch 1, by the grants of P1, P2 and itself.
+fn p5_leads() -> Process {
+    let mut p5 = p5_claims();
+    p5.stores();
+    assert_eq!(all_say(&mut p5, &[1, 2], &grant(2, 1)), to(&[1, 2, 3, 4], coordinator(1, 5)));
+    p5
+}

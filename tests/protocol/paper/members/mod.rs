@@ -1,0 +1,167 @@
+//! Changes of the member list, as one member sees them: the leader that makes them (`changes.rs`),
+//! also by force (`forced.rs`), who hears of another list (`lists.rs`, `rivals.rs`), who is let in
+//! (`hello.rs`), whose word on the list counts (`strangers.rs`), and when a removed member is told
+//! (`settled.rs`). Here is what they say and hear.
+
+mod changes;
+mod forced;
+mod hello;
+mod lists;
+mod rivals;
+mod settled;
+mod strangers;
+mod undone;
+
+use std::sync::Arc;
+
+use electd::core::detector::ConnectionId;
+use electd::core::membership::{Change, ListVersion, Member, MemberList};
+use electd::core::message::{Done, Envelope, Message, Opinion, Refusal, Rejection};
+use electd::core::settings::{AlgorithmKind, Quorum, Settings};
+use electd::core::types::{Epoch, Incarnation, Role};
+use electd::core::{Command, CommandId, Input, Output, Phase};
+
+use crate::paper::process::{Process, Sent, id, settings};
+
+fn member(number: u8) -> Member {
+    Member {
+        id: id(number),
+        name: format!("P{number}"),
+        address: format!("host-{number}:7101"),
+        admin: None,
+        role: Role::Member,
+    }
+}
+
+fn add(number: u8) -> Change {
+    Change::Add(member(number))
+}
+
+fn remove(number: u8, force: bool) -> Change {
+    Change::Remove { id: id(number), force }
+}
+
+fn version(epoch: u64, counter: u64) -> ListVersion {
+    ListVersion { epoch: Epoch(epoch), counter }
+}
+
+/// A list of these members.
+fn list(version: ListVersion, numbers: &[u8]) -> Arc<MemberList> {
+    let members = numbers.iter().map(|number| member(*number)).collect();
+    Arc::new(MemberList::new(version, members))
+}
+
+/// The same, without one that was removed.
+fn without(version: ListVersion, removed: u8) -> Arc<MemberList> {
+    let members = (1..=5).filter(|number| *number != removed).map(member).collect();
+    Arc::new(MemberList::new(version, members).with_removed(vec![id(removed)]))
+}
+
+fn tells(list: &Arc<MemberList>) -> Message {
+    Message::List { list: list.clone() }
+}
+
+fn listed(epoch: u64, counter: u64) -> Message {
+    Message::Listed { version: version(epoch, counter) }
+}
+
+/// The present list of a member, by numbers.
+fn numbers(process: &Process) -> Vec<u8> {
+    process.core.members().iter().map(|member| member.id.0.as_bytes()[15]).collect()
+}
+
+/// What a process sends, and what it says to whoever gave it commands, with its disk at rest.
+#[derive(Default)]
+struct Told {
+    sent: Sent,
+    answers: Vec<Result<Done, Refusal>>,
+    records: Vec<u64>,
+}
+
+fn tell(process: &mut Process, input: Input) -> Told {
+    let mut told = Told::default();
+    for output in process.outputs(input) {
+        match output {
+            Output::Send { to, envelope } => {
+                let to = to.iter().map(|id| id.0.as_bytes()[15]).collect();
+                told.sent.push((to, envelope.message));
+            }
+            Output::Answer { result, .. } => told.answers.push(result),
+            Output::Persist { number, .. } => told.records.push(number),
+            _ => {}
+        }
+    }
+    told
+}
+
+fn ask(process: &mut Process, change: Change) -> Told {
+    tell(process, Input::Command { id: CommandId(1), command: Command::Change(change) })
+}
+
+/// All that was written so far is durable.
+fn disk(process: &mut Process) -> Told {
+    tell(process, Input::Persisted { number: 1000 })
+}
+
+fn hears(process: &mut Process, from: u8, message: Message) -> Told {
+    hears_in(process, from, 0, message)
+}
+
+/// A member says this that stands in this epoch.
+fn hears_in(process: &mut Process, from: u8, epoch: u64, message: Message) -> Told {
+    let envelope = Envelope { epoch: Epoch(epoch), incarnation: Incarnation(1), message };
+    let connection = ConnectionId(u64::from(from));
+    tell(process, Input::Message { connection, from: id(from), envelope })
+}
+
+fn lists(sent: &Sent) -> Vec<(Vec<u8>, ListVersion)> {
+    let list = |(to, message): &(Vec<u8>, Message)| match message {
+        Message::List { list } => Some((to.clone(), list.version())),
+        _ => None,
+    };
+    sent.iter().filter_map(list).collect()
+}
+
+/// Another says hello, with this list. Why it is refused, if it is.
+fn says_hello(process: &mut Process, other: u8, list: &Arc<MemberList>) -> Option<Rejection> {
+    let hello = process.hello(other, list).remove(0);
+    let answer = process.outputs(hello).into_iter().find_map(|output| match output {
+        Output::Reject { reason, .. } => Some(Some(reason)),
+        Output::Welcome { .. } => Some(None),
+        _ => None,
+    });
+    answer.expect("a hello is answered")
+}
+
+/// A leader makes this change, as P1 and P2 have confirmed its list with it; nobody else has stored it.
+fn makes(leader: &mut Process, change: Change) {
+    ask(leader, change);
+    disk(leader);
+    for voter in [1, 2] {
+        hears(leader, voter, listed(1, 1));
+    }
+}
+
+/// P5 leads P1 to P5 in epoch 1.
+fn leader(quorum: Quorum) -> Process {
+    elected(Settings { quorum, ..settings(AlgorithmKind::Bully, 5) })
+}
+
+/// P5 leads in epoch 1, with a majority by the grants of P1, P2 and itself.
+fn elected(settings: Settings) -> Process {
+    let quorum = settings.quorum;
+    let mut p5 = Process::with(settings).0;
+    p5.calls();
+    if quorum == Quorum::Majority {
+        let agrees = Message::Opinion { number: 1, opinion: Opinion::Yes, epoch: Epoch(0) };
+        let grants = Message::Grant { incarnation: Incarnation(1), number: 2, epoch: Epoch(1) };
+        for says in [agrees, grants] {
+            for voter in [1, 2] {
+                hears(&mut p5, voter, says.clone());
+            }
+            disk(&mut p5);
+        }
+    }
+    assert_eq!(p5.core.phase(), Phase::Leading, "{quorum:?}");
+    p5
+}

@@ -1,0 +1,201 @@
+//! Without a majority the two sides of a partition may change one list in different ways: what
+//! their members do when they meet.
+
+use std::sync::Arc;
+
+use electd::core::membership::MemberList;
+use electd::core::message::{Ballot, Candidate, Hello, Message, Run, View};
+use electd::core::settings::{AlgorithmKind, Quorum};
+use electd::core::types::{Epoch, Incarnation};
+use electd::core::{Input, Phase};
+
+use super::{add, ask, disk, hears, hears_in, leader, list, lists, says_hello, tells, version};
+use crate::paper::process::{Process, connection, hello_of, id, rank};
+
+/// Two lists of one version: the first takes the place of the second.
+fn rivals() -> [Arc<MemberList>; 2] {
+    let [six, seven] = [6, 7].map(|added| list(version(1, 1), &[1, 2, 3, 4, 5, added]));
+    if six.supersedes(&seven) { [six, seven] } else { [seven, six] }
+}
+
+/// Who does not lead takes the same one of the two, whichever it had and however it hears of the
+/// other.
+#[test]
+fn of_two_lists_of_one_version_the_same_one_wins_at_both() {
+    let [winner, loser] = rivals();
+    assert!(!loser.supersedes(&winner));
+    for (own, other) in [(&winner, &loser), (&loser, &winner)] {
+        let mut p3 = Process::new(AlgorithmKind::Bully, 3);
+        hears(&mut p3, 4, tells(own));
+        let mut copy = p3.clone();
+        hears(&mut p3, 2, tells(other));
+        assert_eq!(*p3.core.members(), winner);
+        says_hello(&mut copy, 2, other);
+        assert_eq!(*copy.core.members(), winner, "and by a hello");
+    }
+}
+
+/// They may name the same members, and remember other removed ones.
+#[test]
+fn lists_that_differ_in_anything_are_not_the_same() {
+    let one = list(version(1, 1), &[1, 2, 3]);
+    let other = Arc::new(one.as_ref().clone().with_removed(vec![id(4)]));
+    assert_eq!(one.digest(), other.digest());
+    assert!(one.supersedes(&other) != other.supersedes(&one));
+}
+
+/// Who told the one that loses is told the other.
+#[test]
+fn who_has_the_list_that_loses_is_told_the_one_that_wins() {
+    let [winner, loser] = rivals();
+    let mut p3 = Process::new(AlgorithmKind::Bully, 3);
+    hears(&mut p3, 4, tells(&winner));
+    assert_eq!(hears(&mut p3, 2, tells(&loser)).sent, [(vec![2], tells(&winner))]);
+}
+
+/// P5 leads in epoch 1, and has added P6 or P7, so that this is its list.
+fn leader_with(own: &Arc<MemberList>) -> Process {
+    let mut p5 = leader(Quorum::None);
+    ask(&mut p5, add(if own.get(id(6)).is_some() { 6 } else { 7 }));
+    disk(&mut p5);
+    assert_eq!(p5.core.members(), own);
+    p5
+}
+
+/// "The leader that remains stamps its own list anew; what the other side changed is void": also
+/// where the other side's has the same version, and would win.
+#[test]
+fn a_leader_that_meets_a_list_of_the_same_version_stamps_its_own_anew() {
+    let [winner, loser] = rivals();
+    let mut p5 = leader_with(&loser);
+    let sent = hears(&mut p5, 2, tells(&winner)).sent;
+    assert_eq!(lists(&sent), [(vec![1, 2, 3, 4], version(1, 2))]);
+    assert_eq!(*p5.core.members(), Arc::new(loser.stamped(version(1, 2))));
+
+    let mut p5 = leader_with(&winner);
+    assert_eq!(
+        hears(&mut p5, 2, tells(&loser)).sent,
+        [(vec![2], tells(&winner))],
+        "it wins as it is"
+    );
+}
+
+/// The ballot of P5 in a run of this epoch, sent so often.
+fn ballot(epoch: u64, hops: u32) -> Message {
+    let run = Run { epoch: Epoch(epoch), initiator: id(5) };
+    let candidate = Candidate { stands: true, rank: rank(5), incarnation: Incarnation(1) };
+    Message::Ballot(Ballot { run, candidate, hops })
+}
+
+/// P5 leads in epoch 1 by the ring, and has added P6.
+fn ring_leader() -> Process {
+    let mut p5 = Process::new(AlgorithmKind::Ring, 5);
+    p5.calls();
+    hears(&mut p5, 4, ballot(1, 5));
+    ask(&mut p5, add(6));
+    disk(&mut p5);
+    assert_eq!((p5.core.phase(), p5.core.members().version()), (Phase::Leading, version(1, 1)));
+    p5
+}
+
+/// "Should a list be of a later epoch than its own, whose leader is gone, it takes that, and leads
+/// anew in a later epoch still."
+#[test]
+fn a_leader_that_meets_a_list_of_a_later_epoch_takes_it_and_leads_anew() {
+    let mut p5 = ring_leader();
+    let later = list(version(4, 3), &[1, 2, 3, 4, 5]);
+    let sent = hears(&mut p5, 2, tells(&later)).sent;
+    let runs = sent.iter().filter_map(|(_, message)| match message {
+        Message::Ballot(ballot) => Some((ballot.run.epoch, ballot.candidate.stands)),
+        _ => None,
+    });
+    assert_eq!(runs.collect::<Vec<_>>(), [(Epoch(5), true)]);
+    assert_eq!((p5.core.phase(), lists(&sent)), (Phase::Electing, vec![]), "it has not won yet");
+
+    let sent = hears(&mut p5, 4, ballot(5, 6)).sent;
+    assert_eq!((p5.core.phase(), p5.core.view().epoch), (Phase::Leading, Epoch(5)));
+    assert_eq!(lists(&sent).last(), Some(&(vec![1, 2, 3, 4], version(5, 4))));
+    assert_eq!(*p5.core.members(), Arc::new(later.stamped(version(5, 4))));
+}
+
+/// The highest of the bully wins in the same turn.
+#[test]
+fn the_bully_leads_anew_at_once() {
+    let mut p5 = leader(Quorum::None);
+    let later = list(version(4, 3), &[1, 2, 3, 4, 5, 6]);
+    let sent = hears(&mut p5, 2, tells(&later)).sent;
+    assert_eq!((p5.core.phase(), p5.core.view().epoch), (Phase::Leading, Epoch(5)));
+    assert_eq!(lists(&sent).last(), Some(&(vec![1, 2, 3, 4], version(5, 4))));
+    assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5, 6]);
+}
+
+/// The same of a hello; and who says that it has stored such a list is told the present one, so that
+/// it answers with its own.
+#[test]
+fn any_word_of_a_list_of_a_later_epoch_is_followed_up() {
+    let later = list(version(4, 3), &[1, 2, 3, 4, 5]);
+    let mut p5 = ring_leader();
+    says_hello(&mut p5, 2, &later);
+    assert_eq!(p5.core.phase(), Phase::Electing);
+    let mut p5 = ring_leader();
+    let told = hears(&mut p5, 2, Message::Listed { version: version(4, 3) });
+    assert_eq!(lists(&told.sent), [(vec![2], version(1, 1))]);
+}
+
+/// Where the later epoch is known, its leader comes after its list: two leaders that meet must not
+/// outbid each other.
+#[test]
+fn a_list_of_a_later_epoch_that_its_sender_stands_in_is_left_to_its_leader() {
+    let mut p5 = leader(Quorum::None);
+    let told = hears_in(&mut p5, 2, 4, tells(&list(version(4, 3), &[1, 2, 3, 4, 5, 6])));
+    assert_eq!((p5.core.view().epoch, lists(&told.sent)), (Epoch(1), vec![]));
+    assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5]);
+}
+
+/// Nobody leads there any more: P2 comes from a side whose leader of epoch 4 is gone.
+#[test]
+fn a_list_of_a_later_epoch_whose_leader_is_gone_is_taken_from_who_stood_in_it() {
+    let mut p5 = leader(Quorum::None);
+    ask(&mut p5, add(7));
+    disk(&mut p5);
+    let hello = Hello {
+        list: list(version(4, 3), &[1, 2, 3, 4, 5, 6]),
+        view: View { epoch: Epoch(4), leader: None },
+        ..hello_of(2, p5.core.settings())
+    };
+    let (connection, address) = (connection(2), String::new());
+    p5.outputs(Input::Hello { connection, address, hello });
+    assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5, 6]);
+}
+
+/// What a leader makes is never older than what it has.
+#[test]
+fn a_change_beside_a_list_of_a_later_epoch_goes_above_the_own_list() {
+    let mut p5 = leader(Quorum::None);
+    ask(&mut p5, add(6));
+    disk(&mut p5);
+    hears_in(&mut p5, 2, 4, tells(&list(version(4, 0), &[1, 2, 3, 4, 5])));
+    let told = ask(&mut p5, add(7));
+    assert_eq!(lists(&told.sent).last().map(|(_, list)| *list), Some(version(1, 2)));
+}
+
+/// A list that does not name this leader is not taken; it leads anew all the same, and stamps its own.
+#[test]
+fn a_leader_that_is_not_in_a_list_of_a_later_epoch_stamps_its_own_above() {
+    let mut p5 = leader(Quorum::None);
+    ask(&mut p5, add(6));
+    let sent = hears(&mut p5, 2, tells(&list(version(4, 3), &[1, 2, 3, 4]))).sent;
+    assert_eq!((p5.core.phase(), p5.core.view().epoch), (Phase::Leading, Epoch(5)));
+    assert_eq!(lists(&sent), [(vec![1, 2, 3, 4], version(5, 4))]);
+    assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5, 6]);
+}
+
+/// With a majority there are no two sides: whoever leads in the later epoch will end this reign.
+#[test]
+fn with_a_majority_a_list_of_a_later_epoch_is_left_to_its_leader() {
+    let mut p5 = leader(Quorum::Majority);
+    let later = list(version(4, 3), &[1, 2, 3, 4, 5, 6]);
+    let told = hears(&mut p5, 2, tells(&later));
+    assert_eq!((p5.core.phase(), lists(&told.sent)), (Phase::Leading, vec![]));
+    assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5]);
+}

@@ -1,0 +1,164 @@
+//! With a majority: when a removed member is told. A list is settled once nothing can undo it.
+
+use std::sync::Arc;
+
+use electd::core::membership::{ListVersion, Member, MemberList};
+use electd::core::message::{Message, Rejection};
+use electd::core::settings::{AlgorithmKind, Quorum, Settings};
+use electd::core::types::{Epoch, Role};
+
+use super::{
+    ask, disk, elected, hears, leader, list, listed, lists, member, numbers, remove, says_hello,
+    tells, version, without,
+};
+use crate::paper::process::{Process, TIMING, id, rank, settings};
+
+/// P5's heartbeat in this epoch, which says that this list is settled.
+fn settles(epoch: u64, settled: ListVersion) -> Message {
+    heartbeat(5, epoch, settled)
+}
+
+fn heartbeat(from: u8, epoch: u64, settled: ListVersion) -> Message {
+    let (epoch, rank, members) = (Epoch(epoch), rank(from), Arc::default());
+    Message::Heartbeat { epoch, number: 1, rank, lease: TIMING.lease, settled, members }
+}
+
+/// What a leader says is settled in its next heartbeat.
+fn said_settled(leader: &mut Process) -> ListVersion {
+    let sent = leader.after(TIMING.heartbeat);
+    let settled = sent.iter().find_map(|(_, message)| match message {
+        Message::Heartbeat { settled, .. } => Some(*settled),
+        _ => None,
+    });
+    settled.expect("it leads")
+}
+
+/// These voters acknowledge the heartbeat of this number, so that the leader leads on.
+fn acknowledge(leader: &mut Process, number: u64) {
+    for voter in [1, 2, 3] {
+        let (incarnation, epoch, rank) = (leader.core.incarnation(), Epoch(1), rank(voter));
+        let stands = true;
+        let heard = Message::Acknowledge { incarnation, epoch, number, rank, stands };
+        hears(leader, voter, heard);
+    }
+}
+
+/// P3 follows P5 in epoch 1, by a list of P5 without P4.
+fn follower() -> Process {
+    let settings = Settings { quorum: Quorum::Majority, ..settings(AlgorithmKind::Bully, 3) };
+    let mut p3 = Process::with(settings).0;
+    hears(&mut p3, 5, settles(1, version(0, 0)));
+    hears(&mut p3, 5, tells(&without(version(1, 2), 4)));
+    disk(&mut p3);
+    assert_eq!((p3.leader(), numbers(&p3)), (Some(id(5)), vec![1, 2, 3, 5]));
+    p3
+}
+
+/// P4 says hello by the list in which it is. Whether it is told that it was removed.
+fn is_told(process: &mut Process) -> bool {
+    let older = list(version(0, 0), &[1, 2, 3, 4, 5]);
+    match says_hello(process, 4, &older) {
+        Some(Rejection::Removed(removed)) if removed == id(4) => true,
+        Some(Rejection::UnknownId(unknown)) if unknown == id(4) => false,
+        other => panic!("P4 is no member: {other:?}"),
+    }
+}
+
+/// "A removed member is told [...] once nothing can undo its removal: with a majority when enough
+/// members of the new list have stored it." A follower knows that from its leader.
+#[test]
+fn a_follower_tells_a_removed_member_when_its_leader_says_so() {
+    let mut p3 = follower();
+    assert!(!is_told(&mut p3), "it has stored the list, and perhaps nobody else");
+    hears(&mut p3, 5, settles(1, version(1, 1)));
+    assert!(!is_told(&mut p3), "an older list is settled");
+    hears(&mut p3, 2, heartbeat(2, 0, version(1, 2)));
+    assert!(!is_told(&mut p3), "it does not follow P2");
+    hears(&mut p3, 5, settles(1, version(1, 2)));
+    assert!(is_told(&mut p3));
+}
+
+/// What was settled of one list says nothing of the next.
+#[test]
+fn another_list_has_to_be_settled_anew() {
+    let mut p3 = follower();
+    hears(&mut p3, 5, settles(1, version(1, 2)));
+    hears(&mut p3, 5, tells(&without(version(1, 3), 4)));
+    assert!(!is_told(&mut p3));
+    hears(&mut p3, 5, settles(1, version(1, 3)));
+    assert!(is_told(&mut p3));
+}
+
+/// Its own list is confirmed, then P4 removed: three of P1, P2, P3 and P5 have to store that.
+#[test]
+fn a_leader_says_that_a_list_is_settled_when_a_majority_of_it_has_stored_it() {
+    let mut p5 = leader(Quorum::Majority);
+    let none = ListVersion::default();
+    ask(&mut p5, remove(4, false));
+    disk(&mut p5);
+    assert_eq!(said_settled(&mut p5), none);
+    for voter in [1, 2] {
+        hears(&mut p5, voter, listed(1, 1));
+    }
+    assert_eq!(p5.core.members().version(), version(1, 2));
+    disk(&mut p5);
+    acknowledge(&mut p5, 1);
+    for voter in [4, 2] {
+        hears(&mut p5, voter, listed(1, 2));
+        assert_eq!(said_settled(&mut p5), none, "P4 does not count any more");
+    }
+    hears(&mut p5, 3, listed(1, 1));
+    assert!(!is_told(&mut p5), "nor does another list");
+    acknowledge(&mut p5, 2);
+    hears(&mut p5, 3, listed(1, 2));
+    assert!(is_told(&mut p5));
+    assert_eq!(said_settled(&mut p5), version(1, 2));
+}
+
+/// P5 comes to lead in epoch 1 with this list of an earlier leader.
+fn successor(list: &Arc<MemberList>) -> Process {
+    let (members, quorum) = (list.clone(), Quorum::Majority);
+    elected(Settings { members, quorum, ..settings(AlgorithmKind::Bully, 5) })
+}
+
+/// "A leader first stamps the list that it found in its own epoch": before, it is not settled,
+/// though all have stored it.
+#[test]
+fn a_list_of_an_earlier_epoch_is_not_settled() {
+    let mut p5 = successor(&list(version(0, 3), &[1, 2, 3, 4, 5]));
+    for voter in [1, 2, 3, 4] {
+        hears(&mut p5, voter, listed(0, 3));
+    }
+    assert_eq!(said_settled(&mut p5), ListVersion::default());
+}
+
+/// A new leader does not wait for a change before it stamps a list that has removed members, so
+/// that they can be told.
+#[test]
+fn a_new_leader_settles_a_list_that_has_removed_members() {
+    let mut p5 = successor(&without(version(0, 3), 4));
+    assert_eq!(p5.core.members().version(), version(1, 4));
+    assert_eq!(lists(&p5.after(TIMING.heartbeat)), [(vec![1, 2, 3], version(1, 4))]);
+    disk(&mut p5);
+    hears(&mut p5, 2, listed(1, 4));
+    assert!(!is_told(&mut p5));
+    hears(&mut p5, 3, listed(1, 4));
+    assert!(is_told(&mut p5));
+
+    let p5 = successor(&list(version(0, 3), &[1, 2, 3, 5]));
+    assert_eq!(p5.core.members().version(), version(0, 3), "there is nobody to be told");
+}
+
+/// "Voters are the members that are not observers": what those have stored may come back older.
+#[test]
+fn an_observer_settles_nothing() {
+    let role = |number| if number == 3 { Role::Observer } else { Role::Member };
+    let member = |number| Member { role: role(number), ..member(number) };
+    let list = MemberList::new(version(0, 3), [1, 2, 3, 5].map(member).into());
+    let mut p5 = successor(&Arc::new(list.with_removed(vec![id(4)])));
+    disk(&mut p5);
+    hears(&mut p5, 3, listed(1, 4));
+    assert!(!is_told(&mut p5), "two of three voters are needed");
+    hears(&mut p5, 2, listed(1, 4));
+    assert!(is_told(&mut p5));
+}

@@ -1,0 +1,192 @@
+//! Who is passed over: a peer that is heard and can be told nothing, one that answers and never leads; and what
+//! keeps a cluster from an election for ever otherwise.
+
+use std::time::Duration;
+
+use electd::core::Input;
+use electd::core::bounds;
+use electd::core::message::{Ballot, Candidate, Message, Opinion, Run};
+use electd::core::settings::{AlgorithmKind, Quorum, Settings, Timing};
+use electd::core::types::{Epoch, Incarnation, Time};
+
+use crate::paper::process::{
+    Process, Sent, TIMING, connection, coordinator, hello_of, id, rank, settings,
+};
+
+const STEP: Duration = Duration::from_millis(10);
+
+/// It says hello to P4, which cannot dial it.
+fn dials(process: &mut Process, other: u8) {
+    let hello = hello_of(other, process.core.settings());
+    let (connection, address) = (connection(other), String::new());
+    process.take(Input::Hello { connection, address, hello });
+}
+
+/// Time passes, in which these are heard all the time. Gives what is sent.
+fn passes(process: &mut Process, time: Duration, heard: &[u8]) -> Sent {
+    let (end, mut sent) = (process.now + time, Sent::new());
+    while process.now < end {
+        sent.extend(process.after(STEP));
+        for other in heard {
+            sent.extend(process.hears(*other, Message::Alive { number: 0 }));
+        }
+        sent.extend(process.stores());
+    }
+    sent
+}
+
+/// P4 has met P1 to P3, and P5 dials it.
+fn p4_hears_p5(algorithm: AlgorithmKind) -> Process {
+    let mut p4 = Process::alone(settings(algorithm, 4));
+    [1, 2, 3].into_iter().for_each(|other| drop(p4.meets(other)));
+    dials(&mut p4, 5);
+    p4
+}
+
+#[test]
+fn whoever_is_heard_and_can_be_told_nothing_for_failure_is_no_rival() {
+    let mut p4 = p4_hears_p5(AlgorithmKind::Bully);
+    p4.calls();
+    passes(&mut p4, TIMING.failure - STEP, &[1, 2, 3, 5]);
+    assert_eq!(p4.leader(), None, "it may be reached soon");
+    passes(&mut p4, TIMING.t1() + STEP * 2, &[1, 2, 3, 5]);
+    assert_eq!(p4.leader(), Some(id(4)));
+}
+
+#[test]
+fn whoever_is_heard_and_can_be_told_nothing_for_failure_is_no_neighbour() {
+    let mut p4 = p4_hears_p5(AlgorithmKind::Ring);
+    passes(&mut p4, TIMING.failure + STEP, &[1, 2, 3, 5]);
+    let sent = p4.calls();
+    let ballot =
+        |(to, message): &(Vec<u8>, Message)| *to == [1] && matches!(message, Message::Ballot(_));
+    assert!(sent.iter().any(ballot), "{sent:?}");
+}
+
+#[test]
+fn whoever_can_be_reached_again_is_a_rival_again() {
+    let mut p4 = p4_hears_p5(AlgorithmKind::Bully);
+    passes(&mut p4, TIMING.failure + STEP, &[1, 2, 3, 5]);
+    p4.reaches(5);
+    let sent = p4.calls();
+    let asks = |(to, message): &(Vec<u8>, Message)| {
+        *to == [5] && matches!(message, Message::Election { .. })
+    };
+    assert!(sent.iter().any(asks), "{sent:?}");
+}
+
+/// A restart gives it `failure` anew.
+#[test]
+fn nobody_is_passed_over_right_after_a_restart() {
+    let mut p4 = p4_hears_p5(AlgorithmKind::Bully);
+    passes(&mut p4, TIMING.failure + STEP, &[1, 2, 3, 5]);
+    p4.loses(5);
+    let hello = hello_of(5, p4.core.settings());
+    let hello = electd::core::message::Hello { incarnation: Incarnation(2), instance: 77, ..hello };
+    let (connection, address) = (connection(5), String::new());
+    p4.take(Input::Hello { connection, address, hello });
+    assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.unreachable), Some(false));
+    p4.calls();
+    assert_eq!(p4.leader(), None);
+}
+
+/// What P4 of a cluster with a majority is set to; its voters promise for so long.
+fn majority(lease: Duration) -> Settings {
+    let timing = Timing { lease, ..TIMING };
+    let bully = settings(AlgorithmKind::Bully, 4);
+    Settings { quorum: Quorum::Majority, trust_refused: false, timing, ..bully }
+}
+
+/// When P4 asks the voters, if P5 answers ELECTION and does nothing more.
+fn asks_voters_in_spite_of_p5(p4: &mut Process) -> Option<Time> {
+    let mut sent = p4.calls();
+    let mut asks_voters = None;
+    while asks_voters.is_none() && p4.now.0 < 3_000_000_000 {
+        for (_, message) in std::mem::take(&mut sent) {
+            match message {
+                Message::Election { round, .. } => {
+                    sent.extend(p4.hears(5, Message::Answer { round }))
+                }
+                Message::Trial { .. } => asks_voters = Some(p4.now),
+                _ => {}
+            }
+        }
+        sent.extend(passes(p4, STEP, &[1, 2, 3, 5]));
+    }
+    asks_voters
+}
+
+/// With a majority an impostor answers ELECTION and nothing more.
+#[test]
+fn whoever_answers_and_does_not_lead_is_passed_over() {
+    let mut p4 = Process::with(majority(TIMING.lease)).0;
+    let asks_voters = asks_voters_in_spite_of_p5(&mut p4);
+    let twice = TIMING.t2() * 2 + TIMING.t1() + TIMING.message * 3;
+    assert!(asks_voters.is_some_and(|at| at.0 <= twice.as_nanos() as u64), "{asks_voters:?}");
+}
+
+/// At a first start, and after the silent death of a leader, the voters are bound for a while: nobody could
+/// lead, so P5 is not to blame.
+#[test]
+fn nobody_is_passed_over_while_the_own_vote_is_not_free() {
+    let lease = TIMING.t2() * 3;
+    let mut p4 = Process::empty(majority(lease));
+    [1, 2, 3, 5].into_iter().for_each(|other| drop(p4.meets(other)));
+    let asks_voters = asks_voters_in_spite_of_p5(&mut p4);
+    let at = asks_voters.expect("P5 does not lead");
+    assert!(at >= Time(0) + lease + TIMING.t2(), "{at:?}");
+}
+
+/// A ballot that left its candidate out, as the link to it is dead, comes by again.
+#[test]
+fn after_a_lap_without_its_candidate_a_ballot_goes_straight_there() {
+    let mut p1 = Process::new(AlgorithmKind::Ring, 1);
+    let run = Run { epoch: Epoch(1), initiator: id(5) };
+    let candidate = Candidate { stands: true, rank: rank(5), incarnation: Incarnation(1) };
+    let ballot = |hops| Message::Ballot(Ballot { run, candidate, hops });
+    let ballots = |sent: Sent| -> Sent {
+        sent.into_iter().filter(|(_, message)| matches!(message, Message::Ballot(_))).collect()
+    };
+    assert_eq!(ballots(p1.hears(5, ballot(1))), [(vec![2], ballot(2))]);
+    assert_eq!(ballots(p1.hears(5, ballot(1))), [], "somebody repairs the ring");
+    assert_eq!(ballots(p1.hears(4, ballot(5))), [(vec![5], ballot(5))]);
+}
+
+#[test]
+fn a_ballot_that_somebody_keeps_goes_past_it() {
+    let mut p3 = Process::new(AlgorithmKind::Ring, 3);
+    p3.calls();
+    let sent = passes(&mut p3, bounds::ring_run(&TIMING, 5) + STEP, &[1, 2, 4, 5]);
+    let past =
+        |(to, message): &(Vec<u8>, Message)| *to == [5] && matches!(message, Message::Ballot(_));
+    assert!(sent.iter().any(past), "{sent:?}");
+}
+
+/// A voter that says "no, wait for ever" is asked again.
+#[test]
+fn no_wait_is_longer_than_failure() {
+    let longest = Duration::from_nanos(u64::MAX);
+    for (says, wait) in [(longest, TIMING.failure), (TIMING.message, TIMING.message)] {
+        let at_most = Opinion::No { wait: says }.at_most(TIMING.failure);
+        assert_eq!(at_most, Opinion::No { wait });
+    }
+}
+
+/// Halting: P5 has handed out its task, and P4 waits for its disk.
+#[test]
+fn whoever_waits_for_its_disk_is_normal_however_long() {
+    let (round, number) = (Epoch(99), 1); // above what is reserved on the disk
+    let mut p4 = Process::new(AlgorithmKind::Halting, 4);
+    p4.hears(5, Message::Halt { number, round, rank: rank(5), incumbent: false });
+    let task = p4.core.task().clone();
+    p4.hears(5, Message::Elected { number: 2, round, task: task.version });
+    p4.hears(5, Message::Ready { number: 3, round, task });
+    assert_eq!(p4.leader(), None, "its epoch is not durable");
+    for number in 4..10 {
+        p4.hears(5, coordinator(99, 5)); // as a heartbeat says
+        let sent = p4.hears(5, Message::AreYouNormal { number, epoch: round });
+        assert_eq!(sent, [(vec![5], Message::Reply { number, accepted: true })]);
+    }
+    p4.stores();
+    assert_eq!(p4.leader(), Some(id(5)));
+}

@@ -1,0 +1,144 @@
+//! "A member stands [...] unless it [...] has resigned (until [...] no other standing member is
+//! alive)": also where nobody watches the one that might lead.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use electd::core::membership::{Member, MemberList};
+use electd::core::message::{Ballot, Candidate, Message, Run};
+use electd::core::settings::{AlgorithmKind, Settings, Timing};
+use electd::core::types::{Epoch, Incarnation, Role, Time};
+use electd::core::{Input, bounds};
+
+use crate::paper::process::{Process, TIMING, id, rank, settings};
+
+/// With these the bully waits for longer than silence takes to be suspected, as the ring does.
+const SLOW: Timing = Timing { message: Duration::from_millis(100), ..TIMING };
+
+const STEP: Duration = Duration::from_millis(10);
+
+const BOTH: [AlgorithmKind; 2] = [AlgorithmKind::Bully, AlgorithmKind::Ring];
+
+/// When an election that P5 awaits has come to nothing at the latest.
+fn patience(algorithm: AlgorithmKind) -> Duration {
+    let patience = match algorithm {
+        AlgorithmKind::Ring => bounds::ring_patience(&SLOW, 5),
+        _ => SLOW.t2(),
+    };
+    patience + SLOW.message + STEP
+}
+
+/// P5 led, and has just resigned for P4, the only other that may lead.
+fn resigned(algorithm: AlgorithmKind) -> Process {
+    let settings = Settings { timing: SLOW, ..settings(algorithm, 5) };
+    let role = |id| if id >= rank(4).id { Role::Member } else { Role::Witness };
+    let witness = |member: &Member| Member { role: role(member.id), ..member.clone() };
+    let members = settings.members.iter().map(witness).collect();
+    let members = Arc::new(MemberList::new(settings.members.version(), members));
+    let mut p5 = Process::with(Settings { members, ..settings }).0;
+    p5.calls();
+    if algorithm == AlgorithmKind::Ring {
+        let run = Run { epoch: Epoch(1), initiator: id(5) };
+        let candidate = Candidate { stands: true, rank: rank(5), incarnation: Incarnation(1) };
+        p5.hears(4, Message::Ballot(Ballot { run, candidate, hops: 5 }));
+    }
+    assert_eq!(p5.leader(), Some(id(5)));
+    p5.resigns();
+    assert_eq!((p5.leader(), p5.core.stands()), (None, false));
+    p5
+}
+
+/// When P5 stands again, if it does while an election comes to nothing. It hears P1 to P3 all the
+/// time, and P4 for so long.
+fn stands_again(mut p5: Process, hears_p4: Duration) -> Option<Time> {
+    let until = p5.now + patience(p5.core.settings().algorithm);
+    while p5.now < until && !p5.core.stands() {
+        p5.after(STEP);
+        let heard = if p5.now < Time(0) + hears_p4 { 1..=4 } else { 1..=3 };
+        for other in heard {
+            p5.hears(other, Message::Alive { number: 1 });
+        }
+    }
+    p5.core.stands().then_some(p5.now)
+}
+
+#[test]
+fn who_resigned_stands_again_when_the_other_is_out_of_reach_and_silent() {
+    for algorithm in BOTH {
+        let mut p5 = resigned(algorithm);
+        p5.take(Input::Lost { peer: id(4) });
+        let at = stands_again(p5, Duration::ZERO);
+        assert!(at >= Some(Time(0) + SLOW.failure), "{algorithm:?}: {at:?}");
+    }
+}
+
+/// As long as the other may be told something, or was heard just now, it may lead.
+#[test]
+fn who_resigned_does_not_stand_again_while_the_other_may_lead() {
+    for algorithm in BOTH {
+        let within_reach = resigned(algorithm);
+        assert_eq!(stands_again(within_reach, Duration::ZERO), None, "{algorithm:?}");
+        let mut heard = resigned(algorithm);
+        heard.take(Input::Lost { peer: id(4) });
+        assert_eq!(stands_again(heard, patience(algorithm) - STEP * 20), None, "{algorithm:?}");
+    }
+}
+
+/// It is the one that leads then.
+#[test]
+fn who_stands_again_leads() {
+    let mut p5 = resigned(AlgorithmKind::Bully);
+    p5.take(Input::Lost { peer: id(4) });
+    p5.after(SLOW.failure);
+    p5.after(SLOW.t2() + SLOW.message - SLOW.failure);
+    assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(2)));
+}
+
+/// Who ranks below one that does not stand, does not stand either. But it finds the same of P5, and may
+/// stand again as well: what it said before is not enough to lead.
+#[test]
+fn who_resigned_stands_again_when_the_other_says_that_it_does_not_stand() {
+    let mut p5 = resigned(AlgorithmKind::Bully);
+    let election = |round, stands| {
+        let asked = Message::Election { round: Epoch(round), rank: rank(5), stands };
+        Some((vec![4], asked))
+    };
+    let asked = p5.after(SLOW.t2() + SLOW.message);
+    assert_eq!(asked.last().cloned(), election(2, false));
+    let asked = p5.hears(4, Message::Lower { round: Epoch(2) });
+    assert_eq!((p5.leader(), p5.core.stands()), (None, true));
+    assert_eq!(asked.last().cloned(), election(3, true));
+    p5.hears(4, Message::Lower { round: Epoch(3) });
+    assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(3)));
+}
+
+/// Others that may not lead call elections so often that none that P5 takes part in comes to nothing
+/// for it; P4 has vanished.
+#[test]
+fn who_resigned_stands_again_though_it_is_asked_again_and_again() {
+    let mut p5 = resigned(AlgorithmKind::Ring);
+    p5.take(Input::Lost { peer: id(4) });
+    for step in 1.. {
+        p5.after(STEP);
+        if p5.core.stands() {
+            break;
+        }
+        assert!(p5.now < Time(0) + SLOW.failure * 2, "it goes on for ever");
+        let run = Run { epoch: Epoch(1 + step), initiator: id(3) };
+        let candidate = Candidate { stands: false, rank: rank(3), incarnation: Incarnation(1) };
+        p5.hears(3, Message::Ballot(Ballot { run, candidate, hops: 2 }));
+    }
+}
+
+/// Whoever sends its own ballot says whether it stands: P4 lost its rank meanwhile.
+#[test]
+fn a_ballot_tells_who_resigned_that_the_other_does_not_stand() {
+    for stands in [true, false] {
+        let mut p5 = resigned(AlgorithmKind::Ring);
+        let run = Run { epoch: Epoch(9), initiator: id(4) };
+        let candidate = Candidate { stands, rank: rank(4), incarnation: Incarnation(1) };
+        p5.hears(4, Message::Ballot(Ballot { run, candidate, hops: 1 }));
+        let again = stands_again(p5, Duration::from_secs(3600));
+        assert_eq!(again.is_some(), !stands);
+    }
+}
