@@ -97,8 +97,10 @@ impl Turn<'_> {
     /// followed on its word: it says hello to all, and what third members know of it may be of
     /// an earlier life.
     pub fn told(&mut self, from: NodeId, view: View) {
+        let state = &self.cx.state;
+        let news = view > state.view && !(state.leads() && state.needs_majority());
         match view.leader {
-            Some(leader) if leader.id == from || view > self.cx.state.view => {
+            Some(leader) if leader.id == from || news => {
                 self.meet_leader(leader.id, view);
             }
             _ => _ = self.declares(from),
@@ -114,6 +116,8 @@ impl Turn<'_> {
         }
         match view.leader {
             Some(leader) if leader.id == from => self.accept(view, leader),
+            // As long as its lease runs, no later leader was elected: a third member is mistaken, or lies.
+            _ if state.leads() && state.needs_majority() => self.outgrow(view.epoch),
             Some(leader) if leader.id != state.id() && view > state.view => {
                 self.outdated(view, leader.id);
             }

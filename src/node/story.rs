@@ -1,6 +1,7 @@
 //! What the log tells of a node's changes of state. A node without a leader may go through the same few
 //! changes again and again; the log tells each of them once, and then every ten seconds with how
-//! often it came meanwhile. A change to a known leader is always told.
+//! often it came meanwhile. A change to a known leader is always told, but for that of a leader to a greater
+//! epoch of its own, which repeats where a member tells of ever later ones.
 
 use std::collections::VecDeque;
 use std::mem::{Discriminant, discriminant};
@@ -47,7 +48,8 @@ impl Story {
 
     /// Whether a change is to be told, and how often it came untold before.
     fn tell(&mut self, change: &Transition, now: Time) -> Option<u64> {
-        if change.leader.is_some() {
+        let leads_on = change.from == Phase::Leading && change.to == Phase::Leading;
+        if change.leader.is_some() && !leads_on {
             self.0.clear();
             return Some(0);
         }
@@ -109,6 +111,17 @@ mod tests {
             assert_eq!(story.tell(&waits(2), Time(0)), None);
             assert_eq!(story.tell(&follows, Time(0)), Some(0));
         }
+    }
+
+    #[test]
+    fn a_leader_that_takes_one_epoch_after_another_is_told_once() {
+        let mut story = Story::default();
+        let leader = Some(NodeId(Uuid::from_u128(1)));
+        let (from, to, reason) = (Phase::Leading, Phase::Leading, Reason::Reclaimed);
+        let again = |epoch| Transition { from, to, leader, epoch, reason: reason.clone() };
+        assert_eq!(story.tell(&again(Epoch(2)), Time(0)), Some(0));
+        assert!((3..100).all(|epoch| story.tell(&again(Epoch(epoch)), Time(epoch)).is_none()));
+        assert_eq!(story.tell(&again(Epoch(100)), Time(0) + QUIET), Some(97));
     }
 
     #[test]

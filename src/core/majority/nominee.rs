@@ -170,8 +170,19 @@ impl Turn<'_> {
         {
             nominee.hear(from, opinion, now);
         }
-        let leads = self.cx.state.leads() && self.cx.state.nominee.is_none();
-        if leads && epoch > self.cx.state.view.epoch {
+        if self.cx.state.leads() {
+            self.outgrow(epoch);
+        }
+    }
+
+    /// This leader was told of a later epoch: it asks for a greater one yet, without stepping down. A voter
+    /// that needs that says so after every heartbeat, so the leader asks at most once between two of them,
+    /// however often it is told.
+    pub fn outgrow(&mut self, epoch: Epoch) {
+        let state = &self.cx.state;
+        let asked = state.nominee.is_some();
+        let lately = self.cx.now < state.since + state.settings.timing.heartbeat;
+        if epoch > state.view.epoch && !asked && !lately {
             let next = self.cx.next_round();
             self.cx.note_round(next);
             self.cx.ask_voters(Purpose::Reclaim, Stage::Claim, next);

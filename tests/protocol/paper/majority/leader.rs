@@ -152,6 +152,29 @@ fn a_refused_leader_claims_a_greater_epoch() {
     assert_eq!(p5.core.lease_until(), Some(claimed + certain()));
 }
 
+/// "As long as its lease runs, no later leader was elected": who says so is mistaken or lies, and no stream of
+/// such words makes the leader ask more than once between two heartbeats.
+#[test]
+fn a_leader_does_not_step_down_on_the_word_of_a_third_member() {
+    let mut p5 = p5_leads();
+    p5.after(TIMING.heartbeat);
+    let mut asked = 0;
+    for epoch in 100..1000 {
+        let leader = (epoch % 2 == 0).then(|| rank(4));
+        let sent = p5.hears(3, Message::View(View { epoch: Epoch(epoch), leader }));
+        p5.stores();
+        for (_, said) in sent {
+            if let Message::Claim { number, epoch, .. } = said {
+                asked += 1;
+                all_say(&mut p5, &[1, 2], &grant(number, epoch.0));
+            }
+        }
+        p5.after(TIMING.heartbeat / 100);
+        assert_eq!(p5.core.phase(), Phase::Leading, "epoch {epoch}");
+    }
+    assert!((2..=10).contains(&asked), "{asked} claims in 9 intervals");
+}
+
 /// The same in vain: the old epoch ends with its own lease, and grants that come after the new
 /// one's would be over are of no use.
 #[test]
