@@ -13,6 +13,7 @@ use super::limits;
 use super::poller::Interest;
 use super::response::{Delivery, Response};
 use super::routes::{self, Answer, Desk};
+use super::stream::{self, Stream};
 
 /// What a client says is read into such a space first, which all connections share.
 pub type Scratch = [u8; limits::HEAD_BYTES];
@@ -38,6 +39,8 @@ enum Stage {
     Asked(Box<Asked>),
     /// A thread carries out its command.
     Command(Delivery),
+    /// It is told events.
+    Stream(Stream),
     /// The last answer was given. What the client still says is read and forgotten: to close with
     /// unread bytes would reset the connection, and the answer may be lost with it.
     Leaving,
@@ -52,6 +55,8 @@ pub enum Step {
     Again,
     /// This is to be carried out, and its outcome given to `conclude`.
     Command(Command),
+    /// It is told events from now on.
+    Stream,
     /// The client is gone, or the conversation is over.
     Gone,
 }
@@ -140,6 +145,10 @@ impl Connection {
 
     /// The deadline has passed. A client that has begun a request is told what limit it did not keep.
     pub fn expire(&mut self) -> Step {
+        if matches!(self.stage, Stage::Stream(_)) && self.outbound.is_empty() {
+            self.outbound = stream::BEAT.to_vec();
+            return self.tell().unwrap_or(Step::Gone);
+        }
         let limit = match (&self.stage, self.inbound.place()) {
             (Stage::Open, Place::Head) if self.outbound.is_empty() => limits::HEAD,
             (Stage::Open, Place::Body) if self.outbound.is_empty() => limits::BODY,
@@ -153,6 +162,10 @@ impl Connection {
     }
 
     fn get_on<H: Handle>(&mut self, desk: &Desk<H>, scratch: &mut Scratch) -> Result<Step, Gone> {
+        if let Stage::Stream(_) = self.stage {
+            self.read(scratch)?; // what the client says is forgotten; its end is not
+            return self.stream(desk);
+        }
         if !self.outbound.is_empty() {
             return self.flush();
         }
@@ -167,8 +180,8 @@ impl Connection {
                 self.stage = Stage::Leaving;
                 self.read(scratch).map(|_| Step::Wait)
             }
-            command @ Stage::Command(_) => {
-                self.stage = command;
+            other @ (Stage::Command(_) | Stage::Stream(_)) => {
+                self.stage = other;
                 Ok(Step::Wait)
             }
         }
@@ -176,7 +189,7 @@ impl Connection {
 
     /// Reads once; tells whether anything came.
     fn read(&mut self, scratch: &mut Scratch) -> Result<bool, Gone> {
-        let is_leaving = matches!(self.stage, Stage::Leaving);
+        let is_leaving = matches!(self.stage, Stage::Leaving | Stage::Stream(_));
         let room = if is_leaving { scratch.len() } else { self.inbound.room().min(scratch.len()) };
         match (&self.stream).read(&mut scratch[..room]) {
             Ok(0) => Err(Gone),
@@ -232,6 +245,12 @@ impl Connection {
                 self.stage = Stage::Command(delivery);
                 Ok(Step::Command(command))
             }
+            Answer::Stream(stream) => {
+                self.stage = Stage::Stream(stream);
+                self.inbound.clear();
+                self.outbound = stream::head();
+                self.tell().map(|_| Step::Stream)
+            }
             Answer::Now(response) => {
                 let whole = response.encode(delivery);
                 let length = whole.len();
@@ -258,6 +277,32 @@ impl Connection {
         self.outbound = response.encode(delivery);
         self.stage = if delivery.close { Stage::Leaving } else { Stage::Open };
         self.flush()
+    }
+
+    /// Tells the events that are new, a lot at a time.
+    fn stream<H: Handle>(&mut self, desk: &Desk<H>) -> Result<Step, Gone> {
+        let Stage::Stream(stream) = &mut self.stage else { return Ok(Step::Wait) };
+        if !self.outbound.is_empty() {
+            self.push()?;
+            if self.outbound.is_empty() {
+                self.deadline = Instant::now() + limits::BEAT;
+                return Ok(Step::Again);
+            }
+        } else {
+            self.outbound = stream.next(&desk.handle().events());
+            if !self.outbound.is_empty() {
+                return self.tell().map(|_| Step::Again);
+            }
+        }
+        Ok(Step::Wait)
+    }
+
+    /// Writes what a stream is told. A client that does not take it in time is cut.
+    fn tell(&mut self) -> Result<Step, Gone> {
+        self.push()?;
+        let time = if self.outbound.is_empty() { limits::BEAT } else { limits::ANSWER };
+        self.deadline = Instant::now() + time;
+        Ok(Step::Wait)
     }
 
     /// Writes what is left of an answer; what follows when nothing is left.

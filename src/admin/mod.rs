@@ -19,7 +19,8 @@
 //! | `guard` | who may command |
 //! | `commands` | the commands that the node carries out at present |
 //! | `response` | an answer to bytes |
-//! | `client` | the other side, for the commands |
+//! | `stream` | `GET /events`: the events of a node, as long as a client wants |
+//! | `client`, `listener` | the other side, for the commands |
 
 pub mod client;
 mod commands;
@@ -27,6 +28,7 @@ mod connection;
 mod crowd;
 mod guard;
 mod inbound;
+pub mod listener;
 mod poller;
 mod reactor;
 mod ready;
@@ -36,6 +38,7 @@ mod room;
 mod routes;
 mod server;
 mod shares;
+mod stream;
 
 pub use crate::net::listen;
 pub use server::Server;
@@ -68,6 +71,8 @@ mod limits {
     pub const BODY: Duration = Duration::from_secs(1);
     /// From an answer to the next request's first byte.
     pub const IDLE: Duration = Duration::from_secs(30);
+    /// Between two signs of life of a stream of events while nothing happens.
+    pub const BEAT: Duration = Duration::from_secs(15);
     /// For the whole of an answer to be taken by the client's side.
     pub const ANSWER: Duration = Duration::from_secs(2);
     /// How long the rest of what a client says is read and forgotten after the last answer: to

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use socket2::SockRef;
 
+use crate::node::events::EventId;
 use crate::node::handle::Handle;
 
 use super::commands::Commands;
@@ -35,6 +36,10 @@ pub struct Reactor<H> {
     room: Room,
     commands: Commands,
     ready: Ready,
+    /// Connections that are told events.
+    streams: Vec<u64>,
+    /// The event up to which they were told.
+    told: EventId,
     scratch: Box<Scratch>,
     /// When trouble was last logged.
     reported: Option<Instant>,
@@ -49,6 +54,8 @@ impl<H: Handle> Reactor<H> {
         listener.set_nonblocking(true)?;
         let poller = Poller::new()?;
         poller.change(listener.as_fd(), LISTENER, Interest::Nothing, Interest::Read)?;
+        let (bell, events) = (poller.bell(), desk.handle().events());
+        events.on_news(move || bell.ring());
         Ok(Reactor {
             listener,
             resting: None,
@@ -58,6 +65,8 @@ impl<H: Handle> Reactor<H> {
             desk,
             room,
             ready: Ready::default(),
+            streams: Vec::new(),
+            told: events.last(),
             scratch: Box::new([0; limits::HEAD_BYTES]),
             reported: None,
         })
@@ -89,6 +98,7 @@ impl<H: Handle> Reactor<H> {
                 }
             }
         }
+        self.tell_news();
         self.next_in_line();
         while let Some((number, response)) = self.commands.next_outcome() {
             self.conclude(number, &response);
@@ -158,6 +168,16 @@ impl<H: Handle> Reactor<H> {
         }
     }
 
+    /// Whoever is told events gets in line if there are new ones.
+    fn tell_news(&mut self) {
+        let last = self.desk.handle().events().last();
+        if std::mem::replace(&mut self.told, last) != last {
+            let (crowd, ready) = (&mut self.crowd, &mut self.ready);
+            self.streams.retain(|number| crowd.get(*number).is_some());
+            self.streams.iter().for_each(|number| ready.push(*number));
+        }
+    }
+
     /// Some of those that have more to do get on, before the sockets are looked at again.
     fn next_in_line(&mut self) {
         let mut left = limits::LOT;
@@ -190,6 +210,11 @@ impl<H: Handle> Reactor<H> {
             Step::Again => {
                 self.crowd.note(number, &self.poller);
                 self.ready.push(number);
+            }
+            Step::Stream => {
+                self.streams.push(number);
+                self.ready.push(number); // for the events that it missed
+                self.crowd.note(number, &self.poller);
             }
             Step::Gone => self.crowd.remove(number),
             Step::Command(command) => {

@@ -46,7 +46,12 @@ impl Response {
 
     /// An answer with bytes that mean nothing to electd.
     pub fn bytes(body: Vec<u8>) -> Response {
-        Response { code: 200, allow: None, content: "application/octet-stream", body }
+        Response::of("application/octet-stream", body)
+    }
+
+    /// An answer with a body of this kind.
+    pub fn of(content: &'static str, body: Vec<u8>) -> Response {
+        Response { code: 200, allow: None, content, body }
     }
 
     /// A refusal: what is wrong, and what to do about it.

@@ -10,11 +10,13 @@ use serde_json::json;
 use crate::config::entry;
 use crate::core::limits::is_name;
 use crate::node::handle::{Command, Handle};
+use crate::node::problems::ProblemKind;
 use crate::node::status::Status;
 
 use super::guard;
 use super::request::Request;
 use super::response::Response;
+use super::stream::{self, Places, Stream};
 
 /// What all connections share.
 pub struct Desk<H> {
@@ -22,13 +24,16 @@ pub struct Desk<H> {
     token: Option<String>,
     /// Set when the server stops: answers under way are the last on their connections.
     closing: Arc<AtomicBool>,
+    /// For streams of events.
+    places: Places,
 }
 
 impl<H: Handle> Desk<H> {
     /// A desk for a node. An empty token is none: it would let everybody in.
     pub fn new(handle: H, token: Option<String>, closing: Arc<AtomicBool>) -> Desk<H> {
         let token = token.map(|token| token.trim().to_owned());
-        Desk { handle, token: token.filter(|token| !token.is_empty()), closing }
+        let token = token.filter(|token| !token.is_empty());
+        Desk { handle, token, closing, places: Places::default() }
     }
 
     /// The node.
@@ -48,6 +53,8 @@ pub enum Answer {
     Now(Response),
     /// The outcome of a command, which takes a while.
     Command(Command),
+    /// Events, for as long as the client wants.
+    Stream(Stream),
 }
 
 /// What a path is for.
@@ -58,6 +65,7 @@ enum Route {
     Follower,
     Live,
     Ready,
+    Events,
     Elections,
     Resign,
     Task,
@@ -68,12 +76,13 @@ enum Route {
 /// What precedes the name of a member in a path.
 const MEMBER: &str = "/members/";
 
-const ROUTES: [(&str, Route); 10] = [
+const ROUTES: [(&str, Route); 11] = [
     ("/status", Route::Status),
     ("/leader", Route::Leader),
     ("/follower", Route::Follower),
     ("/livez", Route::Live),
     ("/readyz", Route::Ready),
+    ("/events", Route::Events),
     ("/elections", Route::Elections),
     ("/resign", Route::Resign),
     ("/task", Route::Task),
@@ -124,8 +133,17 @@ pub fn answer<H: Handle>(
         Some(route) => guard::admit(request, ends, desk.token.as_deref())
             .and_then(|()| command(route, request, body))
             .map_or_else(Answer::Now, Answer::Command),
+        None if request.path == "/events" && request.method == "GET" => {
+            events(request, desk).map_or_else(Answer::Now, Answer::Stream)
+        }
         None => Answer::Now(view(request, desk)),
     }
+}
+
+/// The events of the node, after the one that the client read last.
+fn events<H: Handle>(request: &Request, desk: &Desk<H>) -> Result<Stream, Response> {
+    let told = stream::wanted(request, &desk.handle.events())?;
+    Ok(Stream::new(told, desk.places.take()?))
 }
 
 /// The answer to a request that commands nothing.
@@ -169,13 +187,14 @@ fn show<H: Handle>(route: Route, handle: &H) -> Response {
     match route {
         Route::Live => return live(handle),
         Route::Task => return task(handle),
+        Route::Events => return Response::of("text/event-stream", Vec::new()),
         _ => {}
     }
     let status = handle.status();
     let holds = match route {
         Route::Leader => leads(&status),
         Route::Follower => status.state == "following" && knows_leader(&status),
-        Route::Ready => knows_leader(&status),
+        Route::Ready => knows_leader(&status) && can_write(&status),
         _ => true,
     };
     Response::json(if holds { 200 } else { 503 }, &status)
@@ -188,6 +207,11 @@ fn leads(status: &Status) -> bool {
 /// A stalled node may have been replaced, or its leader, without knowing it.
 fn knows_leader(status: &Status) -> bool {
     status.leader.is_some() && !status.stalled
+}
+
+/// Whether its state can be written: a node that cannot may vote for nobody and lead in no new epoch.
+fn can_write(status: &Status) -> bool {
+    !status.problems.iter().any(|problem| problem.kind == ProblemKind::Storage.name())
 }
 
 fn live<H: Handle>(handle: &H) -> Response {

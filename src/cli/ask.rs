@@ -254,6 +254,9 @@ pub mod tests {
             dropped: Default::default(),
             rejections: Vec::new(),
             changes: Vec::new(),
+            problems: Vec::new(),
+            failures_tolerated: 1,
+            last_event: None,
         }
     }
 

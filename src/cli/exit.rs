@@ -10,6 +10,8 @@ pub enum Exit {
     No = 1,
     /// The command line is wrong.
     Usage = 2,
+    /// It cannot be told (`electd health` alone).
+    Unknown = 3,
     /// The stored state is damaged or of a newer format.
     State = 65,
     /// No node answers.

@@ -12,8 +12,10 @@ mod ask;
 mod check;
 pub mod error;
 pub mod exit;
+mod health;
 mod init;
 mod journal;
+mod judge;
 mod leader;
 mod manual;
 mod member;
@@ -60,6 +62,7 @@ enum Command {
     Init(init::Init),
     Status(status::Status),
     Leader(leader::Leader),
+    Health(health::Health),
     Watch(watch::Watch),
     Resign(resign::Resign),
     Member(member::Members),
@@ -76,6 +79,7 @@ impl Command {
             Command::Init(init) => init.run(),
             Command::Status(status) => status.run(),
             Command::Leader(leader) => leader.run(),
+            Command::Health(health) => health.run(),
             Command::Watch(watch) => watch.run(),
             Command::Resign(resign) => resign.run(),
             Command::Member(members) => members.run(),
@@ -113,7 +117,12 @@ fn command() -> clap::Command {
 fn usage(error: &clap::Error) -> Result<(), CliError> {
     // A reader that closed the pipe does not want to know.
     let _ = error.print();
-    if error.use_stderr() { Err(CliError::silent(Exit::Usage)) } else { Ok(()) }
+    if !error.use_stderr() {
+        return Ok(());
+    }
+    // A monitoring system takes 2 for an outage, and a wrong command line is none.
+    let is_health = std::env::args().nth(1).is_some_and(|command| command == "health");
+    Err(CliError::silent(if is_health { Exit::Unknown } else { Exit::Usage }))
 }
 
 #[cfg(test)]

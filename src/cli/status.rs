@@ -12,6 +12,8 @@ use crate::node::status::{self, MemberStatus, PartitionStatus, RankStatus};
 use super::args::{Output, OutputArgs};
 use super::ask::{Asked, NodeArgs, any_answer, leader_of, moment};
 use super::error::CliError;
+use super::exit::Exit;
+use super::judge::{Verdict, judge};
 use super::print;
 
 /// Show the state of one node, or of all.
@@ -20,18 +22,26 @@ use super::print;
 /// one of them, that node alone is asked, and shows all that it knows: the guarantee, the members
 /// as it sees them, who was refused and why, and the reason of its last change.
 ///
-/// Exit code 69 when no node answers.
+/// Problems come first: a member that is down, a disk that is full, a file that differs.
+///
+/// Exit codes: 0 all is well; 1 a leader is wanting, a node does not answer, or there is a problem; 69 no node
+/// answers.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   electd status --config cluster.json                    all nodes, a row each
   electd status --config cluster.json --node node-1      all that node-1 knows
+  electd status --config cluster.json --verbose          also what is guaranteed, in full
   electd status --admin 127.0.0.1:7201 --output json     the same as GET /status there")]
 pub struct Status {
     #[command(flatten)]
     nodes: NodeArgs,
     #[command(flatten)]
     output: OutputArgs,
+
+    /// Say what is guaranteed too, in full.
+    #[arg(long, short)]
+    verbose: bool,
 }
 
 impl Status {
@@ -39,15 +49,21 @@ impl Status {
     pub fn run(self) -> Result<(), CliError> {
         let targets = self.nodes.targets()?;
         let asked = targets.ask(&Client::new(None));
+        let verbose = self.verbose;
         match (self.output.output, asked.as_slice()) {
             (output, [Asked { answer: Ok(status), .. }]) if targets.one => match output {
                 Output::Json => print::json(&json!(status)),
-                Output::Table => print::result(&details(status)),
+                Output::Table => print::result(&details(status, verbose)),
             },
-            (_, _) if targets.one => any_answer(&asked),
+            (_, _) if targets.one => Ok(()),
             // A row each, also where nobody answers: the rows say why.
-            (Output::Json, all) => print::json(&document(all)).and_then(|()| any_answer(all)),
-            (Output::Table, all) => print::result(&overview(all)).and_then(|()| any_answer(all)),
+            (Output::Json, all) => print::json(&document(all)),
+            (Output::Table, all) => print::result(&overview(all, verbose)),
+        }?;
+        any_answer(&asked)?;
+        match judge(&asked).verdict {
+            Verdict::Well => Ok(()),
+            _ => Err(CliError::silent(Exit::No)),
         }
     }
 }
@@ -65,13 +81,18 @@ fn document(asked: &[Asked]) -> Value {
     json!({ "nodes": asked.iter().map(node).collect::<Vec<_>>() })
 }
 
-/// All nodes, for people: a row each, what they guarantee, and which of them led beside another.
-fn overview(asked: &[Asked]) -> String {
+/// All nodes, for people: a row each, what is wrong, and which of them led beside another.
+fn overview(asked: &[Asked], verbose: bool) -> String {
     let header = ["NODE", "STATE", "LEADER", "EPOCH", "AGE", "NOTE"];
     let mut text = print::table(&header, asked.iter().map(row));
-    if let Some(Ok(status)) = asked.iter().map(|asked| &asked.answer).find(|answer| answer.is_ok())
-    {
-        let _ = write!(text, "\n{}: {}\n", status.cluster, status.guarantee);
+    let judgement = judge(asked);
+    let _ = writeln!(text, "\n{}", judgement.summary());
+    for problem in &judgement.problems {
+        let _ = writeln!(text, "problem: {problem}");
+    }
+    let known = asked.iter().find_map(|asked| asked.answer.as_ref().ok()).filter(|_| verbose);
+    if let Some(status) = known {
+        let _ = writeln!(text, "{}: {}", status.cluster, status.guarantee);
     }
     for status in asked.iter().filter_map(|asked| asked.answer.as_ref().ok()) {
         if let Some(met) = &status.partition {
@@ -107,10 +128,13 @@ fn state(status: &status::Status) -> String {
     }
 }
 
-/// What deserves a word: a stall, a refusal, else why it is in this state.
+/// What deserves a word: a stall, a problem, a refusal, else why it is in this state.
 fn note(status: &status::Status) -> String {
     if status.stalled {
         return "stalled: its view is old, and it vouches for no leader".to_owned();
+    }
+    if let Some(problem) = status.problems.first() {
+        return format!("{}: {}", problem.kind, problem.text);
     }
     if let Some(refusal) = status.rejections.first() {
         return format!("refusal, {}: {}", refusal.peer, refusal.reason);
@@ -119,9 +143,9 @@ fn note(status: &status::Status) -> String {
 }
 
 /// One node, with all that it knows.
-fn details(status: &status::Status) -> String {
+fn details(status: &status::Status, verbose: bool) -> String {
     let mut text = String::new();
-    for (key, value) in facts(status) {
+    for (key, value) in facts(status, verbose) {
         let _ = writeln!(text, "{key:<12}{value}");
     }
     let header = ["MEMBER", "STATUS", "ROLE", "RANK", "ADDRESS", "ID"];
@@ -136,7 +160,7 @@ fn details(status: &status::Status) -> String {
     text
 }
 
-fn facts(status: &status::Status) -> Vec<(&'static str, String)> {
+fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> {
     let uptime = status.uptime_ms / 1000;
     let leader = leader_of(status)
         .map_or("none known".to_owned(), |leader| format!("{} at {}", leader.name, leader.address));
@@ -157,7 +181,7 @@ fn facts(status: &status::Status) -> Vec<(&'static str, String)> {
         ("leader", leader),
         ("epoch", status.epoch.to_string()),
         ("rank", own_rank(status)),
-        ("guarantee", status.guarantee.clone()),
+        ("tolerates", failures(status.failures_tolerated)),
         (
             "failover",
             status.worst_failover_ms.map_or_else(
@@ -167,6 +191,13 @@ fn facts(status: &status::Status) -> Vec<(&'static str, String)> {
         ),
         ("age", format!("{} ms", status.age_ms)),
     ];
+    let problem = |problem: &status::Problem| {
+        format!("{}, since {}: {}", problem.kind, problem.since, problem.text)
+    };
+    facts.splice(2..2, status.problems.iter().map(|found| ("problem", problem(found))));
+    if verbose {
+        facts.push(("guarantee", status.guarantee.clone()));
+    }
     if let Some(left) = status.lease_remaining_ms {
         facts.push(("lease", format!("{left} ms left")));
     }
@@ -190,6 +221,15 @@ fn facts(status: &status::Status) -> Vec<(&'static str, String)> {
         facts.push(("dropped", format!("{count} messages, {queue}")));
     }
     facts
+}
+
+/// How many failures are tolerated, in words.
+pub fn failures(count: u64) -> String {
+    match count {
+        0 => "no further failure".to_owned(),
+        1 => "1 more failure".to_owned(),
+        count => format!("{count} more failures"),
+    }
 }
 
 /// That there were two leaders, and for how long.
@@ -263,7 +303,7 @@ mod tests {
             passed_over: None,
             rank: RankStatus { by: by.to_owned(), value },
         }];
-        details(&status)
+        details(&status, false)
     }
 
     #[test]
@@ -285,11 +325,11 @@ mod tests {
         });
         let words = "there were two leaders until 65s ago: node-5 in epoch 5 beside this node in \
                      epoch 6, for at most 2100 ms";
-        let text = details(&status);
+        let text = details(&status, false);
         assert!(text.contains(&format!("partition   {words}\n")), "{text}");
         let silent = tests::following("node-2", Some(("node-5", 7)));
         let asked = [Asked { answer: Ok(status), ..silent }];
-        let text = overview(&asked);
+        let text = overview(&asked, false);
         assert!(text.contains(&format!("\nnode-1: {words}\n")), "{text}");
         assert!(!shown("id", json!("x"), None).contains("partition"));
     }

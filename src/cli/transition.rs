@@ -1,17 +1,18 @@
-//! The lines of `electd watch`: from what a node answers, poll after poll, to what is new in it.
+//! The lines of `electd watch`: from what a node tells to what people and programs read.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
 use crate::admin::client::ClientError;
-use crate::node::status::{ChangeStatus, Status};
+use crate::node::events::{Event, EventKind};
+use crate::node::status::Status;
 
 use super::ask::{leader_of, moment};
 
 /// What a line tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The state that a node was found in.
     Now,
@@ -21,12 +22,23 @@ pub enum Kind {
     Silent,
     /// A node answers again.
     Back,
+    /// A member answers.
+    MemberUp,
+    /// A member does not answer any more.
+    MemberDown,
+    /// A problem began.
+    Problem,
+    /// A problem is over.
+    ProblemOver,
 }
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Line {
     kind: Kind,
+    /// For the order of lines; `time` says it to readers.
+    #[serde(skip)]
+    at_ms: u64,
     time: String,
     node: String,
     from: Option<String>,
@@ -35,6 +47,8 @@ pub struct Line {
     halting: Option<String>,
     leader: Option<String>,
     epoch: Option<u64>,
+    /// The member that it is about, where that is another.
+    member: Option<String>,
     reason: String,
 }
 
@@ -42,12 +56,16 @@ impl Line {
     /// For people, with names of this width.
     pub fn text(&self, width: usize) -> String {
         let Line { time, node, reason, .. } = self;
-        let mut states = match (&self.from, &self.to) {
-            (Some(from), Some(to)) => format!("{from} -> {to}"),
-            (None, Some(to)) => to.clone(),
+        let mut states = match (self.kind, &self.from, &self.to) {
+            (Kind::MemberUp, ..) => "member up".to_owned(),
+            (Kind::MemberDown, ..) => "member down".to_owned(),
+            (Kind::Problem, ..) => "problem".to_owned(),
+            (Kind::ProblemOver, ..) => "problem over".to_owned(),
+            (_, Some(from), Some(to)) => format!("{from} -> {to}"),
+            (_, None, Some(to)) => to.clone(),
             _ => "silent".to_owned(),
         };
-        if let Some(word) = &self.halting {
+        if let (Some(word), Kind::Now | Kind::Back | Kind::Change) = (&self.halting, self.kind) {
             states = format!("{states}, {word}");
         }
         let leader = self.leader.as_deref().unwrap_or("-");
@@ -58,10 +76,35 @@ impl Line {
         line.trim_end().to_owned()
     }
 
+    /// When it happened, in milliseconds since the Unix epoch.
+    pub fn at_ms(&self) -> u64 {
+        self.at_ms
+    }
+
+    /// Whether it tells that the node leads, or does not any more.
+    pub fn is_about_leadership(&self) -> bool {
+        let leads = |state: &Option<String>| state.as_deref() == Some("leading");
+        match self.kind {
+            Kind::Now | Kind::Back => leads(&self.to),
+            Kind::Change => leads(&self.from) || leads(&self.to),
+            _ => false,
+        }
+    }
+
     /// For programs.
     pub fn json(&self) -> String {
         serde_json::json!(self).to_string()
     }
+}
+
+/// What is new of one node.
+pub enum News {
+    /// Its status, before its events are listened to.
+    Status(Box<Status>),
+    /// Something happened there.
+    Event(Box<Event>),
+    /// It does not answer.
+    Silent(ClientError),
 }
 
 /// What has been told of one node.
@@ -69,15 +112,15 @@ pub struct Tracker {
     name: String,
     /// Whether it can be asked.
     asked: bool,
-    /// The start and the number of the last change told.
-    told: Option<(u64, u64)>,
+    /// The start of which something was told last.
+    start: Option<u64>,
     silent: bool,
 }
 
 impl Tracker {
     /// A tracker of a node that nothing has been told of.
     pub fn new(name: &str, asked: bool) -> Tracker {
-        Tracker { name: name.to_owned(), asked, told: None, silent: false }
+        Tracker { name: name.to_owned(), asked, start: None, silent: false }
     }
 
     /// The node's name.
@@ -90,12 +133,13 @@ impl Tracker {
         (!self.asked).then(|| self.silence(&ClientError::NotServed))
     }
 
-    /// What is new in an answer.
-    pub fn observe(&mut self, answer: Result<Status, ClientError>) -> Vec<Line> {
-        match answer {
-            Ok(status) => self.news(&status),
-            Err(_) if self.silent => Vec::new(),
-            Err(error) => vec![self.silence(&error)],
+    /// The line for what is new, if it deserves one.
+    pub fn observe(&mut self, news: &News) -> Option<Line> {
+        match news {
+            News::Status(status) => self.status(status),
+            News::Event(event) => Some(self.event(event)),
+            News::Silent(_) if self.silent => None,
+            News::Silent(error) => Some(self.silence(error)),
         }
     }
 
@@ -103,74 +147,82 @@ impl Tracker {
         self.silent = true;
         Line {
             kind: Kind::Silent,
-            time: now(),
+            at_ms: now(),
+            time: moment(now()),
             node: self.name.clone(),
             from: None,
             to: None,
             halting: None,
             leader: None,
             epoch: None,
+            member: None,
             reason: error.to_string(),
         }
     }
 
-    fn news(&mut self, status: &Status) -> Vec<Line> {
-        let told = self.told;
-        let newest = status.changes.last().map_or(0, |change| change.number);
-        self.told = Some((status.incarnation, newest));
+    /// A node is told of when it answers for the first time, and when it answers again.
+    fn status(&mut self, status: &Status) -> Option<Line> {
+        let before = self.start.replace(status.incarnation);
         self.name.clone_from(&status.node.name);
         let was_silent = std::mem::take(&mut self.silent);
-        let Some((incarnation, number)) = told else {
-            return vec![self.state(Kind::Now, status)];
-        };
-        // A restarted node counts its changes from 1 again, and all of them are new.
-        let (restarted, number) = match incarnation == status.incarnation {
-            true => (false, number),
-            false => (true, 0),
-        };
-        let mut lines = Vec::new();
-        if was_silent || restarted {
-            let how = if restarted { "restarted" } else { "answers again" };
-            lines.push(Line { reason: how.to_owned(), ..self.state(Kind::Back, status) });
+        let line = |kind| self.state(kind, status);
+        match before {
+            None => Some(line(Kind::Now)),
+            Some(start) if start != status.incarnation => {
+                Some(Line { reason: "restarted".to_owned(), ..line(Kind::Back) })
+            }
+            Some(_) if was_silent => {
+                Some(Line { reason: "answers again".to_owned(), ..line(Kind::Back) })
+            }
+            Some(_) => None,
         }
-        let new = status.changes.iter().filter(|change| change.number > number);
-        lines.extend(new.map(|change| self.change(change)));
-        lines
     }
 
     /// The state that the node is in, and the reason of its last change.
     fn state(&self, kind: Kind, status: &Status) -> Line {
         Line {
             kind,
-            time: now(),
+            at_ms: now(),
+            time: moment(now()),
             node: self.name.clone(),
             from: None,
             to: Some(status.state.clone()),
             halting: status.halting.as_ref().map(|halting| halting.status.clone()),
             leader: leader_of(status).map(|leader| leader.name.clone()),
             epoch: Some(status.epoch),
+            member: None,
             reason: status.changes.last().map(|change| change.reason.clone()).unwrap_or_default(),
         }
     }
 
-    fn change(&self, change: &ChangeStatus) -> Line {
+    fn event(&self, event: &Event) -> Line {
+        let kind = match event.event {
+            EventKind::MemberUp => Kind::MemberUp,
+            EventKind::MemberDown => Kind::MemberDown,
+            EventKind::Problem => Kind::Problem,
+            EventKind::ProblemOver => Kind::ProblemOver,
+            _ => Kind::Change,
+        };
         Line {
-            kind: Kind::Change,
-            time: moment(change.at_ms),
+            kind,
+            at_ms: event.at_ms,
+            time: moment(event.at_ms),
             node: self.name.clone(),
-            from: Some(change.from.clone()),
-            to: Some(change.to.clone()),
-            halting: change.halting.clone(),
-            leader: change.leader.clone(),
-            epoch: Some(change.epoch),
-            reason: change.reason.clone(),
+            from: event.from.clone(),
+            to: Some(event.state.clone()),
+            halting: event.halting.clone(),
+            leader: event.leader.clone(),
+            epoch: Some(event.epoch),
+            member: event.member.clone(),
+            reason: event.reason.clone(),
         }
     }
 }
 
-fn now() -> String {
+/// Now, in milliseconds since the Unix epoch.
+pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    moment(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -178,60 +230,64 @@ mod tests {
     use super::*;
     use crate::cli::ask::tests::status;
 
-    /// A status of this start whose changes have these numbers.
-    fn at(incarnation: u64, numbers: std::ops::RangeInclusive<u64>) -> Result<Status, ClientError> {
-        let change = |number| ChangeStatus {
-            number,
-            at_ms: 1_700_000_000_123,
-            from: "following".to_owned(),
-            to: "electing".to_owned(),
-            halting: None,
-            leader: None,
-            epoch: 7,
-            reason: format!("reason {number}"),
-        };
+    fn answered(start: u64) -> News {
         let mut status = status("node-1", Some(("node-5", 7)));
-        status.incarnation = incarnation;
-        status.changes = numbers.map(change).collect();
-        Ok(status)
+        status.incarnation = start;
+        News::Status(Box::new(status))
     }
 
-    fn told(lines: &[Line]) -> Vec<(Kind, &str)> {
-        lines.iter().map(|line| (line.kind, line.reason.as_str())).collect()
+    fn happened(event: EventKind, from: Option<&str>) -> News {
+        let document = serde_json::json!({
+            "id": "1-4", "at_ms": 1_700_000_000_123_u64, "event": event, "node": "node-1", "from": from,
+            "state": "electing", "halting": null, "leader": null, "epoch": 7, "member": null,
+            "reason": "why",
+        });
+        News::Event(Box::new(serde_json::from_value(document).unwrap()))
+    }
+
+    fn told(line: Option<Line>) -> Option<(Kind, String)> {
+        line.map(|line| (line.kind, line.reason))
     }
 
     #[test]
-    fn each_change_is_told_once() {
+    fn an_event_has_its_line() {
         let mut tracker = Tracker::new("node-1", true);
-        assert_eq!(told(&tracker.observe(at(1, 1..=3))), [(Kind::Now, "reason 3")]);
-        assert!(tracker.observe(at(1, 1..=3)).is_empty());
-        let lines = tracker.observe(at(1, 2..=5));
-        assert_eq!(told(&lines), [(Kind::Change, "reason 4"), (Kind::Change, "reason 5")]);
+        let change = tracker.observe(&happened(EventKind::NoLeader, Some("following"))).unwrap();
         assert_eq!(
-            lines[0].text(6),
-            "2023-11-14T22:13:20.123Z  node-1  following -> electing   leader -       epoch 7     reason 4"
+            change.text(6),
+            "2023-11-14T22:13:20.123Z  node-1  following -> electing   leader -       epoch 7     why"
+        );
+        let problem = tracker.observe(&happened(EventKind::Problem, None)).unwrap();
+        assert!(
+            problem.text(6).contains("  problem                 leader -  "),
+            "{}",
+            problem.text(6)
         );
     }
 
     #[test]
     fn silence_is_told_once_and_so_is_its_end() {
         let mut tracker = Tracker::new("node-1", true);
-        tracker.observe(at(1, 1..=1));
-        let silence = || Err(ClientError::NotServed);
-        assert_eq!(tracker.observe(silence()).len(), 1);
-        assert!(tracker.observe(silence()).is_empty());
-        let lines = tracker.observe(at(1, 1..=2));
-        assert_eq!(told(&lines), [(Kind::Back, "answers again"), (Kind::Change, "reason 2")]);
+        assert_eq!(tracker.observe(&answered(1)).unwrap().kind, Kind::Now);
+        assert_eq!(tracker.observe(&answered(1)), None);
+        let silence = || News::Silent(ClientError::NotServed);
+        assert_eq!(tracker.observe(&silence()).unwrap().kind, Kind::Silent);
+        assert_eq!(tracker.observe(&silence()), None);
+        let back = |why: &str| Some((Kind::Back, why.to_owned()));
+        assert_eq!(told(tracker.observe(&answered(1))), back("answers again"));
+        assert_eq!(told(tracker.observe(&answered(2))), back("restarted"));
     }
 
     #[test]
-    fn a_restart_counts_anew() {
-        let mut tracker = Tracker::new("node-1", true);
-        tracker.observe(at(1, 1..=9));
-        let lines = tracker.observe(at(2, 1..=2));
-        let expected =
-            [(Kind::Back, "restarted"), (Kind::Change, "reason 1"), (Kind::Change, "reason 2")];
-        assert_eq!(told(&lines), expected);
+    fn only_lines_of_a_leader_are_about_leadership() {
+        let line = |to: &str, from: Option<&str>| {
+            let mut line = Tracker::new("node-1", true).silence(&ClientError::NotServed);
+            (line.from, line.to) = (from.map(str::to_owned), Some(to.to_owned()));
+            line.kind = Kind::Change;
+            line.is_about_leadership()
+        };
+        assert!(line("leading", Some("electing")) && line("starting", Some("leading")));
+        assert!(!line("following", Some("electing")) && !line("electing", Some("following")));
     }
 
     #[test]

@@ -1,51 +1,73 @@
-//! `electd watch`: every node's changes as they happen, a line each.
+//! `electd watch`: every node's events as they happen, a line each.
 //!
 //! | thread | does | ends with |
 //! |---|---|---|
 //! | main | prints | Ctrl-C, or nobody reads stdout |
-//! | `ask-NODE` | asks its node ten times a second | main, which it has nothing to tell any more |
+//! | `follow-NODE` | listens to the events of its node | main, which it has nothing to tell any more |
 //! | `stdout` | waits until nobody reads stdout | main |
 //!
 //! Main does not wait for the others: one may be waiting for a frozen node.
 
 use std::io;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use crossbeam::channel::{self, Receiver, Sender};
+use jiff::SignedDuration;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::admin::client::{Client, ClientError};
-use crate::node::status::Status;
+use crate::admin::listener::Listener;
+use crate::node::events::EventKind;
 
 use super::args::{Output, OutputArgs};
 use super::ask::{NodeArgs, Target, Targets};
 use super::error::CliError;
 use super::exit::Exit;
 use super::print;
-use super::transition::{Line, Tracker};
+use super::transition::{Line, News, Tracker, now};
 
-/// Between two questions to a node. Changes between them are not lost: nodes keep the latest.
-const PAUSE: Duration = Duration::from_millis(100);
-/// Answers that wait to be printed.
+/// Between two tries to reach a node.
+const PAUSE: Duration = Duration::from_millis(250);
+/// For how long lines are held back, so that those of several nodes are printed in order of time.
+const HELD: Duration = Duration::from_millis(100);
+/// News that waits to be printed.
 const QUEUE: usize = 64;
 
-/// Show each change of state as it happens, a line each, with its reason.
+/// Show each change as it happens, a line each, with its reason.
 ///
-/// The first lines tell each node's state now. Nodes that stop or start to answer have lines too.
-/// Ends with Ctrl-C.
+/// The first lines tell each node's state now. Nodes that stop or start to answer have lines too, and
+/// members and problems that come and go. A node that is restarted is listened to again, and no event is lost
+/// that it keeps. Ends with Ctrl-C.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   electd watch --config cluster.json                          all nodes
-  electd watch --admin 127.0.0.1:7201                         one node
+  electd watch --config cluster.json --leaders                who leads, and who does not any more
+  electd watch --admin 127.0.0.1:7201 --since 1h              one node, from an hour ago
   electd watch --config cluster.json --output json | jq 'select(.to == \"leading\")'")]
 pub struct Watch {
     #[command(flatten)]
     nodes: NodeArgs,
     #[command(flatten)]
     output: OutputArgs,
+
+    /// Only lines of nodes that begin or cease to lead.
+    #[arg(long)]
+    leaders: bool,
+
+    /// Begin with the events of this time, such as 1h, as far as the nodes keep them: each its latest
+    /// 1,024 since it was started.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    since: Option<Duration>,
+}
+
+/// A time such as 1h.
+pub fn time(text: &str) -> Result<Duration, String> {
+    let what = "write a time such as 30s, 15m or 24h";
+    let time: SignedDuration = text.parse().map_err(|_| what.to_owned())?;
+    Duration::try_from(time).map_err(|_| what.to_owned())
 }
 
 impl Watch {
@@ -59,13 +81,18 @@ impl Watch {
         }
         let ends = ends()?;
         let (sender, answers) = channel::bounded(QUEUE);
-        let watched = Watched { targets, trackers: Vec::new(), client: Client::new(None), sender };
-        watched.show(&answers, &ends, self.output.output)
+        let from = self.since.map(|since| {
+            now().saturating_sub(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+        });
+        let (output, leaders) = (self.output.output, self.leaders);
+        let (trackers, client, held) = (Vec::new(), Client::new(None), Vec::new());
+        let watched = Watched { targets, trackers, client, sender, from, output, leaders, held };
+        watched.show(&answers, &ends)
     }
 }
 
-/// What a node answered, by its place among those watched.
-type Answer = (usize, Result<Status, ClientError>);
+/// What is new of a node, by its place among those watched.
+type Answer = (usize, News);
 
 /// The nodes that are watched.
 struct Watched {
@@ -74,28 +101,37 @@ struct Watched {
     trackers: Vec<Tracker>,
     client: Client,
     sender: Sender<Answer>,
+    /// The moment of the first events to be told, if those of the past are.
+    from: Option<u64>,
+    output: Output,
+    leaders: bool,
+    /// Lines that wait for earlier ones of other nodes.
+    held: Vec<Line>,
 }
 
 impl Watched {
     /// Prints lines until an end is signalled.
-    fn show(
-        mut self,
-        answers: &Receiver<Answer>,
-        ends: &Receiver<()>,
-        output: Output,
-    ) -> Result<(), CliError> {
+    fn show(mut self, answers: &Receiver<Answer>, ends: &Receiver<()>) -> Result<(), CliError> {
+        let mut due = None;
         loop {
-            for line in self.watch()? {
-                self.print(&line, output)?;
+            let lines = self.watch()?;
+            self.held.extend(lines);
+            if due.is_some_and(|due| due <= Instant::now()) {
+                self.print()?;
+                due = None;
             }
+            if due.is_none() && !self.held.is_empty() {
+                due = Some(Instant::now() + HELD);
+            }
+            let wait = due.map_or(channel::never(), channel::at);
             channel::select! {
-                recv(ends) -> _ => return Ok(()),
+                recv(ends) -> _ => return self.print(),
+                recv(wait) -> _ => {}
                 recv(answers) -> answer => {
-                    let Ok((place, answer)) = answer else { return Ok(()) };
-                    self.note_added(&answer);
-                    for line in self.trackers[place].observe(answer) {
-                        self.print(&line, output)?;
-                    }
+                    let Ok((place, news)) = answer else { return Ok(()) };
+                    self.note_added(&news);
+                    let line = self.trackers[place].observe(&news);
+                    self.held.extend(line);
                 }
             }
         }
@@ -109,29 +145,97 @@ impl Watched {
             lines.extend(tracker.introduce());
             self.trackers.push(tracker);
             let Some(address) = target.admin.clone() else { continue };
-            let (client, sender) = (self.client.clone(), self.sender.clone());
-            spawn(&format!("ask-{}", target.name()), move || {
-                while sender.send((place, client.status(&address))).is_ok() {
-                    thread::sleep(PAUSE);
-                }
-            })?;
+            let (client, sender, from) = (self.client.clone(), self.sender.clone(), self.from);
+            let follower = Follower { place, address, client, from, last: None, sender };
+            spawn(&format!("follow-{}", target.name()), move || follower.run())?;
         }
         Ok(lines)
     }
 
     /// Whoever was added to the cluster is watched from now on.
-    fn note_added(&mut self, answer: &Result<Status, ClientError>) {
-        if let Ok(status) = answer {
+    fn note_added(&mut self, news: &News) {
+        if let News::Status(status) = news {
             let added: Vec<Target> = self.targets.added(status).collect();
             self.targets.nodes.extend(added);
         }
     }
 
-    fn print(&self, line: &Line, output: Output) -> Result<(), CliError> {
+    /// Prints the lines that were held back, in order of time.
+    fn print(&mut self) -> Result<(), CliError> {
+        let mut lines = std::mem::take(&mut self.held);
+        lines.retain(|line| !self.leaders || line.is_about_leadership());
+        lines.sort_by_key(Line::at_ms);
         let names = self.trackers.iter().map(|tracker| tracker.name().len());
-        match output {
-            Output::Table => print::result(&format!("{}\n", line.text(names.max().unwrap_or(0)))),
-            Output::Json => print::result(&format!("{}\n", line.json())),
+        let width = names.max().unwrap_or(0);
+        for line in lines {
+            match self.output {
+                Output::Table => print::result(&format!("{}\n", line.text(width)))?,
+                Output::Json => print::result(&format!("{}\n", line.json()))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Listens to one node.
+struct Follower {
+    place: usize,
+    address: String,
+    client: Client,
+    from: Option<u64>,
+    /// The id of the event that was told last.
+    last: Option<String>,
+    sender: Sender<Answer>,
+}
+
+/// Nobody wants to be told any more.
+struct Unwanted;
+
+impl Follower {
+    fn run(mut self) {
+        loop {
+            let told = self.listen().and_then(|error| self.tell(News::Silent(error)));
+            if told.is_err() {
+                return;
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn tell(&self, news: News) -> Result<(), Unwanted> {
+        self.sender.send((self.place, news)).map_err(|_| Unwanted)
+    }
+
+    /// Tells the state of the node and then its events, until the connection ends; gives why it did.
+    fn listen(&mut self) -> Result<ClientError, Unwanted> {
+        let status = match self.client.status(&self.address) {
+            Ok(status) => status,
+            Err(error) => return Ok(error),
+        };
+        let last = self.last.take().or_else(|| match self.from {
+            Some(_) => Some(format!("{}-0", status.incarnation)),
+            None => status.last_event.clone(),
+        });
+        self.last.clone_from(&last);
+        self.tell(News::Status(Box::new(status)))?;
+        let mut listener = match Listener::open(&self.address, last.as_deref()) {
+            Ok(listener) => listener,
+            Err(error) => return Ok(error),
+        };
+        loop {
+            let event = match listener.wait() {
+                Ok(event) => event,
+                Err(error) => return Ok(error),
+            };
+            self.last = Some(event.id.clone());
+            if self.from.is_some_and(|from| event.at_ms < from) {
+                continue;
+            }
+            let is_new_member = event.event == EventKind::MemberUp;
+            self.tell(News::Event(Box::new(event)))?;
+            if is_new_member && let Ok(status) = self.client.status(&self.address) {
+                self.tell(News::Status(Box::new(status)))?; // it may have been added just now
+            }
         }
     }
 }

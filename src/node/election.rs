@@ -79,6 +79,8 @@ pub struct Election {
     removed: bool,
     /// The member list as it was before this turn.
     members: Arc<MemberList>,
+    /// Whether a member answers that did not, or the reverse, and nobody was told.
+    members_changed: bool,
 }
 
 impl Election {
@@ -106,6 +108,7 @@ impl Election {
             stopped: false,
             removed: false,
             members,
+            members_changed: false,
         }
     }
 
@@ -207,6 +210,9 @@ impl Election {
             }
         }
         self.out = out;
+        if !self.log.is_empty() || std::mem::take(&mut self.members_changed) {
+            self.board.ring();
+        }
         for change in self.log.drain(..) {
             self.story.log(&change, &members, now);
             self.last_change = Some(change);
@@ -249,7 +255,7 @@ impl Election {
     }
 
     fn publish(&mut self, now: Time) {
-        self.snapshot.update(&self.core, now);
+        self.members_changed |= self.snapshot.update(&self.core, now);
         self.board.publish(&self.snapshot);
     }
 
@@ -292,10 +298,13 @@ impl Election {
             Note::TimingDiffers { peer, theirs } => {
                 let name = members.name(peer);
                 let [heartbeat, failure, message, lease] = theirs.map(Duration::from_nanos);
-                warn!(
-                    "{name} has other timings (heartbeat {heartbeat:?}, failure {failure:?}, \
-                     message {message:?}, lease {lease:?}): the bounds that status shows do not hold"
+                let theirs = format!(
+                    "heartbeat {heartbeat:?}, failure {failure:?}, message {message:?}, lease {lease:?}"
                 );
+                warn!(
+                    "{name} has other timings ({theirs}): the bounds that status shows do not hold"
+                );
+                self.snapshot.other_timings(peer, &self.core, theirs);
             }
         }
         self.publish(now);

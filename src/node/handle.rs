@@ -1,9 +1,11 @@
 //! What others hold of a running node: its status, and a way to give it a command.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
 
+use super::events::EventLog;
 use super::status::Status;
 use crate::core::membership::Member;
 
@@ -71,6 +73,9 @@ pub trait Handle: Clone + Send + Sync + 'static {
 
     /// Whether the election thread turned within `failure`.
     fn is_live(&self) -> bool;
+
+    /// What changes on the node. Never waits for the election thread.
+    fn events(&self) -> Arc<EventLog>;
 
     /// The task that the leader handed out last; none where none was. Never waits for the election
     /// thread.

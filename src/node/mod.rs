@@ -3,14 +3,17 @@
 
 mod clock;
 mod election;
+pub mod events;
 mod farewell;
 pub mod handle;
 pub mod members;
+pub mod problems;
 mod publish;
 pub mod ranked;
 mod rejections;
 pub mod status;
 mod story;
+mod watch;
 mod words;
 
 use std::io;
@@ -35,9 +38,11 @@ use crate::rank::Sampler;
 use crate::store::{Record, Store, StoreError, Writer};
 
 use election::{Election, Event, Order};
+use events::EventLog;
 use handle::{Command, CommandError, Handle, Outcome};
 use publish::Board;
 use status::Status;
+use watch::Watch;
 
 /// How many events may wait for the election thread before readers wait.
 const EVENTS: usize = 1024;
@@ -106,6 +111,7 @@ pub struct Node {
     handle: NodeHandle,
     thread: ElectionThread,
     sampler: Sampler,
+    watch: Watch,
 }
 
 /// What a start may add to the configuration.
@@ -166,7 +172,9 @@ impl Node {
         let board = Arc::new(Board::new(&core, file, &sample, store.pace()));
         let started = start_threads(config, core, store, socket, channel, board);
         let (handle, thread) = started.map_err(StartError::Thread)?;
-        Ok(Node { handle, thread, sampler })
+        let watch = Watch::start(handle.board.clone(), config.state_dir(name));
+        let watch = watch.map_err(StartError::Thread)?;
+        Ok(Node { handle, thread, sampler, watch })
     }
 
     /// A handle for those who watch and command this node.
@@ -202,6 +210,7 @@ impl Node {
             Err(_) => log::error!("the election thread panicked"),
         }
         self.sampler.stop();
+        self.watch.stop();
     }
 }
 
@@ -226,6 +235,10 @@ impl Handle for NodeHandle {
 
     fn is_live(&self) -> bool {
         self.board.is_live()
+    }
+
+    fn events(&self) -> Arc<EventLog> {
+        self.board.events().clone()
     }
 
     fn task(&self) -> Option<Vec<u8>> {

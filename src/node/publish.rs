@@ -9,27 +9,23 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use parking_lot::RwLock;
-use serde_json::Value;
-
 use super::clock;
-use super::members::against_file;
+use super::events::EventLog;
+use super::problems::Sight;
 use super::rejections::Rejections;
-use super::status::{
-    ChangeStatus, HaltingStatus, LeaderStatus, MemberStatus, MessageCount, NodeRef, OtherLeader,
-    PartitionStatus, RankStatus, Status,
-};
+use super::status::{ChangeStatus, Problem};
 use super::words;
-use crate::config::guarantee::Guarantee;
-use crate::core::membership::{Member, MemberList};
+use crate::core::membership::MemberList;
 use crate::core::message::Liveness;
-use crate::core::settings::{AlgorithmKind, RankKind, Settings};
+use crate::core::settings::Settings;
 use crate::core::split::Split;
-use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
-use crate::core::{Core, NodeStatus, Phase, Transition};
+use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Task, Time};
+use crate::core::{Core, Phase, Transition};
 use crate::net::Counters;
 use crate::rank;
 use crate::store::Pace;
+use crossbeam::channel::{Receiver, Sender, bounded};
+use parking_lot::RwLock;
 
 /// How many of the latest changes of state are shown.
 const CHANGES: usize = 32;
@@ -52,6 +48,11 @@ pub struct Board {
     snapshot: RwLock<Arc<Snapshot>>,
     /// When the election thread turned last.
     turned: AtomicU64,
+    /// Rings where there is something new to look at.
+    news: (Sender<()>, Receiver<()>),
+    /// What is wrong, as the thread "watch" found it last.
+    problems: RwLock<Arc<Vec<Problem>>>,
+    events: Arc<EventLog>,
 }
 
 /// One state of the node.
@@ -76,6 +77,8 @@ pub struct Snapshot {
     split: Option<Split>,
     changes: VecDeque<Arc<ChangeStatus>>,
     pub rejections: Rejections,
+    /// Members that have other timings, in words, each with the start that said so.
+    timings: BTreeMap<NodeId, (Incarnation, String)>,
 }
 
 /// What is known of one member.
@@ -107,14 +110,15 @@ impl Snapshot {
             split: None,
             changes: VecDeque::new(),
             rejections: Rejections::default(),
+            timings: BTreeMap::new(),
         };
         snapshot.sampled(sample);
         snapshot.update(core, now);
         snapshot
     }
 
-    /// Takes over where the core stands now.
-    pub fn update(&mut self, core: &Core, now: Time) {
+    /// Takes over where the core stands now. Tells whether a member answers that did not, or the reverse.
+    pub fn update(&mut self, core: &Core, now: Time) -> bool {
         self.phase = core.phase();
         self.leader = core.leader().map(|leader| leader.id);
         self.epoch = core.view().epoch;
@@ -136,8 +140,22 @@ impl Snapshot {
         if !Arc::ptr_eq(&self.list, core.members()) {
             self.list.clone_from(core.members());
         }
-        self.members.clear();
-        self.members.extend(others.chain([own]));
+        let members: Vec<Known> = others.chain([own]).collect();
+        let changed = self.members.len() != members.len()
+            || self.members.iter().zip(&members).any(|(a, b)| (a.id, a.status) != (b.id, b.status));
+        self.members = members;
+        if !self.timings.is_empty() {
+            let start = |id: NodeId| core.detector().get(id).map(|peer| peer.incarnation);
+            self.timings.retain(|id, (told, _)| start(*id) == Some(*told));
+        }
+        changed
+    }
+
+    /// Notes that this start of a member has other timings.
+    pub fn other_timings(&mut self, peer: NodeId, core: &Core, difference: String) {
+        if let Some(known) = core.detector().get(peer) {
+            self.timings.insert(peer, (known.incarnation, difference));
+        }
     }
 
     /// Notes where a sample of the own rank came from.
@@ -161,7 +179,7 @@ impl Snapshot {
             at_ms: wall_clock_ms(),
             from: change.from.name().to_owned(),
             to: change.to.name().to_owned(),
-            halting: halting_word(settings, change.to),
+            halting: view::halting_word(settings, change.to),
             leader: change.leader.map(|id| members.name(id)),
             epoch: change.epoch.0,
             reason: change.reason.sentence(&members),
@@ -188,6 +206,9 @@ impl Board {
             pace,
             snapshot: RwLock::new(Arc::new(Snapshot::new(core, sample, now))),
             turned: AtomicU64::new(now.0),
+            news: bounded(1),
+            problems: RwLock::default(),
+            events: Arc::new(EventLog::new(core.incarnation().0)),
         }
     }
 
@@ -211,6 +232,44 @@ impl Board {
     pub fn publish(&self, snapshot: &Snapshot) {
         let snapshot = Arc::new(snapshot.clone());
         *self.snapshot.write() = snapshot;
+    }
+
+    /// Tells the thread "watch" that there is something new. Never waits.
+    pub fn ring(&self) {
+        let _ = self.news.0.try_send(()); // full: it has yet to look at something earlier
+    }
+
+    /// What [`Board::ring`] rings.
+    pub fn news(&self) -> Receiver<()> {
+        self.news.1.clone()
+    }
+
+    /// What changes on this node.
+    pub fn events(&self) -> &Arc<EventLog> {
+        &self.events
+    }
+
+    /// Shows what is wrong.
+    pub fn show_problems(&self, problems: Vec<Problem>) {
+        *self.problems.write() = Arc::new(problems);
+    }
+
+    /// Why the state cannot be written, if that is so.
+    pub fn storage_trouble(&self) -> Option<String> {
+        self.pace.trouble()
+    }
+
+    /// What a look for problems sees besides the status.
+    pub fn sight(&self) -> Sight {
+        let (snapshot, now) = (self.snapshot.read().clone(), clock::now());
+        let (list, failure) = (&snapshot.list, self.settings.timing.failure);
+        let timings = snapshot.timings.iter();
+        Sight {
+            rejected: snapshot.rejections.recent(list, now, failure),
+            timings: timings.map(|(id, (_, words))| (list.name(*id), words.clone())).collect(),
+            settled: now.since(self.started) > failure,
+            ..Sight::default()
+        }
     }
 
     /// Notes that the election thread turned.
@@ -258,132 +317,14 @@ impl Board {
             call();
         }
     }
-
-    fn guarantee(&self, list: &MemberList) -> Guarantee {
-        let Settings { algorithm, quorum, ref timing, trust_refused, .. } = self.settings;
-        let roles: Vec<Role> = list.iter().map(|member| member.role).collect();
-        Guarantee::of(algorithm, quorum, timing, &roles, trust_refused)
-    }
-
-    /// The status for people and programs.
-    pub fn status(&self) -> Status {
-        let snapshot = self.snapshot.read().clone();
-        let now = clock::now();
-        let (settings, list) = (&self.settings, &snapshot.list);
-        let guarantee = self.guarantee(list);
-        // A stalled member counts itself as failed; until it can say so itself, this does.
-        let stalled = snapshot.phase != Phase::Stopping && !self.is_believable(&snapshot, now);
-        let phase = if stalled { Phase::Starting } else { snapshot.phase };
-        let leader = snapshot.leader.filter(|_| !stalled).and_then(|id| list.get(id));
-        let lease = snapshot.lease.filter(|_| !stalled).map(|lease| lease.since(now));
-        Status {
-            cluster: settings.cluster.clone(),
-            node: NodeRef { id: settings.id.to_string(), name: self.own_name(list) },
-            state: phase.name().to_owned(),
-            leader: leader.map(|member| LeaderStatus {
-                id: member.id.to_string(),
-                name: member.name.clone(),
-                address: member.address.clone(),
-                epoch: snapshot.epoch.0,
-            }),
-            epoch: snapshot.epoch.0,
-            quorum: settings.quorum.name().to_owned(),
-            algorithm: settings.algorithm.name().to_owned(),
-            preempt: settings.preempt.to_string(),
-            rank_source: snapshot.rank_source.to_string(),
-            halting: halting_word(settings, phase).map(|status| HaltingStatus {
-                status,
-                halter: snapshot.halter.map(|id| list.name(id)),
-                task_bytes: snapshot.task.content.len(),
-            }),
-            lease_remaining_ms: lease.map(millis),
-            durable_write_ms: self.pace.slowest().map(|time| time.as_secs_f64() * 1000.0),
-            guarantee: guarantee.text(),
-            worst_failover_ms: guarantee.worst_failover.map(millis),
-            differs_from_file: against_file(list, &self.file),
-            members: list
-                .iter()
-                .map(|member| member_status(member, &snapshot, settings.rank))
-                .collect(),
-            incarnation: self.incarnation.0,
-            uptime_ms: millis(now.since(self.started)),
-            age_ms: millis(self.since_turn(now)),
-            stalled,
-            partition: snapshot.split.map(|split| Board::partition(list, &split, now)),
-            messages: self.messages(),
-            dropped: self.counters.drops().map(|(name, count)| (name.to_owned(), count)).collect(),
-            rejections: snapshot.rejections.status(list),
-            changes: snapshot.changes.iter().map(|change| ChangeStatus::clone(change)).collect(),
-        }
-    }
-
-    /// The name of this node; who was removed keeps it until it ends.
-    fn own_name(&self, list: &MemberList) -> String {
-        let id = self.settings.id;
-        list.get(id).map_or_else(|| self.settings.members.name(id), |own| own.name.clone())
-    }
-
-    fn is_believable(&self, snapshot: &Snapshot, now: Time) -> bool {
-        match snapshot.phase {
-            Phase::Leading => now < snapshot.until,
-            _ => self.is_live(),
-        }
-    }
-
-    fn partition(list: &MemberList, split: &Split, now: Time) -> PartitionStatus {
-        let other = list.name(split.other);
-        PartitionStatus {
-            own_epoch: split.own.0,
-            other: OtherLeader { name: other, epoch: split.theirs.0 },
-            lasted_at_most_ms: millis(split.lasted),
-            healed_ms_ago: millis(now.since(split.met)),
-        }
-    }
-
-    fn messages(&self) -> BTreeMap<String, MessageCount> {
-        let counts = self.counters.messages();
-        counts
-            .map(|(kind, sent, received)| (kind.name().to_owned(), MessageCount { sent, received }))
-            .collect()
-    }
 }
 
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Garcia-Molina's word for a phase; none with another algorithm than his.
-fn halting_word(settings: &Settings, phase: Phase) -> Option<String> {
-    let halting = settings.algorithm == AlgorithmKind::Halting;
-    halting.then(|| NodeStatus::from(phase).name().to_owned())
-}
-
-fn member_status(member: &Member, snapshot: &Snapshot, rank: RankKind) -> MemberStatus {
-    let known = snapshot.members.iter().find(|known| known.id == member.id);
-    let (stands, status) =
-        known.map_or((false, Liveness::Suspected), |known| (known.stands, known.status));
-    let id = member.id.to_string();
-    let value = match rank {
-        RankKind::Id => Value::String(id.clone()),
-        _ => known.and_then(|known| known.value).into(),
-    };
-    MemberStatus {
-        name: member.name.clone(),
-        address: member.address.clone(),
-        admin: member.admin.clone(),
-        role: member.role.name().to_owned(),
-        stands,
-        status: status.name().to_owned(),
-        passed_over: known.and_then(|known| known.passed_over).map(str::to_owned),
-        rank: RankStatus { by: rank.name().to_owned(), value },
-        id,
-    }
-}
-
-fn wall_clock_ms() -> u64 {
+/// Now, in milliseconds since the Unix epoch.
+pub(super) fn wall_clock_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 mod tests;
+mod view;

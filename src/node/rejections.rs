@@ -48,6 +48,7 @@ impl Rejections {
     pub fn note(&mut self, now: Time, list: &MemberList, (peer, what): Key, why: &str) -> bool {
         let known = self.kept.get(&(peer, what));
         if known.is_some_and(|known| known.why == why && known.said) {
+            self.renew(now, (peer, what));
             return false;
         }
         let last = known.and_then(|known| known.logged);
@@ -68,6 +69,16 @@ impl Rejections {
             kept.remove(&oldest);
         }
         logs
+    }
+
+    /// Notes that a refusal lasts.
+    fn renew(&mut self, now: Time, key: Key) {
+        let is_due = |known: &Reason| now.since(known.noted) >= PAUSE;
+        if self.kept.get(&key).is_some_and(is_due)
+            && let Some(known) = Arc::make_mut(&mut self.kept).get_mut(&key)
+        {
+            known.noted = now;
+        }
     }
 
     /// Whether one more line may be logged about strangers.
@@ -91,12 +102,18 @@ impl Rejections {
 
     /// All of them.
     pub fn status(&self, list: &MemberList) -> Vec<RejectionStatus> {
-        let status = |((peer, what), reason): (&Key, &Reason)| RejectionStatus {
-            peer: list.name(*peer),
-            reason: format!("{what}: {}", reason.why),
-        };
-        self.kept.iter().map(status).collect()
+        self.kept.iter().map(|(key, reason)| status(key, reason, list)).collect()
     }
+
+    /// Those that last: a peer that is refused dials again after at most `failure`.
+    pub fn recent(&self, list: &MemberList, now: Time, failure: Duration) -> Vec<RejectionStatus> {
+        let lasts = |(_, reason): &(&Key, &Reason)| now.since(reason.noted) < failure + 3 * PAUSE;
+        self.kept.iter().filter(lasts).map(|(key, reason)| status(key, reason, list)).collect()
+    }
+}
+
+fn status((peer, what): &Key, reason: &Reason, list: &MemberList) -> RejectionStatus {
+    RejectionStatus { peer: list.name(*peer), reason: format!("{what}: {}", reason.why) }
 }
 
 #[cfg(test)]

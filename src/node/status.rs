@@ -61,6 +61,28 @@ pub struct Status {
     pub rejections: Vec<RejectionStatus>,
     /// The latest changes of state, oldest first, at most 32.
     pub changes: Vec<ChangeStatus>,
+    /// What is wrong although the node works, the worst first; looked at twice a second.
+    #[serde(default)]
+    pub problems: Vec<Problem>,
+    /// How many more members may fail, one after another, before nobody can lead, as far as this node
+    /// knows; 0 while it knows no leader.
+    #[serde(default)]
+    pub failures_tolerated: u64,
+    /// The id of the latest event of `GET /events`: to be sent there as Last-Event-ID by a client that has
+    /// read this status and wants all that follows.
+    #[serde(default)]
+    pub last_event: Option<String>,
+}
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// When it was seen first, such as `2026-11-22T10:58:33.123Z`.
+    pub since: String,
+    /// storage, rank, peer_down, rejected, stalled, quorum_margin or config_differs.
+    pub kind: String,
+    /// What is wrong, in words.
+    pub text: String,
 }
 
 /// A node in the halting algorithm, in the words of its paper.

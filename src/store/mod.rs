@@ -23,7 +23,7 @@ use atomic_write_file::AtomicWriteFile;
 use atomic_write_file::unix::OpenOptionsExt as _;
 
 pub use error::{StoreError, Trouble};
-pub use pace::{Pace, measure};
+pub use pace::{Pace, measure, want_of_room};
 pub use record::{FORMAT, Record};
 pub use writer::Writer;
 
@@ -86,8 +86,12 @@ impl Store {
     /// When the disk is full, read-only or broken. What was stored before is intact.
     pub fn save(&self, record: &Record) -> Result<(), StoreError> {
         let start = Instant::now();
-        self.replace(record)
-            .map_err(|source| StoreError::Unwritable { path: self.path.clone(), source })?;
+        self.pace.begin();
+        if let Err(source) = self.replace(record) {
+            let error = StoreError::Unwritable { path: self.path.clone(), source };
+            self.pace.fail(error.to_string());
+            return Err(error);
+        }
         self.pace.note(start.elapsed());
         Ok(())
     }

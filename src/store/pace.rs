@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use atomic_write_file::AtomicWriteFile;
 use parking_lot::Mutex;
+use rustix::fs::{StatVfsMountFlags, statvfs};
 
 /// How many of the latest writes are looked at.
 const WRITES: usize = 16;
@@ -17,25 +18,89 @@ const WRITES: usize = 16;
 const TRIES: usize = 5;
 const BYTES: usize = 1500;
 
-/// The time that each of the latest durable writes took.
+/// The most that the state of a member takes, with a task of 64 KiB that is written as text, while the old
+/// file is still there.
+const ROOM: u64 = 256 * 1024;
+
+/// How long a write may be under way before that is a trouble.
+const HANGS: Duration = Duration::from_secs(1);
+
+/// How durable writes go: the time that each of the latest took, and what is wrong with the present one.
 #[derive(Debug, Default)]
-pub struct Pace(Mutex<VecDeque<Duration>>);
+pub struct Pace(Mutex<Writes>);
+
+#[derive(Debug, Default)]
+struct Writes {
+    latest: VecDeque<Duration>,
+    /// When the write that is under way began.
+    begun: Option<Instant>,
+    /// Why the last write failed.
+    failed: Option<String>,
+}
 
 impl Pace {
+    /// A write begins.
+    pub(super) fn begin(&self) {
+        self.0.lock().begun = Some(Instant::now());
+    }
+
+    /// The write that began last failed.
+    pub(super) fn fail(&self, why: String) {
+        let mut writes = self.0.lock();
+        (writes.begun, writes.failed) = (None, Some(why));
+    }
+
     /// A write took so long.
     pub(super) fn note(&self, time: Duration) {
-        let mut latest = self.0.lock();
-        if latest.len() == WRITES {
-            latest.pop_front();
+        let mut writes = self.0.lock();
+        (writes.begun, writes.failed) = (None, None);
+        if writes.latest.len() == WRITES {
+            writes.latest.pop_front();
         }
-        latest.push_back(time);
+        writes.latest.push_back(time);
+    }
+
+    /// Why nothing can be made durable at present, in words; none where the last write was well.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        let writes = self.0.lock();
+        let hangs = writes.begun.map(|begun| begun.elapsed()).filter(|time| *time >= HANGS);
+        let hangs = hangs.map(|time| {
+            format!(
+                "a write of the state has been under way for {} s; is the disk stuck?",
+                time.as_secs()
+            )
+        });
+        hangs.or_else(|| writes.failed.clone())
     }
 
     /// The time of the slowest of the latest 16 writes; none before the first.
     #[must_use]
     pub fn slowest(&self) -> Option<Duration> {
-        self.0.lock().iter().max().copied()
+        self.0.lock().latest.iter().max().copied()
     }
+}
+
+/// That a file system has so little room that the state may soon not fit, or that it is read-only, in
+/// words. Nothing is written to find out. None where it cannot be told.
+#[must_use]
+pub fn want_of_room(dir: &Path) -> Option<String> {
+    let system = statvfs(dir).ok()?;
+    let shown = dir.display();
+    if system.f_flag.contains(StatVfsMountFlags::RDONLY) {
+        return Some(format!(
+            "the file system of {shown} is read-only: the state cannot be written"
+        ));
+    }
+    let (room, most) = (system.f_bavail.saturating_mul(system.f_frsize), ROOM);
+    if system.f_blocks > 0 && room < most {
+        return Some(format!(
+            "{shown} has room for {room} bytes, and the state takes up to {most}: free some"
+        ));
+    }
+    // Some file systems do not count files and say 0 of 0.
+    (system.f_files > 0 && system.f_ffree == 0)
+        .then(|| format!("the file system of {shown} has no room for one more file: remove some"))
 }
 
 /// Makes a few durable writes where the folder of a node is or will be, leaves nothing behind, and tells

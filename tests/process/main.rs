@@ -20,3 +20,4 @@ mod store;
 mod strangers;
 mod supervisor;
 mod task;
+mod watching;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use electd::admin::{Server, listen};
+use electd::node::events::{Event, EventKind, EventLog};
 use electd::node::handle::{Command, CommandError, Handle, Outcome};
 use electd::node::status::{LeaderStatus, MemberStatus, NodeRef, RankStatus, Status};
 use serde_json::Value;
@@ -22,6 +23,7 @@ pub struct State {
     pub task: Option<Vec<u8>>,
     pub outcome: Result<Outcome, CommandError>,
     pub commands: Vec<Command>,
+    pub events: Arc<EventLog>,
     /// What a command changes.
     effect: fn(&mut State),
 }
@@ -33,6 +35,10 @@ impl Handle for FakeNode {
 
     fn is_live(&self) -> bool {
         self.0.lock().unwrap().live
+    }
+
+    fn events(&self) -> Arc<EventLog> {
+        self.0.lock().unwrap().events.clone()
     }
 
     fn task(&self) -> Option<Vec<u8>> {
@@ -60,6 +66,7 @@ impl FakeNode {
             task: None,
             outcome: Ok(outcome),
             commands: Vec::new(),
+            events: Arc::new(EventLog::new(1)),
             effect: |_| {},
         })))
     }
@@ -71,6 +78,10 @@ impl FakeNode {
     /// What each command is to change.
     pub fn on_command(&self, effect: fn(&mut State)) {
         self.set(|state| state.effect = effect);
+    }
+
+    pub fn tell(&self, event: Event) {
+        self.events().push([event]);
     }
 
     pub fn commands(&self) -> Vec<Command> {
@@ -121,6 +132,26 @@ pub fn status(state: &str, leader: Option<&str>) -> Status {
         dropped: BTreeMap::new(),
         rejections: Vec::new(),
         changes: Vec::new(),
+        problems: Vec::new(),
+        failures_tolerated: 0,
+        last_event: Some("1-0".to_owned()),
+    }
+}
+
+/// That the node lost its leader, for this reason.
+pub fn event(reason: &str) -> Event {
+    Event {
+        id: String::new(),
+        at_ms: 1_700_000_000_000,
+        event: EventKind::NoLeader,
+        node: "node-1".to_owned(),
+        from: Some("following".to_owned()),
+        state: "electing".to_owned(),
+        halting: None,
+        leader: None,
+        epoch: 7,
+        member: None,
+        reason: reason.to_owned(),
     }
 }
 

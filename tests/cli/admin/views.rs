@@ -1,6 +1,6 @@
 //! What a node shows: the bodies, and the codes that load balancers and probes go by.
 
-use electd::node::status::{HaltingStatus, Status};
+use electd::node::status::{HaltingStatus, Problem, Status};
 use serde_json::json;
 
 use super::fake::{FakeNode, Peer, ask, get, status};
@@ -44,6 +44,20 @@ fn a_stalled_node_vouches_for_no_leader() {
         });
         assert_eq!(codes(&node), [503, 503, 503]);
     }
+}
+
+#[test]
+fn a_node_that_cannot_write_its_state_is_not_ready() {
+    let node = FakeNode::new();
+    let problem = |kind: &str| Problem {
+        since: "2026-11-22T10:58:33.123Z".to_owned(),
+        kind: kind.to_owned(),
+        text: "why".to_owned(),
+    };
+    node.set(|state| state.status.problems = vec![problem("peer_down")]);
+    assert_eq!(codes(&node), [503, 200, 200]);
+    node.set(|state| state.status.problems = vec![problem("storage")]);
+    assert_eq!(codes(&node), [503, 200, 503]);
 }
 
 #[test]

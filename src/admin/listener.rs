@@ -1,0 +1,121 @@
+//! The other side of `GET /events`: reads a node's events as they come.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use crate::node::events::Event;
+
+use super::client::ClientError;
+
+const CONNECT: Duration = Duration::from_secs(1);
+/// A node gives a sign of life every 15 s.
+const SILENCE: Duration = Duration::from_secs(20);
+/// A line holds one event.
+const LONGEST_LINE: u64 = 64 * 1024;
+/// The lines of the head of an answer.
+const HEAD_LINES: usize = 64;
+
+/// A node's events, each as soon as the node tells it.
+pub struct Listener {
+    address: String,
+    lines: BufReader<TcpStream>,
+}
+
+impl Listener {
+    /// Listens to the node at this admin address, to the events after the one with this id; without an
+    /// id, to those from now on.
+    ///
+    /// # Errors
+    /// When nobody answers there, or the node refuses, or knows no events as it is of an older version.
+    pub fn open(address: &str, after: Option<&str>) -> Result<Listener, ClientError> {
+        let no_answer = |error: io::Error| no_answer(address, &error);
+        let stream = connect(address).map_err(no_answer)?;
+        let id = after.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
+        let host = address.strip_prefix("http://").unwrap_or(address);
+        let question = format!(
+            "GET /events HTTP/1.1\r\nHost: {host}\r\nAccept: text/event-stream\r\n{id}\r\n"
+        );
+        (&stream).write_all(question.as_bytes()).map_err(no_answer)?;
+        let mut listener = Listener { address: address.to_owned(), lines: BufReader::new(stream) };
+        listener.expect_stream()?;
+        Ok(listener)
+    }
+
+    /// Waits for the next event.
+    ///
+    /// # Errors
+    /// When the connection ends, or the node gives no sign of life for 20 s.
+    pub fn wait(&mut self) -> Result<Event, ClientError> {
+        loop {
+            let line = self.line()?;
+            // Events of a kind that this version does not know are left out.
+            if let Some(document) = line.strip_prefix("data:")
+                && let Ok(event) = serde_json::from_str(document)
+            {
+                return Ok(event);
+            }
+        }
+    }
+
+    fn expect_stream(&mut self) -> Result<(), ClientError> {
+        let first = self.line()?;
+        let code: Option<u16> = first.split(' ').nth(1).and_then(|code| code.parse().ok());
+        for _ in 0..HEAD_LINES {
+            if self.line()?.is_empty() {
+                return match code {
+                    Some(200) => Ok(()),
+                    Some(code) => {
+                        let sentence =
+                            format!("{} tells no events: HTTP status {code}", self.address);
+                        Err(ClientError::Refused { code, sentence })
+                    }
+                    None => break,
+                };
+            }
+        }
+        let reason = "no answer of HTTP".to_owned();
+        Err(ClientError::Stranger { address: self.address.clone(), reason })
+    }
+
+    /// The next line, without its end.
+    fn line(&mut self) -> Result<String, ClientError> {
+        let mut line = Vec::new();
+        let read = (&mut self.lines).take(LONGEST_LINE).read_until(b'\n', &mut line);
+        match read {
+            Ok(_) if line.ends_with(b"\n") => {
+                Ok(String::from_utf8_lossy(&line).trim_end().to_owned())
+            }
+            Ok(_) => Err(no_answer(&self.address, &io::ErrorKind::UnexpectedEof.into())),
+            Err(error) => Err(no_answer(&self.address, &error)),
+        }
+    }
+}
+
+fn connect(address: &str) -> io::Result<TcpStream> {
+    let host = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for place in host.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&place, CONNECT) {
+            Ok(stream) => {
+                stream.set_read_timeout(Some(SILENCE))?;
+                stream.set_write_timeout(Some(CONNECT))?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn no_answer(address: &str, error: &io::Error) -> ClientError {
+    let reason = match error.kind() {
+        io::ErrorKind::ConnectionRefused => "connection refused, so no node runs there".to_owned(),
+        io::ErrorKind::UnexpectedEof => "the node closed the connection".to_owned(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            "silent for too long; it may be frozen".to_owned()
+        }
+        _ => error.to_string(),
+    };
+    ClientError::NoAnswer { address: address.to_owned(), reason }
+}

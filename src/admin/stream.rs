@@ -1,0 +1,97 @@
+//! `GET /events`: a node's events as server-sent events, which browsers and `curl` read as they are.
+//!
+//! A stream is a place in the node's log of events, and nothing is kept for it but what its client has not
+//! taken yet: at most one lot. A client that does not take a lot in time is cut; when it comes back with
+//! the id of the last event that it read, it misses nothing that is still kept.
+
+use std::sync::Arc;
+
+use crate::node::events::{Event, EventId, EventLog};
+
+use super::request::Request;
+use super::response::Response;
+
+/// How many streams there may be at once.
+pub const STREAMS: usize = 32;
+
+/// How many events are written at once, and after how many bytes no more of them: all streams together
+/// keep less than the server may keep for its clients.
+const LOT: usize = 32;
+const LOT_BYTES: usize = 16 * 1024;
+
+/// What shows that the stream is alive while nothing happens.
+pub const BEAT: &[u8] = b": nothing new\n\n";
+
+/// One of the places for streams; free again when it is dropped.
+#[derive(Clone, Debug, Default)]
+pub struct Places(Arc<()>);
+
+impl Places {
+    /// A place, if there is one.
+    ///
+    /// # Errors
+    /// The answer 503, with words.
+    pub fn take(&self) -> Result<Places, Response> {
+        // The first is that of the server itself.
+        if Arc::strong_count(&self.0) > STREAMS {
+            let sentence = format!(
+                "{STREAMS} streams of events are open already, which is the most: close one, or ask another node"
+            );
+            return Err(Response::error(503, sentence));
+        }
+        Ok(self.clone())
+    }
+}
+
+/// A client that is told all events.
+pub struct Stream {
+    /// The event that it was told last.
+    told: EventId,
+    _place: Places,
+}
+
+impl Stream {
+    /// A stream of the events after this one.
+    pub fn new(told: EventId, place: Places) -> Stream {
+        Stream { told, _place: place }
+    }
+
+    /// The next events as bytes; empty where there is none.
+    pub fn next(&mut self, log: &EventLog) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for event in log.after(self.told, LOT) {
+            if let Ok(id) = event.id.parse() {
+                self.told = id;
+            }
+            bytes.extend(frame(&event));
+            if bytes.len() >= LOT_BYTES {
+                break;
+            }
+        }
+        bytes
+    }
+}
+
+/// After which event a client wants to be told: after the one that it names, or from now on.
+///
+/// # Errors
+/// The answer 400, with words.
+pub fn wanted(request: &Request, log: &EventLog) -> Result<EventId, Response> {
+    match request.header("last-event-id").filter(|id| !id.is_empty()) {
+        Some(id) => id.parse().map_err(|sentence: String| Response::error(400, sentence)),
+        None => Ok(log.last()),
+    }
+}
+
+/// What precedes all events. The end of the connection is the end of the stream.
+pub fn head() -> Vec<u8> {
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n\
+      X-Accel-Buffering: no\r\nConnection: close\r\n\r\nretry: 500\n\n"
+        .to_vec()
+}
+
+/// An event as it is sent. JSON has no line break in it.
+fn frame(event: &Event) -> Vec<u8> {
+    let document = serde_json::json!(event);
+    format!("id: {}\nevent: {}\ndata: {document}\n\n", event.id, event.event.name()).into_bytes()
+}

@@ -1,0 +1,87 @@
+//! `electd health`: the cluster in one line and an exit code, as monitoring systems run plugins.
+
+use clap::Args;
+
+use crate::admin::client::Client;
+
+use super::ask::NodeArgs;
+use super::error::CliError;
+use super::exit::Exit;
+use super::judge::{Judgement, Verdict, judge};
+use super::print;
+
+/// Tell in one line how the cluster is, as a plugin of Nagios, Icinga and their like does.
+///
+/// Without --node and --admin all members are asked. Behind a bar come figures for graphs.
+///
+/// Exit codes: 0 well; 1 degraded: a leader leads, and something is wrong; 2 no leader; 3 unknown: no node
+/// answers, or the command cannot be understood.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  electd health --config cluster.json
+  electd health --admin 127.0.0.1:7201              as this node alone sees it")]
+pub struct Health {
+    #[command(flatten)]
+    nodes: NodeArgs,
+}
+
+impl Health {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), CliError> {
+        let targets = self.nodes.targets();
+        let targets = targets.map_err(|error| CliError { exit: Exit::Unknown, ..error })?;
+        let judgement = judge(&targets.ask(&Client::new(None)));
+        print::result(&line(&judgement))?;
+        let exit = match judgement.verdict {
+            Verdict::Well => return Ok(()),
+            Verdict::Degraded => Exit::No,
+            Verdict::NoLeader => Exit::Usage, // the number 2, which is an outage here
+            Verdict::Unknown => Exit::Unknown,
+        };
+        Err(CliError::silent(exit))
+    }
+}
+
+/// The line of a plugin. A bar would end its words, so that there is none in them.
+fn line(judgement: &Judgement) -> String {
+    let Judgement { verdict, problems, leader, answering: (answering, asked), tolerated } =
+        judgement;
+    let word = match verdict {
+        Verdict::Well => "OK",
+        Verdict::Degraded => "DEGRADED",
+        Verdict::NoLeader => "NO LEADER",
+        Verdict::Unknown => "UNKNOWN",
+    };
+    let mut words = vec![judgement.summary(), format!("{answering} of {asked} nodes answer")];
+    words.extend(problems.iter().cloned());
+    let words = words.join("; ").replace(['|', '\n'], " ");
+    let epoch = leader.as_ref().map_or(0, |(_, epoch)| *epoch);
+    format!(
+        "ELECTD {word}: {words} | failures_tolerated={tolerated} answering={answering};;;0;{asked} \
+         problems={} epoch={epoch}c\n",
+        problems.len()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::ask::tests::{following, silent};
+
+    #[test]
+    fn one_line_has_words_and_figures() {
+        let text = line(&judge(&[following("a", Some(("c", 7))), silent("b")]));
+        let (words, figures) = text.split_once(" | ").unwrap();
+        assert!(
+            words.starts_with(
+                "ELECTD DEGRADED: c leads in epoch 7; 1 more failure tolerated; 1 of 2"
+            )
+        );
+        assert!(words.contains("b does not answer: "), "{words}");
+        assert_eq!(figures, "failures_tolerated=1 answering=1;;;0;2 problems=1 epoch=7c\n");
+        assert!(
+            line(&judge(&[silent("b")])).starts_with("ELECTD UNKNOWN: no leader is known; 0 of 1")
+        );
+    }
+}

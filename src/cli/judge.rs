@@ -1,0 +1,114 @@
+//! Whether a cluster is well, from what its nodes answer: for `health` and `status`.
+
+use super::ask::{Asked, newest_leader};
+use super::status::failures;
+use crate::admin::client::ClientError;
+use crate::node::status::Status;
+
+/// How a cluster is, by the worst that is known of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing is wrong.
+    Well,
+    /// A leader leads, and something is wrong.
+    Degraded,
+    /// Nodes answer, and none knows a leader.
+    NoLeader,
+    /// No node answers.
+    Unknown,
+}
+
+/// The verdict, with what it is built on.
+#[derive(Debug)]
+pub struct Judgement {
+    /// How the cluster is.
+    pub verdict: Verdict,
+    /// All problems, once each.
+    pub problems: Vec<String>,
+    /// The leader's name and epoch.
+    pub leader: Option<(String, u64)>,
+    /// How many nodes answer, and how many were asked.
+    pub answering: (usize, usize),
+    /// How many more failures are tolerated, by the most careful of those that know a leader.
+    pub tolerated: u64,
+}
+
+/// Judges a cluster by these answers. A node without an admin address cannot be asked, which is no problem.
+pub fn judge(asked: &[Asked]) -> Judgement {
+    let mut problems: Vec<String> = Vec::new();
+    for asked in asked {
+        let found = match &asked.answer {
+            Ok(status) => {
+                status.problems.iter().map(|it| format!("{}: {}", it.kind, it.text)).collect()
+            }
+            Err(ClientError::NotServed) => Vec::new(),
+            Err(error) => vec![format!("{} does not answer: {error}", asked.name())],
+        };
+        for problem in found {
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
+    }
+    let statuses = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    let asked_for =
+        asked.iter().filter(|asked| asked.answer != Err(ClientError::NotServed)).count();
+    let leader = newest_leader(asked).map(|leader| (leader.name.clone(), leader.epoch));
+    let knows = |status: &&Status| status.leader.is_some();
+    let tolerated = statuses().filter(knows).map(|status| status.failures_tolerated).min();
+    let verdict = match (&leader, problems.is_empty()) {
+        _ if statuses().next().is_none() => Verdict::Unknown,
+        (None, _) => Verdict::NoLeader,
+        (Some(_), false) => Verdict::Degraded,
+        (Some(_), true) => Verdict::Well,
+    };
+    let answering = (statuses().count(), asked_for);
+    Judgement { verdict, problems, leader, answering, tolerated: tolerated.unwrap_or_default() }
+}
+
+impl Judgement {
+    /// Who leads and what is tolerated, in one sentence.
+    pub fn summary(&self) -> String {
+        match &self.leader {
+            Some((name, epoch)) => {
+                let left = failures(self.tolerated);
+                format!("{name} leads in epoch {epoch}; {left} tolerated")
+            }
+            None => "no leader is known".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::ask::tests::{following, silent};
+    use crate::node::status::Problem;
+
+    #[test]
+    fn the_worst_decides() {
+        let well = || following("a", Some(("c", 7)));
+        let judged = |asked: &[Asked]| judge(asked).verdict;
+        assert_eq!(judged(&[well(), well()]), Verdict::Well);
+        assert_eq!(judged(&[well(), silent("b")]), Verdict::Degraded);
+        assert_eq!(judged(&[following("a", None), silent("b")]), Verdict::NoLeader);
+        assert_eq!(judged(&[silent("a"), silent("b")]), Verdict::Unknown);
+        let mut unserved = silent("b");
+        unserved.answer = Err(ClientError::NotServed);
+        assert_eq!(judged(&[well(), unserved]), Verdict::Well);
+    }
+
+    #[test]
+    fn what_several_nodes_say_is_said_once() {
+        let mut asked = [following("a", Some(("c", 7))), following("b", Some(("c", 7)))];
+        for (at, asked) in asked.iter_mut().enumerate() {
+            let Ok(status) = &mut asked.answer else { panic!("it answers") };
+            let (since, kind, text) = (at.to_string(), "peer_down".into(), "d is down".into());
+            status.problems.push(Problem { since, kind, text });
+        }
+        let judgement = judge(&asked);
+        assert_eq!(judgement.verdict, Verdict::Degraded);
+        assert_eq!(judgement.problems, ["peer_down: d is down"]);
+        assert_eq!(judgement.summary(), "c leads in epoch 7; 1 more failure tolerated");
+    }
+}

@@ -1,0 +1,276 @@
+//! What changes on a node, as a list of events that others read: `GET /events`, and programs that embed
+//! a member. The thread "watch" fills it, and nobody who reads it holds that thread up.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crossbeam::channel::{Receiver, Sender, TrySendError, bounded};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+/// How many of the latest events are kept for those who come back.
+pub const KEPT: usize = 1024;
+
+/// How many events may wait for one subscriber.
+const QUEUE: usize = 256;
+
+/// What happened. The names are part of electd's interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    /// This node leads.
+    Leading,
+    /// This node follows a leader, or another one than before.
+    Following,
+    /// This node knows no leader: it starts, elects or waits.
+    NoLeader,
+    /// A member answers.
+    MemberUp,
+    /// A member does not answer any more.
+    MemberDown,
+    /// A problem began.
+    Problem,
+    /// A problem is over.
+    ProblemOver,
+    /// This node was removed from the cluster, and ends.
+    Removed,
+    /// This node ends.
+    Stopping,
+}
+
+impl EventKind {
+    /// The word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            EventKind::Leading => "leading",
+            EventKind::Following => "following",
+            EventKind::NoLeader => "no_leader",
+            EventKind::MemberUp => "member_up",
+            EventKind::MemberDown => "member_down",
+            EventKind::Problem => "problem",
+            EventKind::ProblemOver => "problem_over",
+            EventKind::Removed => "removed",
+            EventKind::Stopping => "stopping",
+        }
+    }
+}
+
+/// Names an event for ever: the start of the node, and a number that counts the events of that start
+/// from 1. Written as `START-NUMBER`, such as `3-17`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventId {
+    /// The number of the node's start, its incarnation.
+    pub start: u64,
+    /// Counts from 1; 0 stands before the first event.
+    pub number: u64,
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.start, self.number)
+    }
+}
+
+impl FromStr for EventId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<EventId, String> {
+        let parts = text.trim().split_once('-');
+        let parts =
+            parts.and_then(|(start, number)| Some((start.parse().ok()?, number.parse().ok()?)));
+        let (start, number) = parts
+            .ok_or_else(|| format!("\"{text}\" is no id of an event; write one such as 3-17"))?;
+        Ok(EventId { start, number })
+    }
+}
+
+/// One change of what a node sees.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Names it for ever, such as `3-17`.
+    pub id: String,
+    /// When it happened, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+    /// What happened.
+    pub event: EventKind,
+    /// The node that tells it, by name.
+    pub node: String,
+    /// The state before, if the state changed.
+    pub from: Option<String>,
+    /// The state of the node afterwards.
+    pub state: String,
+    /// The word of the halting algorithm for that state; null with the others.
+    pub halting: Option<String>,
+    /// The leader known afterwards, by name.
+    pub leader: Option<String>,
+    /// The epoch known afterwards.
+    pub epoch: u64,
+    /// The member that it is about, by name: of `member_up` and `member_down`.
+    pub member: Option<String>,
+    /// Why, in words.
+    pub reason: String,
+}
+
+/// What is called when there are new events; it must not wait.
+type Call = Box<dyn Fn() + Send + Sync>;
+
+/// The latest events of a node, and those who want to hear of new ones.
+///
+/// ```
+/// use electd::node::events::EventLog;
+///
+/// let log = EventLog::new(3); // the node's third start
+/// let events = log.subscribe();
+/// assert!(events.try_recv().is_err());
+/// assert_eq!(log.last().to_string(), "3-0");
+/// ```
+pub struct EventLog {
+    start: u64,
+    inner: Mutex<Inner>,
+    dropped: AtomicU64,
+}
+
+#[derive(Default)]
+struct Inner {
+    kept: VecDeque<Arc<Event>>,
+    /// The number of the event that came last.
+    last: u64,
+    subscribers: Vec<Sender<Arc<Event>>>,
+    calls: Vec<Call>,
+}
+
+impl EventLog {
+    /// The log of this start of a node, without an event.
+    #[must_use]
+    pub fn new(start: u64) -> EventLog {
+        EventLog { start, inner: Mutex::default(), dropped: AtomicU64::new(0) }
+    }
+
+    /// Adds events, which get their ids here. Never waits for a reader: an event for a subscriber whose
+    /// queue is full is dropped and counted.
+    pub fn push(&self, events: impl IntoIterator<Item = Event>) {
+        let mut inner = self.inner.lock();
+        let before = inner.last;
+        for mut event in events {
+            inner.last += 1;
+            event.id = EventId { start: self.start, number: inner.last }.to_string();
+            let event = Arc::new(event);
+            inner.subscribers.retain(|subscriber| match subscriber.try_send(event.clone()) {
+                Ok(()) => true,
+                Err(TrySendError::Full(_)) => {
+                    self.dropped.fetch_add(1, Ordering::Relaxed);
+                    true
+                }
+                Err(TrySendError::Disconnected(_)) => false,
+            });
+            if inner.kept.len() == KEPT {
+                inner.kept.pop_front();
+            }
+            inner.kept.push_back(event);
+        }
+        if inner.last > before {
+            inner.calls.iter().for_each(|call| call());
+        }
+    }
+
+    /// The id of the event that came last.
+    #[must_use]
+    pub fn last(&self) -> EventId {
+        EventId { start: self.start, number: self.inner.lock().last }
+    }
+
+    /// Those of the kept events that came after this one, at most so many. After an event of an earlier
+    /// start come all of this one.
+    #[must_use]
+    pub fn after(&self, id: EventId, most: usize) -> Vec<Arc<Event>> {
+        let inner = self.inner.lock();
+        let first_kept = inner.last - inner.kept.len() as u64; // the number before it
+        let told = if id.start == self.start { id.number } else { 0 };
+        let skip = usize::try_from(told.saturating_sub(first_kept)).unwrap_or(usize::MAX);
+        inner.kept.iter().skip(skip).take(most).cloned().collect()
+    }
+
+    /// New events from now on. At most 256 wait; those that come while as many wait are left out and
+    /// counted. To unsubscribe, drop the receiver.
+    #[must_use]
+    pub fn subscribe(&self) -> Receiver<Arc<Event>> {
+        let (sender, receiver) = bounded(QUEUE);
+        self.inner.lock().subscribers.push(sender);
+        receiver
+    }
+
+    /// Calls this whenever there are new events, for as long as the log lives. It must not wait.
+    pub fn on_news(&self, call: impl Fn() + Send + Sync + 'static) {
+        self.inner.lock().calls.push(Box::new(call));
+    }
+
+    /// How many events did not reach a subscriber whose queue was full.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// An event that says only this.
+    pub fn event(reason: &str) -> Event {
+        Event {
+            id: String::new(),
+            at_ms: 1_700_000_000_123,
+            event: EventKind::NoLeader,
+            node: "a".to_owned(),
+            from: None,
+            state: "electing".to_owned(),
+            halting: None,
+            leader: None,
+            epoch: 7,
+            member: None,
+            reason: reason.to_owned(),
+        }
+    }
+
+    fn told(events: &[Arc<Event>]) -> Vec<&str> {
+        events.iter().map(|event| event.id.as_str()).collect()
+    }
+
+    #[test]
+    fn a_reader_that_comes_back_misses_nothing_that_is_kept() {
+        let log = EventLog::new(3);
+        log.push((0..5).map(|_| event("")));
+        let after = |id: &str, most| log.after(id.parse().unwrap(), most);
+        assert_eq!(told(&after("3-3", 9)), ["3-4", "3-5"]);
+        assert_eq!(told(&after("3-5", 9)), [""; 0]);
+        assert_eq!(told(&after("3-999", 9)), [""; 0]);
+        assert_eq!(told(&after("2-999", 2)), ["3-1", "3-2"], "the node was restarted");
+        log.push((0..KEPT).map(|_| event("")));
+        assert_eq!(told(&after("3-5", 1)), ["3-6"]);
+        assert_eq!(told(&after("3-1", 1)), ["3-6"], "the oldest that is kept");
+    }
+
+    #[test]
+    fn a_subscriber_that_does_not_read_loses_events_and_holds_nobody_up() {
+        let log = EventLog::new(1);
+        let (idle, gone) = (log.subscribe(), log.subscribe());
+        drop(gone);
+        log.push((0..=QUEUE).map(|_| event("")));
+        assert_eq!((idle.len(), log.dropped()), (QUEUE, 1));
+        assert_eq!(log.inner.lock().subscribers.len(), 1);
+    }
+
+    #[test]
+    fn an_id_is_read_as_it_is_written() {
+        for id in ["3-17", "0-0", "18446744073709551615-1"] {
+            assert_eq!(id.parse::<EventId>().unwrap().to_string(), id);
+        }
+        for text in ["", "3", "3-", "-1", "3-x", "3--1", "99999999999999999999-1"] {
+            assert!(text.parse::<EventId>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What is wrong with a node or its cluster although it works: found by looking at the status again and
+//! again, never by the election itself.
+
+use jiff::Timestamp;
+
+use super::status::{MemberStatus, Problem, RejectionStatus, Status};
+
+/// What kind of problem it is. The names are part of electd's interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// The state of this node cannot be written, or soon cannot.
+    Storage,
+    /// This node has no rank, so it is not eligible.
+    Rank,
+    /// A member does not answer.
+    PeerDown,
+    /// A member refuses this node, or this node a member.
+    Rejected,
+    /// The election thread missed its turn.
+    Stalled,
+    /// No further voter may fail.
+    QuorumMargin,
+    /// Members run with different files, or this node with an old one.
+    ConfigDiffers,
+}
+
+impl ProblemKind {
+    /// All of them.
+    pub const ALL: [ProblemKind; 7] = [
+        ProblemKind::Storage,
+        ProblemKind::Rank,
+        ProblemKind::PeerDown,
+        ProblemKind::Rejected,
+        ProblemKind::Stalled,
+        ProblemKind::QuorumMargin,
+        ProblemKind::ConfigDiffers,
+    ];
+
+    /// The word for it in status, metrics and logs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            ProblemKind::Storage => "storage",
+            ProblemKind::Rank => "rank",
+            ProblemKind::PeerDown => "peer_down",
+            ProblemKind::Rejected => "rejected",
+            ProblemKind::Stalled => "stalled",
+            ProblemKind::QuorumMargin => "quorum_margin",
+            ProblemKind::ConfigDiffers => "config_differs",
+        }
+    }
+}
+
+/// What a look at a node sees besides its status.
+#[derive(Debug, Default)]
+pub(super) struct Sight {
+    /// Why the state cannot be written, in words.
+    pub storage: Option<String>,
+    /// The refusals of the last moments.
+    pub rejected: Vec<RejectionStatus>,
+    /// Members that have other timings, with the difference in words.
+    pub timings: Vec<(String, String)>,
+    /// That the configuration file was edited since it was read, in words.
+    pub edited: Option<String>,
+    /// Whether this node has run for so long that it has met every member that runs.
+    pub settled: bool,
+}
+
+/// A problem that is there now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Found {
+    kind: ProblemKind,
+    /// Tells it from others of its kind: a member, or nothing.
+    about: String,
+    text: String,
+}
+
+/// The problems of the last look, each with the time of the first look that saw it.
+#[derive(Debug, Default)]
+pub(super) struct Problems(Vec<(Found, String)>);
+
+impl Problems {
+    /// Takes a new look. Gives the problems that began and those that are over.
+    pub fn look(&mut self, status: &Status, sight: &Sight) -> (Vec<Problem>, Vec<Problem>) {
+        let now = Timestamp::now();
+        let old = std::mem::take(&mut self.0);
+        let same = |a: &Found, b: &Found| a.kind == b.kind && a.about == b.about;
+        let mut began = Vec::new();
+        for found in find(status, sight) {
+            let known = old.iter().find(|(known, _)| same(known, &found));
+            let since = known.map_or_else(|| format!("{now:.3}"), |(_, since)| since.clone());
+            if known.is_none() {
+                began.push(problem(&found, &since));
+            }
+            self.0.push((found, since));
+        }
+        let is_over =
+            |(known, _): &&(Found, String)| !self.0.iter().any(|(now, _)| same(known, now));
+        let over = old.iter().filter(is_over).map(|(found, since)| problem(found, since)).collect();
+        (began, over)
+    }
+
+    /// All of them, for the status.
+    pub fn list(&self) -> Vec<Problem> {
+        self.0.iter().map(|(found, since)| problem(found, since)).collect()
+    }
+}
+
+fn problem(found: &Found, since: &str) -> Problem {
+    let (kind, text) = (found.kind.name().to_owned(), found.text.clone());
+    Problem { since: since.to_owned(), kind, text }
+}
+
+/// All problems that can be seen now, the worst kinds first.
+fn find(status: &Status, sight: &Sight) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut add = |kind, about: &str, text: String| {
+        found.push(Found { kind, about: about.to_owned(), text });
+    };
+    if let Some(why) = &sight.storage {
+        add(ProblemKind::Storage, "", why.clone());
+    }
+    if status.stalled {
+        let text = "the election thread missed its turn, so this node counts itself as failed";
+        add(ProblemKind::Stalled, "", text.to_owned());
+    }
+    if sight.settled {
+        if let Some(text) = margin(status) {
+            add(ProblemKind::QuorumMargin, "", text);
+        }
+        for member in status.members.iter().filter(|member| member.id != status.node.id) {
+            if let Some(text) = down(member) {
+                add(ProblemKind::PeerDown, &member.name, text);
+            }
+        }
+    }
+    for refusal in &sight.rejected {
+        add(ProblemKind::Rejected, &refusal.peer, format!("{} {}", refusal.peer, refusal.reason));
+    }
+    if let Some(why) = status.rank_source.strip_prefix("none: ") {
+        add(ProblemKind::Rank, "", format!("no rank, so this node is not eligible: {why}"));
+    }
+    for (name, difference) in &sight.timings {
+        add(ProblemKind::ConfigDiffers, name, format!("{name} has other timings: {difference}"));
+    }
+    for text in status.differs_from_file.iter().chain(&sight.edited) {
+        add(ProblemKind::ConfigDiffers, text.split(':').next().unwrap_or(text), text.clone());
+    }
+    found
+}
+
+/// That a member does not answer, or cannot be told anything.
+fn down(member: &MemberStatus) -> Option<String> {
+    let MemberStatus { name, status, passed_over, .. } = member;
+    match (status.as_str(), passed_over) {
+        ("alive", Some(why)) => Some(format!("elections pass over {name}: {why}")),
+        ("alive", None) => None,
+        ("dead", _) => Some(format!("{name} is down: redial refused")),
+        _ => Some(format!("{name} is down: silent")),
+    }
+}
+
+/// The voters of a majority: how many there are, how many are alive, and how many it takes.
+fn voters(members: &[MemberStatus]) -> (usize, usize, usize) {
+    let voters = members.iter().filter(|member| member.role != "observer");
+    let all = voters.clone().count();
+    let alive = voters.filter(|member| member.status == "alive").count();
+    (all, alive, all / 2 + 1)
+}
+
+/// That no further voter may fail, where the cluster was made to stand a failure.
+fn margin(status: &Status) -> Option<String> {
+    let (all, alive, needed) = voters(&status.members);
+    if status.quorum != "majority" || alive == all || alive > needed {
+        return None;
+    }
+    let left = format!("{alive} of {all} voters left, {needed} are needed");
+    let meaning =
+        if alive < needed { "nobody can lead" } else { "no further failure is tolerated" };
+    Some(format!("{left}: {meaning}"))
+}
+
+/// How many more members may fail, one after another, before nobody can lead.
+pub(super) fn tolerated(status: &Status) -> u64 {
+    let eligible = |member: &&MemberStatus| {
+        let is_alive = member.status == "alive" && member.passed_over.is_none();
+        member.role == "member" && member.stands && is_alive
+    };
+    let candidates = status.members.iter().filter(eligible).count();
+    let (_, alive, needed) = voters(&status.members);
+    let spare = match status.quorum.as_str() {
+        "majority" => alive.saturating_sub(needed).min(candidates.saturating_sub(1)),
+        _ => candidates.saturating_sub(1),
+    };
+    if status.leader.is_none() { 0 } else { spare as u64 }
+}
+
+#[cfg(test)]
+mod tests;

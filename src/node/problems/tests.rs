@@ -1,0 +1,155 @@
+//! Which problems are seen in a status, and for how long.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::node::status::{LeaderStatus, NodeRef, RankStatus};
+
+/// A member of this role in this state.
+fn member(name: &str, role: &str, status: &str) -> MemberStatus {
+    MemberStatus {
+        id: name.to_owned(),
+        name: name.to_owned(),
+        address: String::new(),
+        admin: None,
+        role: role.to_owned(),
+        stands: role == "member",
+        status: status.to_owned(),
+        passed_over: None,
+        rank: RankStatus { by: "id".to_owned(), value: serde_json::Value::Null },
+    }
+}
+
+/// The node a, which follows b.
+fn status(quorum: &str, members: Vec<MemberStatus>) -> Status {
+    let named = |name: &str| (name.to_owned(), name.to_owned());
+    let ((id, name), (leader_id, leader)) = (named("a"), named("b"));
+    Status {
+        cluster: "test".to_owned(),
+        node: NodeRef { id, name },
+        state: "following".to_owned(),
+        leader: Some(LeaderStatus {
+            id: leader_id,
+            name: leader,
+            address: String::new(),
+            epoch: 1,
+        }),
+        epoch: 1,
+        quorum: quorum.to_owned(),
+        algorithm: "bully".to_owned(),
+        preempt: "always".to_owned(),
+        rank_source: "all are equal, the id decides".to_owned(),
+        halting: None,
+        lease_remaining_ms: None,
+        durable_write_ms: None,
+        guarantee: String::new(),
+        worst_failover_ms: None,
+        differs_from_file: None,
+        members,
+        incarnation: 1,
+        uptime_ms: 0,
+        age_ms: 0,
+        stalled: false,
+        partition: None,
+        messages: BTreeMap::new(),
+        dropped: BTreeMap::new(),
+        rejections: Vec::new(),
+        changes: Vec::new(),
+        problems: Vec::new(),
+        failures_tolerated: 0,
+        last_event: None,
+    }
+}
+
+/// Members a, b, c and so on in these states, all of one role.
+fn members(states: &[&str]) -> Vec<MemberStatus> {
+    let name = |at: usize| String::from(char::from(b'a' + u8::try_from(at).unwrap()));
+    states.iter().enumerate().map(|(at, state)| member(&name(at), "member", state)).collect()
+}
+
+fn settled() -> Sight {
+    Sight { settled: true, ..Sight::default() }
+}
+
+/// The kinds of all problems, with their words.
+fn seen(status: &Status, sight: &Sight) -> Vec<(&'static str, String)> {
+    find(status, sight).into_iter().map(|found| (found.kind.name(), found.text)).collect()
+}
+
+#[test]
+fn a_dead_voter_is_a_problem_and_so_is_the_margin_that_it_takes() {
+    let well = status("majority", members(&["alive"; 3]));
+    assert_eq!((seen(&well, &settled()), tolerated(&well)), (vec![], 1));
+    let one_dead = status("majority", members(&["alive", "alive", "dead"]));
+    let margin = "2 of 3 voters left, 2 are needed: no further failure is tolerated";
+    let expected = [("quorum_margin", margin), ("peer_down", "c is down: redial refused")];
+    assert_eq!(seen(&one_dead, &settled()), expected.map(|(kind, text)| (kind, text.to_owned())));
+    assert_eq!(tolerated(&one_dead), 0);
+    assert_eq!(seen(&one_dead, &Sight::default()), [], "it has just started and met nobody");
+    let lost = status("majority", members(&["alive", "suspected", "dead"]));
+    assert!(seen(&lost, &settled())[0].1.ends_with("nobody can lead"));
+}
+
+#[test]
+fn five_voters_tolerate_two_failures_and_none_of_an_observer_counts() {
+    let mut five = members(&["alive"; 5]);
+    assert_eq!(tolerated(&status("majority", five.clone())), 2);
+    five.push(member("o", "observer", "dead"));
+    let status = status("majority", five);
+    assert_eq!(tolerated(&status), 2);
+    assert_eq!(seen(&status, &settled()).len(), 1, "it is down all the same");
+}
+
+#[test]
+fn a_witness_votes_and_cannot_be_the_one_that_is_left() {
+    let mut three = members(&["alive", "alive"]);
+    three.push(member("w", "witness", "alive"));
+    assert_eq!(tolerated(&status("majority", three.clone())), 1);
+    three[1].status = "dead".to_owned();
+    assert_eq!(tolerated(&status("majority", three)), 0);
+    assert_eq!(tolerated(&status("none", members(&["alive"; 3]))), 2, "one survivor is enough");
+}
+
+#[test]
+fn without_a_leader_no_failure_is_tolerated() {
+    let mut status = status("none", members(&["alive"; 3]));
+    status.leader = None;
+    assert_eq!(tolerated(&status), 0);
+}
+
+#[test]
+fn each_kind_has_its_words() {
+    let mut status = status("none", members(&["alive"; 2]));
+    status.stalled = true;
+    status.rank_source = "none: the program is missing".to_owned();
+    status.members[1].passed_over = Some("heard, but cannot be dialed".to_owned());
+    let sight = Sight {
+        storage: Some("no space".to_owned()),
+        rejected: vec![RejectionStatus { peer: "c".into(), reason: "is refused: why".into() }],
+        timings: vec![("b".to_owned(), "failure 1s".to_owned())],
+        edited: Some("the file was edited".to_owned()),
+        settled: true,
+    };
+    let kinds: Vec<&str> = seen(&status, &sight).into_iter().map(|(kind, _)| kind).collect();
+    let all =
+        ["storage", "stalled", "peer_down", "rejected", "rank", "config_differs", "config_differs"];
+    assert_eq!(kinds, all);
+}
+
+#[test]
+fn a_problem_begins_once_and_ends_once() {
+    let mut problems = Problems::default();
+    let (well, ill) = (
+        status("none", members(&["alive"; 3])),
+        status("none", members(&["alive", "alive", "dead"])),
+    );
+    assert_eq!(problems.look(&well, &settled()), (vec![], vec![]));
+    let (began, over) = problems.look(&ill, &settled());
+    assert_eq!((began.len(), over.len()), (1, 0));
+    let silent = status("none", members(&["alive", "alive", "suspected"]));
+    assert_eq!(problems.look(&silent, &settled()), (vec![], vec![]), "it is the same one");
+    assert_eq!(problems.list()[0].since, began[0].since);
+    assert_eq!(problems.list()[0].text, "c is down: silent");
+    let (began, over) = problems.look(&well, &settled());
+    assert_eq!((began.len(), over.len(), problems.list().len()), (0, 1, 0));
+}

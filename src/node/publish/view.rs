@@ -1,0 +1,149 @@
+//! The status that is made of a snapshot, for people and programs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{Board, Snapshot};
+use crate::config::guarantee::Guarantee;
+use crate::core::membership::{Member, MemberList};
+use crate::core::message::Liveness;
+use crate::core::settings::{AlgorithmKind, RankKind, Settings};
+use crate::core::split::Split;
+use crate::core::types::{Role, Time};
+use crate::core::{NodeStatus, Phase};
+use crate::node::clock;
+use crate::node::members::against_file;
+use crate::node::problems::tolerated;
+use crate::node::status::{
+    ChangeStatus, HaltingStatus, LeaderStatus, MemberStatus, MessageCount, NodeRef, OtherLeader,
+    PartitionStatus, RankStatus, Status,
+};
+
+impl Board {
+    fn guarantee(&self, list: &MemberList) -> Guarantee {
+        let Settings { algorithm, quorum, ref timing, trust_refused, .. } = self.settings;
+        let roles: Vec<Role> = list.iter().map(|member| member.role).collect();
+        Guarantee::of(algorithm, quorum, timing, &roles, trust_refused)
+    }
+
+    /// The status for people and programs.
+    pub fn status(&self) -> Status {
+        let snapshot = self.snapshot.read().clone();
+        let now = clock::now();
+        let (settings, list) = (&self.settings, &snapshot.list);
+        let guarantee = self.guarantee(list);
+        // A stalled member counts itself as failed; until it can say so itself, this does.
+        let stalled = snapshot.phase != Phase::Stopping && !self.is_believable(&snapshot, now);
+        let phase = if stalled { Phase::Starting } else { snapshot.phase };
+        let leader = snapshot.leader.filter(|_| !stalled).and_then(|id| list.get(id));
+        let lease = snapshot.lease.filter(|_| !stalled).map(|lease| lease.since(now));
+        let mut status = Status {
+            cluster: settings.cluster.clone(),
+            node: NodeRef { id: settings.id.to_string(), name: self.own_name(list) },
+            state: phase.name().to_owned(),
+            leader: leader.map(|member| LeaderStatus {
+                id: member.id.to_string(),
+                name: member.name.clone(),
+                address: member.address.clone(),
+                epoch: snapshot.epoch.0,
+            }),
+            epoch: snapshot.epoch.0,
+            quorum: settings.quorum.name().to_owned(),
+            algorithm: settings.algorithm.name().to_owned(),
+            preempt: settings.preempt.to_string(),
+            rank_source: snapshot.rank_source.to_string(),
+            halting: halting_word(settings, phase).map(|status| HaltingStatus {
+                status,
+                halter: snapshot.halter.map(|id| list.name(id)),
+                task_bytes: snapshot.task.content.len(),
+            }),
+            lease_remaining_ms: lease.map(millis),
+            durable_write_ms: self.pace.slowest().map(|time| time.as_secs_f64() * 1000.0),
+            guarantee: guarantee.text(),
+            worst_failover_ms: guarantee.worst_failover.map(millis),
+            differs_from_file: against_file(list, &self.file),
+            members: list
+                .iter()
+                .map(|member| member_status(member, &snapshot, settings.rank))
+                .collect(),
+            incarnation: self.incarnation.0,
+            uptime_ms: millis(now.since(self.started)),
+            age_ms: millis(self.since_turn(now)),
+            stalled,
+            partition: snapshot.split.map(|split| Board::partition(list, &split, now)),
+            messages: self.messages(),
+            dropped: self.counters.drops().map(|(name, count)| (name.to_owned(), count)).collect(),
+            rejections: snapshot.rejections.status(list),
+            changes: snapshot.changes.iter().map(|change| ChangeStatus::clone(change)).collect(),
+            problems: self.problems.read().to_vec(),
+            failures_tolerated: 0,
+            last_event: Some(self.events.last().to_string()),
+        };
+        status.failures_tolerated = tolerated(&status);
+        status
+    }
+
+    /// The name of this node; who was removed keeps it until it ends.
+    fn own_name(&self, list: &MemberList) -> String {
+        let id = self.settings.id;
+        list.get(id).map_or_else(|| self.settings.members.name(id), |own| own.name.clone())
+    }
+
+    fn is_believable(&self, snapshot: &Snapshot, now: Time) -> bool {
+        match snapshot.phase {
+            Phase::Leading => now < snapshot.until,
+            _ => self.is_live(),
+        }
+    }
+
+    fn partition(list: &MemberList, split: &Split, now: Time) -> PartitionStatus {
+        let other = list.name(split.other);
+        PartitionStatus {
+            own_epoch: split.own.0,
+            other: OtherLeader { name: other, epoch: split.theirs.0 },
+            lasted_at_most_ms: millis(split.lasted),
+            healed_ms_ago: millis(now.since(split.met)),
+        }
+    }
+
+    fn messages(&self) -> BTreeMap<String, MessageCount> {
+        let counts = self.counters.messages();
+        counts
+            .map(|(kind, sent, received)| (kind.name().to_owned(), MessageCount { sent, received }))
+            .collect()
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Garcia-Molina's word for a phase; none with another algorithm than his.
+pub(super) fn halting_word(settings: &Settings, phase: Phase) -> Option<String> {
+    let halting = settings.algorithm == AlgorithmKind::Halting;
+    halting.then(|| NodeStatus::from(phase).name().to_owned())
+}
+
+fn member_status(member: &Member, snapshot: &Snapshot, rank: RankKind) -> MemberStatus {
+    let known = snapshot.members.iter().find(|known| known.id == member.id);
+    let (stands, status) =
+        known.map_or((false, Liveness::Suspected), |known| (known.stands, known.status));
+    let id = member.id.to_string();
+    let value = match rank {
+        RankKind::Id => Value::String(id.clone()),
+        _ => known.and_then(|known| known.value).into(),
+    };
+    MemberStatus {
+        name: member.name.clone(),
+        address: member.address.clone(),
+        admin: member.admin.clone(),
+        role: member.role.name().to_owned(),
+        stands,
+        status: status.name().to_owned(),
+        passed_over: known.and_then(|known| known.passed_over).map(str::to_owned),
+        rank: RankStatus { by: rank.name().to_owned(), value },
+        id,
+    }
+}

@@ -1,0 +1,170 @@
+//! The thread "watch": looks at what the election thread has published, and tells what is new in it.
+//!
+//! The election thread only rings, once its messages have left; all words are made here. So neither a
+//! reader of events nor a disk that hangs can hold up an election.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crossbeam::channel::{Receiver, Sender, bounded};
+use crossbeam::select;
+
+use super::events::{Event, EventKind};
+use super::problems::{Problems, Sight};
+use super::publish::{Board, wall_clock_ms};
+use super::status::{ChangeStatus, Problem, Status};
+use crate::store;
+
+/// How often problems are looked for where nothing rings.
+const LOOK: Duration = Duration::from_millis(500);
+
+const STACK: usize = 512 * 1024;
+
+/// The handle of the thread.
+pub(super) struct Watch {
+    end: Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Watch {
+    /// Starts the thread. The state of the node is in this folder.
+    pub fn start(board: Arc<Board>, folder: PathBuf) -> io::Result<Watch> {
+        let (end, ended) = bounded(0);
+        let watcher = Watcher::new(board, folder);
+        let builder = thread::Builder::new().name("watch".to_owned()).stack_size(STACK);
+        let thread = builder.spawn(move || watcher.run(&ended))?;
+        Ok(Watch { end, thread })
+    }
+
+    /// Ends the thread, after a last look.
+    pub fn stop(self) {
+        drop(self.end);
+        if self.thread.join().is_err() {
+            log::error!("the watch thread panicked; this is a defect");
+        }
+    }
+}
+
+/// What the thread works with.
+struct Watcher {
+    board: Arc<Board>,
+    folder: PathBuf,
+    problems: Problems,
+    /// The number of the last change of state that was told.
+    told: u64,
+    /// Which members answered at the last look.
+    alive: BTreeMap<String, bool>,
+}
+
+impl Watcher {
+    fn new(board: Arc<Board>, folder: PathBuf) -> Watcher {
+        Watcher { board, folder, problems: Problems::default(), told: 0, alive: BTreeMap::new() }
+    }
+
+    fn run(mut self, ended: &Receiver<()>) {
+        let news = self.board.news();
+        loop {
+            self.look();
+            select! {
+                recv(news) -> _ => {}
+                recv(ended) -> _ => break,
+                default(LOOK) => {}
+            }
+        }
+        self.look();
+    }
+
+    fn look(&mut self) {
+        let status = self.board.status();
+        let sight = self.sight();
+        let (began, over) = self.problems.look(&status, &sight);
+        self.board.show_problems(self.problems.list());
+        let mut events = self.changes(&status);
+        events.extend(self.members(&status));
+        let now = wall_clock_ms();
+        let problem = |kind, problem: Problem| {
+            let reason = format!("{}: {}", problem.kind, problem.text);
+            Event { event: kind, ..present(&status, now, reason) }
+        };
+        events.extend(began.into_iter().map(|began| problem(EventKind::Problem, began)));
+        events.extend(over.into_iter().map(|over| problem(EventKind::ProblemOver, over)));
+        self.board.events().push(events);
+    }
+
+    fn sight(&self) -> Sight {
+        let mut sight = self.board.sight();
+        sight.storage = self.board.storage_trouble().or_else(|| store::want_of_room(&self.folder));
+        sight
+    }
+
+    /// The changes of state since the last look.
+    fn changes(&mut self, status: &Status) -> Vec<Event> {
+        let new = status.changes.iter().filter(|change| change.number > self.told);
+        let events = new.map(|change| self.changed(change, status)).collect();
+        self.told = status.changes.last().map_or(self.told, |change| change.number);
+        events
+    }
+
+    fn changed(&self, change: &ChangeStatus, status: &Status) -> Event {
+        let event = match change.to.as_str() {
+            "leading" => EventKind::Leading,
+            "following" => EventKind::Following,
+            "stopping" if self.board.is_removed() => EventKind::Removed,
+            "stopping" => EventKind::Stopping,
+            _ => EventKind::NoLeader,
+        };
+        Event {
+            event,
+            from: Some(change.from.clone()),
+            state: change.to.clone(),
+            halting: change.halting.clone(),
+            leader: change.leader.clone(),
+            epoch: change.epoch,
+            ..present(status, change.at_ms, change.reason.clone())
+        }
+    }
+
+    /// The members that answer since the last look, or do not any more. Those of the first look are no
+    /// news.
+    fn members(&mut self, status: &Status) -> Vec<Event> {
+        let others = status.members.iter().filter(|member| member.id != status.node.id);
+        let now: BTreeMap<String, bool> =
+            others.map(|member| (member.name.clone(), member.status == "alive")).collect();
+        let mut events = Vec::new();
+        for (name, alive) in &now {
+            // A member that was just added has not been met yet.
+            if self.alive.get(name).copied().unwrap_or_default() == *alive {
+                continue;
+            }
+            let (event, reason) = match alive {
+                true => (EventKind::MemberUp, format!("{name} answers")),
+                false => (EventKind::MemberDown, format!("{name} does not answer")),
+            };
+            let member = Some(name.clone());
+            events.push(Event { event, member, ..present(status, wall_clock_ms(), reason) });
+        }
+        self.alive = now;
+        events
+    }
+}
+
+/// An event that leaves the state as it is.
+fn present(status: &Status, at_ms: u64, reason: String) -> Event {
+    Event {
+        id: String::new(), // the log of events gives it
+        at_ms,
+        event: EventKind::NoLeader,
+        node: status.node.name.clone(),
+        from: None,
+        state: status.state.clone(),
+        halting: status.halting.as_ref().map(|halting| halting.status.clone()),
+        leader: status.leader.as_ref().map(|leader| leader.name.clone()),
+        epoch: status.epoch,
+        member: None,
+        reason,
+    }
+}

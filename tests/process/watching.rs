@@ -1,0 +1,240 @@
+//! What an operator sees of a cluster in trouble, with the real cause: in the status, by exit codes, and
+//! as events.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use crate::support::{Cluster, ensure, eventually, watchful};
+use serde_json::{Value, json};
+
+/// A command, about this cluster.
+fn electd(cluster: &Cluster, args: &[&str]) -> Output {
+    command(cluster, args).output().unwrap()
+}
+
+fn command(cluster: &Cluster, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+    command.arg(args[0]).arg("--config").arg(cluster.file()).args(&args[1..]);
+    for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "ELECTD_ADMIN"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+fn code(output: &Output) -> Option<i32> {
+    output.status.code()
+}
+
+/// Waits until a node has problems of these kinds and no others.
+#[track_caller]
+fn until_problems(cluster: &Cluster, number: usize, kinds: &[&str]) {
+    eventually(&format!("node-{number} has the problems {kinds:?}"), || {
+        let problems = cluster.status(number)?.problems;
+        let found: Vec<&str> = problems.iter().map(|problem| problem.kind.as_str()).collect();
+        ensure(found == kinds, || format!("{problems:?}"))
+    });
+}
+
+fn with_majority(config: &mut Value) {
+    watchful(config);
+    config["quorum"] = "majority".into();
+}
+
+#[test]
+fn a_dead_voter_is_seen_by_everybody_until_it_is_back() {
+    let cluster = Cluster::start_with(3, with_majority);
+    cluster.agree_on(3);
+    until_problems(&cluster, 3, &[]);
+    eventually("one failure is tolerated", || {
+        let tolerated = cluster.status(3)?.failures_tolerated;
+        ensure(tolerated == 1, || tolerated.to_string())
+    });
+    eventually("all is well", || {
+        let health = electd(&cluster, &["health"]);
+        ensure(code(&health) == Some(0), || format!("{health:?}"))
+    });
+    assert_eq!(code(&electd(&cluster, &["status"])), Some(0));
+
+    cluster.node(1).kill_9();
+    until_problems(&cluster, 3, &["quorum_margin", "peer_down"]);
+    until_problems(&cluster, 2, &["quorum_margin", "peer_down"]);
+    assert_eq!(cluster.status(3).unwrap().failures_tolerated, 0);
+    let health = electd(&cluster, &["health"]);
+    let line = String::from_utf8_lossy(&health.stdout).into_owned();
+    assert_eq!(code(&health), Some(1), "{line}");
+    assert!(
+        line.contains("2 of 3 voters left") && line.contains("| failures_tolerated=0 "),
+        "{line}"
+    );
+    assert_eq!(line.lines().count(), 1);
+    assert_eq!(code(&electd(&cluster, &["status"])), Some(1));
+
+    cluster.node(1).start();
+    until_problems(&cluster, 3, &[]);
+    until_problems(&cluster, 2, &[]);
+}
+
+#[test]
+fn a_cluster_without_a_leader_is_an_outage_and_one_that_is_silent_is_unknown() {
+    let cluster = Cluster::start_with(3, with_majority);
+    cluster.agree_on(3);
+    cluster.node(3).kill_9();
+    cluster.node(2).kill_9();
+    eventually("nobody leads", || {
+        let health = electd(&cluster, &["health"]);
+        ensure(code(&health) == Some(2), || format!("{health:?}"))
+    });
+    cluster.node(1).kill_9();
+    assert_eq!(code(&electd(&cluster, &["health"])), Some(3));
+    assert_eq!(code(&electd(&cluster, &["health", "--no-such-flag"])), Some(3));
+}
+
+#[test]
+fn a_state_that_cannot_be_written_is_a_problem_until_it_can() {
+    let cluster = Cluster::start_watchful(2);
+    cluster.agree_on(2);
+    until_problems(&cluster, 1, &[]);
+    assert_eq!(cluster.node(1).get("/readyz").unwrap().code, 200);
+    let folder = cluster.state_file(1).parent().unwrap().to_path_buf();
+    let aside = folder.with_extension("aside");
+    fs::rename(&folder, &aside).unwrap();
+    cluster.node(2).restart(); // a new epoch is to be stored
+    eventually("its storage is a problem", || {
+        let problems = cluster.status(1)?.problems;
+        let found = problems.iter().any(|problem| problem.kind == "storage");
+        ensure(found, || format!("{problems:?}"))
+    });
+    eventually("it is not ready", || {
+        let code = cluster.node(1).get("/readyz")?.code;
+        ensure(code == 503, || code.to_string())
+    });
+    fs::rename(&aside, &folder).unwrap();
+    until_problems(&cluster, 1, &[]);
+    eventually("it is ready", || {
+        let code = cluster.node(1).get("/readyz")?.code;
+        ensure(code == 200, || code.to_string())
+    });
+}
+
+#[test]
+fn a_member_with_other_timings_is_a_problem_until_it_has_the_same() {
+    let cluster = Cluster::start(2);
+    cluster.agree_on(2);
+    let place = (cluster.node(1).address, cluster.node(1).admin);
+    cluster.node(1).kill_9();
+    let mut config = cluster.config().clone();
+    config["timing"]["message"] = "251ms".into();
+    let other = cluster.process(1, place, "other", &config);
+    other.start();
+    until_problems(&cluster, 2, &["config_differs"]);
+    assert!(cluster.status(2).unwrap().problems[0].text.contains("message 251ms"));
+    other.kill_9();
+    cluster.node(1).start();
+    until_problems(&cluster, 2, &[]);
+}
+
+#[test]
+fn a_member_that_is_refused_is_a_problem_until_it_is_gone() {
+    let cluster = Cluster::start_watchful(2);
+    cluster.agree_on(2);
+    let stranger = cluster.stranger(1, |config| config["algorithm"] = "ring".into());
+    cluster.node(1).kill_9();
+    stranger.start();
+    eventually("it is refused", || {
+        let problems = cluster.status(2)?.problems;
+        let found = problems.iter().any(|problem| problem.kind == "rejected");
+        ensure(found, || format!("{problems:?}"))
+    });
+    stranger.kill_9();
+    cluster.node(1).start();
+    until_problems(&cluster, 2, &[]);
+}
+
+#[test]
+fn a_member_without_a_rank_says_so() {
+    let cluster = Cluster::start_with(2, |config| {
+        let program = "/no/such/program";
+        config["rank"] =
+            json!({"by": "command", "command": [program], "every": "100ms", "timeout": "50ms"});
+    });
+    until_problems(&cluster, 1, &["rank"]);
+}
+
+/// Far longer than anything takes, even on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running `electd watch`, ended with the test.
+struct Watching(Child, Receiver<String>);
+
+impl Watching {
+    fn start(cluster: &Cluster, args: &[&str]) -> Watching {
+        let mut command = command(cluster, &[&["watch", "--output", "json"], args].concat());
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let (sender, lines) = channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        // Ends with the process.
+        thread::spawn(move || {
+            stdout.lines().map_while(Result::ok).all(|line| sender.send(line).is_ok())
+        });
+        Watching(child, lines)
+    }
+
+    /// Reads lines until one is so; gives it.
+    #[track_caller]
+    fn until(&mut self, is_so: impl Fn(&Value) -> bool) -> Value {
+        let mut read = Vec::new();
+        while let Ok(line) = self.1.recv_timeout(PATIENCE) {
+            let found = serde_json::from_str(&line).unwrap();
+            if is_so(&found) {
+                return found;
+            }
+            read.push(line);
+        }
+        panic!("no such line; read\n{}", read.join("\n"));
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_watch_goes_on_over_a_restart_and_misses_nothing() {
+    let cluster = Cluster::start_watchful(2);
+    cluster.agree_on(2);
+    let mut watching = Watching::start(&cluster, &["--node", "node-2"]);
+    assert_eq!(watching.until(|line| line["kind"] == "now")["to"], "leading");
+    cluster.node(2).restart();
+    watching.until(|line| line["kind"] == "silent");
+    let leads = watching.until(|line| line["kind"] == "change" && line["to"] == "leading");
+    assert_eq!(leads["epoch"], cluster.agree_on(2));
+    cluster.node(1).kill_9();
+    assert_eq!(watching.until(|line| line["kind"] == "member_down")["member"], "node-1");
+    cluster.node(1).start();
+    assert_eq!(watching.until(|line| line["kind"] == "member_up")["member"], "node-1");
+}
+
+#[test]
+fn a_watch_of_leaders_begins_in_the_past_where_it_is_told_to() {
+    let cluster = Cluster::start_watchful(2);
+    let epoch = cluster.agree_on(2);
+    let mut watching = Watching::start(&cluster, &["--leaders", "--since", "1h"]);
+    let leads = watching.until(|line| line["kind"] == "change");
+    assert_eq!(
+        (&leads["node"], &leads["to"], &leads["epoch"]),
+        (&json!("node-2"), &json!("leading"), &json!(epoch))
+    );
+    cluster.node(2).stop_term();
+    // They may happen within one millisecond.
+    let mut next = || watching.until(|line| line["kind"] == "change");
+    let mut lines = [next(), next()].map(|line| (line["node"].clone(), line["from"] == "leading"));
+    lines.sort_by_key(|(node, _)| node.to_string());
+    assert_eq!(lines, [(json!("node-1"), false), (json!("node-2"), true)]);
+}
