@@ -20,7 +20,7 @@ BIN  := $(DESTDIR)$(PREFIX)/bin
 SHARE := $(DESTDIR)$(PREFIX)/share
 UNITS := $(DESTDIR)$(PREFIX)/lib/systemd/system
 
-.PHONY: help build install test lint fmt run-cluster run-node sim exhaustive mutants bench cargo rust-tools
+.PHONY: help build install test test-long lint fmt run-cluster run-node sim exhaustive mutants bench cargo rust-tools
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -40,8 +40,12 @@ install: build ## install the program, its manual, completions and unit: make in
 	install -d $(UNITS)
 	sed 's|@BIN@|$(PREFIX)/bin|' packaging/electd@.service > $(UNITS)/electd@.service
 
-test: cargo ## run all tests
+test: cargo ## run the tests, but for those that take long
 	$(CARGO) test
+
+test-long: cargo ## run those that take long, and the model in an optimized build
+	$(CARGO) test --test process -- --ignored
+	$(CARGO) test --profile model --test model
 
 lint: rust-tools ## check the format, and clippy without a warning
 	$(CARGO) fmt --check

@@ -13,7 +13,7 @@ use electd::sim::{Delays, Outcome, Scenario, Schedule, TIMING};
 const SIZES: RangeInclusive<usize> = 2..=12;
 
 /// How many random schedules a test run lives through; `make sim` runs more.
-const SEEDS: u64 = 2000;
+const SEEDS: u64 = crate::fewer(100, 2000);
 
 /// Seeds of the delays; the first run of each is in lock-step.
 const DELAYS: u64 = 4;

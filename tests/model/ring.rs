@@ -8,7 +8,7 @@ use electd::sim::{Counts, Delays, Outcome, Scenario, Schedule};
 const SIZES: std::ops::RangeInclusive<usize> = 2..=12;
 
 /// How many random schedules a test run lives through; `make sim` runs more.
-const SEEDS: u64 = 500;
+const SEEDS: u64 = crate::fewer(100, 2000);
 
 /// Lock-step, and two draws of random delays: no order of arrivals may change a count.
 const DELAYS: [(Delays, u64); 3] =

@@ -8,7 +8,7 @@ use electd::sim::{Counts, Deed, Delays, FaultSet, Faults, Outcome, Scenario, Sch
 const SIZES: std::ops::RangeInclusive<u64> = 2..=12;
 
 /// How many random schedules a test run lives through; `make sim` runs more.
-const SEEDS: u64 = 2000;
+const SEEDS: u64 = crate::fewer(100, 2000);
 
 /// How many with all faults, of each algorithm and quorum.
 const BEYOND: u64 = 40;

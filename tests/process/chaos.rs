@@ -10,6 +10,7 @@ use crate::support::{Cluster, Condition, ensure, eventually, for_each_algorithm,
 use uuid::Uuid;
 
 for_each_algorithm! {
+    #[ignore = "long"]
     whatever_happens_the_highest_that_lives_leads_alone_in_a_new_epoch,
 }
 

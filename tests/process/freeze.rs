@@ -19,7 +19,6 @@ fn a_frozen_leader_is_replaced_and_thawed_counts_itself_as_failed_before_it_lead
     let second = cluster.agree_on(2);
     assert!(second > first);
 
-    // From here on every answer counts: the record fails if two ever led in one epoch.
     cluster.node(3).thaw();
     let third = cluster.agree_on(3);
     assert!(third > second);

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 for_each_algorithm! {
     the_highest_cannot_be_dialed,
+    #[ignore = "long"]
     without_a_majority_two_that_do_not_hear_each_other_take_turns_more_and_more_rarely,
 }
 

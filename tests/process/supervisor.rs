@@ -1,12 +1,8 @@
 //! What a node tells the service manager that started it. The test is the service manager.
 
 use std::os::unix::net::UnixDatagram;
-use std::time::Duration;
 
-use crate::support::Cluster;
-
-/// Far longer than anything takes, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::support::{Cluster, DEADLINE};
 
 /// The socket of the service manager.
 struct Manager {
@@ -20,7 +16,7 @@ impl Manager {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notify").to_str().unwrap().to_owned();
         let socket = UnixDatagram::bind(&path).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.set_read_timeout(Some(DEADLINE)).unwrap();
         Manager { socket, _folder: folder, path }
     }
 

@@ -155,7 +155,7 @@ pub fn event(reason: &str) -> Event {
     }
 }
 
-/// A client's connection. Reads fail after ten seconds, so that no test hangs.
+/// A client's connection. Reads fail after a minute, so that no test hangs.
 pub struct Peer(BufReader<TcpStream>);
 
 /// An answer as it came.
@@ -184,7 +184,7 @@ impl Answer {
 impl Peer {
     pub fn connect(address: SocketAddr) -> Peer {
         let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         Peer(BufReader::new(stream))
     }
 

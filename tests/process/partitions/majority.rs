@@ -12,7 +12,9 @@ use crate::support::{Cluster, ensure, eventually, for_each_algorithm};
 for_each_algorithm! {
     a_leader_that_is_cut_off_stops_before_another_begins,
     only_the_greater_half_has_a_leader,
+    #[ignore = "long"]
     loss_one_way_never_makes_two_leaders,
+    #[ignore = "long"]
     a_flapping_link_never_makes_two_leaders,
 }
 

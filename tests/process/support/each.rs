@@ -5,12 +5,12 @@ use electd::core::settings::AlgorithmKind;
 use super::Cluster;
 
 /// Makes a test of each of these functions for each algorithm, in a module of its name: they run
-/// side by side, and a failure tells whose it is.
+/// side by side, and a failure tells whose it is. One that takes long is marked `#[ignore = "long"]`.
 macro_rules! for_each_algorithm {
-    ($($test:ident),+ $(,)?) => {
-        $crate::support::for_each_algorithm! { @ [$($test)+] bully Bully }
-        $crate::support::for_each_algorithm! { @ [$($test)+] halting Halting }
-        $crate::support::for_each_algorithm! { @ [$($test)+] ring Ring }
+    ($($(#[$mark:meta])* $test:ident),+ $(,)?) => {
+        $crate::support::for_each_algorithm! { @ [$($(#[$mark])* $test)+] bully Bully }
+        $crate::support::for_each_algorithm! { @ [$($(#[$mark])* $test)+] halting Halting }
+        $crate::support::for_each_algorithm! { @ [$($(#[$mark])* $test)+] ring Ring }
 
         /// An algorithm that is not in the table above ends up here, and does not compile.
         const _: fn(electd::core::settings::AlgorithmKind) = |kind| {
@@ -20,9 +20,10 @@ macro_rules! for_each_algorithm {
             }
         };
     };
-    (@ [$($test:ident)+] $module:ident $kind:ident) => {
+    (@ [$($(#[$mark:meta])* $test:ident)+] $module:ident $kind:ident) => {
         mod $module {
             $(
+                $(#[$mark])*
                 #[test]
                 fn $test() {
                     super::$test(electd::core::settings::AlgorithmKind::$kind);

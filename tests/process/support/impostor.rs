@@ -12,7 +12,7 @@ use super::Cluster;
 /// The version of the protocol.
 pub const PROTOCOL: u32 = 5;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Whoever speaks as this member.
 pub struct Impostor<'a> {

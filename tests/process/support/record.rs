@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use electd::node::status::Status;
 
 /// Every status that a test has seen, in short.
-#[derive(Default)]
 pub struct Record {
-    /// In mode none, either side of a partition has a leader, in epochs that may be the same.
-    pub may_split: bool,
+    may_split: bool,
     /// Who said `leading` in each epoch.
     leaders: BTreeMap<u64, String>,
     /// The greatest epoch that each life of each node has told.
@@ -18,6 +16,12 @@ pub struct Record {
 }
 
 impl Record {
+    /// An empty one. In mode none, either side of a partition has a leader, in epochs that may be the same.
+    pub fn of(may_split: bool) -> Record {
+        let (leaders, epochs, reigns) = Default::default();
+        Record { may_split, leaders, epochs, reigns }
+    }
+
     /// Takes a status in, or says which promise it breaks.
     pub fn take(&mut self, status: &Status) -> Result<(), String> {
         let (name, epoch) = (&status.node.name, status.epoch);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::impostor;
 use super::{Cluster, Node};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One connection to a node.
 pub struct Stray {
