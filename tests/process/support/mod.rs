@@ -284,8 +284,8 @@ impl Cluster {
         eventually(&format!("all running nodes follow {leader}"), look)
     }
 
-    /// Waits until all running nodes name one leader, whoever that is, in one epoch, which it alone
-    /// claims. Gives its number and the epoch.
+    /// Waits until all running nodes name one of them as their leader, whoever that is, in one epoch, which
+    /// it alone claims. Gives its number and the epoch.
     #[track_caller]
     pub fn agree(&self) -> (usize, u64) {
         eventually("all running nodes follow one leader", || {
@@ -293,8 +293,9 @@ impl Cluster {
             let leader =
                 self.note(asked)?.leader.ok_or_else(|| format!("{} has none", asked.name))?;
             let epoch = self.agreed_on(&leader.name, self.running())?;
-            let number = self.nodes.iter().position(|node| node.name == leader.name);
-            Ok((number.ok_or("a stranger leads")? + 1, epoch))
+            let leads = |node: &Node| node.name == leader.name && node.runs();
+            let number = self.nodes.iter().position(leads);
+            Ok((number.ok_or_else(|| format!("{} does not run", leader.name))? + 1, epoch))
         })
     }
 
