@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
+use super::leadership::Lease;
 use super::settings::{AlgorithmKind, Timing};
-use super::tenure::Lease;
 
 /// From the silent death of a leader (its host is gone, or it is frozen) until every live member
 /// names the next one. None for a lone member, whom nobody can replace.

@@ -16,7 +16,6 @@ use super::message::{Done, Message, Refusal};
 use super::phase::{Phase, Reason};
 use super::planted::Fault;
 use super::roster::{Asker, Wanted};
-use super::tenure::Purpose;
 use super::timer::Timer;
 use super::turn::Turn;
 use super::types::NodeId;
@@ -200,14 +199,14 @@ impl Turn<'_> {
     /// list are void.
     fn miss(&mut self, before: Vec<NodeId>) {
         self.inform_voter(); // all voters of this list may have been met before
-        let asked = self.cx.state.nominee.as_ref().map(|nominee| nominee.purpose);
-        self.cx.drop_nominee();
+        let asked = self.cx.state.candidacy.asks_to_win();
+        self.cx.drop_question();
         for id in before {
             if self.cx.state.members.get(id).is_none() {
                 self.lost(id, Reason::LeaderRemoved(id));
             }
         }
-        if asked == Some(Purpose::Win) && self.cx.state.elects() {
+        if asked && self.cx.state.elects() {
             self.call(Reason::ListChanged);
         }
         self.begin_if_all_connected();

@@ -286,12 +286,12 @@ impl Context<'_> {
 
     /// Leads in this epoch.
     pub fn become_leading(&mut self, epoch: Epoch, reason: Reason) {
-        debug_assert!(self.state.records.cover(epoch), "claimed before it was durable");
+        debug_assert!(self.state.records.cover(epoch), "led in before it was durable");
         debug_assert!(epoch > self.state.view.epoch, "an epoch has one leader");
         self.state.view = View { epoch, leader: Some(self.state.rank()) };
         self.state.beat.1 = self.now;
         self.state.stood_back = false;
-        self.state.preempts = Damping::default();
+        self.state.candidacy.succeed();
         self.enter(Phase::Leading, reason);
         self.take_lease(epoch);
         // With a majority the lease runs since the claim was sent, and the disks of the voters may have
@@ -332,17 +332,12 @@ impl Context<'_> {
             self.state.timers.arm(Timer::Silence, due);
         }
         self.state.takeover = None;
-        self.state.held = None;
+        self.state.storing = None;
         self.state.lease = None;
         if matches!(to, Phase::Following | Phase::Stopping) {
             self.drop_change();
         }
-        if !matches!(to, Phase::Electing | Phase::Reorganizing | Phase::Leading) {
-            self.drop_nominee();
-        }
-        if !matches!(to, Phase::Waiting | Phase::Electing) {
-            self.state.denied = None;
-        }
+        self.keep_candidacy_in(to);
         if from.is_halted() && to != Phase::Reorganizing {
             self.state.watches = None; // the halter
         }

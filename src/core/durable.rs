@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::CommandId;
+use super::leadership::Vote;
 use super::membership::{ListVersion, MemberList};
 use super::message::Message;
 use super::planted::Fault;
-use super::tenure::Vote;
 use super::types::{Epoch, Incarnation, NodeId, Task};
 
 /// How far ahead epochs are reserved, and when it is time to reserve again.

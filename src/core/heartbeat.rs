@@ -84,7 +84,7 @@ impl Turn<'_> {
             }
             self.retry_postponed();
             self.cx.observe_standing();
-            self.cx.ask_politely();
+            self.cx.request_handover_if_due();
         }
     }
 

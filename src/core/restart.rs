@@ -9,10 +9,10 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::durable::{Durable, first_reserve};
+use super::leadership::Vote;
 use super::membership::{ListVersion, Member, MemberList};
 use super::planted::Fault;
 use super::settings::{Quorum, Restored, Settings};
-use super::tenure::Vote;
 use super::types::{Incarnation, NodeId, Task};
 
 /// What an earlier run of this member left on its disk.

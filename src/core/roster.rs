@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::durable::Then;
+use super::leadership::Lease;
 use super::membership::{Change, ListVersion, MOST_MEMBERS, Member, MemberList};
 use super::message::{Refusal, Taken};
 use super::phase::Phase;
 use super::planted::Fault;
 use super::state::State;
-use super::tenure::Lease;
 use super::types::{NodeId, Time};
 
 /// How many strangers that said hello are remembered.

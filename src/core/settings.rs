@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::leadership::Vote;
 use super::membership::MemberList;
-use super::tenure::Vote;
 use super::types::{Epoch, Incarnation, NodeId, Task};
 
 /// The election algorithm that nominates a leader.

@@ -6,6 +6,7 @@ use super::command::Waiting;
 use super::damping::Damping;
 use super::detector::{Detector, Peer};
 use super::durable::Records;
+use super::leadership::{Candidacy, Grant, Lease, Voter};
 use super::membership::MemberList;
 use super::message::{Agreement, View};
 use super::phase::Phase;
@@ -15,7 +16,6 @@ use super::roster::Roster;
 use super::settings::{PowerOn, Restored, Settings};
 use super::split::Split;
 use super::standing::Standing;
-use super::tenure::{Denied, Grant, Lease, Nominee, Voter};
 use super::timer::TimerTable;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
 
@@ -48,33 +48,20 @@ pub struct State {
     pub(super) detector: Detector,
     pub(super) timers: TimerTable,
     pub(super) records: Records,
-    /// What this member granted and promised, as a voter.
+    /// The votes and promises of this member.
     pub(super) voter: Voter,
-    /// What it asks the voters, as a nominee.
-    pub(super) nominee: Option<Nominee>,
-    /// Counts what it asked them.
-    pub(super) questions: u64,
-    /// The voters did not agree with its last question: it asks again before it calls another
-    /// election.
-    pub(super) denied: Option<Denied>,
-    /// An election waited in vain for the disk, which has written nothing since.
-    pub(super) disk_lags: bool,
+    /// How far this member is with being elected.
+    pub(super) candidacy: Candidacy,
     /// Until when it leads, with a majority.
     pub(super) lease: Option<Lease>,
-    /// Before then it asks no voter again whether it may take over.
-    pub(super) content_until: Time,
-    /// How often this member was to take over and did not come to lead.
-    pub(super) preempts: Damping,
     /// How often, while it led, a third member told it of a leader that it did not hear itself.
     pub(super) overruled: Damping,
-    /// What waits until its epoch is durable.
-    pub(super) held: Option<Held>,
+    /// The leader that this member follows as soon as its epoch is durable.
+    pub(super) storing: Option<View>,
     /// The leader that was asked to hand over.
     pub(super) takeover: Option<View>,
     /// The last leader that gave up its epoch: who is still bound to it is told so.
     pub(super) freed: Option<(NodeId, Epoch)>,
-    /// The epoch whose leader gave it up for this member, until it has claimed the next.
-    pub(super) inherits: Option<Epoch>,
     /// The last own epoch that was given up, and for whom.
     pub(super) released: Option<(Epoch, Option<NodeId>)>,
     /// With a majority: this member was removed from the cluster.
@@ -105,20 +92,9 @@ pub struct State {
     pub(super) random: Random,
 }
 
-/// What goes on when its epoch has become durable and, with a majority, enough voters agree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Held {
-    /// The own call of this round: with a majority, others are not disturbed in vain.
-    Call(Epoch),
-    /// The own win of this round.
-    Win(Epoch),
-    /// The adoption of this leader.
-    Follow(View),
-}
-
 impl State {
     pub(super) fn new(now: Time, settings: Settings, restored: Restored, seed: u64) -> State {
-        let grant = |nominee| Grant { epoch: restored.epoch, nominee };
+        let grant = |candidate| Grant { epoch: restored.epoch, candidate };
         let led = restored.leader.map(grant);
         let mut detector = Detector::new(&settings.members, settings.id);
         detector.remember(&restored.met);
@@ -146,18 +122,12 @@ impl State {
             timers: TimerTable::default(),
             records: Records::new(restored.reserved),
             voter: Voter::new(now, restored.vote, led, settings.timing.lease),
-            nominee: None,
-            questions: 0,
-            denied: None,
-            disk_lags: false,
-            content_until: now,
-            preempts: Damping::default(),
+            candidacy: Candidacy::default(),
             overruled: Damping::default(),
             lease: None,
-            held: None,
+            storing: None,
             takeover: None,
             freed: None,
-            inherits: None,
             released: None,
             removed: false,
             resigned: false,
@@ -199,9 +169,8 @@ impl State {
         self.role == Some(Role::Member)
             && !self.resigned
             && self.value.is_some()
-            && self.denied != Some(Denied::Unheard)
+            && !self.candidacy.is_out_of_reach()
             && self.phase != Phase::Stopping
-            && !self.disk_lags
             && !self.is_behind()
     }
 
@@ -240,17 +209,13 @@ impl State {
     /// Whether this member is about to follow, or to succeed, that one: it asked for its release,
     /// or waits for its epoch to be durable.
     pub(super) fn is_bound_to(&self, id: NodeId) -> bool {
-        let held = match self.held {
-            Some(Held::Follow(view)) => Some(view),
-            _ => None,
-        };
-        let leader = self.takeover.or(held).and_then(|view| view.leader);
+        let leader = self.takeover.or(self.storing).and_then(|view| view.leader);
         leader.is_some_and(|leader| leader.id == id)
     }
 
     /// Whether this member is bound to any.
     pub(super) fn is_bound(&self) -> bool {
-        self.takeover.is_some() || self.held.is_some()
+        self.takeover.is_some() || self.storing.is_some() || self.candidacy.is_parked()
     }
 
     /// Whether a member with this rank and standing comes before this one.
@@ -286,17 +251,6 @@ impl State {
         let leader = self.view.leader.and_then(|leader| self.detector.get(leader.id));
         let lease = self.settings.timing.lease;
         leader.is_some_and(|leader| leader.proved && leader.heard_within(lease, now))
-    }
-
-    /// How many voters have told a nominee something, or may. Once it has heard a majority, those that
-    /// are dead by proof are not awaited.
-    pub(super) fn can_say(&self, nominee: &Nominee) -> usize {
-        if !nominee.is_heard(self.majority()) {
-            return self.voters();
-        }
-        let dead = |id| self.detector.get(id).is_some_and(|peer| peer.proved);
-        let voters = self.members.iter().filter(|member| member.votes());
-        voters.filter(|voter| nominee.has_heard(voter.id) || !dead(voter.id)).count()
     }
 
     /// Whether this member was overruled on a third member's word, more than once, and waits for the

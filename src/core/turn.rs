@@ -6,9 +6,10 @@ use std::time::Duration;
 use super::algorithm::Algorithm;
 use super::context::Context;
 use super::detector::{ConnectionId, Peer};
-use super::message::{Envelope, Liveness, Message};
+use super::durable::Then;
+use super::leadership::Stage;
+use super::message::{Done, Envelope, Liveness, Message};
 use super::phase::{Phase, Reason};
-use super::tenure::Stage;
 use super::timer::Timer;
 use super::types::NodeId;
 use super::{Input, Note, Output, Redial};
@@ -94,21 +95,21 @@ impl Turn<'_> {
                 self.preempted(from, epoch, rank, &votes);
             }
             Message::Trial { number, epoch, list } if self.votes() => {
-                self.trial(from, number, epoch, list);
+                self.asked_for_pre_vote(from, number, epoch, list);
             }
             Message::Claim { number, epoch, lease, list } if self.votes() => {
-                let nominee = (from, envelope.incarnation);
-                self.claim(nominee, number, epoch, lease, list);
+                let candidate = (from, envelope.incarnation);
+                self.asked_for_vote(candidate, number, epoch, lease, list);
             }
             Message::Trial { .. } | Message::Claim { .. } => {}
             Message::Opinion { number, opinion, epoch } => {
-                self.opinion(from, Stage::Trial, number, opinion, epoch);
+                self.opinion(from, Stage::PreVote, number, opinion, epoch);
             }
             Message::Refuse { number, opinion, epoch } => {
-                self.opinion(from, Stage::Claim, number, opinion, epoch);
+                self.opinion(from, Stage::Vote, number, opinion, epoch);
             }
             Message::Grant { incarnation, number, epoch } => {
-                self.granted(from, incarnation, number, epoch);
+                self.hear_vote(from, incarnation, number, epoch);
             }
             Message::Probe { number } => {
                 self.cx.tell_if_behind(from);
@@ -135,6 +136,27 @@ impl Turn<'_> {
                     self.accept(view, leader);
                 }
             }
+        }
+    }
+
+    /// All records up to this number are durable: what waited for that goes on.
+    pub fn persisted(&mut self, number: u64) {
+        self.cx.state.candidacy.disk_writes();
+        for then in self.cx.state.records.written(number) {
+            let (own, state) = (self.cx.state.id(), &mut *self.cx.state);
+            match then {
+                Then::Reserve(_) | Then::Vote => {} // the queue itself knows
+                Then::Promise(longest) => state.voter.stored_promise(longest),
+                Then::List => _ = state.roster.stored.insert(own),
+                Then::Tell(to, message) => self.tell_durable(to, message),
+                Then::Answer(id) => {
+                    self.cx.out.push(Output::Answer { id, result: Ok(Done::TaskTaken) });
+                }
+            }
+        }
+        match self.cx.state.storing.take() {
+            Some(view) => self.follow_stored(view),
+            None => self.resume(),
         }
     }
 

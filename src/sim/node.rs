@@ -250,7 +250,7 @@ impl Disk {
 
     /// What a voter granted last, as far as a crash does not forget it.
     pub fn granted(&self) -> Option<(Epoch, NodeId)> {
-        self.durable.vote?.granted.map(|grant| (grant.epoch, grant.nominee))
+        self.durable.vote?.granted.map(|grant| (grant.epoch, grant.candidate))
     }
 
     /// Takes a record. Tells whether the disk is free and starts to write it.

@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::core::durable::Durable;
+use crate::core::leadership::{Grant, Vote};
 use crate::core::limits::GREATEST;
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::restart::Kept;
 use crate::core::settings::Timing;
-use crate::core::tenure::{Grant, Vote};
 use crate::core::types::{Epoch, Incarnation, NodeId, Role, Task, TaskVersion, Version};
 
 /// The newest format of the state file that this electd reads.
@@ -240,7 +240,7 @@ impl From<&Record> for StateFile {
         let task_version =
             Some(record.task.version).filter(|version| *version > TaskVersion::default());
         let vote = record.vote.map(|vote| VoteEntry {
-            granted: vote.granted.map(|grant| (grant.epoch.0, grant.nominee.0)),
+            granted: vote.granted.map(|grant| (grant.epoch.0, grant.candidate.0)),
             promised_ns: u64::try_from(vote.promised.as_nanos()).unwrap_or(u64::MAX),
             informed: vote.informed,
             floor: vote.floor.0,
@@ -332,7 +332,7 @@ fn vote(format: u64, entry: Option<VoteEntry>) -> Result<Option<Vote>, Unfit> {
         let what = format!("{promised_ns} is longer than any promise, {:?}", Timing::LONGEST);
         return Err(damaged("promised_ns", what));
     }
-    let grant = |(epoch, nominee)| Grant { epoch: Epoch(epoch), nominee: NodeId(nominee) };
+    let grant = |(epoch, candidate)| Grant { epoch: Epoch(epoch), candidate: NodeId(candidate) };
     Ok(entry.map(|entry| Vote {
         granted: entry.granted.map(grant),
         promised: Duration::from_nanos(entry.promised_ns),

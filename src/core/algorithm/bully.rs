@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Election;
 use crate::core::context::Context;
 use crate::core::detector::Peer;
+use crate::core::leadership::Aim;
 use crate::core::membership::Member;
 use crate::core::message::{Message, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
-use crate::core::state::Held;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Time};
 
@@ -67,7 +67,7 @@ impl Election for Bully {
         }
     }
 
-    fn resume(&mut self, cx: &mut Context, _held: Held) {
+    fn go_on(&mut self, cx: &mut Context, _: Aim, _: Epoch) {
         // A higher member that appeared meanwhile has been asked: its T1 runs.
         if cx.state.timers.due(Timer::Answer).is_none() {
             self.win_unless_unasked(cx, Reason::Highest);
@@ -181,7 +181,7 @@ impl Bully {
     /// member has not won meanwhile.
     fn has_heard_all(&self, cx: &Context) -> bool {
         let mut awaited = self.asked.difference(&self.lower);
-        cx.state.held.is_none() && !awaited.any(|id| cx.state.detector.counts(*id))
+        !cx.state.candidacy.is_parked() && !awaited.any(|id| cx.state.detector.counts(*id))
     }
 
     /// T1 ends early when all who were asked are suspected or dead.
@@ -233,12 +233,10 @@ impl Bully {
         rivals(cx).into_iter().filter(|id| !self.asked.contains(id)).collect()
     }
 
-    /// The round becomes the epoch, as soon as it is durable.
+    /// The round becomes the epoch, as soon as it is durable and the voters agree.
     fn win(&mut self, cx: &mut Context, reason: Reason) {
-        if cx.may_lead(self.round) {
+        if cx.nominate(self.round, Aim::Lead, &reason) {
             self.lead(cx, reason);
-        } else {
-            cx.hold(Held::Win(self.round), reason);
         }
     }
 

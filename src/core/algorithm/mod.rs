@@ -1,17 +1,18 @@
-//! The election algorithms, behind one trait: they nominate, the rest of the core decides
-//! whether and how long the nominee leads.
+//! The election algorithms, behind one trait: they nominate this member, and the rest of the core decides
+//! whether and for how long it leads.
 
 mod bully;
 mod halting;
 mod ring;
 
 use super::context::Context;
+use super::leadership::Aim;
 use super::message::{Message, View};
 use super::phase::Reason;
 use super::settings::AlgorithmKind;
-use super::state::{Held, State};
+use super::state::State;
 use super::timer::Timer;
-use super::types::NodeId;
+use super::types::{Epoch, NodeId};
 
 pub(super) use bully::Bully;
 pub(super) use halting::Halting;
@@ -29,9 +30,9 @@ pub(super) trait Election {
     /// Takes the end of one of the algorithm's own timers.
     fn expire(&mut self, cx: &mut Context, timer: Timer);
 
-    /// What this member held up may go on: its epoch is durable and, with a majority, enough
-    /// voters agreed.
-    fn resume(&mut self, cx: &mut Context, held: Held);
+    /// Goes on with the nomination of this member that waited: its round is durable and, with a majority,
+    /// enough voters agreed.
+    fn go_on(&mut self, cx: &mut Context, aim: Aim, round: Epoch);
 
     /// A member became suspected or dead, and it was not a leader whose loss calls an election.
     fn lost(&mut self, cx: &mut Context, peer: NodeId);

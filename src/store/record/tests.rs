@@ -38,7 +38,7 @@ pub fn record(epoch: u64) -> Record {
 
 /// Member 1 as a voter.
 fn voter() -> Record {
-    let granted = Some(Grant { epoch: Epoch(6), nominee: id(3) });
+    let granted = Some(Grant { epoch: Epoch(6), candidate: id(3) });
     let promised = Duration::from_millis(400);
     let vote = Vote { granted, promised, informed: true, ..Vote::default() };
     Record { vote: Some(vote), ..record(7) }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use electd::core::durable::Durable;
+use electd::core::leadership::Grant;
 use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::Message;
 use electd::core::restart::{Kept, NoStart, Start, restart};
 use electd::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Settings, Timing};
-use electd::core::tenure::Grant;
 use electd::core::types::{Epoch, Incarnation, NodeId, Role, Task, Time};
 use electd::core::{Core, Input, Output, Phase};
 use uuid::Uuid;
@@ -207,8 +207,8 @@ impl Process {
             }
             Output::Send { to, envelope } => {
                 if let Message::Grant { epoch, .. } = envelope.message {
-                    for nominee in to {
-                        self.tells(Grant { epoch, nominee: *nominee })?;
+                    for candidate in to {
+                        self.tells(Grant { epoch, candidate: *candidate })?;
                     }
                 }
             }
@@ -231,7 +231,7 @@ impl Process {
 /// A voter grants one epoch to one nominee only, and no older epoch after a newer.
 fn contradicts(before: Option<Grant>, after: Option<Grant>) -> Result<(), String> {
     let Some(before) = before else { return Ok(()) };
-    let name = |grant: Grant| format!("epoch {} to P{}", grant.epoch, place(grant.nominee) + 1);
+    let name = |grant: Grant| format!("epoch {} to P{}", grant.epoch, place(grant.candidate) + 1);
     match after {
         Some(after) if after.epoch > before.epoch || after == before => Ok(()),
         Some(after) => Err(format!("granted {} after {}", name(after), name(before))),

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use electd::core::detector::ConnectionId;
 use electd::core::durable::Durable;
+use electd::core::leadership::Vote;
 use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::{Envelope, Hello, Message, View};
 use electd::core::restart::{Kept, Start, restart};
 use electd::core::settings::{
     AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
 };
-use electd::core::tenure::Vote;
 use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
 use electd::core::{Command, CommandId, Core, Input, NodeStatus, Output, Redial};
 use uuid::Uuid;

@@ -14,10 +14,11 @@ use std::time::Duration;
 
 use super::Election;
 use crate::core::context::Context;
+use crate::core::leadership::Aim;
 use crate::core::message::{Message, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
-use crate::core::state::{Held, State};
+use crate::core::state::State;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Task, Time};
 
@@ -128,7 +129,7 @@ impl Election for Halting {
         }
     }
 
-    fn resume(&mut self, cx: &mut Context, _held: Held) {
+    fn go_on(&mut self, cx: &mut Context, _: Aim, _: Epoch) {
         if self.organises(cx.state) {
             match self.step {
                 Step::Halting => self.tell_elected(cx),

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::{Halting, Step};
 use crate::core::context::Context;
+use crate::core::leadership::Aim;
 use crate::core::message::{Liveness, Message};
 use crate::core::phase::Reason;
 use crate::core::planted::Fault;
-use crate::core::state::Held;
 use crate::core::timer::Timer;
 use crate::core::types::{NodeId, Task};
 
@@ -64,8 +64,7 @@ impl Halting {
         if self.starts_over(cx) {
             return;
         }
-        if !cx.may_stand_for(self.round) {
-            cx.hold(Held::Win(self.round), Reason::Highest);
+        if !cx.nominate(self.round, Aim::Halt, &Reason::Highest) {
             return;
         }
         self.step = Step::Halting;
@@ -97,8 +96,7 @@ impl Halting {
         if self.starts_over(cx) {
             return;
         }
-        if !cx.may_lead(self.round) {
-            cx.hold(Held::Win(self.round), Reason::AllHalted);
+        if !cx.nominate(self.round, Aim::Lead, &Reason::AllHalted) {
             return;
         }
         if self.up.is_empty() {
@@ -144,8 +142,8 @@ impl Halting {
     /// "And sets its status to Normal."
     fn lead(&mut self, cx: &mut Context) {
         let round = self.round;
-        if !cx.may_lead(round) {
-            self.back_off(cx); // it took too long: the grants have run out
+        if !cx.is_elected(round) {
+            self.back_off(cx); // it took too long: the lease that the voters gave has run out
             return;
         }
         self.clear();

@@ -16,10 +16,10 @@ use super::Election;
 use crate::core::bounds;
 use crate::core::context::Context;
 use crate::core::detector::Peer;
+use crate::core::leadership::Aim;
 use crate::core::message::{Ballot, Candidate, Lap, Message, Run, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
-use crate::core::state::Held;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Time};
 use doubt::Doubt;
@@ -95,8 +95,8 @@ impl Election for Ring {
         }
     }
 
-    fn resume(&mut self, cx: &mut Context, held: Held) {
-        if let Held::Call(round) = held {
+    fn go_on(&mut self, cx: &mut Context, aim: Aim, round: Epoch) {
+        if aim == Aim::Call {
             self.initiate(cx, round, Reason::MajorityAgrees);
         } else if cx.state.stands() && self.run.epoch > cx.state.view.epoch {
             self.returned(cx, Reason::BallotBack); // it may have to be claimed yet
@@ -153,11 +153,8 @@ fn as_known(cx: &Context, candidate: Candidate) -> Candidate {
 /// The greatest epoch whose leader is known, or will be named once that is durable. No ballot of
 /// such an epoch may go on: it might elect a second leader.
 fn decided(cx: &Context) -> Epoch {
-    match cx.state.held {
-        Some(Held::Win(epoch)) => epoch,
-        Some(Held::Follow(view)) => view.epoch,
-        Some(Held::Call(_)) | None => cx.state.view.epoch,
-    }
+    let stored_next = cx.state.storing.map(|view| view.epoch);
+    cx.state.candidacy.next_epoch().or(stored_next).unwrap_or(cx.state.view.epoch)
 }
 
 /// No ballot and no announcement is sent more often than this.
@@ -188,10 +185,8 @@ impl Ring {
     fn begin(&mut self, cx: &mut Context, reason: Reason) {
         let round = cx.next_round();
         cx.note_round(round);
-        if cx.may_call(round) {
+        if cx.nominate(round, Aim::Call, &reason) {
             self.initiate(cx, round, reason);
-        } else {
-            cx.hold(Held::Call(round), reason);
         }
     }
 
@@ -305,10 +300,8 @@ impl Ring {
         if !cx.state.stands() {
             self.awaited = None;
             cx.become_awaiting(patience(cx), Reason::MayNotLead);
-        } else if cx.may_lead(self.run.epoch) {
+        } else if cx.nominate(self.run.epoch, Aim::Lead, &reason) {
             self.lead(cx, reason);
-        } else {
-            cx.hold(Held::Win(self.run.epoch), reason);
         }
     }
 

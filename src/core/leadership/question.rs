@@ -1,27 +1,27 @@
-//! A nominee's questions to the voters, and their answers.
+//! A candidate's question to the voters, and the tally of their answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::Lease;
+use super::lease::Lease;
 use crate::core::message::{Opinion, View};
 use crate::core::types::{Epoch, NodeId, Time};
 
-/// What a nominee asks for.
+/// What the voters are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// Whether a claim would be granted. Changes nothing.
-    Trial,
-    /// For grants.
-    Claim,
+    /// Whether they would vote for the candidate. It changes nothing.
+    PreVote,
+    /// For their votes.
+    Vote,
 }
 
-/// Why a nominee asks.
+/// Why the voters are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// To lead after an election.
     Win,
-    /// To show the leader of this view that it may hand over.
+    /// To show the leader of this view that it may hand over to this member.
     Preempt(View),
     /// To lead on in a greater epoch.
     Reclaim,
@@ -29,53 +29,54 @@ pub enum Purpose {
     Retry,
 }
 
-/// Why the voters did not agree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Denied {
-    /// Too few answered, or this member's own vote does not count yet: it stands back.
-    Unheard,
-    /// Too many said no, or not yet.
-    Refused,
-}
-
-/// A nominee that waits for the voters.
+/// A question to the voters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Nominee {
-    /// Why it asks.
+pub struct Question {
     pub purpose: Purpose,
-    /// What it asks for.
     pub stage: Stage,
-    /// In which epoch it would lead.
+    /// The epoch in which this member would lead.
     pub epoch: Epoch,
-    /// The number of the question, so that no late answer counts.
+    /// Tells late answers to an earlier question apart.
     pub number: u64,
     /// When it was sent: a lease counts from then.
-    pub sent: Time,
-    /// How often this was asked before, as not enough voters answered in time.
-    pub again: u32,
-    /// Enough voters agreed, and the election went on.
-    pub done: bool,
-    /// Who said yes, or granted.
+    sent: Time,
+    /// How often the same was asked before, as not enough voters answered in time.
+    pub repeats: u32,
+    /// Enough voters agreed.
+    pub agreed: bool,
+    /// The voters that agree.
     yes: BTreeSet<NodeId>,
-    /// Who would say yes if the present leader released its epoch.
+    /// The voters that would agree if the present leader released its epoch.
     yes_if: BTreeSet<NodeId>,
-    /// Who said no or "yes if", and when they may say otherwise.
+    /// The voters that said no or "yes if", and when they may say otherwise.
     no: BTreeMap<NodeId, Time>,
-    /// Who of them does not know where the cluster stands.
+    /// Those of them that do not know where the cluster stands.
     uninformed: BTreeSet<NodeId>,
 }
 
-impl Nominee {
-    /// A nominee that asks now.
+impl Question {
+    /// A question that is sent now.
     #[must_use]
-    pub fn new(purpose: Purpose, stage: Stage, epoch: Epoch, number: u64, sent: Time) -> Nominee {
+    pub fn new(purpose: Purpose, stage: Stage, epoch: Epoch, number: u64, sent: Time) -> Question {
         let (yes, yes_if, no, uninformed) = Default::default();
-        let (again, done) = (0, false);
-        Nominee { purpose, stage, epoch, number, sent, again, done, yes, yes_if, no, uninformed }
+        let (repeats, agreed) = (0, false);
+        Question {
+            purpose,
+            stage,
+            epoch,
+            number,
+            sent,
+            repeats,
+            agreed,
+            yes,
+            yes_if,
+            no,
+            uninformed,
+        }
     }
 
-    /// Counts what a voter says. One that would agree if the leader released its epoch agrees with
-    /// a nominee that asks the leader for that.
+    /// Counts what a voter says. A voter that would agree if the leader released its epoch agrees with
+    /// a candidate that asks the leader for that.
     pub fn hear(&mut self, voter: NodeId, says: Opinion, now: Time) {
         let (wait, released) = match says {
             Opinion::Yes => {
@@ -103,27 +104,27 @@ impl Nominee {
         self.yes.contains(&voter) || self.no.contains_key(&voter)
     }
 
-    /// Those that do not know where the cluster stands, if the others are too few to agree.
+    /// The voters that do not know where the cluster stands, if the others are too few to agree.
     #[must_use]
     pub fn uninformed(&self, majority: usize, voters: usize) -> Option<Vec<NodeId>> {
         let too_few = self.uninformed.len() + majority > voters;
         too_few.then(|| self.uninformed.iter().copied().collect())
     }
 
-    /// Whether enough voters agreed.
+    /// Whether enough voters agree.
     #[must_use]
-    pub fn is_agreed(&self, majority: usize) -> bool {
+    pub fn is_carried(&self, majority: usize) -> bool {
         self.yes.len() >= majority
     }
 
-    /// Those that agree once the present leader has released its epoch, if they are enough.
+    /// The voters that agree once the present leader has released its epoch, if they are enough.
     #[must_use]
     pub fn supporters(&self, majority: usize) -> Option<Vec<NodeId>> {
         let all: BTreeSet<NodeId> = self.yes.union(&self.yes_if).copied().collect();
         (all.len() >= majority).then(|| all.into_iter().collect())
     }
 
-    /// The lease of a nominee whose claim was granted.
+    /// The lease of a candidate that these votes have elected.
     #[must_use]
     pub fn lease(&self) -> Lease {
         Lease::new(self.sent, self.yes.iter().copied())

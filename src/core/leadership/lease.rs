@@ -1,10 +1,15 @@
-//! A leader's lease: for how long a majority is bound by what it promised.
+//! A leader's lease: from the votes that elected the leader to the end of what a majority promised.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use crate::core::context::Context;
+use crate::core::phase::Reason;
 use crate::core::planted::Fault;
-use crate::core::types::{NodeId, Time};
+use crate::core::state::State;
+use crate::core::timer::Timer;
+use crate::core::turn::Turn;
+use crate::core::types::{Epoch, NodeId, Time};
 
 /// How many heartbeat rounds are remembered; later acknowledgements say nothing new.
 const ROUNDS: usize = 32;
@@ -14,7 +19,7 @@ const ROUNDS: usize = 32;
 pub struct Lease {
     /// When each of the last heartbeat rounds was sent.
     sent: VecDeque<(u64, Time)>,
-    /// For each voter: when the latest of what it granted or acknowledged was sent.
+    /// For each voter: when the latest vote request or heartbeat that it answered was sent.
     acknowledged: BTreeMap<NodeId, Time>,
     /// Until when a majority of the voters was bound before their list changed last. Two lists that
     /// differ by one voter have no majorities apart, so this holds for the new list as well.
@@ -22,10 +27,10 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// The lease of a leader whose claim was sent at this time and granted by these voters.
+    /// The lease of a leader that asked for votes at this time and got those of these voters.
     #[must_use]
-    pub fn new(sent: Time, granted: impl Iterator<Item = NodeId>) -> Lease {
-        let acknowledged = granted.map(|id| (id, sent)).collect();
+    pub fn new(sent: Time, voters: impl Iterator<Item = NodeId>) -> Lease {
+        let acknowledged = voters.map(|id| (id, sent)).collect();
         Lease { acknowledged, ..Lease::default() }
     }
 
@@ -90,6 +95,95 @@ impl Lease {
     }
 }
 
+impl State {
+    /// Until when a leader may lead, if a majority must agree.
+    pub(in crate::core) fn lease_until(&self) -> Option<Time> {
+        if !self.needs_majority() || !self.leads() {
+            return None;
+        }
+        // Without a lease it would be over at once: better no leader than a second one.
+        Some(self.timers.due(Timer::Lease).unwrap_or_default())
+    }
+
+    fn end_of(&self, lease: &Lease) -> Time {
+        lease.until(self.majority(), self.settings.timing.lease)
+    }
+
+    /// Whether enough voters have voted for this member in this epoch, and that lease has not run out.
+    pub(super) fn has_votes(&self, epoch: Epoch, now: Time) -> bool {
+        self.candidacy.lease_of(epoch).is_some_and(|lease| now < self.end_of(&lease))
+    }
+}
+
+impl Context<'_> {
+    /// The lease of a leader that begins to lead, or to lead on, in this epoch.
+    pub fn take_lease(&mut self, epoch: Epoch) {
+        if !self.state.needs_majority() {
+            return;
+        }
+        debug_assert!(self.state.has_votes(epoch, self.now), "leads in an epoch of nobody");
+        self.state.timers.cancel(Timer::Voters);
+        if let Some(lease) = self.state.candidacy.take_lease(epoch) {
+            let (own, length) = (self.state.id(), self.state.settings.timing.lease);
+            self.state.voter.promise(self.now, own, epoch, length);
+            self.state.lease = Some(lease);
+            self.arm_lease();
+        }
+    }
+
+    /// The lease has changed, and with it its end.
+    pub fn arm_lease(&mut self) {
+        if let Some(lease) = &self.state.lease {
+            let until = self.state.end_of(lease);
+            self.state.timers.arm(Timer::Lease, until);
+        }
+    }
+
+    /// Notes that a heartbeat round was sent: this member itself holds by it.
+    pub fn hold_by_own_heartbeat(&mut self, number: u64) {
+        let (own, now, epoch) = (self.state.id(), self.now, self.state.view.epoch);
+        let (length, votes) = (self.state.settings.timing.lease, self.state.is_voter(own));
+        if let Some(lease) = &mut self.state.lease {
+            lease.sent(number, now);
+            // This leader may have removed itself, or have been no voter when it was elected and have
+            // voted for another candidate since.
+            if votes && self.state.voter.promise(now, own, epoch, length) {
+                lease.acknowledge(own, number);
+                self.arm_lease();
+            }
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// A leader whose lease is over leads no more: enough voters may be free to vote for another.
+    pub fn end_lease(&mut self) {
+        if self.cx.state.lease_until().is_some_and(|until| until <= self.cx.now) {
+            let (epoch, own) = (self.cx.state.view.epoch, self.cx.state.id());
+            self.cx.give_up(None);
+            self.cx.state.voter.release(own, epoch);
+            self.call(Reason::LeaseEnded);
+            self.cx.say_released(epoch, None);
+        }
+    }
+
+    /// A voter acknowledged a heartbeat round.
+    pub fn prolong(&mut self, voter: NodeId, number: u64) {
+        let counts = self.cx.state.is_voter(voter);
+        if let Some(lease) = self.cx.state.lease.as_mut().filter(|_| counts) {
+            let number = match Fault::OlderCopy.is_planted() {
+                true => self.cx.state.beat.0,
+                false => number,
+            };
+            if Fault::LeaseFromReceipt.is_planted() {
+                lease.sent(number, self.cx.now);
+            }
+            lease.acknowledge(voter, number);
+            self.cx.arm_lease();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,7 +222,7 @@ mod tests {
         assert!(!lease.is_settled(2, length));
         assert_eq!(lease.until(2, length), Time(1100), "1 and 3 are bound");
         lease.change_voters(2, length, |_| true);
-        assert_eq!(lease.until(2, length), Time(1000), "1 and 2 are, since the claim");
+        assert_eq!(lease.until(2, length), Time(1000), "1 and 2 are, since the vote");
         assert!(lease.is_settled(2, length));
     }
 

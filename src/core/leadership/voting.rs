@@ -1,7 +1,8 @@
-//! A voter: what it answers a nominee, and what it promises a leader.
+//! A voter's answers: what it says to a candidate, and what it promises a leader.
 
 use std::time::Duration;
 
+use super::voter::Objection;
 use crate::core::context::Context;
 use crate::core::detector::Peer;
 use crate::core::durable::Then;
@@ -10,7 +11,6 @@ use crate::core::message::{Message, Opinion};
 use crate::core::phase::Phase;
 use crate::core::planted::Fault;
 use crate::core::state::State;
-use crate::core::tenure::Objection;
 use crate::core::turn::Turn;
 use crate::core::types::{Epoch, Incarnation, NodeId};
 use crate::core::{Note, Output};
@@ -25,8 +25,8 @@ impl Context<'_> {
         lease <= self.state.settings.timing.lease.saturating_mul(LONGEST_PROMISE)
     }
 
-    /// What this voter would say to a claim.
-    pub(super) fn judge(&self, nominee: NodeId, epoch: Epoch, list: ListVersion) -> Opinion {
+    /// What this voter would say to a vote request.
+    pub(super) fn judge(&self, candidate: NodeId, epoch: Epoch, list: ListVersion) -> Opinion {
         let state = &*self.state;
         let own = state.members.version();
         let stale = list < own && !Fault::StaleList.is_planted();
@@ -35,27 +35,27 @@ impl Context<'_> {
         // may have been removed since. As in Raft: a candidate's term is above that of its last entry.
         let led = (epoch <= own.epoch).then_some(Objection::Older(own.epoch));
         let objection =
-            stale.or(led).or_else(|| state.voter.objection(self.now, nominee, epoch, state.view));
+            stale.or(led).or_else(|| state.voter.objection(self.now, candidate, epoch, state.view));
         let patience = state.settings.timing.failure;
         objection.map_or(Opinion::Yes, |objection| objection.opinion(self.now, patience))
     }
 
-    /// Grants a claim; said as soon as it is durable.
-    pub(super) fn grant(
+    /// Votes for a candidate, and says so as soon as the vote is durable.
+    pub(super) fn vote_for(
         &mut self,
-        nominee: NodeId,
+        candidate: NodeId,
         incarnation: Incarnation,
         number: u64,
         epoch: Epoch,
         lease: Duration,
     ) {
-        let before = self.state.voter.granted_before(nominee, epoch, lease);
-        self.state.voter.grant(self.now, nominee, epoch, lease);
-        let grant = Message::Grant { incarnation, number, epoch };
+        let before = self.state.voter.voted_before(candidate, epoch, lease);
+        self.state.voter.vote_for(self.now, candidate, epoch, lease);
+        let vote = Message::Grant { incarnation, number, epoch };
         let waits = self.state.records.awaited_by(|then| *then == Then::Vote);
         let record = match (before, waits) {
-            // It was asked for once more, as the disk is slow: nothing is written twice for that.
-            (true, None) => return self.say_grant(nominee, number, grant),
+            // The candidate asks once more, as the disk is slow: nothing is written twice for that.
+            (true, None) => return self.say_vote(candidate, number, vote),
             (true, Some(record)) => record,
             (false, _) => {
                 let record = self.persist();
@@ -63,29 +63,28 @@ impl Context<'_> {
                 record
             }
         };
-        if Fault::GrantNotDurable.is_planted() && nominee != self.state.id() {
-            return self.send(nominee, grant);
+        if Fault::GrantNotDurable.is_planted() && candidate != self.state.id() {
+            return self.send(candidate, vote);
         }
-        self.state.records.then(record, Then::Tell(nominee, grant));
+        self.state.records.then(record, Then::Tell(candidate, vote));
     }
 
-    /// Says a grant that is durable already; this member's own is heard at once.
-    fn say_grant(&mut self, nominee: NodeId, number: u64, grant: Message) {
-        if nominee != self.state.id() {
-            self.send(nominee, grant);
-        } else if let Some(own) = self.state.nominee.as_mut().filter(|own| own.number == number) {
-            own.hear(nominee, Opinion::Yes, self.now);
+    /// Tells a candidate of a vote that is durable already; this member counts its own at once.
+    fn say_vote(&mut self, candidate: NodeId, number: u64, vote: Message) {
+        match candidate == self.state.id() {
+            true => self.state.candidacy.hear_own(candidate, number, self.now),
+            false => self.send(candidate, vote),
         }
     }
 
-    /// The greatest epoch that this member knows of, has granted or has a list of.
+    /// The greatest epoch that this member knows of, has voted in or has a list of.
     fn greatest_epoch(&self) -> Epoch {
         let stamped = self.state.members.version().epoch;
         self.state.view.epoch.max(self.state.voter.newest()).max(stamped)
     }
 
-    /// A voter takes a leader's heartbeat: promises its vote, or refuses one that a later grant
-    /// stands against. Tells whether it may be acknowledged.
+    /// A voter takes a leader's heartbeat: it promises its vote, or denies that to a leader against which
+    /// a later vote stands. Tells whether it may be acknowledged.
     pub fn promise(&mut self, leader: NodeId, epoch: Epoch, number: u64, lease: Duration) -> bool {
         if !self.state.needs_majority() {
             return true; // with one, who is no voter promises as well: it may know an older list
@@ -129,16 +128,22 @@ impl Turn<'_> {
         }
     }
 
-    /// A nominee asks what this voter would say to a claim.
-    pub fn trial(&mut self, from: NodeId, number: u64, epoch: Epoch, list: ListVersion) {
+    /// A candidate asks for a pre-vote: whether this voter would vote for it.
+    pub fn asked_for_pre_vote(
+        &mut self,
+        from: NodeId,
+        number: u64,
+        epoch: Epoch,
+        list: ListVersion,
+    ) {
         self.cx.exchange_lists(from, list);
         let opinion = self.cx.judge(from, epoch, list);
         let epoch = self.cx.greatest_epoch();
         self.cx.send(from, Message::Opinion { number, opinion, epoch });
     }
 
-    /// A nominee asks for this voter's grant.
-    pub fn claim(
+    /// A candidate asks for this voter's vote.
+    pub fn asked_for_vote(
         &mut self,
         (from, incarnation): (NodeId, Incarnation),
         number: u64,
@@ -152,7 +157,7 @@ impl Turn<'_> {
         let opinion =
             if self.cx.may_promise(lease) { self.cx.judge(from, epoch, list) } else { too_long };
         match opinion {
-            Opinion::Yes => self.cx.grant(from, incarnation, number, epoch, lease),
+            Opinion::Yes => self.cx.vote_for(from, incarnation, number, epoch, lease),
             opinion => {
                 let epoch = self.cx.greatest_epoch();
                 self.cx.send(from, Message::Refuse { number, opinion, epoch });
@@ -160,11 +165,11 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether a grant that waited for the disk is void: this voter is bound to another by now.
-    fn is_overtaken(&self, nominee: NodeId, epoch: Epoch) -> bool {
+    /// Whether a vote that waited for the disk is void: this voter is bound to another by now.
+    fn is_overtaken(&self, candidate: NodeId, epoch: Epoch) -> bool {
         let voter = &self.cx.state.voter;
         let bound = voter.bound_to(self.cx.now);
-        epoch < voter.newest() || bound.is_some_and(|leader| leader != nominee)
+        epoch < voter.newest() || bound.is_some_and(|leader| leader != candidate)
     }
 
     /// Tells a member what waited until it was durable.
@@ -173,7 +178,7 @@ impl Turn<'_> {
             // Another leader was acknowledged meanwhile.
             Message::Grant { epoch, .. } if self.is_overtaken(to, epoch) => {}
             Message::Grant { incarnation, number, epoch } if to == self.cx.state.id() => {
-                self.granted(to, incarnation, number, epoch);
+                self.hear_vote(to, incarnation, number, epoch);
             }
             message => self.cx.send(to, message),
         }

@@ -1,12 +1,24 @@
-//! Leading with a majority: what a nominee asks the voters (`nominee.rs`), what a voter answers
-//! (`voter.rs`), and for how long a leader leads (`lease.rs`).
+//! Who leads, and until when, whatever the algorithm.
 //!
-//! The algorithm nominates; with a majority it goes on only when the voters agree. Their answers
-//! are weighed once at the end of every turn.
+//! The algorithm nominates this member; the candidacy (`candidacy.rs`) waits until the epoch is durable and,
+//! with a majority, asks the voters (`question.rs`) and counts their answers (`tally.rs`). A voter
+//! (`voter.rs`) votes for one candidate of an epoch only, and promises to vote for no other for a while
+//! (`voting.rs`). A leader leads for as long as a majority is bound by what it promised (`lease.rs`). It
+//! announces itself (`announcement.rs`), and hands over to a better member (`handover.rs`).
 
+mod announcement;
+mod candidacy;
+mod handover;
 mod lease;
-mod nominee;
+mod question;
+mod tally;
 mod voter;
+mod voting;
+
+pub(super) use candidacy::{Aim, Candidacy};
+pub use lease::Lease;
+pub(super) use question::Stage;
+pub use voter::{Grant, Vote, Voter};
 
 use std::collections::BTreeSet;
 
@@ -44,7 +56,7 @@ impl State {
     }
 
     /// Whether a higher member takes over without following first. With a majority it follows, and
-    /// asks the voters whether they would grant its claim.
+    /// asks the voters whether they would vote for it.
     pub(in crate::core) fn preempts_at_once(&self) -> bool {
         self.settings.preempt == Preempt::Always && !self.needs_majority()
     }

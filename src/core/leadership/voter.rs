@@ -1,4 +1,4 @@
-//! A voter: what it granted and promised, and what it therefore refuses.
+//! A voter's memory: the vote and the promise that it gave, and what it therefore denies.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use crate::core::message::{Opinion, View};
 use crate::core::planted::Fault;
 use crate::core::types::{Epoch, NodeId, Time};
 
-/// The greatest epoch that a voter granted, and to whom. Durable before it is told.
+/// The vote that a voter gave in the greatest epoch. It is durable before it is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Grant {
     /// The epoch.
     pub epoch: Epoch,
-    /// Who may lead in it.
-    pub nominee: NodeId,
+    /// The candidate that may lead in it.
+    pub candidate: NodeId,
 }
 
 /// What a voter must not forget, whatever happens to its process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Vote {
-    /// The greatest epoch granted, and to whom.
+    /// The vote given in the greatest epoch.
     pub granted: Option<Grant>,
     /// The longest time for which a promise was made, or may have been.
     pub promised: Duration,
@@ -43,7 +43,7 @@ impl Vote {
     }
 }
 
-/// For this long no other nominee is granted anything.
+/// Until then the voter votes for no other candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Promise {
     to: NodeId,
@@ -51,24 +51,24 @@ struct Promise {
     until: Time,
 }
 
-/// Why a voter refuses a nominee.
+/// Why a voter denies a candidate its vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Objection {
     /// Its store was empty, and neither a leader nor all other voters have told it the epoch. An
     /// earlier life may have made a promise that runs until then.
     Uninformed(Time),
-    /// The nominee's member list is older than the own one.
+    /// The candidate's member list is older than the voter's.
     StaleList,
-    /// This epoch was granted to another, or belongs to a leader that is known.
+    /// The voter has voted for another candidate in this epoch, or knows a leader of it.
     Older(Epoch),
-    /// The leader of this epoch was promised that nobody else is granted anything until then.
+    /// The voter promised the leader of this epoch to vote for no other candidate until then.
     Promised(Epoch, Time),
     /// An earlier life may have made a promise that runs until then.
     Muted(Time),
 }
 
 impl Objection {
-    /// What a nominee is told: another try may succeed after `patience`, where no time is known.
+    /// What a candidate is told: another try may succeed after `patience`, where no time is known.
     #[must_use]
     pub fn opinion(self, now: Time, patience: Duration) -> Opinion {
         match self {
@@ -164,39 +164,40 @@ impl Voter {
         }
     }
 
-    /// Why it would not grant this epoch to this nominee, if there is a reason.
+    /// Why it would not vote for this candidate in this epoch, if there is a reason.
     #[must_use]
     pub fn objection(
         &self,
         now: Time,
-        nominee: NodeId,
+        candidate: NodeId,
         epoch: Epoch,
         view: View,
     ) -> Option<Objection> {
-        let others = self.promise.filter(|promise| promise.to != nominee && now < promise.until);
+        let others = self.promise.filter(|promise| promise.to != candidate && now < promise.until);
         if !self.informed {
             Some(Objection::Uninformed(self.muted_until))
-        } else if let Some(older) = self.refuses(nominee, epoch, view) {
+        } else if let Some(older) = self.refuses(candidate, epoch, view) {
             Some(Objection::Older(older))
         } else if now < self.muted_until {
             Some(Objection::Muted(self.muted_until))
         } else {
-            let heeded = |to: NodeId| to > nominee || !Fault::ReleaseNotAwaited.is_planted();
+            let heeded = |to: NodeId| to > candidate || !Fault::ReleaseNotAwaited.is_planted();
             let others = others.filter(|promise| heeded(promise.to));
             others.map(|promise| Objection::Promised(promise.epoch, promise.until))
         }
     }
 
     /// The epoch that stands against this one: a later one that was granted or is led in, or the
-    /// same, of another nominee.
-    fn refuses(&self, nominee: NodeId, epoch: Epoch, view: View) -> Option<Epoch> {
+    /// same, of another candidate.
+    fn refuses(&self, candidate: NodeId, epoch: Epoch, view: View) -> Option<Epoch> {
         let stands_against = |known: Epoch, of: Option<NodeId>| {
-            let other = of.is_some_and(|of| of != nominee) && !Fault::EpochTwice.is_planted();
+            let other = of.is_some_and(|of| of != candidate) && !Fault::EpochTwice.is_planted();
             known > epoch || (known == epoch && other)
         };
-        let granted = self.granted.filter(|grant| stands_against(grant.epoch, Some(grant.nominee)));
+        let granted =
+            self.granted.filter(|grant| stands_against(grant.epoch, Some(grant.candidate)));
         let led = stands_against(view.epoch, view.leader.map(|leader| leader.id));
-        let before = self.led.filter(|led| stands_against(led.epoch, Some(led.nominee)));
+        let before = self.led.filter(|led| stands_against(led.epoch, Some(led.candidate)));
         let newest = Some(self.newest).filter(|newest| *newest > epoch);
         let floor = Some(self.floor).filter(|floor| *floor >= epoch && *floor > Epoch(0));
         let (granted, before) = (granted.map(|grant| grant.epoch), before.map(|led| led.epoch));
@@ -206,7 +207,7 @@ impl Voter {
     /// Who led in this epoch, as far as an earlier run knew.
     #[must_use]
     pub fn led_in(&self, epoch: Epoch) -> Option<NodeId> {
-        self.led.filter(|led| led.epoch == epoch).map(|led| led.nominee)
+        self.led.filter(|led| led.epoch == epoch).map(|led| led.candidate)
     }
 
     /// The greatest epoch that it granted or promised anything for, or that it must not go below.
@@ -221,18 +222,18 @@ impl Voter {
         self.newest.max(granted)
     }
 
-    /// Grants an epoch, which is a promise as well. To be made durable before it is told.
-    pub fn grant(&mut self, now: Time, nominee: NodeId, epoch: Epoch, lease: Duration) {
-        self.granted = Some(Grant { epoch, nominee });
+    /// Votes for a candidate, which is a promise as well. The vote has to be durable before it is told.
+    pub fn vote_for(&mut self, now: Time, candidate: NodeId, epoch: Epoch, lease: Duration) {
+        self.granted = Some(Grant { epoch, candidate });
         if !Fault::GrantNoPromise.is_planted() {
-            self.promise(now, nominee, epoch, lease);
+            self.promise(now, candidate, epoch, lease);
         }
     }
 
-    /// Whether it granted the same before, in a record that says all that a grant of this length needs.
+    /// Whether it gave the same vote before, in a record that says all that a promise of this length needs.
     #[must_use]
-    pub fn granted_before(&self, nominee: NodeId, epoch: Epoch, lease: Duration) -> bool {
-        self.granted == Some(Grant { epoch, nominee }) && self.remembers(lease)
+    pub fn voted_before(&self, candidate: NodeId, epoch: Epoch, lease: Duration) -> bool {
+        self.granted == Some(Grant { epoch, candidate }) && self.remembers(lease)
     }
 
     /// Promises the leader of an epoch that nobody else is granted anything for so long; unless a

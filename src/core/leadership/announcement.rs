@@ -1,0 +1,170 @@
+//! Announcements: what others say of the leader is judged here, and a leader followed or overruled.
+
+use crate::core::context::Context;
+use crate::core::message::View;
+use crate::core::phase::{Phase, Reason};
+use crate::core::planted::Fault;
+use crate::core::timer::Timer;
+use crate::core::turn::Turn;
+use crate::core::types::{Epoch, NodeId, Rank};
+
+impl Context<'_> {
+    /// Waits to follow a leader until its epoch is durable here.
+    fn follow_once_durable(&mut self, view: View, leader: NodeId) {
+        self.become_waiting(self.now, Reason::Storing(leader));
+        self.state.timers.cancel(Timer::Coordinator);
+        self.state.storing = Some(view); // its record was ordered when the round was noted
+    }
+}
+
+impl Turn<'_> {
+    /// A leader announces itself: COORDINATOR or heartbeat. Answers an older one with what is
+    /// known. Tells whether the sender is now this member's leader.
+    pub fn announced(&mut self, from: NodeId, epoch: Epoch, rank: Rank) -> bool {
+        let rank = Rank { id: from, ..rank };
+        let view = View { epoch, leader: Some(rank) };
+        let known = self.cx.state.view;
+        self.cx.state.detector.change(from, |peer| peer.stands = true); // who leads, does
+        self.meet_leader(from, view);
+        self.cx.note_round(epoch);
+        if self.cx.state.phase == Phase::Stopping {
+            return false;
+        }
+        if self.cx.state.is_of_another(from, epoch) {
+            self.cx.send_view(from);
+            return false;
+        }
+        if view < known && !Fault::OlderCoordinator.is_planted() {
+            self.cx.send_view(from);
+            self.meet_at_same_epoch(from, epoch);
+            return false;
+        }
+        if self.cx.state.storing.is_some_and(|later| view < later) {
+            return false; // the later one is followed as soon as it is durable
+        }
+        if self.cx.state.takeover == Some(view) {
+            self.cx.ask_for_release(epoch, from);
+        } else {
+            self.accept(view, rank);
+        }
+        self.cx.state.follows(from)
+    }
+
+    /// The reply to something older. One without a leader, in the very epoch in which this member
+    /// leads, comes from another that led in it and gave it up.
+    pub fn replied(&mut self, from: NodeId, view: View) {
+        if view.leader.is_none() {
+            self.meet_at_same_epoch(from, view.epoch);
+        }
+        self.told(from, view);
+        self.algorithm.get().answered(&mut self.cx, from, view);
+    }
+
+    /// A hello, or the reply to something older, tells of a leader. Only the leader itself is
+    /// followed on its word: it says hello to all, and what third members know of it may be of
+    /// an earlier life.
+    pub fn told(&mut self, from: NodeId, view: View) {
+        let state = &self.cx.state;
+        let news = view > state.view && !(state.leads() && state.needs_majority());
+        match view.leader {
+            Some(leader) if leader.id == from || news => {
+                self.meet_leader(leader.id, view);
+            }
+            _ => _ = self.declares(from),
+        }
+        self.cx.note_round(view.epoch);
+        let state = &self.cx.state;
+        if view.leader.is_none() && state.follows(from) && view.epoch >= state.view.epoch {
+            self.call(Reason::LeaderGaveUp(from)); // what it says is no sign of a leader
+            return;
+        }
+        if view < state.view || state.phase == Phase::Stopping {
+            return;
+        }
+        match view.leader {
+            Some(leader) if leader.id == from => self.accept(view, leader),
+            // As long as its lease runs, no later leader was elected: a third member is mistaken, or lies.
+            _ if state.leads() && state.needs_majority() => self.outgrow(view.epoch),
+            Some(leader) if leader.id != state.id() && view > state.view => {
+                self.outdated(view, leader.id);
+            }
+            _ if state.phase == Phase::Leading && view.epoch > state.view.epoch => {
+                self.call(Reason::Overruled(from)); // its leader is gone, its epoch is not
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes a view that is not older than the own one, of a leader that is alive. A voter that granted
+    /// a later epoch may have forgotten that it named its leader, but not that.
+    pub fn accept(&mut self, view: View, leader: Rank) {
+        let state = &self.cx.state;
+        if state.voter.is_beyond(view.epoch) || state.is_of_another(leader.id, view.epoch) {
+            return;
+        }
+        // Who still looks for the others could not lead at once: there would be no leader meanwhile.
+        let may_take_over = state.preempts_at_once() && !state.looks_around(self.cx.now);
+        let takes_over = leader < state.rank() && state.stands() && may_take_over;
+        let known = state.leader() == Some(leader) && state.view == view;
+        if state.storing == Some(view) {
+            return; // its leader is followed as soon as it is durable
+        }
+        if !takes_over && !known {
+            if self.algorithm.get().may_follow(&mut self.cx, view, leader.id) {
+                self.follow(view, leader.id);
+            }
+        } else if takes_over && state.takeover != Some(view) {
+            if Fault::NoRelease.is_planted() {
+                self.cx.state.view = view;
+                return self.call(Reason::TakingOver(leader.id));
+            }
+            self.cx.become_taking_over(view, leader.id, Reason::TakingOver(leader.id));
+        }
+    }
+
+    /// "If P receives a Coordinator message, it treats the sender as the coordinator."
+    fn follow(&mut self, view: View, leader: NodeId) {
+        if self.cx.state.records.cover(view.epoch) {
+            self.cx.give_up(None);
+            self.cx.become_following(view, leader);
+        } else if self.cx.state.storing != Some(view) {
+            self.cx.give_up(None);
+            self.cx.follow_once_durable(view, leader);
+        }
+    }
+
+    /// A record is durable, and with it perhaps the epoch of a leader that this member waits to follow.
+    pub fn follow_stored(&mut self, view: View) {
+        let alive = view.leader.filter(|leader| self.cx.state.detector.is_alive(leader.id));
+        match alive {
+            Some(leader) => self.follow(view, leader.id),
+            None => self.call(Reason::AnswererLost),
+        }
+    }
+
+    /// A greater epoch exists: whoever led or was followed is outdated. Its leader will tell so
+    /// itself.
+    fn outdated(&mut self, view: View, leader: NodeId) {
+        self.cx.give_up(None);
+        // Whoever was to be followed once its epoch is durable is outdated as well.
+        let settled = self.cx.state.storing.is_some() || self.cx.state.leader().is_some();
+        let leads = self.cx.state.leads();
+        self.cx.state.view = view;
+        if settled {
+            let reason = Reason::Overruled(leader);
+            self.algorithm.get().await_leader(&mut self.cx, leader, reason);
+        }
+        if leads {
+            self.cx.rest();
+        }
+    }
+
+    /// Two leaders met in one epoch, which must not stay: the survivor runs a new round.
+    fn meet_at_same_epoch(&mut self, other: NodeId, epoch: Epoch) {
+        let state = &self.cx.state;
+        let leads = state.phase == Phase::Leading && state.view.epoch == epoch;
+        if leads && !state.needs_majority() {
+            self.algorithm.get().start(&mut self.cx, Reason::SameEpoch(other));
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Handing over: how a member takes over from a lower leader, and how a leader gives up its epoch.
+
+use crate::core::context::Context;
+use crate::core::message::{Done, Message, Refusal};
+use crate::core::phase::{Phase, Reason};
+use crate::core::planted::Fault;
+use crate::core::settings::Preempt;
+use crate::core::timer::Timer;
+use crate::core::turn::Turn;
+use crate::core::types::{Epoch, NodeId, Rank};
+
+impl Context<'_> {
+    /// Where members preempt only after a while: asks a lower leader to hand over, once this
+    /// member has stood for long enough. It goes on following until the leader does.
+    pub fn request_handover_if_due(&mut self) {
+        let majority = self.state.needs_majority();
+        let due = match self.state.settings.preempt {
+            Preempt::After(after) => self.state.standing.due(after),
+            Preempt::Always => majority.then_some(self.now),
+            Preempt::Never => None,
+        };
+        // Who still looks for the others could not lead at once.
+        if due.is_some_and(|due| due <= self.now) && !self.state.looks_around(self.now) {
+            self.request_handover();
+        }
+    }
+
+    /// Asks a lower leader to hand over, and goes on following it; with a majority, once enough
+    /// voters would vote for this member.
+    pub fn request_handover(&mut self) {
+        let Some(leader) = self.state.lower_leader() else { return };
+        if self.state.needs_majority() {
+            self.poll_for_takeover();
+        } else {
+            let (epoch, rank, votes) = (self.state.view.epoch, self.state.rank(), Vec::new());
+            self.send(leader.id, Message::Preempt { epoch, rank, votes });
+        }
+    }
+
+    /// Takes over from a live lower leader, at once where no majority is needed.
+    pub fn take_over(&mut self, leader: NodeId, reason: Reason) {
+        if self.state.needs_majority() {
+            self.request_handover();
+        } else {
+            self.become_taking_over(self.state.view, leader, reason);
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// A higher member asks this one to hand over.
+    pub fn preempted(&mut self, from: NodeId, epoch: Epoch, rank: Rank, votes: &[NodeId]) {
+        let rank = Rank { id: from, ..rank };
+        self.cx.state.detector.change(from, |peer| {
+            peer.stands = true; // who asks, stands
+            peer.rank = rank;
+        });
+        let state = &self.cx.state;
+        // Who waits for the outcome of a change hears it first; the other asks again.
+        let changes = state.roster.wanted.is_some();
+        let higher = state.is_above(rank, true)
+            && !changes
+            && self.stood_for_long_enough(from)
+            && self.may_succeed(from)
+            && self.is_majority(votes);
+        let leads = state.phase == Phase::Leading;
+        let present = leads && state.view.epoch == epoch;
+        if present && higher && !votes.is_empty() && Fault::LeadsAfterRelease.is_planted() {
+            let (others, stands) = (self.cx.all_others(), self.cx.state.stands());
+            self.cx.send_all(others, Message::Release { epoch, successor: Some(from), stands });
+        } else if present && higher {
+            self.release(Some(from), Reason::Preempted(from));
+        } else if leads || state.view.epoch > epoch {
+            self.cx.send_view(from);
+        } else if self.is_about_to_lead(epoch) {
+            // Some have its task already; it is not released before it is led in.
+        } else if !self.repeat_release(from) {
+            // An earlier life of this member led, and never will again.
+            self.cx.note_round(epoch);
+            let stands = self.cx.state.stands();
+            self.cx.send(from, Message::Release { epoch, successor: None, stands });
+        }
+    }
+
+    /// Whether this member has halted others in this round, and hands out its task.
+    fn is_about_to_lead(&self, epoch: Epoch) -> bool {
+        let accepted = self.algorithm.accepted(self.cx.state);
+        let own = self.cx.state.id();
+        accepted.is_some_and(|v| v.epoch == epoch && v.leader.is_some_and(|l| l.id == own))
+    }
+
+    /// Whether a member could be told that it may lead, and did not fail to of late.
+    fn may_succeed(&self, id: NodeId) -> bool {
+        let unreachable = self.cx.state.detector.get(id).is_some_and(|peer| peer.unreachable);
+        !unreachable && !self.cx.was_let_down_by(id)
+    }
+
+    /// Whether a member may take over by now, where that is only after a while.
+    fn stood_for_long_enough(&self, id: NodeId) -> bool {
+        let Preempt::After(after) = self.cx.state.settings.preempt else { return true };
+        let peer = self.cx.state.detector.get(id);
+        let due = peer.and_then(|peer| peer.standing.due(after));
+        due.is_some_and(|due| due <= self.cx.now)
+    }
+
+    /// Tells a member that the epoch known was given up by this one, if it was.
+    pub fn repeat_release(&mut self, to: NodeId) -> bool {
+        let Some((epoch, successor)) = self.cx.state.gave_up() else { return false };
+        let stands = self.cx.state.stands();
+        self.cx.send(to, Message::Release { epoch, successor, stands });
+        true
+    }
+
+    /// Stops leading, says so to all, and awaits the successor.
+    pub fn release(&mut self, successor: Option<NodeId>, reason: Reason) {
+        let (epoch, own) = (self.cx.state.view.epoch, self.cx.state.id());
+        self.cx.give_up(successor);
+        self.cx.state.voter.release(own, epoch);
+        match successor {
+            Some(next) if !matches!(reason, Reason::Stopped | Reason::Removed) => {
+                self.algorithm.get().await_leader(&mut self.cx, next, reason);
+            }
+            _ => self.cx.become_stopping(reason), // nobody is preempted or resigns for nobody
+        }
+        self.cx.say_released(epoch, successor);
+    }
+
+    /// A leader says that it no longer leads.
+    pub fn released(
+        &mut self,
+        from: NodeId,
+        epoch: Epoch,
+        successor: Option<NodeId>,
+        stands: bool,
+    ) {
+        self.cx.state.detector.change(from, |peer| peer.stands = stands);
+        self.cx.stand_if_alone(); // it may be the last that could lead
+        self.cx.state.voter.release(from, epoch);
+        self.cx.state.freed = Some((from, epoch));
+        let designated = Some(epoch).filter(|_| successor == Some(self.cx.state.id()));
+        self.cx.state.candidacy.designate(designated);
+        if let Some(view) = self.cx.state.storing.filter(|view| view.epoch == epoch) {
+            self.cx.state.view = view; // too late to follow its leader
+        }
+        let state = &self.cx.state;
+        if epoch != state.view.epoch || !(state.is_bound_to(from) || state.follows(from)) {
+            return;
+        }
+        let reason = Reason::LeaderReleased(from);
+        self.cx.state.takeover = None;
+        self.cx.state.heeds_leader = false;
+        self.cx.state.timers.cancel(Timer::Silence);
+        match successor {
+            // This member need not have met it: the leader knows it.
+            Some(next) if next != self.cx.state.id() => {
+                self.algorithm.get().await_leader(&mut self.cx, next, reason);
+            }
+            _ => self.call(reason),
+        }
+    }
+
+    /// An operator asks the leader to hand over, to the member named if any.
+    pub fn resign(&mut self, to: Option<NodeId>) -> Result<Done, Refusal> {
+        let state = &mut self.cx.state;
+        if state.phase != Phase::Leading {
+            return Err(Refusal::NotLeader);
+        }
+        let best = state.best_other().ok_or(Refusal::NoSuccessor)?;
+        let successor = to.unwrap_or(best);
+        if !state.detector.standing().any(|peer| peer.rank.id == successor) {
+            return Err(Refusal::CannotLead(successor));
+        }
+        if successor != best {
+            return Err(Refusal::Outranked { to: successor, by: best });
+        }
+        let epoch = state.view.epoch;
+        state.resigned = true;
+        self.release(Some(successor), Reason::Resigned);
+        Ok(Done::Resigned { epoch, successor: Some(successor) })
+    }
+
+    /// The process is about to end: hands over if it leads.
+    pub fn stop(&mut self) -> Done {
+        match self.cx.state.phase {
+            Phase::Leading => self.release(self.cx.state.best_other(), Reason::Stopped),
+            Phase::Stopping => {}
+            _ => self.cx.become_stopping(Reason::Stopped),
+        }
+        Done::Stopped
+    }
+}

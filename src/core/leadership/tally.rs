@@ -1,0 +1,228 @@
+//! The tally: what the voters answered this member, and what it does when enough of them agree or cannot
+//! any more.
+
+use std::time::Duration;
+
+use super::candidacy::Denied;
+use super::question::{Purpose, Question, Stage};
+use crate::core::detector::Peer;
+use crate::core::message::{Message, Opinion};
+use crate::core::phase::{Phase, Reason};
+use crate::core::planted::Fault;
+use crate::core::state::State;
+use crate::core::timer::Timer;
+use crate::core::turn::Turn;
+use crate::core::types::{Epoch, Incarnation, NodeId};
+
+/// How often a vote request is repeated. Two writes in a row, the one under way and that of the vote, may then
+/// take four times what a leader counts on of its lease.
+const MOST_REPEATS: u32 = 3;
+
+impl State {
+    /// How many voters have told a candidate something, or may. Once it has heard a majority, those that
+    /// are dead by proof are not awaited.
+    fn can_say(&self, question: &Question) -> usize {
+        if !question.is_heard(self.majority()) {
+            return self.voters();
+        }
+        let dead = |id| self.detector.get(id).is_some_and(|peer| peer.proved);
+        let voters = self.members.iter().filter(|member| member.votes());
+        voters.filter(|voter| question.has_heard(voter.id) || !dead(voter.id)).count()
+    }
+}
+
+impl Turn<'_> {
+    /// A voter's answer to a pre-vote or, if it denies its vote, to a vote request.
+    pub fn opinion(
+        &mut self,
+        from: NodeId,
+        stage: Stage,
+        number: u64,
+        opinion: Opinion,
+        epoch: Epoch,
+    ) {
+        self.cx.note_round(epoch);
+        let now = self.cx.now;
+        // No promise is longer than `failure` by more than a restart's wait, which may be asked for again.
+        let opinion = opinion.at_most(self.cx.state.settings.timing.failure);
+        let counts = self.cx.state.is_voter(from);
+        if let Some(question) = &mut self.cx.state.candidacy.question
+            && (question.number, question.stage) == (number, stage)
+            && counts
+        {
+            question.hear(from, opinion, now);
+        }
+        if self.cx.state.leads() {
+            self.outgrow(epoch);
+        }
+    }
+
+    /// This leader was told of a later epoch: it asks for a greater one yet, without stepping down. A voter
+    /// that needs that says so after every heartbeat, so the leader asks at most once between two of them,
+    /// however often it is told.
+    pub fn outgrow(&mut self, epoch: Epoch) {
+        let state = &self.cx.state;
+        let asked = state.candidacy.question.is_some();
+        let lately = self.cx.now < state.since + state.settings.timing.heartbeat;
+        if epoch > state.view.epoch && !asked && !lately {
+            let next = self.cx.next_round();
+            self.cx.note_round(next);
+            self.cx.ask_voters(Purpose::Reclaim, Stage::Vote, next);
+        }
+    }
+
+    /// A voter votes for this member; or this member itself does, now that its vote is durable.
+    pub fn hear_vote(&mut self, from: NodeId, of: Incarnation, number: u64, epoch: Epoch) {
+        let own = of == self.cx.state.incarnation && self.cx.state.is_voter(from);
+        if let Some(question) = &mut self.cx.state.candidacy.question
+            && ((question.number, question.epoch) == (number, epoch)
+                || Fault::StaleGrant.is_planted())
+            && question.stage == Stage::Vote
+            && own
+        {
+            question.hear(from, Opinion::Yes, self.cx.now);
+        }
+    }
+
+    /// At the end of a turn: goes on if enough voters agree, gives up if they cannot any more.
+    pub fn tally(&mut self) {
+        let open = |question: &&Question| !question.agreed;
+        while let Some(question) = self.cx.state.candidacy.question.as_ref().filter(open) {
+            let (majority, voters) = (self.cx.state.majority(), self.cx.state.can_say(question));
+            match (question.purpose, question.supporters(majority)) {
+                (Purpose::Preempt(view), Some(votes)) => {
+                    let rank = self.cx.state.rank();
+                    self.cx.drop_question();
+                    let leader = view.leader.filter(|leader| self.cx.state.follows(leader.id));
+                    let unit = self.cx.state.settings.timing.t2();
+                    let longest = self.cx.now + unit * 4; // or a better one would come too late
+                    let candidacy = &mut self.cx.state.candidacy;
+                    candidacy.takeovers.again(unit, self.cx.now);
+                    candidacy.next_takeover_poll = candidacy.takeovers.until().min(longest);
+                    if let Some(leader) = leader {
+                        let epoch = view.epoch;
+                        self.cx.send(leader.id, Message::Preempt { epoch, rank, votes });
+                    }
+                }
+                _ if question.is_carried(majority) => self.agreed(),
+                _ if question.is_hopeless(majority, voters) => self.failed(),
+                _ => return,
+            }
+        }
+    }
+
+    fn agreed(&mut self) {
+        let candidacy = &mut self.cx.state.candidacy;
+        let Some(question) = &mut candidacy.question else { return };
+        question.agreed = true;
+        let (purpose, epoch) = (question.purpose, question.epoch);
+        candidacy.denied = None;
+        self.cx.state.timers.cancel(Timer::Voters);
+        let state = &self.cx.state;
+        match purpose {
+            Purpose::Win => self.resume(),
+            Purpose::Reclaim if self.may_reclaim(epoch) => {
+                self.cx.become_leading(epoch, Reason::Reclaimed);
+                self.algorithm.get().reclaimed(&mut self.cx);
+            }
+            Purpose::Retry if state.phase == Phase::Waiting && !state.is_bound() => {
+                self.cx.drop_question();
+                self.call(Reason::MajorityAgrees);
+            }
+            _ => self.cx.drop_question(),
+        }
+    }
+
+    /// Whether a leader may lead on in this epoch: it was elected in time, and not in vain.
+    fn may_reclaim(&self, epoch: Epoch) -> bool {
+        let state = &self.cx.state;
+        let greater = state.leads() && epoch > state.view.epoch;
+        greater && state.records.cover(epoch) && state.has_votes(epoch, self.cx.now)
+    }
+
+    /// The voters' time is over: to answer, or until they are asked again.
+    pub fn voters_expired(&mut self) {
+        let state = &self.cx.state;
+        if let Some(Question { purpose, stage, epoch, .. }) = state.candidacy.question
+            && self.may_ask_again()
+            && !Fault::LateHeartbeat.is_planted()
+        {
+            self.cx.ask_voters(purpose, stage, epoch);
+        } else if state.candidacy.question.is_some() {
+            self.failed();
+        } else if state.candidacy.denied.is_some() && state.phase.elects() {
+            let next = state.round.next();
+            self.cx.ask_voters(Purpose::Retry, Stage::PreVote, next);
+        }
+    }
+
+    /// Whether a vote request that was not answered in time is repeated in the same epoch: a voter whose
+    /// disk is slow has stored its vote by then, or is about to, and repeats that without another write.
+    /// A candidate that is connected with too few voters, or has asked often enough, lets the voters go.
+    fn may_ask_again(&self) -> bool {
+        let state = &self.cx.state;
+        let asks = |question: &Question| {
+            question.stage == Stage::Vote && !question.agreed && question.repeats < MOST_REPEATS
+        };
+        let connected = |id| state.detector.get(id).is_none_or(Peer::connected);
+        let voters = state.members.iter().filter(|member| member.votes());
+        state.candidacy.question.as_ref().is_some_and(asks)
+            && voters.filter(|voter| connected(voter.id)).count() >= state.majority()
+    }
+
+    /// Not enough voters agree, or answered in time. A candidate asks again later, and only then calls
+    /// another election: a member that cannot lead disturbs nobody, and its log stays quiet.
+    fn failed(&mut self) {
+        let state = &*self.cx.state;
+        let Some(question) = &state.candidacy.question else { return };
+        let (majority, now, purpose) = (state.majority(), self.cx.now, question.purpose);
+        let (wait, heard) = (question.wait(majority, now), question.is_heard(majority));
+        let uninformed = question.uninformed(majority, state.voters());
+        let waits = state.candidacy.parked.is_some_and(|(_, round)| round == question.epoch);
+        self.cx.drop_question();
+        match purpose {
+            Purpose::Preempt(_) => {
+                let failure = self.cx.state.settings.timing.failure;
+                self.cx.state.candidacy.next_takeover_poll = now + failure;
+            }
+            Purpose::Retry => self.deny(heard, wait),
+            Purpose::Win if waits => {
+                let reason = match uninformed {
+                    _ if !self.cx.state.voter.is_informed() => {
+                        Reason::Uninformed(self.cx.state.unmet_voters())
+                    }
+                    Some(voters) => Reason::VotersUninformed(voters),
+                    None if heard => Reason::NoMajority(wait),
+                    None => Reason::Isolated,
+                };
+                self.cx.become_waiting(now, reason);
+                self.deny(heard, wait);
+            }
+            Purpose::Win | Purpose::Reclaim => {}
+        }
+    }
+
+    /// No outcome came in time; this member does not call another election before the voters agree.
+    pub(super) fn await_voters(&mut self) {
+        if self.cx.state.phase == Phase::Waiting {
+            self.cx.arm(Timer::Coordinator, self.cx.state.settings.timing.t2());
+        } else {
+            self.cx.become_waiting(self.cx.now, Reason::NoCoordinator);
+        }
+    }
+
+    fn deny(&mut self, heard: bool, wait: Duration) {
+        let timing = self.cx.state.settings.timing;
+        let refused = heard && self.cx.state.voter.is_informed();
+        let denied = if refused { Denied::Refused } else { Denied::Unheard };
+        self.cx.state.candidacy.denied = Some(denied);
+        let wait = match refused {
+            // The others find the same proof, if they have not yet, and are bound no more.
+            true if self.cx.state.has_proof_of_death(self.cx.now) => wait.min(timing.message / 8),
+            true => wait,
+            false => timing.t2(),
+        };
+        let jitter = self.cx.state.random.up_to(timing.message / 8);
+        self.cx.arm(Timer::Voters, wait + jitter);
+    }
+}
