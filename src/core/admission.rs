@@ -272,7 +272,7 @@ impl Turn<'_> {
             self.lost(hello.id, Reason::LeaderRestarted(hello.id));
         }
         self.told(hello.id, hello.view);
-        self.algorithm.get().joined(&mut self.cx, hello.id);
+        self.joined(hello.id);
         self.begin_if_all_connected();
     }
 

@@ -26,6 +26,7 @@ pub mod membership;
 pub mod message;
 mod note;
 mod objection;
+mod outbox;
 mod outcome;
 mod phase;
 pub mod planted;

@@ -9,6 +9,7 @@ use super::durable::Records;
 use super::leadership::{Candidacy, Grant, Lease, Voter};
 use super::membership::MemberList;
 use super::message::{Agreement, View};
+use super::outbox::Outbox;
 use super::phase::Phase;
 use super::planted::Fault;
 use super::random::Random;
@@ -48,6 +49,7 @@ pub struct State {
     pub(super) detector: Detector,
     pub(super) timers: TimerTable,
     pub(super) records: Records,
+    pub(super) outbox: Outbox,
     /// The votes and promises of this member.
     pub(super) voter: Voter,
     /// How far this member is with being elected.
@@ -121,6 +123,7 @@ impl State {
             detector,
             timers: TimerTable::default(),
             records: Records::new(restored.reserved),
+            outbox: Outbox::default(),
             voter: Voter::new(now, restored.vote, led, settings.timing.lease),
             candidacy: Candidacy::default(),
             overruled: Damping::default(),

@@ -76,7 +76,7 @@ impl Turn<'_> {
         }
         self.cx.note_round(envelope.epoch);
         if self.cx.state.detector.hear(from, self.cx.now) {
-            self.algorithm.get().joined(&mut self.cx, from);
+            self.joined(from);
         }
         match envelope.message {
             Message::Coordinator { epoch, rank } => {

@@ -4,7 +4,7 @@
 //! attempt down, and it waits for a COORDINATOR. Without an ANSWER within T1 it leads, in an
 //! epoch that is the round it started with.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::Election;
 use crate::core::context::Context;
@@ -32,8 +32,6 @@ pub struct Bully {
     stands: bool,
     /// Who answered, or is expected to lead for another reason.
     awaited: BTreeSet<NodeId>,
-    /// Whose ELECTION is to be answered when the connection to it is up.
-    owed: BTreeMap<NodeId, Epoch>,
 }
 
 impl Election for Bully {
@@ -95,9 +93,6 @@ impl Election for Bully {
             self.asked.remove(&peer);
             return;
         }
-        if let Some(round) = self.owed.remove(&peer) {
-            cx.send(peer, Message::Answer { round });
-        }
         let asks = cx.state.phase == Phase::Electing && !self.stands_by_now(cx);
         if asks && is_known_rival(cx, peer) {
             self.ask(cx, vec![peer]);
@@ -136,8 +131,7 @@ impl Bully {
     /// itself", or wins at once if there are none.
     fn begin(&mut self, cx: &mut Context, joined: Option<Epoch>, reason: Reason) {
         let round = joined.unwrap_or_else(|| cx.next_round());
-        let owed = std::mem::take(&mut self.owed);
-        *self = Bully { round, started: cx.now, owed, ..Bully::default() };
+        *self = Bully { round, started: cx.now, ..Bully::default() };
         cx.note_round(round);
         cx.freeze_rank();
         let rivals = rivals(cx);
@@ -280,11 +274,7 @@ impl Bully {
             }
             return;
         }
-        if cx.state.detector.is_within_reach(from) {
-            cx.send(from, Message::Answer { round });
-        } else {
-            self.owed.insert(from, round);
-        }
+        cx.answer_when_connected(from, vec![Message::Answer { round }]);
         if cx.state.phase == Phase::Leading {
             self.remind(cx, from, round);
         } else if round <= known {

@@ -17,7 +17,6 @@ use crate::core::context::Context;
 use crate::core::leadership::Aim;
 use crate::core::message::{Message, View};
 use crate::core::phase::{Phase, Reason};
-use crate::core::planted::Fault;
 use crate::core::state::State;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Task, Time};
@@ -61,9 +60,6 @@ pub struct Halting {
     /// Whom it halted and did not hand the task since it last had a coordinator: they watch this
     /// one, also after it gave up.
     patients: BTreeSet<NodeId>,
-    /// The last reply to each member whose call came before the connection to it was up, with what
-    /// goes before it.
-    owed: BTreeMap<NodeId, Vec<Message>>,
     /// The HALT that this member obeys: its organiser and round.
     halted: Option<(Rank, Epoch)>,
     /// The last round whose READY it took.
@@ -153,11 +149,8 @@ impl Election for Halting {
 
     fn joined(&mut self, cx: &mut Context, peer: NodeId) {
         if !cx.state.detector.is_within_reach(peer) {
-            self.owed.remove(&peer); // it may be of an earlier life, which counted its own calls
+            cx.state.outbox.forget(peer); // each run of a member counts its own calls
             return;
-        }
-        for message in self.owed.remove(&peer).unwrap_or_default() {
-            cx.send(peer, message);
         }
         if !cx.state.detector.get(peer).is_some_and(|peer| peer.connected()) {
             return;
@@ -226,9 +219,8 @@ impl Halting {
     /// Forgets what was organised and obeyed so far.
     fn clear(&mut self) {
         let patients = std::mem::take(&mut self.patients);
-        let owed = std::mem::take(&mut self.owed);
         let refused = std::mem::take(&mut self.refused);
-        *self = Halting { calls: self.calls, patients, owed, refused, ..Halting::default() };
+        *self = Halting { calls: self.calls, patients, refused, ..Halting::default() };
     }
 
     /// Gives up, and awaits the outcome of somebody else's election for T2.
@@ -267,10 +259,6 @@ impl Halting {
     ) {
         let reply = Message::Reply { number, accepted };
         let messages = task.map(Message::Task).into_iter().chain([reply]);
-        if cx.state.detector.is_within_reach(to) || Fault::ReplyLost.is_planted() {
-            messages.for_each(|message| cx.send(to, message));
-        } else {
-            self.owed.insert(to, messages.collect());
-        }
+        cx.answer_when_connected(to, messages.collect());
     }
 }
