@@ -90,9 +90,9 @@ pub fn proven_failover(algorithm: AlgorithmKind, timing: &Timing, members: usize
 
 /// What a majority adds to [`worst_failover`].
 ///
-/// - *Questions*: `2m` each for the trial and the claim, with their replies.
+/// - *Questions*: `2m` each for the pre-vote and the vote, with their replies.
 /// - *Promises*: the last heartbeat may have been heard `m` late, and binds its voter for the
-///   `lease` from then on. Where that is longer than `f`, the first trial can come too early: the
+///   `lease` from then on. Where that is longer than `f`, the first pre-vote can come too early: the
 ///   rest is waited for, and `m/8` of jitter, and it is asked again.
 #[must_use]
 pub fn voting(timing: &Timing) -> Duration {
@@ -101,13 +101,13 @@ pub fn voting(timing: &Timing) -> Duration {
     timing.message * 4 + again
 }
 
-/// A trial that came too early, once more.
+/// A pre-vote that came too early, once more.
 fn retry(timing: &Timing) -> Duration {
     timing.message / 8 + timing.message * 2
 }
 
 /// With a majority: how long a durable write may take, so that a leader is elected at the first try and
-/// stays. A claim waits for the grants to be durable, `w`; then its lease has to last until the first
+/// stays. A vote request waits for the votes to be durable, `w`; then its lease has to last until the first
 /// heartbeats are acknowledged, `2m`, and from then on from one to the next, `h`.
 #[must_use]
 pub fn longest_write(timing: &Timing) -> Duration {
@@ -116,8 +116,8 @@ pub fn longest_write(timing: &Timing) -> Duration {
 
 /// With a majority: from the end of a leader's process on a live host until every live member
 /// names the next one. That its connections ended is seen at once, and no proof is needed; the
-/// promise to it has to run out, `m + lease` after its last heartbeat; then the trial once more,
-/// the claim, and what [`proven_failover`] needs besides its proof.
+/// promise to it has to run out, `m + lease` after its last heartbeat; then the pre-vote once more,
+/// the vote, and what [`proven_failover`] needs besides its proof.
 #[must_use]
 pub fn promised_failover(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Duration {
     let election = proven_failover(algorithm, timing, members).saturating_sub(timing.message * 3);

@@ -294,7 +294,7 @@ impl Context<'_> {
         self.state.candidacy.succeed();
         self.enter(Phase::Leading, reason);
         self.take_lease(epoch);
-        // With a majority the lease runs since the claim was sent, and the disks of the voters may have
+        // With a majority the lease runs since the vote request was sent, and the disks of the voters may have
         // taken most of it.
         let first = match self.state.needs_majority() && !Fault::LateHeartbeat.is_planted() {
             true => Duration::ZERO,

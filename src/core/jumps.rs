@@ -58,9 +58,9 @@ impl Told {
             | Message::Halt { round, .. } => Told::epoch(*round),
             Message::Coordinator { epoch, .. }
             | Message::AreYouNormal { epoch, .. }
-            | Message::Opinion { epoch, .. }
-            | Message::Refuse { epoch, .. }
-            | Message::Grant { epoch, .. }
+            | Message::PreVoteReply { epoch, .. }
+            | Message::Denial { epoch, .. }
+            | Message::Vote { epoch, .. }
             | Message::Acknowledge { epoch, .. }
             | Message::View(View { epoch, .. })
             | Message::Preempt { epoch, .. }
@@ -72,8 +72,8 @@ impl Told {
             Message::Ready { round, task, .. } => Told::task(task.version).and(*round),
             Message::Ballot(ballot) => Told::epoch(ballot.run.epoch),
             Message::Lap(lap) => Told::epoch(lap.run.epoch),
-            Message::Trial { epoch, list, .. } => Told::list(*list).and(*epoch),
-            Message::Claim { epoch, list, lease, .. } => {
+            Message::PreVote { epoch, list, .. } => Told::list(*list).and(*epoch),
+            Message::VoteRequest { epoch, list, lease, .. } => {
                 Told { lease: *lease, ..Told::list(*list).and(*epoch) }
             }
             Message::Heartbeat { epoch, settled, lease, .. } => {

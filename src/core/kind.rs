@@ -30,16 +30,16 @@ pub enum Kind {
     Probe,
     /// [`Message::Alive`]
     Alive,
-    /// [`Message::Trial`]
-    Trial,
-    /// [`Message::Opinion`]
-    Opinion,
-    /// [`Message::Claim`]
-    Claim,
-    /// [`Message::Grant`]
-    Grant,
-    /// [`Message::Refuse`]
-    Refuse,
+    /// [`Message::PreVote`]
+    PreVote,
+    /// [`Message::PreVoteReply`]
+    PreVoteReply,
+    /// [`Message::VoteRequest`]
+    VoteRequest,
+    /// [`Message::Vote`]
+    Vote,
+    /// [`Message::Denial`]
+    Denial,
     /// [`Message::Heartbeat`]
     Heartbeat,
     /// [`Message::Acknowledge`]
@@ -79,11 +79,11 @@ impl Kind {
         Kind::Reply,
         Kind::Probe,
         Kind::Alive,
-        Kind::Trial,
-        Kind::Opinion,
-        Kind::Claim,
-        Kind::Grant,
-        Kind::Refuse,
+        Kind::PreVote,
+        Kind::PreVoteReply,
+        Kind::VoteRequest,
+        Kind::Vote,
+        Kind::Denial,
         Kind::Heartbeat,
         Kind::Acknowledge,
         Kind::View,
@@ -113,11 +113,11 @@ impl Kind {
             Kind::Reply => "reply",
             Kind::Probe => "probe",
             Kind::Alive => "alive",
-            Kind::Trial => "trial",
-            Kind::Opinion => "opinion",
-            Kind::Claim => "claim",
-            Kind::Grant => "grant",
-            Kind::Refuse => "refuse",
+            Kind::PreVote => "trial",
+            Kind::PreVoteReply => "opinion",
+            Kind::VoteRequest => "claim",
+            Kind::Vote => "grant",
+            Kind::Denial => "refuse",
             Kind::Heartbeat => "heartbeat",
             Kind::Acknowledge => "acknowledge",
             Kind::View => "view",
@@ -157,11 +157,11 @@ impl Message {
             Message::Reply { .. } => Kind::Reply,
             Message::Probe { .. } => Kind::Probe,
             Message::Alive { .. } => Kind::Alive,
-            Message::Trial { .. } => Kind::Trial,
-            Message::Opinion { .. } => Kind::Opinion,
-            Message::Claim { .. } => Kind::Claim,
-            Message::Grant { .. } => Kind::Grant,
-            Message::Refuse { .. } => Kind::Refuse,
+            Message::PreVote { .. } => Kind::PreVote,
+            Message::PreVoteReply { .. } => Kind::PreVoteReply,
+            Message::VoteRequest { .. } => Kind::VoteRequest,
+            Message::Vote { .. } => Kind::Vote,
+            Message::Denial { .. } => Kind::Denial,
             Message::Heartbeat { .. } => Kind::Heartbeat,
             Message::Acknowledge { .. } => Kind::Acknowledge,
             Message::Preempt { .. } => Kind::Preempt,

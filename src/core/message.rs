@@ -125,54 +125,54 @@ pub enum Message {
         /// The number of the probe; 0 without one.
         number: u64,
     },
-    /// Majority: a nominee asks a voter whether it would grant a claim; nothing changes. Expects
-    /// [`Message::Opinion`].
-    Trial {
-        /// Tells the nominee's questions apart.
+    /// Majority: a candidate asks a voter whether it would vote for it; nothing changes. Expects
+    /// [`Message::PreVoteReply`].
+    PreVote {
+        /// Tells the candidate's questions apart.
         number: u64,
-        /// The epoch that it would claim.
+        /// The epoch that it would lead in.
         epoch: Epoch,
         /// The version of its member list.
         list: ListVersion,
     },
-    /// Majority: the reply to a trial.
-    Opinion {
-        /// The number of the trial.
+    /// Majority: the reply to a pre-vote.
+    PreVoteReply {
+        /// The number of the pre-vote.
         number: u64,
-        /// What the voter would say to a claim.
+        /// What the voter would say to a vote request.
         opinion: Opinion,
-        /// The greatest epoch that the voter knows of or has granted.
+        /// The greatest epoch that the voter knows of or has voted in.
         epoch: Epoch,
     },
-    /// Majority: a nominee asks a voter for its grant. Expects [`Message::Grant`] or
-    /// [`Message::Refuse`].
-    Claim {
-        /// Tells the nominee's questions apart.
+    /// Majority: a candidate asks a voter for its vote. Expects [`Message::Vote`] or
+    /// [`Message::Denial`].
+    VoteRequest {
+        /// Tells the candidate's questions apart.
         number: u64,
-        /// The epoch that it claims.
+        /// The epoch that it would lead in.
         epoch: Epoch,
-        /// For how long the grant is a promise.
+        /// For how long the vote is a promise.
         lease: Duration,
         /// The version of its member list.
         list: ListVersion,
     },
-    /// Majority: the reply to a claim: nobody else leads in this epoch.
-    Grant {
-        /// The nominee's incarnation.
+    /// Majority: the reply to a vote request: the voter votes for nobody else in this epoch.
+    Vote {
+        /// The candidate's incarnation.
         incarnation: Incarnation,
-        /// The number of the claim.
+        /// The number of the vote request.
         number: u64,
-        /// The epoch that is granted.
+        /// The epoch that the candidate may lead in.
         epoch: Epoch,
     },
-    /// Majority: the reply to a claim, or to the heartbeat of a leader that a voter must not
+    /// Majority: the reply to a vote request, or to the heartbeat of a leader that a voter must not
     /// follow any more.
-    Refuse {
-        /// The number of the claim or heartbeat.
+    Denial {
+        /// The number of the vote request or heartbeat.
         number: u64,
         /// Why, and for how long.
         opinion: Opinion,
-        /// The greatest epoch that the voter knows of or has granted.
+        /// The greatest epoch that the voter knows of or has voted in.
         epoch: Epoch,
     },
     /// The leader's sign of life, to every member not proved dead, judged like a COORDINATOR.
@@ -214,10 +214,10 @@ pub enum Message {
         epoch: Epoch,
         /// The rank of the member that asks.
         rank: Rank,
-        /// With a majority: the voters that would grant its claim once this epoch is released.
+        /// With a majority: the voters that would vote for it once this epoch is released.
         votes: Vec<NodeId>,
     },
-    /// Majority: a nominee tells a voter that the leader of this epoch released it: that leader's own
+    /// Majority: a candidate tells a voter that the leader of this epoch released it: that leader's own
     /// word may still be on its way. Expects nothing.
     Freed {
         /// The leader.
@@ -260,24 +260,24 @@ pub enum Message {
     },
 }
 
-/// What a voter says to a nominee.
+/// What a voter says to a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Opinion {
-    /// It grants.
+    /// It votes for the candidate.
     Yes,
-    /// It grants if the leader of this epoch releases it, or after so long.
+    /// It does so if the leader of this epoch releases it, or after so long.
     YesIf {
         /// The leader's epoch.
         released: Epoch,
         /// How long its promise still runs.
         wait: Duration,
     },
-    /// It does not grant, for at least so long.
+    /// It does not, for at least so long.
     No {
         /// For how long.
         wait: Duration,
     },
-    /// It does not grant before it knows where the cluster stands; another try makes sense after so long.
+    /// It votes for nobody before it knows where the cluster stands; another try makes sense after so long.
     Uninformed {
         /// After how long.
         wait: Duration,

@@ -29,7 +29,7 @@ pub enum Timer {
     /// Armed for the interval between two signs of life besides those of the leader: an
     /// organiser's to those it halted, and a ring's probes. Any phase.
     Pulse,
-    /// Majority: armed by a nominee for T1; not enough voters answered. Any phase.
+    /// Majority: armed by a candidate for T1; not enough voters answered. Any phase.
     Voters,
     /// Majority: armed for the end of the lease. Phase: leading.
     Lease,

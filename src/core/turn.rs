@@ -94,21 +94,21 @@ impl Turn<'_> {
             Message::Preempt { epoch, rank, votes } => {
                 self.preempted(from, epoch, rank, &votes);
             }
-            Message::Trial { number, epoch, list } if self.votes() => {
+            Message::PreVote { number, epoch, list } if self.votes() => {
                 self.asked_for_pre_vote(from, number, epoch, list);
             }
-            Message::Claim { number, epoch, lease, list } if self.votes() => {
+            Message::VoteRequest { number, epoch, lease, list } if self.votes() => {
                 let candidate = (from, envelope.incarnation);
                 self.asked_for_vote(candidate, number, epoch, lease, list);
             }
-            Message::Trial { .. } | Message::Claim { .. } => {}
-            Message::Opinion { number, opinion, epoch } => {
+            Message::PreVote { .. } | Message::VoteRequest { .. } => {}
+            Message::PreVoteReply { number, opinion, epoch } => {
                 self.opinion(from, Stage::PreVote, number, opinion, epoch);
             }
-            Message::Refuse { number, opinion, epoch } => {
+            Message::Denial { number, opinion, epoch } => {
                 self.opinion(from, Stage::Vote, number, opinion, epoch);
             }
-            Message::Grant { incarnation, number, epoch } => {
+            Message::Vote { incarnation, number, epoch } => {
                 self.hear_vote(from, incarnation, number, epoch);
             }
             Message::Probe { number } => {

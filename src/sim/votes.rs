@@ -88,13 +88,13 @@ impl Votes {
     pub fn hears(&mut self, Word { from: (from, by), to: (to, _), message, turned }: Word) {
         let voter = &mut self.voters[to];
         match *message {
-            Message::Claim { number, epoch, lease, .. } => {
+            Message::VoteRequest { number, epoch, lease, .. } => {
                 voter.claims.insert((by, number, epoch), (turned, lease));
             }
             Message::Heartbeat { lease, .. } => {
                 voter.asked.insert(by, lease);
             }
-            Message::Grant { epoch, .. } => {
+            Message::Vote { epoch, .. } => {
                 voter.heard.insert((epoch, from));
             }
             Message::Release { epoch, .. } => voter.frees(epoch, by),
@@ -109,7 +109,7 @@ impl Votes {
         Word { from: (at, _), to: (_, to), message, turned }: Word,
     ) -> Result<(), String> {
         match *message {
-            Message::Grant { number, epoch, .. } => self.grants(at, (epoch, to), number, turned),
+            Message::Vote { number, epoch, .. } => self.grants(at, (epoch, to), number, turned),
             Message::Acknowledge { epoch, .. } => self.acknowledges(at, (epoch, to), turned),
             _ => Ok(()),
         }
@@ -200,11 +200,11 @@ mod tests {
 
     fn claim(number: u64, epoch: u64) -> Message {
         let list = ListVersion::default();
-        Message::Claim { number, epoch: Epoch(epoch), lease: LEASE, list }
+        Message::VoteRequest { number, epoch: Epoch(epoch), lease: LEASE, list }
     }
 
     fn grant(number: u64, epoch: u64) -> Message {
-        Message::Grant { incarnation: Incarnation(1), number, epoch: Epoch(epoch) }
+        Message::Vote { incarnation: Incarnation(1), number, epoch: Epoch(epoch) }
     }
 
     /// Voter 0 was asked by 1 for epoch 5 at time 10, and has stored its grant.

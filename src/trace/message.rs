@@ -82,10 +82,11 @@ impl Narrator<'_> {
             Message::Freed { leader, epoch } => {
                 format!("epoch {epoch}, of {}", self.members.name(*leader))
             }
-            Message::Trial { epoch, .. }
-            | Message::Claim { epoch, .. }
-            | Message::Grant { epoch, .. } => format!("epoch {epoch}"),
-            Message::Opinion { opinion, epoch, .. } | Message::Refuse { opinion, epoch, .. } => {
+            Message::PreVote { epoch, .. }
+            | Message::VoteRequest { epoch, .. }
+            | Message::Vote { epoch, .. } => format!("epoch {epoch}"),
+            Message::PreVoteReply { opinion, epoch, .. }
+            | Message::Denial { opinion, epoch, .. } => {
                 let says = match opinion {
                     Opinion::Yes => "yes".to_owned(),
                     Opinion::YesIf { released, .. } => format!("yes if {released} is released"),

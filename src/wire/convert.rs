@@ -38,20 +38,20 @@ impl From<&core::Message> for wire::Message {
                 let votes = votes.into_iter().map(|id| id.0).collect();
                 Self::Preempt { epoch: epoch.into(), rank: rank.into(), votes }
             }
-            M::Trial { number, epoch, list } => {
+            M::PreVote { number, epoch, list } => {
                 Self::Trial { number, epoch: epoch.into(), list: version_pair(list) }
             }
-            M::Opinion { number, opinion, epoch } => {
+            M::PreVoteReply { number, opinion, epoch } => {
                 Self::Opinion { number, opinion: opinion.into(), epoch: epoch.into() }
             }
-            M::Claim { number, epoch, lease, list } => {
+            M::VoteRequest { number, epoch, lease, list } => {
                 let (lease_ns, list) = (lease.into(), version_pair(list));
                 Self::Claim { number, epoch: epoch.into(), lease_ns, list }
             }
-            M::Grant { incarnation, number, epoch } => {
+            M::Vote { incarnation, number, epoch } => {
                 Self::Grant { incarnation: incarnation.into(), number, epoch: epoch.into() }
             }
-            M::Refuse { number, opinion, epoch } => {
+            M::Denial { number, opinion, epoch } => {
                 Self::Refuse { number, opinion: opinion.into(), epoch: epoch.into() }
             }
             M::Lower { round } => Self::Lower { round: round.into() },
@@ -112,21 +112,21 @@ impl From<wire::Message> for core::Message {
                 Self::Preempt { epoch: epoch.into(), rank: rank.into(), votes }
             }
             M::Trial { number, epoch, list } => {
-                Self::Trial { number, epoch: epoch.into(), list: version_of(list) }
+                Self::PreVote { number, epoch: epoch.into(), list: version_of(list) }
             }
             M::Opinion { number, opinion, epoch } => {
-                Self::Opinion { number, opinion: opinion.into(), epoch: epoch.into() }
+                Self::PreVoteReply { number, opinion: opinion.into(), epoch: epoch.into() }
             }
             M::Claim { number, epoch, lease_ns, list } => {
                 let (lease, list) = (lease_ns.into(), version_of(list));
-                Self::Claim { number, epoch: epoch.into(), lease, list }
+                Self::VoteRequest { number, epoch: epoch.into(), lease, list }
             }
             M::Grant { incarnation, number, epoch } => {
                 let incarnation = incarnation.into();
-                Self::Grant { incarnation, number, epoch: epoch.into() }
+                Self::Vote { incarnation, number, epoch: epoch.into() }
             }
             M::Refuse { number, opinion, epoch } => {
-                Self::Refuse { number, opinion: opinion.into(), epoch: epoch.into() }
+                Self::Denial { number, opinion: opinion.into(), epoch: epoch.into() }
             }
             M::Lower { round } => Self::Lower { round: round.into() },
             M::AreYouThere { number, under, rank, stands } => {

@@ -95,8 +95,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes a view that is not older than the own one, of a leader that is alive. A voter that granted
-    /// a later epoch may have forgotten that it named its leader, but not that.
+    /// Takes a view that is not older than the own one, of a leader that is alive. A voter that voted
+    /// in a later epoch may have forgotten that it named its leader, but not that.
     pub fn accept(&mut self, view: View, leader: Rank) {
         let state = &self.cx.state;
         if state.voter.is_beyond(view.epoch) || state.is_of_another(leader.id, view.epoch) {

@@ -228,8 +228,8 @@ impl Context<'_> {
         self.send_all(
             voters,
             match stage {
-                Stage::PreVote => Message::Trial { number, epoch, list },
-                Stage::Vote => Message::Claim { number, epoch, lease, list },
+                Stage::PreVote => Message::PreVote { number, epoch, list },
+                Stage::Vote => Message::VoteRequest { number, epoch, lease, list },
             },
         );
         // A vote waits for a disk; later than this it would come too late.

@@ -36,7 +36,7 @@ impl Vote {
         Vote { promised: vote.promised.max(lease), ..vote }
     }
 
-    /// Whether it may have granted or promised anything: before it is informed, a voter does neither.
+    /// Whether it may have voted or promised anything: before it is informed, a voter does neither.
     #[must_use]
     pub fn has_voted(&self) -> bool {
         self.informed || self.granted.is_some()
@@ -92,9 +92,9 @@ pub struct Voter {
     granted: Option<Grant>,
     /// Who led in the epoch that an earlier run knew last.
     led: Option<Grant>,
-    /// The greatest epoch for which this life granted or promised anything.
+    /// The greatest epoch in which this run of the member voted or promised anything.
     newest: Epoch,
-    /// Below this it knows nothing of what an earlier life granted.
+    /// Up to this epoch it knows nothing of the votes of a run whose record was lost.
     floor: Epoch,
     promise: Option<Promise>,
     /// Promises of an earlier life may run until then.
@@ -130,7 +130,7 @@ impl Voter {
         }
     }
 
-    /// Grants nothing before then.
+    /// Votes for nobody before then.
     pub fn mute(&mut self, until: Time) {
         self.muted_until = self.muted_until.max(until);
     }
@@ -142,13 +142,13 @@ impl Voter {
         Vote { granted, promised, informed, floor }
     }
 
-    /// Whether it knows where the cluster stands; otherwise it grants nothing.
+    /// Whether it knows where the cluster stands; otherwise it votes for nobody.
     #[must_use]
     pub fn is_informed(&self) -> bool {
         self.informed
     }
 
-    /// Whether it may grant something to whoever asks: it knows where the cluster stands, and neither
+    /// Whether it may vote for any candidate: it knows where the cluster stands, and neither
     /// this life nor an earlier one is bound by a promise.
     #[must_use]
     pub fn is_free(&self, now: Time) -> bool {
@@ -156,7 +156,7 @@ impl Voter {
     }
 
     /// A leader, or every other voter, told it where the cluster stands: its greatest round is this
-    /// one, and anything up to it may have been granted before.
+    /// one, and it may have voted in any epoch up to that before.
     pub fn inform(&mut self, round: Epoch) {
         if !self.informed {
             self.informed = true;
@@ -176,7 +176,7 @@ impl Voter {
         let others = self.promise.filter(|promise| promise.to != candidate && now < promise.until);
         if !self.informed {
             Some(Objection::Uninformed(self.muted_until))
-        } else if let Some(older) = self.refuses(candidate, epoch, view) {
+        } else if let Some(older) = self.denies(candidate, epoch, view) {
             Some(Objection::Older(older))
         } else if now < self.muted_until {
             Some(Objection::Muted(self.muted_until))
@@ -187,9 +187,9 @@ impl Voter {
         }
     }
 
-    /// The epoch that stands against this one: a later one that was granted or is led in, or the
+    /// The epoch that stands against this one: a later one that it voted in or knows a leader of, or the
     /// same, of another candidate.
-    fn refuses(&self, candidate: NodeId, epoch: Epoch, view: View) -> Option<Epoch> {
+    fn denies(&self, candidate: NodeId, epoch: Epoch, view: View) -> Option<Epoch> {
         let stands_against = |known: Epoch, of: Option<NodeId>| {
             let other = of.is_some_and(|of| of != candidate) && !Fault::EpochTwice.is_planted();
             known > epoch || (known == epoch && other)
@@ -210,13 +210,13 @@ impl Voter {
         self.led.filter(|led| led.epoch == epoch).map(|led| led.candidate)
     }
 
-    /// The greatest epoch that it granted or promised anything for, or that it must not go below.
+    /// The greatest epoch that it voted or promised anything in, or that it must not go below.
     #[must_use]
     pub fn newest(&self) -> Epoch {
         self.latest().max(self.floor)
     }
 
-    /// The greatest epoch that it granted, in any life, or promised anything for, in this one.
+    /// The greatest epoch that any run of this member voted in, or this one promised anything in.
     fn latest(&self) -> Epoch {
         let granted = self.granted.map(|grant| grant.epoch).unwrap_or_default();
         self.newest.max(granted)
@@ -236,8 +236,8 @@ impl Voter {
         self.granted == Some(Grant { epoch, candidate }) && self.remembers(lease)
     }
 
-    /// Promises the leader of an epoch that nobody else is granted anything for so long; unless a
-    /// later epoch was granted or promised, so that this leader is outdated. Tells whether it was.
+    /// Promises the leader of an epoch to vote for nobody else for so long; unless the voter voted or
+    /// promised in a later epoch, so that this leader is outdated. Tells whether it promised.
     pub fn promise(&mut self, now: Time, to: NodeId, epoch: Epoch, lease: Duration) -> bool {
         if self.is_beyond(epoch) && !Fault::OlderLeader.is_planted() {
             return false;
@@ -266,7 +266,7 @@ impl Voter {
         over
     }
 
-    /// Whether it granted or promised a later epoch, so that the leader of this one is outdated.
+    /// Whether it voted or promised in a later epoch, so that the leader of this one is outdated.
     #[must_use]
     pub fn is_beyond(&self, epoch: Epoch) -> bool {
         epoch < self.latest()

@@ -31,7 +31,7 @@ impl Context<'_> {
         let own = state.members.version();
         let stale = list < own && !Fault::StaleList.is_planted();
         let stale = stale.then_some(Objection::StaleList);
-        // Somebody led in the epoch in which the list was stamped, and the majority that granted it
+        // Somebody led in the epoch in which the list was stamped, and the majority that elected it
         // may have been removed since. As in Raft: a candidate's term is above that of its last entry.
         let led = (epoch <= own.epoch).then_some(Objection::Older(own.epoch));
         let objection =
@@ -51,7 +51,7 @@ impl Context<'_> {
     ) {
         let before = self.state.voter.voted_before(candidate, epoch, lease);
         self.state.voter.vote_for(self.now, candidate, epoch, lease);
-        let vote = Message::Grant { incarnation, number, epoch };
+        let vote = Message::Vote { incarnation, number, epoch };
         let waits = self.state.records.awaited_by(|then| *then == Then::Vote);
         let record = match (before, waits) {
             // The candidate asks once more, as the disk is slow: nothing is written twice for that.
@@ -95,7 +95,7 @@ impl Context<'_> {
         self.state.voter.inform(self.state.round);
         if !self.state.voter.promise(self.now, leader, epoch, lease) {
             let (epoch, opinion) = (self.greatest_epoch(), Opinion::No { wait: Duration::ZERO });
-            self.send(leader, Message::Refuse { number, opinion, epoch });
+            self.send(leader, Message::Denial { number, opinion, epoch });
             return false;
         }
         let durable = self.state.voter.remembers(lease);
@@ -139,7 +139,7 @@ impl Turn<'_> {
         self.cx.exchange_lists(from, list);
         let opinion = self.cx.judge(from, epoch, list);
         let epoch = self.cx.greatest_epoch();
-        self.cx.send(from, Message::Opinion { number, opinion, epoch });
+        self.cx.send(from, Message::PreVoteReply { number, opinion, epoch });
     }
 
     /// A candidate asks for this voter's vote.
@@ -160,7 +160,7 @@ impl Turn<'_> {
             Opinion::Yes => self.cx.vote_for(from, incarnation, number, epoch, lease),
             opinion => {
                 let epoch = self.cx.greatest_epoch();
-                self.cx.send(from, Message::Refuse { number, opinion, epoch });
+                self.cx.send(from, Message::Denial { number, opinion, epoch });
             }
         }
     }
@@ -176,8 +176,8 @@ impl Turn<'_> {
     pub fn tell_durable(&mut self, to: NodeId, message: Message) {
         match message {
             // Another leader was acknowledged meanwhile.
-            Message::Grant { epoch, .. } if self.is_overtaken(to, epoch) => {}
-            Message::Grant { incarnation, number, epoch } if to == self.cx.state.id() => {
+            Message::Vote { epoch, .. } if self.is_overtaken(to, epoch) => {}
+            Message::Vote { incarnation, number, epoch } if to == self.cx.state.id() => {
                 self.hear_vote(to, incarnation, number, epoch);
             }
             message => self.cx.send(to, message),

@@ -206,7 +206,7 @@ impl Process {
                 self.waiting.push((*number, record.clone()));
             }
             Output::Send { to, envelope } => {
-                if let Message::Grant { epoch, .. } = envelope.message {
+                if let Message::Vote { epoch, .. } = envelope.message {
                     for candidate in to {
                         self.tells(Grant { epoch, candidate: *candidate })?;
                     }

@@ -245,7 +245,7 @@ fn claim_made(book: &mut Book) -> World {
     run_until(&mut world, book, |world, book| {
         world.flight().any(|(_, flying, _)| match book.event(flying.event) {
             Event::Input(Input::Message { envelope, .. }) => {
-                matches!(envelope.message, Message::Claim { .. })
+                matches!(envelope.message, Message::VoteRequest { .. })
             }
             _ => false,
         })

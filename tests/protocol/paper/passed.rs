@@ -107,7 +107,7 @@ fn asks_voters_in_spite_of_p5(p4: &mut Process) -> Option<Time> {
                 Message::Election { round, .. } => {
                     sent.extend(p4.hears(5, Message::Answer { round }))
                 }
-                Message::Trial { .. } => asks_voters = Some(p4.now),
+                Message::PreVote { .. } => asks_voters = Some(p4.now),
                 _ => {}
             }
         }

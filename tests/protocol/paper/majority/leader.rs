@@ -164,7 +164,7 @@ fn a_leader_does_not_step_down_on_the_word_of_a_third_member() {
         let sent = p5.hears(3, Message::View(View { epoch: Epoch(epoch), leader }));
         p5.stores();
         for (_, said) in sent {
-            if let Message::Claim { number, epoch, .. } = said {
+            if let Message::VoteRequest { number, epoch, .. } = said {
                 asked += 1;
                 all_say(&mut p5, &[1, 2], &grant(number, epoch.0));
             }

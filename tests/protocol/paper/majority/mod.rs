@@ -42,24 +42,24 @@ fn listed(settings: Settings, roles: &[(u8, Role)], counter: u64) -> Settings {
 }
 
 fn trial(number: u64, epoch: u64) -> Message {
-    Message::Trial { number, epoch: Epoch(epoch), list: ListVersion::default() }
+    Message::PreVote { number, epoch: Epoch(epoch), list: ListVersion::default() }
 }
 
 fn claim(number: u64, epoch: u64) -> Message {
     let (epoch, list) = (Epoch(epoch), ListVersion::default());
-    Message::Claim { number, epoch, lease: TIMING.lease, list }
+    Message::VoteRequest { number, epoch, lease: TIMING.lease, list }
 }
 
 fn says(number: u64, opinion: Opinion, epoch: u64) -> Message {
-    Message::Opinion { number, opinion, epoch: Epoch(epoch) }
+    Message::PreVoteReply { number, opinion, epoch: Epoch(epoch) }
 }
 
 fn grant(number: u64, epoch: u64) -> Message {
-    Message::Grant { incarnation: Incarnation(1), number, epoch: Epoch(epoch) }
+    Message::Vote { incarnation: Incarnation(1), number, epoch: Epoch(epoch) }
 }
 
 fn refuse(number: u64, opinion: Opinion, epoch: u64) -> Message {
-    Message::Refuse { number, opinion, epoch: Epoch(epoch) }
+    Message::Denial { number, opinion, epoch: Epoch(epoch) }
 }
 
 fn no(wait: Duration) -> Opinion {
@@ -107,7 +107,7 @@ fn to(peers: &[u8], message: Message) -> Sent {
 fn would(voter: &mut Process, nominee: u8, epoch: u64) -> Opinion {
     let sent = voter.hears(nominee, trial(7, epoch));
     match sent.as_slice() {
-        [(to, Message::Opinion { number: 7, opinion, .. })] if *to == [nominee] => *opinion,
+        [(to, Message::PreVoteReply { number: 7, opinion, .. })] if *to == [nominee] => *opinion,
         other => panic!("not an answer to P{nominee}: {other:?}"),
     }
 }

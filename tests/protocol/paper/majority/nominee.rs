@@ -95,7 +95,7 @@ fn a_copied_or_late_grant_counts_for_nothing() {
     let mut p5 = p5_claims();
     p5.stores();
     p5.hears(1, grant(2, 1));
-    let earlier_life = Message::Grant { incarnation: Incarnation(0), number: 2, epoch: Epoch(1) };
+    let earlier_life = Message::Vote { incarnation: Incarnation(0), number: 2, epoch: Epoch(1) };
     p5.hears(1, grant(2, 1)); // once more
     p5.hears(2, grant(1, 1)); // of another question
     p5.hears(3, grant(2, 0)); // of another epoch
@@ -165,7 +165,10 @@ fn a_claim_is_not_repeated_to_those_that_are_gone() {
     p5.stores();
     [1, 2, 3].into_iter().for_each(|other| drop(p5.loses(other)));
     let sent = p5.after(TIMING.lease * 9 / 11);
-    assert!(!sent.iter().any(|(_, message)| matches!(message, Message::Claim { .. })), "{sent:?}");
+    assert!(
+        !sent.iter().any(|(_, message)| matches!(message, Message::VoteRequest { .. })),
+        "{sent:?}"
+    );
 }
 
 /// "A new leader heartbeats at once": its lease runs since its claim was sent.
@@ -256,7 +259,7 @@ fn a_higher_member_preempts_with_the_votes_of_a_majority() {
     assert_eq!(p5.leader(), Some(id(4)));
     let successor = Some(id(5));
     let released = Message::Release { epoch: Epoch(1), successor, stands: true };
-    assert!(matches!(p5.hears(4, released)[..], [_, (_, Message::Claim { .. })]));
+    assert!(matches!(p5.hears(4, released)[..], [_, (_, Message::VoteRequest { .. })]));
     assert_eq!(p5.leader(), None);
 }
 
@@ -276,7 +279,7 @@ fn who_is_handed_an_epoch_claims_the_next_at_once() {
     assert_eq!(sent, to(&OTHERS, release(2)));
     let asks = p5.after(TIMING.message);
     assert!(
-        matches!(asks[..], [(_, Message::Freed { .. }), (_, Message::Trial { .. })]),
+        matches!(asks[..], [(_, Message::Freed { .. }), (_, Message::PreVote { .. })]),
         "{asks:?}"
     );
 

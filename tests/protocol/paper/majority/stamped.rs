@@ -38,9 +38,9 @@ fn restarted(list: &Arc<MemberList>) -> Process {
 
 /// What P3 says to a trial of P4 for this epoch, which has the same list.
 fn says(p3: &mut Process, list: &MemberList, epoch: u64) -> Option<Opinion> {
-    let trial = Message::Trial { number: 1, epoch: Epoch(epoch), list: list.version() };
+    let trial = Message::PreVote { number: 1, epoch: Epoch(epoch), list: list.version() };
     p3.hears(4, trial).into_iter().find_map(|(_, message)| match message {
-        Message::Opinion { opinion, .. } => Some(opinion),
+        Message::PreVoteReply { opinion, .. } => Some(opinion),
         _ => None,
     })
 }

@@ -29,7 +29,7 @@ fn a_trial_changes_nothing() {
 fn a_grant_is_told_only_when_it_is_durable() {
     let mut p3 = voter(3);
     assert_eq!(p3.hears_of(4, 6, claim(9, 22)), []);
-    let granted = Message::Grant { incarnation: Incarnation(6), number: 9, epoch: Epoch(22) };
+    let granted = Message::Vote { incarnation: Incarnation(6), number: 9, epoch: Epoch(22) };
     assert_eq!(p3.stores(), to(&[4], granted));
     let again = p3.restarts().hears(5, trial(1, 22));
     assert_eq!(again, [], "nobody is connected yet");
@@ -177,7 +177,7 @@ fn an_older_member_list_is_granted_nothing() {
     let list = |counter| ListVersion { counter, ..ListVersion::default() };
     let claim = |counter| {
         let (epoch, lease, list) = (Epoch(1), TIMING.lease, list(counter));
-        Message::Claim { number: 1, epoch, lease, list }
+        Message::VoteRequest { number: 1, epoch, lease, list }
     };
     let sent = p3.hears(4, claim(1));
     assert!(matches!(sent[0].1, Message::List { .. }), "it is told the list");
@@ -194,9 +194,9 @@ fn a_voter_with_an_older_member_list_tells_the_nominee_its_own() {
     let mut p3 = voter(3);
     let own = Message::List { list: p3.core.members().clone() };
     let (number, epoch, lease) = (7, Epoch(1), TIMING.lease);
-    let sent = p3.hears(4, Message::Trial { number, epoch, list });
+    let sent = p3.hears(4, Message::PreVote { number, epoch, list });
     assert_eq!(sent, [(vec![4], own.clone()), (vec![4], says(7, Opinion::Yes, 0))]);
-    let sent = p3.hears(4, Message::Claim { number, epoch, lease, list });
+    let sent = p3.hears(4, Message::VoteRequest { number, epoch, lease, list });
     assert_eq!(sent, to(&[4], own.clone()));
     assert_eq!(p3.stores(), to(&[4], grant(7, 1)));
 
@@ -205,7 +205,7 @@ fn a_voter_with_an_older_member_list_tells_the_nominee_its_own() {
     assert_eq!(p4.hears(3, own), to(&[3], newer.clone()));
     p3.hears(4, newer);
     assert_eq!(p3.core.members().version(), list);
-    let sent = p3.hears(4, Message::Trial { number, epoch, list });
+    let sent = p3.hears(4, Message::PreVote { number, epoch, list });
     assert_eq!(sent, to(&[4], says(7, Opinion::Yes, 1)));
 }
 
@@ -232,7 +232,7 @@ fn an_uninformed_voter_is_told_when_the_others_were_removed() {
     let version = ListVersion { epoch: Epoch(22), counter: 1 };
     let list = Arc::new(MemberList::new(version, remaining.collect()));
     p3.hears(5, Message::List { list });
-    let trial = Message::Trial { number: 7, epoch: Epoch(23), list: version };
+    let trial = Message::PreVote { number: 7, epoch: Epoch(23), list: version };
     assert_eq!(p3.hears(5, trial), to(&[5], says(7, Opinion::Yes, 22)));
 }
 
@@ -320,8 +320,8 @@ fn a_promise_of_an_hour_is_refused() {
     assert_eq!(p3.hears(4, promising(hour, 1, 1, 4)), []);
     assert_eq!(p3.stores(), [], "nothing is to be told later");
     assert_eq!(would(&mut p3, 5, 2), Opinion::Yes, "it is bound to nobody");
-    let Message::Claim { number, epoch, list, .. } = claim(1, 2) else { unreachable!() };
-    let asked = |lease| Message::Claim { number, epoch, lease, list };
+    let Message::VoteRequest { number, epoch, list, .. } = claim(1, 2) else { unreachable!() };
+    let asked = |lease| Message::VoteRequest { number, epoch, lease, list };
     assert_eq!(p3.hears(5, asked(hour)), to(&[5], refuse(1, no(TIMING.failure), 1)));
     p3.hears(5, asked(longest));
     assert_eq!(p3.stores(), to(&[5], grant(1, 2)));

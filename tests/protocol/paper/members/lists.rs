@@ -36,12 +36,12 @@ fn a_nominee_with_an_older_list_is_refused_and_told_and_asks_again() {
     let mut voter = Process::with(settings(3)).0;
     hears(&mut voter, 1, Message::List { list: list() });
     let (number, epoch) = (7, Epoch(4));
-    let trial = |list| Message::Trial { number, epoch, list };
+    let trial = |list| Message::PreVote { number, epoch, list };
     let told = hears(&mut voter, 4, trial(version(0, 9)));
     assert_eq!(lists(&told.sent), [(vec![4], version(1, 1))]);
     let says = |sent: &Sent| {
         sent.iter().find_map(|(_, message)| match message {
-            Message::Opinion { opinion, .. } => Some(*opinion),
+            Message::PreVoteReply { opinion, .. } => Some(*opinion),
             _ => None,
         })
     };
@@ -52,7 +52,7 @@ fn a_nominee_with_an_older_list_is_refused_and_told_and_asks_again() {
     let mut nominee = Process::with(settings(5)).0;
     let trials = |sent: &Sent| {
         let version = |(_, message): &(Vec<u8>, Message)| match message {
-            Message::Trial { list, .. } => Some(*list),
+            Message::PreVote { list, .. } => Some(*list),
             _ => None,
         };
         sent.iter().filter_map(version).collect::<Vec<_>>()
@@ -91,10 +91,10 @@ fn who_knows_of_a_newer_list_neither_votes_nor_elects_by_its_own() {
         assert_eq!(told.sent, [], "it calls no election");
     }
     assert_eq!((p4.core.phase(), p4.core.stands()), (Phase::Starting, false));
-    let trial = Message::Trial { number: 1, epoch: Epoch(9), list };
+    let trial = Message::PreVote { number: 1, epoch: Epoch(9), list };
     let told = hears(&mut p4, 1, trial);
     let refuses = |(_, message): &(Vec<u8>, Message)| {
-        matches!(message, Message::Opinion { opinion: Opinion::Uninformed { .. }, .. })
+        matches!(message, Message::PreVoteReply { opinion: Opinion::Uninformed { .. }, .. })
     };
     assert!(told.sent.iter().any(refuses), "{:?}", told.sent);
     let newer = MemberList::new(list, (1..=4).map(member).collect());

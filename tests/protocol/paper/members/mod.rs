@@ -153,8 +153,8 @@ fn elected(settings: Settings) -> Process {
     let mut p5 = Process::with(settings).0;
     p5.calls();
     if quorum == Quorum::Majority {
-        let agrees = Message::Opinion { number: 1, opinion: Opinion::Yes, epoch: Epoch(0) };
-        let grants = Message::Grant { incarnation: Incarnation(1), number: 2, epoch: Epoch(1) };
+        let agrees = Message::PreVoteReply { number: 1, opinion: Opinion::Yes, epoch: Epoch(0) };
+        let grants = Message::Vote { incarnation: Incarnation(1), number: 2, epoch: Epoch(1) };
         for says in [agrees, grants] {
             for voter in [1, 2] {
                 hears(&mut p5, voter, says.clone());

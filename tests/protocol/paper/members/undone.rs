@@ -30,14 +30,18 @@ fn a_voter_that_granted_a_later_epoch_tells_an_older_leader_nothing_of_its_list(
     hears_in(&mut p2, 5, 1, tells(&list(version(1, 1), &ALL)));
     disk(&mut p2);
     p2.after(TIMING.lease + Duration::from_millis(1));
-    let claim =
-        Message::Claim { number: 7, epoch: Epoch(2), lease: TIMING.lease, list: version(1, 1) };
+    let claim = Message::VoteRequest {
+        number: 7,
+        epoch: Epoch(2),
+        lease: TIMING.lease,
+        list: version(1, 1),
+    };
     hears_in(&mut p2, 4, 1, claim);
     let granted = disk(&mut p2).sent;
-    assert!(granted.iter().any(|(_, m)| matches!(m, Message::Grant { epoch: Epoch(2), .. })));
+    assert!(granted.iter().any(|(_, m)| matches!(m, Message::Vote { epoch: Epoch(2), .. })));
     hears_in(&mut p2, 5, 1, tells(&without(version(1, 2), 4)));
     let sent = hears_in(&mut p2, 5, 1, beat(5, 1, 2)).sent;
-    assert!(sent.iter().any(|(_, m)| matches!(m, Message::Refuse { .. })), "{sent:?}");
+    assert!(sent.iter().any(|(_, m)| matches!(m, Message::Denial { .. })), "{sent:?}");
     let sent = disk(&mut p2).sent;
     assert!(!sent.contains(&(vec![5], listed(1, 2))), "{sent:?}");
 }
