@@ -10,11 +10,7 @@ use super::membership::MemberList;
 use super::message::{Done, Envelope, Hello, Refusal, Rejection};
 use super::note::Note;
 use super::phase::Transition;
-use super::types::NodeId;
-
-/// Names a command, so that its answer finds whoever gave it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CommandId(pub u64);
+use super::types::{CommandId, NodeId};
 
 /// What happens to a member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

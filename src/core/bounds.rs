@@ -6,8 +6,18 @@
 
 use std::time::Duration;
 
-use super::leadership::Lease;
+use super::planted::Fault;
 use super::settings::{AlgorithmKind, Timing};
+
+/// What a leader may rely on of a promise of this length: shorter by how much the clocks of a
+/// voter and of the leader may differ (each runs at 0.9 to 1.1 of true time).
+#[must_use]
+pub fn certain(length: Duration) -> Duration {
+    match Fault::NoDrift.is_planted() {
+        true => length,
+        false => length * 9 / 11,
+    }
+}
 
 /// From the silent death of a leader (its host is gone, or it is frozen) until every live member
 /// names the next one. None for a lone member, whom nobody can replace.
@@ -111,7 +121,7 @@ fn retry(timing: &Timing) -> Duration {
 /// heartbeats are acknowledged, `2m`, and from then on from one to the next, `h`.
 #[must_use]
 pub fn longest_write(timing: &Timing) -> Duration {
-    Lease::certain(timing.lease).saturating_sub(timing.heartbeat + timing.message * 2)
+    certain(timing.lease).saturating_sub(timing.heartbeat + timing.message * 2)
 }
 
 /// With a majority: from the end of a leader's process on a live host until every live member

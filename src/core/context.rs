@@ -38,6 +38,15 @@ impl Context<'_> {
         self.out.push(Output::Send { to, envelope });
     }
 
+    /// Answers a peer, at once or as soon as the connection to it is up: then with the last answer alone.
+    pub fn answer_when_connected(&mut self, to: NodeId, answer: Vec<Message>) {
+        if self.state.detector.is_within_reach(to) || Fault::ReplyLost.is_planted() {
+            answer.into_iter().for_each(|message| self.send(to, message));
+        } else {
+            self.state.outbox.keep(to, answer);
+        }
+    }
+
     /// Tells a member the greatest epoch known, and its leader if this member follows it: the
     /// reply to whatever is older.
     pub fn send_view(&mut self, to: NodeId) {

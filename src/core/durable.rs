@@ -8,12 +8,10 @@ use std::mem::discriminant;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::CommandId;
-use super::leadership::Vote;
 use super::membership::{ListVersion, MemberList};
 use super::message::Message;
 use super::planted::Fault;
-use super::types::{Epoch, Incarnation, NodeId, Task};
+use super::types::{CommandId, Epoch, Incarnation, NodeId, Task};
 
 /// How far ahead epochs are reserved, and when it is time to reserve again.
 const AHEAD: u64 = 16;
@@ -47,6 +45,43 @@ impl Durable {
     pub fn knows_its_cluster(&self) -> bool {
         let changed = self.members.version() > ListVersion::default();
         self.vote.is_some_and(|vote| vote.has_voted() || changed)
+    }
+}
+
+/// The vote that a voter gave in the greatest epoch. It is durable before it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Grant {
+    /// The epoch.
+    pub epoch: Epoch,
+    /// The candidate that may lead in it.
+    pub candidate: NodeId,
+}
+
+/// What a voter must not forget, whatever happens to its process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Vote {
+    /// The vote given in the greatest epoch.
+    pub granted: Option<Grant>,
+    /// The longest time for which a promise was made, or may have been.
+    pub promised: Duration,
+    /// Whether it knows where the cluster stands.
+    pub informed: bool,
+    /// The round that it was told then: below it it knows nothing of what its lost store held.
+    pub floor: Epoch,
+}
+
+impl Vote {
+    /// What is to be durable before a voter starts that will promise for `lease` at a time.
+    #[must_use]
+    pub fn first(restored: Option<Vote>, lease: Duration) -> Vote {
+        let vote = restored.unwrap_or_default();
+        Vote { promised: vote.promised.max(lease), ..vote }
+    }
+
+    /// Whether it may have voted or promised anything: before it is informed, a voter does neither.
+    #[must_use]
+    pub fn has_voted(&self) -> bool {
+        self.informed || self.granted.is_some()
     }
 }
 

@@ -20,7 +20,7 @@ mod heartbeat;
 mod hello;
 mod jumps;
 mod kind;
-pub mod leadership;
+mod leadership;
 pub mod limits;
 pub mod membership;
 pub mod message;
@@ -44,10 +44,11 @@ mod timer;
 mod turn;
 pub mod types;
 
-pub use api::{CommandId, Input, Output, Redial};
+pub use api::{Input, Output, Redial};
 pub use command::Command;
 pub use note::Note;
 pub use phase::{NodeStatus, Phase, Reason, Transition};
+pub use types::CommandId;
 
 use std::sync::Arc;
 

@@ -3,10 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::context::Context;
 use super::message::Message;
-use super::planted::Fault;
-use super::turn::Turn;
 use super::types::NodeId;
 
 /// The last answer to each peer that cannot be told it yet.
@@ -14,30 +11,13 @@ use super::types::NodeId;
 pub struct Outbox(BTreeMap<NodeId, Vec<Message>>);
 
 impl Outbox {
-    /// Drops what waits for this peer: it was meant for an earlier run of it.
-    pub fn forget(&mut self, peer: NodeId) {
-        self.0.remove(&peer);
+    /// Keeps an answer for this peer, and drops an earlier one.
+    pub fn keep(&mut self, to: NodeId, answer: Vec<Message>) {
+        self.0.insert(to, answer);
     }
-}
 
-impl Context<'_> {
-    /// Answers a peer, at once or as soon as the connection to it is up: then with the last answer alone.
-    pub fn answer_when_connected(&mut self, to: NodeId, messages: Vec<Message>) {
-        if self.state.detector.is_within_reach(to) || Fault::ReplyLost.is_planted() {
-            messages.into_iter().for_each(|message| self.send(to, message));
-        } else {
-            self.state.outbox.0.insert(to, messages);
-        }
-    }
-}
-
-impl Turn<'_> {
-    /// A peer said hello or welcome, or is heard again.
-    pub fn joined(&mut self, peer: NodeId) {
-        if self.cx.state.detector.is_within_reach(peer) {
-            let messages = self.cx.state.outbox.0.remove(&peer).unwrap_or_default();
-            messages.into_iter().for_each(|message| self.cx.send(peer, message));
-        }
-        self.algorithm.get().joined(&mut self.cx, peer);
+    /// Takes what waits for this peer.
+    pub fn take(&mut self, to: NodeId) -> Vec<Message> {
+        self.0.remove(&to).unwrap_or_default()
     }
 }

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::durable::{Durable, first_reserve};
-use super::leadership::Vote;
+use super::durable::{Durable, Vote, first_reserve};
 use super::membership::{ListVersion, Member, MemberList};
 use super::planted::Fault;
 use super::settings::{Quorum, Restored, Settings};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::leadership::Vote;
+use super::durable::Vote;
 use super::membership::MemberList;
 use super::types::{Epoch, Incarnation, NodeId, Task};
 

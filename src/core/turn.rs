@@ -139,6 +139,15 @@ impl Turn<'_> {
         }
     }
 
+    /// A peer said hello or welcome, or is heard again.
+    pub fn joined(&mut self, peer: NodeId) {
+        if self.cx.state.detector.is_within_reach(peer) {
+            let answer = self.cx.state.outbox.take(peer);
+            answer.into_iter().for_each(|message| self.cx.send(peer, message));
+        }
+        self.algorithm.get().joined(&mut self.cx, peer);
+    }
+
     /// All records up to this number are durable: what waited for that goes on.
     pub fn persisted(&mut self, number: u64) {
         self.cx.state.candidacy.disk_writes();

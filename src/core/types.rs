@@ -171,6 +171,10 @@ impl Role {
     }
 }
 
+/// Names a command, so that its answer finds whoever gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommandId(pub u64);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,8 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::core::durable::Durable;
-use crate::core::leadership::{Grant, Vote};
+use crate::core::durable::{Durable, Grant, Vote};
 use crate::core::limits::GREATEST;
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::restart::Kept;

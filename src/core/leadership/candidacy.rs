@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::lease::Lease;
 use super::question::{Purpose, Question, Stage};
+use crate::core::bounds;
 use crate::core::context::Context;
 use crate::core::damping::Damping;
 use crate::core::message::{Message, Opinion};
@@ -235,7 +236,7 @@ impl Context<'_> {
         // A vote waits for a disk; later than this it would come too late.
         let patience = match stage {
             Stage::PreVote => self.state.settings.timing.t1(),
-            Stage::Vote => Lease::certain(lease),
+            Stage::Vote => bounds::certain(lease),
         };
         self.arm(Timer::Voters, patience);
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use crate::core::bounds;
 use crate::core::context::Context;
 use crate::core::phase::Reason;
 use crate::core::planted::Fault;
@@ -51,16 +52,6 @@ impl Lease {
         }
     }
 
-    /// What a leader may rely on of a promise of this length: shorter by how much the clocks of a
-    /// voter and of the leader may differ (each runs at 0.9 to 1.1 of true time).
-    #[must_use]
-    pub fn certain(length: Duration) -> Duration {
-        match Fault::NoDrift.is_planted() {
-            true => length,
-            false => length * 9 / 11,
-        }
-    }
-
     /// When it ends, where so many voters are a majority and promise for `length`: counted from
     /// the *sending* of what a majority acknowledged.
     #[must_use]
@@ -91,7 +82,7 @@ impl Lease {
         let mut times: Vec<Time> = self.acknowledged.values().copied().collect();
         times.sort_unstable_by(|a, b| b.cmp(a));
         let since = majority.checked_sub(1).and_then(|at| times.get(at));
-        since.map_or(Time::default(), |since| *since + Lease::certain(length))
+        since.map_or(Time::default(), |since| *since + bounds::certain(length))
     }
 }
 

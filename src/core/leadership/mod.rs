@@ -16,9 +16,9 @@ mod voter;
 mod voting;
 
 pub(super) use candidacy::{Aim, Candidacy};
-pub use lease::Lease;
+pub(super) use lease::Lease;
 pub(super) use question::Stage;
-pub use voter::{Grant, Vote, Voter};
+pub(super) use voter::Voter;
 
 use std::collections::BTreeSet;
 

@@ -2,46 +2,10 @@
 
 use std::time::Duration;
 
+use crate::core::durable::{Grant, Vote};
 use crate::core::message::{Opinion, View};
 use crate::core::planted::Fault;
 use crate::core::types::{Epoch, NodeId, Time};
-
-/// The vote that a voter gave in the greatest epoch. It is durable before it is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Grant {
-    /// The epoch.
-    pub epoch: Epoch,
-    /// The candidate that may lead in it.
-    pub candidate: NodeId,
-}
-
-/// What a voter must not forget, whatever happens to its process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Vote {
-    /// The vote given in the greatest epoch.
-    pub granted: Option<Grant>,
-    /// The longest time for which a promise was made, or may have been.
-    pub promised: Duration,
-    /// Whether it knows where the cluster stands.
-    pub informed: bool,
-    /// The round that it was told then: below it it knows nothing of what its lost store held.
-    pub floor: Epoch,
-}
-
-impl Vote {
-    /// What is to be durable before a voter starts that will promise for `lease` at a time.
-    #[must_use]
-    pub fn first(restored: Option<Vote>, lease: Duration) -> Vote {
-        let vote = restored.unwrap_or_default();
-        Vote { promised: vote.promised.max(lease), ..vote }
-    }
-
-    /// Whether it may have voted or promised anything: before it is informed, a voter does neither.
-    #[must_use]
-    pub fn has_voted(&self) -> bool {
-        self.informed || self.granted.is_some()
-    }
-}
 
 /// Until then the voter votes for no other candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,8 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use electd::core::durable::Durable;
-use electd::core::leadership::Grant;
+use electd::core::durable::{Durable, Grant};
 use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::Message;
 use electd::core::restart::{Kept, NoStart, Start, restart};

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use electd::core::detector::ConnectionId;
-use electd::core::durable::Durable;
-use electd::core::leadership::Vote;
+use electd::core::durable::{Durable, Vote};
 use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::{Envelope, Hello, Message, View};
 use electd::core::restart::{Kept, Start, restart};
