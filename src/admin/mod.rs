@@ -19,6 +19,7 @@
 //! | `guard` | who may command |
 //! | `commands` | the commands that the node carries out at present |
 //! | `response` | an answer to bytes |
+//! | `metrics` | `GET /metrics`: a node in figures |
 //! | `stream` | `GET /events`: the events of a node, as long as a client wants |
 //! | `client`, `listener` | the other side, for the commands |
 
@@ -29,6 +30,7 @@ mod crowd;
 mod guard;
 mod inbound;
 pub mod listener;
+mod metrics;
 mod poller;
 mod reactor;
 mod ready;

@@ -14,6 +14,7 @@ use crate::node::problems::ProblemKind;
 use crate::node::status::Status;
 
 use super::guard;
+use super::metrics;
 use super::request::Request;
 use super::response::Response;
 use super::stream::{self, Places, Stream};
@@ -66,6 +67,7 @@ enum Route {
     Live,
     Ready,
     Events,
+    Metrics,
     Elections,
     Resign,
     Task,
@@ -76,13 +78,14 @@ enum Route {
 /// What precedes the name of a member in a path.
 const MEMBER: &str = "/members/";
 
-const ROUTES: [(&str, Route); 11] = [
+const ROUTES: [(&str, Route); 12] = [
     ("/status", Route::Status),
     ("/leader", Route::Leader),
     ("/follower", Route::Follower),
     ("/livez", Route::Live),
     ("/readyz", Route::Ready),
     ("/events", Route::Events),
+    ("/metrics", Route::Metrics),
     ("/elections", Route::Elections),
     ("/resign", Route::Resign),
     ("/task", Route::Task),
@@ -187,6 +190,7 @@ fn show<H: Handle>(route: Route, handle: &H) -> Response {
     match route {
         Route::Live => return live(handle),
         Route::Task => return task(handle),
+        Route::Metrics => return metrics::answer(handle),
         Route::Events => return Response::of("text/event-stream", Vec::new()),
         _ => {}
     }

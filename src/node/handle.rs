@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::events::EventLog;
 use super::status::Status;
+use super::tally::Tally;
 use crate::core::membership::Member;
 
 /// A command to a node, from its HTTP interface or from a program that embeds it.
@@ -73,6 +74,9 @@ pub trait Handle: Clone + Send + Sync + 'static {
 
     /// Whether the election thread turned within `failure`.
     fn is_live(&self) -> bool;
+
+    /// What was counted on the node. Never waits for the election thread.
+    fn tally(&self) -> Arc<Tally>;
 
     /// What changes on the node. Never waits for the election thread.
     fn events(&self) -> Arc<EventLog>;

@@ -6,6 +6,7 @@ mod election;
 pub mod events;
 mod farewell;
 pub mod handle;
+mod leaderships;
 pub mod members;
 pub mod problems;
 mod publish;
@@ -13,6 +14,7 @@ pub mod ranked;
 mod rejections;
 pub mod status;
 mod story;
+pub mod tally;
 mod watch;
 mod words;
 
@@ -42,6 +44,7 @@ use events::EventLog;
 use handle::{Command, CommandError, Handle, Outcome};
 use publish::Board;
 use status::Status;
+use tally::Tally;
 use watch::Watch;
 
 /// How many events may wait for the election thread before readers wait.
@@ -235,6 +238,10 @@ impl Handle for NodeHandle {
 
     fn is_live(&self) -> bool {
         self.board.is_live()
+    }
+
+    fn tally(&self) -> Arc<Tally> {
+        self.board.tally().clone()
     }
 
     fn events(&self) -> Arc<EventLog> {

@@ -14,13 +14,14 @@ use super::events::EventLog;
 use super::problems::Sight;
 use super::rejections::Rejections;
 use super::status::{ChangeStatus, Problem};
+use super::tally::Tally;
 use super::words;
 use crate::core::membership::MemberList;
 use crate::core::message::Liveness;
 use crate::core::settings::Settings;
 use crate::core::split::Split;
 use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Task, Time};
-use crate::core::{Core, Phase, Transition};
+use crate::core::{Core, Phase, Reason, Transition};
 use crate::net::Counters;
 use crate::rank;
 use crate::store::Pace;
@@ -53,6 +54,7 @@ pub struct Board {
     /// What is wrong, as the thread "watch" found it last.
     problems: RwLock<Arc<Vec<Problem>>>,
     events: Arc<EventLog>,
+    tally: Arc<Tally>,
 }
 
 /// One state of the node.
@@ -183,6 +185,7 @@ impl Snapshot {
             leader: change.leader.map(|id| members.name(id)),
             epoch: change.epoch.0,
             reason: change.reason.sentence(&members),
+            cause: cause(&change.reason),
         }));
     }
 }
@@ -203,6 +206,7 @@ impl Board {
             incarnation: core.incarnation(),
             started: now,
             counters: Arc::new(Counters::default()),
+            tally: Arc::new(Tally::new(pace.histogram())),
             pace,
             snapshot: RwLock::new(Arc::new(Snapshot::new(core, sample, now))),
             turned: AtomicU64::new(now.0),
@@ -247,6 +251,11 @@ impl Board {
     /// What changes on this node.
     pub fn events(&self) -> &Arc<EventLog> {
         &self.events
+    }
+
+    /// What was counted on this node.
+    pub fn tally(&self) -> &Arc<Tally> {
+        &self.tally
     }
 
     /// Shows what is wrong.
@@ -317,6 +326,20 @@ impl Board {
             call();
         }
     }
+}
+
+/// The name of a reason as one word, such as leader_dead.
+fn cause(reason: &Reason) -> String {
+    let name = format!("{reason:?}");
+    let name = name.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let mut word = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !word.is_empty() {
+            word.push('_');
+        }
+        word.extend(letter.to_lowercase());
+    }
+    word
 }
 
 /// Now, in milliseconds since the Unix epoch.

@@ -212,4 +212,7 @@ pub struct ChangeStatus {
     pub epoch: u64,
     /// Why, in words.
     pub reason: String,
+    /// Why, as one word for programs, such as leader_dead.
+    #[serde(default)]
+    pub cause: String,
 }

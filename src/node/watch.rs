@@ -14,6 +14,7 @@ use crossbeam::channel::{Receiver, Sender, bounded};
 use crossbeam::select;
 
 use super::events::{Event, EventKind};
+use super::leaderships::Leaderships;
 use super::problems::{Problems, Sight};
 use super::publish::{Board, wall_clock_ms};
 use super::status::{ChangeStatus, Problem, Status};
@@ -54,6 +55,7 @@ struct Watcher {
     board: Arc<Board>,
     folder: PathBuf,
     problems: Problems,
+    leaderships: Leaderships,
     /// The number of the last change of state that was told.
     told: u64,
     /// Which members answered at the last look.
@@ -62,7 +64,14 @@ struct Watcher {
 
 impl Watcher {
     fn new(board: Arc<Board>, folder: PathBuf) -> Watcher {
-        Watcher { board, folder, problems: Problems::default(), told: 0, alive: BTreeMap::new() }
+        Watcher {
+            board,
+            folder,
+            problems: Problems::default(),
+            leaderships: Leaderships::new(wall_clock_ms()),
+            told: 0,
+            alive: BTreeMap::new(),
+        }
     }
 
     fn run(mut self, ended: &Receiver<()>) {
@@ -103,10 +112,26 @@ impl Watcher {
 
     /// The changes of state since the last look.
     fn changes(&mut self, status: &Status) -> Vec<Event> {
-        let new = status.changes.iter().filter(|change| change.number > self.told);
-        let events = new.map(|change| self.changed(change, status)).collect();
+        let told = self.told;
+        let new = status.changes.iter().filter(|change| change.number > told);
+        let events = new.clone().map(|change| self.changed(change, status)).collect();
+        for change in new {
+            self.count(change);
+        }
         self.told = status.changes.last().map_or(self.told, |change| change.number);
         events
+    }
+
+    /// Counts a change for the metrics.
+    fn count(&mut self, change: &ChangeStatus) {
+        let tally = self.board.tally();
+        if change.cause == "stalled" {
+            tally.stalls.inc();
+        }
+        if let Some(leadership) = self.leaderships.change(change) {
+            tally.began(&leadership);
+        }
+        tally.note_leaderless(self.leaderships.leaderless_since());
     }
 
     fn changed(&self, change: &ChangeStatus, status: &Status) -> Event {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use atomic_write_file::AtomicWriteFile;
 use parking_lot::Mutex;
+use prometheus_client::metrics::histogram::Histogram;
 use rustix::fs::{StatVfsMountFlags, statvfs};
 
 /// How many of the latest writes are looked at.
@@ -18,6 +19,10 @@ const WRITES: usize = 16;
 const TRIES: usize = 5;
 const BYTES: usize = 1500;
 
+/// Upper ends of the buckets of the histogram, in seconds: from a fast disk to one that hangs.
+const BUCKETS: [f64; 12] =
+    [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
+
 /// The most that the state of a member takes, with a task of 64 KiB that is written as text, while the old
 /// file is still there.
 const ROOM: u64 = 256 * 1024;
@@ -26,8 +31,17 @@ const ROOM: u64 = 256 * 1024;
 const HANGS: Duration = Duration::from_secs(1);
 
 /// How durable writes go: the time that each of the latest took, and what is wrong with the present one.
-#[derive(Debug, Default)]
-pub struct Pace(Mutex<Writes>);
+#[derive(Debug)]
+pub struct Pace {
+    writes: Mutex<Writes>,
+    histogram: Histogram,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace { writes: Mutex::default(), histogram: Histogram::new(BUCKETS) }
+    }
+}
 
 #[derive(Debug, Default)]
 struct Writes {
@@ -41,18 +55,19 @@ struct Writes {
 impl Pace {
     /// A write begins.
     pub(super) fn begin(&self) {
-        self.0.lock().begun = Some(Instant::now());
+        self.writes.lock().begun = Some(Instant::now());
     }
 
     /// The write that began last failed.
     pub(super) fn fail(&self, why: String) {
-        let mut writes = self.0.lock();
+        let mut writes = self.writes.lock();
         (writes.begun, writes.failed) = (None, Some(why));
     }
 
     /// A write took so long.
     pub(super) fn note(&self, time: Duration) {
-        let mut writes = self.0.lock();
+        self.histogram.observe(time.as_secs_f64());
+        let mut writes = self.writes.lock();
         (writes.begun, writes.failed) = (None, None);
         if writes.latest.len() == WRITES {
             writes.latest.pop_front();
@@ -60,10 +75,16 @@ impl Pace {
         writes.latest.push_back(time);
     }
 
+    /// How long all writes took. The clone goes on to be filled.
+    #[must_use]
+    pub fn histogram(&self) -> Histogram {
+        self.histogram.clone()
+    }
+
     /// Why nothing can be made durable at present, in words; none where the last write was well.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
-        let writes = self.0.lock();
+        let writes = self.writes.lock();
         let hangs = writes.begun.map(|begun| begun.elapsed()).filter(|time| *time >= HANGS);
         let hangs = hangs.map(|time| {
             format!(
@@ -77,7 +98,7 @@ impl Pace {
     /// The time of the slowest of the latest 16 writes; none before the first.
     #[must_use]
     pub fn slowest(&self) -> Option<Duration> {
-        self.0.lock().latest.iter().max().copied()
+        self.writes.lock().latest.iter().max().copied()
     }
 }
 

@@ -164,6 +164,32 @@ fn a_member_without_a_rank_says_so() {
     until_problems(&cluster, 1, &["rank"]);
 }
 
+/// The value of a line of `GET /metrics`.
+fn metric(cluster: &Cluster, number: usize, line: &str) -> Result<f64, String> {
+    let body = cluster.node(number).get("/metrics")?.body;
+    let value = body.lines().find_map(|found| found.strip_prefix(line)?.trim().parse().ok());
+    value.ok_or_else(|| format!("no {line} in\n{body}"))
+}
+
+#[test]
+fn an_election_is_counted_with_its_reason_and_its_time() {
+    let cluster = Cluster::start_watchful(2);
+    cluster.agree_on(2);
+    cluster.node(2).kill_9();
+    cluster.agree_on(1);
+    eventually("the election is counted", || {
+        let count = metric(&cluster, 1, "electd_elections_total{reason=\"leader_dead\"}")?;
+        ensure(count == 1.0, || count.to_string())
+    });
+    let figure = |line: &str| metric(&cluster, 1, line).unwrap();
+    assert_eq!(figure("electd_leader_changes_total"), 2.0);
+    assert_eq!(figure("electd_election_duration_seconds_count"), 2.0);
+    assert!(figure("electd_store_write_seconds_count") >= 1.0);
+    assert_eq!((figure("electd_is_leader"), figure("electd_peer_up{peer=\"node-2\"}")), (1.0, 0.0));
+    let leaderless = figure("electd_leaderless_seconds_total");
+    assert_eq!(figure("electd_leaderless_seconds_total"), leaderless, "somebody leads");
+}
+
 /// Far longer than anything takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 

@@ -10,6 +10,8 @@ use electd::admin::{Server, listen};
 use electd::node::events::{Event, EventKind, EventLog};
 use electd::node::handle::{Command, CommandError, Handle, Outcome};
 use electd::node::status::{LeaderStatus, MemberStatus, NodeRef, RankStatus, Status};
+use electd::node::tally::Tally;
+use prometheus_client::metrics::histogram::Histogram;
 use serde_json::Value;
 
 /// A node that shows and does what the test says.
@@ -24,6 +26,7 @@ pub struct State {
     pub outcome: Result<Outcome, CommandError>,
     pub commands: Vec<Command>,
     pub events: Arc<EventLog>,
+    pub tally: Arc<Tally>,
     /// What a command changes.
     effect: fn(&mut State),
 }
@@ -35,6 +38,10 @@ impl Handle for FakeNode {
 
     fn is_live(&self) -> bool {
         self.0.lock().unwrap().live
+    }
+
+    fn tally(&self) -> Arc<Tally> {
+        self.0.lock().unwrap().tally.clone()
     }
 
     fn events(&self) -> Arc<EventLog> {
@@ -67,6 +74,7 @@ impl FakeNode {
             outcome: Ok(outcome),
             commands: Vec::new(),
             events: Arc::new(EventLog::new(1)),
+            tally: Arc::new(Tally::new(Histogram::new([0.001]))),
             effect: |_| {},
         })))
     }

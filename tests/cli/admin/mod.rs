@@ -6,6 +6,7 @@ mod crowd;
 mod events;
 mod fake;
 mod limits;
+mod metrics;
 mod pace;
 mod protocol;
 mod views;

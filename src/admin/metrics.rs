@@ -1,0 +1,122 @@
+//! `GET /metrics`: a node in figures, as OpenMetrics text. Made anew for each request, from the published
+//! status and what was counted.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+
+use crate::node::handle::Handle;
+use crate::node::problems::ProblemKind;
+use crate::node::status::Status;
+use crate::node::tally::Tally;
+
+use super::response::Response;
+
+/// What the body is, as Prometheus asks for it.
+const CONTENT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+type Labels = Vec<(&'static str, String)>;
+
+/// The answer with all metrics of a node.
+pub fn answer<H: Handle>(handle: &H) -> Response {
+    let (status, tally) = (handle.status(), handle.tally());
+    let mut registry = Registry::default();
+    state(&mut registry, &status);
+    members(&mut registry, &status);
+    messages(&mut registry, &status, handle.events().dropped());
+    counted(&mut registry, &tally);
+    let mut page = String::new();
+    match text::encode(&mut page, &registry) {
+        Ok(()) => Response::of(CONTENT, page.into_bytes()),
+        Err(error) => Response::error(500, format!("the metrics cannot be written: {error}")),
+    }
+}
+
+/// Where the node stands.
+fn state(registry: &mut Registry, status: &Status) {
+    let leads = status.state == "leading" && !status.stalled;
+    let has_leader = status.leader.is_some() && !status.stalled;
+    let mut gauge = |name: &str, help: &str, value: u64| {
+        registry.register(name, help, ConstGauge::new(value));
+    };
+    gauge("electd_is_leader", "Whether this node leads", leads.into());
+    gauge("electd_has_leader", "Whether this node knows a leader", has_leader.into());
+    gauge("electd_epoch", "The epoch that this node knows", status.epoch);
+    let help = "How many more members may fail before nobody can lead";
+    gauge("electd_failures_tolerated", help, status.failures_tolerated);
+    if let Some(left) = status.lease_remaining_ms {
+        let help = "For how long this leader may lead without another word from a majority";
+        let left = ConstGauge::new(left as f64 / 1000.0);
+        registry.register("electd_lease_remaining_seconds", help, left);
+    }
+    let problems = Family::<Labels, Gauge>::default();
+    for kind in ProblemKind::ALL {
+        let count = status.problems.iter().filter(|problem| problem.kind == kind.name()).count();
+        let labels = vec![("kind", kind.name().to_owned())];
+        problems.get_or_create(&labels).set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+    registry.register("electd_problems", "What is wrong now, by its kind", problems);
+    let master = Family::<Labels, Gauge>::default();
+    master.get_or_create(&vec![("name", status.cluster.clone())]).set(leads.into());
+    let help = "Whether this node leads, under the name that Kubernetes uses";
+    registry.register("leader_election_master_status", help, master);
+    let version = option_env!("ELECTD_VERSION").unwrap_or(env!("CARGO_PKG_VERSION"));
+    let info = Info::new(vec![("version", version)]);
+    registry.register("electd_build", "The version of electd", info);
+}
+
+/// The other members.
+fn members(registry: &mut Registry, status: &Status) {
+    let up = Family::<Labels, Gauge>::default();
+    for member in status.members.iter().filter(|member| member.id != status.node.id) {
+        let labels = vec![("peer", member.name.clone())];
+        up.get_or_create(&labels).set((member.status == "alive").into());
+    }
+    registry.register("electd_peer_up", "Whether another member answers", up);
+}
+
+/// Messages, and what was dropped of them.
+fn messages(registry: &mut Registry, status: &Status, events: u64) {
+    let counters = Family::<Labels, prometheus_client::metrics::counter::Counter>::default();
+    for (kind, count) in &status.messages {
+        for (direction, count) in [("sent", count.sent), ("received", count.received)] {
+            let labels = vec![("kind", kind.clone()), ("direction", direction.to_owned())];
+            counters.get_or_create(&labels).inc_by(count);
+        }
+    }
+    registry.register("electd_messages", "Messages between members", counters);
+    let dropped = Family::<Labels, prometheus_client::metrics::counter::Counter>::default();
+    let queues = status.dropped.iter().map(|(queue, count)| (queue.as_str(), *count));
+    for (queue, count) in queues.chain([("events", events)]) {
+        dropped.get_or_create(&vec![("queue", queue.to_owned())]).inc_by(count);
+    }
+    registry.register(
+        "electd_dropped",
+        "What was dropped, by the queue that was full or closed",
+        dropped,
+    );
+}
+
+/// What was counted since the start of the node.
+fn counted(registry: &mut Registry, tally: &Tally) {
+    let help = "How often another leader or epoch became known";
+    registry.register("electd_leader_changes", help, tally.leader_changes.clone());
+    let help = "The same, by why the leadership before ended";
+    registry.register("electd_elections", help, tally.elections.clone());
+    let help = "For how long this node knew no leader, each time";
+    registry.register("electd_election_duration_seconds", help, tally.election_duration.clone());
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+    let leaderless = ConstCounter::new(tally.leaderless_seconds(now));
+    let help = "For how long this node has known no leader in all";
+    registry.register("electd_leaderless_seconds", help, leaderless);
+    let help = "How often the election thread missed its turn";
+    registry.register("electd_stalls", help, tally.stalls.clone());
+    let help = "How long durable writes of the state took";
+    registry.register("electd_store_write_seconds", help, tally.store_writes.clone());
+}

@@ -1,0 +1,93 @@
+//! Who led when, as this node saw it: made of the changes of state, one after another.
+
+use super::status::ChangeStatus;
+
+/// That a leader became known to this node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Leadership {
+    /// Its name.
+    pub leader: String,
+    /// Its epoch.
+    pub epoch: u64,
+    /// Why the leadership before it ended, as a word; "start" for the first that this node knows.
+    pub cause: String,
+    /// For how long this node knew no leader before, in milliseconds.
+    pub leaderless_ms: u64,
+}
+
+/// The leadership that this node knows, or since when it knows none.
+#[derive(Debug)]
+pub(super) struct Leaderships {
+    current: Option<(String, u64)>,
+    /// When the last one ended, in milliseconds since the Unix epoch, and why.
+    lost: Option<(u64, String)>,
+}
+
+impl Leaderships {
+    /// No leader has been known since this moment, as the node starts.
+    pub fn new(at_ms: u64) -> Leaderships {
+        Leaderships { current: None, lost: Some((at_ms, "start".to_owned())) }
+    }
+
+    /// Takes the next change; gives the leadership that begins with it.
+    pub fn change(&mut self, change: &ChangeStatus) -> Option<Leadership> {
+        let Some(leader) = change.leader.clone() else {
+            if self.current.take().is_some() {
+                self.lost = Some((change.at_ms, change.cause.clone()));
+            }
+            return None;
+        };
+        let epoch = change.epoch;
+        let now = Some((leader.clone(), epoch));
+        if self.current == now {
+            return None;
+        }
+        self.current = now;
+        // A leader that follows another at once had its cause in this very change.
+        let (since, cause) = self.lost.take().unwrap_or((change.at_ms, change.cause.clone()));
+        Some(Leadership { leader, epoch, cause, leaderless_ms: change.at_ms.saturating_sub(since) })
+    }
+
+    /// Since when no leader is known, in milliseconds since the Unix epoch; none while one is.
+    pub fn leaderless_since(&self) -> Option<u64> {
+        self.lost.as_ref().map(|(at, _)| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(at_ms: u64, leader: Option<&str>, epoch: u64, cause: &str) -> ChangeStatus {
+        ChangeStatus {
+            number: 1,
+            at_ms,
+            from: String::new(),
+            to: String::new(),
+            halting: None,
+            leader: leader.map(str::to_owned),
+            epoch,
+            reason: String::new(),
+            cause: cause.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_leadership_is_told_once_with_the_time_without_a_leader_and_why_that_was() {
+        let mut known = Leaderships::new(1000);
+        let mut told = |at, leader, epoch, cause| {
+            let begun = known.change(&change(at, leader, epoch, cause));
+            begun.map(|begun| (begun.leader, begun.epoch, begun.cause, begun.leaderless_ms))
+        };
+        let led = |leader: &str, epoch, cause: &str, time| {
+            Some((leader.to_owned(), epoch, cause.to_owned(), time))
+        };
+        assert_eq!(told(1001, None, 0, "all_connected"), None);
+        assert_eq!(told(1005, Some("c"), 1, "announced"), led("c", 1, "start", 5));
+        assert_eq!(told(1006, Some("c"), 1, "announced"), None, "the same");
+        assert_eq!(told(2000, None, 1, "leader_suspected"), None);
+        assert_eq!(told(2100, None, 1, "no_majority"), None);
+        assert_eq!(told(2300, Some("b"), 2, "highest"), led("b", 2, "leader_suspected", 300));
+        assert_eq!(told(3000, Some("a"), 3, "leader_dead"), led("a", 3, "leader_dead", 0));
+    }
+}

@@ -1,0 +1,80 @@
+//! What is counted for `GET /metrics` besides what the status has: fed by the thread "watch" and by the
+//! thread that writes the state, never by the election.
+
+use std::sync::atomic::AtomicU64;
+
+use parking_lot::Mutex;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+
+use super::leaderships::Leadership;
+
+/// Upper ends of the buckets, in seconds: from a failover on one machine to one over a bad line.
+const ELECTIONS: [f64; 14] =
+    [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+
+/// The counters of one node. All parts are shared by their clones.
+#[derive(Debug)]
+pub struct Tally {
+    /// How often another leadership became known.
+    pub leader_changes: Counter,
+    /// The same, by why the leadership before it ended.
+    pub elections: Family<Vec<(&'static str, String)>, Counter>,
+    /// For how long this node knew no leader, each time.
+    pub election_duration: Histogram,
+    /// How often the election thread missed its turn.
+    pub stalls: Counter,
+    /// How long durable writes took.
+    pub store_writes: Histogram,
+    leaderless: Mutex<Leaderless>,
+}
+
+/// The time without a leader, in milliseconds.
+#[derive(Debug, Default)]
+struct Leaderless {
+    past: u64,
+    since: Option<u64>,
+}
+
+impl Tally {
+    /// Nothing has been counted but the writes so far.
+    #[must_use]
+    pub fn new(store_writes: Histogram) -> Tally {
+        Tally {
+            leader_changes: Counter::<u64, AtomicU64>::default(),
+            elections: Family::default(),
+            election_duration: Histogram::new(ELECTIONS),
+            stalls: Counter::default(),
+            store_writes,
+            leaderless: Mutex::default(),
+        }
+    }
+
+    /// A leadership began.
+    pub(super) fn began(&self, leadership: &Leadership) {
+        self.leader_changes.inc();
+        self.elections.get_or_create(&vec![("reason", leadership.cause.clone())]).inc();
+        self.election_duration.observe(millis(leadership.leaderless_ms));
+        self.leaderless.lock().past += leadership.leaderless_ms;
+    }
+
+    /// Notes since when no leader is known, in milliseconds since the Unix epoch.
+    pub(super) fn note_leaderless(&self, since: Option<u64>) {
+        self.leaderless.lock().since = since;
+    }
+
+    /// For how many seconds this node has known no leader since its start, up to this moment in
+    /// milliseconds since the Unix epoch.
+    #[must_use]
+    pub fn leaderless_seconds(&self, now_ms: u64) -> f64 {
+        let leaderless = self.leaderless.lock();
+        let present = leaderless.since.map_or(0, |since| now_ms.saturating_sub(since));
+        millis(leaderless.past + present)
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // milliseconds of a process's life fit
+fn millis(time: u64) -> f64 {
+    time as f64 / 1000.0
+}

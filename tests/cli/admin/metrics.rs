@@ -1,0 +1,62 @@
+//! `GET /metrics`: what Prometheus reads.
+
+use electd::node::status::Problem;
+
+use super::fake::{FakeNode, get, member, status};
+
+#[test]
+fn a_node_is_shown_in_figures() {
+    let node = FakeNode::new();
+    node.set(|state| {
+        state.status = status("leading", Some("node-1"));
+        state.status.members = vec![member("node-2", None)];
+        state.status.lease_remaining_ms = Some(250);
+        state.status.failures_tolerated = 1;
+        let (since, text) = ("2026-11-22T10:58:33.123Z".to_owned(), "no space".to_owned());
+        state.status.problems = vec![Problem { since, kind: "storage".to_owned(), text }];
+    });
+    let server = node.serve();
+    let answer = get(server.local_addr(), "/metrics");
+    let content = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert_eq!((answer.code, answer.header("content-type")), (200, Some(content)));
+    for line in [
+        "electd_is_leader 1",
+        "electd_has_leader 1",
+        "electd_epoch 7",
+        "electd_failures_tolerated 1",
+        "electd_lease_remaining_seconds 0.25",
+        "electd_peer_up{peer=\"node-2\"} 1",
+        "electd_problems{kind=\"storage\"} 1",
+        "electd_problems{kind=\"peer_down\"} 0",
+        "electd_dropped_total{queue=\"events\"} 0",
+        "electd_stalls_total 0",
+        "electd_leader_changes_total 0",
+        "electd_store_write_seconds_count 0",
+        "electd_election_duration_seconds_count 0",
+        "leader_election_master_status{name=\"demo\"} 1",
+    ] {
+        assert!(
+            answer.body.lines().any(|found| found == line),
+            "{line} is missing:\n{}",
+            answer.body
+        );
+    }
+    assert!(
+        answer.body.contains("electd_build_info{version=\"") && answer.body.ends_with("# EOF\n")
+    );
+}
+
+#[test]
+fn a_stalled_leader_is_none() {
+    let node = FakeNode::new();
+    node.set(|state| {
+        state.status = status("leading", Some("node-1"));
+        state.status.stalled = true;
+    });
+    let server = node.serve();
+    let body = get(server.local_addr(), "/metrics").body;
+    assert!(
+        body.contains("\nelectd_is_leader 0\n") && body.contains("\nelectd_has_leader 0\n"),
+        "{body}"
+    );
+}
