@@ -275,7 +275,7 @@ impl Context<'_> {
     }
 
     /// Looks for silence after `failure`, unless that is due sooner.
-    fn listen(&mut self) {
+    pub fn listen(&mut self) {
         let due = self.now + self.state.settings.timing.failure;
         if self.state.timers.due(Timer::Silence).is_none_or(|sooner| sooner > due) {
             self.state.timers.arm(Timer::Silence, due);

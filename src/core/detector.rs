@@ -16,6 +16,7 @@ pub use peer::{ConnectionId, Peer};
 use super::damping::Damping;
 use super::membership::{ListVersion, Member, MemberList};
 use super::message::{Liveness, MemberReport};
+use super::planted::Fault;
 use super::standing::Standing;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Time};
 
@@ -249,7 +250,8 @@ impl Detector {
     }
 
     /// Takes the word of the leader of this epoch. Tells whether the member was thought alive until now
-    /// and is not any more.
+    /// and is not any more. The leader's word revives nobody whom this member has lost and cannot tell
+    /// anything: the link between the two is dead, and whoever waits for an answer waits in vain.
     pub fn hearsay(&mut self, epoch: Epoch, report: &MemberReport) -> bool {
         let mut lost = false;
         self.change(report.id, |peer| {
@@ -260,7 +262,10 @@ impl Detector {
             }
             peer.proved = false;
             lost = peer.alive() && report.status != Liveness::Alive;
-            peer.status = report.status;
+            let cut_off = same && peer.is_lost() && !peer.outbound;
+            if !cut_off || Fault::LostRevive.is_planted() {
+                peer.status = report.status;
+            }
             peer.stands = report.stands || peer.called > epoch;
             peer.rank.value = report.value;
         });

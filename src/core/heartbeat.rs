@@ -108,7 +108,8 @@ impl Turn<'_> {
     }
 
     /// Suspects whoever is watched and has been silent for `failure`: the leader watches all,
-    /// all watch the leader, and in an election the last one; and whom the algorithm watches.
+    /// all watch the leader, and in an election the last one; and whom the algorithm watches. A member that
+    /// stores an epoch before it follows its leader watches that: its disk may never write.
     pub fn look_for_silence(&mut self) {
         let state = &self.cx.state;
         let failure = state.settings.timing.failure;
@@ -122,6 +123,7 @@ impl Turn<'_> {
             false => last.filter(|_| heeded).map(|id| (id, since)).into_iter().collect(),
         };
         watched.extend(state.watches);
+        watched.extend(state.leader_to_store().map(|leader| (leader, state.since)));
         let (silent, again) = state.detector.silent(watched, failure, self.cx.now);
         if let Some(due) = again.or(leads.then_some(self.cx.now + failure)) {
             self.cx.state.timers.arm(Timer::Silence, due);

@@ -144,8 +144,9 @@ impl Turn<'_> {
         }
     }
 
-    /// At the end of a turn, with a majority: the leader's list is settled once a majority has it.
-    /// One with removed members that was found unsettled is confirmed, so that they can be told.
+    /// At the end of a turn, with a majority: the leader's list is settled once a majority has it. A list that
+    /// an earlier leader stamped is stamped anew first. Some voter may have a later one of that leader, which
+    /// no majority has stored and in which this leader is not even named: neither could take the other's.
     pub fn settle_list(&mut self) {
         let state = &mut *self.cx.state;
         if !state.needs_majority() || !state.leads_by_list() || state.roster.settled {
@@ -153,7 +154,9 @@ impl Turn<'_> {
         }
         if state.stamped_own_list() {
             state.roster.settled = state.is_list_stored();
-        } else if !state.members.removed().is_empty() {
+        } else if state.members.version() != ListVersion::default()
+            && !Fault::FoundListKept.is_planted()
+        {
             self.cx.confirm_list();
         }
     }

@@ -212,8 +212,13 @@ impl State {
     /// Whether this member is about to follow, or to succeed, that one: it asked for its release,
     /// or waits for its epoch to be durable.
     pub(super) fn is_bound_to(&self, id: NodeId) -> bool {
-        let leader = self.takeover.or(self.storing).and_then(|view| view.leader);
-        leader.is_some_and(|leader| leader.id == id)
+        let asked = self.takeover.and_then(|view| view.leader).map(|leader| leader.id);
+        asked.or(self.leader_to_store()) == Some(id)
+    }
+
+    /// The leader that this member follows as soon as its epoch is durable.
+    pub(super) fn leader_to_store(&self) -> Option<NodeId> {
+        self.storing.and_then(|view| view.leader).map(|leader| leader.id)
     }
 
     /// Whether this member is bound to any.
@@ -245,8 +250,17 @@ impl State {
 
     /// A live leader that this member ranks above: it has to hand over before this one may start.
     pub(super) fn lower_leader(&self) -> Option<Rank> {
-        let lower = |leader: &Rank| *leader < self.rank() && self.stands();
-        self.leader().filter(lower).filter(|leader| self.detector.is_alive(leader.id))
+        self.leader().filter(|leader| self.may_ask_for_release(*leader))
+    }
+
+    /// Whether this member comes before that leader, and can tell it so. It follows a leader that it hears and
+    /// cannot tell anything: that one would never hand over, and be overthrown again and again.
+    pub(super) fn may_ask_for_release(&self, leader: Rank) -> bool {
+        let hears = match Fault::DeafAsked.is_planted() {
+            true => self.detector.is_alive(leader.id),
+            false => self.detector.counts(leader.id),
+        };
+        leader < self.rank() && self.stands() && hears
     }
 
     /// Whether the last leader is dead by proof, which counts here, and others may be bound to it still.

@@ -262,23 +262,28 @@ fn storms_break_nothing() {
     }
 }
 
-/// What stays broken breaks no invariant, and each of it does happen. For how long somebody leads in such worlds is
-/// for `sweep --faults stay` to say.
+/// What stays broken breaks no invariant, and each of it does happen. In all but very few of these worlds somebody
+/// leads all the time: `sweep --faults stay` shows those.
 #[test]
-fn worlds_that_stay_broken_have_no_second_leader() {
-    let mut all = Faults::default();
-    for quorum in Quorum::ALL {
-        for seed in 0..BEYOND * 3 {
-            let schedule = Schedule::new(AlgorithmKind::Bully, seed);
-            match (Schedule { quorum, faults: FaultSet::Stay, ..schedule }).run() {
-                Ok(run) => all += run.faults,
-                Err(failure) => {
-                    let about_time = failure.what.contains("somebody led in");
-                    assert!(about_time, "{failure}\nreplay: {}", failure.replay());
+fn worlds_that_stay_broken_have_one_leader() {
+    let (mut all, mut lives, mut leaderless) = (Faults::default(), 0, Vec::new());
+    for (algorithm, seeds) in AlgorithmKind::ALL.into_iter().zip([BEYOND * 3, 10, 10]) {
+        for quorum in Quorum::ALL {
+            for seed in 0..seeds {
+                let schedule = Schedule::new(algorithm, seed);
+                lives += 1;
+                match (Schedule { quorum, faults: FaultSet::Stay, ..schedule }).run() {
+                    Ok(run) => all += run.faults,
+                    Err(failure) => {
+                        let about_time = failure.what.contains("somebody led in");
+                        assert!(about_time, "{failure}\nreplay: {}", failure.replay());
+                        leaderless.push(failure.replay());
+                    }
                 }
             }
         }
     }
+    assert!(leaderless.len() * 100 <= lives, "{leaderless:#?}");
     for (what, times) in all.list().filter(|(what, _)| STAYS.contains(what)) {
         assert!(times > 0, "{what}");
     }

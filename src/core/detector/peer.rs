@@ -76,6 +76,11 @@ impl Peer {
         self.status == Liveness::Alive
     }
 
+    /// This process was heard, and is suspected or dead by now.
+    pub(super) fn is_lost(&self) -> bool {
+        self.heard.is_some() && !self.alive()
+    }
+
     /// Alive, and it can be told something, or may be soon.
     #[must_use]
     pub fn counts(&self) -> bool {

@@ -55,3 +55,26 @@ fn a_leader_with_another_list_displaces_nobody() {
     assert_eq!(follower.news(&told_by(&mut leader, 4)), []);
     assert_eq!([1, 2, 3, 4].map(|number| follower.is_alive(id(number))), [true, false, true, true]);
 }
+
+#[test]
+fn the_leaders_word_revives_nobody_who_was_lost_and_cannot_be_told_anything() {
+    let (mut leader, lost) = (detector(3, &[1, 2, 3]), || {
+        let mut follower = detector(1, &[1, 2, 3]);
+        follower.lose(id(2), Liveness::Suspected);
+        follower
+    });
+    let told = told_by(&mut leader, 3);
+    let report = lost().news(&told)[0];
+    assert_eq!((report.id, report.status), (id(2), Liveness::Alive));
+
+    let mut follower = lost();
+    follower.hearsay(Epoch(1), &report);
+    assert!(!follower.is_alive(id(2)), "the link to it is dead");
+    follower.change(id(2), |peer| peer.outbound = true);
+    follower.hearsay(Epoch(1), &report);
+    assert!(follower.is_alive(id(2)));
+
+    let mut follower = lost();
+    follower.hearsay(Epoch(1), &MemberReport { incarnation: Incarnation(1), ..report });
+    assert!(follower.is_alive(id(2)), "it was restarted, and may connect soon");
+}

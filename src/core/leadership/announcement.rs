@@ -14,6 +14,9 @@ impl Context<'_> {
         self.become_waiting(self.now, Reason::Storing(leader));
         self.state.timers.cancel(Timer::Coordinator);
         self.state.storing = Some(view); // its record was ordered when the round was noted
+        if !Fault::LeaderToStoreUnwatched.is_planted() {
+            self.listen();
+        }
     }
 }
 
@@ -42,7 +45,7 @@ impl Turn<'_> {
         if self.cx.state.storing.is_some_and(|later| view < later) {
             return false; // the later one is followed as soon as it is durable
         }
-        if self.cx.state.takeover == Some(view) {
+        if self.cx.state.takeover == Some(view) && self.cx.state.may_ask_for_release(rank) {
             self.cx.ask_for_release(epoch, from);
         } else {
             self.accept(view, rank);
@@ -104,7 +107,7 @@ impl Turn<'_> {
         }
         // Who still looks for the others could not lead at once: there would be no leader meanwhile.
         let may_take_over = state.preempts_at_once() && !state.looks_around(self.cx.now);
-        let takes_over = leader < state.rank() && state.stands() && may_take_over;
+        let takes_over = state.may_ask_for_release(leader) && may_take_over;
         let known = state.leader() == Some(leader) && state.view == view;
         if state.storing == Some(view) {
             return; // its leader is followed as soon as it is durable

@@ -159,7 +159,9 @@ impl Context<'_> {
     }
 
     fn park(&mut self, round: Epoch, aim: Aim, reason: &Reason) {
-        if self.state.phase != Phase::Electing {
+        // A coordinator that has handed out its task is about to lead, and goes on with that.
+        let readies = aim == Aim::Lead && self.state.phase == Phase::Reorganizing;
+        if self.state.phase != Phase::Electing && !readies {
             self.become_electing(reason.clone());
         }
         self.state.timers.cancel(Timer::Answer);

@@ -19,6 +19,16 @@ use crate::core::types::{Epoch, Incarnation, NodeId};
 const MOST_REPEATS: u32 = 3;
 
 impl State {
+    /// Whether enough voters have voted for this member in this round, and may be asked for their votes again in
+    /// the same epoch if these have expired.
+    pub(in crate::core) fn may_repeat_votes(&self, round: Epoch) -> bool {
+        let elected = |question: &Question| {
+            let Question { epoch, stage, agreed, repeats, .. } = *question;
+            (epoch, stage, agreed) == (round, Stage::Vote, true) && repeats < MOST_REPEATS
+        };
+        self.candidacy.question.as_ref().is_some_and(elected) && !Fault::GrantsRunOut.is_planted()
+    }
+
     /// How many voters have told a candidate something, or may. Once it has heard a majority, those that
     /// are dead by proof are not awaited.
     fn can_say(&self, question: &Question) -> usize {

@@ -240,3 +240,14 @@ fn who_waits_for_a_disk_that_does_not_write_lets_another_win() {
     assert_eq!((p5.leader(), p5.core.stands()), (Some(id(3)), true));
     assert_eq!(p5.hears(3, coordinator(101, 3)), [(vec![3], preempt(101, 5))]);
 }
+
+/// A member that has to store its leader's epoch before it follows misses that leader like any follower: its
+/// disk may never write, and until then it answers those that rank lower.
+#[test]
+fn a_leader_is_missed_that_dies_while_its_epoch_is_stored() {
+    let mut p3 = bully(3);
+    p3.hears(5, coordinator(99, 5)); // above what is reserved on the disk
+    assert_eq!((p3.core.phase(), p3.leader()), (Phase::Waiting, None));
+    assert_eq!(p3.after(TIMING.failure - MOMENT), []);
+    assert_eq!(p3.after(MOMENT), [(vec![4], election(100, 3))]);
+}

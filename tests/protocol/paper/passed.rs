@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use electd::core::Input;
 use electd::core::bounds;
 use electd::core::message::{Ballot, Candidate, Message, Opinion, Run};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings, Timing};
 use electd::core::types::{Epoch, Incarnation, Time};
+use electd::core::{Input, Phase};
 
 use crate::paper::process::{
     Process, Sent, TIMING, connection, coordinator, hello_of, id, rank, settings,
@@ -73,6 +73,25 @@ fn whoever_can_be_reached_again_is_a_rival_again() {
         *to == [5] && matches!(message, Message::Election { .. })
     };
     assert!(sent.iter().any(asks), "{sent:?}");
+}
+
+/// A lower leader that P5 hears and cannot tell anything would never hand over: P5 waits for `failure` to reach it,
+/// and follows it.
+#[test]
+fn a_lower_leader_that_can_be_told_nothing_is_followed() {
+    let mut p5 = Process::alone(settings(AlgorithmKind::Bully, 5));
+    [1, 2, 3].into_iter().for_each(|other| drop(p5.meets(other)));
+    dials(&mut p5, 4);
+    p5.hears(4, coordinator(1, 4));
+    assert_eq!((p5.core.phase(), p5.leader()), (Phase::Waiting, None));
+    passes(&mut p5, TIMING.failure - STEP, &[1, 2, 3, 4]);
+    p5.hears(4, coordinator(1, 4));
+    assert_eq!(p5.leader(), None, "it may be reached soon");
+    passes(&mut p5, STEP, &[1, 2, 3, 4]);
+    p5.hears(4, coordinator(1, 4));
+    assert_eq!(p5.leader(), Some(id(4)));
+    passes(&mut p5, TIMING.failure * 2, &[1, 2, 3, 4]);
+    assert_eq!(p5.leader(), Some(id(4)));
 }
 
 /// A restart gives it `failure` anew.
@@ -152,14 +171,23 @@ fn after_a_lap_without_its_candidate_a_ballot_goes_straight_there() {
     assert_eq!(ballots(p1.hears(4, ballot(5))), [(vec![5], ballot(5))]);
 }
 
+/// With a majority a ballot that somebody keeps goes past it. Without one the keeper may have sent a better
+/// candidate on, and both would come back.
 #[test]
-fn a_ballot_that_somebody_keeps_goes_past_it() {
-    let mut p3 = Process::new(AlgorithmKind::Ring, 3);
-    p3.calls();
-    let sent = passes(&mut p3, bounds::ring_run(&TIMING, 5) + STEP, &[1, 2, 4, 5]);
-    let past =
-        |(to, message): &(Vec<u8>, Message)| *to == [5] && matches!(message, Message::Ballot(_));
-    assert!(sent.iter().any(past), "{sent:?}");
+fn with_a_majority_a_ballot_that_somebody_keeps_goes_past_it() {
+    for quorum in Quorum::ALL {
+        let mut p3 = Process::with(Settings { quorum, ..settings(AlgorithmKind::Ring, 3) }).0;
+        p3.calls();
+        let (opinion, epoch) = (Opinion::Yes, Epoch(0));
+        for voter in [1, 2] {
+            p3.hears(voter, Message::PreVoteReply { number: 1, opinion, epoch });
+        }
+        let sent = passes(&mut p3, bounds::ring_run(&TIMING, 5) + STEP, &[1, 2, 4, 5]);
+        let past = |(to, message): &(Vec<u8>, Message)| {
+            *to == [5] && matches!(message, Message::Ballot(_))
+        };
+        assert_eq!(sent.iter().any(past), quorum == Quorum::Majority, "{sent:?}");
+    }
 }
 
 /// A voter that says "no, wait for ever" is asked again.

@@ -330,3 +330,25 @@ fn a_live_leader_stops_ballots_and_reminds_all() {
     assert!(matches!(reminded[..], [(_, Message::Heartbeat { epoch: Epoch(1), .. })]));
     assert_eq!(reminded[0].0, [1, 2, 3, 4]);
 }
+
+/// Only the link between P4 and the leader is dead: P4's ballot comes past the leader, and would come back.
+#[test]
+fn a_ballot_that_left_out_a_live_leader_goes_no_further() {
+    let mut p3 = process(3);
+    let p5 = process::coordinator(1, 5);
+    p3.hears(5, p5.clone());
+    let view = Message::View(View { epoch: Epoch(1), leader: Some(rank(5)) });
+    assert_eq!(told(p3.hears(4, ballot(run(2, 4), 4, 1))), [(vec![4], view)]);
+    assert_eq!(p3.leader(), Some(id(5)));
+    let gone = told(p3.clone().loses(5));
+    assert_eq!(gone, [(vec![4], ballot(run(2, 4), 4, 2))], "P4 had found its death first");
+
+    let sent = told(p3.hears(2, ballot(run(2, 2), 2, 1)));
+    assert_eq!(sent, [(vec![4], ballot(run(2, 2), 3, 2))], "P2's comes to the leader");
+    p3.hears(5, p5);
+    assert_eq!(p3.leader(), Some(id(5)), "it stopped that");
+
+    p3.after(TIMING.failure / 2);
+    let sent = told(p3.hears(4, ballot(run(3, 4), 4, 1)));
+    assert_eq!(sent, [(vec![4], ballot(run(3, 4), 4, 2))], "it may be gone");
+}

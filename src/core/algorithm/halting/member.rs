@@ -117,6 +117,10 @@ impl Halting {
     pub(super) fn found_leader(&mut self, cx: &mut Context, view: View, leader: NodeId) {
         let obeys = cx.state.phase.is_halted();
         let waits = cx.state.phase == Phase::Waiting && self.awaits == Some(leader);
+        if waits && !cx.state.detector.counts(leader) {
+            // It hears no reply of this member, and so cannot take it in; but it leads.
+            cx.arm(Timer::Coordinator, cx.state.settings.timing.failure * 2);
+        }
         if obeys || waits || self.organises(cx.state) {
             return;
         }

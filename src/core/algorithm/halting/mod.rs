@@ -129,6 +129,7 @@ impl Election for Halting {
         if self.organises(cx.state) {
             match self.step {
                 Step::Halting => self.tell_elected(cx),
+                Step::Readying => self.go_on(cx),
                 _ => self.halt_others(cx),
             }
         }

@@ -143,7 +143,11 @@ impl Halting {
     fn lead(&mut self, cx: &mut Context) {
         let round = self.round;
         if !cx.is_elected(round) {
-            self.back_off(cx); // it took too long: the lease that the voters gave has run out
+            // The votes have expired, as it took too long. The voters have stored them, and repeat them at once.
+            match cx.state.may_repeat_votes(round) {
+                true => _ = cx.nominate(round, Aim::Lead, &Reason::AllReady),
+                false => self.back_off(cx),
+            }
             return;
         }
         self.clear();
@@ -213,7 +217,7 @@ impl Halting {
     }
 
     /// The next step, when nobody is awaited any more.
-    fn go_on(&mut self, cx: &mut Context) {
+    pub(super) fn go_on(&mut self, cx: &mut Context) {
         if !self.awaited.is_empty() {
             return;
         }

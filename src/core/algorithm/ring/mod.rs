@@ -23,6 +23,7 @@ use crate::core::planted::Fault;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Time};
 use doubt::Doubt;
+use repair::left_out_leader;
 
 /// The state of an election, as far as this member takes part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -45,6 +46,8 @@ pub struct Ring {
     /// The ballot of the greatest run that came while this member looked for the others, which it
     /// has done since then.
     kept: Option<(Ballot, Time)>,
+    /// The last ballot that was sent past a live leader. If that is gone after all, it is taken up.
+    left_out: Option<Ballot>,
     /// Whose announcement is awaited.
     awaited: Option<NodeId>,
     /// Counts the probes.
@@ -54,13 +57,14 @@ pub struct Ring {
 }
 
 impl Election for Ring {
-    /// Takes up the run that this member was drawn into while it looked for the others; otherwise
-    /// begins one.
+    /// Takes up the run that this member was drawn into while it looked for the others, or while it still heard
+    /// the leader; otherwise begins one.
     fn start(&mut self, cx: &mut Context, reason: Reason) {
         let looked = (cx.state.phase == Phase::Starting).then_some(cx.state.since);
         let kept = self.kept.take().filter(|(_, since)| Some(*since) == looked);
-        match kept {
-            Some((ballot, _))
+        let left_out = self.left_out.take().filter(|ballot| ballot.run.epoch == cx.state.round);
+        match kept.map(|(ballot, _)| ballot).or(left_out) {
+            Some(ballot)
                 if self.is_open(cx, ballot.run)
                     && !self.is_lost(cx, ballot.candidate, ballot.run) =>
             {
@@ -234,6 +238,9 @@ impl Ring {
             }
         } else if let Some(leader) = cx.state.lower_leader() {
             cx.take_over(leader.id, Reason::TakingOver(leader.id));
+        } else if left_out_leader(cx, from) {
+            cx.send_view(from);
+            self.left_out = Some(ballot);
         } else if cx.state.looks_around(cx.now)
             && (ballot.hops == 0 || !Fault::EarlyBallot.is_planted())
         {

@@ -6,8 +6,9 @@ use crate::core::bounds;
 use crate::core::context::Context;
 use crate::core::message::{Ballot, Candidate, Message, Run, View};
 use crate::core::phase::{Phase, Reason};
+use crate::core::planted::Fault;
 use crate::core::timer::Timer;
-use crate::core::types::NodeId;
+use crate::core::types::{NodeId, Rank, Time};
 
 /// The next living member clockwise.
 fn next(cx: &Context) -> Option<NodeId> {
@@ -19,6 +20,19 @@ fn next(cx: &Context) -> Option<NodeId> {
 fn next_after(cx: &Context, passed: NodeId) -> Option<NodeId> {
     let others = cx.state.detector.clockwise().skip_while(|(id, _)| *id != passed).skip(1);
     others.filter(|(_, peer)| peer.counts()).map(|(id, _)| id).next()
+}
+
+/// Whether the sender of a ballot left out the leader that this member follows and that said so of late: only
+/// the link between those two is dead. Such a ballot would come back past the leader, and elect a second one.
+/// With a majority a voter's promise says the same.
+pub(super) fn left_out_leader(cx: &Context, sender: NodeId) -> bool {
+    let follows = |leader: &Rank| cx.state.follows(leader.id) && !cx.state.needs_majority();
+    let Some(leader) = cx.state.leader().filter(follows) else { return false };
+    let of_late = |time: Time| cx.now.since(time) < cx.state.settings.timing.failure / 2;
+    let mut between = cx.state.detector.clockwise().skip_while(|(id, _)| *id != sender).skip(1);
+    let left_out = between.find(|(id, _)| *id == leader.id);
+    left_out.is_some_and(|(_, peer)| peer.alive() && peer.declared.is_some_and(of_late))
+        && !Fault::LeaderLeftOut.is_planted()
 }
 
 /// Whether a message that was sent still matters to whoever may not have got it.
@@ -73,9 +87,13 @@ impl Ring {
         cx.arm(Timer::Answer, sooner.max(cx.state.settings.timing.t1()));
     }
 
-    /// Nothing came of a ballot in time: whoever has it may keep it to itself. The member after that one
-    /// gets it as well, which takes it for one that it has seen if it has.
+    /// With a majority, nothing came of a ballot in time: whoever has it may keep it to itself. The member after
+    /// that one gets it as well, which takes it for one that it has seen if it has. Without a majority it is
+    /// waited for: it may have sent a better candidate on, and both would come back.
     pub(super) fn send_past(&mut self, cx: &mut Context) {
+        if !cx.state.needs_majority() && !Fault::AlwaysSentPast.is_planted() {
+            return;
+        }
         let Some((message @ Message::Ballot(_), kept_by)) = self.last.clone() else { return };
         if cx.state.phase == Phase::Electing
             && is_current(cx, &message)

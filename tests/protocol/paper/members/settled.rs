@@ -144,9 +144,25 @@ fn a_new_leader_settles_a_list_that_has_removed_members() {
     assert!(!is_told(&mut p5));
     hears(&mut p5, 3, listed(1, 4));
     assert!(is_told(&mut p5));
+}
 
+/// An earlier leader may have begun to remove P5 by force: then P1 has a later list of that leader, and P5 is a
+/// stranger to it. P1 takes the stamped list from any member that follows P5.
+#[test]
+fn a_new_leader_stamps_whatever_list_was_changed_before() {
     let p5 = successor(&list(version(0, 3), &[1, 2, 3, 5]));
-    assert_eq!(p5.core.members().version(), version(0, 3), "there is nobody to be told");
+    assert_eq!(p5.core.members().version(), version(1, 4));
+    let p5 = successor(&list(ListVersion::default(), &[1, 2, 3, 4, 5]));
+    assert_eq!(p5.core.members().version(), ListVersion::default(), "the files are the same");
+
+    let mut p1 = Process::with(Settings {
+        members: list(version(0, 4), &[1, 2, 3]),
+        quorum: Quorum::Majority,
+        ..settings(AlgorithmKind::Bully, 1)
+    })
+    .0;
+    hears(&mut p1, 2, tells(&list(version(1, 4), &[1, 2, 3, 5])));
+    assert_eq!(numbers(&p1), [1, 2, 3, 5]);
 }
 
 /// "Voters are the members that are not observers": what those have stored may come back older.
