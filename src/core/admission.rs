@@ -94,6 +94,9 @@ impl Turn<'_> {
             }
             let note = Note::Refused { peer: hello.id, reason: reason.clone() };
             self.cx.out.extend([Output::Reject { connection, reason }, Output::Note(note)]);
+            if Fault::RefusedCounts.is_planted() {
+                self.cx.note_round(hello.round);
+            }
             return;
         }
         let peer = hello.id;

@@ -37,7 +37,7 @@ pub struct Plan {
     /// How it is asked for.
     pub name: &'static str,
     /// The simulated lives that find it: algorithm, quorum and set of faults. Or "exhaustive" and a word
-    /// of the name of the exhaustive search that does.
+    /// of the name of the exhaustive search that does. Or "words": lies that are told to one member.
     pub lives: &'static str,
     /// A seed that found it: a hint where a search finds nothing.
     pub seed: u64,
@@ -148,6 +148,16 @@ faults! {
         "Without a majority, a ballot is sent past a member that keeps it.";
     LeaderLeftOut "stay-leader-left-out": "ring none stay" 102,
         "A ballot that was sent past a live leader goes on.";
+    SecondLeader "words-second-leader": "words" 125,
+        "A word makes a member follow a second leader of an epoch.";
+    FarAhead "words-far-ahead": "words" 0,
+        "A number is taken that cannot have come about.";
+    RefusedCounts "words-refused-counts": "words" 0,
+        "A hello that is refused changes the round.";
+    StrangersList "words-strangers-list": "words" 0,
+        "With a majority the member list of a stranger is taken.";
+    OutcomeUnjudged "words-outcome-unjudged": "words" 0,
+        "Whoever tells how a command ended is believed.";
     NoRest "stay-no-rest": "bully none stay" 0,
         "A leader that is overruled on a third member's word calls again at once.";
 }

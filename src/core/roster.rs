@@ -160,7 +160,8 @@ impl State {
     pub(super) fn may_tell_list(&self, from: NodeId) -> bool {
         let reached = self.detector.is_within_reach(from);
         let led_by_another = self.phase == Phase::Following && !self.follows(from);
-        !self.needs_majority() || (reached && !led_by_another)
+        let believed = !self.needs_majority() || Fault::StrangersList.is_planted();
+        believed || (reached && !led_by_another)
     }
 
     /// Why the leader does not make this change, if there is a reason.

@@ -42,7 +42,9 @@ pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
         }
         Rejection::StateLost { id, known, told } => format!(
             "{} came back as its start number {told}, after {known} was met: its state was lost, \
-             and with it what it promised: remove it, then add it under a new id",
+             or an older copy was put in its place, and with it what it promised; or another process ran as \
+             this member, at its address: stop that. Then remove the member and add it under a new id \
+             (`electd member remove`, a fresh id in its file, `electd member add`)",
             members.name(*id)
         ),
         Rejection::WrongAddress { expected, found } => format!(

@@ -7,6 +7,7 @@ mod mutants;
 mod ring;
 mod simulator;
 mod sweep;
+mod words;
 
 /// So many where the build is quick to make and slow to run, and all in that of `make test-long`.
 const fn fewer(few: u64, all: u64) -> u64 {

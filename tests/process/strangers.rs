@@ -5,6 +5,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::thread;
 
+use crate::support::liar::Liar;
 use crate::support::stray::Stray;
 use crate::support::{self, Cluster, Node, ensure, eventually};
 use serde_json::{Value, json};
@@ -165,4 +166,41 @@ fn a_forged_outcome_answers_nothing() {
         asked.join().unwrap().unwrap()
     });
     assert_ne!(answer.code, 200, "{answer:?}");
+}
+
+/// Somebody at the address of node-3, which is down, is met as a later start of it. The true node-3 is refused
+/// from then on, says why and what to do, and that helps.
+#[test]
+fn a_member_in_whose_name_another_was_met_is_told_the_remedy() {
+    let cluster = voters(2);
+    let liar = Liar::of(&cluster, 3, &[1, 2], |_, _, _| Vec::new());
+    drop(liar);
+    cluster.node(3).start();
+    let told = |log: String| log.contains("its state was lost") && log.contains("member remove");
+    for number in [1, 2, 3] {
+        eventually("it says what happened and what to do", || {
+            ensure(told(cluster.node(number).log()), || cluster.node(number).log_tail(5))
+        });
+    }
+    cluster.node(3).kill_9();
+    eventually("it is removed", || {
+        let answer = cluster.node(2).delete("/members/node-3")?;
+        ensure(answer.code == 200 || answer.body.contains("no member"), || format!("{answer:?}"))
+    });
+    let mut config = cluster.config().clone();
+    config["data_dir"] = "fresh".into();
+    config["members"][2]["id"] = uuid::Uuid::new_v4().to_string().into();
+    let entry = config["members"][2].to_string();
+    let place = (cluster.node(3).address, cluster.node(3).admin);
+    let fresh = cluster.process(3, place, "fresh", &config);
+    fresh.start();
+    eventually("it is added", || {
+        let answer = cluster.node(2).post("/members", &entry)?;
+        ensure(answer.code == 200 || answer.body.contains("has this"), || format!("{answer:?}"))
+    });
+    eventually("it belongs to the cluster", || {
+        let status = fresh.status()?;
+        let settled = ["following", "leading"].contains(&status.state.as_str());
+        ensure(settled && status.leader.is_some(), || format!("{status:?}"))
+    });
 }

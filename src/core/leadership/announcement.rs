@@ -81,7 +81,8 @@ impl Turn<'_> {
             self.call(Reason::LeaderGaveUp(from)); // what it says is no sign of a leader
             return;
         }
-        if view < state.view || state.phase == Phase::Stopping {
+        let second = view.leader.is_some_and(|leader| state.is_of_another(leader.id, view.epoch));
+        if view < state.view || second || state.phase == Phase::Stopping {
             return;
         }
         match view.leader {

@@ -24,6 +24,7 @@ use std::collections::BTreeSet;
 
 use super::membership::Member;
 use super::phase::Phase;
+use super::planted::Fault;
 use super::settings::{Preempt, Quorum};
 use super::state::State;
 use super::turn::Turn;
@@ -52,7 +53,8 @@ impl State {
     /// epoch has two leaders, whatever anybody says.
     pub(in crate::core) fn is_of_another(&self, leader: NodeId, epoch: Epoch) -> bool {
         let known = self.view.leader.filter(|_| self.view.epoch == epoch);
-        self.needs_majority() && known.is_some_and(|known| known.id != leader)
+        let other = known.is_some_and(|known| known.id != leader);
+        self.needs_majority() && other && !Fault::SecondLeader.is_planted()
     }
 
     /// Whether a higher member takes over without following first. With a majority it follows, and

@@ -49,7 +49,7 @@ impl Liar {
         others: &[usize],
         answer: impl Fn(usize, u64, &Value) -> Vec<(u64, Value)> + Send + Sync + 'static,
     ) -> Liar {
-        let impostor = Impostor { cluster, number, incarnation: 2 };
+        let impostor = Impostor { cluster, number, incarnation: 1000 };
         let dialed = TcpListener::bind(cluster.node(number).address).unwrap();
         dialed.set_nonblocking(true).unwrap();
         let shared = Arc::new(Shared {
