@@ -152,6 +152,14 @@ impl Client {
         read(address, self.command(request, address).call())
     }
 
+    /// Asks the node at this admin address to read its configuration again.
+    ///
+    /// # Errors
+    /// When nobody answers there, or the node refuses; with code 400 its file has problems.
+    pub fn reload(&self, address: &str) -> Result<Achieved, ClientError> {
+        self.post(address, "reload", &json!({}))
+    }
+
     fn post(&self, address: &str, path: &str, body: &Value) -> Result<Achieved, ClientError> {
         let request = self.agent.post(url(address, path));
         let request = self.command(request, address).header("Content-Type", "application/json");

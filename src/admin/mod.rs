@@ -43,6 +43,7 @@ mod shares;
 mod stream;
 
 pub use crate::net::listen;
+pub use routes::Token;
 pub use server::Server;
 
 /// The limits that keep strangers from taking more than their share.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::RwLock;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -19,10 +20,37 @@ use super::request::Request;
 use super::response::Response;
 use super::stream::{self, Places, Stream};
 
+/// The token that other hosts need for commands; it can be replaced while the server runs.
+#[derive(Clone, Default)]
+pub struct Token(Arc<RwLock<Option<String>>>);
+
+impl Token {
+    /// This token. An empty one is none: it would let everybody in.
+    #[must_use]
+    pub fn new(token: Option<String>) -> Token {
+        let shared = Token::default();
+        shared.replace(token);
+        shared
+    }
+
+    /// Takes another one, or none. Tells whether that is a change.
+    pub fn replace(&self, token: Option<String>) -> bool {
+        let token = token.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
+        let before = std::mem::replace(&mut *self.0.write(), token.clone());
+        before != token
+    }
+}
+
+impl From<Option<String>> for Token {
+    fn from(token: Option<String>) -> Token {
+        Token::new(token)
+    }
+}
+
 /// What all connections share.
 pub struct Desk<H> {
     handle: H,
-    token: Option<String>,
+    token: Token,
     /// Set when the server stops: answers under way are the last on their connections.
     closing: Arc<AtomicBool>,
     /// For streams of events.
@@ -30,10 +58,8 @@ pub struct Desk<H> {
 }
 
 impl<H: Handle> Desk<H> {
-    /// A desk for a node. An empty token is none: it would let everybody in.
-    pub fn new(handle: H, token: Option<String>, closing: Arc<AtomicBool>) -> Desk<H> {
-        let token = token.map(|token| token.trim().to_owned());
-        let token = token.filter(|token| !token.is_empty());
+    /// A desk for a node.
+    pub fn new(handle: H, token: Token, closing: Arc<AtomicBool>) -> Desk<H> {
         Desk { handle, token, closing, places: Places::default() }
     }
 
@@ -69,6 +95,7 @@ enum Route {
     Events,
     Metrics,
     Elections,
+    Reload,
     Resign,
     Task,
     Members,
@@ -78,7 +105,7 @@ enum Route {
 /// What precedes the name of a member in a path.
 const MEMBER: &str = "/members/";
 
-const ROUTES: [(&str, Route); 12] = [
+const ROUTES: [(&str, Route); 13] = [
     ("/status", Route::Status),
     ("/leader", Route::Leader),
     ("/follower", Route::Follower),
@@ -87,6 +114,7 @@ const ROUTES: [(&str, Route); 12] = [
     ("/events", Route::Events),
     ("/metrics", Route::Metrics),
     ("/elections", Route::Elections),
+    ("/reload", Route::Reload),
     ("/resign", Route::Resign),
     ("/task", Route::Task),
     ("/members", Route::Members),
@@ -103,13 +131,16 @@ impl Route {
 
     /// Whether it is there to be read.
     fn shows(self) -> bool {
-        !matches!(self, Route::Elections | Route::Resign | Route::Members | Route::Member)
+        use Route::{Elections, Member, Members, Reload, Resign};
+        !matches!(self, Elections | Reload | Resign | Members | Member)
     }
 
     /// The method by which the node can be told something there.
     fn commands(self) -> Option<&'static str> {
         match self {
-            Route::Elections | Route::Resign | Route::Task | Route::Members => Some("POST"),
+            Route::Elections | Route::Reload | Route::Resign | Route::Task | Route::Members => {
+                Some("POST")
+            }
             Route::Member => Some("DELETE"),
             _ => None,
         }
@@ -133,7 +164,7 @@ pub fn answer<H: Handle>(
     desk: &Desk<H>,
 ) -> Answer {
     match Route::of(&request.path).filter(|route| route.commands() == Some(&request.method)) {
-        Some(route) => guard::admit(request, ends, desk.token.as_deref())
+        Some(route) => guard::admit(request, ends, desk.token.0.read().as_deref())
             .and_then(|()| command(route, request, body))
             .map_or_else(Answer::Now, Answer::Command),
         None if request.path == "/events" && request.method == "GET" => {
@@ -251,10 +282,10 @@ struct Resignation {
     to: Option<String>,
 }
 
-/// The body of `POST /elections`.
+/// The body of `POST /elections` and `POST /reload`.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Election {}
+struct Nothing {}
 
 /// The command in a request.
 fn command(route: Route, request: &Request, body: &[u8]) -> Result<Command, Response> {
@@ -265,8 +296,9 @@ fn command(route: Route, request: &Request, body: &[u8]) -> Result<Command, Resp
         Route::Member => removal(request),
         Route::Resign => parse::<Resignation>(body, r#"{"to": "NAME"}"#)
             .map(|resignation| Command::Resign { to: resignation.to }),
+        Route::Reload => parse::<Nothing>(body, "{}").map(|Nothing {}| Command::Reload),
         Route::Task => Ok(Command::HandOut { task: body.to_vec() }),
-        _ => parse::<Election>(body, "{}").map(|Election {}| Command::Elect),
+        _ => parse::<Nothing>(body, "{}").map(|Nothing {}| Command::Elect),
     }
 }
 

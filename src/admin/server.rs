@@ -23,7 +23,7 @@ use crate::node::handle::Handle;
 use super::poller::Bell;
 use super::reactor::Reactor;
 use super::room::Room;
-use super::routes::Desk;
+use super::routes::{Desk, Token};
 
 /// Enough for a request and its answer, both of which live on the heap.
 const STACK: usize = 256 * 1024;
@@ -49,9 +49,9 @@ impl Server {
     pub fn start<H: Handle>(
         listener: TcpListener,
         handle: H,
-        token: Option<String>,
+        token: impl Into<Token>,
     ) -> io::Result<Server> {
-        Server::start_in(Room::of_this_process(), listener, handle, token)
+        Server::start_in(Room::of_this_process(), listener, handle, token.into())
     }
 
     /// Starts to serve with at most so many connections at once, for a program that needs its
@@ -63,16 +63,16 @@ impl Server {
         connections: usize,
         listener: TcpListener,
         handle: H,
-        token: Option<String>,
+        token: impl Into<Token>,
     ) -> io::Result<Server> {
-        Server::start_in(Room::for_at_most(connections), listener, handle, token)
+        Server::start_in(Room::for_at_most(connections), listener, handle, token.into())
     }
 
     fn start_in<H: Handle>(
         room: Room,
         listener: TcpListener,
         handle: H,
-        token: Option<String>,
+        token: Token,
     ) -> io::Result<Server> {
         let address = listener.local_addr()?;
         // Inherited by every accepted socket.

@@ -21,6 +21,7 @@ mod manual;
 mod member;
 mod order;
 pub mod print;
+mod reload;
 mod resign;
 mod run;
 mod simulate;
@@ -64,6 +65,7 @@ enum Command {
     Leader(leader::Leader),
     Health(health::Health),
     Watch(watch::Watch),
+    Reload(reload::Reload),
     Resign(resign::Resign),
     Member(member::Members),
     Simulate(simulate::Simulate),
@@ -81,6 +83,7 @@ impl Command {
             Command::Leader(leader) => leader.run(),
             Command::Health(health) => health.run(),
             Command::Watch(watch) => watch.run(),
+            Command::Reload(reload) => reload.run(),
             Command::Resign(resign) => resign.run(),
             Command::Member(members) => members.run(),
             Command::Simulate(simulate) => simulate.run(),

@@ -9,16 +9,17 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use log::{error, info};
-use signal_hook::consts::{SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGQUIT, SIGTERM};
 use signal_hook::iterator::{Signals, SignalsInfo};
 
 use super::args::ConfigArgs;
 use super::error::CliError;
 use super::exit::Exit;
 use super::journal::Journal;
+use super::reload::Reloader;
 use super::supervisor::Supervised;
 use super::token;
-use crate::admin::{self, Server};
+use crate::admin::{self, Server, Token};
 use crate::config::{Config, node_name};
 use crate::core::types::Task;
 use crate::node::{Node, Start, StartError};
@@ -26,7 +27,8 @@ use crate::store::{Store, Trouble};
 
 /// Run a node in the foreground.
 ///
-/// It logs to stderr, one line a change; RUST_LOG=debug says more. TERM, INT and QUIT make it hand
+/// It logs to stderr, one line a change; RUST_LOG=debug says more. HUP makes it read its file again, as
+/// `electd reload` does. TERM, INT and QUIT make it hand
 /// over if it leads, and end with 0; a member that is removed from the cluster ends with 77.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -71,18 +73,25 @@ impl Run {
 fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     // Before the node starts: no signal is lost, and a port in use leaves no trace.
     let mut signals = Endings::watch()?;
-    let token = token::configured(config)?;
+    let token = Token::new(token::configured(config)?);
     let task = run.task.as_deref().map(read_task).transpose()?;
     let start = Start { task, bootstrap: run.bootstrap };
     let admin = listen(config, name).map_err(|error| held(config, name).unwrap_or(error))?;
     let node = Node::start_with(config, name, start)?;
-    let server = admin.map(|socket| Server::start(socket, node.handle(), token)).transpose();
+    let shared = token.clone();
+    let server = admin.map(|socket| Server::start(socket, node.handle(), shared)).transpose();
     let server = server.map_err(|error| CliError::new(Exit::Internal, error))?;
     let supervised = Supervised::start(node.handle());
     info!("{name} of cluster \"{}\" runs, process {}", config.cluster, std::process::id());
+    let reloader = Reloader::new(run.config.clone(), name, config, node.ranks(), Some(token));
+    let asked = reloader.clone();
+    node.on_reload(move || asked.reload());
     let removal = signals.0.handle();
     node.on_removal(move || removal.close());
-    signals.wait();
+    signals.wait(|| match reloader.reload() {
+        Ok(outcome) => info!("the configuration was read again: {outcome}"),
+        Err(problems) => error!("the configuration was not taken, and nothing changed: {problems}"),
+    });
     let removed = node.is_removed();
     info!("{}", if removed { "removed from the cluster, so this node ends" } else { "stopping" });
     if let Some(supervised) = supervised {
@@ -152,24 +161,25 @@ fn read_task(path: &Path) -> Result<Vec<u8>, CliError> {
     Ok(task)
 }
 
-/// The signals that end a node: TERM and QUIT by one crate, INT by the other, whose own way to take
+/// The signals that end a node, and HUP: TERM, QUIT and HUP by one crate, INT by the other, whose own way to take
 /// TERM would take HUP too.
 struct Endings(SignalsInfo);
 
 impl Endings {
     fn watch() -> Result<Endings, CliError> {
         let internal = |error: String| CliError::new(Exit::Internal, error);
-        let signals =
-            Signals::new([SIGTERM, SIGQUIT]).map_err(|error| internal(error.to_string()))?;
+        let signals = Signals::new([SIGTERM, SIGQUIT, SIGHUP])
+            .map_err(|error| internal(error.to_string()))?;
         let interrupted = signals.handle();
         ctrlc::set_handler(move || interrupted.close())
             .map_err(|error| internal(error.to_string()))?;
         Ok(Endings(signals))
     }
 
-    /// Waits for one of them.
-    fn wait(&mut self) {
-        let _ = self.0.forever().next(); // none when it was INT
+    /// Waits for one that ends the node; does this for each HUP until then.
+    fn wait(&mut self, on_hup: impl Fn()) {
+        // They end without a signal when it was INT.
+        self.0.forever().take_while(|signal| *signal == SIGHUP).for_each(|_| on_hup());
     }
 }
 

@@ -29,6 +29,8 @@ pub enum Command {
         /// Even if no majority is left, or nobody who may lead.
         force: bool,
     },
+    /// This node reads its configuration again.
+    Reload,
     /// The leader of the halting algorithm hands out this task, of at most 64 KiB.
     HandOut {
         /// Any bytes.

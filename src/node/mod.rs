@@ -36,13 +36,13 @@ use crate::core::settings::{AlgorithmKind, PowerOn, Quorum, Settings};
 use crate::core::types::Task;
 use crate::core::{self, Core};
 use crate::net::{self, Inbox, Net};
-use crate::rank::Sampler;
 use crate::store::{Record, Store, StoreError, Writer};
 
 use election::{Election, Event, Order};
 use events::EventLog;
 use handle::{Command, CommandError, Handle, Outcome};
 use publish::Board;
+use ranked::Ranks;
 use status::Status;
 use tally::Tally;
 use watch::Watch;
@@ -113,7 +113,7 @@ pub enum StartError {
 pub struct Node {
     handle: NodeHandle,
     thread: ElectionThread,
-    sampler: Sampler,
+    ranks: Ranks,
     watch: Watch,
 }
 
@@ -177,7 +177,8 @@ impl Node {
         let (handle, thread) = started.map_err(StartError::Thread)?;
         let watch = Watch::start(handle.board.clone(), config.state_dir(name));
         let watch = watch.map_err(StartError::Thread)?;
-        Ok(Node { handle, thread, sampler, watch })
+        let ranks = Ranks::new(sampler, handle.events.clone());
+        Ok(Node { handle, thread, ranks, watch })
     }
 
     /// A handle for those who watch and command this node.
@@ -190,6 +191,18 @@ impl Node {
     /// then, and the node is to be stopped.
     pub fn on_removal(&self, call: impl Fn() + Send + Sync + 'static) {
         self.handle.board.on_removal(Box::new(call));
+    }
+
+    /// What changes the rank while the node runs.
+    #[must_use]
+    pub fn ranks(&self) -> Ranks {
+        self.ranks.clone()
+    }
+
+    /// Calls this for [`Command::Reload`]: it reads the configuration again, and gives what took effect or
+    /// why nothing did, in words.
+    pub fn on_reload(&self, call: impl Fn() -> Result<String, String> + Send + Sync + 'static) {
+        self.handle.board.on_reload(Box::new(call));
     }
 
     /// Whether this member has been removed from the cluster.
@@ -212,7 +225,7 @@ impl Node {
             }
             Err(_) => log::error!("the election thread panicked"),
         }
-        self.sampler.stop();
+        self.ranks.stop();
         self.watch.stop();
     }
 }
@@ -265,6 +278,7 @@ impl Handle for NodeHandle {
         };
         let command = match command {
             Command::Elect => core::Command::Elect,
+            Command::Reload => return self.board.reload(),
             Command::HandOut { task } => core::Command::HandOut { task: Task::new(task) },
             Command::Resign { to } => {
                 let to = to.as_deref().map(named).transpose()?;

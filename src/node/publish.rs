@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::clock;
 use super::events::EventLog;
+use super::handle::{CommandError, Outcome};
 use super::problems::Sight;
 use super::rejections::Rejections;
 use super::status::{ChangeStatus, Problem};
@@ -34,6 +35,9 @@ const CHANGES: usize = 32;
 /// What is called when this member was removed.
 type Call = Box<dyn Fn() + Send + Sync>;
 
+/// What reads the configuration again.
+type Reload = Box<dyn Fn() -> Result<String, String> + Send + Sync>;
+
 /// What election thread and readers share.
 pub struct Board {
     settings: Settings,
@@ -41,6 +45,7 @@ pub struct Board {
     file: Arc<MemberList>,
     removed: AtomicBool,
     on_removal: OnceLock<Call>,
+    on_reload: OnceLock<Reload>,
     incarnation: Incarnation,
     started: Time,
     counters: Arc<Counters>,
@@ -203,6 +208,7 @@ impl Board {
             file,
             removed: AtomicBool::new(false),
             on_removal: OnceLock::new(),
+            on_reload: OnceLock::new(),
             incarnation: core.incarnation(),
             started: now,
             counters: Arc::new(Counters::default()),
@@ -317,6 +323,18 @@ impl Board {
         if let Some(call) = self.on_removal.get() {
             call();
         }
+    }
+
+    /// Notes how the configuration is read again.
+    pub fn on_reload(&self, call: Reload) {
+        let _ = self.on_reload.set(call); // the first stays
+    }
+
+    /// Reads the configuration again.
+    pub fn reload(&self) -> Result<Outcome, CommandError> {
+        let what = "this node was not started from a file";
+        let call = self.on_reload.get().ok_or_else(|| CommandError::Refused(what.to_owned()))?;
+        call().map(Outcome::plain).map_err(CommandError::Invalid)
     }
 
     /// Calls this when this member was removed, once or twice.

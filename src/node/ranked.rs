@@ -1,8 +1,11 @@
 //! A member's rank: from its entry in the configuration to samples for the election thread.
 
 use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 
 use crossbeam::channel::Sender;
+use parking_lot::Mutex;
 
 use super::election::Event;
 use crate::config::{Attribute, MemberConfig};
@@ -37,5 +40,41 @@ fn source(member: &MemberConfig) -> Source {
         Attribute::Command { program, arguments, timeout } => {
             Source::Command { program, arguments, timeout }
         }
+    }
+}
+
+/// Lets the rank of a running member be read from elsewhere. Cheap to clone.
+#[derive(Clone)]
+pub struct Ranks {
+    sampler: Arc<Mutex<Option<Sampler>>>,
+    events: Sender<Event>,
+}
+
+impl Ranks {
+    pub(super) fn new(sampler: Sampler, events: Sender<Event>) -> Ranks {
+        Ranks { sampler: Arc::new(Mutex::new(Some(sampler))), events }
+    }
+
+    /// Samples no more.
+    pub(super) fn stop(&self) {
+        if let Some(sampler) = self.sampler.lock().take() {
+            sampler.stop();
+        }
+    }
+
+    /// Reads the rank from now on as this entry says. The present leader stays unless `preempt` has it
+    /// otherwise. Waits for the first sample, as a start does.
+    ///
+    /// # Errors
+    /// When the system has no thread left; nothing has changed then.
+    pub fn replace(&self, own: &MemberConfig) -> io::Result<()> {
+        let mut sampler = self.sampler.lock();
+        let (new, first) = start(own, self.events.clone())?;
+        if let Some(old) = sampler.replace(new) {
+            old.stop();
+        }
+        // Last, so that it goes over what the old one brought meanwhile. The election may have ended.
+        let _ = self.events.send_timeout(Event::Sampled(first), Duration::from_secs(1));
+        Ok(())
     }
 }

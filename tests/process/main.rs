@@ -16,6 +16,7 @@ mod partitions;
 mod peer;
 mod rank;
 mod refusals;
+mod reload;
 mod store;
 mod strangers;
 mod supervisor;

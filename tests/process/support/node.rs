@@ -113,6 +113,11 @@ impl Node {
         self.condition.set(Condition::Down);
     }
 
+    /// SIGHUP.
+    pub fn hang_up(&self) {
+        self.signal(Signal::HUP);
+    }
+
     /// SIGSTOP.
     pub fn freeze(&self) {
         self.signal(Signal::STOP);

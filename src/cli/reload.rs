@@ -1,0 +1,178 @@
+//! Reading the configuration again while a node runs: on HUP, by `POST /reload` and by `electd reload`.
+//!
+//! The file is read and validated as a whole, and what it asks for is prepared, before anything changes.
+//! What every member must have alike, or what is bound to sockets and folders, needs a restart, and is named.
+
+use std::sync::Arc;
+
+use clap::Args;
+use parking_lot::Mutex;
+use serde_json::json;
+
+use crate::admin::Token;
+use crate::admin::client::ClientError;
+use crate::config::{Config, MemberConfig};
+use crate::node::ranked::Ranks;
+
+use super::args::{ConfigArgs, Output, OutputArgs};
+use super::ask::NodeArgs;
+use super::error::CliError;
+use super::exit::Exit;
+use super::order::TokenArgs;
+use super::{print, token};
+
+/// Let a running node read its configuration again.
+///
+/// Its own rank (the figures of the attribute, and how often it is sampled) and the token of
+/// admin_token_file take effect at once, without a new election; a leader keeps the rank that it was elected with until the
+/// next one. All else needs a restart and is named, the
+/// timings too: a leader relies on what voters promised by theirs. A file with a problem changes nothing.
+/// The signal HUP does the same, and tells the outcome in the log.
+///
+/// Exit codes: 0 done; 69 the node does not answer; 78 the file has problems.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  electd reload --config cluster.json                  the node of this host
+  electd reload --config cluster.json --node node-1")]
+pub struct Reload {
+    #[command(flatten)]
+    nodes: NodeArgs,
+    #[command(flatten)]
+    token: TokenArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl Reload {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), CliError> {
+        let targets = self.nodes.own()?;
+        let client = self.token.client(&targets)?;
+        let address = targets.nodes.first().and_then(|node| node.admin.as_deref());
+        let answer = address.map_or(Err(ClientError::NotServed), |address| client.reload(address));
+        let achieved = answer.map_err(|error| match &error {
+            ClientError::Refused { code: 400, .. } => CliError::new(Exit::Config, error),
+            ClientError::Refused { code: 403 | 409, .. } => CliError::new(Exit::No, error),
+            _ => CliError::new(Exit::Unavailable, error),
+        })?;
+        match self.output.output {
+            Output::Json => print::json(&json!({ "result": achieved.result })),
+            Output::Table => print::result(&format!("{}\n", achieved.result)),
+        }
+    }
+}
+
+/// What a running node reads again, and what it then changes. Shared by all who may ask for it.
+pub struct Reloader {
+    arguments: ConfigArgs,
+    name: String,
+    /// What counts at present. Also lets one after the other have their turn.
+    present: Mutex<Config>,
+    ranks: Ranks,
+    token: Option<Token>,
+}
+
+impl Reloader {
+    /// For the member of this name, which was started with this configuration.
+    pub fn new(
+        arguments: ConfigArgs,
+        name: &str,
+        config: &Config,
+        ranks: Ranks,
+        token: Option<Token>,
+    ) -> Arc<Reloader> {
+        let (name, present) = (name.to_owned(), Mutex::new(config.clone()));
+        Arc::new(Reloader { arguments, name, present, ranks, token })
+    }
+
+    /// Reads the file again. Gives what took effect and what needs a restart, in words.
+    ///
+    /// # Errors
+    /// With all problems of the file; nothing has changed then.
+    pub fn reload(&self) -> Result<String, String> {
+        let mut present = self.present.lock();
+        let found = self.arguments.load().map_err(|errors| errors.to_string())?;
+        let missing =
+            || format!("the file lists no member \"{}\" any more: nothing changed", self.name);
+        let own = found.member(&self.name).ok_or_else(missing)?.clone();
+        let token = token::configured(&found).map_err(|error| error.message)?;
+        let restart = needs_restart(&present, &found, &self.name);
+        let mut done = Vec::new();
+        if let Some(shared) = &self.token
+            && shared.replace(token)
+        {
+            done.push("token");
+        }
+        // Another attribute would make ranks that no other member can compare with its own.
+        let same_kind = present.rank == found.rank;
+        let old = present.members.iter_mut().find(|member| member.name == self.name);
+        if let Some(old) = old.filter(|old| same_kind && old.rank != own.rank) {
+            self.ranks
+                .replace(&own)
+                .map_err(|error| format!("the rank cannot be changed: {error}"))?;
+            old.rank = own.rank;
+            done.push("rank");
+        }
+        Ok(sentence(&done, &restart))
+    }
+}
+
+fn sentence(done: &[&str], restart: &[&str]) -> String {
+    let done = match done {
+        [] => "nothing to change at once".to_owned(),
+        done => format!("changed at once: {}", done.join(", ")),
+    };
+    match restart {
+        [] => done,
+        restart => format!("{done}; needs a restart of this node: {}", restart.join(", ")),
+    }
+}
+
+/// The keys that differ and do not change while the node runs.
+fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str> {
+    let own =
+        |config: &Config| config.member(name).map(|own| (own.listen.clone(), own.admin.clone()));
+    let member = |member: &MemberConfig| {
+        (member.id, member.name.clone(), member.address.clone(), member.role)
+    };
+    let members = |config: &Config| config.members.iter().map(member).collect::<Vec<_>>();
+    let differing = [
+        ("cluster", old.cluster != new.cluster),
+        ("quorum", old.quorum != new.quorum),
+        ("data_dir", old.data_dir != new.data_dir),
+        ("algorithm", old.algorithm != new.algorithm),
+        ("preempt", old.preempt != new.preempt),
+        ("rank.by", old.rank != new.rank),
+        ("timing", old.timing != new.timing),
+        ("trust_refused", old.trust_refused != new.trust_refused),
+        ("members (or change them with `electd member`)", members(old) != members(new)),
+        ("its listen or admin address", own(old) != own(new)),
+    ];
+    differing.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config;
+
+    #[test]
+    fn what_needs_a_restart_is_named() {
+        let text = include_str!("../../conf/cluster.json");
+        let read = |text: &str| config::parse(text, Path::new("c.json")).unwrap();
+        let old = read(text);
+        assert_eq!(needs_restart(&old, &old, "node-1"), [""; 0]);
+        let mut new = old.clone();
+        new.timing.failure *= 2;
+        new.members[0].address = "127.0.0.9:1".to_owned();
+        new.members[1].admin = None;
+        let expected = ["timing", "members (or change them with `electd member`)"];
+        assert_eq!(needs_restart(&old, &new, "node-1"), expected);
+        assert!(
+            sentence(&["rank"], &expected).starts_with("changed at once: rank; needs a restart")
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! A node reads its configuration again: what takes effect, what is named, and that a bad file changes
+//! nothing.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use crate::support::{Cluster, ensure, eventually};
+
+fn by_priority(config: &mut Value) {
+    config["rank"] = json!({"by": "priority", "priority": 1});
+}
+
+/// Writes the cluster's file anew.
+fn write(cluster: &Cluster, change: impl FnOnce(&mut Value)) {
+    let mut config = cluster.config().clone();
+    change(&mut config);
+    fs::write(cluster.file(), config.to_string()).unwrap();
+}
+
+fn reload(cluster: &Cluster, name: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+    command.args(["reload", "--node", name, "--config"]).arg(cluster.file());
+    command.env_remove("ELECTD_ADMIN").output().unwrap()
+}
+
+fn until_priority(cluster: &Cluster, number: usize, priority: i64) {
+    eventually(&format!("node-{number} has priority {priority}"), || {
+        let shown = cluster.status(number)?.members[number - 1].rank.value.clone();
+        ensure(shown == priority, || shown.to_string())
+    });
+}
+
+#[test]
+fn a_rank_takes_effect_at_once_and_what_needs_a_restart_is_named() {
+    let cluster = Cluster::start_with(2, |config| {
+        by_priority(config);
+        config["preempt"] = "never".into();
+    });
+    let epoch = cluster.agree_on(2);
+    write(&cluster, |config| {
+        by_priority(config);
+        config["preempt"] = "never".into();
+        config["members"][0]["rank"] = json!({"priority": 7});
+        config["timing"]["failure"] = "6s".into();
+    });
+    let output = reload(&cluster, "node-1");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(said, "changed at once: rank; needs a restart of this node: timing\n");
+    until_priority(&cluster, 1, 7);
+    assert_eq!(cluster.agree_on(2), epoch, "nobody lost its leadership");
+}
+
+#[test]
+fn hup_reloads_and_ends_nobody() {
+    let cluster = Cluster::start_with(1, by_priority);
+    let epoch = cluster.agree_on(1);
+    write(&cluster, |config| config["rank"] = json!({"by": "priority", "priority": 3}));
+    cluster.node(1).hang_up();
+    // A leader keeps the rank that it was elected with until the next election.
+    eventually("the file is read again", || {
+        let log = cluster.node(1).log();
+        ensure(log.contains("was read again: changed at once: rank"), || log)
+    });
+    fs::write(cluster.file(), "{").unwrap();
+    cluster.node(1).hang_up();
+    eventually("the bad file is refused", || {
+        let log = cluster.node(1).log();
+        ensure(log.contains("was not taken, and nothing changed"), || log)
+    });
+    assert_eq!(cluster.agree_on(1), epoch);
+    cluster.node(1).stop_term();
+    assert_eq!(cluster.node(1).exit_code(), 0);
+}
+
+#[test]
+fn a_bad_file_changes_nothing_and_each_problem_is_named() {
+    let cluster = Cluster::start_with(1, by_priority);
+    cluster.agree_on(1);
+    write(&cluster, |config| {
+        config["rank"] = json!({"by": "priority", "priority": 9});
+        config["timing"]["failure"] = "soon".into();
+        config["no_such_key"] = 1.into();
+    });
+    let answer = cluster.node(1).post("/reload", "{}").unwrap();
+    assert_eq!(answer.code, 400);
+    let error = answer.error();
+    assert!(error.contains("soon") && error.contains("no_such_key"), "{error}");
+    assert_eq!(cluster.status(1).unwrap().members[0].rank.value, 1);
+}
+
+#[test]
+fn a_token_is_replaced_without_a_restart() {
+    let cluster = Cluster::start_with(1, |config| config["admin_token_file"] = "token".into());
+    let token = cluster.file().with_file_name("token");
+    assert_eq!(cluster.node(1).exit_code(), 78, "there is none yet");
+    fs::write(&token, "first").unwrap();
+    cluster.node(1).start();
+    cluster.agree_on(1);
+    fs::write(&token, "second").unwrap();
+    let reloaded = || cluster.node(1).post("/reload", "").unwrap().json()["result"].clone();
+    assert_eq!(reloaded(), "changed at once: token");
+    assert_eq!(reloaded(), "nothing to change at once");
+}
