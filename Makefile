@@ -12,7 +12,7 @@ DESTDIR ?=
 # What `electd --version` says: the version, and the commit where git tells it.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 COMMIT  := $(shell git rev-parse --short HEAD 2>/dev/null)
-build install run-cluster run-node: export ELECTD_VERSION := $(VERSION)$(if $(COMMIT), ($(COMMIT)))
+build install run-cluster run-node run-job: export ELECTD_VERSION := $(VERSION)$(if $(COMMIT), ($(COMMIT)))
 
 .DEFAULT_GOAL := help
 # What `make install` puts where.
@@ -20,7 +20,7 @@ BIN  := $(DESTDIR)$(PREFIX)/bin
 SHARE := $(DESTDIR)$(PREFIX)/share
 UNITS := $(DESTDIR)$(PREFIX)/lib/systemd/system
 
-.PHONY: help build install test test-long lint fmt run-cluster run-node sim exhaustive mutants bench cargo rust-tools
+.PHONY: help build install test test-long lint fmt run-cluster run-node run-job sim exhaustive mutants bench cargo rust-tools
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -65,6 +65,9 @@ run-node: build ## start one: make run-node NODE=node-1 [CONFIG=conf/cluster.jso
 TOOL = $(CARGO) test --profile model --test model
 
 sim: export SEEDS := $(SEEDS)
+run-job: build ## run a job on one of three nodes, and see it move when the leader is killed
+	@sh examples/run-job.sh target/release/electd
+
 sim: cargo ## simulate SEEDS lives with faults, of each kind: make sim [SEEDS=1000]
 	$(TOOL) -- --ignored --nocapture sweep::
 

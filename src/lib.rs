@@ -20,7 +20,8 @@
 //!
 //! [`core`] is the election as a pure state machine; the simulator and the node run the same
 //! code. Around it: `wire` (frames and JSON), `net` (sockets), [`store`] (durable state), [`rank`]
-//! (samples of an attribute), [`config`], [`node`] (the election thread), [`admin`] (HTTP) and [`cli`]. Arrows point inwards:
+//! (samples of an attribute), [`config`], [`node`] (the election thread), [`exec`] (a command that
+//! runs while a node leads), [`admin`] (HTTP) and [`cli`]. Arrows point inwards:
 //! nothing in the core knows of the rooms around it.
 //!
 //! # Threads of a node
@@ -37,6 +38,8 @@
 //! | writer-PEER | its queue, orders, the back-off between dials | its queue is let go of |
 //! | admin | all sockets of HTTP, and a bell | it was told to stop, and answers under way are given |
 //! | admin-command, at most 16 | the election thread's outcome of one command | it has that |
+//! | job, with `run -- CMD` | changes of the leadership, the end of the guard, the time to renew its deadline | the node has stopped, or CMD ended |
+//! | job-guard, while CMD runs | the end of the guard | the guard has ended |
 //! | supervisor, under a service manager | the time of the next sign of life | it was told to stop |
 //! | log | lines that stderr did not take at once | the process ends |
 //! | ctrl-c | INT | the process ends |
@@ -45,6 +48,7 @@ pub mod admin;
 pub mod cli;
 pub mod config;
 pub mod core;
+pub mod exec;
 mod net;
 pub mod node;
 pub mod rank;

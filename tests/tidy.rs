@@ -15,8 +15,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("trace", &["core"]),
     ("sim", &["trace"]),
     ("node", &["core", "net", "store", "rank", "config"]),
+    ("exec", &["node"]),
     ("admin", &["node", "trace"]),
-    ("cli", &["admin", "sim"]),
+    ("cli", &["admin", "sim", "exec"]),
 ];
 
 /// What would make the core depend on more than its inputs: the outside, the clock, chance, or an

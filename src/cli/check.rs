@@ -13,6 +13,7 @@ use crate::config::guarantee::Guarantee;
 use crate::config::{Config, MemberConfig, node_name};
 use crate::core::bounds;
 use crate::core::settings::{Preempt, Quorum, RankKind, Timing};
+use crate::exec::deadlines::Deadlines;
 use crate::node::members::{find_state, stored_against_file};
 use crate::node::{StartError, ranked};
 use crate::rank::{Outcome, Sample};
@@ -190,6 +191,7 @@ fn members(config: &Config) -> String {
 
 fn timings(config: &Config) -> String {
     let timing = &config.timing;
+    let job = Deadlines::of(config);
     let row = |name: &str, value: Duration, meaning: &str| {
         vec![name.to_owned(), format!("{value:?}"), meaning.to_owned()]
     };
@@ -205,6 +207,12 @@ fn timings(config: &Config) -> String {
             "a leader this late counts itself as failed: failure - 2 * message",
         ),
         row("lease", timing.lease, "with a majority: for how long a voter promises its vote"),
+        row(
+            "job term",
+            job.term,
+            "run -- CMD: TERM comes so long before the leadership ends unrenewed",
+        ),
+        row("job kill", job.kill, "run -- CMD: KILL comes so long before it ends"),
     ];
     print::table(&["TIMING", "VALUE", "MEANING"], rows)
 }
@@ -247,6 +255,8 @@ fn object(config: &Config, found: Option<&Found>) -> Value {
             "t2_ms": millis(timing.t2()),
             "stall_ms": millis(timing.stall()),
             "lease_ms": millis(timing.lease),
+            "job_term_ms": millis(Deadlines::of(config).term),
+            "job_kill_ms": millis(Deadlines::of(config).kill),
         },
         "guarantee": guarantee.text(),
         "worst_failover_ms": guarantee.worst_failover.map(millis),

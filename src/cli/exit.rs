@@ -2,34 +2,59 @@
 
 /// Why a command ended. The numbers are part of electd's interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Exit {
     /// Done.
-    Done = 0,
+    Done,
     /// The answer is no.
-    No = 1,
+    No,
     /// The command line is wrong.
-    Usage = 2,
+    Usage,
     /// It cannot be told (`electd health` alone).
-    Unknown = 3,
+    Unknown,
     /// The stored state is damaged or of a newer format.
-    State = 65,
+    State,
     /// No node answers.
-    Unavailable = 69,
+    Unavailable,
     /// A defect in electd.
-    Internal = 70,
+    Internal,
     /// An address cannot be listened on.
-    Listen = 71,
+    Listen,
     /// The data directory is locked or cannot be written.
-    DataDir = 73,
+    DataDir,
+    /// Leadership was not gained in time.
+    NotGained,
     /// The member was removed from the cluster.
-    Removed = 77,
+    Removed,
     /// The configuration is wrong.
-    Config = 78,
+    Config,
+    /// The command that ran while this node led ended with this.
+    Command(u8),
+}
+
+impl Exit {
+    /// The number that the process exits with.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::No => 1,
+            Exit::Usage => 2,
+            Exit::Unknown => 3,
+            Exit::State => 65,
+            Exit::Unavailable => 69,
+            Exit::Internal => 70,
+            Exit::Listen => 71,
+            Exit::DataDir => 73,
+            Exit::NotGained => 75,
+            Exit::Removed => 77,
+            Exit::Config => 78,
+            Exit::Command(code) => code,
+        }
+    }
 }
 
 impl From<Exit> for std::process::ExitCode {
     fn from(exit: Exit) -> Self {
-        std::process::ExitCode::from(exit as u8)
+        std::process::ExitCode::from(exit.code())
     }
 }

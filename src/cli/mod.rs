@@ -14,6 +14,7 @@ pub mod error;
 pub mod exit;
 mod health;
 mod init;
+mod job;
 mod journal;
 mod judge;
 mod leader;
@@ -54,7 +55,8 @@ Try it:
   electd check --config cluster.json           what it guarantees, and how fast
 
 Exit codes: 0 done; 1 no; 2 usage; 65 state damaged or of a newer format; 69 no node answers;
-70 internal; 71 cannot listen; 73 data directory locked or not writable; 77 removed; 78 configuration.";
+70 internal; 71 cannot listen; 73 data directory locked or not writable; 75 leadership not gained in time;
+77 removed; 78 configuration. `run -- CMD` passes CMD's own code on.";
 
 #[derive(Subcommand, Debug)]
 enum Command {
@@ -96,6 +98,9 @@ impl Command {
 /// Runs the command that this process was started with.
 #[must_use]
 pub fn main() -> ExitCode {
+    if let Some(code) = crate::exec::guard::if_asked() {
+        return code; // this process is a part of a job
+    }
     let outcome = match Cli::try_parse() {
         Ok(cli) => cli.command.run(),
         Err(error) => usage(&error),

@@ -15,6 +15,7 @@ use signal_hook::iterator::{Signals, SignalsInfo};
 use super::args::ConfigArgs;
 use super::error::CliError;
 use super::exit::Exit;
+use super::job::{self, Job, JobArgs};
 use super::journal::Journal;
 use super::reload::Reloader;
 use super::supervisor::Supervised;
@@ -25,7 +26,7 @@ use crate::core::types::Task;
 use crate::node::{Node, Start, StartError};
 use crate::store::{Store, Trouble};
 
-/// Run a node in the foreground.
+/// Run a node in the foreground, and a command while it leads.
 ///
 /// It logs to stderr, one line a change; RUST_LOG=debug says more. HUP makes it read its file again, as
 /// `electd reload` does. TERM, INT and QUIT make it hand
@@ -35,7 +36,8 @@ use crate::store::{Store, Trouble};
 Examples:
   electd run --config cluster.json --node node-1
   ELECTD_CONFIG=cluster.json ELECTD_NODE=node-1 electd run
-  electd run --config cluster.json --node node-1 --task work.json")]
+  electd run --config cluster.json --node node-1 --task work.json
+  electd run --config cluster.json --node node-1 -- /usr/bin/my-service --port 80")]
 pub struct Run {
     #[command(flatten)]
     config: ConfigArgs,
@@ -50,6 +52,9 @@ pub struct Run {
     /// tells that the cluster has begun, it is refused.
     #[arg(long)]
     bootstrap: bool,
+
+    #[command(flatten)]
+    job: JobArgs,
 }
 
 impl Run {
@@ -77,6 +82,7 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     let task = run.task.as_deref().map(read_task).transpose()?;
     let start = Start { task, bootstrap: run.bootstrap };
     let admin = listen(config, name).map_err(|error| held(config, name).unwrap_or(error))?;
+    job::await_last(config, name)?;
     let node = Node::start_with(config, name, start)?;
     let shared = token.clone();
     let server = admin.map(|socket| Server::start(socket, node.handle(), shared)).transpose();
@@ -88,6 +94,8 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     node.on_reload(move || asked.reload());
     let removal = signals.0.handle();
     node.on_removal(move || removal.close());
+    let over = signals.0.handle();
+    let job = run.job.start(config, name, node.handle(), move || over.close())?;
     signals.wait(|| match reloader.reload() {
         Ok(outcome) => info!("the configuration was read again: {outcome}"),
         Err(problems) => error!("the configuration was not taken, and nothing changed: {problems}"),
@@ -97,7 +105,8 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     if let Some(supervised) = supervised {
         supervised.stop();
     }
-    node.stop();
+    node.stop(); // after the job has ended, if this node leads in order
+    let job = job.map_or(Ok(()), Job::finish);
     if let Some(server) = server {
         server.stop();
     }
@@ -105,7 +114,7 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
         let what = format!("{name} was removed from cluster \"{}\"", config.cluster);
         return Err(CliError::new(Exit::Removed, what));
     }
-    Ok(())
+    job
 }
 
 impl From<StartError> for CliError {
@@ -194,7 +203,7 @@ fn fail_stop(journal: Journal) {
             error!("{trace}");
         }
         journal.finish();
-        std::process::exit(Exit::Internal as i32);
+        std::process::exit(Exit::Internal.code().into());
     }));
 }
 

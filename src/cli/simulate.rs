@@ -125,6 +125,8 @@ enum FaultsArg {
     Storm,
     /// Faults that stay: a leader is demanded without a heal.
     Stay,
+    /// As `all`, and each member runs a job while it leads: no two jobs run at one instant.
+    Jobs,
 }
 
 impl FaultsArg {
@@ -134,6 +136,7 @@ impl FaultsArg {
             FaultsArg::All => FaultSet::All,
             FaultsArg::Storm => FaultSet::Storm,
             FaultsArg::Stay => FaultSet::Stay,
+            FaultsArg::Jobs => FaultSet::Jobs,
         }
     }
 }

@@ -10,7 +10,7 @@ use super::membership::MemberList;
 use super::message::{Done, Envelope, Hello, Refusal, Rejection};
 use super::note::Note;
 use super::phase::Transition;
-use super::types::{CommandId, NodeId};
+use super::types::{CommandId, NodeId, Time};
 
 /// What happens to a member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -90,6 +90,13 @@ pub enum Input {
         /// The number.
         number: u64,
     },
+    /// A job begins that must end before anybody else leads.
+    JobStarted {
+        /// For how long the end of the leadership waits for the job, where it ends in order.
+        stops_within: Duration,
+    },
+    /// Nothing of the job runs any more.
+    JobEnded,
     /// An operator, or a program that embeds the member, asks for something.
     Command {
         /// To be repeated in the answer.
@@ -171,6 +178,11 @@ pub enum Output {
     Changed(Transition),
     /// The member list changed: peers are to be dialed from now on, or not any more.
     Members(Arc<MemberList>),
+    /// Leadership is about to end in order: end the job, and tell with [`Input::JobEnded`].
+    EndJob {
+        /// The leadership ends then at the latest.
+        by: Time,
+    },
     /// A command has been carried out or refused.
     Answer {
         /// The command.

@@ -120,7 +120,8 @@ impl Turn<'_> {
     pub fn command(&mut self, id: CommandId, command: Command) {
         let stopping = self.cx.state.phase == Phase::Stopping;
         let result = match command {
-            Command::Stop => Ok(self.stop()),
+            Command::Stop if self.stop(vec![id]) => Ok(Done::Stopped),
+            Command::Stop => return,
             _ if stopping => Err(Refusal::Stopping),
             Command::Elect => {
                 self.elect();

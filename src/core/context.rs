@@ -56,12 +56,6 @@ impl Context<'_> {
         self.send(to, Message::View(View { epoch, leader }));
     }
 
-    /// Tells all others that this member does not lead in this epoch any more, or never will.
-    pub fn say_released(&mut self, epoch: Epoch, successor: Option<NodeId>) {
-        let (others, stands) = (self.all_others(), self.state.stands());
-        self.send_all(others, Message::Release { epoch, successor, stands });
-    }
-
     /// Notes that members were told of this leader on their present connections.
     pub fn mark_told(&mut self, members: &[NodeId]) {
         let epoch = self.state.view.epoch;

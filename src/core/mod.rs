@@ -18,6 +18,7 @@ pub mod detector;
 pub mod durable;
 mod heartbeat;
 mod hello;
+mod job;
 mod jumps;
 mod kind;
 mod leadership;

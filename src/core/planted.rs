@@ -128,6 +128,10 @@ faults! {
         "The grant of an earlier question counts.";
     StaleList "majority-stale-list": "bully majority all" 92,
         "An older list may stand, and neither a hello nor a voter hands over the newer one.";
+    JobNotAwaited "majority-job-not-awaited": "bully majority jobs" 2,
+        "A leader hands over while its job runs.";
+    JobUntold "majority-job-untold": "bully majority jobs" 12,
+        "A leader that stepped down frees its votes while its job runs.";
     FileWins "majority-file-wins": "bully majority stay" 18,
         "An edited file wins over the voters of a record that has voted.";
     LateHeartbeat "majority-late-heartbeat": "bully majority stay" 202,

@@ -6,6 +6,7 @@ use super::command::Waiting;
 use super::damping::Damping;
 use super::detector::{Detector, Peer};
 use super::durable::{Grant, Records};
+use super::job::Job;
 use super::leadership::{Candidacy, Lease, Voter};
 use super::membership::MemberList;
 use super::message::{Agreement, View};
@@ -66,6 +67,8 @@ pub struct State {
     pub(super) freed: Option<(NodeId, Epoch)>,
     /// The last own epoch that was given up, and for whom.
     pub(super) released: Option<(Epoch, Option<NodeId>)>,
+    /// What runs only while this member leads.
+    pub(super) job: Job,
     /// With a majority: this member was removed from the cluster.
     pub(super) removed: bool,
     /// An operator made this member stand back.
@@ -132,6 +135,7 @@ impl State {
             takeover: None,
             freed: None,
             released: None,
+            job: Job::default(),
             removed: false,
             resigned: false,
             value: settings.value,
@@ -197,11 +201,6 @@ impl State {
     /// Whether this member leads.
     pub(super) fn leads(&self) -> bool {
         self.phase == Phase::Leading
-    }
-
-    /// The greatest epoch known, if this member led in it and gave it up; and for whom.
-    pub(super) fn gave_up(&self) -> Option<(Epoch, Option<NodeId>)> {
-        self.released.filter(|(epoch, _)| *epoch == self.view.epoch)
     }
 
     /// Whether this member names that one as its leader.

@@ -38,6 +38,9 @@ pub enum Timer {
     Change,
     /// Armed while commands wait for the leader's outcome. Any phase.
     Forward,
+    /// Armed while a leadership that ends in order waits for its job. Any phase: the leadership may end
+    /// otherwise meanwhile.
+    Job,
     /// Armed for when a peer that is heard could be told nothing for `failure`. Any phase.
     Reach,
 }
@@ -45,12 +48,12 @@ pub enum Timer {
 impl Timer {
     /// Whether it counts in any phase.
     fn goes_on(self) -> bool {
-        use Timer::{Change, Forward, Pulse, Reach, Voters};
-        matches!(self, Forward | Pulse | Voters | Change | Reach)
+        use Timer::{Change, Forward, Job, Pulse, Reach, Voters};
+        matches!(self, Forward | Pulse | Voters | Change | Job | Reach)
     }
 }
 
-const KINDS: usize = 12;
+const KINDS: usize = 13;
 
 const ALL: [Timer; KINDS] = [
     Timer::PowerOn,
@@ -64,6 +67,7 @@ const ALL: [Timer; KINDS] = [
     Timer::Lease,
     Timer::Change,
     Timer::Forward,
+    Timer::Job,
     Timer::Reach,
 ];
 
@@ -157,6 +161,7 @@ mod tests {
         assert_eq!(timers.take_due(Time(1)), Some(Timer::Voters));
         assert_eq!(timers.take_due(Time(1)), Some(Timer::Change));
         assert_eq!(timers.take_due(Time(1)), Some(Timer::Forward));
+        assert_eq!(timers.take_due(Time(1)), Some(Timer::Job));
         assert_eq!(timers.take_due(Time(1)), Some(Timer::Reach));
         assert_eq!(timers.next(), None);
     }

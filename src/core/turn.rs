@@ -36,6 +36,8 @@ impl Turn<'_> {
             }
             Input::Sampled { value } => self.sampled(value),
             Input::Persisted { number } => self.persisted(number),
+            Input::JobStarted { stops_within } => self.job_started(stops_within),
+            Input::JobEnded => self.job_ended(),
             Input::Command { id, command } => self.command(id, command),
         }
     }
@@ -54,6 +56,7 @@ impl Turn<'_> {
                 Timer::Voters => self.voters_expired(),
                 Timer::Lease => self.end_lease(),
                 Timer::Coordinator => self.nobody_came(),
+                Timer::Job => self.job_overdue(),
                 Timer::Reach => {} // looked at when the turn ends
                 Timer::Answer | Timer::Check | Timer::Pulse => {
                     self.algorithm.get().expire(&mut self.cx, timer);

@@ -15,6 +15,7 @@ use log::{info, warn};
 
 use super::clock;
 use super::farewell;
+use super::leadership::Change;
 use super::members;
 use super::publish::{Board, Snapshot};
 use super::story::Story;
@@ -23,7 +24,7 @@ use crate::core::durable::Durable;
 use crate::core::membership::MemberList;
 use crate::core::message::{Done, Refusal};
 use crate::core::types::{NodeId, Time};
-use crate::core::{Command, CommandId, Core, Input, Note, Output, Reason, Transition};
+use crate::core::{Command, CommandId, Core, Input, Note, Output, Phase, Reason, Transition};
 use crate::net::{Event as NetEvent, Net};
 use crate::rank;
 use crate::store::{Record, StoreError, Writer};
@@ -42,6 +43,10 @@ pub enum Event {
     Sampled(rank::Outcome),
     /// A command.
     Order(Order),
+    /// Somebody holds the leadership from now on, and is told that it does.
+    Held { most: Duration, held: Sender<()> },
+    /// Somebody holds it no more.
+    Unheld,
 }
 
 impl From<NetEvent> for Event {
@@ -67,6 +72,8 @@ pub struct Election {
     snapshot: Snapshot,
     answers: BTreeMap<CommandId, Sender<Result<Done, Refusal>>>,
     last_command: u64,
+    /// How many hold the leadership.
+    holds: u64,
     out: Vec<Output>,
     /// What is logged once the outputs have left.
     log: Vec<Transition>,
@@ -101,6 +108,7 @@ impl Election {
             snapshot,
             answers: BTreeMap::new(),
             last_command: 0,
+            holds: 0,
             out: Vec::new(),
             log: Vec::new(),
             last_change: None,
@@ -121,7 +129,11 @@ impl Election {
             self.board.turned(clock::now());
             let waiting = !self.events.is_empty() && batch < BATCH;
             batch = if waiting { batch + 1 } else { 0 };
-            if let Some(input) = event.and_then(|event| self.input(event)) {
+            if let Some(Event::Held { most, held }) = event {
+                self.holds += 1;
+                self.turn(Input::JobStarted { stops_within: most });
+                let _ = held.try_send(()); // whoever asked may have given up
+            } else if let Some(input) = event.and_then(|event| self.input(event)) {
                 self.turn(input);
             }
             // What has arrived counts before what is late: a heartbeat in the queue is no silence.
@@ -184,6 +196,11 @@ impl Election {
                 self.snapshot.sampled(&outcome);
                 Some(Input::Sampled { value: outcome.ok().map(|sample| sample.value) })
             }
+            Event::Held { most, .. } => Some(Input::JobStarted { stops_within: most }),
+            Event::Unheld => {
+                self.holds = self.holds.saturating_sub(1);
+                (self.holds == 0).then_some(Input::JobEnded)
+            }
             Event::Order(Order { command, answer }) => {
                 self.last_command += 1;
                 let id = CommandId(self.last_command);
@@ -222,15 +239,18 @@ impl Election {
     /// Publishes where the core stands, before anybody is told: a leader that steps down stops
     /// saying so before anybody else may start.
     fn show(&mut self, out: &[Output], now: Time) {
+        let mut news = Vec::new();
         for output in out {
             if let Output::Changed(change) = output
                 && self.log.last().or(self.last_change.as_ref()) != Some(change)
             {
                 self.snapshot.changed(change, &self.core);
+                news.push(change_of(change));
                 self.log.push(change.clone());
             }
         }
         self.publish(now);
+        news.iter().for_each(|change| self.board.tidings.tell(change));
     }
 
     fn carry(&mut self, output: Output, now: Time) {
@@ -249,12 +269,16 @@ impl Election {
                     let _ = answer.try_send(result); // whoever asked may have given up
                 }
             }
+            Output::EndJob { by } => {
+                self.board.tidings.tell(&Change::Ending { within: by.since(now) });
+            }
             Output::Note(note) => self.note(note, now),
             other => debug_assert!(false, "the network carries {other:?}"),
         }
     }
 
     fn publish(&mut self, now: Time) {
+        self.board.tidings.update(&self.core, now);
         self.members_changed |= self.snapshot.update(&self.core, now);
         self.board.publish(&self.snapshot);
     }
@@ -316,5 +340,13 @@ impl Election {
         if self.snapshot.rejections.note(now, members, (peer, what), why) {
             warn!("{} {what}: {why}", members.name(peer));
         }
+    }
+}
+
+/// What a change of the core is for whoever acts on it.
+fn change_of(change: &Transition) -> Change {
+    match change.to {
+        Phase::Leading => Change::Leading { epoch: change.epoch.0 },
+        _ => Change::NotLeading,
     }
 }

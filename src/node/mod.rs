@@ -6,6 +6,7 @@ mod election;
 pub mod events;
 mod farewell;
 pub mod handle;
+pub mod leadership;
 mod leaderships;
 pub mod members;
 pub mod problems;
@@ -107,6 +108,12 @@ pub enum StartError {
     /// The system has no thread left.
     #[error("cannot start a thread: {0}")]
     Thread(#[source] io::Error),
+}
+
+/// Now by the clock that a [`leadership::Leadership`] is measured with: CLOCK_BOOTTIME.
+#[must_use]
+pub fn now() -> crate::core::types::Time {
+    clock::now()
 }
 
 /// A running node. It runs until [`Node::stop`]; dropping it only lets go of this handle.
@@ -215,7 +222,9 @@ impl Node {
     /// threads.
     pub fn stop(self) {
         let ended = self.is_removed();
-        if !ended && self.handle.order(core::Command::Stop, Duration::from_secs(1)).is_err() {
+        // Whoever holds the leadership is waited for.
+        let patience = Duration::from_secs(1) + self.handle.board.longest_hold();
+        if !ended && self.handle.order(core::Command::Stop, patience).is_err() {
             log::warn!("the election thread did not answer in time");
         }
         match self.thread.join() {

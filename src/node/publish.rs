@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::clock;
 use super::events::EventLog;
 use super::handle::{CommandError, Outcome};
+use super::leadership::Tidings;
 use super::problems::Sight;
 use super::rejections::Rejections;
 use super::status::{ChangeStatus, Problem};
@@ -60,6 +61,10 @@ pub struct Board {
     problems: RwLock<Arc<Vec<Problem>>>,
     events: Arc<EventLog>,
     tally: Arc<Tally>,
+    /// What those are told who act on the leadership.
+    pub tidings: Tidings,
+    /// The longest that anybody asked to hold it, in nanoseconds.
+    longest_hold: AtomicU64,
 }
 
 /// One state of the node.
@@ -219,7 +224,20 @@ impl Board {
             news: bounded(1),
             problems: RwLock::default(),
             events: Arc::new(EventLog::new(core.incarnation().0)),
+            tidings: Tidings::default(),
+            longest_hold: AtomicU64::new(0),
         }
+    }
+
+    /// Notes that somebody may hold the leadership for so long after its end is wanted.
+    pub fn held_for(&self, most: Duration) {
+        let nanos = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
+        self.longest_hold.fetch_max(nanos, Ordering::Relaxed);
+    }
+
+    /// For how long the leadership may be held after its end is wanted.
+    pub fn longest_hold(&self) -> Duration {
+        Duration::from_nanos(self.longest_hold.load(Ordering::Relaxed))
     }
 
     /// What the network counts into.

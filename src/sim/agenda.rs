@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::jobs::JobEvent;
 use super::transit::Transit;
 use crate::core::Input;
 use crate::core::types::Time;
@@ -31,6 +32,17 @@ pub(super) enum Event {
         node: usize,
         /// The life of its process that wants to know.
         life: u64,
+    },
+    /// Something happens to the job of a node.
+    Job {
+        /// The node.
+        node: usize,
+        /// The life of its process that this is meant for.
+        life: u64,
+        /// The job that this is meant for.
+        number: u64,
+        /// What happens.
+        what: JobEvent,
     },
     /// Something moves on in the network.
     Transit(Transit),

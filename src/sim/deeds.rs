@@ -124,6 +124,10 @@ pub enum Deed {
     Ended,
     /// Starts of removed members, which came to nothing.
     Barred,
+    /// Jobs started.
+    JobsStarted,
+    /// Of these, those that were to end before their leadership did.
+    JobsEnded,
     /// How often a member came to lead.
     Elected,
     /// Of these, in an epoch in which another had led: it is dead, or behind a partition.
@@ -133,7 +137,7 @@ pub enum Deed {
 }
 
 /// All deeds with their names, in the order in which they are shown.
-const TITLES: [(Deed, &str); 62] = [
+const TITLES: [(Deed, &str); 64] = [
     (Deed::Starts, "starts and restarts"),
     (Deed::Kills, "processes killed"),
     (Deed::Vanished, "hosts vanished"),
@@ -193,6 +197,8 @@ const TITLES: [(Deed, &str); 62] = [
     (Deed::Estranged, "sides estranged by changes"),
     (Deed::Ended, "removed members ended"),
     (Deed::Barred, "removed members barred"),
+    (Deed::JobsStarted, "jobs started"),
+    (Deed::JobsEnded, "  ended in order, of these"),
     (Deed::Elected, "leaders elected"),
     (Deed::Repeated, "  in an epoch of another"),
     (Deed::Rivals, "  beside another leader"),

@@ -32,6 +32,7 @@ impl World {
         let (epoch, kept) = (disk.epoch(), disk.kept());
         let Some(restored) = self.nodes[node].start(now, &mut self.random) else { return };
         self.checker.starts(now, node, epoch, kept);
+        self.forget_job(node);
         self.say(node, || {
             format!(
                 "starts: incarnation {}, epoch {}, own rounds above {}",
@@ -53,6 +54,7 @@ impl World {
         self.faults.add(Deed::Unwritten, undone);
         self.compare_disk(node);
         self.checker.died(node);
+        self.orphan_job(node);
         self.count_uptime(node);
         self.draw(node, |_| Some(What::Dies));
         self.say(node, || match death {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::agenda::Event;
 use super::deeds::Deed;
+use super::jobs::JobEvent;
 use super::node::Node;
 use super::transit::Transit;
 use super::world::World;
@@ -116,7 +117,10 @@ impl World {
     pub(super) fn wait_for_process(&mut self, event: Event) -> Option<Event> {
         let node = match &event {
             Event::Tick { .. } => return Some(event),
-            Event::Input { node, .. } | Event::Written { node, .. } => *node,
+            Event::Job { what: JobEvent::Ends, .. } => return Some(event), // the guard does that
+            Event::Input { node, .. } | Event::Written { node, .. } | Event::Job { node, .. } => {
+                *node
+            }
             Event::Transit(transit) => match self.whose(transit) {
                 Some(node) => node,
                 None => return Some(event),

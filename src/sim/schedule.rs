@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::deeds::{Deed, Faults};
 use super::drive::Drive;
 use super::faults::{Plan, add_tasks, inflict, plan, ranks};
+use super::jobs::Jobs;
 use super::settle::{revive, settle, step};
 use super::setup::{Delays, FaultSet, Setup, TIMING};
 use super::world::World;
@@ -108,6 +109,10 @@ impl Schedule {
             setup.newcomers = members::newcomers(&mut changes, &setup.roles, nodes);
         }
         let mut world = World::new(setup);
+        if self.faults == FaultSet::Jobs {
+            let exclusive = self.quorum == Quorum::Majority && !world.setup.trust_refused;
+            world.jobs = Some(Jobs::new(self.seed, nodes, exclusive));
+        }
         world.changes = changing;
         let mut plan = plan(&mut random, nodes, world.setup.rank.changes());
         if beyond_model {

@@ -90,6 +90,9 @@ pub(super) fn settle(world: &mut World) -> Result<Duration, String> {
     if world.setup.quorum == Quorum::Majority {
         longest += voting();
     }
+    if let Some(jobs) = &world.jobs {
+        longest += jobs.stops_within * 2; // a better member waits for the job, perhaps of two leaders
+    }
     if !world.setup.faults.is_within_model() {
         longest += beyond_model(algorithm, members);
         wait = wait * 10 / 9;

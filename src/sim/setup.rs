@@ -40,12 +40,14 @@ pub enum FaultSet {
     /// Faults that stay: dials that fail, dead links, slow and stuck disks, files that differ. A leader is demanded
     /// without a heal.
     Stay,
+    /// As `All`, and each member runs a job while it leads.
+    Jobs,
 }
 
 impl FaultSet {
     /// All sets.
-    pub const ALL: [FaultSet; 4] =
-        [FaultSet::Model, FaultSet::All, FaultSet::Storm, FaultSet::Stay];
+    pub const ALL: [FaultSet; 5] =
+        [FaultSet::Model, FaultSet::All, FaultSet::Storm, FaultSet::Stay, FaultSet::Jobs];
 
     /// Whether the network, the processes and their clocks keep to the model.
     #[must_use]
@@ -61,6 +63,7 @@ impl FaultSet {
             FaultSet::All => "all",
             FaultSet::Storm => "storm",
             FaultSet::Stay => "stay",
+            FaultSet::Jobs => "jobs",
         }
     }
 }

@@ -11,6 +11,7 @@ use super::checker::Checker;
 use super::clock::Clock;
 use super::counts::Counts;
 use super::deeds::{Deed, Faults};
+use super::jobs::Jobs;
 use super::members::CHANGE;
 use super::network::Network;
 use super::node::{Death, Node};
@@ -50,6 +51,8 @@ pub(super) struct World {
     pub terrain: Terrain,
     /// Counts for how long somebody leads, where that matters.
     pub uptime: Option<Uptime>,
+    /// What runs only on hosts that lead, if anything does.
+    pub jobs: Option<Jobs>,
     /// What was done to it.
     pub faults: Faults,
     agenda: Agenda,
@@ -118,6 +121,7 @@ impl World {
             weather: Weather::default(),
             terrain: Terrain::default(),
             uptime: None,
+            jobs: None,
             faults: Faults::default(),
             agenda: Agenda::default(),
             steps: 0,
@@ -220,6 +224,7 @@ impl World {
                 self.written(node);
             }
             Event::Input { .. } | Event::Written { .. } => {}
+            Event::Job { node, life, number, what } => self.job_moves((node, life, number), what),
             Event::Transit(transit) => self.move_on(transit),
         }
     }
@@ -276,6 +281,7 @@ impl World {
         }
         self.outputs = out;
         self.check(node);
+        self.look_after_job(node);
         self.arm(node);
         self.leave(node);
     }
@@ -305,6 +311,7 @@ impl World {
             Output::Answer { id: CHANGE, result } => self.answered(node, result),
             Output::Note(Note::ListOverruled { .. }) => self.faults.count(Deed::Overruled),
             Output::Members(list) => self.take_list(node, list),
+            Output::EndJob { .. } => self.end_job(node),
             Output::Answer { .. } | Output::Note(_) => {}
         }
     }

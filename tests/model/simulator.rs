@@ -16,6 +16,9 @@ const BEYOND: u64 = 40;
 /// What happens in storms only.
 const STORMS: [&str; 1] = ["disks that stood still"];
 
+/// What happens only where members run jobs.
+const JOBS: [&str; 2] = ["jobs started", "  ended in order, of these"];
+
 /// What happens only where faults stay; whatever is aimed at whom it meets happens in storms as well.
 const STAYS: [&str; 19] = [
     "faults aimed at whom they meet",
@@ -240,10 +243,25 @@ fn all_faults_fire_and_nothing_breaks() {
             // With a majority it takes a leader that is late to see the end of its lease.
             let late = quorum == Quorum::Majority && what == "  beside another leader";
             let rare = late || rare.contains(&what);
-            let elsewhere = STORMS.contains(&what) || STAYS.contains(&what);
+            let elsewhere = [&STORMS[..], &STAYS, &JOBS].iter().any(|list| list.contains(&what));
             let fits = if never || elsewhere { times == 0 } else { times > 0 || rare };
             assert!(fits, "{what}: {times}, quorum {}", quorum.name());
         }
+    }
+}
+
+/// A job runs only while its member leads: with a majority never two at one instant.
+#[test]
+fn no_two_jobs_run_at_one_instant() {
+    for quorum in Quorum::ALL {
+        let mut all = Faults::default();
+        for algorithm in AlgorithmKind::ALL {
+            for seed in 0..BEYOND {
+                let schedule = Schedule::new(algorithm, seed);
+                all += live(Schedule { quorum, faults: FaultSet::Jobs, ..schedule });
+            }
+        }
+        assert!(all[Deed::JobsStarted] > 0 && all[Deed::JobsEnded] > 0);
     }
 }
 

@@ -8,6 +8,7 @@ mod freeze;
 mod handover;
 mod hostile;
 mod impostor;
+mod jobs;
 mod lasting;
 mod liars;
 mod majority;

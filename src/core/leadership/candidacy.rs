@@ -275,7 +275,7 @@ impl Context<'_> {
             self.arm(Timer::Voters, self.state.settings.timing.t2()); // they are asked again
         }
         if question.stage == Stage::Vote && question.purpose == Purpose::Win {
-            self.state.voter.release(self.state.id(), question.epoch);
+            self.state.free_own_vote(question.epoch);
             self.state.floor = self.state.floor.max(question.epoch);
             self.say_released(question.epoch, None);
         }

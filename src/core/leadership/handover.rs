@@ -1,13 +1,14 @@
 //! Handing over: how a member takes over from a lower leader, and how a leader gives up its epoch.
 
 use crate::core::context::Context;
+use crate::core::job::Ending;
 use crate::core::message::{Done, Message, Refusal};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
 use crate::core::settings::Preempt;
 use crate::core::timer::Timer;
 use crate::core::turn::Turn;
-use crate::core::types::{Epoch, NodeId, Rank};
+use crate::core::types::{CommandId, Epoch, NodeId, Rank};
 
 impl Context<'_> {
     /// Where members preempt only after a while: asks a lower leader to hand over, once this
@@ -69,12 +70,14 @@ impl Turn<'_> {
             let (others, stands) = (self.cx.all_others(), self.cx.state.stands());
             self.cx.send_all(others, Message::Release { epoch, successor: Some(from), stands });
         } else if present && higher {
-            self.release(Some(from), Reason::Preempted(from));
+            if !self.waits_for_job(Ending::Preempted(from)) {
+                self.release(Some(from), Reason::Preempted(from));
+            }
         } else if leads || state.view.epoch > epoch {
             self.cx.send_view(from);
         } else if self.is_about_to_lead(epoch) {
             // Some have its task already; it is not released before it is led in.
-        } else if !self.repeat_release(from) {
+        } else if !self.repeat_release(from) && self.cx.state.may_disown(epoch) {
             // An earlier life of this member led, and never will again.
             self.cx.note_round(epoch);
             let stands = self.cx.state.stands();
@@ -113,9 +116,9 @@ impl Turn<'_> {
 
     /// Stops leading, says so to all, and awaits the successor.
     pub fn release(&mut self, successor: Option<NodeId>, reason: Reason) {
-        let (epoch, own) = (self.cx.state.view.epoch, self.cx.state.id());
+        let epoch = self.cx.state.view.epoch;
         self.cx.give_up(successor);
-        self.cx.state.voter.release(own, epoch);
+        self.cx.state.free_own_vote(epoch);
         match successor {
             Some(next) if !matches!(reason, Reason::Stopped | Reason::Removed) => {
                 self.algorithm.get().await_leader(&mut self.cx, next, reason);
@@ -174,18 +177,24 @@ impl Turn<'_> {
             return Err(Refusal::Outranked { to: successor, by: best });
         }
         let epoch = state.view.epoch;
-        state.resigned = true;
-        self.release(Some(successor), Reason::Resigned);
+        if !self.waits_for_job(Ending::Resign(to)) {
+            self.cx.state.resigned = true;
+            self.release(Some(successor), Reason::Resigned);
+        }
         Ok(Done::Resigned { epoch, successor: Some(successor) })
     }
 
-    /// The process is about to end: hands over if it leads.
-    pub fn stop(&mut self) -> Done {
+    /// The process is about to end: hands over if it leads. Tells whether that is done; where a job has to
+    /// end first, those who asked are answered then.
+    pub fn stop(&mut self, asked: Vec<CommandId>) -> bool {
+        if self.waits_for_job(Ending::Stop(asked)) {
+            return false;
+        }
         match self.cx.state.phase {
             Phase::Leading => self.release(self.cx.state.best_other(), Reason::Stopped),
             Phase::Stopping => {}
             _ => self.cx.become_stopping(Reason::Stopped),
         }
-        Done::Stopped
+        true
     }
 }

@@ -150,9 +150,9 @@ impl Turn<'_> {
     /// A leader whose lease is over leads no more: enough voters may be free to vote for another.
     pub fn end_lease(&mut self) {
         if self.cx.state.lease_until().is_some_and(|until| until <= self.cx.now) {
-            let (epoch, own) = (self.cx.state.view.epoch, self.cx.state.id());
+            let epoch = self.cx.state.view.epoch;
             self.cx.give_up(None);
-            self.cx.state.voter.release(own, epoch);
+            self.cx.state.free_own_vote(epoch);
             self.call(Reason::LeaseEnded);
             self.cx.say_released(epoch, None);
         }

@@ -66,6 +66,11 @@ pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) ->
     }
 }
 
+/// The pause of a process that does something again and again, such as one that a test watches.
+pub fn breathe() {
+    thread::sleep(Duration::from_millis(1));
+}
+
 /// An error unless this holds: for the looks of `eventually`.
 pub fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(otherwise()) }

@@ -74,6 +74,16 @@ impl Node {
         self.spawn(&[], environment);
     }
 
+    /// Starts the process with more arguments and more variables.
+    pub fn start_as(&self, more: &[&str], environment: &[(&str, &str)]) {
+        self.spawn(more, environment);
+    }
+
+    /// The number of its process.
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(self.child.borrow().as_ref().unwrap())
+    }
+
     fn spawn(&self, more: &[&str], environment: &[(&str, &str)]) {
         assert_eq!(self.condition.get(), Condition::Down, "{} runs already", self.name);
         let log = File::options().create(true).append(true).open(&self.log).unwrap();

@@ -1,0 +1,251 @@
+//! The guard: a process between electd and the command that electd runs while it leads.
+//!
+//! It is started as `electd guard LOCK CMD ...`, with a pipe from electd as its stdin. Each frame on the pipe says
+//! when to send TERM and when to send KILL; a later frame replaces the earlier one. The guard acts by its own
+//! timer, so that it needs electd neither to run nor to answer; and it kills at once when the pipe ends, since
+//! electd has ended then. It ends with the command's exit code as soon as nothing of the command is left.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitStatus, getpid, getppid, pidfd_open,
+    set_parent_process_death_signal,
+};
+use rustix::time::{
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
+    timerfd_create, timerfd_settime,
+};
+
+use super::{lock, tree};
+
+/// The hidden word that makes `electd` a guard, and the one that makes it what becomes the command.
+pub const GUARD: &str = "guard";
+const GUARDED: &str = "guarded";
+
+/// The longest that a killed process may take to be gone before the guard says so and goes on trying.
+const GONE: Duration = Duration::from_secs(5);
+
+/// When a job is to be ended, in nanoseconds of CLOCK_BOOTTIME.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// TERM is sent then, once.
+    pub term: u64,
+    /// KILL is sent then, to all that is left.
+    pub kill: u64,
+}
+
+impl Frame {
+    /// Its length on the pipe.
+    pub const LENGTH: usize = 16;
+
+    /// How it is written on the pipe: both numbers, little-endian.
+    #[must_use]
+    pub fn bytes(self) -> [u8; Frame::LENGTH] {
+        let mut bytes = [0; Frame::LENGTH];
+        bytes[..8].copy_from_slice(&self.term.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.kill.to_le_bytes());
+        bytes
+    }
+
+    fn read(bytes: [u8; Frame::LENGTH]) -> Frame {
+        let [term, kill] = [&bytes[..8], &bytes[8..]]
+            .map(|part| part.iter().rev().fold(0, |number, byte| (number << 8) | u64::from(*byte)));
+        Frame { term, kill }
+    }
+}
+
+/// Runs this process as a guard, or as what becomes a command, if it was started as one.
+#[must_use]
+pub fn if_asked() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    let word = arguments.next()?;
+    if word == GUARD {
+        Some(guard(arguments.collect()))
+    } else if word == GUARDED {
+        Some(become_command(arguments.collect()))
+    } else {
+        None
+    }
+}
+
+fn guard(mut arguments: Vec<OsString>) -> ExitCode {
+    let command = arguments.split_off(1.min(arguments.len()));
+    let lock = PathBuf::from(arguments.pop().unwrap_or_default());
+    match Guard::start(&lock, &command).and_then(Guard::run) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("electd: the guard of the job failed: {error}");
+            tree::kill_all(&[], GONE, |_, _| ());
+            ExitCode::from(70)
+        }
+    }
+}
+
+/// Becomes the command: the kernel kills it if the guard dies from now on.
+fn become_command(mut arguments: Vec<OsString>) -> ExitCode {
+    let command = arguments.split_off(1.min(arguments.len()));
+    let guard =
+        arguments.first().and_then(|word| word.to_str()?.parse().ok()).and_then(Pid::from_raw);
+    let [program, rest @ ..] = &command[..] else { return ExitCode::from(70) };
+    let bound = set_parent_process_death_signal(Some(Signal::KILL));
+    // It may have died before that was so.
+    if bound.is_err() || guard.is_none() || getppid() != guard {
+        return ExitCode::from(70);
+    }
+    let error = Command::new(program).args(rest).exec();
+    eprintln!("electd: cannot run \"{}\": {error}", program.display());
+    ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
+}
+
+/// The guard at work.
+struct Guard {
+    pipe: File,
+    /// Until this process ends, no other process of this member starts.
+    _lock: File,
+    timer: OwnedFd,
+    frame: Frame,
+    /// The command's own process, and how it ended.
+    command: Pid,
+    ended: Option<u8>,
+    termed: bool,
+}
+
+impl Guard {
+    /// Takes the first frame and starts the command.
+    fn start(lock: &Path, command: &[OsString]) -> io::Result<Guard> {
+        let lock = lock::take(lock)?;
+        let mut pipe = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+        let mut first = [0; Frame::LENGTH];
+        pipe.read_exact(&mut first)?;
+        ioctl_fionbio(&pipe, true)?;
+        tree::adopt_orphans(true)?;
+        let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC)?;
+        let frame = Frame::read(first);
+        if frame.term <= now() {
+            return Err(io::Error::other("the leadership ended before the job began"));
+        }
+        // std has no way to set the parent-death signal: a second process of this binary does, and execs.
+        let child = Command::new("/proc/self/exe")
+            .args([GUARDED, &getpid().as_raw_nonzero().to_string()])
+            .args(command)
+            .process_group(0)
+            .stdin(Stdio::null())
+            .spawn()?;
+        let command = Pid::from_child(&child);
+        Ok(Guard { pipe, _lock: lock, timer, frame, command, ended: None, termed: false })
+    }
+
+    /// Until nothing of the command is left. Tells its exit code.
+    fn run(mut self) -> io::Result<u8> {
+        let watch = pidfd_open(self.command, PidfdFlags::empty())?;
+        loop {
+            let electd_lives = self.take_frames();
+            self.reap();
+            if self.ended.is_some() || !electd_lives || now() >= self.frame.kill {
+                return Ok(self.kill());
+            }
+            if now() >= self.frame.term && !self.termed {
+                self.termed = true;
+                tree::signal(&tree::descendants(&[]), Signal::TERM);
+            }
+            self.wait(&watch)?;
+        }
+    }
+
+    /// Takes what electd wrote. Tells whether it still can write.
+    fn take_frames(&mut self) -> bool {
+        loop {
+            let mut bytes = [0; Frame::LENGTH];
+            match self.pipe.read(&mut bytes) {
+                Ok(Frame::LENGTH) => self.frame = Frame::read(bytes),
+                Ok(_) => return false,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return error.kind() == ErrorKind::WouldBlock,
+            }
+        }
+    }
+
+    /// Takes note of all children that have ended: the command, and orphans that it left.
+    fn reap(&mut self) {
+        while let Some((pid, status)) = tree::reap() {
+            if pid == self.command {
+                self.ended = Some(code(status));
+            }
+        }
+    }
+
+    /// Kills all that is left. Tells the exit code of the command.
+    fn kill(&mut self) -> u8 {
+        let mut told = false;
+        loop {
+            let (command, mut ended) = (self.command, self.ended);
+            let left = tree::kill_all(&[], GONE, |pid, status| {
+                if pid == command {
+                    ended = Some(code(status));
+                }
+            });
+            self.ended = ended;
+            self.reap();
+            if left.is_empty() {
+                return self.ended.unwrap_or(128 + 9);
+            }
+            if !told {
+                eprintln!("electd: KILL did not end these processes of the job yet: {left:?}");
+                told = true;
+            }
+        }
+    }
+
+    /// Until electd writes, the command ends, or TERM or KILL is due.
+    fn wait(&self, watch: &OwnedFd) -> io::Result<()> {
+        let due = if self.termed { self.frame.kill } else { self.frame.term.min(self.frame.kill) };
+        let spec = Itimerspec { it_interval: timespec(0), it_value: timespec(due.max(1)) };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &spec)?;
+        let mut fds = [
+            PollFd::new(&self.pipe, PollFlags::IN),
+            PollFd::new(watch, PollFlags::IN),
+            PollFd::new(&self.timer, PollFlags::IN),
+        ];
+        match poll(&mut fds, None) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The exit code as a shell tells it.
+fn code(status: WaitStatus) -> u8 {
+    let code = status.exit_status().or(status.terminating_signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+fn timespec(nanos: u64) -> Timespec {
+    let seconds = i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX);
+    Timespec { tv_sec: seconds, tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0) as _ }
+}
+
+fn now() -> u64 {
+    let time = clock_gettime(ClockId::Boottime);
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
+        + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_read_as_it_was_written() {
+        let frame = Frame { term: 1, kill: u64::MAX - 7 };
+        assert_eq!(Frame::read(frame.bytes()), frame);
+    }
+}

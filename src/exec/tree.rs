@@ -1,0 +1,89 @@
+//! The processes below this one, whatever process groups and sessions they moved to.
+//!
+//! A process whose parent ends becomes a child of the nearest subreaper above it. So a subreaper finds all that
+//! it started, directly or not, by following parents.
+
+use std::fs;
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, wait, waitpid,
+};
+
+/// Makes this process the one that adopts what is orphaned below it, or ends that.
+pub fn adopt_orphans(adopt: bool) -> io::Result<()> {
+    Ok(set_child_subreaper(adopt.then(getpid))?)
+}
+
+/// All processes below this one, but for the spared ones and those below them.
+pub fn descendants(spared: &[Pid]) -> Vec<Pid> {
+    let parents: Vec<(Pid, Pid)> = processes();
+    let mut found = Vec::new();
+    let mut new = vec![getpid()];
+    while let Some(parent) = new.pop() {
+        for (child, _) in parents.iter().filter(|(_, above)| *above == parent) {
+            if !spared.contains(child) && !found.contains(child) {
+                found.push(*child);
+                new.push(*child);
+            }
+        }
+    }
+    found
+}
+
+/// Every process of this machine with its parent, those included that ended and were not reaped.
+fn processes() -> Vec<(Pid, Pid)> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pid =
+        |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw);
+    let known = |pid: Pid| {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+        // The name is in brackets, and may hold any byte.
+        let (_, rest) = stat.rsplit_once(") ")?;
+        let parent = rest.split(' ').nth(1)?.parse().ok().and_then(Pid::from_raw)?;
+        Some((pid, parent))
+    };
+    entries.flatten().filter_map(pid).filter_map(known).collect()
+}
+
+/// Sends a signal to all of these.
+pub fn signal(all: &[Pid], signal: Signal) {
+    for pid in all {
+        let _ = kill_process(*pid, signal); // it may have ended
+    }
+}
+
+/// Kills everything below this process until nothing is left or the time is over. Tells what is left.
+/// Whoever forks meanwhile is found in the next round.
+pub fn kill_all(
+    spared: &[Pid],
+    patience: Duration,
+    mut ended: impl FnMut(Pid, WaitStatus),
+) -> Vec<Pid> {
+    let begin = Instant::now();
+    loop {
+        let left = descendants(spared);
+        signal(&left, Signal::KILL);
+        for pid in &left {
+            if let Ok(Some((pid, status))) = waitpid(Some(*pid), WaitOptions::NOHANG) {
+                ended(pid, status);
+            }
+        }
+        if left.is_empty() || begin.elapsed() > patience {
+            return left;
+        }
+        thread::yield_now();
+    }
+}
+
+/// Takes note of a child that has ended, whichever it is. None if none has, or there are none.
+pub fn reap() -> Option<(Pid, WaitStatus)> {
+    match wait(WaitOptions::NOHANG) {
+        Ok(ended) => ended,
+        Err(Errno::INTR) => reap(),
+        Err(_) => None,
+    }
+}

@@ -1,0 +1,189 @@
+//! What a program that embeds a member needs to act while its member leads: changes as they happen, a
+//! leadership that can be asked at any instant whether it still holds, and a hold that delays its release.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crossbeam::channel::{Receiver, Sender, TrySendError, bounded};
+use parking_lot::{Mutex, RwLock};
+
+use super::NodeHandle;
+use super::clock;
+use super::election::Event;
+use super::handle::CommandError;
+use crate::core::types::Time;
+use crate::core::{Core, Phase};
+
+/// How many changes may wait for one receiver; a receiver that is slower misses the later ones.
+const CHANGES: usize = 1024;
+
+/// What a receiver of changes is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Change {
+    /// This member leads from now on.
+    Leading {
+        /// The epoch that it leads in.
+        epoch: u64,
+    },
+    /// This member is about to hand over in order: whoever holds the leadership has this long to end its
+    /// work and to drop its [`Hold`].
+    Ending {
+        /// The leadership is released after this time even if it is held.
+        within: Duration,
+    },
+    /// This member does not lead, or not any more.
+    NotLeading,
+}
+
+/// The leadership of this member in one epoch.
+///
+/// Cheap to clone, and cheap to ask: [`Leadership::is_valid`] takes no lock and never waits for the election.
+#[derive(Clone, Debug)]
+pub struct Leadership {
+    epoch: u64,
+    /// The end of it, in nanoseconds of CLOCK_BOOTTIME; 0 once it has ended.
+    until: Arc<AtomicU64>,
+}
+
+impl Leadership {
+    /// The epoch: with a majority, a fencing token.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Whether this member leads in that epoch at this instant. With a majority no other member leads at an
+    /// instant at which this is true. It stays false once it was false because the leadership ended.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        clock::now().0 < self.until.load(Ordering::Acquire)
+    }
+
+    /// How long the leadership holds if it is not renewed; zero once it has ended.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        Time(self.until.load(Ordering::Acquire)).since(clock::now())
+    }
+}
+
+impl NodeHandle {
+    /// A receiver of what becomes of this member's leadership from now on, without a detour: the election
+    /// thread tells it. [`Handle::events`](super::handle::Handle::events) tells everything else too, a little later.
+    ///
+    /// A receiver that falls behind by 1,024 changes misses the later ones.
+    #[must_use]
+    pub fn leadership_changes(&self) -> Receiver<Change> {
+        self.board.tidings.subscribe()
+    }
+
+    /// The leadership of this member, if it leads now.
+    #[must_use]
+    pub fn leadership(&self) -> Option<Leadership> {
+        self.board.tidings.leadership()
+    }
+
+    /// Delays the release of this member's leadership until the hold is dropped, and for at most 10 s once
+    /// the release is wanted. See [`NodeHandle::hold_for`].
+    ///
+    /// # Errors
+    /// When the election thread does not answer, since it is stopping.
+    pub fn hold(&self) -> Result<Hold, CommandError> {
+        self.hold_for(Duration::from_secs(10))
+    }
+
+    /// Delays the release of this member's leadership until the hold is dropped, and for at most this long
+    /// once the release is wanted.
+    ///
+    /// The hold counts from the return of this call on. So take it first, then ask [`NodeHandle::leadership`], then
+    /// begin to work. Of several holds the one that was taken last says for how long.
+    ///
+    /// # Errors
+    /// When the election thread does not answer, since it is stopping.
+    pub fn hold_for(&self, most: Duration) -> Result<Hold, CommandError> {
+        let unanswered = || CommandError::Unanswered("this node did not answer in time".to_owned());
+        let (held, holds) = bounded(1);
+        self.board.held_for(most);
+        let timeout = Duration::from_secs(5);
+        self.events.send_timeout(Event::Held { most, held }, timeout).map_err(|_| unanswered())?;
+        let hold = Hold { events: self.events.clone() }; // dropped, and undone, if nobody answers
+        holds.recv_timeout(timeout).map_err(|_| unanswered())?;
+        Ok(hold)
+    }
+}
+
+/// Delays the release of the leadership until it is dropped, at most for the time it was taken for.
+///
+/// While a member holds, its leadership ends in order (it resigns, is preempted, or stops) only after the last
+/// hold is dropped; [`Change::Ending`] says when that is wanted. Leadership that is *lost* is not
+/// delayed: then the work has to end before [`Leadership::remaining`] is over.
+#[derive(Debug)]
+pub struct Hold {
+    pub(super) events: Sender<Event>,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let _ = self.events.send(Event::Unheld); // the election thread may have ended
+    }
+}
+
+/// What the election thread tells those who act on its leadership.
+#[derive(Debug, Default)]
+pub struct Tidings {
+    present: RwLock<Option<Leadership>>,
+    receivers: Mutex<Vec<Sender<Change>>>,
+    missed: AtomicU64,
+}
+
+impl Tidings {
+    /// The present leadership of this member.
+    pub fn leadership(&self) -> Option<Leadership> {
+        self.present.read().clone().filter(Leadership::is_valid)
+    }
+
+    /// A receiver of all changes from now on.
+    pub fn subscribe(&self) -> Receiver<Change> {
+        let (sender, receiver) = bounded(CHANGES);
+        self.receivers.lock().push(sender);
+        receiver
+    }
+
+    /// Tells all receivers. One that is full misses it, which is counted; one that is gone is forgotten.
+    pub fn tell(&self, change: &Change) {
+        self.receivers.lock().retain(|receiver| match receiver.try_send(change.clone()) {
+            Ok(()) => true,
+            Err(TrySendError::Full(_)) => {
+                self.missed.fetch_add(1, Ordering::Relaxed);
+                true
+            }
+            Err(TrySendError::Disconnected(_)) => false,
+        });
+    }
+
+    /// How many changes receivers missed.
+    pub fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed)
+    }
+
+    /// Takes over where the core stands now, before anybody else is told.
+    pub fn update(&self, core: &Core, now: Time) {
+        let leads = core.phase() == Phase::Leading;
+        let epoch = core.view().epoch.0;
+        let until = core.believable_until(now);
+        let before = self.present.upgradable_read();
+        match &*before {
+            Some(present) if leads && present.epoch == epoch => {
+                present.until.store(until.0, Ordering::Release);
+                return;
+            }
+            Some(present) => present.until.store(0, Ordering::Release),
+            None if !leads => return,
+            None => {}
+        }
+        let until = Arc::new(AtomicU64::new(until.0));
+        *parking_lot::RwLockUpgradableReadGuard::upgrade(before) =
+            leads.then_some(Leadership { epoch, until });
+    }
+}

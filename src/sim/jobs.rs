@@ -1,0 +1,192 @@
+//! Jobs that run only while their member leads, and the guard that ends them.
+//!
+//! A job starts soon after its member came to lead, and the process is told so first. The guard is another
+//! process on the same host: it knows until when the leadership holds, as its process told it last, and ends
+//! the job by then, also while the process is paused. When the process dies, the guard ends the job at once,
+//! and the next process of the member does not start before. In order a job takes any time to end; now and
+//! then one does not end until its guard's deadline.
+
+use std::time::Duration;
+
+use super::agenda::Event;
+use super::deeds::Deed;
+use super::node::Node;
+use super::setup::TIMING;
+use super::world::World;
+use crate::core::random::Random;
+use crate::core::types::{Epoch, Time};
+use crate::core::{Core, Input, Phase};
+
+/// What is drawn for jobs comes from a sequence of its own.
+const JOBS: u64 = 0x6a6f_6273;
+
+/// The longest from the lead to the start of a job, and from the death of a process to that of its job.
+const SOON: Duration = Duration::from_millis(5);
+
+/// The jobs of a world.
+#[derive(Debug)]
+pub(super) struct Jobs {
+    random: Random,
+    of: Vec<Job>,
+    /// How long a job may take to end in order.
+    pub stops_within: Duration,
+    /// Whether no two may run at one instant: what proves a death frees votes before the guard has acted.
+    exclusive: bool,
+}
+
+/// The job of one host.
+#[derive(Clone, Copy, Debug, Default)]
+struct Job {
+    /// Counts what was started here, so that what is meant for an earlier job does not end a later.
+    number: u64,
+    /// The epoch that it was started for. None while nothing was told to the process.
+    epoch: Option<Epoch>,
+    /// It runs until then, by its host's clock, unless it ends before.
+    until: Time,
+    /// It is about to end, or to be started.
+    moving: bool,
+}
+
+/// What is to happen to a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum JobEvent {
+    /// The process that leads tells that a job starts, and starts it.
+    Starts,
+    /// It has ended.
+    Ends,
+    /// The process learns that.
+    Told,
+}
+
+impl Jobs {
+    pub fn new(seed: u64, nodes: usize, exclusive: bool) -> Jobs {
+        let mut random = Random::new(seed ^ JOBS);
+        let stops_within = TIMING.message + random.up_to(TIMING.failure * 2);
+        Jobs { random, of: vec![Job::default(); nodes], stops_within, exclusive }
+    }
+}
+
+/// The epoch in which a process leads, and until when by its clock.
+fn leads(core: &Core, now: Time) -> Option<(Epoch, Time)> {
+    let until = core.believable_until(now);
+    (core.phase() == Phase::Leading && now < until).then_some((core.view().epoch, until))
+}
+
+impl World {
+    /// After a turn of a process: its guard learns until when the leadership holds, or that it ended.
+    pub(super) fn look_after_job(&mut self, node: usize) {
+        let Node { core, clock, life, .. } = &self.nodes[node];
+        let (now, life) = (clock.local(self.now), *life);
+        let leads = core.as_ref().and_then(|core| leads(core, now));
+        let Some(jobs) = &mut self.jobs else { return };
+        let job = &mut jobs.of[node];
+        let what = match (job.epoch, leads) {
+            _ if job.moving => return,
+            (None, Some(_)) => JobEvent::Starts,
+            (Some(_), _) if job.until <= now => JobEvent::Told, // the guard has ended it
+            (Some(epoch), Some((led, until))) if epoch == led => {
+                job.until = job.until.max(until);
+                return;
+            }
+            (Some(_), _) => JobEvent::Ends,
+            (None, None) => return,
+        };
+        job.moving = true;
+        let number = job.number;
+        let most = match what {
+            JobEvent::Ends => job.until.since(now),
+            _ => SOON,
+        };
+        let at = self.now + jobs.random.up_to(most);
+        self.note(at, Event::Job { node, life, number, what });
+    }
+
+    /// The process asks its guard to end the job in order.
+    pub(super) fn end_job(&mut self, node: usize) {
+        self.faults.count(Deed::JobsEnded);
+        let life = self.nodes[node].life;
+        let Some(jobs) = &mut self.jobs else { return };
+        let number = jobs.of[node].number;
+        // Some end too late: then the leadership does not wait any longer.
+        let at = self.now + jobs.random.up_to(jobs.stops_within * 5 / 4);
+        self.note(at, Event::Job { node, life, number, what: JobEvent::Ends });
+    }
+
+    pub(super) fn job_moves(&mut self, (node, life, number): (usize, u64, u64), what: JobEvent) {
+        let alive = self.nodes[node].alive(life).is_some();
+        let now = self.nodes[node].local(self.now);
+        let Some(jobs) = &mut self.jobs else { return };
+        let stops_within = jobs.stops_within;
+        let job = &mut jobs.of[node];
+        if job.number != number || !alive {
+            return;
+        }
+        match what {
+            JobEvent::Starts => {
+                *job = Job { number: number + 1, moving: false, ..*job };
+                self.give(node, Input::JobStarted { stops_within });
+                self.start_job(node, life);
+            }
+            JobEvent::Ends if job.epoch.is_some() => {
+                job.until = job.until.min(now);
+                job.moving = true;
+                self.note(self.now, Event::Job { node, life, number, what: JobEvent::Told });
+            }
+            JobEvent::Ends => {}
+            JobEvent::Told => {
+                *job = Job { number: number + 1, ..Job::default() };
+                self.give(node, Input::JobEnded);
+            }
+        }
+    }
+
+    /// The process was told; it starts the job if it still leads.
+    fn start_job(&mut self, node: usize, life: u64) {
+        let now = self.nodes[node].local(self.now);
+        let leads = self.nodes[node].alive(life).and_then(|core| leads(core, now));
+        let Some(jobs) = &mut self.jobs else { return };
+        let job = &mut jobs.of[node];
+        let Some((epoch, until)) = leads else {
+            let number = job.number;
+            job.moving = true;
+            self.note(self.now, Event::Job { node, life, number, what: JobEvent::Told });
+            return;
+        };
+        (job.epoch, job.until) = (Some(epoch), until);
+        let exclusive = jobs.exclusive;
+        self.faults.count(Deed::JobsStarted);
+        self.say(node, || format!("starts its job in epoch {epoch}"));
+        if let Some(other) = self.job_beside(node).filter(|_| exclusive) {
+            let what =
+                format_args!("the jobs of node-{} and node-{} both run", node + 1, other + 1);
+            self.checker.fail(self.now, what);
+        }
+    }
+
+    /// Another host whose job runs.
+    fn job_beside(&self, node: usize) -> Option<usize> {
+        let jobs = self.jobs.as_ref()?;
+        let runs = |at: usize| {
+            let job = &jobs.of[at];
+            job.epoch.is_some() && self.nodes[at].local(self.now) < job.until
+        };
+        (0..jobs.of.len()).find(|at| *at != node && runs(*at))
+    }
+
+    /// The process of this host is gone: its guard ends the job.
+    pub(super) fn orphan_job(&mut self, node: usize) {
+        let now = self.nodes[node].local(self.now);
+        let Some(jobs) = &mut self.jobs else { return };
+        let soon = now + jobs.random.up_to(SOON);
+        let job = &mut jobs.of[node];
+        job.until = job.until.min(soon);
+    }
+
+    /// A process starts here: it waited until nothing of the last job runs.
+    pub(super) fn forget_job(&mut self, node: usize) {
+        if let Some(jobs) = &mut self.jobs {
+            let number = jobs.of[node].number + 1;
+            jobs.of[node] = Job { number, ..Job::default() };
+        }
+    }
+}

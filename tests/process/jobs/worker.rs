@@ -1,0 +1,85 @@
+//! The command that the nodes of a test run while they lead: it says that it lives, again and again, in one
+//! file for all. It is this very test program, started anew with the name of one "test".
+
+use std::env;
+use std::fs::File;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use rustix::process::setsid;
+use rustix::time::{ClockId, clock_gettime};
+use signal_hook::consts::SIGTERM;
+
+use crate::support::breathe;
+
+/// The variable with the file that it writes to; by it a process of a job is known.
+pub const FILE: &str = "ELECTD_TEST_JOB_FILE";
+/// The variable that says how it behaves.
+pub const MANNER: &str = "ELECTD_TEST_JOB_MANNER";
+
+/// Ends at TERM.
+pub const POLITE: &str = "polite";
+/// Does not.
+pub const STUBBORN: &str = "stubborn";
+/// Leaves its process group, its session and its parent, and does not end at TERM either.
+pub const ASTRAY: &str = "astray";
+/// How the processes of the last one are called that it starts in turn.
+const CHILD: &str = "child";
+const GRANDCHILD: &str = "grandchild";
+
+/// What nodes are told to run.
+pub fn command() -> Vec<String> {
+    let program = env::current_exe().unwrap().display().to_string();
+    let test = ["jobs::worker::is_what_the_nodes_run", "--exact", "--ignored", "--nocapture"];
+    [program].into_iter().chain(test.map(str::to_owned)).collect()
+}
+
+#[test]
+#[ignore = "a node of another test runs it"]
+fn is_what_the_nodes_run() {
+    let (Ok(file), Ok(manner)) = (env::var(FILE), env::var(MANNER)) else { return };
+    match manner.as_str() {
+        ASTRAY => {
+            start(CHILD);
+            write_lines(&file, false);
+        }
+        CHILD => {
+            setsid().unwrap();
+            start(GRANDCHILD); // and ends, so that nobody below the guard is its parent
+        }
+        GRANDCHILD => {
+            setsid().unwrap();
+            write_lines(&file, false);
+        }
+        manner => write_lines(&file, manner == POLITE),
+    }
+}
+
+#[expect(clippy::zombie_processes, reason = "the guard reaps what this process leaves behind")]
+fn start(manner: &str) {
+    let [program, arguments @ ..] = &command()[..] else { unreachable!() };
+    let mut child = Command::new(program);
+    child.args(arguments).env(MANNER, manner).stdin(Stdio::null()).stdout(Stdio::null());
+    child.spawn().unwrap();
+}
+
+/// Writes "TIME NODE EPOCH" about each millisecond, in CLOCK_BOOTTIME, until the end.
+fn write_lines(file: &str, polite: bool) {
+    let mut out = File::options().append(true).open(file).unwrap();
+    let who = format!("{} {}", env::var("ELECTD_NODE").unwrap(), env::var("ELECTD_EPOCH").unwrap());
+    let told = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGTERM, told.clone()).unwrap();
+    if polite {
+        // The second handler ends the process.
+        signal_hook::flag::register_conditional_shutdown(SIGTERM, 0, Arc::new(true.into()))
+            .unwrap();
+    }
+    loop {
+        let time = clock_gettime(ClockId::Boottime);
+        let nanos = time.tv_sec * 1_000_000_000 + time.tv_nsec;
+        out.write_all(format!("{nanos} {who}\n").as_bytes()).unwrap();
+        breathe();
+    }
+}
