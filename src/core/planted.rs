@@ -100,8 +100,6 @@ faults! {
         "A lease counts from the receipt of an acknowledgement.";
     NoConfirmation "majority-no-confirmation": "bully majority all" 1_656,
         "A new leader changes the list that it found before it has confirmed it.";
-    FoundListKept "majority-found-list-kept": "bully majority storm" 201_699,
-        "A new leader leads on by the list that it found.";
     NoDrift "majority-no-drift": "bully majority all" 0,
         "A lease has no margin for clocks that differ.";
     OlderCopy "majority-older-copy": "bully majority all" 116,
@@ -148,8 +146,6 @@ faults! {
         "A leader's word revives a member that this one lost and cannot tell anything.";
     DeafAsked "stay-deaf-asked": "halting none stay" 58,
         "A lower leader that can be told nothing is asked to hand over.";
-    AlwaysSentPast "ring-always-sent-past": "ring none model" 0,
-        "Without a majority, a ballot is sent past a member that keeps it.";
     LeaderLeftOut "stay-leader-left-out": "ring none stay" 102,
         "A ballot that was sent past a live leader goes on.";
     SecondLeader "words-second-leader": "words" 125,

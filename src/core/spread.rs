@@ -154,9 +154,7 @@ impl Turn<'_> {
         }
         if state.stamped_own_list() {
             state.roster.settled = state.is_list_stored();
-        } else if state.members.version() != ListVersion::default()
-            && !Fault::FoundListKept.is_planted()
-        {
+        } else if state.members.version() != ListVersion::default() {
             self.cx.confirm_list();
         }
     }

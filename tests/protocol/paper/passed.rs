@@ -172,7 +172,7 @@ fn after_a_lap_without_its_candidate_a_ballot_goes_straight_there() {
 }
 
 /// With a majority a ballot that somebody keeps goes past it. Without one the keeper may have sent a better
-/// candidate on, and both would come back.
+/// candidate on, and both would come back; unless the candidate cannot win.
 #[test]
 fn with_a_majority_a_ballot_that_somebody_keeps_goes_past_it() {
     for quorum in Quorum::ALL {

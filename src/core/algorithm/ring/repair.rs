@@ -87,14 +87,14 @@ impl Ring {
         cx.arm(Timer::Answer, sooner.max(cx.state.settings.timing.t1()));
     }
 
-    /// With a majority, nothing came of a ballot in time: whoever has it may keep it to itself. The member after
-    /// that one gets it as well, which takes it for one that it has seen if it has. Without a majority it is
-    /// waited for: it may have sent a better candidate on, and both would come back.
+    /// Nothing came of a ballot in time: its keeper may keep it for ever. The member after the keeper gets the
+    /// ballot as well, and ignores it if it has seen it. Without a majority, a candidate that could win waits:
+    /// the keeper may have sent a better candidate on, and both ballots would come back.
     pub(super) fn send_past(&mut self, cx: &mut Context) {
-        if !cx.state.needs_majority() && !Fault::AlwaysSentPast.is_planted() {
+        let Some((message @ Message::Ballot(ballot), kept_by)) = self.last.clone() else { return };
+        if ballot.candidate.stands && !cx.state.needs_majority() {
             return;
         }
-        let Some((message @ Message::Ballot(_), kept_by)) = self.last.clone() else { return };
         if cx.state.phase == Phase::Electing
             && is_current(cx, &message)
             && let Some(after) = next_after(cx, kept_by)
