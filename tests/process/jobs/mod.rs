@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Cluster, ensure, eventually};
 use worker::{ASTRAY, FILE, MANNER, POLITE, STUBBORN, command};
@@ -49,7 +49,7 @@ struct Jobs {
 fn with_majority(config: &mut Value) {
     config["quorum"] = "majority".into();
     config["preempt"] = "never".into();
-    config["timing"]["failure"] = "3s".into();
+    config["timing"] = json!({"failure": "3s", "heartbeat": "100ms", "message": "250ms"});
 }
 
 impl Jobs {
