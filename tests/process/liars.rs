@@ -87,12 +87,6 @@ fn whoever_answers_for_a_dead_member_and_does_no_more_keeps_no_majority_from_ele
     elects_beside_a_liar(algorithm, "majority");
 }
 
-/// A ballot goes past whoever keeps it. The other algorithms wait for who answers: docs/guarantees.md.
-#[test]
-fn in_a_ring_without_a_majority_it_keeps_nobody_from_electing_either() {
-    elects_beside_a_liar(AlgorithmKind::Ring, "none");
-}
-
 /// The messages that a liar was told.
 type Told = Arc<Mutex<Vec<Value>>>;
 
