@@ -82,8 +82,6 @@ faults! {
         "Who still looks for the others sends ballots past those it has not met.";
     FlagKept "ring-flag-kept": "ring none model" 26,
         "A greater run does not clear the flag of having participated.";
-    LesserGoesOn "ring-lesser-goes-on": "ring none model" 471,
-        "After a repair a lesser candidate goes on behind a better one.";
     NoRunTimer "ring-no-run-timer": "ring none model" 4_215,
         "Nobody begins a run anew when its messages are lost unnoticed.";
     UnmetLeader "ring-unmet-leader": "ring none model" 8_908,

@@ -275,7 +275,7 @@ impl Ring {
         let open = ballot.run.epoch > cx.state.floor;
         own.stands &= open;
         let better = self.nominee.is_some_and(|nominee| nominee > candidate);
-        if better && !Fault::LesserGoesOn.is_planted() {
+        if better {
             // A better one has gone on. Where the ring was repaired, both might come back.
         } else if candidate.rank.id == own.rank.id {
             if candidate.incarnation == own.incarnation && open {
