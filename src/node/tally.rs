@@ -8,7 +8,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 
-use super::leaderships::Leadership;
+use super::history::Entry;
 
 /// Upper ends of the buckets, in seconds: from a failover on one machine to one over a bad line.
 const ELECTIONS: [f64; 14] =
@@ -52,7 +52,7 @@ impl Tally {
     }
 
     /// A leadership began.
-    pub(super) fn began(&self, leadership: &Leadership) {
+    pub(super) fn began(&self, leadership: &Entry) {
         self.leader_changes.inc();
         self.elections.get_or_create(&vec![("reason", leadership.cause.clone())]).inc();
         self.election_duration.observe(millis(leadership.leaderless_ms));

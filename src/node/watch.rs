@@ -14,7 +14,7 @@ use crossbeam::channel::{Receiver, Sender, bounded};
 use crossbeam::select;
 
 use super::events::{Event, EventKind};
-use super::leaderships::Leaderships;
+use super::history::History;
 use super::problems::{Problems, Sight};
 use super::publish::{Board, wall_clock_ms};
 use super::status::{ChangeStatus, Problem, Status};
@@ -55,7 +55,7 @@ struct Watcher {
     board: Arc<Board>,
     folder: PathBuf,
     problems: Problems,
-    leaderships: Leaderships,
+    history: History,
     /// The number of the last change of state that was told.
     told: u64,
     /// Which members answered at the last look.
@@ -68,7 +68,7 @@ impl Watcher {
             board,
             folder,
             problems: Problems::default(),
-            leaderships: Leaderships::new(wall_clock_ms()),
+            history: History::new(wall_clock_ms()),
             told: 0,
             alive: BTreeMap::new(),
         }
@@ -128,10 +128,10 @@ impl Watcher {
         if change.cause == "stalled" {
             tally.stalls.inc();
         }
-        if let Some(leadership) = self.leaderships.change(change) {
+        if let Some(leadership) = self.history.change(change) {
             tally.began(&leadership);
         }
-        tally.note_leaderless(self.leaderships.leaderless_since());
+        tally.note_leaderless(self.history.leaderless_since());
     }
 
     fn changed(&self, change: &ChangeStatus, status: &Status) -> Event {

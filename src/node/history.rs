@@ -4,7 +4,7 @@ use super::status::ChangeStatus;
 
 /// That a leader became known to this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Leadership {
+pub(super) struct Entry {
     /// Its name.
     pub leader: String,
     /// Its epoch.
@@ -17,20 +17,20 @@ pub(super) struct Leadership {
 
 /// The leadership that this node knows, or since when it knows none.
 #[derive(Debug)]
-pub(super) struct Leaderships {
+pub(super) struct History {
     current: Option<(String, u64)>,
     /// When the last one ended, in milliseconds since the Unix epoch, and why.
     lost: Option<(u64, String)>,
 }
 
-impl Leaderships {
+impl History {
     /// No leader has been known since this moment, as the node starts.
-    pub fn new(at_ms: u64) -> Leaderships {
-        Leaderships { current: None, lost: Some((at_ms, "start".to_owned())) }
+    pub fn new(at_ms: u64) -> History {
+        History { current: None, lost: Some((at_ms, "start".to_owned())) }
     }
 
     /// Takes the next change; gives the leadership that begins with it.
-    pub fn change(&mut self, change: &ChangeStatus) -> Option<Leadership> {
+    pub fn change(&mut self, change: &ChangeStatus) -> Option<Entry> {
         let Some(leader) = change.leader.clone() else {
             if self.current.take().is_some() {
                 self.lost = Some((change.at_ms, change.cause.clone()));
@@ -45,7 +45,7 @@ impl Leaderships {
         self.current = now;
         // A leader that follows another at once had its cause in this very change.
         let (since, cause) = self.lost.take().unwrap_or((change.at_ms, change.cause.clone()));
-        Some(Leadership { leader, epoch, cause, leaderless_ms: change.at_ms.saturating_sub(since) })
+        Some(Entry { leader, epoch, cause, leaderless_ms: change.at_ms.saturating_sub(since) })
     }
 
     /// Since when no leader is known, in milliseconds since the Unix epoch; none while one is.
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_leadership_is_told_once_with_the_time_without_a_leader_and_why_that_was() {
-        let mut known = Leaderships::new(1000);
+        let mut known = History::new(1000);
         let mut told = |at, leader, epoch, cause| {
             let begun = known.change(&change(at, leader, epoch, cause));
             begun.map(|begun| (begun.leader, begun.epoch, begun.cause, begun.leaderless_ms))
