@@ -126,8 +126,15 @@ impl Turn<'_> {
         if leads && (state.needs_majority() || heard) {
             return;
         }
+        let rival = version == state.members.version();
+        let leader = state.leader().map(|leader| leader.id).filter(|leader| *leader != from);
         if named {
             self.adopt(list.clone());
+        }
+        // Two leaders of one epoch may have made different lists of one version. The leader that this
+        // member follows stamps its own anew as soon as it hears of the other.
+        if let Some(leader) = leader.filter(|_| rival && named && !leads) {
+            self.cx.tell_list(leader);
         }
         if leads {
             self.call(Reason::LaterList(from));

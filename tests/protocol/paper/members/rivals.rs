@@ -10,7 +10,7 @@ use electd::core::types::{Epoch, Incarnation};
 use electd::core::{Input, Phase};
 
 use super::{add, ask, disk, hears, hears_in, leader, list, lists, says_hello, tells, version};
-use crate::paper::process::{Process, connection, hello_of, id, rank};
+use crate::paper::process::{Process, connection, coordinator, hello_of, id, rank};
 
 /// Two lists of one version: the first takes the place of the second.
 fn rivals() -> [Arc<MemberList>; 2] {
@@ -51,6 +51,19 @@ fn who_has_the_list_that_loses_is_told_the_one_that_wins() {
     let mut p3 = Process::new(AlgorithmKind::Bully, 3);
     hears(&mut p3, 4, tells(&winner));
     assert_eq!(hears(&mut p3, 2, tells(&loser)).sent, [(vec![2], tells(&winner))]);
+}
+
+/// Else the leader takes its follower for one that has its list, as the versions are the same.
+#[test]
+fn a_leader_is_told_the_list_that_wins_by_its_follower() {
+    let [winner, loser] = rivals();
+    let mut p3 = Process::new(AlgorithmKind::Bully, 3);
+    hears(&mut p3, 5, coordinator(1, 5));
+    hears_in(&mut p3, 5, 1, tells(&loser));
+    assert_eq!((p3.leader(), p3.core.members()), (Some(id(5)), &loser));
+    let sent = hears_in(&mut p3, 2, 1, tells(&winner)).sent;
+    assert!(sent.contains(&(vec![5], tells(&winner))), "{sent:?}");
+    assert_eq!(p3.core.members(), &winner);
 }
 
 /// P5 leads in epoch 1, and has added P6 or P7, so that this is its list.
