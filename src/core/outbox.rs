@@ -6,14 +6,16 @@ use std::collections::BTreeMap;
 use super::message::Message;
 use super::types::NodeId;
 
-/// The last answer to each peer that cannot be told it yet.
+/// The last answer of each kind to each peer that cannot be told it yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Outbox(BTreeMap<NodeId, Vec<Message>>);
 
 impl Outbox {
-    /// Keeps an answer for this peer, and drops an earlier one.
+    /// Keeps an answer for this peer, and drops an earlier one of the same kind.
     pub fn keep(&mut self, to: NodeId, answer: Vec<Message>) {
-        self.0.insert(to, answer);
+        let kept = self.0.entry(to).or_default();
+        kept.retain(|earlier| answer.iter().all(|message| message.kind() != earlier.kind()));
+        kept.extend(answer);
     }
 
     /// Takes what waits for this peer.
