@@ -258,7 +258,7 @@ impl Turn<'_> {
 
     /// Acts on what was learned from a hello or a welcome.
     fn greeted(&mut self, hello: &Hello, life: Life) {
-        // Where that epoch's leader is gone, nobody ends this one's reign.
+        // Where that epoch's leader is gone, nobody ends this member's leadership.
         let stands_in = hello.view.leader.map_or(Epoch(0), |_| hello.view.epoch);
         if !Fault::StaleList.is_planted() {
             self.learn(hello.id, stands_in, &hello.list);

@@ -212,7 +212,7 @@ impl Turn<'_> {
         self.begin_if_all_connected();
     }
 
-    /// This member was removed: it leaves its tenure for good.
+    /// This member was removed: it steps down for good.
     pub fn leave(&mut self) {
         // Without a majority a removal on one side of a partition may be undone by the other.
         self.cx.state.removed = self.cx.state.needs_majority();

@@ -316,7 +316,7 @@ impl Context<'_> {
         }
     }
 
-    /// Has left its tenure for good.
+    /// Steps down for good.
     pub fn become_stopping(&mut self, reason: Reason) {
         self.enter(Phase::Stopping, reason);
         self.persist();

@@ -24,7 +24,7 @@ pub enum Phase {
     Following,
     /// Leads.
     Leading,
-    /// Has left its tenure and is about to end.
+    /// Leads and follows no more, and is about to end.
     Stopping,
 }
 

@@ -102,7 +102,7 @@ impl Turn<'_> {
     /// rejection make a member leave, so that one which names others alone is not taken.
     ///
     /// A leader stamps its own anew, above one that it did not make. If that is of a later epoch, its
-    /// leader will end this one's reign; unless, without a majority, that epoch is forgotten even where
+    /// leader will end this member's leadership; unless, without a majority, that epoch is forgotten even where
     /// its list is known (`epoch` is what the member stands in). Then what it changed counts, and this
     /// leader has to lead in an epoch that is later still.
     pub fn learn(&mut self, from: NodeId, epoch: Epoch, list: &Arc<MemberList>) {

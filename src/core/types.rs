@@ -30,7 +30,7 @@ pub struct Rank {
     pub id: NodeId,
 }
 
-/// The number of a leader's reign. It grows with every election and is the fencing token.
+/// The number of a leadership. It grows with every election and is the fencing token.
 ///
 /// An election in progress has a *round*, of the same type; the winner's round becomes its epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -258,7 +258,7 @@ impl Election {
             Output::Persist { number, record } => self.persist(number, record),
             Output::Changed(change) => {
                 if change.reason == Reason::Removed {
-                    self.stopped = true; // it has left its tenure, and everybody knows
+                    self.stopped = true; // it has stepped down, and everybody knows
                     self.removed = true;
                 }
             }

@@ -20,7 +20,7 @@ use crate::net::Event as NetEvent;
 /// Far longer than a handover takes on one machine.
 const LONGEST: Duration = Duration::from_millis(50);
 
-/// Waits for the successor of a member that has left its tenure, for `message` or 50 ms at most.
+/// Waits for the successor of a leader that has stepped down, for `message` or 50 ms at most.
 pub fn await_successor(core: &Core, events: &Receiver<Event>) {
     let settings = core.settings();
     if settings.algorithm == AlgorithmKind::Bully

@@ -60,7 +60,7 @@ pub(super) struct Checker {
     proofs: bool,
     seen: Vec<Seen>,
     /// Who led in which epoch.
-    reigns: BTreeMap<Epoch, BTreeSet<NodeId>>,
+    led_in: BTreeMap<Epoch, BTreeSet<NodeId>>,
     votes: Votes,
     pub lists: Lists,
     pub breach: Option<String>,
@@ -87,7 +87,7 @@ impl Checker {
             promise,
             proofs,
             seen: vec![Seen::default(); nodes],
-            reigns: BTreeMap::new(),
+            led_in: BTreeMap::new(),
             votes: Votes::new(nodes, proofs),
             lists: Lists::new(nodes, quorum == Quorum::Majority),
             breach: None,
@@ -97,9 +97,9 @@ impl Checker {
         }
     }
 
-    /// Notes a leader that reigned before the run.
-    pub fn reigned(&mut self, epoch: Epoch, leader: NodeId) {
-        self.reigns.entry(epoch).or_default().insert(leader);
+    /// Notes a leader of before the run.
+    pub fn note_leader(&mut self, epoch: Epoch, leader: NodeId) {
+        self.led_in.entry(epoch).or_default().insert(leader);
     }
 
     pub fn fail(&mut self, now: Time, what: impl std::fmt::Display) {
@@ -254,7 +254,7 @@ impl Checker {
             && let Some(View { epoch, leader: Some(leader) }) = core.coordinator()
             && leader.id == core.id()
         {
-            self.reigned(epoch, leader.id); // those that have its task may name it before it leads
+            self.note_leader(epoch, leader.id); // those that have its task may name it before it leads
         }
         if to.to == Phase::Leading {
             self.elected += 1;
@@ -275,7 +275,7 @@ impl Checker {
             self.fail(now, format_args!("{name} leads in epoch {epoch} or a later one again"));
         }
         let by_another = |led: &BTreeSet<NodeId>| led.iter().any(|id| *id != core.id());
-        let repeats = self.reigns.get(&epoch).is_some_and(by_another);
+        let repeats = self.led_in.get(&epoch).is_some_and(by_another);
         self.repeated += u64::from(repeats);
         if repeats && self.promise == Promise::Always {
             self.fail(now, format_args!("{name} leads in epoch {epoch} of another"));
@@ -296,7 +296,7 @@ impl Checker {
         let seen = &mut self.seen[node];
         seen.leads = Some(epoch);
         seen.led = Some(epoch);
-        self.reigned(epoch, core.id());
+        self.note_leader(epoch, core.id());
     }
 
     /// Garcia-Molina's assertion 1: any two nodes in Reorganization or Normal, in one epoch, have
@@ -334,9 +334,9 @@ impl Checker {
         };
         let host = all.iter().find(|node| node.settings.id == leader.id);
         let Some(other) = host.and_then(|node| node.core.as_ref()) else { return false };
-        let reigns = other.phase() == Phase::Leading && other.view() == before;
+        let leads = other.phase() == Phase::Leading && other.view() == before;
         let thought_alive = core.detector().is_alive(leader.id);
-        self.preempt == Preempt::Always && reigns && thought_alive
+        self.preempt == Preempt::Always && leads && thought_alive
     }
 
     /// What must hold of what a process shows, after anything it was told.
@@ -370,7 +370,7 @@ impl Checker {
             self.assertion_1(now, core, all);
         }
         let Some(leader) = leader else { return };
-        if !self.reigns.get(&epoch).is_some_and(|led| led.contains(&leader)) {
+        if !self.led_in.get(&epoch).is_some_and(|led| led.contains(&leader)) {
             self.fail(now, format!("{} follows one who never led in epoch {epoch}", name()));
         }
         if all[node].disk.kept() < epoch {
