@@ -6,16 +6,14 @@ use std::collections::BTreeMap;
 use super::message::Message;
 use super::types::NodeId;
 
-/// The last answer of each kind to each peer that cannot be told it yet.
+/// The last answer to each peer that cannot be told it yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Outbox(BTreeMap<NodeId, Vec<Message>>);
 
 impl Outbox {
-    /// Keeps an answer for this peer, and drops an earlier one of the same kind.
+    /// Keeps an answer for this peer, and drops an earlier one.
     pub fn keep(&mut self, to: NodeId, answer: Vec<Message>) {
-        let kept = self.0.entry(to).or_default();
-        kept.retain(|earlier| answer.iter().all(|message| message.kind() != earlier.kind()));
-        kept.extend(answer);
+        self.0.insert(to, answer);
     }
 
     /// Takes what waits for this peer.

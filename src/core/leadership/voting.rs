@@ -139,9 +139,7 @@ impl Turn<'_> {
         self.cx.exchange_lists(from, list);
         let opinion = self.cx.judge(from, epoch, list);
         let epoch = self.cx.greatest_epoch();
-        // At a first start the candidate's question may come before the connection to it is up.
-        let reply = Message::PreVoteReply { number, opinion, epoch };
-        self.cx.answer_when_connected(from, vec![reply]);
+        self.cx.send(from, Message::PreVoteReply { number, opinion, epoch });
     }
 
     /// A candidate asks for this voter's vote.
