@@ -54,7 +54,7 @@ fn lead_by(cluster: &Cluster, highest: usize) {
     eventually("the highest leads", || {
         let leader = cluster.node(1).status()?.leader.ok_or("nobody leads")?;
         if leader.name != cluster.node(highest).name {
-            _ = cluster.node(1).post("/elections", "");
+            _ = cluster.node(highest).post("/elections", "");
         }
         ensure(leader.name == cluster.node(highest).name, || format!("{} leads", leader.name))
     });
