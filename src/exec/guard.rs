@@ -21,11 +21,12 @@ use rustix::process::{
     set_parent_process_death_signal,
 };
 use rustix::time::{
-    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
-    timerfd_create, timerfd_settime,
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
 };
 
 use super::{lock, tree};
+use crate::node::now;
 
 /// The hidden word that makes `electd` a guard, and the one that makes it what becomes the command.
 pub const GUARD: &str = "guard";
@@ -84,7 +85,7 @@ fn guard(mut arguments: Vec<OsString>) -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             eprintln!("electd: the guard of the job failed: {error}");
-            tree::kill_all(&[], GONE, |_, _| ());
+            tree::kill_all(GONE, |_, _| ());
             ExitCode::from(70)
         }
     }
@@ -130,7 +131,7 @@ impl Guard {
         tree::adopt_orphans(true)?;
         let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC)?;
         let frame = Frame::read(first);
-        if frame.term <= now() {
+        if frame.term <= now().0 {
             return Err(io::Error::other("the leadership ended before the job began"));
         }
         // std has no way to set the parent-death signal: a second process of this binary does, and execs.
@@ -150,12 +151,12 @@ impl Guard {
         loop {
             let electd_lives = self.take_frames();
             self.reap();
-            if self.ended.is_some() || !electd_lives || now() >= self.frame.kill {
+            if self.ended.is_some() || !electd_lives || now().0 >= self.frame.kill {
                 return Ok(self.kill());
             }
-            if now() >= self.frame.term && !self.termed {
+            if now().0 >= self.frame.term && !self.termed {
                 self.termed = true;
-                tree::signal(&tree::descendants(&[]), Signal::TERM);
+                tree::signal(&tree::descendants(), Signal::TERM);
             }
             self.wait(&watch)?;
         }
@@ -188,7 +189,7 @@ impl Guard {
         let mut told = false;
         loop {
             let (command, mut ended) = (self.command, self.ended);
-            let left = tree::kill_all(&[], GONE, |pid, status| {
+            let left = tree::kill_all(GONE, |pid, status| {
                 if pid == command {
                     ended = Some(code(status));
                 }
@@ -231,12 +232,6 @@ fn code(status: WaitStatus) -> u8 {
 fn timespec(nanos: u64) -> Timespec {
     let seconds = i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX);
     Timespec { tv_sec: seconds, tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0) as _ }
-}
-
-fn now() -> u64 {
-    let time = clock_gettime(ClockId::Boottime);
-    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
-        + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
 #[cfg(test)]

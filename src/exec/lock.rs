@@ -1,4 +1,4 @@
-//! What keeps a member's next process from starting while a job of its last process may still run.
+//! The lock that keeps a member's next process from starting while a job of its last process may still run.
 //!
 //! The guard holds a lock on a file in the member's state folder for as long as anything of its job runs. A
 //! process that was killed and started again at once would otherwise tell the others that it leads no more,

@@ -30,10 +30,10 @@ use crate::node::{NodeHandle, now};
 /// The shortest and the longest wait before a command is started again.
 const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// What a job is given besides `stop_after` to be gone, before its leadership is released without it.
+/// The time that a job gets besides `stop_after`, before its leadership is released without it.
 const GONE: Duration = Duration::from_secs(1);
 
-/// What to run, and how.
+/// The command to run, and how.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The program and its arguments; no shell reads them.
@@ -178,8 +178,7 @@ fn run_once(
     tree::adopt_orphans(true)?;
     let ended = Job::start(plan, &leadership).and_then(|job| job.watch(changes));
     // Whatever went wrong: nothing of the job is left when the leadership may go.
-    let guard = ended.as_ref().ok().and_then(|(guard, _)| *guard);
-    if guard.is_some() {
+    if ended.as_ref().is_ok_and(|(guard_died, _)| *guard_died) {
         end_orphans();
     }
     tree::adopt_orphans(false)?;
@@ -189,7 +188,7 @@ fn run_once(
 
 /// Kills what a killed guard left: it became this process's.
 fn end_orphans() {
-    let left = tree::kill_all(&[], GONE, |_, _| ());
+    let left = tree::kill_all(GONE, |_, _| ());
     if !left.is_empty() {
         error!("KILL did not end these processes of the job yet: {left:?}");
     }
@@ -203,7 +202,7 @@ struct Job<'a> {
     pipe: PipeWriter,
     /// How the guard ended.
     ended: Receiver<io::Result<ExitStatus>>,
-    /// What the guard was told last.
+    /// The last frame that the guard was told.
     told: Frame,
     /// KILL comes then at the latest, once the leadership is to end in order.
     stop_by: Option<Time>,
@@ -252,9 +251,9 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Until nothing of the job is left. Tells the guard if it left that to this process, and how the job
-    /// ended.
-    fn watch(mut self, changes: &Receiver<Change>) -> io::Result<(Option<Pid>, JobEnd)> {
+    /// Until the guard has ended. Tells whether the guard died, and left what it started to this process; and
+    /// how the job ended.
+    fn watch(mut self, changes: &Receiver<Change>) -> io::Result<(bool, JobEnd)> {
         loop {
             self.tell();
             select! {
@@ -317,21 +316,21 @@ impl<'a> Job<'a> {
         pause.max(Duration::from_millis(1))
     }
 
-    fn end(&self, status: ExitStatus) -> (Option<Pid>, JobEnd) {
+    fn end(&self, status: ExitStatus) -> (bool, JobEnd) {
         let lost = status.signal().is_some();
         let termed = self.was_termed || Time(self.told.term) <= now();
         let told_to_end = termed || !self.leadership.is_valid();
         match status.code().and_then(|code| u8::try_from(code).ok()) {
-            _ if lost && !told_to_end && !self.overruled => (Some(self.guard), JobEnd::GuardLost),
-            _ if lost => (Some(self.guard), JobEnd::WithLeadership),
+            _ if lost && !told_to_end && !self.overruled => (true, JobEnd::GuardLost),
+            _ if lost => (true, JobEnd::WithLeadership),
             _ if told_to_end => {
                 info!("the job has ended, since the leadership does");
-                (None, JobEnd::WithLeadership)
+                (false, JobEnd::WithLeadership)
             }
             code => {
                 let code = code.unwrap_or(u8::MAX);
                 info!("the job ended by itself, with code {code}");
-                (None, JobEnd::ByItself(code))
+                (false, JobEnd::ByItself(code))
             }
         }
     }

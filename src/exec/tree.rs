@@ -18,14 +18,14 @@ pub fn adopt_orphans(adopt: bool) -> io::Result<()> {
     Ok(set_child_subreaper(adopt.then(getpid))?)
 }
 
-/// All processes below this one, but for the spared ones and those below them.
-pub fn descendants(spared: &[Pid]) -> Vec<Pid> {
+/// All processes below this one.
+pub fn descendants() -> Vec<Pid> {
     let parents: Vec<(Pid, Pid)> = processes();
     let mut found = Vec::new();
     let mut new = vec![getpid()];
     while let Some(parent) = new.pop() {
         for (child, _) in parents.iter().filter(|(_, above)| *above == parent) {
-            if !spared.contains(child) && !found.contains(child) {
+            if !found.contains(child) {
                 found.push(*child);
                 new.push(*child);
             }
@@ -57,15 +57,11 @@ pub fn signal(all: &[Pid], signal: Signal) {
 }
 
 /// Kills everything below this process until nothing is left or the time is over. Tells what is left.
-/// Whoever forks meanwhile is found in the next round.
-pub fn kill_all(
-    spared: &[Pid],
-    patience: Duration,
-    mut ended: impl FnMut(Pid, WaitStatus),
-) -> Vec<Pid> {
+/// The next round finds what was forked meanwhile.
+pub fn kill_all(patience: Duration, mut ended: impl FnMut(Pid, WaitStatus)) -> Vec<Pid> {
     let begin = Instant::now();
     loop {
-        let left = descendants(spared);
+        let left = descendants();
         signal(&left, Signal::KILL);
         for pid in &left {
             if let Ok(Some((pid, status))) = waitpid(Some(*pid), WaitOptions::NOHANG) {
