@@ -5,11 +5,12 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use crossbeam::channel::{Receiver, Sender, TrySendError, bounded};
+use crossbeam::channel::Receiver;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+
+use super::fanout::Fanout;
 
 /// How many of the latest events are kept for those who come back.
 pub const KEPT: usize = 1024;
@@ -131,7 +132,7 @@ type Call = Box<dyn Fn() + Send + Sync>;
 pub struct EventLog {
     start: u64,
     inner: Mutex<Inner>,
-    dropped: AtomicU64,
+    subscribers: Fanout<Arc<Event>>,
 }
 
 #[derive(Default)]
@@ -139,7 +140,6 @@ struct Inner {
     kept: VecDeque<Arc<Event>>,
     /// The number of the event that came last.
     last: u64,
-    subscribers: Vec<Sender<Arc<Event>>>,
     calls: Vec<Call>,
 }
 
@@ -147,7 +147,7 @@ impl EventLog {
     /// The log of this start of a node, without an event.
     #[must_use]
     pub fn new(start: u64) -> EventLog {
-        EventLog { start, inner: Mutex::default(), dropped: AtomicU64::new(0) }
+        EventLog { start, inner: Mutex::default(), subscribers: Fanout::new(QUEUE) }
     }
 
     /// Adds events, which get their ids here. Never waits for a reader: an event for a subscriber whose
@@ -159,14 +159,7 @@ impl EventLog {
             inner.last += 1;
             event.id = EventId { start: self.start, number: inner.last }.to_string();
             let event = Arc::new(event);
-            inner.subscribers.retain(|subscriber| match subscriber.try_send(event.clone()) {
-                Ok(()) => true,
-                Err(TrySendError::Full(_)) => {
-                    self.dropped.fetch_add(1, Ordering::Relaxed);
-                    true
-                }
-                Err(TrySendError::Disconnected(_)) => false,
-            });
+            self.subscribers.tell(&event);
             if inner.kept.len() == KEPT {
                 inner.kept.pop_front();
             }
@@ -198,9 +191,7 @@ impl EventLog {
     /// counted. To unsubscribe, drop the receiver.
     #[must_use]
     pub fn subscribe(&self) -> Receiver<Arc<Event>> {
-        let (sender, receiver) = bounded(QUEUE);
-        self.inner.lock().subscribers.push(sender);
-        receiver
+        self.subscribers.subscribe()
     }
 
     /// Calls this whenever there are new events, for as long as the log lives. It must not wait.
@@ -211,7 +202,7 @@ impl EventLog {
     /// How many events did not reach a subscriber whose queue was full.
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
+        self.subscribers.missed()
     }
 }
 
@@ -261,7 +252,7 @@ pub(crate) mod tests {
         drop(gone);
         log.push((0..=QUEUE).map(|_| event("")));
         assert_eq!((idle.len(), log.dropped()), (QUEUE, 1));
-        assert_eq!(log.inner.lock().subscribers.len(), 1);
+        assert_eq!(log.subscribers.receivers(), 1);
     }
 
     #[test]

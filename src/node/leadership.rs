@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crossbeam::channel::{Receiver, Sender, TrySendError, bounded};
-use parking_lot::{Mutex, RwLock};
+use crossbeam::channel::{Receiver, Sender, bounded};
+use parking_lot::RwLock;
 
 use super::NodeHandle;
 use super::clock;
 use super::election::Event;
+use super::fanout::Fanout;
 use super::handle::CommandError;
 use crate::core::types::Time;
 use crate::core::{Core, Phase};
@@ -130,11 +131,16 @@ impl Drop for Hold {
 }
 
 /// What the election thread tells those who act on its leadership.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Tidings {
     present: RwLock<Option<Leadership>>,
-    receivers: Mutex<Vec<Sender<Change>>>,
-    missed: AtomicU64,
+    changes: Fanout<Change>,
+}
+
+impl Default for Tidings {
+    fn default() -> Tidings {
+        Tidings { present: RwLock::default(), changes: Fanout::new(CHANGES) }
+    }
 }
 
 impl Tidings {
@@ -145,26 +151,17 @@ impl Tidings {
 
     /// A receiver of all changes from now on.
     pub fn subscribe(&self) -> Receiver<Change> {
-        let (sender, receiver) = bounded(CHANGES);
-        self.receivers.lock().push(sender);
-        receiver
+        self.changes.subscribe()
     }
 
-    /// Tells all receivers. One that is full misses it, which is counted; one that is gone is forgotten.
+    /// Tells all receivers.
     pub fn tell(&self, change: &Change) {
-        self.receivers.lock().retain(|receiver| match receiver.try_send(change.clone()) {
-            Ok(()) => true,
-            Err(TrySendError::Full(_)) => {
-                self.missed.fetch_add(1, Ordering::Relaxed);
-                true
-            }
-            Err(TrySendError::Disconnected(_)) => false,
-        });
+        self.changes.tell(change);
     }
 
     /// How many changes receivers missed.
     pub fn missed(&self) -> u64 {
-        self.missed.load(Ordering::Relaxed)
+        self.changes.missed()
     }
 
     /// Takes over where the core stands now, before anybody else is told.

@@ -4,6 +4,7 @@
 mod clock;
 mod election;
 pub mod events;
+mod fanout;
 mod farewell;
 pub mod handle;
 mod history;
