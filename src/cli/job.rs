@@ -6,12 +6,10 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use crossbeam::channel::{Sender, bounded};
-use jiff::SignedDuration;
-use jiff::fmt::friendly::SpanParser;
 
 use super::error::CliError;
 use super::exit::Exit;
-use crate::config::Config;
+use crate::config::{Config, with_unit};
 use crate::exec::deadlines::Deadlines;
 use crate::exec::lock;
 use crate::exec::runner::{self, End, Plan, Restart};
@@ -53,10 +51,8 @@ enum RestartArg {
 /// A time with its unit, as in the configuration.
 fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("\"{text}\" is no time: give a number and a unit, such as 500ms or 10s");
-    let bare = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let parsed: SignedDuration = SpanParser::new().parse_duration(text).map_err(|_| wrong())?;
-    let time = Duration::try_from(parsed).map_err(|_| wrong())?;
-    if bare || text.contains(':') { Err(wrong()) } else { Ok(time) }
+    let length = with_unit(text).ok_or_else(wrong)?;
+    Duration::try_from(length).map_err(|_| wrong()) // it may be negative
 }
 
 /// Waits until nothing runs any more of what an earlier process of this member ran.

@@ -27,6 +27,7 @@ pub mod types;
 
 pub use node::{NodeNameError, node_name};
 pub use problem::{ConfigErrors, Position, Problem};
+pub(crate) use timing::with_unit;
 pub use types::{Attribute, Config, MemberConfig, RankConfig};
 
 use crate::core::settings::Quorum;

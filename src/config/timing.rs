@@ -75,15 +75,25 @@ pub(super) fn duration<'t>(
 /// What is wrong with a duration, and the remedy.
 type Bad = (String, String);
 
-/// jiff's friendly format, but always with a unit: it would take "00:00:01" as well.
+/// A length of time in jiff's friendly format, but always with a unit: that would take "00:00:01" as well.
+#[must_use]
+pub(crate) fn with_unit(text: &str) -> Option<SignedDuration> {
+    let parsed = SpanParser::new().parse_duration(text).ok();
+    parsed.filter(|_| !is_bare(text) && !text.contains(':'))
+}
+
+fn is_bare(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+}
+
+/// A duration as it stands in the file.
 fn parse(text: &str) -> Result<SignedDuration, Bad> {
     let text = text.trim();
-    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+    if !text.is_empty() && is_bare(text) {
         let remedy = format!("write \"{text}ms\" or \"{text}s\"");
         return Err(("has no unit".to_owned(), remedy));
     }
-    let parsed = SpanParser::new().parse_duration(text);
-    parsed.ok().filter(|_| !text.contains(':')).ok_or_else(|| {
+    with_unit(text).ok_or_else(|| {
         let remedy = "write a number and a unit, such as \"150ms\", \"1.5s\" or \"1m 30s\"";
         ("is not a duration".to_owned(), remedy.to_owned())
     })
