@@ -238,25 +238,13 @@ pub mod tests {
             algorithm: "bully".to_owned(),
             preempt: "always".to_owned(),
             rank_source: "all are equal, the id decides".to_owned(),
-            halting: None,
-            lease_remaining_ms: None,
-            durable_write_ms: None,
             guarantee: "one leader while all reach each other".to_owned(),
             worst_failover_ms: Some(900),
-            differs_from_file: None,
-            members: Vec::new(),
             incarnation: 1,
             uptime_ms: 61_000,
             age_ms: 3,
-            stalled: false,
-            partition: None,
-            messages: Default::default(),
-            dropped: Default::default(),
-            rejections: Vec::new(),
-            changes: Vec::new(),
-            problems: Vec::new(),
             failures_tolerated: 1,
-            last_event: None,
+            ..Status::default()
         }
     }
 

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::context::Context;
-use super::message::Done;
+use super::message::{Done, Message};
 use super::phase::{Phase, Reason};
 use super::planted::Fault;
 use super::state::State;
@@ -73,7 +73,7 @@ impl Context<'_> {
             return;
         }
         let (others, stands) = (self.all_others(), self.state.stands());
-        self.send_all(others, super::message::Message::Release { epoch, successor, stands });
+        self.send_all(others, Message::Release { epoch, successor, stands });
     }
 }
 

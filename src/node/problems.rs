@@ -1,11 +1,11 @@
-//! What is wrong with a node or its cluster although it works: found by looking at the status again and
-//! again, never by the election itself.
+//! Problems of a node or its cluster that keep neither from working. The thread "watch" finds them by looking at
+//! the status again and again; the election never looks for them.
 
 use jiff::Timestamp;
 
 use super::status::{MemberStatus, Problem, RejectionStatus, Status};
 
-/// What kind of problem it is. The names are part of electd's interface.
+/// The kind of a problem. The names are part of electd's interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemKind {
     /// The state of this node cannot be written, or soon cannot.

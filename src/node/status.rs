@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// A node's status. Field names and meanings are part of electd's interface.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// The cluster's name.
     pub cluster: String,
@@ -97,7 +97,7 @@ pub struct HaltingStatus {
 }
 
 /// A member's id and name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeRef {
     /// UUID version 4.
     pub id: String,

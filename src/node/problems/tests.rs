@@ -1,7 +1,5 @@
 //! Which problems are seen in a status, and for how long.
 
-use std::collections::BTreeMap;
-
 use super::*;
 use crate::node::status::{LeaderStatus, NodeRef, RankStatus};
 
@@ -39,25 +37,9 @@ fn status(quorum: &str, members: Vec<MemberStatus>) -> Status {
         algorithm: "bully".to_owned(),
         preempt: "always".to_owned(),
         rank_source: "all are equal, the id decides".to_owned(),
-        halting: None,
-        lease_remaining_ms: None,
-        durable_write_ms: None,
-        guarantee: String::new(),
-        worst_failover_ms: None,
-        differs_from_file: None,
         members,
         incarnation: 1,
-        uptime_ms: 0,
-        age_ms: 0,
-        stalled: false,
-        partition: None,
-        messages: BTreeMap::new(),
-        dropped: BTreeMap::new(),
-        rejections: Vec::new(),
-        changes: Vec::new(),
-        problems: Vec::new(),
-        failures_tolerated: 0,
-        last_event: None,
+        ..Status::default()
     }
 }
 

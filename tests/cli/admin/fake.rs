@@ -124,25 +124,13 @@ pub fn status(state: &str, leader: Option<&str>) -> Status {
         algorithm: "bully".to_owned(),
         preempt: "always".to_owned(),
         rank_source: "all are equal, the id decides".to_owned(),
-        halting: None,
-        lease_remaining_ms: None,
-        durable_write_ms: None,
         guarantee: "one leader while all reach each other".to_owned(),
         worst_failover_ms: Some(900),
-        differs_from_file: None,
-        members: Vec::new(),
         incarnation: 1,
         uptime_ms: 1000,
         age_ms: 3,
-        stalled: false,
-        partition: None,
-        messages: BTreeMap::new(),
-        dropped: BTreeMap::new(),
-        rejections: Vec::new(),
-        changes: Vec::new(),
-        problems: Vec::new(),
-        failures_tolerated: 0,
         last_event: Some("1-0".to_owned()),
+        ..Status::default()
     }
 }
 
