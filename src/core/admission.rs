@@ -6,6 +6,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::detector::ConnectionId;
+use super::membership::ListVersion;
 use super::message::{Hello, MemberReport, PROTOCOL_VERSION, Rejection, View};
 use super::phase::{Phase, Reason};
 use super::planted::Fault;
@@ -177,11 +178,13 @@ impl Turn<'_> {
     pub fn rejected(&mut self, peer: NodeId, reason: Rejection) {
         let own = self.cx.state.id();
         let alone = !self.cx.state.detector.iter().any(|(_, other)| other.outbound);
+        let added = self.cx.state.members.version() > ListVersion::default();
         let waits = match reason {
             // The other process holds the id; or it is gone, and the refusals will end soon.
             Rejection::IdInUse { id, .. } => id == own,
-            // To be added to a cluster that is there: it starts none of its own meanwhile.
-            Rejection::UnknownId(id) => id == own && alone,
+            // To be added to a cluster that is there: it starts none of its own meanwhile. Once it was
+            // added, the peer that refuses it has missed that.
+            Rejection::UnknownId(id) => id == own && alone && !added,
             _ => false,
         };
         if waits {

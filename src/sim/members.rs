@@ -193,13 +193,27 @@ impl World {
         lists.max_by_key(|list| list.version()).unwrap_or(&self.founders)
     }
 
-    /// The live members of the newest list that is known to one of them. Asked for once an event: it
-    /// takes a look at all lists.
+    /// The live members of the newest list that is known to one of them, but for those that were left
+    /// behind. Asked for once an event: it takes a look at all lists.
     pub(super) fn members_alive(&self) -> Vec<(usize, &Core)> {
         let list = self.newest_list(false);
         let mut alive = Vec::with_capacity(self.nodes.len());
-        alive.extend(self.live().filter(|(at, _)| list.get(self.id(*at)).is_some()));
+        let belongs = |core: &Core| list.get(core.id()).is_some();
+        alive.extend(
+            self.live().filter(|(_, core)| belongs(core) && !self.was_left_behind(core, list)),
+        );
         alive
+    }
+
+    /// With a majority: whether a member was away while all other voters that it knew were removed. It takes
+    /// no stranger's word for that, so an operator has to tell it (docs/membership.md).
+    fn was_left_behind(&self, core: &Core, newest: &Arc<MemberList>) -> bool {
+        let known = core.members();
+        let mut others = known.iter().filter(|other| other.votes() && other.id != core.id());
+        self.setup.quorum == Quorum::Majority
+            && !Arc::ptr_eq(known, newest)
+            && newest.version() > known.version()
+            && others.all(|other| newest.get(other.id).is_none())
     }
 
     /// Whether those that do not agree have nothing to say to each other any more: without a quorum

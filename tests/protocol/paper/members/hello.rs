@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use electd::core::detector::Peer;
-use electd::core::membership::MemberList;
+use electd::core::membership::{Member, MemberList};
 use electd::core::message::{Agreement, Hello, Rejection, View};
-use electd::core::settings::{AlgorithmKind, Quorum, Settings};
-use electd::core::types::Epoch;
+use electd::core::settings::{AlgorithmKind, PowerOn, Quorum, Settings};
+use electd::core::types::{Epoch, Role};
 use electd::core::{Command, CommandId, Input, Output, Phase};
 
 use super::{
     ask, disk, hears, leader, list, lists, numbers, remove, says_hello, tell, tells, version,
 };
-use crate::paper::process::{Process, id, rank, settings};
+use crate::paper::process::{Process, TIMING, id, rank, settings};
 
 fn stranger() -> Option<Rejection> {
     Some(Rejection::UnknownId(id(6)))
@@ -36,6 +36,26 @@ fn who_is_refused_as_removed_leaves_and_who_is_unknown_goes_on_trying() {
     assert_eq!(p3.core.phase(), Phase::Starting, "it does not lead a cluster of its own");
     tell(&mut p3, Input::Rejected { peer, reason: Rejection::Removed(own) });
     assert_eq!(p3.core.phase(), Phase::Stopping);
+}
+
+/// P3 is the last voter of a list that was changed, and P1, an observer, has missed that it was added. P3
+/// knows that it belongs to the cluster, and leads.
+#[test]
+fn who_was_added_leads_although_the_only_other_member_does_not_know_it() {
+    let mut left: Vec<Member> = list(version(0, 4), &[1, 3]).iter().cloned().collect();
+    left[0].role = Role::Observer;
+    let members = MemberList::new(version(0, 4), left).with_removed(vec![id(2)]);
+    let (quorum, power_on) = (Quorum::Majority, PowerOn::Elect);
+    let file = settings(AlgorithmKind::Bully, 3);
+    let members = Arc::new(members);
+    let mut p3 = Process::alone(Settings { quorum, members, power_on, ..file });
+    let refusal = Input::Rejected { peer: id(1), reason: Rejection::UnknownId(id(3)) };
+    for _ in 0..8 {
+        p3.take(refusal.clone());
+        p3.after(TIMING.failure / 4);
+        p3.stores();
+    }
+    assert_eq!(p3.leader(), Some(id(3)));
 }
 
 /// A removed member is told so if its list is older, and by one that does not forget it; a stranger
