@@ -5,16 +5,17 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::api::Output;
 use super::detector::ConnectionId;
 use super::membership::ListVersion;
 use super::message::{Hello, MemberReport, PROTOCOL_VERSION, Rejection, View};
+use super::note::Note;
 use super::phase::{Phase, Reason};
 use super::planted::Fault;
 use super::settings::{PowerOn, Timing};
 use super::state::State;
 use super::turn::Turn;
 use super::types::{Epoch, NodeId, Time};
-use super::{Note, Output};
 
 /// What a hello tells of its sender's life.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -8,17 +8,126 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Output;
+use super::api::Output;
 use super::context::Context;
 use super::durable::Then;
-use super::membership::{Change, MemberList};
-use super::message::{Done, Message, Refusal};
+use super::leadership::lease::Lease;
+use super::membership::{Change, ListVersion, MOST_MEMBERS, Member, MemberList};
+use super::message::{Done, Message, Refusal, Taken};
 use super::phase::{Phase, Reason};
 use super::planted::Fault;
 use super::roster::{Asker, Wanted};
+use super::state::State;
 use super::timer::Timer;
 use super::turn::Turn;
-use super::types::NodeId;
+use super::types::{NodeId, Time};
+
+impl State {
+    /// Whether this member leads, and not by a list of a later epoch than its own: then it is outdated,
+    /// and what it stamped would be older than what it has.
+    pub(super) fn leads_by_list(&self) -> bool {
+        self.leads() && self.members.version().epoch <= self.view.epoch
+    }
+
+    /// Whether the leader stamped its present list itself, in its own epoch.
+    pub(super) fn stamped_own_list(&self) -> bool {
+        self.members.version().epoch == self.view.epoch
+    }
+
+    /// Whether the leader may change its list: with a majority only one that it stamped itself and
+    /// that a majority has stored: then no older change can come back. And that majority is bound by
+    /// what it promised, whatever the last change kept of an older one.
+    pub(super) fn may_change_list(&self) -> bool {
+        let own = self.stamped_own_list();
+        let (majority, length) = (self.majority(), self.settings.timing.lease);
+        let settled = |lease: &Lease| lease.is_settled(majority, length);
+        let bound = self.lease.as_ref().is_some_and(settled);
+        let confirmed = match own {
+            true => self.is_list_stored(),
+            false => Fault::NoConfirmation.is_planted(),
+        };
+        !self.needs_majority() || (bound && confirmed)
+    }
+
+    /// Whether enough have stored the present list, which this leader stamped.
+    pub(super) fn is_list_stored(&self) -> bool {
+        let stored = &self.roster.stored;
+        if !self.needs_majority() {
+            return stored.contains(&self.id());
+        }
+        stored.iter().filter(|id| self.is_voter(**id)).count() >= self.majority()
+    }
+
+    /// The version of the next list that this leader makes: above all that it knows of, but for those of
+    /// later epochs, and above its own in any case.
+    pub(super) fn next_version(&self) -> ListVersion {
+        let (newest, own) = (self.roster.newest.counter, self.members.version().counter);
+        ListVersion { epoch: self.view.epoch, counter: newest.max(own).saturating_add(1) }
+    }
+
+    /// Why the leader does not make this change, if there is a reason.
+    pub(super) fn refuses_change(&self, change: &Change, now: Time) -> Option<Refusal> {
+        if self.roster.wanted.is_some() {
+            return Some(Refusal::ChangeUnderWay);
+        }
+        let after = self.members.changed(self.members.version(), change);
+        match change {
+            Change::Add(new) => {
+                let taken = self.members.iter().find_map(|old| {
+                    let same = [
+                        (Taken::Id, old.id == new.id),
+                        (Taken::Name, old.name == new.name),
+                        (Taken::Address, old.is_at(&new.address)),
+                        (Taken::Admin, new.admin.as_ref().is_some_and(|admin| old.is_at(admin))),
+                    ];
+                    same.into_iter().find(|(_, same)| *same).map(|(what, _)| (what, old.id))
+                });
+                match taken {
+                    Some((what, by)) => Some(Refusal::Taken { what, by }),
+                    None if self.members.removed().contains(&new.id) => {
+                        Some(Refusal::WasRemoved(new.id))
+                    }
+                    None if after.iter().len() > MOST_MEMBERS => Some(Refusal::ListFull),
+                    None => self.lost_quorum(&after, now),
+                }
+            }
+            Change::Remove { id, .. } if self.members.get(*id).is_none() => {
+                Some(Refusal::NotMember(*id))
+            }
+            Change::Remove { id, force } => {
+                if !after.iter().any(Member::may_lead) {
+                    Some(Refusal::LastCandidate) // nothing could ever be changed again
+                } else if *id == self.id() && !self.is_connected() {
+                    Some(Refusal::LastMember)
+                } else {
+                    self.lost_quorum(&after, now).filter(|_| !force)
+                }
+            }
+        }
+    }
+
+    /// Whether another member is connected, and learns what this one changes.
+    fn is_connected(&self) -> bool {
+        self.detector.iter().any(|(_, peer)| peer.connected())
+    }
+
+    /// The live voters have to be a majority of the new list. A newcomer that runs counts: it has
+    /// been refused as a stranger just now.
+    fn lost_quorum(&self, after: &MemberList, now: Time) -> Option<Refusal> {
+        if !self.needs_majority() {
+            return None;
+        }
+        let limit = self.settings.timing.failure * 3;
+        let lives = |id: NodeId| {
+            id == self.id()
+                || self.detector.is_alive(id)
+                || self.roster.knocked_within(limit, id, now)
+        };
+        let live = after.iter().filter(|member| member.votes() && lives(member.id)).count();
+        let needed = after.majority();
+        (live < needed).then_some(Refusal::LosesQuorum { live, needed })
+    }
+}
 
 impl Context<'_> {
     /// Takes a list as the present one, and has it stored.
@@ -26,7 +135,7 @@ impl Context<'_> {
         let (own, state) = (self.state.id(), &mut *self.state);
         let (majority, length) = (state.majority(), state.settings.timing.lease);
         if let Some(lease) = &mut state.lease {
-            let votes = |id| list.get(id).is_some_and(super::membership::Member::votes);
+            let votes = |id| list.get(id).is_some_and(Member::votes);
             lease.change_voters(majority, length, votes);
         }
         state.detector.adopt(&list, own);

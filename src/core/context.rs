@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::Output;
+use super::api::Output;
 use super::damping::Damping;
 use super::detector::Peer;
 use super::durable::{Durable, Then};

@@ -16,6 +16,7 @@ mod context;
 mod damping;
 pub mod detector;
 pub mod durable;
+mod forwarding;
 mod heartbeat;
 mod hello;
 mod job;

@@ -9,17 +9,14 @@
 
 use std::time::Duration;
 
-use super::Output;
+use super::api::Output;
 use super::context::Context;
 use super::detector::Peer;
 use super::note::Note;
 use super::planted::Fault;
 use super::timer::Timer;
 use super::turn::Turn;
-use super::types::{NodeId, Time};
-
-/// So often somebody has to let this member wait in vain before it is passed over.
-const TWICE: u32 = 2;
+use super::types::NodeId;
 
 impl Turn<'_> {
     /// At the end of a turn: passes over each peer that was heard for `failure` and could be told
@@ -74,7 +71,7 @@ impl Context<'_> {
             }
             if votes {
                 peer.passed.again(unit, now);
-                told = peer.passed.times() == TWICE;
+                told = peer.passed.times() == Peer::TWICE;
             }
         });
         if told {
@@ -98,39 +95,5 @@ impl Context<'_> {
             .detector
             .get(id)
             .is_some_and(|peer| peer.is_passed_over() && peer.passed.holds(self.now))
-    }
-}
-
-impl Peer {
-    /// Whether it was to lead and did not, more than once: once may be bad luck.
-    #[must_use]
-    pub fn is_passed_over(&self) -> bool {
-        self.passed.times() >= TWICE
-    }
-
-    /// Whether it speaks to this member, which cannot say anything to it.
-    pub(super) fn is_untold(&self) -> bool {
-        self.inbound.is_some() && !self.outbound
-    }
-
-    /// Notes what its connections are now.
-    pub(super) fn note_reach(&mut self) {
-        if self.outbound {
-            self.unreachable = false;
-        }
-        if !self.is_untold() {
-            self.untold_since = None;
-        }
-    }
-
-    /// Looks whether it is to be passed over from now on. Gives when to look again otherwise.
-    pub(super) fn is_unreachable_by(&mut self, limit: Duration, now: Time) -> Option<Time> {
-        if !self.heard_within(limit, now) {
-            self.untold_since = None; // it is silent, as one that is gone
-            return None;
-        }
-        let since = *self.untold_since.get_or_insert(now);
-        self.unreachable = since + limit <= now;
-        (!self.unreachable).then_some(since + limit)
     }
 }

@@ -2,16 +2,74 @@
 
 use std::sync::Arc;
 
+use super::api::Output;
 use super::context::Context;
 use super::detector::Peer;
 use super::durable::Then;
 use super::membership::{ListVersion, MemberList};
 use super::message::{Liveness, Message};
+use super::note::Note;
 use super::phase::{Phase, Reason};
 use super::planted::Fault;
+use super::state::State;
 use super::turn::Turn;
 use super::types::{Epoch, NodeId};
-use super::{Note, Output};
+
+impl State {
+    /// Whether one that remains a member has stored the present list.
+    pub(super) fn is_list_kept(&self) -> bool {
+        self.roster.stored.iter().any(|id| self.members.get(*id).is_some())
+    }
+
+    /// The record that is to make the present list durable, until it has.
+    pub(super) fn list_record(&self) -> Option<u64> {
+        self.records.awaited_by(|then| *then == Then::List)
+    }
+
+    /// The list for the disk. A leader that removes itself may be the only one that knows of it, and its
+    /// vote still be needed by the others: it could not start by a list that does not name it.
+    pub(super) fn list_to_store(&self) -> &Arc<MemberList> {
+        let kept = self.is_list_kept() || Fault::OwnRemovalStored.is_planted();
+        let last_named = self.roster.last_named.as_ref().filter(|_| !kept);
+        last_named.unwrap_or(&self.members)
+    }
+
+    /// The version of the present list, if it is settled; before, the least of all.
+    pub(super) fn settled_list(&self) -> ListVersion {
+        let settled = self.roster.settled.then(|| self.members.version());
+        settled.unwrap_or_default()
+    }
+
+    /// Whether nothing can bring back an older list than the present one, as far as is known: who is
+    /// not in it may be told so.
+    pub(super) fn is_list_settled(&self) -> bool {
+        if self.needs_majority() { self.roster.settled } else { self.list_record().is_none() }
+    }
+
+    /// Whether this member leaves the cluster on the word of this member and of those that said the same.
+    /// With a majority one alone does not end it, but for the leader that it follows: half of the other
+    /// voters and one more do. A member that removed itself only waits for one that has stored that.
+    pub(super) fn believes_removal(&self, by: NodeId) -> bool {
+        let own = self.id();
+        let voters = self.members.iter().filter(|member| member.votes() && member.id != own);
+        let others: Vec<NodeId> = voters.map(|voter| voter.id).collect();
+        let said = others.iter().filter(|id| self.roster.removed_by.contains(id)).count();
+        let listed = self.members.get(own).is_some();
+        let enough = said > others.len() / 2;
+        !self.needs_majority() || !listed || self.follows(by) || enough
+    }
+
+    /// With a majority: whether the list that this member tells may be taken. It has to be reached at the
+    /// address by which the present list knows it, so that no stray connection speaks for it; and who
+    /// follows a leader takes its list from nobody else. Where nobody leads, any such member hands over a
+    /// newer list, as those that have it may be unable to lead.
+    pub(super) fn may_tell_list(&self, from: NodeId) -> bool {
+        let reached = self.detector.is_within_reach(from);
+        let led_by_another = self.phase == Phase::Following && !self.follows(from);
+        let believed = !self.needs_majority() || Fault::StrangersList.is_planted();
+        believed || (reached && !led_by_another)
+    }
+}
 
 impl Context<'_> {
     /// Tells a member the present list.

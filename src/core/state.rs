@@ -7,15 +7,17 @@ use super::damping::Damping;
 use super::detector::{Detector, Peer};
 use super::durable::{Grant, Records};
 use super::job::Job;
-use super::leadership::{Candidacy, Lease, Voter};
-use super::membership::MemberList;
+use super::leadership::candidacy::Candidacy;
+use super::leadership::lease::Lease;
+use super::leadership::voter::Voter;
+use super::membership::{Member, MemberList};
 use super::message::{Agreement, View};
 use super::outbox::Outbox;
 use super::phase::Phase;
 use super::planted::Fault;
 use super::random::Random;
 use super::roster::Roster;
-use super::settings::{PowerOn, Restored, Settings};
+use super::settings::{PowerOn, Preempt, Quorum, Restored, Settings};
 use super::split::Split;
 use super::standing::Standing;
 use super::timer::TimerTable;
@@ -290,5 +292,43 @@ impl State {
     /// The best of the others that could lead in this one's place.
     pub(super) fn best_other(&self) -> Option<NodeId> {
         self.detector.standing().map(|peer| peer.rank).max().map(|rank| rank.id)
+    }
+
+    /// Whether a leader needs a majority.
+    pub(super) fn needs_majority(&self) -> bool {
+        self.settings.quorum == Quorum::Majority
+    }
+
+    pub(super) fn voters(&self) -> usize {
+        self.members.voters()
+    }
+
+    /// How many voters are more than half of them.
+    pub(super) fn majority(&self) -> usize {
+        self.members.majority()
+    }
+
+    pub(super) fn is_voter(&self, id: NodeId) -> bool {
+        self.members.get(id).is_some_and(Member::votes)
+    }
+
+    /// Whether this epoch is known to be led by another than this member: with a majority no
+    /// epoch has two leaders, whatever anybody says.
+    pub(super) fn is_of_another(&self, leader: NodeId, epoch: Epoch) -> bool {
+        let known = self.view.leader.filter(|_| self.view.epoch == epoch);
+        let other = known.is_some_and(|known| known.id != leader);
+        self.needs_majority() && other && !Fault::SecondLeader.is_planted()
+    }
+
+    /// Whether a higher member takes over without following first. With a majority it follows, and
+    /// asks the voters whether they would vote for it.
+    pub(super) fn preempts_at_once(&self) -> bool {
+        self.settings.preempt == Preempt::Always && !self.needs_majority()
+    }
+
+    /// Whether this member promised its vote to the leader that it follows.
+    pub(super) fn is_promised(&self, now: Time) -> bool {
+        let bound = self.voter.bound_to(now);
+        self.needs_majority() && bound.is_some_and(|leader| self.follows(leader))
     }
 }

@@ -4,15 +4,16 @@
 use std::time::Duration;
 
 use super::algorithm::Algorithm;
+use super::api::{Input, Output, Redial};
 use super::context::Context;
 use super::detector::{ConnectionId, Peer};
 use super::durable::Then;
-use super::leadership::Stage;
+use super::leadership::question::Stage;
 use super::message::{Done, Envelope, Liveness, Message};
+use super::note::Note;
 use super::phase::{Phase, Reason};
 use super::timer::Timer;
 use super::types::NodeId;
-use super::{Input, Note, Output, Redial};
 
 pub(super) struct Turn<'a> {
     pub cx: Context<'a>,

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use super::Election;
+use super::election::Election;
 use crate::core::context::Context;
 use crate::core::detector::Peer;
-use crate::core::leadership::Aim;
+use crate::core::leadership::candidacy::Aim;
 use crate::core::membership::Member;
 use crate::core::message::{Message, View};
 use crate::core::phase::{Phase, Reason};

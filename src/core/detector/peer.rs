@@ -58,6 +58,9 @@ pub struct Peer {
 }
 
 impl Peer {
+    /// So often it has to let this member wait in vain before it is passed over.
+    pub(in crate::core) const TWICE: u32 = 2;
+
     /// Connected means both directions.
     #[must_use]
     pub fn connected(&self) -> bool {
@@ -91,5 +94,37 @@ impl Peer {
     #[must_use]
     pub fn heard_within(&self, limit: Duration, now: Time) -> bool {
         self.heard.is_some_and(|heard| now.since(heard) < limit)
+    }
+
+    /// Whether it was to lead and did not, more than once: once may be bad luck.
+    #[must_use]
+    pub fn is_passed_over(&self) -> bool {
+        self.passed.times() >= Peer::TWICE
+    }
+
+    /// Whether it speaks to this member, which cannot say anything to it.
+    pub(super) fn is_untold(&self) -> bool {
+        self.inbound.is_some() && !self.outbound
+    }
+
+    /// Notes what its connections are now.
+    pub(super) fn note_reach(&mut self) {
+        if self.outbound {
+            self.unreachable = false;
+        }
+        if !self.is_untold() {
+            self.untold_since = None;
+        }
+    }
+
+    /// Looks whether it is to be passed over from now on. Gives when to look again otherwise.
+    pub(super) fn is_unreachable_by(&mut self, limit: Duration, now: Time) -> Option<Time> {
+        if !self.heard_within(limit, now) {
+            self.untold_since = None; // it is silent, as one that is gone
+            return None;
+        }
+        let since = *self.untold_since.get_or_insert(now);
+        self.unreachable = since + limit <= now;
+        (!self.unreachable).then_some(since + limit)
     }
 }

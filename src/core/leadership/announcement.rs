@@ -1,12 +1,15 @@
 //! Announcements: what others say of the leader is judged here, and a leader followed or overruled.
 
+use crate::core::api::Output;
 use crate::core::context::Context;
 use crate::core::message::View;
+use crate::core::note::Note;
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
+use crate::core::split::Split;
 use crate::core::timer::Timer;
 use crate::core::turn::Turn;
-use crate::core::types::{Epoch, NodeId, Rank};
+use crate::core::types::{Epoch, NodeId, Rank, Time};
 
 impl Context<'_> {
     /// Waits to follow a leader until its epoch is durable here.
@@ -170,5 +173,36 @@ impl Turn<'_> {
         if leads && !state.needs_majority() {
             self.algorithm.get().start(&mut self.cx, Reason::SameEpoch(other));
         }
+    }
+
+    /// A word that another member leads. If this one leads too, there are two, or were: a greater
+    /// epoch began without its release; and a smaller one goes on, unless the word was under way
+    /// when this one began. Nobody comes to lead beside a live leader without `failure` of silence
+    /// between the two, which is 2 * `message` shorter here at most.
+    ///
+    /// There are two since the later of both began. That is not before this one did, and not before
+    /// the other's last word as a follower; when exactly, only the other knows.
+    pub fn meet_leader(&mut self, other: NodeId, view: View) {
+        let last = self.declares(other);
+        let state = &mut *self.cx.state;
+        let now = self.cx.now;
+        let silence = state.settings.timing.stall();
+        let fresh = view > state.view || last.is_none_or(|last| now.since(last) >= silence);
+        if state.phase == Phase::Leading && fresh {
+            let began = state.since.max(last.unwrap_or_default());
+            let (theirs, own) = (view.epoch, state.view.epoch);
+            let lasted = now.since(began) + state.settings.timing.message;
+            let split = Split { other, theirs, own, met: now, lasted };
+            state.split = Some(split);
+            self.cx.out.push(Output::Note(Note::Split(split)));
+        }
+    }
+
+    /// Another member says whom it follows, or that it leads. Gives when it did so before. What it
+    /// says otherwise may have been under way for long, with such a word behind it.
+    pub fn declares(&mut self, other: NodeId) -> Option<Time> {
+        let (mut last, now) = (None, self.cx.now);
+        self.cx.state.detector.change(other, |peer| last = peer.declared.replace(now));
+        last
     }
 }

@@ -1,23 +1,9 @@
-//! This member's candidacy: what it asks the voters, and what goes on when they have answered.
-//!
-//! The algorithm nominates this member, the quorum decides. [`Context::nominate`] tells the algorithm to go
-//! on at once, or parks the nomination until the round is durable and, with a majority, enough voters
-//! agree; then the algorithm is called back. A candidate asks the voters twice: a pre-vote changes nothing,
-//! a vote request asks for their votes. The answers are tallied once, at the end of every turn.
-
-use std::time::Duration;
+//! This member's candidacy: the nomination that waits, and what the voters were asked and said.
 
 use super::lease::Lease;
 use super::question::{Purpose, Question, Stage};
-use crate::core::bounds;
-use crate::core::context::Context;
 use crate::core::damping::Damping;
-use crate::core::message::{Message, Opinion};
-use crate::core::phase::{Phase, Reason};
-use crate::core::planted::Fault;
-use crate::core::state::State;
-use crate::core::timer::Timer;
-use crate::core::turn::Turn;
+use crate::core::message::Opinion;
 use crate::core::types::{Epoch, NodeId, Time};
 
 /// What an algorithm does when it goes on with its nomination.
@@ -88,6 +74,27 @@ impl Candidacy {
         self.designated_in = epoch;
     }
 
+    /// The epoch whose leader handed over to this member. Only the first question counts on that.
+    pub(super) fn take_designation(&mut self) -> Option<Epoch> {
+        self.designated_in.take()
+    }
+
+    /// A nomination waited in vain for this member's own disk.
+    pub(super) fn withdraw_until_disk_writes(&mut self) {
+        self.disk_lags = true;
+    }
+
+    /// The voters are asked now. Gives the number of the question.
+    pub(super) fn ask(&mut self, purpose: Purpose, stage: Stage, epoch: Epoch, now: Time) -> u64 {
+        self.questions += 1;
+        let same = self.question.as_ref().filter(|asked| asked.stage == stage);
+        let repeats = same.map_or(0, |asked| asked.repeats + 1);
+        let mut question = Question::new(purpose, stage, epoch, self.questions, now);
+        question.repeats = repeats;
+        self.question = Some(question);
+        self.questions
+    }
+
     /// This member leads: what came before it is forgotten.
     pub fn succeed(&mut self) {
         self.takeovers = Damping::default();
@@ -112,7 +119,7 @@ impl Candidacy {
     }
 
     /// Whether enough voters agreed with what was asked for this round last; none if nothing was.
-    fn outcome(&self, round: Epoch) -> Option<bool> {
+    pub(super) fn outcome(&self, round: Epoch) -> Option<bool> {
         let wins =
             |question: &&Question| question.epoch == round && question.purpose == Purpose::Win;
         self.question.as_ref().filter(wins).map(|question| question.agreed)
@@ -122,201 +129,6 @@ impl Candidacy {
     pub(super) fn hear_own(&mut self, own: NodeId, number: u64, now: Time) {
         if let Some(question) = self.question.as_mut().filter(|asked| asked.number == number) {
             question.hear(own, Opinion::Yes, now);
-        }
-    }
-}
-
-impl State {
-    /// Whether a parked nomination may go on: its round is durable and, with a majority, enough voters
-    /// agreed with what they were asked last.
-    fn may_go_on(&self, round: Epoch) -> bool {
-        let agreed = !self.needs_majority() || self.candidacy.outcome(round) == Some(true);
-        let durable = self.records.cover(round) || Fault::LeadsBeforeDurable.is_planted();
-        durable && agreed
-    }
-}
-
-impl Context<'_> {
-    /// The algorithm nominates this member in a round. Tells whether the algorithm goes on at once;
-    /// otherwise it is called back when it may.
-    pub fn nominate(&mut self, round: Epoch, aim: Aim, reason: &Reason) -> bool {
-        let goes_on = match aim {
-            Aim::Call => !self.state.needs_majority() || self.state.may_go_on(round),
-            Aim::Halt => self.state.may_go_on(round),
-            Aim::Lead => self.is_elected(round),
-        };
-        if !goes_on {
-            self.park(round, aim, reason);
-        }
-        goes_on
-    }
-
-    /// Whether this member may lead in the epoch of this round: that is durable and, with a majority,
-    /// enough voters have voted for this member.
-    pub fn is_elected(&self, round: Epoch) -> bool {
-        let votes = !self.state.needs_majority() || self.state.has_votes(round, self.now);
-        self.state.may_go_on(round) && votes
-    }
-
-    fn park(&mut self, round: Epoch, aim: Aim, reason: &Reason) {
-        // A coordinator that has handed out its task is about to lead, and goes on with that.
-        let readies = aim == Aim::Lead && self.state.phase == Phase::Reorganizing;
-        if self.state.phase != Phase::Electing && !readies {
-            self.become_electing(reason.clone());
-        }
-        self.state.timers.cancel(Timer::Answer);
-        self.state.timers.cancel(Timer::Coordinator);
-        self.state.candidacy.parked = Some((aim, round)); // its record was ordered when the round was noted
-        if !self.state.records.cover(round) {
-            self.arm(Timer::Coordinator, self.state.settings.timing.t2());
-        }
-        self.ask_next_question(round);
-    }
-
-    /// Asks the voters for a pre-vote, then for their votes. A candidate to which the last leader handed
-    /// over asks for votes at once: the voters are free, and no other member is expected to be nominated.
-    fn ask_next_question(&mut self, round: Epoch) {
-        if !self.state.needs_majority() {
-            return;
-        }
-        let leads_next = self.state.candidacy.next_epoch() == Some(round);
-        let stage = match self.state.candidacy.outcome(round) {
-            None if leads_next && self.is_designated() => Stage::Vote,
-            None => Stage::PreVote,
-            Some(false) => return, // it is being asked
-            Some(true) => Stage::Vote,
-        };
-        self.ask_voters(Purpose::Win, stage, round);
-    }
-
-    /// Whether the last leader gave up its epoch for this member. Only the first vote request counts on
-    /// that: a candidate that was denied asks for a pre-vote first.
-    fn is_designated(&mut self) -> bool {
-        let epoch = self.state.view.epoch;
-        self.state.candidacy.designated_in.take() == Some(epoch)
-    }
-
-    /// Asks the voters, unless they are being asked, whether they would have this member take over from
-    /// the leader that it follows.
-    pub fn poll_for_takeover(&mut self) {
-        let candidacy = &self.state.candidacy;
-        if candidacy.question.is_none() && self.now >= candidacy.next_takeover_poll {
-            let (view, next) = (self.state.view, self.state.round.next());
-            self.ask_voters(Purpose::Preempt(view), Stage::PreVote, next);
-        }
-    }
-
-    pub(super) fn ask_voters(&mut self, purpose: Purpose, stage: Stage, epoch: Epoch) {
-        if self.state.candidacy.question.as_ref().is_some_and(|asked| asked.epoch != epoch) {
-            self.drop_question();
-        }
-        let candidacy = &mut self.state.candidacy;
-        candidacy.questions += 1;
-        let number = candidacy.questions;
-        let same = candidacy.question.as_ref().filter(|asked| asked.stage == stage);
-        let repeats = same.map_or(0, |asked| asked.repeats + 1);
-        let mut question = Question::new(purpose, stage, epoch, number, self.now);
-        question.repeats = repeats;
-        candidacy.question = Some(question);
-        let lease = self.state.settings.timing.lease;
-        self.ask_self(stage, epoch, lease);
-        let list = self.state.members.version();
-        let mut voters = self.all_others();
-        voters.retain(|id| self.state.is_voter(*id));
-        if let Some((leader, epoch)) =
-            self.state.freed.filter(|freed| freed.1 == self.state.view.epoch)
-        {
-            self.send_all(voters.clone(), Message::Freed { leader, epoch });
-        }
-        self.send_all(
-            voters,
-            match stage {
-                Stage::PreVote => Message::PreVote { number, epoch, list },
-                Stage::Vote => Message::VoteRequest { number, epoch, lease, list },
-            },
-        );
-        // A vote waits for a disk; later than this it would come too late.
-        let patience = match stage {
-            Stage::PreVote => self.state.settings.timing.t1(),
-            Stage::Vote => bounds::certain(lease),
-        };
-        self.arm(Timer::Voters, patience);
-    }
-
-    /// A candidate's own vote obeys the same rules as those of others.
-    fn ask_self(&mut self, stage: Stage, epoch: Epoch, lease: Duration) {
-        let own = self.state.id();
-        if !self.state.is_voter(own) {
-            return;
-        }
-        let opinion = match Fault::OwnVoteFree.is_planted() {
-            true => Opinion::Yes,
-            false => self.judge(own, epoch, self.state.members.version()),
-        };
-        let Some(question) = &mut self.state.candidacy.question else { return };
-        let number = question.number;
-        match (opinion, stage) {
-            (Opinion::Yes, Stage::Vote) => {
-                if Fault::OwnVoteUnstored.is_planted() {
-                    question.hear(own, Opinion::Yes, self.now);
-                }
-                self.vote_for(own, self.state.incarnation, number, epoch, lease);
-            }
-            _ => question.hear(own, opinion, self.now),
-        }
-    }
-
-    /// Asks for nothing any more. Voters that have voted for this member are freed of their promise; not
-    /// those of a leader that only wanted a greater epoch: they still hold by its lease.
-    pub fn drop_question(&mut self) {
-        let Some(question) = self.state.candidacy.question.take() else { return };
-        self.state.timers.cancel(Timer::Voters);
-        if self.state.candidacy.denied.is_some() {
-            self.arm(Timer::Voters, self.state.settings.timing.t2()); // they are asked again
-        }
-        if question.stage == Stage::Vote && question.purpose == Purpose::Win {
-            self.state.free_own_vote(question.epoch);
-            self.state.floor = self.state.floor.max(question.epoch);
-            self.say_released(question.epoch, None);
-        }
-    }
-
-    /// What a change of phase leaves of the candidacy.
-    pub fn keep_candidacy_in(&mut self, phase: Phase) {
-        self.state.candidacy.parked = None;
-        if !matches!(phase, Phase::Electing | Phase::Reorganizing | Phase::Leading) {
-            self.drop_question();
-        }
-        if !matches!(phase, Phase::Waiting | Phase::Electing) {
-            self.state.candidacy.denied = None;
-        }
-    }
-}
-
-impl Turn<'_> {
-    /// A parked nomination goes on, if it may by now.
-    pub fn resume(&mut self) {
-        if let Some((aim, round)) = self.cx.state.candidacy.parked
-            && self.cx.state.may_go_on(round)
-        {
-            self.cx.state.candidacy.parked = None;
-            self.algorithm.get().go_on(&mut self.cx, aim, round);
-        }
-    }
-
-    /// No outcome of an election came in time. A candidate that is held up by its own disk withdraws until
-    /// the disk has written, so that another member can win.
-    pub fn nobody_came(&mut self) {
-        self.cx.suspect_unreachable();
-        let state = &mut *self.cx.state;
-        match state.candidacy.parked {
-            Some((_, round)) if !state.records.cover(round) => {
-                state.candidacy.disk_lags = true;
-                self.cx.become_waiting(self.cx.now, Reason::DiskLags);
-            }
-            _ if state.looks_around(self.cx.now) => self.call(Reason::NoCoordinator),
-            _ if state.candidacy.denied.is_some() => self.await_voters(),
-            _ => self.algorithm.get().expire(&mut self.cx, Timer::Coordinator),
         }
     }
 }

@@ -4,13 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use crate::core::bounds;
-use crate::core::context::Context;
-use crate::core::phase::Reason;
-use crate::core::planted::Fault;
-use crate::core::state::State;
-use crate::core::timer::Timer;
-use crate::core::turn::Turn;
-use crate::core::types::{Epoch, NodeId, Time};
+use crate::core::types::{NodeId, Time};
 
 /// How many heartbeat rounds are remembered; later acknowledgements say nothing new.
 const ROUNDS: usize = 32;
@@ -83,95 +77,6 @@ impl Lease {
         times.sort_unstable_by(|a, b| b.cmp(a));
         let since = majority.checked_sub(1).and_then(|at| times.get(at));
         since.map_or(Time::default(), |since| *since + bounds::certain(length))
-    }
-}
-
-impl State {
-    /// Until when a leader may lead, if a majority must agree.
-    pub(in crate::core) fn lease_until(&self) -> Option<Time> {
-        if !self.needs_majority() || !self.leads() {
-            return None;
-        }
-        // Without a lease it would be over at once: better no leader than a second one.
-        Some(self.timers.due(Timer::Lease).unwrap_or_default())
-    }
-
-    fn end_of(&self, lease: &Lease) -> Time {
-        lease.until(self.majority(), self.settings.timing.lease)
-    }
-
-    /// Whether enough voters have voted for this member in this epoch, and that lease has not run out.
-    pub(super) fn has_votes(&self, epoch: Epoch, now: Time) -> bool {
-        self.candidacy.lease_of(epoch).is_some_and(|lease| now < self.end_of(&lease))
-    }
-}
-
-impl Context<'_> {
-    /// The lease of a leader that begins to lead, or to lead on, in this epoch.
-    pub fn take_lease(&mut self, epoch: Epoch) {
-        if !self.state.needs_majority() {
-            return;
-        }
-        debug_assert!(self.state.has_votes(epoch, self.now), "leads in an epoch of nobody");
-        self.state.timers.cancel(Timer::Voters);
-        if let Some(lease) = self.state.candidacy.take_lease(epoch) {
-            let (own, length) = (self.state.id(), self.state.settings.timing.lease);
-            self.state.voter.promise(self.now, own, epoch, length);
-            self.state.lease = Some(lease);
-            self.arm_lease();
-        }
-    }
-
-    /// The lease has changed, and with it its end.
-    pub fn arm_lease(&mut self) {
-        if let Some(lease) = &self.state.lease {
-            let until = self.state.end_of(lease);
-            self.state.timers.arm(Timer::Lease, until);
-        }
-    }
-
-    /// Notes that a heartbeat round was sent: this member itself holds by it.
-    pub fn hold_by_own_heartbeat(&mut self, number: u64) {
-        let (own, now, epoch) = (self.state.id(), self.now, self.state.view.epoch);
-        let (length, votes) = (self.state.settings.timing.lease, self.state.is_voter(own));
-        if let Some(lease) = &mut self.state.lease {
-            lease.sent(number, now);
-            // This leader may have removed itself, or have been no voter when it was elected and have
-            // voted for another candidate since.
-            if votes && self.state.voter.promise(now, own, epoch, length) {
-                lease.acknowledge(own, number);
-                self.arm_lease();
-            }
-        }
-    }
-}
-
-impl Turn<'_> {
-    /// A leader whose lease is over leads no more: enough voters may be free to vote for another.
-    pub fn end_lease(&mut self) {
-        if self.cx.state.lease_until().is_some_and(|until| until <= self.cx.now) {
-            let epoch = self.cx.state.view.epoch;
-            self.cx.give_up(None);
-            self.cx.state.free_own_vote(epoch);
-            self.call(Reason::LeaseEnded);
-            self.cx.say_released(epoch, None);
-        }
-    }
-
-    /// A voter acknowledged a heartbeat round.
-    pub fn prolong(&mut self, voter: NodeId, number: u64) {
-        let counts = self.cx.state.is_voter(voter);
-        if let Some(lease) = self.cx.state.lease.as_mut().filter(|_| counts) {
-            let number = match Fault::OlderCopy.is_planted() {
-                true => self.cx.state.beat.0,
-                false => number,
-            };
-            if Fault::LeaseFromReceipt.is_planted() {
-                lease.sent(number, self.cx.now);
-            }
-            lease.acknowledge(voter, number);
-            self.cx.arm_lease();
-        }
     }
 }
 

@@ -1,19 +1,21 @@
 //! A voter's answers: what it says to a candidate, and what it promises a leader.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::voter::Objection;
+use crate::core::api::Output;
 use crate::core::context::Context;
 use crate::core::detector::Peer;
 use crate::core::durable::Then;
 use crate::core::membership::ListVersion;
 use crate::core::message::{Message, Opinion};
+use crate::core::note::Note;
 use crate::core::phase::Phase;
 use crate::core::planted::Fault;
 use crate::core::state::State;
 use crate::core::turn::Turn;
 use crate::core::types::{Epoch, Incarnation, NodeId};
-use crate::core::{Note, Output};
 
 /// No promise is longer than so many own leases: a member whose lease is so much longer has a wrong file or
 /// lies, and would bind this voter for as long, restarts included.
@@ -118,6 +120,19 @@ impl State {
 }
 
 impl Turn<'_> {
+    /// Whether so many different voters are named.
+    pub fn is_majority(&self, votes: &[NodeId]) -> bool {
+        let votes: BTreeSet<_> = votes.iter().collect();
+        let voters = votes.iter().filter(|id| self.cx.state.is_voter(***id)).count();
+        !self.cx.state.needs_majority() || voters >= self.cx.state.majority()
+    }
+
+    /// Whether a member votes, and is not about to end.
+    pub fn votes(&self) -> bool {
+        let state = &self.cx.state;
+        state.needs_majority() && state.is_voter(state.id()) && state.phase != Phase::Stopping
+    }
+
     /// A voter with an empty store that has not met all others says so when it has looked for them for
     /// long enough: nobody may lead because of it.
     pub fn say_who_is_unmet(&mut self) {

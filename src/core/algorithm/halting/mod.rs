@@ -12,9 +12,9 @@ mod watch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::Election;
+use crate::core::algorithm::election::Election;
 use crate::core::context::Context;
-use crate::core::leadership::Aim;
+use crate::core::leadership::candidacy::Aim;
 use crate::core::message::{Message, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::state::State;

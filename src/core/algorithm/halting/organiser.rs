@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Halting, Step};
 use crate::core::context::Context;
-use crate::core::leadership::Aim;
+use crate::core::leadership::candidacy::Aim;
 use crate::core::message::{Liveness, Message};
 use crate::core::phase::Reason;
 use crate::core::planted::Fault;

@@ -4,14 +4,16 @@
 //! itself into that run as well, it lives, and others hear it: the run may elect it. Without this rule
 //! no run would ever end, as this member would stop the ballot each time.
 
-use super::{Ring, is_gone};
+use std::collections::BTreeMap;
+
+use super::view::is_gone;
 use crate::core::context::Context;
 use crate::core::message::{Candidate, Run};
-use crate::core::types::{Epoch, Incarnation, Time};
+use crate::core::types::{Epoch, Incarnation, NodeId, Time};
 
 /// What this member knew of a candidate when it stopped a run that was to elect it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Doubt {
+struct Doubt {
     incarnation: Incarnation,
     /// When it was heard last.
     heard: Option<Time>,
@@ -19,14 +21,18 @@ pub(super) struct Doubt {
     instead: Epoch,
 }
 
+/// The doubts of this member, at most one of each member of the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Doubts(BTreeMap<NodeId, Doubt>);
+
 /// When a candidate was heard last.
 fn heard(cx: &Context, candidate: Candidate) -> Option<Time> {
     cx.state.detector.get(candidate.rank.id).and_then(|peer| peer.heard)
 }
 
-impl Ring {
+impl Doubts {
     /// Whether a run cannot elect this candidate any more, as far as this member knows.
-    pub(super) fn is_lost(&self, cx: &Context, candidate: Candidate, run: Run) -> bool {
+    pub fn is_lost(&self, cx: &Context, candidate: Candidate, run: Run) -> bool {
         is_gone(cx, candidate) && !self.has_come_again(cx, candidate, run)
     }
 
@@ -40,18 +46,16 @@ impl Ring {
                 && doubt.heard == heard(cx, candidate)
                 && doubt.instead <= run.epoch
         };
-        same && self.doubts.get(&candidate.rank.id).is_some_and(younger)
+        same && self.0.get(&candidate.rank.id).is_some_and(younger)
     }
 
-    /// Notes that this member has stopped a run that was to elect this candidate. At most one doubt is
-    /// kept of each member of the list.
-    pub(super) fn doubt(&mut self, cx: &Context, candidate: Candidate, run: Run) {
+    /// Notes that this member has stopped a run that was to elect this candidate.
+    pub fn note(&mut self, cx: &Context, candidate: Candidate, run: Run) {
         let Candidate { rank, incarnation, .. } = candidate;
         let instead = cx.state.round.max(run.epoch.next());
-        self.doubts.retain(|id, _| cx.state.members.get(*id).is_some());
+        self.0.retain(|id, _| cx.state.members.get(*id).is_some());
         if cx.state.members.get(rank.id).is_some() {
-            self.doubts
-                .insert(rank.id, Doubt { incarnation, heard: heard(cx, candidate), instead });
+            self.0.insert(rank.id, Doubt { incarnation, heard: heard(cx, candidate), instead });
         }
     }
 }

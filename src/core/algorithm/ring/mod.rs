@@ -8,22 +8,21 @@
 
 mod doubt;
 mod repair;
+mod view;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Election;
-use crate::core::bounds;
+use crate::core::algorithm::election::Election;
 use crate::core::context::Context;
 use crate::core::detector::Peer;
-use crate::core::leadership::Aim;
+use crate::core::leadership::candidacy::Aim;
 use crate::core::message::{Ballot, Candidate, Lap, Message, Run, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Time};
-use doubt::Doubt;
-use repair::left_out_leader;
+use doubt::Doubts;
+use view::{as_known, decided, is_gone, left_out_leader, most_hops, own, patience};
 
 /// The state of an election, as far as this member takes part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -53,7 +52,7 @@ pub struct Ring {
     /// Counts the probes.
     probes: u64,
     /// The candidates whose ballot or announcement this member has stopped, as it took them for gone.
-    doubts: BTreeMap<NodeId, Doubt>,
+    doubts: Doubts,
 }
 
 impl Election for Ring {
@@ -66,7 +65,7 @@ impl Election for Ring {
         match kept.map(|(ballot, _)| ballot).or(left_out) {
             Some(ballot)
                 if self.is_open(cx, ballot.run)
-                    && !self.is_lost(cx, ballot.candidate, ballot.run) =>
+                    && !self.doubts.is_lost(cx, ballot.candidate, ballot.run) =>
             {
                 self.vote(cx, ballot, reason);
             }
@@ -128,47 +127,6 @@ impl Election for Ring {
         self.awaited = Some(leader);
         cx.become_awaiting(patience(cx), reason);
     }
-}
-
-/// This member as a candidate.
-fn own(cx: &Context) -> Candidate {
-    let (stands, rank) = (cx.state.stands(), cx.state.rank());
-    Candidate { stands, rank, incarnation: cx.state.incarnation }
-}
-
-/// Whether a candidate's process is suspected or dead, as far as this member knows: it may not
-/// have met it yet.
-fn is_gone(cx: &Context, candidate: Candidate) -> bool {
-    let peer = cx.state.detector.get(candidate.rank.id);
-    let removed = cx.state.members.get(candidate.rank.id).is_none();
-    removed
-        || peer.is_some_and(|peer| {
-            peer.incarnation > candidate.incarnation
-                || (peer.incarnation == candidate.incarnation && !peer.alive())
-        })
-}
-
-/// A candidate as this member knows it: one that was to lead of late and did not comes last.
-fn as_known(cx: &Context, candidate: Candidate) -> Candidate {
-    let ignored = cx.is_ignored(candidate.rank.id);
-    Candidate { stands: candidate.stands && !ignored, ..candidate }
-}
-
-/// The greatest epoch whose leader is known, or will be named once that is durable. No ballot of
-/// such an epoch may go on: it might elect a second leader.
-fn decided(cx: &Context) -> Epoch {
-    let stored_next = cx.state.storing.map(|view| view.epoch);
-    cx.state.candidacy.next_epoch().or(stored_next).unwrap_or(cx.state.view.epoch)
-}
-
-/// No ballot and no announcement is sent more often than this.
-fn most_hops(cx: &Context) -> u32 {
-    u32::try_from(cx.state.members.iter().len() * 2).unwrap_or(u32::MAX)
-}
-
-/// How long a run may take before this member takes its messages as lost.
-fn patience(cx: &Context) -> Duration {
-    bounds::ring_patience(&cx.state.settings.timing, cx.state.members.iter().len())
 }
 
 impl Ring {
@@ -245,10 +203,12 @@ impl Ring {
             && (ballot.hops == 0 || !Fault::EarlyBallot.is_planted())
         {
             self.keep(cx, ballot, from);
-        } else if ballot.hops > most_hops(cx) || self.is_lost(cx, ballot.candidate, ballot.run) {
+        } else if ballot.hops > most_hops(cx)
+            || self.doubts.is_lost(cx, ballot.candidate, ballot.run)
+        {
             self.ask(cx, vec![ballot.candidate.rank.id]); // others think that it lives
             self.begin(cx, Reason::BallotLost);
-            self.doubt(cx, ballot.candidate, ballot.run);
+            self.doubts.note(cx, ballot.candidate, ballot.run);
         } else {
             self.vote(cx, ballot, Reason::Joined(from));
         }
@@ -335,10 +295,10 @@ impl Ring {
         if run < self.run && cx.state.phase == Phase::Electing {
             return None;
         }
-        if self.is_lost(cx, leader, run) {
+        if self.doubts.is_lost(cx, leader, run) {
             self.ask(cx, vec![leader.rank.id]);
             self.call(cx, Reason::BallotLost);
-            self.doubt(cx, leader, run);
+            self.doubts.note(cx, leader, run);
             return None;
         }
         self.announced = run;

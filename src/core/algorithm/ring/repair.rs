@@ -1,39 +1,14 @@
 //! Keeping the ring whole: who is next, whether it lives, and sending again what was lost with a
 //! member.
 
-use super::{Ring, decided, is_gone, most_hops};
+use super::Ring;
+use super::view::{decided, is_gone, most_hops, next, next_after};
 use crate::core::bounds;
 use crate::core::context::Context;
 use crate::core::message::{Ballot, Candidate, Message, Run, View};
 use crate::core::phase::{Phase, Reason};
-use crate::core::planted::Fault;
 use crate::core::timer::Timer;
-use crate::core::types::{NodeId, Rank, Time};
-
-/// The next living member clockwise.
-fn next(cx: &Context) -> Option<NodeId> {
-    let mut others = cx.state.detector.clockwise();
-    others.find(|(_, peer)| peer.counts()).map(|(id, _)| id)
-}
-
-/// The next one after another, if that is not this member.
-fn next_after(cx: &Context, passed: NodeId) -> Option<NodeId> {
-    let others = cx.state.detector.clockwise().skip_while(|(id, _)| *id != passed).skip(1);
-    others.filter(|(_, peer)| peer.counts()).map(|(id, _)| id).next()
-}
-
-/// Whether the sender of a ballot left out the leader that this member follows and that said so of late: only
-/// the link between those two is dead. Such a ballot would come back past the leader, and elect a second one.
-/// With a majority a voter's promise says the same.
-pub(super) fn left_out_leader(cx: &Context, sender: NodeId) -> bool {
-    let follows = |leader: &Rank| cx.state.follows(leader.id) && !cx.state.needs_majority();
-    let Some(leader) = cx.state.leader().filter(follows) else { return false };
-    let of_late = |time: Time| cx.now.since(time) < cx.state.settings.timing.failure / 2;
-    let mut between = cx.state.detector.clockwise().skip_while(|(id, _)| *id != sender).skip(1);
-    let left_out = between.find(|(id, _)| *id == leader.id);
-    left_out.is_some_and(|(_, peer)| peer.alive() && peer.declared.is_some_and(of_late))
-        && !Fault::LeaderLeftOut.is_planted()
-}
+use crate::core::types::NodeId;
 
 /// Whether a message that was sent still matters to whoever may not have got it.
 fn is_current(cx: &Context, message: &Message) -> bool {

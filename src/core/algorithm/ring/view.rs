@@ -1,0 +1,75 @@
+//! What a member of the ring knows of the candidates, of its neighbours and of the run.
+
+use std::time::Duration;
+
+use crate::core::bounds;
+use crate::core::context::Context;
+use crate::core::message::Candidate;
+use crate::core::planted::Fault;
+use crate::core::types::{Epoch, NodeId, Rank, Time};
+
+/// This member as a candidate.
+pub(super) fn own(cx: &Context) -> Candidate {
+    let (stands, rank) = (cx.state.stands(), cx.state.rank());
+    Candidate { stands, rank, incarnation: cx.state.incarnation }
+}
+
+/// Whether a candidate's process is suspected or dead, as far as this member knows: it may not
+/// have met it yet.
+pub(super) fn is_gone(cx: &Context, candidate: Candidate) -> bool {
+    let peer = cx.state.detector.get(candidate.rank.id);
+    let removed = cx.state.members.get(candidate.rank.id).is_none();
+    removed
+        || peer.is_some_and(|peer| {
+            peer.incarnation > candidate.incarnation
+                || (peer.incarnation == candidate.incarnation && !peer.alive())
+        })
+}
+
+/// A candidate as this member knows it: one that was to lead of late and did not comes last.
+pub(super) fn as_known(cx: &Context, candidate: Candidate) -> Candidate {
+    let ignored = cx.is_ignored(candidate.rank.id);
+    Candidate { stands: candidate.stands && !ignored, ..candidate }
+}
+
+/// The greatest epoch whose leader is known, or will be named once that is durable. No ballot of
+/// such an epoch may go on: it might elect a second leader.
+pub(super) fn decided(cx: &Context) -> Epoch {
+    let stored_next = cx.state.storing.map(|view| view.epoch);
+    cx.state.candidacy.next_epoch().or(stored_next).unwrap_or(cx.state.view.epoch)
+}
+
+/// No ballot and no announcement is sent more often than this.
+pub(super) fn most_hops(cx: &Context) -> u32 {
+    u32::try_from(cx.state.members.iter().len() * 2).unwrap_or(u32::MAX)
+}
+
+/// How long a run may take before this member takes its messages as lost.
+pub(super) fn patience(cx: &Context) -> Duration {
+    bounds::ring_patience(&cx.state.settings.timing, cx.state.members.iter().len())
+}
+
+/// The next living member clockwise.
+pub(super) fn next(cx: &Context) -> Option<NodeId> {
+    let mut others = cx.state.detector.clockwise();
+    others.find(|(_, peer)| peer.counts()).map(|(id, _)| id)
+}
+
+/// The next one after another, if that is not this member.
+pub(super) fn next_after(cx: &Context, passed: NodeId) -> Option<NodeId> {
+    let others = cx.state.detector.clockwise().skip_while(|(id, _)| *id != passed).skip(1);
+    others.filter(|(_, peer)| peer.counts()).map(|(id, _)| id).next()
+}
+
+/// Whether the sender of a ballot left out the leader that this member follows and that said so of late: only
+/// the link between those two is dead. Such a ballot would come back past the leader, and elect a second one.
+/// With a majority a voter's promise says the same.
+pub(super) fn left_out_leader(cx: &Context, sender: NodeId) -> bool {
+    let follows = |leader: &Rank| cx.state.follows(leader.id) && !cx.state.needs_majority();
+    let Some(leader) = cx.state.leader().filter(follows) else { return false };
+    let of_late = |time: Time| cx.now.since(time) < cx.state.settings.timing.failure / 2;
+    let mut between = cx.state.detector.clockwise().skip_while(|(id, _)| *id != sender).skip(1);
+    let left_out = between.find(|(id, _)| *id == leader.id);
+    left_out.is_some_and(|(_, peer)| peer.alive() && peer.declared.is_some_and(of_late))
+        && !Fault::LeaderLeftOut.is_planted()
+}

@@ -1,0 +1,124 @@
+//! How a leadership ends while a job runs: the job ends first, or nobody is told before it has ended.
+
+use std::time::Duration;
+
+use crate::core::api::Output;
+use crate::core::context::Context;
+use crate::core::job::{Ending, Job};
+use crate::core::message::{Done, Message};
+use crate::core::phase::{Phase, Reason};
+use crate::core::planted::Fault;
+use crate::core::state::State;
+use crate::core::timer::Timer;
+use crate::core::turn::Turn;
+use crate::core::types::{Epoch, NodeId};
+
+impl State {
+    /// Whether the end of a leadership may not be told yet: the votes that it rests on must stay bound.
+    fn withholds_release(&self) -> bool {
+        let told = Fault::JobUntold.is_planted() || Fault::JobNotAwaited.is_planted();
+        self.needs_majority() && self.job.stops_within.is_some() && !told
+    }
+
+    /// The greatest epoch known, if this member led in it, gave it up and may say so; and for whom.
+    pub(in crate::core) fn gave_up(&self) -> Option<(Epoch, Option<NodeId>)> {
+        let known = |(epoch, _): &(Epoch, _)| *epoch == self.view.epoch;
+        self.released.filter(known).filter(|_| !self.withholds_release())
+    }
+
+    /// Whether this member may tell that it does not lead in this epoch, nor ever will.
+    pub(in crate::core) fn may_disown(&self, epoch: Epoch) -> bool {
+        let led = self.released.is_some_and(|(released, _)| released == epoch);
+        !(led && self.withholds_release())
+    }
+
+    /// Frees the own vote for this epoch, unless a job still relies on it.
+    pub(in crate::core) fn free_own_vote(&mut self, epoch: Epoch) {
+        if !self.withholds_release() {
+            self.voter.release(self.id(), epoch);
+        }
+    }
+}
+
+impl Context<'_> {
+    /// Tells all others that this member does not lead in this epoch any more, or never will. While a job
+    /// runs nobody is told: the votes expire by themselves.
+    pub fn say_released(&mut self, epoch: Epoch, successor: Option<NodeId>) {
+        if self.state.withholds_release() {
+            return;
+        }
+        let (others, stands) = (self.all_others(), self.state.stands());
+        self.send_all(others, Message::Release { epoch, successor, stands });
+    }
+}
+
+impl Turn<'_> {
+    /// A job runs from now on; in order it ends within this time.
+    pub fn job_started(&mut self, stops_within: Duration) {
+        self.cx.state.job.stops_within = Some(stops_within);
+        self.cx.state.job.overdue = false;
+    }
+
+    /// Nothing of the job runs any more: what waited for that happens now.
+    pub fn job_ended(&mut self) {
+        let withheld = self.cx.state.withholds_release();
+        let ending = self.cx.state.job.ending.take();
+        self.cx.state.job = Job::default();
+        self.cx.state.timers.cancel(Timer::Job);
+        if withheld
+            && self.cx.state.phase != Phase::Leading
+            && let Some((epoch, successor)) = self.cx.state.gave_up()
+        {
+            self.cx.state.free_own_vote(epoch);
+            self.cx.say_released(epoch, successor);
+        }
+        self.end_leadership(ending);
+    }
+
+    /// The job did not end in time. The leadership ends all the same; with a majority its votes stay bound
+    /// until the lease has expired, since [`State::withholds_release`] still holds.
+    pub fn job_overdue(&mut self) {
+        let ending = self.cx.state.job.ending.take();
+        self.cx.state.job.overdue = true;
+        self.end_leadership(ending);
+    }
+
+    /// Whether a leader has to wait for its job before it ends its leadership in order. Then the job is to
+    /// be ended, and the leadership ends as soon as that is done.
+    pub fn waits_for_job(&mut self, ending: Ending) -> bool {
+        let Job { stops_within, overdue, .. } = self.cx.state.job;
+        let Some(stops_within) = stops_within.filter(|_| !overdue) else { return false };
+        if self.cx.state.phase != Phase::Leading || Fault::JobNotAwaited.is_planted() {
+            return false;
+        }
+        let job = &mut self.cx.state.job;
+        match (&mut job.ending, ending) {
+            (Some(Ending::Stop(asked)), Ending::Stop(more)) => asked.extend(more),
+            (Some(before), Ending::Stop(asked)) => *before = Ending::Stop(asked),
+            (Some(_), _) => {}
+            (none, ending) => {
+                *none = Some(ending);
+                self.cx.arm(Timer::Job, stops_within);
+                self.cx.out.push(Output::EndJob { by: self.cx.now + stops_within });
+            }
+        }
+        true
+    }
+
+    fn end_leadership(&mut self, ending: Option<Ending>) {
+        let leads = self.cx.state.phase == Phase::Leading;
+        match ending {
+            // What makes it impossible by now also lets this member lead on.
+            Some(Ending::Resign(to)) if leads => _ = self.resign(to),
+            Some(Ending::Preempted(by)) if leads && self.cx.state.detector.counts(by) => {
+                self.release(Some(by), Reason::Preempted(by));
+            }
+            Some(Ending::Stop(asked)) => {
+                self.stop(Vec::new());
+                let answer = |id| Output::Answer { id, result: Ok(Done::Stopped) };
+                self.cx.out.extend(asked.into_iter().map(answer));
+            }
+            _ => {}
+        }
+    }
+}
