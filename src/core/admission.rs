@@ -4,11 +4,12 @@
 //! WELCOME leaves, so that nobody wins without having asked a member that knows of it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use super::api::Output;
 use super::detector::ConnectionId;
 use super::membership::ListVersion;
-use super::message::{Hello, MemberReport, PROTOCOL_VERSION, Rejection, View};
+use super::message::{Agreement, Hello, MemberReport, PROTOCOL_VERSION, Rejection, View};
 use super::note::Note;
 use super::phase::{Phase, Reason};
 use super::planted::Fault;
@@ -42,17 +43,17 @@ impl State {
             protocol: PROTOCOL_VERSION,
             id: self.id(),
             to,
-            incarnation: self.incarnation,
+            incarnation: self.records.incarnation(),
             instance: self.instance_for(to),
-            agreement: self.agreement.clone(),
+            agreement: Arc::new(Agreement::of(&self.settings)),
             timing: self.own_timing(),
             rank: self.rank(),
             stands: self.stands(),
             view: View {
-                epoch: self.view.epoch,
+                epoch: self.view().epoch,
                 leader: self.leader().filter(|leader| heard(leader.id)),
             },
-            round: self.round,
+            round: self.epochs.round(),
             list: self.members.clone(),
         }
     }
@@ -164,11 +165,11 @@ impl Turn<'_> {
     /// A peer can be told from now on what would not have reached it before.
     fn say_what_was_lost(&mut self, peer: NodeId) {
         self.forward_unsent(peer);
-        match self.cx.state.takeover {
+        match self.cx.state.course.takeover() {
             Some(View { epoch, leader: Some(leader) }) if leader.id == peer => {
                 self.cx.ask_for_release(epoch, peer);
             }
-            _ if self.cx.state.phase == Phase::Leading => self.beat_to(vec![peer]),
+            _ if self.cx.state.phase() == Phase::Leading => self.beat_to(vec![peer]),
             _ => {
                 self.repeat_release(peer);
             }
@@ -272,7 +273,7 @@ impl Turn<'_> {
         }
         let behind = self.cx.state.is_behind();
         if !behind && self.cx.state.detector.all_connected() {
-            self.cx.state.look_until = self.cx.now; // all have been met: who goes now is missed
+            self.cx.state.course.discover_until(self.cx.now); // all have been met: who goes now is missed
         }
         self.inform_voter();
         if life == Life::Restarted {
@@ -291,7 +292,7 @@ impl Turn<'_> {
             return;
         }
         let elects = state.settings.power_on == PowerOn::Elect;
-        if state.phase == Phase::Starting && elects {
+        if state.phase() == Phase::Starting && elects {
             self.call(Reason::AllConnected);
         } else if let Some(leader) = state.lower_leader().filter(|_| state.preempts_at_once()) {
             self.cx.take_over(leader.id, Reason::TakingOver(leader.id));

@@ -26,12 +26,12 @@ impl State {
     /// Whether this member leads, and not by a list of a later epoch than its own: then it is outdated,
     /// and what it stamped would be older than what it has.
     pub(super) fn leads_by_list(&self) -> bool {
-        self.leads() && self.members.version().epoch <= self.view.epoch
+        self.leads() && self.members.version().epoch <= self.view().epoch
     }
 
     /// Whether the leader stamped its present list itself, in its own epoch.
     pub(super) fn stamped_own_list(&self) -> bool {
-        self.members.version().epoch == self.view.epoch
+        self.members.version().epoch == self.view().epoch
     }
 
     /// Whether the leader may change its list: with a majority only one that it stamped itself and
@@ -41,7 +41,7 @@ impl State {
         let own = self.stamped_own_list();
         let (majority, length) = (self.majority(), self.settings.timing.lease);
         let settled = |lease: &Lease| lease.is_settled(majority, length);
-        let bound = self.lease.as_ref().is_some_and(settled);
+        let bound = self.course.lease().is_some_and(settled);
         let confirmed = match own {
             true => self.is_list_stored(),
             false => Fault::NoConfirmation.is_planted(),
@@ -62,7 +62,7 @@ impl State {
     /// later epochs, and above its own in any case.
     pub(super) fn next_version(&self) -> ListVersion {
         let (newest, own) = (self.roster.newest.counter, self.members.version().counter);
-        ListVersion { epoch: self.view.epoch, counter: newest.max(own).saturating_add(1) }
+        ListVersion { epoch: self.view().epoch, counter: newest.max(own).saturating_add(1) }
     }
 
     /// Why the leader does not make this change, if there is a reason.
@@ -134,7 +134,7 @@ impl Context<'_> {
     fn take_list(&mut self, list: Arc<MemberList>) {
         let (own, state) = (self.state.id(), &mut *self.state);
         let (majority, length) = (state.majority(), state.settings.timing.lease);
-        if let Some(lease) = &mut state.lease {
+        if let Some(lease) = state.course.lease_mut() {
             let votes = |id| list.get(id).is_some_and(Member::votes);
             lease.change_voters(majority, length, votes);
         }
@@ -326,7 +326,7 @@ impl Turn<'_> {
         // Without a majority a removal on one side of a partition may be undone by the other.
         self.cx.state.removed = self.cx.state.needs_majority();
         self.cx.settle_own_removal();
-        match self.cx.state.phase {
+        match self.cx.state.phase() {
             Phase::Leading => self.release(self.cx.state.best_other(), Reason::Removed),
             Phase::Stopping => {}
             _ => self.cx.become_stopping(Reason::Removed),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::api::Output;
+use super::course::{Awaited, Stage};
 use super::damping::Damping;
 use super::detector::Peer;
 use super::durable::{Durable, Then};
@@ -33,7 +34,7 @@ impl Context<'_> {
         if to.is_empty() {
             return;
         }
-        let (epoch, incarnation) = (self.state.view.epoch, self.state.incarnation);
+        let (epoch, incarnation) = (self.state.view().epoch, self.state.records.incarnation());
         let envelope = Envelope { epoch, incarnation, message };
         self.out.push(Output::Send { to, envelope });
     }
@@ -50,15 +51,15 @@ impl Context<'_> {
     /// Tells a member the greatest epoch known, and its leader if this member follows it: the
     /// reply to whatever is older.
     pub fn send_view(&mut self, to: NodeId) {
-        let View { epoch, leader } = self.state.view;
-        let leads = self.state.phase == Phase::Leading;
+        let View { epoch, leader } = self.state.view();
+        let leads = self.state.phase() == Phase::Leading;
         let leader = leader.filter(|leader| leads || leader.id != self.state.id());
         self.send(to, Message::View(View { epoch, leader }));
     }
 
     /// Notes that members were told of this leader on their present connections.
     pub fn mark_told(&mut self, members: &[NodeId]) {
-        let epoch = self.state.view.epoch;
+        let epoch = self.state.view().epoch;
         for id in members {
             self.state.detector.change(*id, |peer| peer.told = Some(epoch));
         }
@@ -79,9 +80,9 @@ impl Context<'_> {
 
     /// Notes a round or epoch that was seen, so that own rounds start above it.
     pub fn note_round(&mut self, round: Epoch) {
-        self.state.round = self.state.round.max(round);
-        let stopping = self.state.phase == Phase::Stopping;
-        if !stopping && self.state.records.run_low(self.state.round) {
+        self.state.epochs.note(round);
+        let stopping = self.state.phase() == Phase::Stopping;
+        if !stopping && self.state.records.run_low(self.state.epochs.round()) {
             self.persist();
         }
     }
@@ -89,21 +90,18 @@ impl Context<'_> {
     /// The number of an election that this member calls: above every round seen or tried, or the
     /// one that it was drawn into and could not join at once.
     pub fn next_round(&mut self) -> Epoch {
-        let State { round, view, floor, .. } = *self.state;
-        let stamped = self.state.members.version().epoch; // in that epoch somebody led
-        let open = round > view.epoch.max(floor).max(stamped);
-        let invited = self.state.invited.take();
-        invited.filter(|invited| *invited == round && open).unwrap_or(round.next())
+        let stamped = self.state.members.version().epoch;
+        self.state.epochs.next_round(stamped)
     }
 
     /// Has the present state written, in the background. Tells the number of the record.
     pub fn persist(&mut self) -> u64 {
-        let round = self.state.round.max(self.state.view.epoch);
-        let (number, reserved) = match self.state.phase {
+        let round = self.state.epochs.round().max(self.state.view().epoch);
+        let (number, reserved) = match self.state.phase() {
             Phase::Stopping => self.state.records.last_record(round),
             _ => self.state.records.next_record(round),
         };
-        let View { epoch, leader } = self.state.view;
+        let View { epoch, leader } = self.state.view();
         let before = self.state.voter.led_in(epoch); // an earlier run knew, this one has not heard
         let leader = leader.map(|leader| leader.id).or(before);
         let task = self.state.task.clone();
@@ -155,10 +153,12 @@ impl Context<'_> {
         let state = &mut *self.state;
         // One that is heard and cannot be told anything may lead all the same.
         let may_lead = |peer: &Peer| peer.alive() && peer.stands;
-        if !state.resigned || state.detector.iter().any(|(_, peer)| may_lead(peer)) {
+        if !state.eligibility.has_resigned()
+            || state.detector.iter().any(|(_, peer)| may_lead(peer))
+        {
             return;
         }
-        state.resigned = false;
+        state.eligibility.is_needed();
         for member in state.members.iter() {
             state.detector.change(member.id, |peer| peer.stands = member.may_lead());
         }
@@ -166,9 +166,9 @@ impl Context<'_> {
 
     /// Looks for the others for at least this long from now, before it elects.
     pub fn look_around(&mut self, time: Duration) {
-        self.state.look_until = self.now + time;
-        if self.state.phase == Phase::Starting {
-            self.state.timers.arm(Timer::PowerOn, self.state.look_until);
+        self.state.course.discover_until(self.now + time);
+        if self.state.phase() == Phase::Starting {
+            self.state.timers.arm(Timer::PowerOn, self.state.course.discovery_ends());
         }
     }
 
@@ -176,7 +176,7 @@ impl Context<'_> {
     /// goes on with that.
     pub fn looks_on(&mut self, reason: &Reason) -> bool {
         let looks = self.state.looks_around(self.now);
-        if looks && self.state.phase != Phase::Starting {
+        if looks && self.state.phase() != Phase::Starting {
             self.become_starting(reason.clone());
         }
         looks
@@ -185,19 +185,19 @@ impl Context<'_> {
     /// Recovers "just as if from a failure" (seed 002): forgets leader and election, and looks
     /// for the others anew.
     pub fn become_starting(&mut self, reason: Reason) {
-        self.enter(Phase::Starting, reason);
-        self.state.timers.arm(Timer::PowerOn, self.state.look_until);
+        self.enter(Stage::Starting, reason);
+        self.state.timers.arm(Timer::PowerOn, self.state.course.discovery_ends());
     }
 
     /// Has asked the higher members.
     pub fn become_electing(&mut self, reason: Reason) {
-        self.enter(Phase::Electing, reason);
+        self.enter(Stage::Electing, reason);
         self.arm(Timer::Answer, self.state.settings.timing.t1());
     }
 
     /// Awaits another member's COORDINATOR for at most T2, counted from `start`.
     pub fn become_waiting(&mut self, start: Time, reason: Reason) {
-        self.enter(Phase::Waiting, reason);
+        self.enter(Stage::Waiting(None), reason);
         let timing = self.state.settings.timing;
         let jitter = self.state.random.up_to(timing.message);
         let due = (start + timing.t2() + jitter).max(self.now);
@@ -208,13 +208,13 @@ impl Context<'_> {
 
     /// Takes part in a run of the ring, for at most so long.
     pub fn become_voting(&mut self, patience: Duration, reason: Reason) {
-        self.enter(Phase::Electing, reason);
+        self.enter(Stage::Electing, reason);
         self.expect_outcome(patience);
     }
 
     /// Awaits the outcome of a run that has not come here yet, for at most so long.
     pub fn become_awaiting(&mut self, patience: Duration, reason: Reason) {
-        self.enter(Phase::Waiting, reason);
+        self.enter(Stage::Waiting(None), reason);
         self.expect_outcome(patience);
     }
 
@@ -228,9 +228,8 @@ impl Context<'_> {
     /// Awaits the RELEASE of a lower leader, until it has not announced itself for `failure`.
     pub fn become_taking_over(&mut self, view: View, leader: NodeId, reason: Reason) {
         self.give_up(None);
-        self.state.view = view;
-        self.enter(Phase::Waiting, reason);
-        self.state.takeover = Some(view);
+        self.state.epochs.learn(view);
+        self.enter(Stage::Waiting(Some(Awaited::Release(view))), reason);
         self.ask_for_release(view.epoch, leader);
     }
 
@@ -247,22 +246,20 @@ impl Context<'_> {
     /// Stopped its work for an organiser, whom it watches from now on.
     pub fn become_halted(&mut self, halter: NodeId) {
         self.give_up(None);
-        self.enter(Phase::Halted, Reason::HaltedBy(halter));
+        self.enter(Stage::Halted, Reason::HaltedBy(halter));
         self.watch(Some(halter));
     }
 
     /// Has a coordinator, or is one whom all others accepted.
     pub fn become_reorganizing(&mut self, reason: Reason) {
-        self.enter(Phase::Reorganizing, reason);
-        let watched = self.state.watches.map(|(halter, _)| halter);
+        self.enter(Stage::Reorganizing, reason);
+        let watched = self.state.course.watched().map(|(halter, _)| halter);
         self.watch(watched);
     }
 
     /// Watches a member besides the leader, from now on.
     pub fn watch(&mut self, member: Option<NodeId>) {
-        if self.state.watches.map(|(watched, _)| watched) != member {
-            self.state.watches = member.map(|member| (member, self.now));
-        }
+        self.state.course.watch(member, self.now);
         if member.is_some() {
             self.listen();
         }
@@ -279,10 +276,10 @@ impl Context<'_> {
     /// Follows the leader of `view`.
     pub fn become_following(&mut self, view: View, leader: NodeId) {
         debug_assert!(self.state.records.cover(view.epoch), "named before it was durable");
-        self.state.view = view;
+        self.state.epochs.learn(view);
         self.state.detector.change(leader, |peer| peer.passed = Damping::default());
         self.freeze_rank(); // what was sampled during the election counts from now on
-        self.enter(Phase::Following, Reason::Announced(leader));
+        self.enter(Stage::Following, Reason::Announced(leader));
         self.listen();
         self.persist();
     }
@@ -290,12 +287,11 @@ impl Context<'_> {
     /// Leads in this epoch.
     pub fn become_leading(&mut self, epoch: Epoch, reason: Reason) {
         debug_assert!(self.state.records.cover(epoch), "led in before it was durable");
-        debug_assert!(epoch > self.state.view.epoch, "an epoch has one leader");
-        self.state.view = View { epoch, leader: Some(self.state.rank()) };
-        self.state.beat.1 = self.now;
-        self.state.stood_back = false;
+        debug_assert!(epoch > self.state.view().epoch, "an epoch has one leader");
+        self.state.epochs.learn(View { epoch, leader: Some(self.state.rank()) });
+        self.state.eligibility.leads();
         self.state.candidacy.succeed();
-        self.enter(Phase::Leading, reason);
+        self.enter(Stage::Leading { beaten: self.now, lease: None }, reason);
         self.take_lease(epoch);
         // With a majority the lease runs since the vote request was sent, and the disks of the voters may have
         // taken most of it.
@@ -311,43 +307,36 @@ impl Context<'_> {
 
     /// Notes that a leader gives up its epoch, so that whoever asks for it is told so.
     pub fn give_up(&mut self, successor: Option<NodeId>) {
-        if self.state.phase == Phase::Leading {
-            self.state.released = Some((self.state.view.epoch, successor));
+        if self.state.phase() == Phase::Leading {
+            let epoch = self.state.view().epoch;
+            self.state.endings.give_up(epoch, successor);
         }
     }
 
     /// Steps down for good.
     pub fn become_stopping(&mut self, reason: Reason) {
-        self.enter(Phase::Stopping, reason);
+        self.enter(Stage::Stopping, reason);
         self.persist();
     }
 
     /// The one door between phases: ends the old one's timers and promises, and says why.
-    fn enter(&mut self, to: Phase, reason: Reason) {
-        let from = self.state.phase;
+    fn enter(&mut self, stage: Stage, reason: Reason) {
+        let (from, to) = (self.state.phase(), stage.phase());
         debug_assert!(from != Phase::Stopping, "a stopping member stays so");
         let silence = self.state.timers.due(Timer::Silence);
         self.state.timers.cancel_phase();
-        // The leader that was followed may have been asked: its silence ends the wait.
-        let goes_on = self.state.heeds_leader && from == Phase::Following && to.elects();
-        self.state.heeds_leader = to == Phase::Following || goes_on;
-        if let Some(due) = silence.filter(|_| goes_on || self.state.watches.is_some()) {
+        let course = &self.state.course;
+        let listens = course.goes_on_expecting(to) || course.watched().is_some();
+        if let Some(due) = silence.filter(|_| listens) {
             self.state.timers.arm(Timer::Silence, due);
         }
-        self.state.takeover = None;
-        self.state.storing = None;
-        self.state.lease = None;
         if matches!(to, Phase::Following | Phase::Stopping) {
             self.drop_change();
         }
         self.keep_candidacy_in(to);
-        if from.is_halted() && to != Phase::Reorganizing {
-            self.state.watches = None; // the halter
-        }
-        self.state.phase = to;
-        self.state.since = self.now;
+        self.state.course.enter(stage, self.now);
         let leader = self.state.leader().map(|leader| leader.id);
-        let epoch = self.state.view.epoch;
+        let epoch = self.state.view().epoch;
         self.out.push(Output::Changed(Transition { from, to, leader, epoch, reason }));
     }
 }

@@ -123,6 +123,8 @@ impl Then {
 /// The records handed to the disk, and what waits for them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Records {
+    /// The run of this member that writes them.
+    incarnation: Incarnation,
     /// The number of the last one.
     last: u64,
     /// Epochs up to this one are durable.
@@ -135,8 +137,13 @@ pub(super) struct Records {
 
 impl Records {
     /// No record yet; epochs up to `reserved` are durable.
-    pub fn new(reserved: Epoch) -> Records {
-        Records { last: 0, durable: reserved, asked: reserved, waiting: Vec::new() }
+    pub fn new(incarnation: Incarnation, reserved: Epoch) -> Records {
+        Records { incarnation, last: 0, durable: reserved, asked: reserved, waiting: Vec::new() }
+    }
+
+    /// The run of this member that writes them.
+    pub fn incarnation(&self) -> Incarnation {
+        self.incarnation
     }
 
     /// Whether a leader of this epoch may be named: a restart cannot forget the epoch.
@@ -206,7 +213,7 @@ mod tests {
 
     #[test]
     fn an_epoch_is_covered_only_after_its_record_is_durable() {
-        let mut records = Records::new(Epoch(AHEAD));
+        let mut records = Records::new(Incarnation(1), Epoch(AHEAD));
         assert!(records.cover(Epoch(AHEAD)) && !records.cover(Epoch(AHEAD + 1)));
         assert!(!records.run_low(Epoch(LOW)) && records.run_low(Epoch(LOW + 1)));
 
@@ -220,7 +227,7 @@ mod tests {
 
     #[test]
     fn the_last_record_gives_back_what_was_not_used() {
-        let mut records = Records::new(Epoch(AHEAD));
+        let mut records = Records::new(Incarnation(1), Epoch(AHEAD));
         records.next_record(Epoch(AHEAD));
         assert_eq!(records.last_record(Epoch(3)), (2, Epoch(3)));
         records.written(2);
@@ -231,7 +238,7 @@ mod tests {
     #[test]
     fn what_builds_on_a_record_waits_for_it_and_only_the_last_of_a_kind() {
         let (peer, probe) = (NodeId::default(), |number| Message::Probe { number });
-        let mut records = Records::new(Epoch(0));
+        let mut records = Records::new(Incarnation(1), Epoch(0));
         records.then(1, Then::List);
         records.then(1, Then::Tell(peer, probe(1)));
         records.then(2, Then::Tell(peer, probe(1)));

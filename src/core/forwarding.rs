@@ -16,7 +16,7 @@ use super::types::{CommandId, Epoch, NodeId, Task};
 impl Turn<'_> {
     /// Carries a command out, or passes it on.
     pub fn command(&mut self, id: CommandId, command: Command) {
-        let stopping = self.cx.state.phase == Phase::Stopping;
+        let stopping = self.cx.state.phase() == Phase::Stopping;
         let result = match command {
             Command::Stop if self.stop(vec![id]) => Ok(Done::Stopped),
             Command::Stop => return,
@@ -73,7 +73,7 @@ impl Turn<'_> {
         } else if state.records.commands() >= MOST_WAITING {
             Err(Refusal::TooMany)
         } else {
-            let version = state.task.version.next(state.view.epoch);
+            let version = state.task.version.next(state.view().epoch);
             state.task = Task { version, ..task };
             let record = self.cx.persist();
             self.algorithm.get().hand_out(&mut self.cx);
@@ -84,6 +84,7 @@ impl Turn<'_> {
     /// Passes a command on to the leader, which may be this member.
     fn forward(&mut self, id: CommandId, leader: NodeId, command: Forwarded) {
         let due = self.cx.now + self.cx.state.settings.timing.failure * command.patience();
+        let asked = self.cx.state.view().epoch;
         let waiting = &mut self.cx.state.waiting;
         if waiting.commands.len() >= MOST_WAITING {
             let result = Err(Refusal::TooMany);
@@ -92,7 +93,6 @@ impl Turn<'_> {
         }
         let number = waiting.next_number();
         let stage = Stage::Unsent(leader);
-        let asked = self.cx.state.view.epoch;
         let forwarding = Forwarding { id, due, command, stage, asked, handed_over: false };
         waiting.commands.insert(number, forwarding);
         self.arm_forward();
@@ -110,7 +110,7 @@ impl Turn<'_> {
 
     /// Tells a leader, once, what it is to carry out.
     pub fn forward_unsent(&mut self, leader: NodeId) {
-        let (mut unsent, epoch) = (Vec::new(), self.cx.state.view.epoch);
+        let (mut unsent, epoch) = (Vec::new(), self.cx.state.view().epoch);
         for (number, forwarding) in &mut self.cx.state.waiting.commands {
             if forwarding.stage == Stage::Unsent(leader) {
                 forwarding.stage = Stage::Sent(leader);
@@ -131,7 +131,7 @@ impl Turn<'_> {
     /// At the end of a turn: what a leader left to the next one when it handed over.
     pub fn forward_postponed(&mut self) {
         let Some(leader) = self.cx.state.leader().map(|leader| leader.id) else { return };
-        let epoch = self.cx.state.view.epoch;
+        let epoch = self.cx.state.view().epoch;
         let mut any = false;
         for forwarding in self.cx.state.waiting.commands.values_mut() {
             if forwarding.stage == Stage::Postponed && epoch > forwarding.asked {

@@ -15,12 +15,11 @@ impl Turn<'_> {
     pub fn beat(&mut self) {
         let now = self.cx.now;
         let state = &mut self.cx.state;
-        let (number, _) = state.beat;
-        state.beat = (number + 1, now);
+        let number = state.course.beat(now);
         let interval = state.settings.timing.heartbeat;
         self.cx.arm(Timer::Heartbeat, interval);
         self.cx.observe_standing();
-        self.cx.hold_by_own_heartbeat(number + 1);
+        self.cx.hold_by_own_heartbeat(number);
         let others = self.cx.all_others();
         self.beat_to(others);
         self.cx.repeat_list();
@@ -31,15 +30,15 @@ impl Turn<'_> {
         let state = &mut self.cx.state;
         let own = MemberReport {
             id: state.id(),
-            incarnation: state.incarnation,
+            incarnation: state.records.incarnation(),
             status: Liveness::Alive,
             stands: state.stands(),
             value: state.rank().value,
         };
         let members = state.detector.reports(own);
         let heartbeat = Message::Heartbeat {
-            epoch: state.view.epoch,
-            number: state.beat.0,
+            epoch: state.view().epoch,
+            number: state.course.round(),
             rank: state.rank(),
             lease: state.settings.timing.lease,
             settled: state.settled_list(),
@@ -64,10 +63,10 @@ impl Turn<'_> {
         let (own, stands) = (self.cx.state.rank(), self.cx.state.stands());
         // Who waits for its disk before it follows is alive as well, and says so.
         let state = &self.cx.state;
-        let own_epoch = state.view.epoch == epoch && !state.is_of_another(from, epoch);
+        let own_epoch = state.view().epoch == epoch && !state.is_of_another(from, epoch);
         let heeded = own_epoch || state.is_bound_to(from);
         // An outdated leader whose epoch this member does not know to be over is told of a later.
-        let refused = state.view.epoch < epoch && state.voter.is_beyond(epoch);
+        let refused = state.view().epoch < epoch && state.voter.is_beyond(epoch);
         if (heeded || refused) && self.cx.promise(from, epoch, number, lease) {
             let acknowledge =
                 Message::Acknowledge { incarnation, epoch, number, rank: own, stands };
@@ -96,8 +95,8 @@ impl Turn<'_> {
         rank: Rank,
         stands: bool,
     ) {
-        let own = incarnation == self.cx.state.incarnation;
-        if own && self.cx.state.phase == Phase::Leading && self.cx.state.view.epoch == epoch {
+        let own = incarnation == self.cx.state.records.incarnation();
+        if own && self.cx.state.phase() == Phase::Leading && self.cx.state.view().epoch == epoch {
             self.declares(from);
             self.cx.state.detector.change(from, |peer| {
                 peer.rank = Rank { id: from, ..rank };
@@ -113,17 +112,18 @@ impl Turn<'_> {
     pub fn look_for_silence(&mut self) {
         let state = &self.cx.state;
         let failure = state.settings.timing.failure;
-        let leads = state.phase == Phase::Leading;
-        let (heeded, last) = (state.heeds_leader, state.view.leader.map(|leader| leader.id));
+        let leads = state.phase() == Phase::Leading;
+        let (heeded, last) =
+            (state.course.expects_heartbeat(), state.view().leader.map(|leader| leader.id));
         // Silence counts from when it began to matter that this member is heard.
-        let counts_anew = leads || state.phase == Phase::Following;
-        let since = if counts_anew { state.since } else { Time::default() };
+        let counts_anew = leads || state.phase() == Phase::Following;
+        let since = if counts_anew { state.course.since() } else { Time::default() };
         let mut watched: BTreeMap<NodeId, Time> = match leads {
             true => state.detector.iter().map(|(id, _)| (id, since)).collect(),
             false => last.filter(|_| heeded).map(|id| (id, since)).into_iter().collect(),
         };
-        watched.extend(state.watches);
-        watched.extend(state.leader_to_store().map(|leader| (leader, state.since)));
+        watched.extend(state.course.watched());
+        watched.extend(state.leader_to_store().map(|leader| (leader, state.course.since())));
         let (silent, again) = state.detector.silent(watched, failure, self.cx.now);
         if let Some(due) = again.or(leads.then_some(self.cx.now + failure)) {
             self.cx.state.timers.arm(Timer::Silence, due);

@@ -12,11 +12,11 @@ use super::types::{CommandId, NodeId};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Job {
     /// How long the job may take to end in order. None while no job runs.
-    pub stops_within: Option<Duration>,
+    stops_within: Option<Duration>,
     /// What ends the leadership once the job has ended.
-    pub ending: Option<Ending>,
+    ending: Option<Ending>,
     /// The job did not end in time, and nothing waits for it any more.
-    pub overdue: bool,
+    overdue: bool,
 }
 
 /// Why a leader ends its leadership in order.
@@ -28,4 +28,74 @@ pub(super) enum Ending {
     Preempted(NodeId),
     /// The process is about to end; these commands asked for it.
     Stop(Vec<CommandId>),
+}
+
+impl Job {
+    /// A job runs from now on; in order it ends within this time.
+    pub fn start(&mut self, stops_within: Duration) {
+        self.stops_within = Some(stops_within);
+        self.overdue = false;
+    }
+
+    pub fn runs(&self) -> bool {
+        self.stops_within.is_some()
+    }
+
+    /// How long a leader that ends its leadership in order waits for the job; none if it does not.
+    pub fn awaited(&self) -> Option<Duration> {
+        self.stops_within.filter(|_| !self.overdue)
+    }
+
+    /// The leadership ends for this reason once the job has ended. Tells whether nothing waited for that
+    /// before. The end of the process comes before any other reason, and the first of these before later ones.
+    pub fn end_for(&mut self, ending: Ending) -> bool {
+        match (&mut self.ending, ending) {
+            (Some(Ending::Stop(asked)), Ending::Stop(more)) => asked.extend(more),
+            (Some(before), Ending::Stop(asked)) => *before = Ending::Stop(asked),
+            (Some(_), _) => {}
+            (none, ending) => {
+                *none = Some(ending);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The job did not end in time: gives what waited for that.
+    pub fn overdue(&mut self) -> Option<Ending> {
+        self.overdue = true;
+        self.ending.take()
+    }
+
+    /// The job has ended: gives what waited for that.
+    pub fn end(&mut self) -> Option<Ending> {
+        std::mem::take(self).ending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_leadership_waits_for_its_job_and_the_end_of_the_process_for_all_who_asked() {
+        let mut job = Job::default();
+        assert_eq!(job.awaited(), None);
+        job.start(Duration::from_secs(1));
+        assert!(job.end_for(Ending::Resign(None)));
+        assert!(!job.end_for(Ending::Preempted(NodeId::default())));
+        assert!(!job.end_for(Ending::Stop(vec![CommandId(1)])));
+        assert!(!job.end_for(Ending::Stop(vec![CommandId(2)])));
+        assert_eq!(job.end(), Some(Ending::Stop(vec![CommandId(1), CommandId(2)])));
+        assert!(!job.runs());
+    }
+
+    #[test]
+    fn a_job_that_is_overdue_runs_on_and_nothing_waits_for_it() {
+        let mut job = Job::default();
+        job.start(Duration::from_secs(1));
+        job.end_for(Ending::Resign(None));
+        assert_eq!(job.overdue(), Some(Ending::Resign(None)));
+        assert!(job.runs() && job.awaited().is_none());
+    }
 }

@@ -105,7 +105,7 @@ fn beyond(key: &str, told: u64, known: u64, most: u64) -> Option<Rejection> {
 impl State {
     /// The greatest epoch that this member knows of, whatever it is of.
     fn greatest_known(&self) -> u64 {
-        self.round.max(self.view.epoch).max(self.members.version().epoch).0
+        self.epochs.round().max(self.view().epoch).max(self.members.version().epoch).0
     }
 
     fn greatest_counter(&self) -> u64 {

@@ -13,9 +13,12 @@ pub mod bounds;
 mod change;
 mod command;
 mod context;
+mod course;
 mod damping;
 pub mod detector;
 pub mod durable;
+mod eligibility;
+mod epochs;
 mod forwarding;
 mod heartbeat;
 mod hello;
@@ -81,7 +84,7 @@ impl Core {
         let algorithm = Algorithm::new(settings.algorithm);
         let mut state = State::new(now, settings, restored, seed);
         if state.settings.power_on == PowerOn::Elect {
-            state.timers.arm(Timer::PowerOn, state.look_until);
+            state.timers.arm(Timer::PowerOn, state.course.discovery_ends());
         }
         Core { state, algorithm }
     }
@@ -99,7 +102,8 @@ impl Core {
         turn.settle_list();
         turn.weigh_change();
         turn.forget_old_promises();
-        state.stood_back |= !state.stands();
+        let stands = state.stands();
+        state.eligibility.note(stands);
     }
 
     /// When the core wants to be called next, if nothing happens before.
@@ -111,7 +115,7 @@ impl Core {
     /// Where this member stands.
     #[must_use]
     pub fn phase(&self) -> Phase {
-        self.state.phase
+        self.state.phase()
     }
 
     /// The leader that this member names, itself included; none until an election has ended.
@@ -123,7 +127,7 @@ impl Core {
     /// The greatest epoch known and its leader, who may be gone.
     #[must_use]
     pub fn view(&self) -> View {
-        self.state.view
+        self.state.view()
     }
 
     /// Until when this member may be believed without another turn of it: a leader until it
@@ -131,14 +135,14 @@ impl Core {
     #[must_use]
     pub fn believable_until(&self, now: Time) -> Time {
         let timing = self.state.settings.timing;
-        match self.state.phase {
-            Phase::Leading => {
-                let turn = self.state.beat.1 + timing.stall();
+        match self.state.course.beaten() {
+            Some(beaten) => {
+                let turn = beaten + timing.stall();
                 let lease =
                     self.state.lease_until().filter(|_| !Fault::SnapshotForEver.is_planted());
                 lease.map_or(turn, |lease| lease.min(turn))
             }
-            _ => now + timing.failure,
+            None => now + timing.failure,
         }
     }
 
@@ -151,7 +155,7 @@ impl Core {
     /// The last other leader that this member met while it led; none since its start.
     #[must_use]
     pub fn split(&self) -> Option<Split> {
-        self.state.split
+        self.state.endings.split()
     }
 
     /// What is known of the other members.
@@ -170,15 +174,15 @@ impl Core {
     /// halting algorithm.
     #[must_use]
     pub fn halter(&self) -> Option<NodeId> {
-        let halted = self.state.phase.is_halted();
-        self.state.watches.filter(|_| halted).map(|(halter, _)| halter)
+        let halted = self.state.phase().is_halted();
+        self.state.course.watched().filter(|_| halted).map(|(halter, _)| halter)
     }
 
     /// The coordinator that this member has accepted: its leader, or in the halting algorithm the
     /// one whose task it awaits.
     #[must_use]
     pub fn coordinator(&self) -> Option<View> {
-        let settled = self.state.leader().map(|_| self.state.view);
+        let settled = self.state.leader().map(|_| self.state.view());
         settled.or_else(|| self.algorithm.accepted(&self.state))
     }
 
@@ -203,7 +207,7 @@ impl Core {
     /// This start's number.
     #[must_use]
     pub fn incarnation(&self) -> Incarnation {
-        self.state.incarnation
+        self.state.records.incarnation()
     }
 
     /// Whether this member may be nominated.
@@ -215,7 +219,7 @@ impl Core {
     /// Whether an operator had it hand over: it stands back until it is needed or restarted.
     #[must_use]
     pub fn has_resigned(&self) -> bool {
-        self.state.resigned
+        self.state.eligibility.has_resigned()
     }
 
     /// This member.

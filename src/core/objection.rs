@@ -1,7 +1,7 @@
 //! Why a hello is refused. It is judged as a whole, before it changes anything.
 
 use super::detector::Peer;
-use super::hello::{Hello, PROTOCOL_VERSION, Rejection};
+use super::hello::{Agreement, Hello, PROTOCOL_VERSION, Rejection};
 use super::membership::{ListVersion, MemberList};
 use super::phase::Phase;
 use super::planted::Fault;
@@ -17,7 +17,7 @@ impl State {
                 let older = !hello.list.supersedes(&self.members) && self.is_list_settled();
                 // Without a majority a later leader stamps its own list anew, and with it this member.
                 let later = !self.needs_majority()
-                    && hello.view.epoch > self.view.epoch
+                    && hello.view.epoch > self.view().epoch
                     && hello.view.leader.is_some_and(|leader| leader.id != hello.id);
                 let removed = older && !later && self.members.removed().contains(&hello.id);
                 let removed = removed || self.has_removed_itself(hello);
@@ -43,8 +43,8 @@ impl State {
         let own = |list: &MemberList| list.get(self.id()).cloned();
         let added = self.members.version() > ListVersion::default();
         let same = !added || own(&self.members).is_none() || own(list) == own(&self.members);
-        let overruled = self.leads() && list.version().epoch <= self.view.epoch;
-        let taken = list.supersedes(&self.members) && !overruled && self.phase != Phase::Stopping;
+        let overruled = self.leads() && list.version().epoch <= self.view().epoch;
+        let taken = list.supersedes(&self.members) && !overruled && self.phase() != Phase::Stopping;
         let named = own(list).is_some() && list.get(hello.id).is_some();
         let believed = !self.needs_majority() || Fault::StrangersList.is_planted();
         believed && named && same && taken
@@ -62,7 +62,7 @@ impl State {
         if hello.protocol != PROTOCOL_VERSION {
             return Some(Rejection::Protocol { ours: PROTOCOL_VERSION, theirs: hello.protocol });
         }
-        let (ours, theirs) = (&self.agreement, &hello.agreement);
+        let (ours, theirs) = (Agreement::of(&self.settings), &hello.agreement);
         if ours.cluster != theirs.cluster {
             let (ours, theirs) = (ours.cluster.clone(), theirs.cluster.clone());
             return Some(Rejection::Cluster { ours, theirs });

@@ -9,14 +9,14 @@ impl Context<'_> {
     /// Takes the latest sample as this member's rank, at the start of an election and after its
     /// end: it is frozen in between.
     pub fn freeze_rank(&mut self) {
-        self.state.value = self.state.sample;
+        self.state.eligibility.freeze();
     }
 
     /// Notes who stands, from one heartbeat round to the next.
     pub fn observe_standing(&mut self) {
         let Preempt::After(after) = self.state.settings.preempt else { return };
-        let (stands, incarnation) = (self.state.stands(), self.state.incarnation);
-        self.state.standing.observe(stands, incarnation, after, self.now);
+        let (stands, incarnation) = (self.state.stands(), self.state.records.incarnation());
+        self.state.eligibility.observe(stands, incarnation, after, self.now);
         self.state.detector.observe_standing(after, self.now);
     }
 }
@@ -25,7 +25,7 @@ impl Turn<'_> {
     /// The own attribute was sampled anew. In an election the rank stays as it is, and a leader
     /// keeps the one that it was elected with: a change by itself deposes nobody.
     pub fn sampled(&mut self, value: Option<i64>) {
-        self.cx.state.sample = value;
+        self.cx.state.eligibility.sampled(value);
         if self.cx.state.elects() || self.cx.state.leads() {
             return;
         }

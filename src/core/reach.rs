@@ -49,8 +49,7 @@ impl Context<'_> {
             return;
         }
         let unit = self.state.settings.timing.t2();
-        self.state.overruled.again(unit, self.now);
-        let until = self.state.overruled.until();
+        let until = self.state.candidacy.rest(unit, self.now);
         if let Some(due) = self.state.timers.due(Timer::Coordinator) {
             self.state.timers.arm(Timer::Coordinator, due.max(until));
         }

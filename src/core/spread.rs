@@ -65,7 +65,7 @@ impl State {
     /// newer list, as those that have it may be unable to lead.
     pub(super) fn may_tell_list(&self, from: NodeId) -> bool {
         let reached = self.detector.is_within_reach(from);
-        let led_by_another = self.phase == Phase::Following && !self.follows(from);
+        let led_by_another = self.phase() == Phase::Following && !self.follows(from);
         let believed = !self.needs_majority() || Fault::StrangersList.is_planted();
         believed || (reached && !led_by_another)
     }
@@ -140,7 +140,7 @@ impl Context<'_> {
 impl Turn<'_> {
     /// A member tells its list, which is newer than this one's as far as it knows.
     pub fn list(&mut self, from: NodeId, epoch: Epoch, list: &Arc<MemberList>) {
-        if self.cx.state.phase == Phase::Stopping {
+        if self.cx.state.phase() == Phase::Stopping {
             return;
         }
         if self.cx.state.members.supersedes(list) {
@@ -167,14 +167,14 @@ impl Turn<'_> {
         let version = list.version();
         self.cx.note_list(from, version);
         let state = &self.cx.state;
-        if state.phase == Phase::Stopping || !list.supersedes(&state.members) {
+        if state.phase() == Phase::Stopping || !list.supersedes(&state.members) {
             return;
         }
         if !state.may_tell_list(from) {
             return;
         }
         let (leads, named) = (state.leads(), list.get(state.id()).is_some());
-        if leads && version.epoch <= state.view.epoch {
+        if leads && version.epoch <= state.view().epoch {
             self.cx.out.push(Output::Note(Note::ListOverruled { peer: from, version }));
             self.cx.confirm_list();
             return;

@@ -3,25 +3,24 @@
 use std::sync::Arc;
 
 use super::command::Waiting;
-use super::damping::Damping;
+use super::course::Course;
 use super::detector::{Detector, Peer};
 use super::durable::{Grant, Records};
-use super::job::Job;
+use super::eligibility::Eligibility;
+use super::epochs::Epochs;
 use super::leadership::candidacy::Candidacy;
-use super::leadership::lease::Lease;
+use super::leadership::endings::Endings;
 use super::leadership::voter::Voter;
 use super::membership::{Member, MemberList};
-use super::message::{Agreement, View};
+use super::message::View;
 use super::outbox::Outbox;
 use super::phase::Phase;
 use super::planted::Fault;
 use super::random::Random;
 use super::roster::Roster;
 use super::settings::{PowerOn, Preempt, Quorum, Restored, Settings};
-use super::split::Split;
-use super::standing::Standing;
 use super::timer::TimerTable;
-use super::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
+use super::types::{Epoch, NodeId, Rank, Role, Task, Time};
 
 /// All that a member knows, but for the state of its election algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -33,22 +32,10 @@ pub struct State {
     pub(super) role: Option<Role>,
     /// Who has it, and what is to become of it.
     pub(super) roster: Roster,
-    pub(super) agreement: Arc<Agreement>,
-    pub(super) incarnation: Incarnation,
-    pub(super) phase: Phase,
-    /// When this phase began.
-    pub(super) since: Time,
-    /// Until when it looks for the others, unless all are connected before.
-    pub(super) look_until: Time,
-    /// The greatest (epoch, leader) known; the leader may be gone.
-    pub(super) view: View,
-    /// In no round up to this one may it be nominated: it may have led in an earlier life, or has
-    /// released what it was granted.
-    pub(super) floor: Epoch,
-    /// The greatest round seen or tried.
-    pub(super) round: Epoch,
-    /// A round that others began while this member looked for them, to be joined afterwards.
-    pub(super) invited: Option<Epoch>,
+    /// Its phase, and what belongs to that.
+    pub(super) course: Course,
+    /// The epochs and rounds that it knows.
+    pub(super) epochs: Epochs,
     pub(super) detector: Detector,
     pub(super) timers: TimerTable,
     pub(super) records: Records,
@@ -57,44 +44,14 @@ pub struct State {
     pub(super) voter: Voter,
     /// How far this member is with being elected.
     pub(super) candidacy: Candidacy,
-    /// Until when it leads, with a majority.
-    pub(super) lease: Option<Lease>,
-    /// How often, while it led, a third member told it of a leader that it did not hear itself.
-    pub(super) overruled: Damping,
-    /// The leader that this member follows as soon as its epoch is durable.
-    pub(super) storing: Option<View>,
-    /// The leader that was asked to hand over.
-    pub(super) takeover: Option<View>,
-    /// The last leader that gave up its epoch: who is still bound to it is told so.
-    pub(super) freed: Option<(NodeId, Epoch)>,
-    /// The last own epoch that was given up, and for whom.
-    pub(super) released: Option<(Epoch, Option<NodeId>)>,
-    /// What runs only while this member leads.
-    pub(super) job: Job,
+    /// How leaderships ended, and the job that ends before this one's does.
+    pub(super) endings: Endings,
     /// With a majority: this member was removed from the cluster.
     pub(super) removed: bool,
-    /// An operator made this member stand back.
-    pub(super) resigned: bool,
-    /// The own attribute, frozen for the election that is under way.
-    pub(super) value: Option<i64>,
-    /// Its latest sample.
-    pub(super) sample: Option<i64>,
-    /// For how long this member has stood without a break.
-    pub(super) standing: Standing,
-    /// It has not stood all the time since it led last, or was started.
-    pub(super) stood_back: bool,
+    /// Whether it wants to lead, and its rank.
+    pub(super) eligibility: Eligibility,
     /// The task that a coordinator of the halting algorithm handed out last.
     pub(super) task: Task,
-    /// A member that is watched like a leader, and since when: the halter, or the neighbour in
-    /// the ring.
-    pub(super) watches: Option<(NodeId, Time)>,
-    /// Whether the last leader still has to speak up: it is followed, or was until this election.
-    /// In a later one it has no reason to speak before it is asked.
-    pub(super) heeds_leader: bool,
-    /// The number of the last heartbeat round and when it was sent.
-    pub(super) beat: (u64, Time),
-    /// The last other leader that this one met while it led.
-    pub(super) split: Option<Split>,
     pub(super) waiting: Waiting,
     pub(super) random: Random,
 }
@@ -105,62 +62,53 @@ impl State {
         let led = restored.leader.map(grant);
         let mut detector = Detector::new(&settings.members, settings.id);
         detector.remember(&restored.met);
+        let floor = restored.floor.max(restored.epoch);
+        let round = if Fault::NoReserve.is_planted() { restored.epoch } else { floor };
         let mut state = State {
-            agreement: Arc::new(Agreement::of(&settings)),
-            incarnation: restored.incarnation,
-            phase: Phase::Starting,
-            since: now,
-            look_until: match settings.power_on {
-                PowerOn::Elect if Fault::NoPowerOn.is_planted() => now,
-                PowerOn::Elect => now + settings.timing.failure,
-                PowerOn::Wait => now,
-            },
-            view: View { epoch: restored.epoch, leader: None },
-            floor: restored.floor.max(restored.epoch),
-            round: match Fault::NoReserve.is_planted() {
-                true => restored.epoch,
-                false => restored.floor.max(restored.epoch),
-            },
-            invited: None,
+            course: Course::new(
+                now,
+                match settings.power_on {
+                    PowerOn::Elect if Fault::NoPowerOn.is_planted() => now,
+                    PowerOn::Elect => now + settings.timing.failure,
+                    PowerOn::Wait => now,
+                },
+            ),
+            epochs: Epochs::new(restored.epoch, round, floor),
             members: settings.members.clone(),
             role: settings.members.get(settings.id).map(|member| member.role),
             roster: Roster::default(),
             detector,
             timers: TimerTable::default(),
-            records: Records::new(restored.reserved),
+            records: Records::new(restored.incarnation, restored.reserved),
             outbox: Outbox::default(),
             voter: Voter::new(now, restored.vote, led, settings.timing.lease),
             candidacy: Candidacy::default(),
-            overruled: Damping::default(),
-            lease: None,
-            storing: None,
-            takeover: None,
-            freed: None,
-            released: None,
-            job: Job::default(),
+            endings: Endings::default(),
             removed: false,
-            resigned: false,
-            value: settings.value,
-            sample: settings.value,
-            standing: Standing::default(),
-            stood_back: false,
+            eligibility: Eligibility::new(settings.value),
             task: settings.task.clone(),
-            watches: None,
-            heeds_leader: false,
-            beat: (0, now),
-            split: None,
             waiting: Waiting::new(restored.incarnation),
             random: Random::new(seed),
             settings: Arc::new(settings),
         };
         let alone = state.voters() == 1;
         if state.settings.bootstrap || alone {
-            state.voter.inform(state.round); // or nobody else could tell it
+            state.voter.inform(round); // or nobody else could tell it
         } else if restored.vote.is_none() {
             // An empty store may be one that was lost, and with it a promise.
             state.voter.mute(now + state.settings.timing.lease);
         }
         state
+    }
+
+    /// Where this member stands.
+    pub(super) fn phase(&self) -> Phase {
+        self.course.phase()
+    }
+
+    /// The greatest epoch known and its leader, who may be gone.
+    pub(super) fn view(&self) -> View {
+        self.epochs.view()
     }
 
     /// This member.
@@ -170,16 +118,15 @@ impl State {
 
     /// This member's rank.
     pub(super) fn rank(&self) -> Rank {
-        Rank { value: self.value.unwrap_or(i64::MIN), id: self.settings.id }
+        Rank { value: self.eligibility.value().unwrap_or(i64::MIN), id: self.settings.id }
     }
 
     /// Whether this member may be nominated.
     pub(super) fn stands(&self) -> bool {
         self.role == Some(Role::Member)
-            && !self.resigned
-            && self.value.is_some()
+            && self.eligibility.is_willing()
             && !self.candidacy.is_out_of_reach()
-            && self.phase != Phase::Stopping
+            && self.phase() != Phase::Stopping
             && !self.is_behind()
     }
 
@@ -190,41 +137,43 @@ impl State {
         let reached = |peer: &Peer| peer.outbound || !self.needs_majority();
         let newer = |peer: &Peer| peer.alive() && peer.list > version && reached(peer);
         self.roster.newest > version
-            && self.phase != Phase::Leading
+            && self.phase() != Phase::Leading
             && self.detector.iter().any(|(_, peer)| newer(peer))
     }
 
     /// The leader that this member names: none until an election has ended.
     pub(super) fn leader(&self) -> Option<Rank> {
-        let settled = matches!(self.phase, Phase::Following | Phase::Leading);
-        self.view.leader.filter(|_| settled)
+        let settled = matches!(self.phase(), Phase::Following | Phase::Leading);
+        self.view().leader.filter(|_| settled)
     }
 
     /// Whether this member leads.
     pub(super) fn leads(&self) -> bool {
-        self.phase == Phase::Leading
+        self.phase() == Phase::Leading
     }
 
     /// Whether this member names that one as its leader.
     pub(super) fn follows(&self, id: NodeId) -> bool {
-        self.phase == Phase::Following && self.view.leader.is_some_and(|leader| leader.id == id)
+        self.phase() == Phase::Following && self.view().leader.is_some_and(|leader| leader.id == id)
     }
 
     /// Whether this member is about to follow, or to succeed, that one: it asked for its release,
     /// or waits for its epoch to be durable.
     pub(super) fn is_bound_to(&self, id: NodeId) -> bool {
-        let asked = self.takeover.and_then(|view| view.leader).map(|leader| leader.id);
+        let asked = self.course.takeover().and_then(|view| view.leader).map(|leader| leader.id);
         asked.or(self.leader_to_store()) == Some(id)
     }
 
     /// The leader that this member follows as soon as its epoch is durable.
     pub(super) fn leader_to_store(&self) -> Option<NodeId> {
-        self.storing.and_then(|view| view.leader).map(|leader| leader.id)
+        self.course.storing().and_then(|view| view.leader).map(|leader| leader.id)
     }
 
     /// Whether this member is bound to any.
     pub(super) fn is_bound(&self) -> bool {
-        self.takeover.is_some() || self.storing.is_some() || self.candidacy.is_parked()
+        self.course.takeover().is_some()
+            || self.course.storing().is_some()
+            || self.candidacy.is_parked()
     }
 
     /// Whether a member with this rank and standing comes before this one.
@@ -240,7 +189,7 @@ impl State {
 
     /// Whether others may not know that this member stands again. Who follows it knows.
     pub(super) fn is_doubted(&self) -> bool {
-        self.stood_back && self.stands()
+        self.eligibility.was_ineligible() && self.stands()
     }
 
     /// The unsuspected members that may come before this one, and can be told something.
@@ -266,7 +215,7 @@ impl State {
 
     /// Whether the last leader is dead by proof, which counts here, and others may be bound to it still.
     pub(super) fn has_proof_of_death(&self, now: Time) -> bool {
-        let leader = self.view.leader.and_then(|leader| self.detector.get(leader.id));
+        let leader = self.view().leader.and_then(|leader| self.detector.get(leader.id));
         let lease = self.settings.timing.lease;
         leader.is_some_and(|leader| leader.proved && leader.heard_within(lease, now))
     }
@@ -274,19 +223,18 @@ impl State {
     /// Whether this member was overruled on a third member's word, more than once, and waits for the
     /// longer. Who asks it to lead meanwhile has no leader.
     pub(super) fn rests(&self, now: Time) -> bool {
-        let often = self.overruled.times() > 1;
-        self.phase == Phase::Waiting && often && self.overruled.holds(now) && !self.is_bound()
+        self.phase() == Phase::Waiting && self.candidacy.rests(now) && !self.is_bound()
     }
 
     /// Whether an election is under way, or its outcome awaited.
     pub(super) fn elects(&self) -> bool {
-        self.phase.elects()
+        self.phase().elects()
     }
 
     /// Whether this member still looks for the others, or was refused its id: it would win against those whom it has
     /// not met, in a round that they may win as well.
     pub(super) fn looks_around(&self, now: Time) -> bool {
-        now < self.look_until && (!self.detector.all_connected() || self.is_behind())
+        now < self.course.discovery_ends() && (!self.detector.all_connected() || self.is_behind())
     }
 
     /// The best of the others that could lead in this one's place.
@@ -315,7 +263,7 @@ impl State {
     /// Whether this epoch is known to be led by another than this member: with a majority no
     /// epoch has two leaders, whatever anybody says.
     pub(super) fn is_of_another(&self, leader: NodeId, epoch: Epoch) -> bool {
-        let known = self.view.leader.filter(|_| self.view.epoch == epoch);
+        let known = self.view().leader.filter(|_| self.view().epoch == epoch);
         let other = known.is_some_and(|known| known.id != leader);
         self.needs_majority() && other && !Fault::SecondLeader.is_planted()
     }

@@ -130,12 +130,12 @@ impl Turn<'_> {
             Message::Listed { version } => self.listed(from, version),
             message => {
                 self.cx.tell_if_behind(from);
-                if self.cx.state.resigned && self.cx.state.phase.elects() {
+                if self.cx.state.eligibility.has_resigned() && self.cx.state.phase().elects() {
                     self.cx.suspect_unreachable(); // it may be asked too often to see it come to nothing
                 }
                 let announced = self.algorithm.get().receive(&mut self.cx, from, &message);
                 // A greater one may have become known since the election began.
-                let present = announced.filter(|view| *view >= self.cx.state.view);
+                let present = announced.filter(|view| *view >= self.cx.state.view());
                 if let Some((view, leader)) = present.and_then(|view| Some((view, view.leader?))) {
                     self.accept(view, leader);
                 }
@@ -167,7 +167,7 @@ impl Turn<'_> {
                 }
             }
         }
-        match self.cx.state.storing.take() {
+        match self.cx.state.course.take_stored() {
             Some(view) => self.follow_stored(view),
             None => self.resume(),
         }
@@ -235,7 +235,9 @@ impl Turn<'_> {
     pub fn lost(&mut self, id: NodeId, reason: Reason) {
         self.cx.stand_if_alone();
         let state = &mut *self.cx.state;
-        state.heeds_leader &= state.view.leader.is_some_and(|leader| leader.id != id);
+        if state.view().leader.is_none_or(|leader| leader.id == id) {
+            state.course.expect_no_heartbeat();
+        }
         if state.follows(id) || state.is_bound_to(id) {
             self.call(reason);
         } else {
@@ -248,9 +250,9 @@ impl Turn<'_> {
     /// others anew.
     pub fn recover_if_stalled(&mut self) {
         let state = &self.cx.state;
-        let stalled = match state.phase {
-            Phase::Leading => self.cx.now.since(state.beat.1),
-            _ => state.timers.lateness(self.cx.now),
+        let stalled = match state.course.beaten() {
+            Some(beaten) => self.cx.now.since(beaten),
+            None => state.timers.lateness(self.cx.now),
         };
         self.recover_from(stalled);
     }
@@ -258,12 +260,13 @@ impl Turn<'_> {
     /// A pause that was short, or before or after this member takes part, is no failure.
     fn recover_from(&mut self, stalled: Duration) {
         let state = &self.cx.state;
-        let takes_part = !matches!(state.phase, Phase::Stopping | Phase::Starting);
+        let takes_part = !matches!(state.phase(), Phase::Stopping | Phase::Starting);
         if !takes_part || stalled <= state.settings.timing.stall() {
             return;
         }
         self.cx.give_up(None);
-        self.cx.state.look_until = self.cx.now + self.cx.state.settings.timing.failure;
+        let failure = self.cx.state.settings.timing.failure;
+        self.cx.state.course.discover_until(self.cx.now + failure);
         let peers = self.cx.state.detector.iter().map(|(id, _)| id);
         for id in peers.collect::<Vec<_>>() {
             self.cx.state.detector.change(id, |peer| {

@@ -73,7 +73,7 @@ impl Election for Bully {
     }
 
     fn lost(&mut self, cx: &mut Context, peer: NodeId) {
-        match cx.state.phase {
+        match cx.state.phase() {
             // One who was to be asked as soon as it is connected counts like one who was asked.
             Phase::Electing if self.lower.contains(&peer) => {}
             Phase::Electing if self.asked.contains(&peer) || is_known_rival(cx, peer) => {
@@ -93,7 +93,7 @@ impl Election for Bully {
             self.asked.remove(&peer);
             return;
         }
-        let asks = cx.state.phase == Phase::Electing && !self.stands_by_now(cx);
+        let asks = cx.state.phase() == Phase::Electing && !self.stands_by_now(cx);
         if asks && is_known_rival(cx, peer) {
             self.ask(cx, vec![peer]);
         }
@@ -166,7 +166,7 @@ impl Bully {
     fn pass_over_best(&self, cx: &mut Context) {
         let awaited = self.awaited.iter().filter_map(|id| cx.state.detector.get(*id));
         let best = awaited.filter(|peer| peer.counts()).map(|peer| peer.rank).max();
-        if let Some(best) = best.filter(|_| cx.state.phase == Phase::Waiting) {
+        if let Some(best) = best.filter(|_| cx.state.phase() == Phase::Waiting) {
             cx.pass_over(best.id, cx.state.settings.timing.t2());
         }
     }
@@ -180,7 +180,7 @@ impl Bully {
 
     /// T1 ends early when all who were asked are suspected or dead.
     fn lost_asked(&mut self, cx: &mut Context) {
-        let last_leader = cx.state.view.leader.map(|leader| leader.id);
+        let last_leader = cx.state.view().leader.map(|leader| leader.id);
         if !self.has_heard_all(cx) {
             return;
         }
@@ -204,7 +204,7 @@ impl Bully {
         } else if !unasked.is_empty() && patient {
             self.ask(cx, unasked.into_iter().collect());
         } else if cx.state.stands()
-            && self.round > cx.state.view.epoch
+            && self.round > cx.state.view().epoch
             && self.unasked(cx).is_empty()
         {
             self.win(cx, reason);
@@ -247,7 +247,7 @@ impl Bully {
     /// Answer message back and starts the election process at the beginning."
     fn election(&mut self, cx: &mut Context, from: NodeId, round: Epoch, rank: Rank, stands: bool) {
         let rank = Rank { id: from, ..rank };
-        let known = cx.state.view.epoch;
+        let known = cx.state.view().epoch;
         cx.note_round(round);
         if cx.state.is_promised(cx.now) {
             cx.send_view(from); // its vote is its leader's, for a while
@@ -268,14 +268,14 @@ impl Bully {
             }
             if round > known && !cx.state.leads() {
                 cx.send(from, Message::Lower { round });
-                if cx.state.phase == Phase::Electing && above && !cx.is_passed_over(from) {
+                if cx.state.phase() == Phase::Electing && above && !cx.is_passed_over(from) {
                     self.await_leader(cx, from, Reason::Joined(from)); // or both would win
                 }
             }
             return;
         }
         cx.answer_when_connected(from, vec![Message::Answer { round }]);
-        if cx.state.phase == Phase::Leading {
+        if cx.state.phase() == Phase::Leading {
             self.remind(cx, from, round);
         } else if round <= known {
             cx.send_view(from);
@@ -286,7 +286,7 @@ impl Bully {
 
     /// A leader repeats its COORDINATOR, in its unchanged epoch, to one who may have missed it.
     fn remind(&mut self, cx: &mut Context, to: NodeId, round: Epoch) {
-        let epoch = cx.state.view.epoch;
+        let epoch = cx.state.view().epoch;
         let told = cx.state.detector.get(to).is_some_and(|peer| peer.told == Some(epoch));
         if round > epoch || !told {
             cx.mark_told(&[to]);
@@ -300,10 +300,11 @@ impl Bully {
         } else if cx.state.elects() && !cx.state.rests(cx.now) {
             // One election at a time.
         } else if cx.state.looks_around(cx.now) {
-            cx.state.invited = Some(round);
+            cx.state.epochs.invite(round);
         } else {
             // Below a round seen or reserved this member may have led already.
-            let joined = Some(round).filter(|r| *r >= cx.state.round && *r > cx.state.floor);
+            let joined = Some(round)
+                .filter(|r| *r >= cx.state.epochs.round() && *r > cx.state.epochs.floor());
             self.begin(cx, joined, Reason::Joined(from));
         }
     }
@@ -311,7 +312,8 @@ impl Bully {
     /// Where all are asked, those that rank lower say so, and are not waited for. Who says so to one that
     /// does not stand, does not either.
     fn lower(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
-        if round != self.round || !self.asked.contains(&from) || cx.state.phase != Phase::Electing {
+        if round != self.round || !self.asked.contains(&from) || cx.state.phase() != Phase::Electing
+        {
             return;
         }
         self.lower.insert(from);
@@ -329,10 +331,10 @@ impl Bully {
         if round != self.round || !self.asked.contains(&from) {
             return; // of an election that is over
         }
-        if cx.is_passed_over(from) && cx.state.phase == Phase::Electing {
+        if cx.is_passed_over(from) && cx.state.phase() == Phase::Electing {
             return; // it said so before, and did not lead: until T1 it may show that it does
         }
-        match cx.state.phase {
+        match cx.state.phase() {
             Phase::Electing => {
                 self.awaited = BTreeSet::from([from]);
                 cx.become_waiting(self.started, Reason::Answered(from));

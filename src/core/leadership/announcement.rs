@@ -16,7 +16,7 @@ impl Context<'_> {
     fn follow_once_durable(&mut self, view: View, leader: NodeId) {
         self.become_waiting(self.now, Reason::Storing(leader));
         self.state.timers.cancel(Timer::Coordinator);
-        self.state.storing = Some(view); // its record was ordered when the round was noted
+        self.state.course.await_disk(view); // its record was ordered when the round was noted
         if !Fault::LeaderToStoreUnwatched.is_planted() {
             self.listen();
         }
@@ -29,11 +29,11 @@ impl Turn<'_> {
     pub fn announced(&mut self, from: NodeId, epoch: Epoch, rank: Rank) -> bool {
         let rank = Rank { id: from, ..rank };
         let view = View { epoch, leader: Some(rank) };
-        let known = self.cx.state.view;
+        let known = self.cx.state.view();
         self.cx.state.detector.change(from, |peer| peer.stands = true); // who leads, does
         self.meet_leader(from, view);
         self.cx.note_round(epoch);
-        if self.cx.state.phase == Phase::Stopping {
+        if self.cx.state.phase() == Phase::Stopping {
             return false;
         }
         if self.cx.state.is_of_another(from, epoch) {
@@ -45,10 +45,11 @@ impl Turn<'_> {
             self.meet_at_same_epoch(from, epoch);
             return false;
         }
-        if self.cx.state.storing.is_some_and(|later| view < later) {
+        if self.cx.state.course.storing().is_some_and(|later| view < later) {
             return false; // the later one is followed as soon as it is durable
         }
-        if self.cx.state.takeover == Some(view) && self.cx.state.may_ask_for_release(rank) {
+        if self.cx.state.course.takeover() == Some(view) && self.cx.state.may_ask_for_release(rank)
+        {
             self.cx.ask_for_release(epoch, from);
         } else {
             self.accept(view, rank);
@@ -71,7 +72,7 @@ impl Turn<'_> {
     /// an earlier life.
     pub fn told(&mut self, from: NodeId, view: View) {
         let state = &self.cx.state;
-        let news = view > state.view && !(state.leads() && state.needs_majority());
+        let news = view > state.view() && !(state.leads() && state.needs_majority());
         match view.leader {
             Some(leader) if leader.id == from || news => {
                 self.meet_leader(leader.id, view);
@@ -80,22 +81,22 @@ impl Turn<'_> {
         }
         self.cx.note_round(view.epoch);
         let state = &self.cx.state;
-        if view.leader.is_none() && state.follows(from) && view.epoch >= state.view.epoch {
+        if view.leader.is_none() && state.follows(from) && view.epoch >= state.view().epoch {
             self.call(Reason::LeaderGaveUp(from)); // what it says is no sign of a leader
             return;
         }
         let second = view.leader.is_some_and(|leader| state.is_of_another(leader.id, view.epoch));
-        if view < state.view || second || state.phase == Phase::Stopping {
+        if view < state.view() || second || state.phase() == Phase::Stopping {
             return;
         }
         match view.leader {
             Some(leader) if leader.id == from => self.accept(view, leader),
             // As long as its lease runs, no later leader was elected: a third member is mistaken, or lies.
             _ if state.leads() && state.needs_majority() => self.outgrow(view.epoch),
-            Some(leader) if leader.id != state.id() && view > state.view => {
+            Some(leader) if leader.id != state.id() && view > state.view() => {
                 self.outdated(view, leader.id);
             }
-            _ if state.phase == Phase::Leading && view.epoch > state.view.epoch => {
+            _ if state.phase() == Phase::Leading && view.epoch > state.view().epoch => {
                 self.call(Reason::Overruled(from)); // its leader is gone, its epoch is not
             }
             _ => {}
@@ -112,17 +113,17 @@ impl Turn<'_> {
         // Who still looks for the others could not lead at once: there would be no leader meanwhile.
         let may_take_over = state.preempts_at_once() && !state.looks_around(self.cx.now);
         let takes_over = state.may_ask_for_release(leader) && may_take_over;
-        let known = state.leader() == Some(leader) && state.view == view;
-        if state.storing == Some(view) {
+        let known = state.leader() == Some(leader) && state.view() == view;
+        if state.course.storing() == Some(view) {
             return; // its leader is followed as soon as it is durable
         }
         if !takes_over && !known {
             if self.algorithm.get().may_follow(&mut self.cx, view, leader.id) {
                 self.follow(view, leader.id);
             }
-        } else if takes_over && state.takeover != Some(view) {
+        } else if takes_over && state.course.takeover() != Some(view) {
             if Fault::NoRelease.is_planted() {
-                self.cx.state.view = view;
+                self.cx.state.epochs.learn(view);
                 return self.call(Reason::TakingOver(leader.id));
             }
             self.cx.become_taking_over(view, leader.id, Reason::TakingOver(leader.id));
@@ -134,7 +135,7 @@ impl Turn<'_> {
         if self.cx.state.records.cover(view.epoch) {
             self.cx.give_up(None);
             self.cx.become_following(view, leader);
-        } else if self.cx.state.storing != Some(view) {
+        } else if self.cx.state.course.storing() != Some(view) {
             self.cx.give_up(None);
             self.cx.follow_once_durable(view, leader);
         }
@@ -154,9 +155,9 @@ impl Turn<'_> {
     fn outdated(&mut self, view: View, leader: NodeId) {
         self.cx.give_up(None);
         // Whoever was to be followed once its epoch is durable is outdated as well.
-        let settled = self.cx.state.storing.is_some() || self.cx.state.leader().is_some();
+        let settled = self.cx.state.course.storing().is_some() || self.cx.state.leader().is_some();
         let leads = self.cx.state.leads();
-        self.cx.state.view = view;
+        self.cx.state.epochs.learn(view);
         if settled {
             let reason = Reason::Overruled(leader);
             self.algorithm.get().await_leader(&mut self.cx, leader, reason);
@@ -169,7 +170,7 @@ impl Turn<'_> {
     /// Two leaders met in one epoch, which must not stay: the survivor runs a new round.
     fn meet_at_same_epoch(&mut self, other: NodeId, epoch: Epoch) {
         let state = &self.cx.state;
-        let leads = state.phase == Phase::Leading && state.view.epoch == epoch;
+        let leads = state.phase() == Phase::Leading && state.view().epoch == epoch;
         if leads && !state.needs_majority() {
             self.algorithm.get().start(&mut self.cx, Reason::SameEpoch(other));
         }
@@ -187,13 +188,13 @@ impl Turn<'_> {
         let state = &mut *self.cx.state;
         let now = self.cx.now;
         let silence = state.settings.timing.stall();
-        let fresh = view > state.view || last.is_none_or(|last| now.since(last) >= silence);
-        if state.phase == Phase::Leading && fresh {
-            let began = state.since.max(last.unwrap_or_default());
-            let (theirs, own) = (view.epoch, state.view.epoch);
+        let fresh = view > state.view() || last.is_none_or(|last| now.since(last) >= silence);
+        if state.phase() == Phase::Leading && fresh {
+            let began = state.course.since().max(last.unwrap_or_default());
+            let (theirs, own) = (view.epoch, state.view().epoch);
             let lasted = now.since(began) + state.settings.timing.message;
             let split = Split { other, theirs, own, met: now, lasted };
-            state.split = Some(split);
+            state.endings.met(split);
             self.cx.out.push(Output::Note(Note::Split(split)));
         }
     }

@@ -1,5 +1,7 @@
 //! This member's candidacy: the nomination that waits, and what the voters were asked and said.
 
+use std::time::Duration;
+
 use super::lease::Lease;
 use super::question::{Purpose, Question, Stage};
 use crate::core::damping::Damping;
@@ -46,6 +48,8 @@ pub struct Candidacy {
     pub(super) next_takeover_poll: Time,
     /// How often this member was to take over and did not come to lead.
     pub(super) takeovers: Damping,
+    /// How often, while it led, a third member told it of a leader that it did not hear itself.
+    overruled: Damping,
 }
 
 impl Candidacy {
@@ -93,6 +97,17 @@ impl Candidacy {
         question.repeats = repeats;
         self.question = Some(question);
         self.questions
+    }
+
+    /// This leader was overruled on the word of a third member. Gives until when it waits for the other.
+    pub fn rest(&mut self, unit: Duration, now: Time) -> Time {
+        self.overruled.again(unit, now);
+        self.overruled.until()
+    }
+
+    /// Whether it was so more than once, and waits for the longer.
+    pub fn rests(&self, now: Time) -> bool {
+        self.overruled.times() > 1 && self.overruled.holds(now)
     }
 
     /// This member leads: what came before it is forgotten.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::core::api::Output;
 use crate::core::context::Context;
-use crate::core::job::{Ending, Job};
-use crate::core::message::{Done, Message};
+use crate::core::job::Ending;
+use crate::core::message::{Done, Message, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
 use crate::core::state::State;
@@ -17,18 +17,19 @@ impl State {
     /// Whether the end of a leadership may not be told yet: the votes that it rests on must stay bound.
     fn withholds_release(&self) -> bool {
         let told = Fault::JobUntold.is_planted() || Fault::JobNotAwaited.is_planted();
-        self.needs_majority() && self.job.stops_within.is_some() && !told
+        self.needs_majority() && self.endings.job.runs() && !told
     }
 
     /// The greatest epoch known, if this member led in it, gave it up and may say so; and for whom.
     pub(in crate::core) fn gave_up(&self) -> Option<(Epoch, Option<NodeId>)> {
-        let known = |(epoch, _): &(Epoch, _)| *epoch == self.view.epoch;
-        self.released.filter(known).filter(|_| !self.withholds_release())
+        let View { epoch, .. } = self.view();
+        let told = self.endings.gave_up(epoch).filter(|_| !self.withholds_release());
+        told.map(|successor| (epoch, successor))
     }
 
     /// Whether this member may tell that it does not lead in this epoch, nor ever will.
     pub(in crate::core) fn may_disown(&self, epoch: Epoch) -> bool {
-        let led = self.released.is_some_and(|(released, _)| released == epoch);
+        let led = self.endings.gave_up(epoch).is_some();
         !(led && self.withholds_release())
     }
 
@@ -55,18 +56,16 @@ impl Context<'_> {
 impl Turn<'_> {
     /// A job runs from now on; in order it ends within this time.
     pub fn job_started(&mut self, stops_within: Duration) {
-        self.cx.state.job.stops_within = Some(stops_within);
-        self.cx.state.job.overdue = false;
+        self.cx.state.endings.job.start(stops_within);
     }
 
     /// Nothing of the job runs any more: what waited for that happens now.
     pub fn job_ended(&mut self) {
         let withheld = self.cx.state.withholds_release();
-        let ending = self.cx.state.job.ending.take();
-        self.cx.state.job = Job::default();
+        let ending = self.cx.state.endings.job.end();
         self.cx.state.timers.cancel(Timer::Job);
         if withheld
-            && self.cx.state.phase != Phase::Leading
+            && self.cx.state.phase() != Phase::Leading
             && let Some((epoch, successor)) = self.cx.state.gave_up()
         {
             self.cx.state.free_own_vote(epoch);
@@ -78,35 +77,26 @@ impl Turn<'_> {
     /// The job did not end in time. The leadership ends all the same; with a majority its votes stay bound
     /// until the lease has expired, since [`State::withholds_release`] still holds.
     pub fn job_overdue(&mut self) {
-        let ending = self.cx.state.job.ending.take();
-        self.cx.state.job.overdue = true;
+        let ending = self.cx.state.endings.job.overdue();
         self.end_leadership(ending);
     }
 
     /// Whether a leader has to wait for its job before it ends its leadership in order. Then the job is to
     /// be ended, and the leadership ends as soon as that is done.
     pub fn waits_for_job(&mut self, ending: Ending) -> bool {
-        let Job { stops_within, overdue, .. } = self.cx.state.job;
-        let Some(stops_within) = stops_within.filter(|_| !overdue) else { return false };
-        if self.cx.state.phase != Phase::Leading || Fault::JobNotAwaited.is_planted() {
+        let Some(stops_within) = self.cx.state.endings.job.awaited() else { return false };
+        if self.cx.state.phase() != Phase::Leading || Fault::JobNotAwaited.is_planted() {
             return false;
         }
-        let job = &mut self.cx.state.job;
-        match (&mut job.ending, ending) {
-            (Some(Ending::Stop(asked)), Ending::Stop(more)) => asked.extend(more),
-            (Some(before), Ending::Stop(asked)) => *before = Ending::Stop(asked),
-            (Some(_), _) => {}
-            (none, ending) => {
-                *none = Some(ending);
-                self.cx.arm(Timer::Job, stops_within);
-                self.cx.out.push(Output::EndJob { by: self.cx.now + stops_within });
-            }
+        if self.cx.state.endings.job.end_for(ending) {
+            self.cx.arm(Timer::Job, stops_within);
+            self.cx.out.push(Output::EndJob { by: self.cx.now + stops_within });
         }
         true
     }
 
     fn end_leadership(&mut self, ending: Option<Ending>) {
-        let leads = self.cx.state.phase == Phase::Leading;
+        let leads = self.cx.state.phase() == Phase::Leading;
         match ending {
             // What makes it impossible by now also lets this member lead on.
             Some(Ending::Resign(to)) if leads => _ = self.resign(to),

@@ -16,7 +16,7 @@ impl Context<'_> {
     pub fn request_handover_if_due(&mut self) {
         let majority = self.state.needs_majority();
         let due = match self.state.settings.preempt {
-            Preempt::After(after) => self.state.standing.due(after),
+            Preempt::After(after) => self.state.eligibility.due(after),
             Preempt::Always => majority.then_some(self.now),
             Preempt::Never => None,
         };
@@ -33,7 +33,7 @@ impl Context<'_> {
         if self.state.needs_majority() {
             self.poll_for_takeover();
         } else {
-            let (epoch, rank, votes) = (self.state.view.epoch, self.state.rank(), Vec::new());
+            let (epoch, rank, votes) = (self.state.view().epoch, self.state.rank(), Vec::new());
             self.send(leader.id, Message::Preempt { epoch, rank, votes });
         }
     }
@@ -43,7 +43,7 @@ impl Context<'_> {
         if self.state.needs_majority() {
             self.request_handover();
         } else {
-            self.become_taking_over(self.state.view, leader, reason);
+            self.become_taking_over(self.state.view(), leader, reason);
         }
     }
 }
@@ -64,8 +64,8 @@ impl Turn<'_> {
             && self.stood_for_long_enough(from)
             && self.may_succeed(from)
             && self.is_majority(votes);
-        let leads = state.phase == Phase::Leading;
-        let present = leads && state.view.epoch == epoch;
+        let leads = state.phase() == Phase::Leading;
+        let present = leads && state.view().epoch == epoch;
         if present && higher && !votes.is_empty() && Fault::LeadsAfterRelease.is_planted() {
             let (others, stands) = (self.cx.all_others(), self.cx.state.stands());
             self.cx.send_all(others, Message::Release { epoch, successor: Some(from), stands });
@@ -73,7 +73,7 @@ impl Turn<'_> {
             if !self.waits_for_job(Ending::Preempted(from)) {
                 self.release(Some(from), Reason::Preempted(from));
             }
-        } else if leads || state.view.epoch > epoch {
+        } else if leads || state.view().epoch > epoch {
             self.cx.send_view(from);
         } else if self.is_about_to_lead(epoch) {
             // Some have its task already; it is not released before it is led in.
@@ -116,7 +116,7 @@ impl Turn<'_> {
 
     /// Stops leading, says so to all, and awaits the successor.
     pub fn release(&mut self, successor: Option<NodeId>, reason: Reason) {
-        let epoch = self.cx.state.view.epoch;
+        let epoch = self.cx.state.view().epoch;
         self.cx.give_up(successor);
         self.cx.state.free_own_vote(epoch);
         match successor {
@@ -139,19 +139,18 @@ impl Turn<'_> {
         self.cx.state.detector.change(from, |peer| peer.stands = stands);
         self.cx.stand_if_alone(); // it may be the last that could lead
         self.cx.state.voter.release(from, epoch);
-        self.cx.state.freed = Some((from, epoch));
+        self.cx.state.endings.hear(from, epoch);
         let designated = Some(epoch).filter(|_| successor == Some(self.cx.state.id()));
         self.cx.state.candidacy.designate(designated);
-        if let Some(view) = self.cx.state.storing.filter(|view| view.epoch == epoch) {
-            self.cx.state.view = view; // too late to follow its leader
+        if let Some(view) = self.cx.state.course.storing().filter(|view| view.epoch == epoch) {
+            self.cx.state.epochs.learn(view); // too late to follow its leader
         }
         let state = &self.cx.state;
-        if epoch != state.view.epoch || !(state.is_bound_to(from) || state.follows(from)) {
+        if epoch != state.view().epoch || !(state.is_bound_to(from) || state.follows(from)) {
             return;
         }
         let reason = Reason::LeaderReleased(from);
-        self.cx.state.takeover = None;
-        self.cx.state.heeds_leader = false;
+        self.cx.state.course.leader_released();
         self.cx.state.timers.cancel(Timer::Silence);
         match successor {
             // This member need not have met it: the leader knows it.
@@ -165,7 +164,7 @@ impl Turn<'_> {
     /// An operator asks the leader to hand over, to the member named if any.
     pub fn resign(&mut self, to: Option<NodeId>) -> Result<Done, Refusal> {
         let state = &mut self.cx.state;
-        if state.phase != Phase::Leading {
+        if state.phase() != Phase::Leading {
             return Err(Refusal::NotLeader);
         }
         let best = state.best_other().ok_or(Refusal::NoSuccessor)?;
@@ -176,9 +175,9 @@ impl Turn<'_> {
         if successor != best {
             return Err(Refusal::Outranked { to: successor, by: best });
         }
-        let epoch = state.view.epoch;
+        let epoch = state.view().epoch;
         if !self.waits_for_job(Ending::Resign(to)) {
-            self.cx.state.resigned = true;
+            self.cx.state.eligibility.resign();
             self.release(Some(successor), Reason::Resigned);
         }
         Ok(Done::Resigned { epoch, successor: Some(successor) })
@@ -190,7 +189,7 @@ impl Turn<'_> {
         if self.waits_for_job(Ending::Stop(asked)) {
             return false;
         }
-        match self.cx.state.phase {
+        match self.cx.state.phase() {
             Phase::Leading => self.release(self.cx.state.best_other(), Reason::Stopped),
             Phase::Stopping => {}
             _ => self.cx.become_stopping(Reason::Stopped),

@@ -10,6 +10,7 @@
 mod announcement;
 pub(super) mod candidacy;
 mod ending;
+pub(super) mod endings;
 mod handover;
 pub(super) mod lease;
 mod nomination;

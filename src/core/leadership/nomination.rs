@@ -11,7 +11,7 @@ use super::candidacy::Aim;
 use super::question::{Purpose, Stage};
 use crate::core::bounds;
 use crate::core::context::Context;
-use crate::core::message::{Message, Opinion};
+use crate::core::message::{Message, Opinion, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
 use crate::core::state::State;
@@ -53,8 +53,8 @@ impl Context<'_> {
 
     fn park(&mut self, round: Epoch, aim: Aim, reason: &Reason) {
         // A coordinator that has handed out its task is about to lead, and goes on with that.
-        let readies = aim == Aim::Lead && self.state.phase == Phase::Reorganizing;
-        if self.state.phase != Phase::Electing && !readies {
+        let readies = aim == Aim::Lead && self.state.phase() == Phase::Reorganizing;
+        if self.state.phase() != Phase::Electing && !readies {
             self.become_electing(reason.clone());
         }
         self.state.timers.cancel(Timer::Answer);
@@ -85,7 +85,7 @@ impl Context<'_> {
     /// Whether the last leader gave up its epoch for this member. Only the first vote request counts on
     /// that: a candidate that was denied asks for a pre-vote first.
     fn is_designated(&mut self) -> bool {
-        let epoch = self.state.view.epoch;
+        let epoch = self.state.view().epoch;
         self.state.candidacy.take_designation() == Some(epoch)
     }
 
@@ -94,7 +94,7 @@ impl Context<'_> {
     pub fn poll_for_takeover(&mut self) {
         let candidacy = &self.state.candidacy;
         if candidacy.question.is_none() && self.now >= candidacy.next_takeover_poll {
-            let (view, next) = (self.state.view, self.state.round.next());
+            let (view, next) = (self.state.view(), self.state.epochs.round().next());
             self.ask_voters(Purpose::Preempt(view), Stage::PreVote, next);
         }
     }
@@ -109,10 +109,9 @@ impl Context<'_> {
         let list = self.state.members.version();
         let mut voters = self.all_others();
         voters.retain(|id| self.state.is_voter(*id));
-        if let Some((leader, epoch)) =
-            self.state.freed.filter(|freed| freed.1 == self.state.view.epoch)
-        {
-            self.send_all(voters.clone(), Message::Freed { leader, epoch });
+        let View { epoch: last, .. } = self.state.view();
+        if let Some(leader) = self.state.endings.heard(last) {
+            self.send_all(voters.clone(), Message::Freed { leader, epoch: last });
         }
         self.send_all(
             voters,
@@ -146,7 +145,7 @@ impl Context<'_> {
                 if Fault::OwnVoteUnstored.is_planted() {
                     question.hear(own, Opinion::Yes, self.now);
                 }
-                self.vote_for(own, self.state.incarnation, number, epoch, lease);
+                self.vote_for(own, self.state.records.incarnation(), number, epoch, lease);
             }
             _ => question.hear(own, opinion, self.now),
         }
@@ -162,7 +161,7 @@ impl Context<'_> {
         }
         if question.stage == Stage::Vote && question.purpose == Purpose::Win {
             self.state.free_own_vote(question.epoch);
-            self.state.floor = self.state.floor.max(question.epoch);
+            self.state.epochs.raise_floor(question.epoch);
             self.say_released(question.epoch, None);
         }
     }

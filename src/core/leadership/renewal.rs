@@ -40,14 +40,14 @@ impl Context<'_> {
         if let Some(lease) = self.state.candidacy.take_lease(epoch) {
             let (own, length) = (self.state.id(), self.state.settings.timing.lease);
             self.state.voter.promise(self.now, own, epoch, length);
-            self.state.lease = Some(lease);
+            self.state.course.take_lease(lease);
             self.arm_lease();
         }
     }
 
     /// The lease has changed, and with it its end.
     pub fn arm_lease(&mut self) {
-        if let Some(lease) = &self.state.lease {
+        if let Some(lease) = self.state.course.lease() {
             let until = self.state.end_of(lease);
             self.state.timers.arm(Timer::Lease, until);
         }
@@ -55,9 +55,9 @@ impl Context<'_> {
 
     /// Notes that a heartbeat round was sent: this member itself holds by it.
     pub fn hold_by_own_heartbeat(&mut self, number: u64) {
-        let (own, now, epoch) = (self.state.id(), self.now, self.state.view.epoch);
+        let (own, now, epoch) = (self.state.id(), self.now, self.state.view().epoch);
         let (length, votes) = (self.state.settings.timing.lease, self.state.is_voter(own));
-        if let Some(lease) = &mut self.state.lease {
+        if let Some(lease) = self.state.course.lease_mut() {
             lease.sent(number, now);
             // This leader may have removed itself, or have been no voter when it was elected and have
             // voted for another candidate since.
@@ -73,7 +73,7 @@ impl Turn<'_> {
     /// A leader whose lease is over leads no more: enough voters may be free to vote for another.
     pub fn end_lease(&mut self) {
         if self.cx.state.lease_until().is_some_and(|until| until <= self.cx.now) {
-            let epoch = self.cx.state.view.epoch;
+            let epoch = self.cx.state.view().epoch;
             self.cx.give_up(None);
             self.cx.state.free_own_vote(epoch);
             self.call(Reason::LeaseEnded);
@@ -84,11 +84,11 @@ impl Turn<'_> {
     /// A voter acknowledged a heartbeat round.
     pub fn prolong(&mut self, voter: NodeId, number: u64) {
         let counts = self.cx.state.is_voter(voter);
-        if let Some(lease) = self.cx.state.lease.as_mut().filter(|_| counts) {
-            let number = match Fault::OlderCopy.is_planted() {
-                true => self.cx.state.beat.0,
-                false => number,
-            };
+        let number = match Fault::OlderCopy.is_planted() {
+            true => self.cx.state.course.round(),
+            false => number,
+        };
+        if let Some(lease) = self.cx.state.course.lease_mut().filter(|_| counts) {
             if Fault::LeaseFromReceipt.is_planted() {
                 lease.sent(number, self.cx.now);
             }

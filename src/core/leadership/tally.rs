@@ -73,8 +73,8 @@ impl Turn<'_> {
     pub fn outgrow(&mut self, epoch: Epoch) {
         let state = &self.cx.state;
         let asked = state.candidacy.question.is_some();
-        let lately = self.cx.now < state.since + state.settings.timing.heartbeat;
-        if epoch > state.view.epoch && !asked && !lately {
+        let lately = self.cx.now < state.course.since() + state.settings.timing.heartbeat;
+        if epoch > state.view().epoch && !asked && !lately {
             let next = self.cx.next_round();
             self.cx.note_round(next);
             self.cx.ask_voters(Purpose::Reclaim, Stage::Vote, next);
@@ -83,7 +83,7 @@ impl Turn<'_> {
 
     /// A voter votes for this member; or this member itself does, now that its vote is durable.
     pub fn hear_vote(&mut self, from: NodeId, of: Incarnation, number: u64, epoch: Epoch) {
-        let own = of == self.cx.state.incarnation && self.cx.state.is_voter(from);
+        let own = of == self.cx.state.records.incarnation() && self.cx.state.is_voter(from);
         if let Some(question) = &mut self.cx.state.candidacy.question
             && ((question.number, question.epoch) == (number, epoch)
                 || Fault::StaleGrant.is_planted())
@@ -135,7 +135,7 @@ impl Turn<'_> {
                 self.cx.become_leading(epoch, Reason::Reclaimed);
                 self.algorithm.get().reclaimed(&mut self.cx);
             }
-            Purpose::Retry if state.phase == Phase::Waiting && !state.is_bound() => {
+            Purpose::Retry if state.phase() == Phase::Waiting && !state.is_bound() => {
                 self.cx.drop_question();
                 self.call(Reason::MajorityAgrees);
             }
@@ -146,7 +146,7 @@ impl Turn<'_> {
     /// Whether a leader may lead on in this epoch: it was elected in time, and not in vain.
     fn may_reclaim(&self, epoch: Epoch) -> bool {
         let state = &self.cx.state;
-        let greater = state.leads() && epoch > state.view.epoch;
+        let greater = state.leads() && epoch > state.view().epoch;
         greater && state.records.cover(epoch) && state.has_votes(epoch, self.cx.now)
     }
 
@@ -160,8 +160,8 @@ impl Turn<'_> {
             self.cx.ask_voters(purpose, stage, epoch);
         } else if state.candidacy.question.is_some() {
             self.failed();
-        } else if state.candidacy.denied.is_some() && state.phase.elects() {
-            let next = state.round.next();
+        } else if state.candidacy.denied.is_some() && state.phase().elects() {
+            let next = state.epochs.round().next();
             self.cx.ask_voters(Purpose::Retry, Stage::PreVote, next);
         }
     }
@@ -214,7 +214,7 @@ impl Turn<'_> {
 
     /// No outcome came in time; this member does not call another election before the voters agree.
     pub(super) fn await_voters(&mut self) {
-        if self.cx.state.phase == Phase::Waiting {
+        if self.cx.state.phase() == Phase::Waiting {
             self.cx.arm(Timer::Coordinator, self.cx.state.settings.timing.t2());
         } else {
             self.cx.become_waiting(self.cx.now, Reason::NoCoordinator);

@@ -36,8 +36,9 @@ impl Context<'_> {
         // Somebody led in the epoch in which the list was stamped, and the majority that elected it
         // may have been removed since. As in Raft: a candidate's term is above that of its last entry.
         let led = (epoch <= own.epoch).then_some(Objection::Older(own.epoch));
-        let objection =
-            stale.or(led).or_else(|| state.voter.objection(self.now, candidate, epoch, state.view));
+        let objection = stale
+            .or(led)
+            .or_else(|| state.voter.objection(self.now, candidate, epoch, state.view()));
         let patience = state.settings.timing.failure;
         objection.map_or(Opinion::Yes, |objection| objection.opinion(self.now, patience))
     }
@@ -82,7 +83,7 @@ impl Context<'_> {
     /// The greatest epoch that this member knows of, has voted in or has a list of.
     fn greatest_epoch(&self) -> Epoch {
         let stamped = self.state.members.version().epoch;
-        self.state.view.epoch.max(self.state.voter.newest()).max(stamped)
+        self.state.view().epoch.max(self.state.voter.newest()).max(stamped)
     }
 
     /// A voter takes a leader's heartbeat: it promises its vote, or denies that to a leader against which
@@ -94,7 +95,7 @@ impl Context<'_> {
         if !self.may_promise(lease) {
             return false;
         }
-        self.state.voter.inform(self.state.round);
+        self.state.voter.inform(self.state.epochs.round());
         if !self.state.voter.promise(self.now, leader, epoch, lease) {
             let (epoch, opinion) = (self.greatest_epoch(), Opinion::No { wait: Duration::ZERO });
             self.send(leader, Message::Denial { number, opinion, epoch });
@@ -130,7 +131,7 @@ impl Turn<'_> {
     /// Whether a member votes, and is not about to end.
     pub fn votes(&self) -> bool {
         let state = &self.cx.state;
-        state.needs_majority() && state.is_voter(state.id()) && state.phase != Phase::Stopping
+        state.needs_majority() && state.is_voter(state.id()) && state.phase() != Phase::Stopping
     }
 
     /// A voter with an empty store that has not met all others says so when it has looked for them for
@@ -202,7 +203,7 @@ impl Turn<'_> {
     /// At the end of a turn: the record of a voter says for how long the next life has to wait.
     pub fn forget_old_promises(&mut self) {
         let (now, length) = (self.cx.now, self.cx.state.settings.timing.lease);
-        let votes = self.cx.state.needs_majority() && self.cx.state.phase != Phase::Stopping;
+        let votes = self.cx.state.needs_majority() && self.cx.state.phase() != Phase::Stopping;
         if votes && self.cx.state.voter.forget_old_promises(now, length) {
             self.cx.persist();
         }
@@ -218,7 +219,7 @@ impl Turn<'_> {
         let all = state.unmet_voters().is_empty();
         // By an older list than another's it does not know who votes.
         if all && state.roster.newest <= version {
-            let round = state.round;
+            let round = state.epochs.round();
             state.voter.inform(round);
         }
     }

@@ -26,7 +26,7 @@ impl Halting {
             peer.stands = true; // or it would not organise
             peer.rank = rank;
         });
-        let older = View { epoch: round, leader: Some(rank) } <= cx.state.view;
+        let older = View { epoch: round, leader: Some(rank) } <= cx.state.view();
         let above = cx.state.stands() && cx.state.rank() > rank;
         // Two that halt each other would both wait: then the incumbent gives way.
         let yields = !cx.state.preempts_at_once() && !self.organises(cx.state);
@@ -49,7 +49,7 @@ impl Halting {
 
     /// Whether it obeys another HALT already, of a higher organiser or of a later round.
     fn obeys_better(&self, cx: &Context, rank: Rank, round: Epoch) -> bool {
-        let obeys = cx.state.phase.is_halted();
+        let obeys = cx.state.phase().is_halted();
         self.halted.is_some_and(|halted| obeys && halted > (rank, round))
     }
 
@@ -74,7 +74,7 @@ impl Halting {
         let of_round = |(_, halted): (Rank, Epoch)| halted == round;
         let obeyed = self.obeys(from, round)
             || Fault::AnyElected.is_planted() && self.halted.is_some_and(of_round);
-        let accepted = cx.state.phase == Phase::Halted && obeyed;
+        let accepted = cx.state.phase() == Phase::Halted && obeyed;
         if accepted {
             cx.become_reorganizing(Reason::Organised(from));
             self.await_next_step(cx);
@@ -94,7 +94,7 @@ impl Halting {
         round: Epoch,
         task: &Task,
     ) -> Option<View> {
-        let accepted = cx.state.phase == Phase::Reorganizing
+        let accepted = cx.state.phase() == Phase::Reorganizing
             && self.step == Step::Idle
             && self.obeys(from, round)
             && (task.version >= cx.state.task.version || Fault::OlderTask.is_planted());
@@ -115,8 +115,8 @@ impl Halting {
 
     /// A leader lives that has not taken this member in: it will, as it checks who is Normal.
     pub(super) fn found_leader(&mut self, cx: &mut Context, view: View, leader: NodeId) {
-        let obeys = cx.state.phase.is_halted();
-        let waits = cx.state.phase == Phase::Waiting && self.awaits == Some(leader);
+        let obeys = cx.state.phase().is_halted();
+        let waits = cx.state.phase() == Phase::Waiting && self.awaits == Some(leader);
         if waits && !cx.state.detector.counts(leader) {
             // It hears no reply of this member, and so cannot take it in; but it leads.
             cx.arm(Timer::Coordinator, cx.state.settings.timing.failure * 2);
@@ -125,7 +125,7 @@ impl Halting {
             return;
         }
         cx.give_up(None);
-        cx.state.view = view;
+        cx.state.epochs.learn(view);
         self.wait_for(cx, Some(leader), cx.now, Reason::ToBeTakenIn(leader));
         cx.arm(Timer::Coordinator, cx.state.settings.timing.failure * 2);
     }

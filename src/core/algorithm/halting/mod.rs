@@ -82,7 +82,7 @@ impl Election for Halting {
     }
 
     fn receive(&mut self, cx: &mut Context, from: NodeId, message: &Message) -> Option<View> {
-        if cx.state.phase == Phase::Stopping {
+        if cx.state.phase() == Phase::Stopping {
             return None;
         }
         match *message {
@@ -138,9 +138,9 @@ impl Election for Halting {
     fn lost(&mut self, cx: &mut Context, peer: NodeId) {
         if self.organises(cx.state) {
             self.lost_other(cx, peer);
-        } else if cx.state.watches.is_some_and(|(halter, _)| halter == peer) {
+        } else if cx.state.course.watched().is_some_and(|(halter, _)| halter == peer) {
             self.begin(cx, Reason::HalterLost(peer));
-        } else if cx.state.phase == Phase::Waiting
+        } else if cx.state.phase() == Phase::Waiting
             && self.awaits == Some(peer)
             && !cx.state.is_bound()
         {
@@ -169,7 +169,7 @@ impl Election for Halting {
 
     /// Only READY makes a follower. Whoever finds a leader otherwise waits to be taken in.
     fn may_follow(&mut self, cx: &mut Context, view: View, leader: NodeId) -> bool {
-        let obeys = cx.state.phase == Phase::Reorganizing && self.obeys(leader, view.epoch);
+        let obeys = cx.state.phase() == Phase::Reorganizing && self.obeys(leader, view.epoch);
         let ready = obeys && self.ready == view.epoch;
         if !ready {
             self.found_leader(cx, view, leader);
@@ -189,7 +189,7 @@ impl Election for Halting {
 impl Halting {
     /// The coordinator that this member has accepted, before it names it as its leader.
     pub fn accepted(&self, state: &State) -> Option<View> {
-        if state.phase != Phase::Reorganizing {
+        if state.phase() != Phase::Reorganizing {
             return None;
         }
         let own = (state.rank(), self.round);
@@ -199,12 +199,12 @@ impl Halting {
 
     /// Whether this member organises an election.
     fn organises(&self, state: &State) -> bool {
-        self.step != Step::Idle && matches!(state.phase, Phase::Electing | Phase::Reorganizing)
+        self.step != Step::Idle && matches!(state.phase(), Phase::Electing | Phase::Reorganizing)
     }
 
     /// The member that was to lead, or to go on with its election, did not in time.
     fn pass_over(&self, cx: &mut Context) {
-        let halter = cx.state.phase.is_halted().then_some(self.halted).flatten();
+        let halter = cx.state.phase().is_halted().then_some(self.halted).flatten();
         let awaited = halter.map(|(halter, _)| halter.id).or(self.awaits);
         if let Some(id) = awaited.filter(|id| cx.state.detector.counts(*id)) {
             cx.pass_over(id, cx.state.settings.timing.t2());

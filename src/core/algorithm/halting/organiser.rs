@@ -162,7 +162,7 @@ impl Halting {
     /// that a greater epoch overtook is of no use. Who may not lead waits until another does.
     /// Tells whether this election is over.
     fn starts_over(&mut self, cx: &mut Context) -> bool {
-        let overtaken = self.round <= cx.state.view.epoch;
+        let overtaken = self.round <= cx.state.view().epoch;
         if overtaken {
             self.begin(cx, Reason::Overtaken);
             return true;

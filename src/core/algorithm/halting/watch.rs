@@ -22,7 +22,7 @@ impl Halting {
     }
 
     pub(super) fn check(&mut self, cx: &mut Context, others: Vec<NodeId>) {
-        let (number, epoch) = (self.next_call(), cx.state.view.epoch);
+        let (number, epoch) = (self.next_call(), cx.state.view().epoch);
         cx.send_all(others, Message::AreYouNormal { number, epoch });
     }
 
@@ -45,7 +45,7 @@ impl Halting {
         number: u64,
         epoch: Epoch,
     ) {
-        let follows = cx.state.follows(from) && cx.state.view.epoch == epoch;
+        let follows = cx.state.follows(from) && cx.state.view().epoch == epoch;
         // Who waits for its disk before it follows has accepted the task.
         let waits = cx.state.is_bound_to(from) && !Fault::DiskNotNormal.is_planted();
         let accepted = follows || waits;
@@ -83,7 +83,7 @@ impl Halting {
         number: u64,
         epoch: Epoch,
     ) {
-        let leads = cx.state.leads() && cx.state.view.epoch == epoch;
+        let leads = cx.state.leads() && cx.state.view().epoch == epoch;
         let organises = self.organises(cx.state) && self.round == epoch;
         self.answer(cx, from, number, leads || organises);
     }
@@ -91,7 +91,7 @@ impl Halting {
     /// Timeout, at once: a coordinator looks at the others, a follower at its coordinator, and
     /// who has none calls an election, unless one is under way.
     pub(super) fn look_at_coordinator(&mut self, cx: &mut Context, asker: NodeId) {
-        match cx.state.phase {
+        match cx.state.phase() {
             Phase::Leading => self.check_all(cx),
             Phase::Starting if !cx.state.looks_around(cx.now) => {
                 self.begin(cx, Reason::Joined(asker));
@@ -119,8 +119,8 @@ impl Halting {
 
     /// The coordinator that this member has, another than itself, and its epoch.
     fn coordinator(&self, cx: &Context) -> Option<(NodeId, Epoch)> {
-        match cx.state.phase {
-            Phase::Following => Some((cx.state.view.leader?.id, cx.state.view.epoch)),
+        match cx.state.phase() {
+            Phase::Following => Some((cx.state.view().leader?.id, cx.state.view().epoch)),
             Phase::Reorganizing if self.step == Step::Idle => {
                 self.halted.map(|(halter, round)| (halter.id, round))
             }
@@ -150,7 +150,7 @@ impl Halting {
     /// A follower calls its coordinator when it was silent for so long that, without a reply, it
     /// is suspected after `failure`.
     pub(super) fn look_after_coordinator(&mut self, cx: &mut Context) {
-        let leader = cx.state.view.leader.filter(|_| cx.state.phase == Phase::Following);
+        let leader = cx.state.view().leader.filter(|_| cx.state.phase() == Phase::Following);
         let Some(peer) = leader.and_then(|leader| cx.state.detector.get(leader.id)) else { return };
         let heard = peer.heard.unwrap_or_default();
         if cx.now.since(heard) >= patience(cx) {

@@ -52,7 +52,7 @@ impl Doubts {
     /// Notes that this member has stopped a run that was to elect this candidate.
     pub fn note(&mut self, cx: &Context, candidate: Candidate, run: Run) {
         let Candidate { rank, incarnation, .. } = candidate;
-        let instead = cx.state.round.max(run.epoch.next());
+        let instead = cx.state.epochs.round().max(run.epoch.next());
         self.0.retain(|id, _| cx.state.members.get(*id).is_some());
         if cx.state.members.get(rank.id).is_some() {
             self.0.insert(rank.id, Doubt { incarnation, heard: heard(cx, candidate), instead });

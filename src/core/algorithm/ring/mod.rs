@@ -59,9 +59,10 @@ impl Election for Ring {
     /// Takes up the run that this member was drawn into while it looked for the others, or while it still heard
     /// the leader; otherwise begins one.
     fn start(&mut self, cx: &mut Context, reason: Reason) {
-        let looked = (cx.state.phase == Phase::Starting).then_some(cx.state.since);
+        let looked = (cx.state.phase() == Phase::Starting).then_some(cx.state.course.since());
         let kept = self.kept.take().filter(|(_, since)| Some(*since) == looked);
-        let left_out = self.left_out.take().filter(|ballot| ballot.run.epoch == cx.state.round);
+        let left_out =
+            self.left_out.take().filter(|ballot| ballot.run.epoch == cx.state.epochs.round());
         match kept.map(|(ballot, _)| ballot).or(left_out) {
             Some(ballot)
                 if self.is_open(cx, ballot.run)
@@ -75,7 +76,7 @@ impl Election for Ring {
 
     fn receive(&mut self, cx: &mut Context, from: NodeId, message: &Message) -> Option<View> {
         match *message {
-            _ if cx.state.phase == Phase::Stopping => None,
+            _ if cx.state.phase() == Phase::Stopping => None,
             Message::Ballot(ballot) => {
                 self.ballot(cx, from, ballot);
                 None
@@ -88,7 +89,7 @@ impl Election for Ring {
     fn expire(&mut self, cx: &mut Context, timer: Timer) {
         match timer {
             Timer::Answer => self.send_past(cx),
-            Timer::Coordinator if cx.state.phase == Phase::Electing => {
+            Timer::Coordinator if cx.state.phase() == Phase::Electing => {
                 self.pass_over_candidate(cx);
                 self.begin(cx, Reason::BallotLost);
             }
@@ -101,7 +102,7 @@ impl Election for Ring {
     fn go_on(&mut self, cx: &mut Context, aim: Aim, round: Epoch) {
         if aim == Aim::Call {
             self.initiate(cx, round, Reason::MajorityAgrees);
-        } else if cx.state.stands() && self.run.epoch > cx.state.view.epoch {
+        } else if cx.state.stands() && self.run.epoch > cx.state.view().epoch {
             self.returned(cx, Reason::BallotBack); // it may have to be claimed yet
         } else {
             self.begin(cx, Reason::BallotLost);
@@ -170,8 +171,10 @@ impl Ring {
             self.sent_past = false;
         }
         cx.freeze_rank();
-        let called_by_leader = cx.state.view.leader.is_some_and(|last| last.id == run.initiator);
-        cx.state.heeds_leader &= !called_by_leader; // so it is silent, and alive
+        let called_by_leader = cx.state.view().leader.is_some_and(|last| last.id == run.initiator);
+        if called_by_leader {
+            cx.state.course.expect_no_heartbeat(); // it is silent, and alive
+        }
         cx.become_voting(patience(cx), reason);
     }
 
@@ -188,10 +191,10 @@ impl Ring {
             cx.arm(Timer::Heartbeat, Duration::ZERO);
         } else if cx.state.is_promised(cx.now) {
             cx.send_view(from); // its vote is its leader's, for a while
-        } else if cx.state.takeover.is_some() {
+        } else if cx.state.course.takeover().is_some() {
             // The lower leader's release will begin a greater run.
         } else if ballot.run < self.run {
-            if cx.state.phase == Phase::Waiting {
+            if cx.state.phase() == Phase::Waiting {
                 self.call(cx, Reason::Joined(from)); // both runs may be stopped for this member's
             }
         } else if let Some(leader) = cx.state.lower_leader() {
@@ -216,10 +219,10 @@ impl Ring {
 
     /// Who still looks for the others does not know yet who is next in the ring.
     fn keep(&mut self, cx: &mut Context, ballot: Ballot, from: NodeId) {
-        if cx.state.phase != Phase::Starting {
+        if cx.state.phase() != Phase::Starting {
             cx.become_starting(Reason::Joined(from));
         }
-        let since = cx.state.since;
+        let since = cx.state.course.since();
         let greater = self.kept.is_some_and(|(kept, at)| at == since && kept.run > ballot.run);
         if !greater {
             self.kept = Some((ballot, since));
@@ -228,11 +231,11 @@ impl Ring {
 
     /// Sends a ballot on, or stops it.
     fn vote(&mut self, cx: &mut Context, ballot: Ballot, reason: Reason) {
-        if ballot.run > self.run || cx.state.phase != Phase::Electing {
+        if ballot.run > self.run || cx.state.phase() != Phase::Electing {
             self.take_part(cx, ballot.run, reason);
         }
         let (mut own, candidate) = (own(cx), as_known(cx, ballot.candidate));
-        let open = ballot.run.epoch > cx.state.floor;
+        let open = ballot.run.epoch > cx.state.epochs.floor();
         own.stands &= open;
         let better = self.nominee.is_some_and(|nominee| nominee > candidate);
         if better {
@@ -288,11 +291,11 @@ impl Ring {
         if leader.rank.id == cx.state.id() || run <= self.announced || hops > most_hops(cx) {
             return None; // it has been here
         }
-        if view < cx.state.view {
+        if view < cx.state.view() {
             cx.send_view(from);
             return None;
         }
-        if run < self.run && cx.state.phase == Phase::Electing {
+        if run < self.run && cx.state.phase() == Phase::Electing {
             return None;
         }
         if self.doubts.is_lost(cx, leader, run) {

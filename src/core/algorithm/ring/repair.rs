@@ -14,7 +14,7 @@ use crate::core::types::NodeId;
 fn is_current(cx: &Context, message: &Message) -> bool {
     match message {
         Message::Ballot(ballot) => {
-            cx.state.phase == Phase::Electing && ballot.run.epoch > cx.state.view.epoch
+            cx.state.phase() == Phase::Electing && ballot.run.epoch > cx.state.view().epoch
         }
         Message::Lap(lap) => lap.run.epoch == decided(cx),
         _ => false,
@@ -70,7 +70,7 @@ impl Ring {
         if ballot.candidate.stands && !cx.state.needs_majority() {
             return;
         }
-        if cx.state.phase == Phase::Electing
+        if cx.state.phase() == Phase::Electing
             && is_current(cx, &message)
             && let Some(after) = next_after(cx, kept_by)
         {
@@ -93,10 +93,10 @@ impl Ring {
         let own = cx.state.id();
         let another = view.leader.is_some_and(|leader| leader.id != own && leader.id != from);
         let asked = self.last.as_ref().is_some_and(|(_, to)| *to == from);
-        if cx.state.phase == Phase::Electing
+        if cx.state.phase() == Phase::Electing
             && another
             && asked
-            && view.epoch >= cx.state.view.epoch
+            && view.epoch >= cx.state.view().epoch
         {
             cx.state.timers.cancel(Timer::Answer);
         }
@@ -117,7 +117,7 @@ impl Ring {
     /// to the failed one last sends to the next; and the run is begun anew if it was to elect it.
     pub(super) fn repair(&mut self, cx: &mut Context, lost: NodeId) {
         if self.hinges_on(cx, lost) {
-            let reason = match cx.state.phase {
+            let reason = match cx.state.phase() {
                 Phase::Waiting => Reason::AnswererLost,
                 _ => Reason::BallotLost,
             };
@@ -149,10 +149,10 @@ impl Ring {
         if state.is_bound() || !state.elects() {
             return false;
         }
-        let leads = |id| state.view.leader.is_some_and(|leader| leader.id == id);
+        let leads = |id| state.view().leader.is_some_and(|leader| leader.id == id);
         let nominated = |nominee: Candidate| nominee.rank.id == peer && is_gone(cx, nominee);
         next(cx).is_none()
-            || match state.phase {
+            || match state.phase() {
                 Phase::Waiting => self.awaited == Some(peer),
                 _ if self.is_open(cx, self.run) => self.nominee.is_some_and(nominated),
                 _ => leads(peer),
@@ -161,9 +161,9 @@ impl Ring {
 
     /// Watches the next member, unless the leader hears it, or is it.
     fn watch(&mut self, cx: &mut Context) {
-        let needless = cx.state.leads() || cx.state.phase == Phase::Stopping;
+        let needless = cx.state.leads() || cx.state.phase() == Phase::Stopping;
         let next = next(cx).filter(|next| !needless && !cx.state.follows(*next));
-        let before = cx.state.watches.map(|(watched, _)| watched);
+        let before = cx.state.course.watched().map(|(watched, _)| watched);
         cx.watch(next);
         if next != before {
             self.probe(cx);
@@ -173,7 +173,7 @@ impl Ring {
     /// Asks for a sign of life: the next member, and those before it that are taken for dead, since
     /// nobody else would find that they live.
     fn probe(&mut self, cx: &mut Context) {
-        let Some((watched, _)) = cx.state.watches else { return };
+        let Some((watched, _)) = cx.state.course.watched() else { return };
         let others = cx.state.detector.clockwise().map(|(id, _)| id);
         let skipped = others.take_while(|id| *id != watched);
         let asked = skipped.chain([watched]).collect();
@@ -189,9 +189,9 @@ impl Ring {
 
     /// One sign of life from the next member in every interval.
     pub(super) fn pulse(&mut self, cx: &mut Context) {
-        let before = cx.state.watches;
+        let before = cx.state.course.watched();
         self.watch(cx);
-        if cx.state.watches == before {
+        if cx.state.course.watched() == before {
             self.probe(cx);
         }
         cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);

@@ -11,7 +11,7 @@ use crate::core::types::{Epoch, NodeId, Rank, Time};
 /// This member as a candidate.
 pub(super) fn own(cx: &Context) -> Candidate {
     let (stands, rank) = (cx.state.stands(), cx.state.rank());
-    Candidate { stands, rank, incarnation: cx.state.incarnation }
+    Candidate { stands, rank, incarnation: cx.state.records.incarnation() }
 }
 
 /// Whether a candidate's process is suspected or dead, as far as this member knows: it may not
@@ -35,8 +35,8 @@ pub(super) fn as_known(cx: &Context, candidate: Candidate) -> Candidate {
 /// The greatest epoch whose leader is known, or will be named once that is durable. No ballot of
 /// such an epoch may go on: it might elect a second leader.
 pub(super) fn decided(cx: &Context) -> Epoch {
-    let stored_next = cx.state.storing.map(|view| view.epoch);
-    cx.state.candidacy.next_epoch().or(stored_next).unwrap_or(cx.state.view.epoch)
+    let stored_next = cx.state.course.storing().map(|view| view.epoch);
+    cx.state.candidacy.next_epoch().or(stored_next).unwrap_or(cx.state.view().epoch)
 }
 
 /// No ballot and no announcement is sent more often than this.

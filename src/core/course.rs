@@ -1,0 +1,258 @@
+//! The course of a member through the phases, with what belongs to a phase and ends with it.
+
+use super::leadership::lease::Lease;
+use super::message::View;
+use super::phase::Phase;
+use super::types::{NodeId, Time};
+
+/// A phase with what belongs to it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Stage {
+    Starting,
+    Electing,
+    /// Awaits this, or the outcome of an election.
+    Waiting(Option<Awaited>),
+    Halted,
+    Reorganizing,
+    Following,
+    Leading {
+        /// When the last heartbeat round was sent, or this member began to lead.
+        beaten: Time,
+        /// Until when it leads, with a majority.
+        lease: Option<Lease>,
+    },
+    Stopping,
+}
+
+/// What a member in [`Phase::Waiting`] awaits, unless it is the outcome of an election.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Awaited {
+    /// The release of this leader, which was asked to hand over.
+    Release(View),
+    /// That the epoch of this leader is durable: it is followed then.
+    Disk(View),
+}
+
+impl Stage {
+    pub fn phase(&self) -> Phase {
+        match self {
+            Stage::Starting => Phase::Starting,
+            Stage::Electing => Phase::Electing,
+            Stage::Waiting(_) => Phase::Waiting,
+            Stage::Halted => Phase::Halted,
+            Stage::Reorganizing => Phase::Reorganizing,
+            Stage::Following => Phase::Following,
+            Stage::Leading { .. } => Phase::Leading,
+            Stage::Stopping => Phase::Stopping,
+        }
+    }
+}
+
+/// The phase of a member, since when, and what it watches.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Course {
+    stage: Stage,
+    since: Time,
+    /// Until when it looks for the others, unless all are connected before.
+    discovery_ends: Time,
+    /// A member that is watched like a leader, and since when: the halter, or the neighbour in
+    /// the ring.
+    watched: Option<(NodeId, Time)>,
+    /// Whether the last leader still has to speak up: it is followed, or was until this election.
+    /// In a later one it has no reason to speak before it is asked.
+    expects_heartbeat: bool,
+    /// The number of the last heartbeat round of this run.
+    round: u64,
+}
+
+impl Course {
+    /// A member that starts now, and looks for the others until then.
+    pub fn new(now: Time, discovery_ends: Time) -> Course {
+        Course {
+            stage: Stage::Starting,
+            since: now,
+            discovery_ends,
+            watched: None,
+            expects_heartbeat: false,
+            round: 0,
+        }
+    }
+
+    pub fn phase(&self) -> Phase {
+        self.stage.phase()
+    }
+
+    /// When this phase began.
+    pub fn since(&self) -> Time {
+        self.since
+    }
+
+    /// Whether it still expects the heartbeats of the last leader once it is in this phase. The leader
+    /// that was followed may have been asked: its silence ends the wait.
+    pub fn goes_on_expecting(&self, to: Phase) -> bool {
+        self.expects_heartbeat && self.phase() == Phase::Following && to.elects()
+    }
+
+    /// Changes the phase. What belonged to the old one is gone.
+    pub fn enter(&mut self, to: Stage, now: Time) {
+        let (from, phase) = (self.phase(), to.phase());
+        self.expects_heartbeat = phase == Phase::Following || self.goes_on_expecting(phase);
+        if from.is_halted() && phase != Phase::Reorganizing {
+            self.watched = None; // the halter
+        }
+        (self.stage, self.since) = (to, now);
+    }
+
+    /// Until when it looks for the others, unless all are connected before.
+    pub fn discovery_ends(&self) -> Time {
+        self.discovery_ends
+    }
+
+    /// Looks for the others until then.
+    pub fn discover_until(&mut self, end: Time) {
+        self.discovery_ends = end;
+    }
+
+    /// The leader that was asked to hand over.
+    pub fn takeover(&self) -> Option<View> {
+        match self.stage {
+            Stage::Waiting(Some(Awaited::Release(view))) => Some(view),
+            _ => None,
+        }
+    }
+
+    /// The leader that is followed as soon as its epoch is durable.
+    pub fn storing(&self) -> Option<View> {
+        match self.stage {
+            Stage::Waiting(Some(Awaited::Disk(view))) => Some(view),
+            _ => None,
+        }
+    }
+
+    /// Awaits that the epoch of this leader is durable.
+    pub fn await_disk(&mut self, leader: View) {
+        if let Stage::Waiting(awaited) = &mut self.stage {
+            *awaited = Some(Awaited::Disk(leader));
+        }
+    }
+
+    /// Something is durable: gives the leader to follow, if that is what was awaited.
+    pub fn take_stored(&mut self) -> Option<View> {
+        self.storing().inspect(|_| self.stage = Stage::Waiting(None))
+    }
+
+    /// The leader that was asked to hand over, or is followed, leads no more.
+    pub fn leader_released(&mut self) {
+        if self.takeover().is_some() {
+            self.stage = Stage::Waiting(None);
+        }
+        self.expects_heartbeat = false;
+    }
+
+    pub fn expects_heartbeat(&self) -> bool {
+        self.expects_heartbeat
+    }
+
+    /// The last leader has no reason to speak before it is asked.
+    pub fn expect_no_heartbeat(&mut self) {
+        self.expects_heartbeat = false;
+    }
+
+    /// A member that is watched like a leader, and since when.
+    pub fn watched(&self) -> Option<(NodeId, Time)> {
+        self.watched
+    }
+
+    /// Watches this member from now on, if it did not before.
+    pub fn watch(&mut self, member: Option<NodeId>, now: Time) {
+        if self.watched.map(|(watched, _)| watched) != member {
+            self.watched = member.map(|member| (member, now));
+        }
+    }
+
+    /// The number of the last heartbeat round of this run.
+    pub fn round(&self) -> u64 {
+        self.round
+    }
+
+    /// A leader sends a heartbeat round. Gives its number.
+    pub fn beat(&mut self, now: Time) -> u64 {
+        self.round += 1;
+        if let Stage::Leading { beaten, .. } = &mut self.stage {
+            *beaten = now;
+        }
+        self.round
+    }
+
+    /// When this leader sent its last heartbeat round, or began to lead.
+    pub fn beaten(&self) -> Option<Time> {
+        match self.stage {
+            Stage::Leading { beaten, .. } => Some(beaten),
+            _ => None,
+        }
+    }
+
+    /// This leader leads for as long as this lease runs.
+    pub fn take_lease(&mut self, taken: Lease) {
+        if let Stage::Leading { lease, .. } = &mut self.stage {
+            *lease = Some(taken);
+        }
+    }
+
+    pub fn lease(&self) -> Option<&Lease> {
+        match &self.stage {
+            Stage::Leading { lease, .. } => lease.as_ref(),
+            _ => None,
+        }
+    }
+
+    pub fn lease_mut(&mut self) -> Option<&mut Lease> {
+        match &mut self.stage {
+            Stage::Leading { lease, .. } => lease.as_mut(),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_to_a_phase_ends_with_it() {
+        let view = View::default();
+        let mut course = Course::new(Time(0), Time(9));
+        course.enter(Stage::Waiting(Some(Awaited::Release(view))), Time(1));
+        assert_eq!((course.takeover(), course.storing()), (Some(view), None));
+        course.enter(Stage::Leading { beaten: Time(2), lease: None }, Time(2));
+        course.take_lease(Lease::default());
+        assert_eq!((course.takeover(), course.beaten()), (None, Some(Time(2))));
+        assert_eq!((course.beat(Time(3)), course.beaten()), (1, Some(Time(3))));
+        course.enter(Stage::Waiting(Some(Awaited::Disk(view))), Time(4));
+        assert!(course.lease().is_none() && course.beaten().is_none());
+        assert_eq!((course.take_stored(), course.take_stored()), (Some(view), None));
+    }
+
+    #[test]
+    fn the_leader_that_was_followed_has_to_speak_up_until_the_next_election() {
+        let mut course = Course::new(Time(0), Time(0));
+        course.enter(Stage::Following, Time(1));
+        course.enter(Stage::Electing, Time(2));
+        assert!(course.expects_heartbeat());
+        course.enter(Stage::Electing, Time(3));
+        assert!(!course.expects_heartbeat());
+    }
+
+    #[test]
+    fn who_is_halted_watches_its_halter_until_the_outcome() {
+        let halter = NodeId::default();
+        let mut course = Course::new(Time(0), Time(0));
+        course.enter(Stage::Halted, Time(1));
+        course.watch(Some(halter), Time(1));
+        course.watch(Some(halter), Time(2));
+        course.enter(Stage::Reorganizing, Time(3));
+        assert_eq!(course.watched(), Some((halter, Time(1))));
+        course.enter(Stage::Waiting(None), Time(4));
+        assert_eq!(course.watched(), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! What a member knows of epochs and rounds: the greatest view, and above what its own rounds start.
+
+use super::message::View;
+use super::types::Epoch;
+
+/// Epochs and rounds, which only grow.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Epochs {
+    /// The greatest (epoch, leader) known; the leader may be gone.
+    view: View,
+    /// The greatest round seen or tried.
+    round: Epoch,
+    /// In no round up to this one may this member be nominated: it may have led in an earlier run, or
+    /// has released what it was granted.
+    floor: Epoch,
+    /// A round that others began while this member looked for them, to be joined afterwards.
+    invited: Option<Epoch>,
+}
+
+impl Epochs {
+    /// A member whose record knew of `epoch`, and that starts its own rounds above `round` and `floor`.
+    pub fn new(epoch: Epoch, round: Epoch, floor: Epoch) -> Epochs {
+        Epochs { view: View { epoch, leader: None }, round, floor, invited: None }
+    }
+
+    /// The greatest epoch known and its leader, who may be gone.
+    pub fn view(&self) -> View {
+        self.view
+    }
+
+    /// This leader counts from now on.
+    pub fn learn(&mut self, view: View) {
+        self.view = view;
+    }
+
+    /// The greatest round seen or tried.
+    pub fn round(&self) -> Epoch {
+        self.round
+    }
+
+    /// Notes a round or epoch that was seen, so that own rounds start above it.
+    pub fn note(&mut self, round: Epoch) {
+        self.round = self.round.max(round);
+    }
+
+    /// In no round up to this one may this member be nominated.
+    pub fn floor(&self) -> Epoch {
+        self.floor
+    }
+
+    /// Nominates this member in no round up to this one.
+    pub fn raise_floor(&mut self, round: Epoch) {
+        self.floor = self.floor.max(round);
+    }
+
+    /// Joins this round once it has met the others.
+    pub fn invite(&mut self, round: Epoch) {
+        self.invited = Some(round);
+    }
+
+    /// The number of an election that this member calls: above every round seen or tried, or the
+    /// one that it was drawn into and could not join at once. In the epoch `stamped` somebody led.
+    pub fn next_round(&mut self, stamped: Epoch) -> Epoch {
+        let open = self.round > self.view.epoch.max(self.floor).max(stamped);
+        let invited = self.invited.take();
+        let invited = invited.filter(|invited| *invited == self.round && open);
+        invited.unwrap_or(self.round.next())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_election_starts_above_all_rounds_or_joins_the_one_it_was_drawn_into() {
+        let mut epochs = Epochs::new(Epoch(3), Epoch(7), Epoch(5));
+        assert_eq!(epochs.next_round(Epoch(0)), Epoch(8));
+        epochs.invite(Epoch(7));
+        assert_eq!(epochs.next_round(Epoch(0)), Epoch(7));
+        assert_eq!(epochs.next_round(Epoch(0)), Epoch(8), "it was joined before");
+        epochs.invite(Epoch(7));
+        assert_eq!(epochs.next_round(Epoch(7)), Epoch(8), "somebody led in it");
+        epochs.invite(Epoch(7));
+        epochs.raise_floor(Epoch(7));
+        assert_eq!(epochs.next_round(Epoch(0)), Epoch(8), "this member may have led in it");
+        epochs.invite(Epoch(7));
+        epochs.note(Epoch(9));
+        assert_eq!(epochs.next_round(Epoch(0)), Epoch(10), "it is over");
+    }
+}
