@@ -41,7 +41,7 @@
 //! | job, with `run -- CMD` | changes of the leadership, the end of the guard, the time to renew its deadline | the node has stopped, or CMD ended |
 //! | job-guard, while CMD runs | the end of the guard | the guard has ended |
 //! | supervisor, under a service manager | the time of the next sign of life | it was told to stop |
-//! | log | lines that stderr did not take at once | the process ends |
+//! | log | lines that stderr did not take at once, and ten seconds | the process ends |
 //! | ctrl-c | INT | the process ends |
 
 pub mod admin;

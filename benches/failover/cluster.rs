@@ -259,7 +259,7 @@ impl Drop for Cluster {
 /// The state in a line such as
 /// `TIME INFO  node-1: electing -> following, leader node-4, epoch 2: node-4 leads`.
 fn transition(line: &str, at: Instant) -> Option<State> {
-    let (_, rest) = line.split_once(" -> ")?;
+    let (_, rest) = line.split_once(" -> ").filter(|(head, _)| !head.contains('"'))?; // no quotation
     let (phase, rest) = rest.split_once(", leader ")?;
     let (leader, rest) = rest.split_once(", epoch ")?;
     let (epoch, _) = rest.split_once(':')?;

@@ -10,6 +10,7 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
+use crate::node::VERSION;
 use crate::node::handle::Handle;
 use crate::node::problems::ProblemKind;
 use crate::node::status::Status;
@@ -65,8 +66,7 @@ fn state(registry: &mut Registry, status: &Status) {
     master.get_or_create(&vec![("name", status.cluster.clone())]).set(leads.into());
     let help = "Whether this node leads, under the name that Kubernetes uses";
     registry.register("leader_election_master_status", help, master);
-    let version = option_env!("ELECTD_VERSION").unwrap_or(env!("CARGO_PKG_VERSION"));
-    let info = Info::new(vec![("version", version)]);
+    let info = Info::new(vec![("version", VERSION)]);
     registry.register("electd_build", "The version of electd", info);
 }
 

@@ -15,9 +15,9 @@ pub mod exit;
 mod health;
 mod init;
 mod job;
-mod journal;
 mod judge;
 mod leader;
+mod log;
 mod manual;
 mod member;
 mod order;
@@ -35,6 +35,8 @@ mod watch;
 use error::CliError;
 use exit::Exit;
 
+use crate::node::VERSION;
+
 /// Elects one leader among N processes and keeps it elected.
 #[derive(Parser, Debug)]
 #[command(name = "electd", version = VERSION, after_help = AFTER_HELP)]
@@ -42,12 +44,6 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
 }
-
-/// The version; with the commit too, where the build told it (`make build` does).
-pub const VERSION: &str = match option_env!("ELECTD_VERSION") {
-    Some(version) => version,
-    None => env!("CARGO_PKG_VERSION"),
-};
 
 const AFTER_HELP: &str = "\
 Try it:

@@ -2,9 +2,8 @@
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::TcpListener;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -16,7 +15,7 @@ use super::args::ConfigArgs;
 use super::error::CliError;
 use super::exit::Exit;
 use super::job::{self, Job, JobArgs};
-use super::journal::Journal;
+use super::log::{Journal, LogArgs};
 use super::reload::Reloader;
 use super::supervisor::Supervised;
 use super::token;
@@ -28,7 +27,8 @@ use crate::store::{Store, Trouble};
 
 /// Run a node in the foreground, and a command while it leads.
 ///
-/// It logs to stderr, one line a change; RUST_LOG=debug says more. HUP makes it read its file again, as
+/// It logs to stderr, one line a change; what repeats is counted and told every 10 s. Under systemd the lines have
+/// priorities. RUST_LOG=debug says more, and repeats all. HUP makes it read its file again, as
 /// `electd reload` does. TERM, INT and QUIT make it hand
 /// over if it leads, and end with 0; a member that is removed from the cluster ends with 77.
 #[derive(Args, Debug)]
@@ -54,6 +54,9 @@ pub struct Run {
     bootstrap: bool,
 
     #[command(flatten)]
+    log: LogArgs,
+
+    #[command(flatten)]
     job: JobArgs,
 }
 
@@ -62,11 +65,9 @@ impl Run {
     pub fn run(self) -> Result<(), CliError> {
         let config = self.config.load()?;
         let name = node_name(&config, self.config.node().as_deref())?;
-        let stderr = std::io::stderr().as_fd().try_clone_to_owned();
-        let journal = stderr.and_then(Journal::start).map_err(|error| {
+        let journal = self.log.start(name).map_err(|error| {
             CliError::new(Exit::Internal, format!("cannot start the log: {error}"))
         })?;
-        start_log(name, journal.clone());
         fail_stop(journal.clone());
         let outcome = serve(&config, name, &self);
         journal.finish();
@@ -88,7 +89,6 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     let server = admin.map(|socket| Server::start(socket, node.handle(), shared)).transpose();
     let server = server.map_err(|error| CliError::new(Exit::Internal, error))?;
     let supervised = Supervised::start(node.handle());
-    info!("{name} of cluster \"{}\" runs, process {}", config.cluster, std::process::id());
     let reloader = Reloader::new(run.config.clone(), name, config, node.ranks(), Some(token));
     let asked = reloader.clone();
     node.on_reload(move || asked.reload());
@@ -97,11 +97,11 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     let over = signals.0.handle();
     let job = run.job.start(config, name, node.handle(), move || over.close())?;
     signals.wait(|| match reloader.reload() {
-        Ok(outcome) => info!("the configuration was read again: {outcome}"),
-        Err(problems) => error!("the configuration was not taken, and nothing changed: {problems}"),
+        Ok(outcome) => info!(event = "reload"; "the configuration was read again: {outcome}"),
+        Err(problems) => error!(event = "reload"; "the configuration was not taken, and nothing changed: {problems}"),
     });
     let removed = node.is_removed();
-    info!("{}", if removed { "removed from the cluster, so this node ends" } else { "stopping" });
+    info!(event = "stopping"; "{}", if removed { "removed from the cluster, so this node ends" } else { "stopping" });
     if let Some(supervised) = supervised {
         supervised.stop();
     }
@@ -205,15 +205,4 @@ fn fail_stop(journal: Journal) {
         journal.finish();
         std::process::exit(Exit::Internal.code().into());
     }));
-}
-
-fn start_log(name: &str, journal: Journal) {
-    let name = name.to_owned();
-    let env = env_logger::Env::default().default_filter_or("info");
-    let format = move |out: &mut env_logger::fmt::Formatter, record: &log::Record| {
-        let (time, level) = (out.timestamp_millis(), record.level());
-        writeln!(out, "{time} {level:<5} {name}: {}", record.args())
-    };
-    let target = env_logger::Target::Pipe(Box::new(journal));
-    env_logger::Builder::from_env(env).format(format).target(target).init();
 }

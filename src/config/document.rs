@@ -45,6 +45,7 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
     let token = optional(top.get("admin_token_file"), |spot| report.path(spot, folder));
     let quorum = quorum?;
     Some(Config {
+        file: std::path::PathBuf::new(), // `parse` knows it
         cluster: cluster?,
         quorum,
         data_dir: data_dir?,

@@ -75,7 +75,7 @@ pub fn parse(text: &str, path: &Path) -> Result<Config, ConfigErrors> {
     let problems = report.finish();
     debug_assert!(config.is_some() || !problems.is_empty(), "refused without a reason");
     match config {
-        Some(config) if problems.is_empty() => Ok(config),
+        Some(config) if problems.is_empty() => Ok(Config { file: path.to_owned(), ..config }),
         _ => Err(ConfigErrors { file: path.to_owned(), problems }),
     }
 }

@@ -10,6 +10,8 @@ use crate::core::types::{NodeId, Role};
 /// The configuration of a cluster, validated as a whole.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
+    /// The file that it was read from.
+    pub file: PathBuf,
     /// The cluster's name.
     pub cluster: String,
     /// The guarantee.

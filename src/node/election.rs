@@ -153,7 +153,8 @@ impl Election {
     fn members(&mut self, list: &Arc<MemberList>) {
         self.net.set_peers(members::peers(list, self.core.id()));
         if let Some(what) = members::difference(list, &self.members) {
-            info!("the member list is now version {}: {what}", list.version());
+            let version = list.version();
+            info!(event = "members", version:% = version; "the member list is now version {version}: {what}");
         }
         self.members.clone_from(list);
     }
@@ -231,7 +232,7 @@ impl Election {
             self.board.ring();
         }
         for change in self.log.drain(..) {
-            self.story.log(&change, &members, now);
+            self.story.log(&change, &members);
             self.last_change = Some(change);
         }
     }
@@ -303,18 +304,30 @@ impl Election {
             }
             Note::Connected { peer } => {
                 if self.snapshot.rejections.forget(peer) {
-                    info!("{} accepts this node now", members.name(peer));
+                    let peer = members.name(peer);
+                    info!(event = "accepted", peer = peer; "{peer} accepts this node now");
                 }
             }
-            Note::Unreachable { peer } => warn!("{}", words::unreachable(peer, &members)),
-            Note::Reached { peer } => info!("{} can be reached again", members.name(peer)),
+            Note::Unreachable { peer } => {
+                warn!(event = "unreachable", peer = members.name(peer); "{}", words::unreachable(peer, &members));
+            }
+            Note::Reached { peer } => {
+                let peer = members.name(peer);
+                info!(event = "reached", peer = peer; "{peer} can be reached again");
+            }
             Note::DoesNotLead { peer } => warn!(
+                event = "passed_over", peer = members.name(peer);
                 "{} was to lead and did not in time: its answers are not waited for until it has led",
                 members.name(peer)
             ),
-            Note::Uninformed { voters } => warn!("{}", words::uninformed(&voters, &members)),
-            Note::Split(split) => warn!("{}", words::split(&split, &members)),
+            Note::Uninformed { voters } => {
+                warn!(event = "uninformed"; "{}", words::uninformed(&voters, &members));
+            }
+            Note::Split(split) => {
+                warn!(event = "split"; "{}", words::split(&split, &members));
+            }
             Note::ListOverruled { peer, version } => warn!(
+                event = "list_overruled", peer = members.name(peer);
                 "{} had member list {version}, which was not made under this leader: what it \
                  changed is void",
                 members.name(peer)
@@ -326,6 +339,7 @@ impl Election {
                     "heartbeat {heartbeat:?}, failure {failure:?}, message {message:?}, lease {lease:?}"
                 );
                 warn!(
+                    event = "config_differs", peer = name;
                     "{name} has other timings ({theirs}): the bounds that status shows do not hold"
                 );
                 self.snapshot.other_timings(peer, &self.core, theirs);
@@ -338,7 +352,8 @@ impl Election {
     fn refused(&mut self, now: Time, (peer, what): (NodeId, &'static str), why: &str) {
         let members = self.core.members();
         if self.snapshot.rejections.note(now, members, (peer, what), why) {
-            warn!("{} {what}: {why}", members.name(peer));
+            let peer = members.name(peer);
+            warn!(event = "rejected", peer = peer; "{peer} {what}: {why}");
         }
     }
 }

@@ -9,8 +9,12 @@ pub(super) struct Entry {
     pub leader: String,
     /// Its epoch.
     pub epoch: u64,
+    /// Who led before; none if this is the first leader since the node's start.
+    pub before: Option<String>,
     /// Why the leadership before it ended, as a word; "start" for the first that this node knows.
     pub cause: String,
+    /// The same in words.
+    pub reason: String,
     /// For how long this node knew no leader before, in milliseconds.
     pub leaderless_ms: u64,
 }
@@ -19,21 +23,34 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub(super) struct History {
     current: Option<(String, u64)>,
-    /// When the last one ended, in milliseconds since the Unix epoch, and why.
-    lost: Option<(u64, String)>,
+    /// Who led before that, or led last.
+    before: Option<String>,
+    lost: Option<Lost>,
+}
+
+/// How the last leadership ended.
+#[derive(Clone, Debug)]
+struct Lost {
+    /// When, in milliseconds since the Unix epoch.
+    at_ms: u64,
+    cause: String,
+    reason: String,
 }
 
 impl History {
     /// No leader has been known since this moment, as the node starts.
     pub fn new(at_ms: u64) -> History {
-        History { current: None, lost: Some((at_ms, "start".to_owned())) }
+        let lost =
+            Lost { at_ms, cause: "start".to_owned(), reason: "this node started".to_owned() };
+        History { current: None, before: None, lost: Some(lost) }
     }
 
     /// Takes the next change; gives the leadership that begins with it.
     pub fn change(&mut self, change: &ChangeStatus) -> Option<Entry> {
         let Some(leader) = change.leader.clone() else {
-            if self.current.take().is_some() {
-                self.lost = Some((change.at_ms, change.cause.clone()));
+            if let Some((leader, _)) = self.current.take() {
+                self.before = Some(leader);
+                self.lost = Some(Lost::by(change));
             }
             return None;
         };
@@ -42,15 +59,26 @@ impl History {
         if self.current == now {
             return None;
         }
-        self.current = now;
+        if let Some((before, _)) = std::mem::replace(&mut self.current, now) {
+            self.before = Some(before);
+        }
         // A leader that follows another at once had its cause in this very change.
-        let (since, cause) = self.lost.take().unwrap_or((change.at_ms, change.cause.clone()));
-        Some(Entry { leader, epoch, cause, leaderless_ms: change.at_ms.saturating_sub(since) })
+        let lost = self.lost.take().unwrap_or_else(|| Lost::by(change));
+        let (before, leaderless_ms) =
+            (self.before.clone(), change.at_ms.saturating_sub(lost.at_ms));
+        Some(Entry { leader, epoch, before, cause: lost.cause, reason: lost.reason, leaderless_ms })
     }
 
     /// Since when no leader is known, in milliseconds since the Unix epoch; none while one is.
     pub fn leaderless_since(&self) -> Option<u64> {
-        self.lost.as_ref().map(|(at, _)| *at)
+        self.lost.as_ref().map(|lost| lost.at_ms)
+    }
+}
+
+impl Lost {
+    fn by(change: &ChangeStatus) -> Lost {
+        let ChangeStatus { at_ms, cause, reason, .. } = change;
+        Lost { at_ms: *at_ms, cause: cause.clone(), reason: reason.clone() }
     }
 }
 

@@ -1,8 +1,10 @@
 //! A running node: it starts and joins the threads that the crate's first page lists, and hands
 //! out the handle by which others see it.
 
+mod alerts;
 mod clock;
 mod election;
+mod error;
 pub mod events;
 mod fanout;
 mod farewell;
@@ -22,13 +24,11 @@ mod words;
 
 use std::io;
 use std::net::TcpListener;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Sender, bounded};
-use thiserror::Error;
 use uuid::Uuid;
 
 use crate::config::{Config, MemberConfig};
@@ -38,9 +38,11 @@ use crate::core::settings::{AlgorithmKind, PowerOn, Quorum, Settings};
 use crate::core::types::Task;
 use crate::core::{self, Core};
 use crate::net::{self, Inbox, Net};
-use crate::store::{Record, Store, StoreError, Writer};
+use crate::store::{Record, Store, Writer};
 
+pub use alerts::VERSION;
 use election::{Election, Event, Order};
+pub use error::StartError;
 use events::EventLog;
 use handle::{Command, CommandError, Handle, Outcome};
 use publish::Board;
@@ -51,65 +53,6 @@ use watch::Watch;
 
 /// How many events may wait for the election thread before readers wait.
 const EVENTS: usize = 1024;
-
-/// Why a node did not start.
-#[derive(Debug, Error)]
-pub enum StartError {
-    /// The config has no such member.
-    #[error("the config has no member named \"{0}\"")]
-    NoMember(String),
-    /// The durable state cannot be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The address of this member cannot be listened on.
-    #[error(
-        "cannot listen on {address}: {source}; is another process there, or is it another host's?"
-    )]
-    Listen {
-        /// The address.
-        address: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A task was given, and the algorithm has none.
-    #[error("a task is handed out by the algorithm \"halting\" only, and this cluster has \"{0}\"")]
-    NoTask(&'static str),
-    /// A task was given that is too long.
-    #[error("the task has {0} bytes; the most is {most}", most = Task::LONGEST)]
-    TaskTooLong(usize),
-    /// A bootstrap was asked for where nobody votes.
-    #[error(
-        "a bootstrap is for the first start with quorum \"majority\"; this cluster has \"none\""
-    )]
-    NoVote,
-    /// A bootstrap was asked for where the cluster has begun.
-    #[error(
-        "{name} knows its cluster already, by its state in {}: start it without --bootstrap, which is for \
-         the first start only. Kept in a unit file, it would let the node vote after it lost its state, \
-         and with it what it promised",
-        .folder.display()
-    )]
-    Bootstrapped {
-        /// Its name.
-        name: String,
-        /// Where its state is.
-        folder: PathBuf,
-    },
-    /// This member was removed from the cluster in an earlier life.
-    #[error(
-        "{name} was removed from the cluster; to come back, it is added under a fresh id, and \
-         starts without {folder}"
-    )]
-    Removed {
-        /// Its name.
-        name: String,
-        /// Where its state is.
-        folder: PathBuf,
-    },
-    /// The system has no thread left.
-    #[error("cannot start a thread: {0}")]
-    Thread(#[source] io::Error),
-}
 
 /// Now by the clock that a [`leadership::Leadership`] is measured with: CLOCK_BOOTTIME.
 #[must_use]
@@ -167,9 +110,10 @@ impl Node {
         let mut settings = settings(config, own);
         settings.bootstrap = start.bootstrap;
         let (store, found) = restore(config, own, &settings, task)?;
+        alerts::introduce(config, own, found.restored.incarnation);
         let file = std::mem::replace(&mut settings.members, found.members);
         if let Some(differs) = members::against_file(&settings.members, &file) {
-            log::warn!("{differs}");
+            log::warn!(event = "config_differs"; "{differs}");
         }
         settings.task = found.task;
         let channel = bounded(EVENTS);

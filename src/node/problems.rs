@@ -68,11 +68,12 @@ pub(super) struct Sight {
 
 /// A problem that is there now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Found {
-    kind: ProblemKind,
+pub(super) struct Found {
+    pub kind: ProblemKind,
     /// Tells it from others of its kind: a member, or nothing.
-    about: String,
-    text: String,
+    pub about: String,
+    /// What is wrong, in words.
+    pub text: String,
 }
 
 /// The problems of the last look, each with the time of the first look that saw it.
@@ -81,7 +82,7 @@ pub(super) struct Problems(Vec<(Found, String)>);
 
 impl Problems {
     /// Takes a new look. Gives the problems that began and those that are over.
-    pub fn look(&mut self, status: &Status, sight: &Sight) -> (Vec<Problem>, Vec<Problem>) {
+    pub fn look(&mut self, status: &Status, sight: &Sight) -> (Vec<Found>, Vec<Found>) {
         let now = Timestamp::now();
         let old = std::mem::take(&mut self.0);
         let same = |a: &Found, b: &Found| a.kind == b.kind && a.about == b.about;
@@ -90,13 +91,13 @@ impl Problems {
             let known = old.iter().find(|(known, _)| same(known, &found));
             let since = known.map_or_else(|| format!("{now:.3}"), |(_, since)| since.clone());
             if known.is_none() {
-                began.push(problem(&found, &since));
+                began.push(found.clone());
             }
             self.0.push((found, since));
         }
         let is_over =
             |(known, _): &&(Found, String)| !self.0.iter().any(|(now, _)| same(known, now));
-        let over = old.iter().filter(is_over).map(|(found, since)| problem(found, since)).collect();
+        let over = old.iter().filter(is_over).map(|(found, _)| found.clone()).collect();
         (began, over)
     }
 
@@ -161,7 +162,7 @@ fn down(member: &MemberStatus) -> Option<String> {
 }
 
 /// The voters of a majority: how many there are, how many are alive, and how many it takes.
-fn voters(members: &[MemberStatus]) -> (usize, usize, usize) {
+pub(super) fn voters(members: &[MemberStatus]) -> (usize, usize, usize) {
     let voters = members.iter().filter(|member| member.role != "observer");
     let all = voters.clone().count();
     let alive = voters.filter(|member| member.status == "alive").count();

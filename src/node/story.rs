@@ -1,79 +1,75 @@
-//! What the log tells of a node's changes of state. A node without a leader may go through the same few
-//! changes again and again; the log tells each of them once, and then every ten seconds with how
-//! often it came meanwhile. A change to a known leader is always told, but for that of a leader to a greater
-//! epoch of its own, which repeats where a member tells of ever later ones.
+//! What the log tells of a node's changes of state, and which of them tell nothing new: a node without a leader
+//! may go through the same few changes again and again.
 
-use std::collections::VecDeque;
-use std::mem::{Discriminant, discriminant};
-use std::time::Duration;
+use std::mem::discriminant;
+
+use log::Level;
 
 use crate::core::membership::MemberList;
-use crate::core::types::{NodeId, Time};
+use crate::core::types::{Epoch, NodeId};
 use crate::core::{Phase, Reason, Transition};
 
-/// How long a change that repeats is only counted.
-const QUIET: Duration = Duration::from_secs(10);
-
-/// How many kinds of changes are remembered; members without a leader go through fewer.
-const MOST: usize = 16;
-
-/// Which changes count as the same: their epochs and waiting times differ without progress.
-type Kind = (Phase, Phase, Option<NodeId>, Discriminant<Reason>);
-
-/// The changes that were told since a leader was known last.
+/// The leadership that was known last.
 #[derive(Debug, Default)]
-pub struct Story(VecDeque<Told>);
-
-#[derive(Debug)]
-struct Told {
-    kind: Kind,
-    at: Time,
-    /// How often it came since then.
-    untold: u64,
-}
+pub struct Story(Option<(NodeId, Epoch)>);
 
 impl Story {
-    /// Logs a change, unless it was told a moment ago.
-    pub fn log(&mut self, change: &Transition, members: &MemberList, now: Time) {
-        let Some(untold) = self.tell(change, now) else { return };
+    /// Logs a change.
+    pub fn log(&mut self, change: &Transition, members: &MemberList) {
+        let same = self.kind(change);
         let Transition { from, to, leader, epoch, reason } = change;
         let leader = leader.map_or_else(|| "none".to_owned(), |id| members.name(id));
-        let (from, to, reason) = (from.name(), to.name(), reason.sentence(members));
-        let repeats = match untold {
-            0 => String::new(),
-            times => format!(" ({times} times more in the last {} s)", QUIET.as_secs()),
-        };
-        log::info!("{from} -> {to}, leader {leader}, epoch {epoch}: {reason}{repeats}");
+        let (from, to, words) = (from.name(), to.name(), reason.sentence(members));
+        let (level, event) = (level(change), event(change));
+        log::log!(
+            level, event = event, same = same, from = from, to = to, leader = leader, epoch = epoch.0,
+            reason = words;
+            "{from} -> {to}, leader {leader}, epoch {epoch}: {words}"
+        );
     }
 
-    /// Whether a change is to be told, and how often it came untold before.
-    fn tell(&mut self, change: &Transition, now: Time) -> Option<u64> {
-        let leads_on = change.from == Phase::Leading && change.to == Phase::Leading;
-        if change.leader.is_some() && !leads_on {
-            self.0.clear();
-            return Some(0);
+    /// Changes are the same without progress. Progress is a leader or an epoch that is new, but for the
+    /// epoch of a leader that takes one after another, as where a member tells of ever later ones.
+    fn kind(&mut self, change: &Transition) -> String {
+        let Transition { from, to, leader, epoch, reason } = change;
+        let leads_on = *from == Phase::Leading && *to == Phase::Leading;
+        if !leads_on && let Some(leader) = leader {
+            self.0 = Some((*leader, *epoch));
         }
-        let kind = (change.from, change.to, change.leader, discriminant(&change.reason));
-        if let Some(told) = self.0.iter_mut().find(|told| told.kind == kind) {
-            if now.since(told.at) < QUIET {
-                told.untold += 1;
-                return None;
-            }
-            told.at = now;
-            return Some(std::mem::take(&mut told.untold));
-        }
-        if self.0.len() == MOST {
-            self.0.pop_front();
-        }
-        self.0.push_back(Told { kind, at: now, untold: 0 });
-        Some(0)
+        format!("{from:?} {to:?} {leader:?} {:?} {:?}", discriminant(reason), self.0)
+    }
+}
+
+/// How much an operator has to know of a change.
+fn level(change: &Transition) -> Level {
+    match event(change) {
+        "leadership_lost" | "stalled" => Level::Warn,
+        _ => Level::Info,
+    }
+}
+
+/// A change as one word, as `GET /events` has it; and what is worth a warning.
+fn event(change: &Transition) -> &'static str {
+    use Reason::{HaltedBy, ListChanged, Outranks, Preempted, Removed, Resigned, Stopped};
+    let in_order = matches!(
+        change.reason,
+        HaltedBy(_) | ListChanged | Outranks(_) | Preempted(_) | Removed | Resigned | Stopped
+    );
+    match (change.from, change.to) {
+        _ if matches!(change.reason, Reason::Stalled(_)) => "stalled",
+        (_, Phase::Leading) => "leading",
+        (Phase::Leading, to) if to != Phase::Reorganizing && !in_order => "leadership_lost",
+        (_, Phase::Following) => "following",
+        (_, Phase::Stopping) => "stopping",
+        _ => "no_leader",
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::core::types::Epoch;
     use uuid::Uuid;
 
     fn waits(wait: u64) -> Transition {
@@ -82,59 +78,46 @@ mod tests {
         Transition { from, to, leader, epoch: Epoch(wait), reason }
     }
 
-    fn elects() -> Transition {
-        let (from, to, reason) = (Phase::Waiting, Phase::Electing, Reason::NoCoordinator);
-        Transition { from, to, leader: None, epoch: Epoch(1), reason }
+    fn follows(epoch: u64) -> Transition {
+        let leader = NodeId(Uuid::from_u128(1));
+        let reason = Reason::Announced(leader);
+        let (from, to) = (Phase::Electing, Phase::Following);
+        Transition { from, to, leader: Some(leader), epoch: Epoch(epoch), reason }
     }
 
     #[test]
-    fn what_repeats_is_told_once_and_then_with_its_number() {
+    fn changes_are_the_same_until_another_leadership_is_known() {
         let mut story = Story::default();
-        let second = |second: u64| Time(second * 1_000_000_000);
-        assert_eq!(story.tell(&waits(1), second(0)), Some(0));
-        assert_eq!(story.tell(&elects(), second(0)), Some(0), "another change");
-        for at in 1..10 {
-            assert_eq!(story.tell(&waits(at), second(at)), None);
-            assert_eq!(story.tell(&elects(), second(at)), None);
-        }
-        assert_eq!(story.tell(&waits(7), second(10)), Some(9));
-        assert_eq!(story.tell(&waits(8), second(11)), None);
+        let first = story.kind(&waits(1));
+        assert_eq!(story.kind(&waits(2)), first, "times and epochs are no progress");
+        let led = story.kind(&follows(4));
+        let second = story.kind(&waits(5));
+        assert_ne!(second, first);
+        assert_eq!(story.kind(&follows(4)), led, "the same leader again");
+        assert_eq!(story.kind(&waits(6)), second);
+        assert_ne!(story.kind(&follows(7)), led);
+        assert_ne!(story.kind(&waits(8)), second);
     }
 
     #[test]
-    fn a_known_leader_is_always_told_and_begins_the_story_anew() {
+    fn a_leader_that_takes_one_epoch_after_another_makes_no_progress() {
         let mut story = Story::default();
-        let leader = Some(NodeId(Uuid::from_u128(1)));
-        let follows = Transition { to: Phase::Following, leader, ..elects() };
-        for _ in 0..3 {
-            assert_eq!(story.tell(&waits(1), Time(0)), Some(0));
-            assert_eq!(story.tell(&waits(2), Time(0)), None);
-            assert_eq!(story.tell(&follows, Time(0)), Some(0));
-        }
+        let again = |epoch| {
+            let (phase, reason) = (Phase::Leading, Reason::Reclaimed);
+            Transition { from: phase, to: phase, reason, ..follows(epoch) }
+        };
+        let first = story.kind(&again(2));
+        assert!((3..9).all(|epoch| story.kind(&again(epoch)) == first));
     }
 
     #[test]
-    fn a_leader_that_takes_one_epoch_after_another_is_told_once() {
-        let mut story = Story::default();
-        let leader = Some(NodeId(Uuid::from_u128(1)));
-        let (from, to, reason) = (Phase::Leading, Phase::Leading, Reason::Reclaimed);
-        let again = |epoch| Transition { from, to, leader, epoch, reason: reason.clone() };
-        assert_eq!(story.tell(&again(Epoch(2)), Time(0)), Some(0));
-        assert!((3..100).all(|epoch| story.tell(&again(Epoch(epoch)), Time(epoch)).is_none()));
-        assert_eq!(story.tell(&again(Epoch(100)), Time(0) + QUIET), Some(97));
-    }
-
-    #[test]
-    fn the_memory_of_a_story_is_bounded() {
-        let mut story = Story::default();
-        for number in 0..100 {
-            let reason = match number % 2 {
-                0 => Reason::Isolated,
-                _ => Reason::AnswererLost,
-            };
-            let from = if number % 3 == 0 { Phase::Starting } else { Phase::Halted };
-            story.tell(&Transition { from, reason, ..waits(number) }, Time(number));
-        }
-        assert!(story.0.len() <= MOST);
+    fn a_leadership_that_ends_in_order_is_no_warning() {
+        let ends =
+            |reason| Transition { from: Phase::Leading, to: Phase::Starting, reason, ..waits(1) };
+        assert_eq!(level(&ends(Reason::LeaseEnded)), Level::Warn);
+        assert_eq!(level(&ends(Reason::Resigned)), Level::Info);
+        assert_eq!(event(&ends(Reason::Stalled(Duration::from_secs(1)))), "stalled");
+        let taken_in = Transition { to: Phase::Reorganizing, ..ends(Reason::NewTask) };
+        assert_eq!((level(&taken_in), event(&taken_in)), (Level::Info, "no_leader"));
     }
 }

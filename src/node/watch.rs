@@ -13,11 +13,12 @@ use std::time::Duration;
 use crossbeam::channel::{Receiver, Sender, bounded};
 use crossbeam::select;
 
+use super::alerts::{self, Alerts};
 use super::events::{Event, EventKind};
 use super::history::History;
-use super::problems::{Problems, Sight};
+use super::problems::{Found, Problems, Sight};
 use super::publish::{Board, wall_clock_ms};
-use super::status::{ChangeStatus, Problem, Status};
+use super::status::{ChangeStatus, Status};
 use crate::store;
 
 /// How often problems are looked for where nothing rings.
@@ -55,6 +56,7 @@ struct Watcher {
     board: Arc<Board>,
     folder: PathBuf,
     problems: Problems,
+    alerts: Alerts,
     history: History,
     /// The number of the last change of state that was told.
     told: u64,
@@ -68,6 +70,7 @@ impl Watcher {
             board,
             folder,
             problems: Problems::default(),
+            alerts: Alerts::default(),
             history: History::new(wall_clock_ms()),
             told: 0,
             alive: BTreeMap::new(),
@@ -92,11 +95,12 @@ impl Watcher {
         let sight = self.sight();
         let (began, over) = self.problems.look(&status, &sight);
         self.board.show_problems(self.problems.list());
+        self.alerts.problems(&began, &over, &status, sight.settled);
         let mut events = self.changes(&status);
         events.extend(self.members(&status));
         let now = wall_clock_ms();
-        let problem = |kind, problem: Problem| {
-            let reason = format!("{}: {}", problem.kind, problem.text);
+        let problem = |kind, problem: Found| {
+            let reason = format!("{}: {}", problem.kind.name(), problem.text);
             Event { event: kind, ..present(&status, now, reason) }
         };
         events.extend(began.into_iter().map(|began| problem(EventKind::Problem, began)));
@@ -116,20 +120,23 @@ impl Watcher {
         let new = status.changes.iter().filter(|change| change.number > told);
         let events = new.clone().map(|change| self.changed(change, status)).collect();
         for change in new {
-            self.count(change);
+            self.count(change, &status.node.name);
         }
         self.told = status.changes.last().map_or(self.told, |change| change.number);
         events
     }
 
-    /// Counts a change for the metrics.
-    fn count(&mut self, change: &ChangeStatus) {
+    /// Counts a change for the metrics, and logs the begin of a leadership of this node.
+    fn count(&mut self, change: &ChangeStatus, own: &str) {
         let tally = self.board.tally();
         if change.cause == "stalled" {
             tally.stalls.inc();
         }
         if let Some(leadership) = self.history.change(change) {
             tally.began(&leadership);
+            if change.to == "leading" {
+                alerts::leads(&leadership, own);
+            }
         }
         tally.note_leaderless(self.history.leaderless_since());
     }

@@ -54,7 +54,7 @@ impl Sampler {
         let thread = thread::Builder::new().name("rank".to_owned()).spawn(|| work.run(first))?;
         let outcome = taken.recv_timeout(patience).unwrap_or_else(|_| {
             let why = format!("the first sample takes longer than {patience:?}");
-            log::warn!("no rank: {why}; until there is one, this node stands back");
+            log::warn!(event = "rank"; "no rank: {why}; until there is one, this node stands back");
             Err(why)
         });
         Ok((Sampler(Some(Running { stopper, ended, thread })), outcome))
@@ -118,10 +118,11 @@ impl<F: Fn(Outcome) -> bool> Work<F> {
     fn log(&mut self, outcome: &Outcome) {
         match outcome {
             Err(why) if !self.failing => log::warn!(
+                event = "rank";
                 "no rank: {why}; until there is one, this node stands back from every election"
             ),
             Ok(sample) if self.failing => {
-                log::warn!("a rank again: {}, {}", sample.value, sample.from);
+                log::warn!(event = "rank"; "a rank again: {}, {}", sample.value, sample.from);
             }
             _ => {}
         }

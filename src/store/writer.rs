@@ -111,8 +111,8 @@ impl<F: Fn(Result<u64, StoreError>)> Work<F> {
         let complaint = result.as_ref().err().map(ToString::to_string);
         if complaint != self.complaint {
             match &complaint {
-                Some(complaint) => log::error!("{complaint}"),
-                None => log::info!("the state file can be written again"),
+                Some(complaint) => log::error!(event = "storage"; "{complaint}"),
+                None => log::info!(event = "storage"; "the state file can be written again"),
             }
             self.complaint = complaint;
         }

@@ -11,6 +11,7 @@ mod impostor;
 mod jobs;
 mod lasting;
 mod liars;
+mod logs;
 mod majority;
 mod members;
 mod partitions;

@@ -1,4 +1,4 @@
-//! The log of a running node, on stderr.
+//! Where the log of a running node goes: to stderr.
 //!
 //! A line that the kernel takes at once is written at once. Any other is handed to a thread: a
 //! pipe that nobody reads and a terminal that stands still hold up that thread, never the election.
@@ -12,8 +12,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crossbeam::channel::{Receiver, Sender, bounded};
+use crossbeam::channel::{Receiver, Sender, bounded, tick};
+use crossbeam::select;
 use rustix::io::{ReadWriteFlags, pwritev2};
+
+use super::limiter::DIGEST;
 
 /// How many lines may wait.
 const QUEUE: usize = 1024;
@@ -26,7 +29,7 @@ const STACK: usize = 256 * 1024;
 /// How long the end of a process waits for those who read its log.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Takes the log: each call of `write` is one line.
+/// Takes the log, line by line.
 #[derive(Clone)]
 pub struct Journal {
     shared: Arc<Shared>,
@@ -47,17 +50,21 @@ enum Job {
 }
 
 impl Journal {
-    /// Starts the thread "log", which ends with the process.
+    /// Starts the thread "log", which ends with the process. It also writes what this digest gives, every ten
+    /// seconds and at the end.
     ///
     /// # Errors
     /// When the system has no thread left.
-    pub fn start(out: OwnedFd) -> io::Result<Journal> {
+    pub fn start(
+        out: OwnedFd,
+        digest: impl FnMut() -> Option<String> + Send + 'static,
+    ) -> io::Result<Journal> {
         let (waiting, dropped) = (AtomicUsize::new(0), AtomicU64::new(0));
         let shared = Arc::new(Shared { out: File::from(out), waiting, dropped });
         let (jobs, ordered) = bounded(QUEUE);
         let its_share = shared.clone();
         let builder = thread::Builder::new().name("log".to_owned()).stack_size(STACK);
-        builder.spawn(move || its_share.work(&ordered))?;
+        builder.spawn(move || its_share.work(&ordered, digest))?;
         Ok(Journal { shared, jobs })
     }
 
@@ -68,10 +75,9 @@ impl Journal {
             let _ = told.recv_timeout(PATIENCE); // what is not read by then is lost
         }
     }
-}
 
-impl Write for Journal {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+    /// Writes a line with its end, or has it written. Never waits.
+    pub fn write(&self, line: &[u8]) {
         let Shared { out, waiting, dropped } = &*self.shared;
         let in_turn = waiting.load(Ordering::Acquire) == 0;
         let written = if in_turn { write_at_once(out, line) } else { 0 };
@@ -82,11 +88,6 @@ impl Write for Journal {
                 dropped.fetch_add(1, Ordering::Relaxed);
             }
         }
-        Ok(line.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(()) // waits for nobody; see `finish`
     }
 }
 
@@ -99,15 +100,28 @@ fn write_at_once(out: &File, line: &[u8]) -> usize {
 
 impl Shared {
     /// The life of the thread. There is nobody left to tell of a failure to write.
-    fn work(&self, jobs: &Receiver<Job>) {
-        let mut out = &self.out;
-        for job in jobs {
+    fn work(&self, jobs: &Receiver<Job>, mut digest: impl FnMut() -> Option<String>) {
+        let (mut out, times) = (&self.out, tick(DIGEST));
+        loop {
+            let job = select! {
+                recv(jobs) -> job => match job {
+                    Ok(job) => Some(job),
+                    Err(_) => return,
+                },
+                recv(times) -> _ => None,
+            };
+            if !matches!(job, Some(Job::Line(_)))
+                && let Some(line) = digest()
+            {
+                let _ = out.write_all(line.as_bytes());
+            }
             match job {
-                Job::Line(line) => {
+                Some(Job::Line(line)) => {
                     let _ = out.write_all(&line);
                     self.waiting.fetch_sub(1, Ordering::AcqRel);
                 }
-                Job::Tell(tell) => _ = tell.send(()),
+                Some(Job::Tell(tell)) => _ = tell.send(()),
+                None => {}
             }
             let lost = self.dropped.swap(0, Ordering::Relaxed);
             if lost > 0 {
@@ -127,9 +141,9 @@ mod tests {
     fn who_logs_never_waits_and_what_is_lost_is_counted() {
         const LINES: usize = QUEUE + 1000; // more than the queue and the pipe hold
         let (mut reader, writer) = pipe().unwrap();
-        let mut journal = Journal::start(writer.into()).unwrap();
+        let journal = Journal::start(writer.into(), || None).unwrap();
         for number in 0..LINES {
-            journal.write_all(format!("{number:0>99}\n").as_bytes()).unwrap();
+            journal.write(format!("{number:0>99}\n").as_bytes());
         }
         journal.finish(); // nobody reads: it gives up
 
@@ -139,7 +153,7 @@ mod tests {
             text
         });
         journal.finish();
-        journal.write_all(b"the last\n").unwrap();
+        journal.write(b"the last\n");
         journal.finish();
         drop(journal); // the last reference to the pipe goes with the thread
 
@@ -155,8 +169,8 @@ mod tests {
     #[test]
     fn a_line_is_there_when_write_returns_if_somebody_can_take_it() {
         let (mut reader, writer) = pipe().unwrap();
-        let mut journal = Journal::start(writer.into()).unwrap();
-        journal.write_all(b"at once\n").unwrap();
+        let journal = Journal::start(writer.into(), || None).unwrap();
+        journal.write(b"at once\n");
         assert_eq!(journal.shared.waiting.load(Ordering::Acquire), 0);
         let mut line = [0; 8];
         reader.read_exact(&mut line).unwrap();

@@ -1,0 +1,119 @@
+//! The log of a running node: which lines are written, how they look, and where they go.
+
+mod journal;
+mod limiter;
+mod line;
+
+use std::io::{self, Stderr};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::Args;
+use env_filter::Filter;
+use jiff::Timestamp;
+use log::{Level, LevelFilter, Log, Metadata, Record};
+use parking_lot::Mutex;
+use rustix::fs::fstat;
+
+use super::args::variable;
+use limiter::{Limiter, Line};
+use line::{Fields, Style};
+
+pub use journal::Journal;
+pub use line::LogFormat;
+
+/// How a node logs.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct LogArgs {
+    /// How the log on stderr looks: for people or for programs.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t, env = "ELECTD_LOG_FORMAT")]
+    log_format: LogFormat,
+}
+
+impl LogArgs {
+    /// Starts the log of the node of this name, on stderr.
+    ///
+    /// # Errors
+    /// When stderr cannot be used, or the system has no thread left.
+    pub fn start(self, node: &str) -> io::Result<Journal> {
+        let stderr = io::stderr();
+        let with_priority = is_journal(&stderr);
+        let style = Style { format: self.log_format, with_priority, node: node.to_owned() };
+        let filter = filter();
+        let limiter = Arc::new(Mutex::new(Limiter::default()));
+        let (digests, its_style) = (limiter.clone(), style.clone());
+        let digest = move || digest(&digests, &its_style);
+        let journal = Journal::start(stderr.as_fd().try_clone_to_owned()?, digest)?;
+        log::set_max_level(filter.filter());
+        let limiter = Some(limiter).filter(|_| filter.filter() < LevelFilter::Debug);
+        let out = Mutex::new(journal.clone());
+        let log = NodeLog { filter, style, limiter, started: Instant::now(), out };
+        log::set_boxed_logger(Box::new(log)).map_err(io::Error::other)?;
+        Ok(journal)
+    }
+}
+
+/// What RUST_LOG asks for, such as debug or electd::net=trace.
+fn filter() -> Filter {
+    let mut filter = env_filter::Builder::new();
+    match variable("RUST_LOG") {
+        Some(wanted) => filter.parse(&wanted),
+        None => filter.filter_level(LevelFilter::Info),
+    };
+    filter.build()
+}
+
+/// What was counted instead of written, as a line of the log.
+fn digest(limiter: &Mutex<Limiter>, style: &Style) -> Option<String> {
+    let text = limiter.lock().digest()?;
+    let fields = Fields { event: Some("repeated".to_owned()), ..Fields::default() };
+    Some(style.line(Timestamp::now(), Level::Info, &fields, &text))
+}
+
+/// Whether stderr leads to systemd's journal, which says so with the device and the inode of the socket.
+fn is_journal(stderr: &Stderr) -> bool {
+    let told = std::env::var("JOURNAL_STREAM").unwrap_or_default();
+    fstat(stderr).is_ok_and(|file| told == format!("{}:{}", file.st_dev, file.st_ino))
+}
+
+/// Takes all lines of this process.
+struct NodeLog {
+    filter: Filter,
+    style: Style,
+    /// None where everything is to be told, as for debugging.
+    limiter: Option<Arc<Mutex<Limiter>>>,
+    started: Instant,
+    /// One line after the other.
+    out: Mutex<Journal>,
+}
+
+impl Log for NodeLog {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        self.filter.enabled(metadata)
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if !self.filter.matches(record) {
+            return;
+        }
+        let (text, fields) = (record.args().to_string(), Fields::of(record));
+        if let Some(limiter) = &self.limiter {
+            let site = (record.file().unwrap_or_default(), record.line().unwrap_or_default());
+            let same = fields.same.as_deref().unwrap_or(&text);
+            let line = Line { site, same, text: &text };
+            if !limiter.lock().admit(&line, self.started.elapsed()) {
+                return;
+            }
+        }
+        let line = self.style.line(Timestamp::now(), record.level(), &fields, &text);
+        self.out.lock().write(line.as_bytes());
+    }
+
+    fn flush(&self) {
+        // It waits for nobody; see `Journal::finish`.
+    }
+}
+
+#[cfg(test)]
+mod tests;

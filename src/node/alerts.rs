@@ -1,0 +1,129 @@
+//! What a node logs besides its changes of state: its first line, a summary of each of its leaderships, and what an
+//! operator must know of the other members and of this node's disk. The thread "watch" logs all but the first.
+
+use log::{info, warn};
+
+use super::history::Entry;
+use super::problems::{Found, ProblemKind, voters};
+use super::status::Status;
+use crate::config::{Config, MemberConfig};
+use crate::core::types::Incarnation;
+
+/// The version of electd; with the commit too, where the build told it (`make build` does).
+pub const VERSION: &str = match option_env!("ELECTD_VERSION") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};
+
+/// Logs the first line of a node: what an operator wants to know of it at any later line.
+pub fn introduce(config: &Config, own: &MemberConfig, start: Incarnation) {
+    let members: Vec<&str> = config.members.iter().map(|member| member.name.as_str()).collect();
+    let (members, quorum) = (members.join(" "), config.quorum.name());
+    let (file, data_dir) = (config.file.display(), config.data_dir.display());
+    let admin = own.admin.as_deref().unwrap_or("none");
+    info!(
+        event = "start", version = VERSION, file:% = file, cluster = config.cluster, quorum = quorum,
+        members = members, address = own.address, listen = own.listen, admin = admin,
+        data_dir:% = data_dir, start = start.0, pid = std::process::id();
+        "electd {VERSION} starts {} of cluster \"{}\", quorum {quorum}, members {members}; file {file}, \
+         address {}, listens on {}, admin {admin}, data_dir {data_dir}, start {start}, process {}",
+        own.name, config.cluster, own.address, own.listen, std::process::id()
+    );
+}
+
+/// What was logged last of what lasts.
+#[derive(Debug, Default)]
+pub(super) struct Alerts {
+    no_majority: bool,
+}
+
+impl Alerts {
+    /// Problems began, and others are over. `is_settled` if this node has run for so long that it has met
+    /// every member that runs.
+    pub fn problems(&mut self, began: &[Found], over: &[Found], status: &Status, is_settled: bool) {
+        let of = |found: &&Found, kind| found.kind == kind;
+        for found in began.iter().filter(|found| of(found, ProblemKind::PeerDown)) {
+            let (text, left) = (&found.text, left(status));
+            let (role, name) = (role(status, &found.about), &found.about);
+            warn!(event = "member_down", member = name; "{role} {text}; {left}");
+        }
+        for found in over.iter().filter(|found| of(found, ProblemKind::PeerDown)) {
+            let (role, name) = (role(status, &found.about), &found.about);
+            info!(event = "member_up", member = name; "{role} {name} is up; {}", left(status));
+        }
+        for found in began.iter().filter(|found| of(found, ProblemKind::Storage)) {
+            warn!(event = "problem", kind = found.kind.name(); "{}: {}", found.kind.name(), found.text);
+        }
+        for found in over.iter().filter(|found| of(found, ProblemKind::Storage)) {
+            info!(event = "problem_over", kind = found.kind.name(); "{}: no problem any more", found.kind.name());
+        }
+        self.majority(status, is_settled);
+    }
+
+    /// With a majority: whether enough voters are left.
+    fn majority(&mut self, status: &Status, is_settled: bool) {
+        let (all, alive, needed) = voters(&status.members);
+        let is_lost = status.quorum == "majority" && alive < needed;
+        if is_lost == self.no_majority || (is_lost && !is_settled) {
+            return;
+        }
+        self.no_majority = is_lost;
+        if is_lost {
+            warn!(
+                event = "majority_lost";
+                "the majority is lost: {alive} of {all} voters left, {needed} are needed, so nobody can lead"
+            );
+        } else {
+            info!(event = "majority_back"; "the majority is back: {}", left(status));
+        }
+    }
+}
+
+/// Logs that this node leads: the story of a failover in one line.
+pub(super) fn leads(entry: &Entry, node: &str) {
+    let Entry { before, epoch, cause, reason, leaderless_ms, .. } = entry;
+    let why = match cause.as_str() {
+        "leader_dead" => "connection lost, redial refused",
+        "leader_disconnected" => "connection lost",
+        "leader_suspected" => "silent",
+        "leader_released" | "taking_over" | "outranks" => "handed over",
+        "leader_restarted" => "restarted",
+        "leader_removed" => "removed from the cluster",
+        _ => reason,
+    };
+    let how = match before.as_deref() {
+        Some(before) if before == node => format!("it had led before ({why})"),
+        Some(before) => format!("took over from {before} ({why})"),
+        None => "no leader was known since its start".to_owned(),
+    };
+    info!(
+        event = "leads", epoch = epoch, before = before.as_deref().unwrap_or("none"), cause = cause,
+        leaderless_ms = leaderless_ms;
+        "leads in epoch {epoch}: {how} after {leaderless_ms} ms without a leader"
+    );
+}
+
+/// What a member is, for a sentence about it.
+fn role(status: &Status, name: &str) -> &'static str {
+    let member = status.members.iter().find(|member| member.name == name);
+    match member.map(|member| member.role.as_str()) {
+        Some("observer") => "observer",
+        _ if status.quorum == "majority" => "voter",
+        _ => "member",
+    }
+}
+
+/// How many are left, and how many more may fail.
+fn left(status: &Status) -> String {
+    let (all, alive, needed) = voters(&status.members);
+    if status.quorum != "majority" {
+        return format!("{alive} of {all} members left");
+    }
+    let words = match alive.checked_sub(needed) {
+        None => format!("{needed} are needed"),
+        Some(0) => "no further failure tolerated".to_owned(),
+        Some(1) => "1 more failure tolerated".to_owned(),
+        Some(spare) => format!("{spare} more failures tolerated"),
+    };
+    format!("{alive} of {all} voters left, {words}")
+}

@@ -1,0 +1,68 @@
+//! Why a node did not start, in words.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::core::types::Task;
+use crate::store::StoreError;
+
+/// Why a node did not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The config has no such member.
+    #[error("the config has no member named \"{0}\"")]
+    NoMember(String),
+    /// The durable state cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The address of this member cannot be listened on.
+    #[error(
+        "cannot listen on {address}: {source}; is another process there, or is it another host's?"
+    )]
+    Listen {
+        /// The address.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A task was given, and the algorithm has none.
+    #[error("a task is handed out by the algorithm \"halting\" only, and this cluster has \"{0}\"")]
+    NoTask(&'static str),
+    /// A task was given that is too long.
+    #[error("the task has {0} bytes; the most is {most}", most = Task::LONGEST)]
+    TaskTooLong(usize),
+    /// A bootstrap was asked for where nobody votes.
+    #[error(
+        "a bootstrap is for the first start with quorum \"majority\"; this cluster has \"none\""
+    )]
+    NoVote,
+    /// A bootstrap was asked for where the cluster has begun.
+    #[error(
+        "{name} knows its cluster already, by its state in {}: start it without --bootstrap, which is for \
+         the first start only. Kept in a unit file, it would let the node vote after it lost its state, \
+         and with it what it promised",
+        .folder.display()
+    )]
+    Bootstrapped {
+        /// Its name.
+        name: String,
+        /// Where its state is.
+        folder: PathBuf,
+    },
+    /// This member was removed from the cluster in an earlier life.
+    #[error(
+        "{name} was removed from the cluster; to come back, it is added under a fresh id, and \
+         starts without {folder}"
+    )]
+    Removed {
+        /// Its name.
+        name: String,
+        /// Where its state is.
+        folder: PathBuf,
+    },
+    /// The system has no thread left.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[source] io::Error),
+}

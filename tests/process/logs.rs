@@ -1,0 +1,91 @@
+//! What a node logs, and in which form: the story of a failover, warnings, and lines for programs.
+
+use crate::support::{Cluster, Node, ensure, eventually, watchful};
+use serde_json::Value;
+
+fn with_majority(config: &mut Value) {
+    watchful(config);
+    config["quorum"] = "majority".into();
+}
+
+/// Waits until a node has logged a line with all of these words, and gives it.
+#[track_caller]
+fn until_logged(node: &Node, words: &[&str]) -> String {
+    eventually(&format!("{words:?} is logged"), || {
+        let log = node.log();
+        let line = log.lines().find(|line| words.iter().all(|word| line.contains(word)));
+        line.map(str::to_owned).ok_or_else(|| node.log_tail(20))
+    })
+}
+
+#[test]
+fn a_failover_is_told_as_a_story() {
+    let cluster = Cluster::start_with(3, with_majority);
+    let epoch = cluster.agree_on(3);
+    let log = cluster.node(1).log();
+    let first = log.lines().next().unwrap();
+    for words in ["INFO  node-1: electd ", "quorum majority", "node-1 node-2 node-3", "start 1"] {
+        assert!(first.contains(words), "{words} is missing from {first}");
+    }
+    assert!(first.contains(cluster.file().to_str().unwrap()), "{first}");
+    until_logged(cluster.node(3), &[" leads in epoch", "no leader was known since its start"]);
+    cluster.node(3).kill_9();
+    let next = cluster.agree_on(2);
+    assert!(next > epoch);
+    let told = until_logged(
+        cluster.node(2),
+        &[&format!(" leads in epoch {next}: took over from node-3 (")],
+    );
+    assert!(told.ends_with(" ms without a leader"), "{told}");
+    let down =
+        ["WARN", "voter node-3 is down: ", "; 2 of 3 voters left, no further failure tolerated"];
+    until_logged(cluster.node(2), &down);
+    cluster.node(1).kill_9();
+    until_logged(
+        cluster.node(2),
+        &["WARN", "the majority is lost: 1 of 3 voters left, 2 are needed"],
+    );
+    until_logged(cluster.node(2), &["WARN", "leading -> ", "no majority acknowledged it in time"]);
+    cluster.node(1).start();
+    until_logged(cluster.node(2), &["INFO", "the majority is back: 2 of 3 voters left"]);
+    until_logged(cluster.node(2), &["INFO", "voter node-1 is up"]);
+}
+
+#[test]
+fn every_line_for_programs_is_a_document() {
+    let cluster = Cluster::prepare(1, |_| {});
+    let node = cluster.node(1);
+    node.start_as(&["--log-format", "json"], &[]);
+    cluster.agree_on(1);
+    node.stop_term();
+    assert_eq!(node.exit_code(), 0);
+    node.start_in(&[("ELECTD_LOG_FORMAT", "json")]);
+    cluster.agree_on(1);
+    let log = node.log();
+    let lines = log.lines().map(|line| serde_json::from_str(line).expect(line));
+    let lines: Vec<Value> = lines.collect();
+    for line in &lines {
+        for key in ["time", "level", "node", "event", "message"] {
+            assert!(line[key].is_string(), "{key} is missing from {line}");
+        }
+    }
+    let starts = lines.iter().filter(|line| line["event"] == "start");
+    let starts: Vec<_> = starts.map(|line| (&line["start"], &line["cluster"])).collect();
+    assert_eq!(starts.len(), 2, "{log}");
+    assert!(*starts[0].0 == 1 && *starts[1].0 == 2, "{log}");
+    let leads = lines.iter().find(|line| line["event"] == "leading").expect("it is told");
+    assert!(leads["epoch"].is_u64() && leads["leader"] == "node-1", "{leads}");
+}
+
+#[test]
+fn what_a_node_without_a_majority_goes_through_again_and_again_is_counted() {
+    let cluster = Cluster::start_with(3, with_majority);
+    cluster.agree_on(3);
+    cluster.node(3).kill_9();
+    cluster.node(2).kill_9();
+    let repeated =
+        until_logged(cluster.node(1), &[" node-1: repeated in the last 10 s: ", " times \""]);
+    let log = cluster.node(1).log();
+    assert!(log.lines().count() < 30, "{log}");
+    ensure(repeated.contains("->"), || repeated.clone()).unwrap();
+}
