@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, bounded};
@@ -118,6 +119,15 @@ fn endings() -> Result<Receiver<()>, String> {
     Ok(ended)
 }
 
+/// The status of every node, all asked at the same time.
+fn statuses(client: &Client, admins: &[&str]) -> Vec<Option<Status>> {
+    thread::scope(|scope| {
+        let ask = |admin| scope.spawn(move || client.status(admin).ok());
+        let asked: Vec<_> = admins.iter().map(|admin| ask(*admin)).collect();
+        asked.into_iter().map(|asked| asked.join().ok().flatten()).collect()
+    })
+}
+
 /// The nodes of one config, each a process. Dropped, it ends them.
 struct Cluster<'a> {
     config: &'a Config,
@@ -157,10 +167,10 @@ impl<'a> Cluster<'a> {
     fn picture(&mut self) -> String {
         let admins = self.config.members.iter().map(|member| member.admin.as_deref());
         let admins = admins.map(|admin| admin.unwrap_or_default()).collect::<Vec<_>>();
-        let statuses = self.client.statuses(&admins);
+        let statuses = statuses(&self.client, &admins);
         let data = &self.config.data_dir;
         let rows = self.nodes.iter_mut().zip(&statuses).map(|((member, child), status)| {
-            let mut row = row(member, status.as_ref().ok());
+            let mut row = row(member, status.as_ref());
             row[PROCESS] = match child.try_wait() {
                 Ok(None) => child.id().to_string(),
                 Ok(Some(end)) => {

@@ -1,7 +1,8 @@
 //! The other side: asks nodes for their status, and gives them commands.
 
+use std::io;
 use std::net::SocketAddr;
-use std::thread;
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -10,6 +11,8 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use ureq::{Agent, Body, RequestBuilder, Timeout, http};
 
+use super::control;
+use super::guard;
 use crate::node::status::Status;
 
 const CONNECT: Duration = Duration::from_secs(1);
@@ -42,6 +45,9 @@ pub enum ClientError {
         /// The node's own words.
         sentence: String,
     },
+    /// A node answered that is not the one that was meant.
+    #[error("{0}")]
+    Other(String),
     /// Something answers there that does not talk like electd.
     #[error("{address} does not answer like electd: {reason}; is it the admin address of a node?")]
     Stranger {
@@ -68,37 +74,63 @@ struct Refusal {
     error: String,
 }
 
-/// A client of any number of nodes. Keeps connections open between questions; cheap to clone.
+/// The node that a command is for: it refuses the command if it is another one.
+#[derive(Clone, Copy, Debug)]
+pub struct Recipient<'a> {
+    /// Where it is asked.
+    pub address: &'a str,
+    /// The name of its cluster.
+    pub cluster: &'a str,
+    /// Its id.
+    pub id: &'a str,
+}
+
+/// A client of any number of nodes, at their admin addresses (`host:port`) or their control sockets
+/// (`unix:PATH`). Keeps connections open between questions; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Client {
     agent: Agent,
     token: Option<String>,
+    /// For each connection and each answer, if it is not the usual.
+    timeout: Option<Duration>,
 }
 
 impl Client {
-    /// A client, with the token for commands to nodes on other hosts, if there is one.
+    /// A client, with the token for commands over TCP, if there is one.
     #[must_use]
     pub fn new(token: Option<String>) -> Client {
+        Client::within(None, token)
+    }
+
+    /// A client that waits this long for a connection and for an answer, if it is to wait for another time than
+    /// 1 s and 2 s; for the answer to a command 4 s.
+    #[must_use]
+    pub fn within(timeout: Option<Duration>, token: Option<String>) -> Client {
+        let answer = timeout.unwrap_or(ANSWER);
         let config = Agent::config_builder()
             .http_status_as_error(false)
             // Admin addresses are dialled directly, whatever http_proxy says.
             .proxy(None)
             .max_redirects(0)
             .max_redirects_will_error(false)
-            .timeout_connect(Some(CONNECT))
-            .timeout_recv_response(Some(ANSWER))
-            .timeout_recv_body(Some(ANSWER))
+            .timeout_connect(Some(timeout.unwrap_or(CONNECT)))
+            .timeout_recv_response(Some(answer))
+            .timeout_recv_body(Some(answer))
             .max_idle_connections(64)
             .max_idle_connections_per_host(1)
             .build();
-        Client { agent: config.new_agent(), token }
+        Client { agent: config.new_agent(), token, timeout }
     }
 
-    /// The status of the node at this admin address.
+    /// The status of the node at this address.
     ///
     /// # Errors
     /// When nobody answers there, or not as electd does.
     pub fn status(&self, address: &str) -> Result<Status, ClientError> {
+        if let Some(socket) = control::of_address(address) {
+            let question = "GET /status HTTP/1.1\r\nHost: electd\r\nConnection: close\r\n\r\n";
+            return self.over_socket(address, socket, question, ANSWER);
+        }
         let answer = self
             .agent
             .get(url(address, "status"))
@@ -106,77 +138,122 @@ impl Client {
             .timeout_resolve(resolve_timeout(address))
             .build()
             .call();
-        read(address, answer)
+        self.read(address, answer)
     }
 
-    /// The status of every node, in the order of the addresses. All are asked at the same time.
-    #[must_use]
-    pub fn statuses(&self, addresses: &[&str]) -> Vec<Result<Status, ClientError>> {
-        thread::scope(|scope| {
-            let asked: Vec<_> =
-                addresses.iter().map(|address| scope.spawn(move || self.status(address))).collect();
-            let panicked = || ClientError::NoAnswer {
-                address: String::new(),
-                reason: "the thread that asked panicked; this is a defect".to_owned(),
-            };
-            asked
-                .into_iter()
-                .map(|asked| asked.join().unwrap_or_else(|_| Err(panicked())))
-                .collect()
-        })
-    }
-
-    /// Asks the node at this admin address to let the leader resign, whichever node it is.
+    /// Asks this node to let the leader resign, whichever node it is.
     ///
     /// # Errors
     /// When nobody answers there, or the node refuses.
-    pub fn resign(&self, address: &str, to: Option<&str>) -> Result<Achieved, ClientError> {
-        self.post(address, "resign", &json!({ "to": to }))
+    pub fn resign(&self, to: Recipient<'_>, next: Option<&str>) -> Result<Achieved, ClientError> {
+        self.command(to, "POST", "resign", &json!({ "to": next }).to_string())
     }
 
-    /// Asks the node at this admin address to have a member added, by its entry.
+    /// Asks this node to have a member added, by its entry.
     ///
     /// # Errors
     /// When nobody answers there, or the node refuses.
-    pub fn add(&self, address: &str, entry: &Value) -> Result<Achieved, ClientError> {
-        self.post(address, "members", entry)
+    pub fn add(&self, to: Recipient<'_>, entry: &Value) -> Result<Achieved, ClientError> {
+        self.command(to, "POST", "members", &entry.to_string())
     }
 
-    /// Asks the node at this admin address to have a member removed.
+    /// Asks this node to have a member removed.
     ///
     /// # Errors
     /// When nobody answers there, or the node refuses.
-    pub fn remove(&self, address: &str, name: &str, force: bool) -> Result<Achieved, ClientError> {
+    pub fn remove(
+        &self,
+        to: Recipient<'_>,
+        name: &str,
+        force: bool,
+    ) -> Result<Achieved, ClientError> {
         let query = if force { "?force=true" } else { "" };
-        let request = self.agent.delete(url(address, &format!("members/{name}{query}")));
-        read(address, self.command(request, address).call())
+        self.command(to, "DELETE", &format!("members/{name}{query}"), "")
     }
 
-    /// Asks the node at this admin address to read its configuration again.
+    /// Asks this node to read its configuration again.
     ///
     /// # Errors
     /// When nobody answers there, or the node refuses; with code 400 its file has problems.
-    pub fn reload(&self, address: &str) -> Result<Achieved, ClientError> {
-        self.post(address, "reload", &json!({}))
+    pub fn reload(&self, to: Recipient<'_>) -> Result<Achieved, ClientError> {
+        self.command(to, "POST", "reload", "{}")
     }
 
-    fn post(&self, address: &str, path: &str, body: &Value) -> Result<Achieved, ClientError> {
-        let request = self.agent.post(url(address, path));
-        let request = self.command(request, address).header("Content-Type", "application/json");
-        read(address, request.send(body.to_string()))
+    /// Gives a command, which says for whom it is.
+    fn command(
+        &self,
+        to: Recipient<'_>,
+        method: &str,
+        path: &str,
+        body: &str,
+    ) -> Result<Achieved, ClientError> {
+        let (address, patience) = (to.address, COMMAND_ANSWER);
+        if let Some(socket) = control::of_address(address) {
+            let (length, cluster, id) = (body.len(), to.cluster, to.id);
+            let question = format!(
+                "{method} /{path} HTTP/1.1\r\nHost: electd\r\nConnection: close\r\n{}: {cluster}\r\n{}: {id}\r\n\
+                 Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}",
+                guard::CLUSTER,
+                guard::NODE,
+            );
+            return self.over_socket(address, socket, &question, patience);
+        }
+        let answer = if method == "DELETE" {
+            self.addressed(self.agent.delete(url(address, path)), to).call()
+        } else {
+            let request = self.addressed(self.agent.post(url(address, path)), to);
+            request.header("Content-Type", "application/json").send(body)
+        };
+        self.read(address, answer)
     }
 
-    /// A request that may take as long as a command, with the token.
-    fn command<B>(&self, request: RequestBuilder<B>, address: &str) -> RequestBuilder<B> {
+    /// A request that may take as long as a command, with the token, and with the node that it is for.
+    fn addressed<B>(&self, request: RequestBuilder<B>, to: Recipient<'_>) -> RequestBuilder<B> {
         let request = request
             .config()
-            .timeout_resolve(resolve_timeout(address))
-            .timeout_recv_response(Some(COMMAND_ANSWER))
-            .build();
+            .timeout_resolve(resolve_timeout(to.address))
+            .timeout_recv_response(Some(self.timeout.unwrap_or(COMMAND_ANSWER)))
+            .build()
+            .header(guard::CLUSTER, to.cluster.as_bytes())
+            .header(guard::NODE, to.id);
         match &self.token {
             Some(token) => request.header("Authorization", format!("Bearer {token}")),
             None => request,
         }
+    }
+
+    fn over_socket<T: DeserializeOwned>(
+        &self,
+        address: &str,
+        socket: &Path,
+        question: &str,
+        patience: Duration,
+    ) -> Result<T, ClientError> {
+        let patience = self.timeout.unwrap_or(patience).max(Duration::from_millis(1));
+        let (code, text) = control::ask(socket, question, patience, LARGEST_ANSWER)
+            .map_err(|error| socket_error(address, &error))?;
+        understand(address, code, &text)
+    }
+
+    fn read<T: DeserializeOwned>(
+        &self,
+        address: &str,
+        answer: Result<http::Response<Body>, ureq::Error>,
+    ) -> Result<T, ClientError> {
+        let connect = self.timeout.unwrap_or(CONNECT);
+        let no_answer = |error: ureq::Error| ClientError::NoAnswer {
+            address: address.to_owned(),
+            reason: in_words(&error, connect),
+        };
+        let mut answer = answer.map_err(no_answer)?;
+        let code = answer.status().as_u16();
+        let text = answer
+            .body_mut()
+            .with_config()
+            .limit(LARGEST_ANSWER)
+            .read_to_string()
+            .map_err(no_answer)?;
+        understand(address, code, &text)
     }
 }
 
@@ -190,42 +267,47 @@ fn resolve_timeout(address: &str) -> Option<Duration> {
     address.parse::<SocketAddr>().is_err().then_some(RESOLVE)
 }
 
-fn read<T: DeserializeOwned>(
-    address: &str,
-    answer: Result<http::Response<Body>, ureq::Error>,
-) -> Result<T, ClientError> {
-    let no_answer = |error: ureq::Error| ClientError::NoAnswer {
-        address: address.to_owned(),
-        reason: in_words(&error),
-    };
-    let mut answer = answer.map_err(no_answer)?;
-    let code = answer.status().as_u16();
-    let text = answer
-        .body_mut()
-        .with_config()
-        .limit(LARGEST_ANSWER)
-        .read_to_string()
-        .map_err(no_answer)?;
+fn understand<T: DeserializeOwned>(address: &str, code: u16, text: &str) -> Result<T, ClientError> {
     let stranger = |reason: String| ClientError::Stranger { address: address.to_owned(), reason };
     if code == 200 {
-        return serde_json::from_str(&text).map_err(|error| stranger(error.to_string()));
+        return serde_json::from_str(text).map_err(|error| stranger(error.to_string()));
     }
-    match serde_json::from_str(&text) {
+    match serde_json::from_str(text) {
         Ok(Refusal { error }) => Err(ClientError::Refused { code, sentence: error }),
         Err(_) => Err(stranger(format!("HTTP status {code}"))),
     }
 }
 
-fn in_words(error: &ureq::Error) -> String {
+/// Why a conversation by a control socket failed, or one that is read as it comes.
+pub(super) fn socket_error(address: &str, error: &io::Error) -> ClientError {
+    let reason = match error.kind() {
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => REFUSED.to_owned(),
+        io::ErrorKind::PermissionDenied => {
+            "it belongs to another user: run this as the node's user, or as root".to_owned()
+        }
+        io::ErrorKind::UnexpectedEof => "the node closed the connection".to_owned(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            "silent for too long; it may be frozen".to_owned()
+        }
+        io::ErrorKind::InvalidData => {
+            let (address, reason) = (address.to_owned(), error.to_string());
+            return ClientError::Stranger { address, reason };
+        }
+        _ => error.to_string(),
+    };
+    ClientError::NoAnswer { address: address.to_owned(), reason }
+}
+
+const REFUSED: &str = "connection refused, so no node runs there";
+
+fn in_words(error: &ureq::Error, connect: Duration) -> String {
     match error {
         ureq::Error::Io(error) => match error.kind() {
-            std::io::ErrorKind::ConnectionRefused => {
-                "connection refused, so no node runs there".to_owned()
-            }
+            io::ErrorKind::ConnectionRefused => REFUSED.to_owned(),
             _ => error.to_string(),
         },
         ureq::Error::Timeout(Timeout::Connect) => {
-            format!("no connection within {} s", CONNECT.as_secs())
+            format!("no connection within {connect:?}")
         }
         ureq::Error::Timeout(_) => {
             "connected, and silent for too long; it may be frozen".to_owned()

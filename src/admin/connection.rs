@@ -2,9 +2,11 @@
 //! call gets on as far as the socket allows, and says what it wants next.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
+
+use socket2::Socket;
 
 use crate::node::handle::{Command, Handle};
 
@@ -20,7 +22,7 @@ pub type Scratch = [u8; limits::HEAD_BYTES];
 
 /// A client's connection.
 pub struct Connection {
-    stream: TcpStream,
+    stream: Socket,
     inbound: Inbound,
     /// What the kernel has not taken of the last answer.
     outbound: Vec<u8>,
@@ -75,7 +77,7 @@ impl Connection {
     ///
     /// # Errors
     /// When the socket is of no use.
-    pub fn new(stream: TcpStream) -> io::Result<Connection> {
+    pub fn new(stream: Socket) -> io::Result<Connection> {
         stream.set_nonblocking(true)?;
         let since = Instant::now();
         Ok(Connection {
@@ -240,7 +242,7 @@ impl Connection {
             close: request.wants_close() || desk.is_closing(),
             old: request.old,
         };
-        match routes::answer(request, &asked.body, self.ends(), desk) {
+        match routes::answer(request, &asked.body, desk) {
             Answer::Command(command) => {
                 self.stage = Stage::Command(delivery);
                 Ok(Step::Command(command))
@@ -341,11 +343,6 @@ impl Connection {
         }
         Ok(())
     }
-
-    /// The addresses of the client and of this side; none once the client is gone.
-    fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
-        Some((self.stream.peer_addr().ok()?, self.stream.local_addr().ok()?))
-    }
 }
 
 /// Whether the same call may do better when the socket is ready.
@@ -355,7 +352,7 @@ fn is_soon(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
 
     use super::*;
 
@@ -363,7 +360,7 @@ mod tests {
     fn a_client_is_slow_while_a_part_of_its_request_is_missing() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let mut connection = Connection::new(stream).unwrap();
+        let mut connection = Connection::new(stream.into()).unwrap();
         assert_eq!(connection.interest(), Interest::Read);
         connection.inbound.hear(b"GET /livez HTTP/1.1\r\nHost: n\r\n");
         assert_eq!(connection.interest(), Interest::More);

@@ -2,7 +2,7 @@
 //! when there are too many, and who when too much is kept for them.
 
 use std::collections::{BTreeSet, HashMap};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Instant;
 
 use super::connection::Connection;
@@ -73,10 +73,11 @@ impl Crowd {
         }
     }
 
-    /// Takes a connection in, and gives its number. It is to be noted when it has had its first turn.
-    pub fn add(&mut self, connection: Connection, client: SocketAddr) -> u64 {
+    /// Takes a connection in, and gives its number. It is to be noted when it has had its first turn. A client
+    /// without an address is one of this host.
+    pub fn add(&mut self, connection: Connection, client: Option<IpAddr>) -> u64 {
         self.last += 1;
-        let host = Host::of(client.ip());
+        let host = Host::of(client.unwrap_or(Ipv4Addr::LOCALHOST.into()));
         let member = Box::new(Member { connection, host, noted: Noted::NOTHING });
         self.members.insert(self.last, member);
         self.last

@@ -1,54 +1,59 @@
-//! Who may command: this host's own programs, and whoever knows the token.
-//!
-//! A browser on this host runs other people's pages, and those may not: a page of another site
-//! (`Origin`, `Sec-Fetch-Site`), or one whose name was made to resolve to this host (DNS
-//! rebinding: then `Origin` and `Host` agree, but on a name; no name can be taken for an address
-//! or for `localhost`).
-
-use std::net::{IpAddr, SocketAddr};
+//! Who may command: whoever may open the control socket, and over TCP whoever knows the token. An address
+//! proves nothing: any user of this host has it, and a browser there runs other people's pages.
 
 use super::request::Request;
 use super::response::Response;
+use super::routes::Door;
+use crate::node::status::Status;
 
-/// Lets a command pass, or says why not.
+/// The header that says which cluster a command is for, by its name.
+pub const CLUSTER: &str = "electd-cluster";
+/// The header that says which member a command is given to, by its id.
+pub const NODE: &str = "electd-node";
+
+/// Lets a command pass that came in by this door, or says why not.
 ///
 /// # Errors
 /// The answer 403, with words.
-pub fn admit(
-    request: &Request,
-    ends: Option<(SocketAddr, SocketAddr)>,
-    token: Option<&str>,
-) -> Result<(), Response> {
-    if token.is_some_and(|token| bears(request, token)) {
+pub fn admit(request: &Request, door: &Door) -> Result<(), Response> {
+    let Door::Admin(token) = door else { return Ok(()) };
+    let token = token.present();
+    if token.as_deref().is_some_and(|token| bears(request, token)) {
         return Ok(());
     }
-    if !ends.is_some_and(|(peer, local)| is_local(peer.ip(), local.ip())) {
-        return Err(Response::error(403, from_afar(token.is_some())));
-    }
-    if is_foreign_page(request) {
-        return Err(Response::error(
-            403,
-            "commands are not taken from the page of another site; use the command line on this host",
-        ));
-    }
-    Ok(())
+    Err(Response::error(403, refusal(token.is_some())))
 }
 
-fn from_afar(has_token: bool) -> &'static str {
+fn refusal(has_token: bool) -> &'static str {
     if has_token {
-        "commands are taken from this host, or with the header \"Authorization: Bearer TOKEN\"; \
-         send the token of admin_token_file"
+        "commands over TCP need the header \"Authorization: Bearer TOKEN\": send the token of admin_token_file; \
+         on the node's own host electd needs none, run as the node's user"
     } else {
-        "commands are taken from this host only; run them there, or set admin_token_file in the \
-         config and send its token"
+        "commands over TCP need a token, and this node has none: run electd on the node's own host as the node's \
+         user, or set admin_token_file in the config and send its token"
     }
 }
 
-/// Whether the client runs on this host: it came over loopback, or from the very address that it
-/// dialled. IPv4 may come dressed as IPv6.
-fn is_local(peer: IpAddr, local: IpAddr) -> bool {
-    let (peer, local) = (peer.to_canonical(), local.to_canonical());
-    peer.is_loopback() || peer == local
+/// Lets a command pass that is for this node, as far as it says for whom it is.
+///
+/// # Errors
+/// The answer 409, with words.
+pub fn recognise(request: &Request, own: &Status) -> Result<(), Response> {
+    let differs =
+        |header: &str, own: &str| request.has(header) && request.header(header) != Some(own);
+    if !differs(CLUSTER, &own.cluster) && !differs(NODE, &own.node.id) {
+        return Ok(());
+    }
+    let told = |header: &str| request.header(header).unwrap_or("?").to_owned();
+    let sentence = format!(
+        "this node is {} of cluster {} (id {}), and the command is for id {} of cluster {}: correct the configuration",
+        own.node.name,
+        own.cluster,
+        own.node.id,
+        told(NODE),
+        told(CLUSTER),
+    );
+    Err(Response::error(409, sentence))
 }
 
 fn bears(request: &Request, token: &str) -> bool {
@@ -66,76 +71,43 @@ fn same(left: &[u8], right: &[u8]) -> bool {
     left.len() == right.len() && difference == 0
 }
 
-fn is_foreign_page(request: &Request) -> bool {
-    let cross_site = request.has("sec-fetch-site")
-        && !matches!(request.header("sec-fetch-site"), Some("same-origin" | "none"));
-    cross_site || (request.has("origin") && !is_own_origin(request))
-}
-
-fn is_own_origin(request: &Request) -> bool {
-    let origin = request.header("origin").and_then(|origin| origin.split_once("://"));
-    match (origin, request.header("host")) {
-        (Some((_, origin)), Some(host)) => origin.eq_ignore_ascii_case(host) && is_fixed(host),
-        _ => false,
-    }
-}
-
-/// Whether no name service decides where this host is.
-fn is_fixed(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let name = name.trim_start_matches('[').trim_end_matches(']');
-    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::admin::Token;
 
-    /// Whether a plain POST passes from this peer to this local address.
-    fn passes(peer: &str, local: &str, headers: &str, token: Option<&str>) -> bool {
+    fn request(headers: &str) -> Request {
         let text = format!("POST /resign HTTP/1.1\r\nHost: n\r\n{headers}\r\n");
-        let (request, _) = Request::parse(text.as_bytes()).unwrap().unwrap();
-        let end = |ip: &str| SocketAddr::new(ip.parse().unwrap(), 7201);
-        admit(&request, Some((end(peer), end(local))), token).is_ok()
+        Request::parse(text.as_bytes()).unwrap().unwrap().0
+    }
+
+    /// Whether a POST with these headers passes over TCP.
+    fn passes(headers: &str, token: Option<&str>) -> bool {
+        let door = Door::Admin(Token::new(token.map(str::to_owned)));
+        admit(&request(headers), &door).is_ok()
     }
 
     #[test]
-    fn this_hosts_own_addresses_may_command() {
-        for (peer, local) in [
-            ("127.0.0.1", "127.0.0.1"),
-            ("127.0.0.2", "127.0.0.1"),
-            ("::1", "::1"),
-            ("::ffff:127.0.0.1", "::ffff:127.0.0.1"),
-            ("10.0.0.1", "10.0.0.1"),
-            ("::ffff:10.0.0.1", "10.0.0.1"),
-            ("fe80::1", "fe80::1"),
-        ] {
-            assert!(passes(peer, local, "", None), "{peer} to {local}");
-        }
-    }
-
-    #[test]
-    fn other_hosts_need_the_token() {
+    fn over_tcp_it_takes_the_token_and_over_the_control_socket_nothing() {
         let bearer = "Authorization: Bearer s3cret\r\n";
-        for (peer, local) in
-            [("10.0.0.2", "10.0.0.1"), ("::ffff:10.0.0.2", "10.0.0.1"), ("fe80::2", "::1")]
-        {
-            assert!(!passes(peer, local, "", None), "{peer} to {local}");
-            assert!(!passes(peer, local, bearer, None), "{peer} to {local}");
-            assert!(!passes(peer, local, bearer, Some("other")), "{peer} to {local}");
-            assert!(passes(peer, local, bearer, Some("s3cret")), "{peer} to {local}");
-        }
-        let twice = format!("{bearer}{bearer}");
-        assert!(!passes("10.0.0.2", "10.0.0.1", &twice, Some("s3cret")));
+        assert!(!passes("", None));
+        assert!(!passes(bearer, None));
+        assert!(!passes("", Some("s3cret")));
+        assert!(!passes(bearer, Some("other")));
+        assert!(passes(bearer, Some("s3cret")));
+        assert!(!passes(&bearer.repeat(2), Some("s3cret")));
+        assert!(admit(&request(""), &Door::Control).is_ok());
     }
 
     #[test]
-    fn a_client_that_is_gone_is_nobody() {
-        let (request, _) = Request::parse(b"POST /resign HTTP/1.0\r\n\r\n").unwrap().unwrap();
-        assert!(admit(&request, None, None).is_err());
+    fn a_command_for_another_node_is_refused() {
+        let mut own = Status { cluster: "d\u{e9}mo".to_owned(), ..Status::default() };
+        own.node.id = "7".to_owned();
+        let passes = |headers: &str| recognise(&request(headers), &own).is_ok();
+        assert!(passes("") && passes("Electd-Node: 7\r\nElectd-Cluster: d\u{e9}mo\r\n"));
+        assert!(!passes("Electd-Node: 8\r\nElectd-Cluster: d\u{e9}mo\r\n"));
+        assert!(!passes("Electd-Node: 7\r\nElectd-Cluster: demo\r\n"));
+        assert!(!passes("Electd-Node: 7\r\nElectd-Node: 7\r\n"));
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::node::events::Event;
 
-use super::client::ClientError;
+use super::client::{ClientError, socket_error};
+use super::control;
 
 const CONNECT: Duration = Duration::from_secs(1);
 /// A node gives a sign of life every 15 s.
@@ -19,7 +20,7 @@ const HEAD_LINES: usize = 64;
 /// A node's events, each as soon as the node tells it.
 pub struct Listener {
     address: String,
-    lines: BufReader<TcpStream>,
+    lines: BufReader<Box<dyn Read + Send>>,
 }
 
 impl Listener {
@@ -29,14 +30,16 @@ impl Listener {
     /// # Errors
     /// When nobody answers there, or the node refuses, or knows no events as it is of an older version.
     pub fn open(address: &str, after: Option<&str>) -> Result<Listener, ClientError> {
-        let no_answer = |error: io::Error| no_answer(address, &error);
-        let stream = connect(address).map_err(no_answer)?;
+        let no_answer = |error: io::Error| socket_error(address, &error);
         let id = after.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
-        let host = address.strip_prefix("http://").unwrap_or(address);
+        let host = match control::of_address(address) {
+            Some(_) => "electd",
+            None => address.strip_prefix("http://").unwrap_or(address),
+        };
         let question = format!(
             "GET /events HTTP/1.1\r\nHost: {host}\r\nAccept: text/event-stream\r\n{id}\r\n"
         );
-        (&stream).write_all(question.as_bytes()).map_err(no_answer)?;
+        let stream = connect(address, &question).map_err(no_answer)?;
         let mut listener = Listener { address: address.to_owned(), lines: BufReader::new(stream) };
         listener.expect_stream()?;
         Ok(listener)
@@ -86,36 +89,33 @@ impl Listener {
             Ok(_) if line.ends_with(b"\n") => {
                 Ok(String::from_utf8_lossy(&line).trim_end().to_owned())
             }
-            Ok(_) => Err(no_answer(&self.address, &io::ErrorKind::UnexpectedEof.into())),
-            Err(error) => Err(no_answer(&self.address, &error)),
+            Ok(_) => Err(socket_error(&self.address, &io::ErrorKind::UnexpectedEof.into())),
+            Err(error) => Err(socket_error(&self.address, &error)),
         }
     }
 }
 
-fn connect(address: &str) -> io::Result<TcpStream> {
+/// Connects and asks.
+fn connect(address: &str, question: &str) -> io::Result<Box<dyn Read + Send>> {
+    if let Some(path) = control::of_address(address) {
+        let stream = control::dial(path, CONNECT)?;
+        stream.set_read_timeout(Some(SILENCE))?;
+        stream.set_write_timeout(Some(CONNECT))?;
+        (&stream).write_all(question.as_bytes())?;
+        return Ok(Box::new(stream));
+    }
     let host = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    let mut last = io::Error::new(io::ErrorKind::InvalidInput, "the name has no address");
     for place in host.to_socket_addrs()? {
         match TcpStream::connect_timeout(&place, CONNECT) {
             Ok(stream) => {
                 stream.set_read_timeout(Some(SILENCE))?;
                 stream.set_write_timeout(Some(CONNECT))?;
-                return Ok(stream);
+                (&stream).write_all(question.as_bytes())?;
+                return Ok(Box::new(stream));
             }
             Err(error) => last = error,
         }
     }
     Err(last)
-}
-
-fn no_answer(address: &str, error: &io::Error) -> ClientError {
-    let reason = match error.kind() {
-        io::ErrorKind::ConnectionRefused => "connection refused, so no node runs there".to_owned(),
-        io::ErrorKind::UnexpectedEof => "the node closed the connection".to_owned(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            "silent for too long; it may be frozen".to_owned()
-        }
-        _ => error.to_string(),
-    };
-    ClientError::NoAnswer { address: address.to_owned(), reason }
 }

@@ -1,4 +1,4 @@
-//! HTTP on the admin address: what a node shows of itself, and the commands that it takes.
+//! HTTP on the admin address and on the control socket: what a node shows of itself, and the commands that it takes.
 //!
 //! The server reads the published snapshot and posts commands to the node's inbox through
 //! [`Handle`](crate::node::handle::Handle); it never locks the core and never holds it up.
@@ -21,11 +21,13 @@
 //! | `response` | an answer to bytes |
 //! | `metrics` | `GET /metrics`: a node in figures |
 //! | `stream` | `GET /events`: the events of a node, as long as a client wants |
+//! | `control` | the control socket, for both sides |
 //! | `client`, `listener` | the other side, for the commands |
 
 pub mod client;
 mod commands;
 mod connection;
+pub mod control;
 mod crowd;
 mod guard;
 mod inbound;
@@ -44,7 +46,7 @@ mod stream;
 
 pub use crate::net::listen;
 pub use routes::Token;
-pub use server::Server;
+pub use server::{ControlServer, Server};
 
 /// The limits that keep strangers from taking more than their share.
 mod limits {
@@ -53,6 +55,8 @@ mod limits {
     /// Bytes kept for all connections together: of requests that are not complete, and of answers
     /// that are not taken. One more, and one of those connections goes.
     pub const KEPT_BYTES: usize = 2 * 1024 * 1024;
+    /// Connections to the control socket at once.
+    pub const CONTROL: usize = 256;
     /// Newcomers accepted, and answered, at once, before those who are there already.
     pub const ACCEPTS: usize = 128;
     /// Clients with more requests in hand that are answered before the sockets are looked at again,

@@ -2,12 +2,12 @@
 //! alone, and for no client.
 
 use std::io::{self, ErrorKind};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use socket2::SockRef;
+use socket2::{SockAddr, Socket};
 
 use crate::node::events::EventId;
 use crate::node::handle::Handle;
@@ -27,7 +27,7 @@ const LISTENER: u64 = 0;
 
 /// What the thread holds.
 pub struct Reactor<H> {
-    listener: TcpListener,
+    listener: Socket,
     /// While set, nobody is accepted: descriptors or memory were wanting.
     resting: Option<Instant>,
     poller: Poller,
@@ -50,7 +50,7 @@ impl<H: Handle> Reactor<H> {
     ///
     /// # Errors
     /// When the descriptors cannot be had.
-    pub fn new(listener: TcpListener, desk: Desk<H>, room: Room) -> io::Result<Reactor<H>> {
+    pub fn new(listener: Socket, desk: Desk<H>, room: Room) -> io::Result<Reactor<H>> {
         listener.set_nonblocking(true)?;
         let poller = Poller::new()?;
         poller.change(listener.as_fd(), LISTENER, Interest::Nothing, Interest::Read)?;
@@ -117,7 +117,7 @@ impl<H: Handle> Reactor<H> {
     fn accept(&mut self) {
         for _ in 0..limits::ACCEPTS {
             match self.listener.accept() {
-                Ok((stream, client)) => self.admit(stream, client),
+                Ok((stream, client)) => self.admit(stream, &client),
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => return,
                     ErrorKind::ConnectionAborted | ErrorKind::Interrupted => {}
@@ -129,10 +129,10 @@ impl<H: Handle> Reactor<H> {
 
     /// Takes a newcomer in. It has waited already, and what it asks has often come meanwhile: so it is
     /// answered at once, and does not wait again behind those that came with it.
-    fn admit(&mut self, stream: TcpStream, client: SocketAddr) {
+    fn admit(&mut self, stream: Socket, client: &SockAddr) {
         // It fails where the client is gone already.
         if let Ok(connection) = Connection::new(stream) {
-            let number = self.crowd.add(connection, client);
+            let number = self.crowd.add(connection, client.as_socket().map(|client| client.ip()));
             self.advance(number);
             self.crowd.relieve();
         }
@@ -242,7 +242,7 @@ impl<H: Handle> Reactor<H> {
             self.listen(Interest::Read, Interest::Nothing);
         }
         // Nobody is connected any more. It fails only on a socket that does not listen.
-        let _ = SockRef::from(&self.listener).shutdown(Shutdown::Both);
+        let _ = self.listener.shutdown(Shutdown::Both);
         for number in self.crowd.numbers() {
             self.advance(number); // what has come is answered
         }

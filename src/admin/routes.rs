@@ -1,6 +1,5 @@
 //! From a request to its answer: what a node shows, and the commands that it takes.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,7 +19,7 @@ use super::request::Request;
 use super::response::Response;
 use super::stream::{self, Places, Stream};
 
-/// The token that other hosts need for commands; it can be replaced while the server runs.
+/// The token that commands over TCP need; it can be replaced while the server runs.
 #[derive(Clone, Default)]
 pub struct Token(Arc<RwLock<Option<String>>>);
 
@@ -39,6 +38,11 @@ impl Token {
         let before = std::mem::replace(&mut *self.0.write(), token.clone());
         before != token
     }
+
+    /// The token that counts now.
+    pub(super) fn present(&self) -> Option<String> {
+        self.0.read().clone()
+    }
 }
 
 impl From<Option<String>> for Token {
@@ -47,10 +51,18 @@ impl From<Option<String>> for Token {
     }
 }
 
+/// By which way the clients of a server came.
+pub enum Door {
+    /// Over TCP: this token lets them command.
+    Admin(Token),
+    /// By the control socket: whoever could open it may command.
+    Control,
+}
+
 /// What all connections share.
 pub struct Desk<H> {
     handle: H,
-    token: Token,
+    door: Door,
     /// Set when the server stops: answers under way are the last on their connections.
     closing: Arc<AtomicBool>,
     /// For streams of events.
@@ -59,8 +71,8 @@ pub struct Desk<H> {
 
 impl<H: Handle> Desk<H> {
     /// A desk for a node.
-    pub fn new(handle: H, token: Token, closing: Arc<AtomicBool>) -> Desk<H> {
-        Desk { handle, token, closing, places: Places::default() }
+    pub fn new(handle: H, door: Door, closing: Arc<AtomicBool>) -> Desk<H> {
+        Desk { handle, door, closing, places: Places::default() }
     }
 
     /// The node.
@@ -156,15 +168,11 @@ impl Route {
     }
 }
 
-/// The answer to a request that came from one of these ends to the other.
-pub fn answer<H: Handle>(
-    request: &Request,
-    body: &[u8],
-    ends: Option<(SocketAddr, SocketAddr)>,
-    desk: &Desk<H>,
-) -> Answer {
+/// The answer to a request.
+pub fn answer<H: Handle>(request: &Request, body: &[u8], desk: &Desk<H>) -> Answer {
     match Route::of(&request.path).filter(|route| route.commands() == Some(&request.method)) {
-        Some(route) => guard::admit(request, ends, desk.token.0.read().as_deref())
+        Some(route) => guard::admit(request, &desk.door)
+            .and_then(|()| guard::recognise(request, &desk.handle.status()))
             .and_then(|()| command(route, request, body))
             .map_or_else(Answer::Now, Answer::Command),
         None if request.path == "/events" && request.method == "GET" => {

@@ -3,6 +3,7 @@
 //! | thread | waits on | ends when |
 //! |---|---|---|
 //! | `admin` | all its sockets and a bell, in one epoll | the server is closing and the answers under way are given |
+//! | `control` | the same, for the control socket: a crowd on the admin address is not in its way | as `admin` |
 //! | `admin-command` | the node, at most [`limits::COMMAND`] | its one command is carried out |
 //!
 //! `admin` owns all connections and answers by itself whatever is only looked at, from the published
@@ -16,30 +17,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use socket2::SockRef;
+use socket2::Socket;
 
 use crate::node::handle::Handle;
 
+use super::control::Control;
+use super::limits;
 use super::poller::Bell;
 use super::reactor::Reactor;
 use super::room::Room;
-use super::routes::{Desk, Token};
+use super::routes::{Desk, Door, Token};
 
 /// Enough for a request and its answer, both of which live on the heap.
 const STACK: usize = 256 * 1024;
 /// What the kernel keeps for a client that does not read.
 const SEND_BUFFER: usize = 64 * 1024;
 
-/// The HTTP server of a node. Dropping it stops it too.
+/// The HTTP server on the admin address of a node. Dropping it stops it too.
 pub struct Server {
     address: SocketAddr,
-    closing: Arc<AtomicBool>,
-    bell: Arc<Bell>,
-    thread: Option<JoinHandle<()>>,
+    _serving: Serving,
 }
 
 impl Server {
-    /// Starts to serve. With a token, other hosts that know it may command too.
+    /// Starts to serve. Whoever knows the token may command; without a token nobody may.
     ///
     /// There are at most 10,240 connections at once, and fewer where this process may not have the
     /// descriptors. One more, and the client host with the most gives up one.
@@ -75,16 +76,12 @@ impl Server {
         token: Token,
     ) -> io::Result<Server> {
         let address = listener.local_addr()?;
+        let socket = Socket::from(listener);
         // Inherited by every accepted socket.
-        SockRef::from(&listener).set_tcp_nodelay(true)?;
-        SockRef::from(&listener).set_send_buffer_size(SEND_BUFFER)?;
-        let closing = Arc::new(AtomicBool::new(false));
-        let desk = Desk::new(handle, token, Arc::clone(&closing));
-        let reactor = Reactor::new(listener, desk, room)?;
-        let bell = reactor.bell();
-        let builder = thread::Builder::new().name("admin".to_owned()).stack_size(STACK);
-        let thread = builder.spawn(move || reactor.run())?;
-        Ok(Server { address, closing, bell, thread: Some(thread) })
+        socket.set_tcp_nodelay(true)?;
+        socket.set_send_buffer_size(SEND_BUFFER)?;
+        let serving = Serving::start("admin", socket, room, handle, Door::Admin(token))?;
+        Ok(Server { address, _serving: serving })
     }
 
     /// The address that is listened on; with port 0 asked for, the port that was given.
@@ -102,13 +99,61 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+/// The HTTP server on the control socket of a node: whoever may open that may command. Dropping it stops it too.
+pub struct ControlServer {
+    _control: Control,
+    _serving: Serving,
+}
+
+impl ControlServer {
+    /// Starts to serve, with at most [`limits::CONTROL`] connections at once.
+    ///
+    /// # Errors
+    /// When a descriptor or the thread cannot be had.
+    pub fn start<H: Handle>(control: Control, handle: H) -> io::Result<ControlServer> {
+        let (socket, room) = (control.socket()?, Room::for_at_most(limits::CONTROL));
+        let serving = Serving::start("control", socket, room, handle, Door::Control)?;
+        Ok(ControlServer { _control: control, _serving: serving })
+    }
+
+    /// Stops, as [`Server::stop`].
+    pub fn stop(self) {
+        drop(self);
+    }
+}
+
+/// The thread of a server.
+struct Serving {
+    closing: Arc<AtomicBool>,
+    bell: Arc<Bell>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Serving {
+    fn start<H: Handle>(
+        name: &str,
+        listener: Socket,
+        room: Room,
+        handle: H,
+        door: Door,
+    ) -> io::Result<Serving> {
+        let closing = Arc::new(AtomicBool::new(false));
+        let desk = Desk::new(handle, door, Arc::clone(&closing));
+        let reactor = Reactor::new(listener, desk, room)?;
+        let bell = reactor.bell();
+        let builder = thread::Builder::new().name(name.to_owned()).stack_size(STACK);
+        let thread = builder.spawn(move || reactor.run())?;
+        Ok(Serving { closing, bell, thread: Some(thread) })
+    }
+}
+
+impl Drop for Serving {
     fn drop(&mut self) {
         self.closing.store(true, Ordering::SeqCst);
         self.bell.ring();
         let ended = self.thread.take().map(JoinHandle::join);
         if matches!(ended, Some(Err(_))) {
-            log::error!("the admin thread panicked; this is a defect");
+            log::error!("an admin thread panicked; this is a defect");
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Arguments that several commands share, to be flattened into theirs.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::config::{self, Config, ConfigErrors};
+use crate::config::{self, Config, ConfigErrors, with_unit};
 
 const DEFAULT_CONFIG: &str = "/etc/electd/cluster.json";
 
@@ -45,6 +46,16 @@ impl ConfigArgs {
     }
 }
 
+/// A time with its unit, as in the configuration.
+///
+/// # Errors
+/// In words.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("\"{text}\" is no time: give a number and a unit, such as 500ms or 10s");
+    let length = with_unit(text).ok_or_else(wrong)?;
+    Duration::try_from(length).map_err(|_| wrong()) // it may be negative
+}
+
 /// A variable of the environment; an empty one counts as none.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -66,4 +77,16 @@ pub enum Output {
     Table,
     /// JSON, for programs.
     Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_a_unit() {
+        assert_eq!(duration("0s"), Ok(Duration::ZERO));
+        assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert!(["10", "", "-1s", "00:00:01", "soon"].iter().all(|text| duration(text).is_err()));
+    }
 }

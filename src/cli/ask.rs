@@ -1,15 +1,20 @@
 //! Which nodes a command asks, and what they answer. Shared by all commands that ask running nodes.
 
 use std::fmt::Write;
+use std::thread;
+use std::time::Duration;
 
 use clap::Args;
+use crossbeam::channel::{self, Receiver};
 use jiff::Timestamp;
 
 use crate::admin::client::{Client, ClientError};
-use crate::config::{Config, node_name};
+use crate::admin::control::{self, Reach};
+use crate::config::{Config, MemberConfig, node_name};
+use crate::core::address::HostPort;
 use crate::node::status::{LeaderStatus, MemberStatus, Status};
 
-use super::args::{ConfigArgs, variable};
+use super::args::{ConfigArgs, duration, variable};
 use super::error::CliError;
 use super::exit::Exit;
 
@@ -21,17 +26,37 @@ pub struct NodeArgs {
     config: ConfigArgs,
 
     /// Ask the node at this admin address; no configuration is needed then. [env: ELECTD_ADMIN=]
-    #[arg(long, value_name = "HOST:PORT", conflicts_with = "node")]
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "node", value_parser = address)]
     admin: Option<String>,
+
+    /// How long to wait for a connection, and for an answer, such as 10s. Without it: 1 s and 2 s.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    timeout: Option<Duration>,
+}
+
+/// An admin address, or that of a control socket.
+fn address(text: &str) -> Result<String, String> {
+    if control::of_address(text).is_some() {
+        return Ok(text.to_owned());
+    }
+    let host = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
+    match HostPort::parse(host) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(format!("it {}: {}", error.what, error.remedy)),
+    }
 }
 
 /// A node to ask.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     /// Its name; known from the configuration, or when it answers.
     pub name: Option<String>,
-    /// Its admin address, if it has one.
+    /// Where it is asked: its control socket on its own host, else its admin address, if it has one.
     pub admin: Option<String>,
+    /// The cluster that it is to be of, by the configuration.
+    pub cluster: Option<String>,
+    /// The id that it is to have, by the configuration.
+    pub id: Option<String>,
 }
 
 /// The nodes to ask.
@@ -43,6 +68,7 @@ pub struct Targets {
     pub one: bool,
     /// The configuration, unless an address made it needless.
     pub config: Option<Config>,
+    timeout: Option<Duration>,
 }
 
 impl NodeArgs {
@@ -51,16 +77,17 @@ impl NodeArgs {
     /// # Errors
     /// When the configuration cannot be used or does not know the node.
     pub fn targets(&self) -> Result<Targets, CliError> {
-        if let Some(address) = self.address() {
-            return Ok(Targets::at(address));
+        if let Some(address) = self.address()? {
+            return Ok(Targets::at(address, self.timeout));
         }
         let config = self.config.load()?;
         let node = self.config.node();
         let nodes = match &node {
             Some(name) => vec![named(&config, node_name(&config, Some(name))?)?],
-            None => config.members.iter().map(target).collect(),
+            None => config.members.iter().map(|member| target(&config, member)).collect(),
         };
-        Ok(Targets { nodes, one: node.is_some(), config: Some(config) })
+        let (one, timeout) = (node.is_some(), self.timeout);
+        Ok(Targets { nodes, one, config: Some(config), timeout })
     }
 
     /// The node named, or the one of this host.
@@ -68,36 +95,62 @@ impl NodeArgs {
     /// # Errors
     /// When the configuration cannot be used, or none of its members is of this host.
     pub fn own(&self) -> Result<Targets, CliError> {
-        if let Some(address) = self.address() {
-            return Ok(Targets::at(address));
+        if let Some(address) = self.address()? {
+            return Ok(Targets::at(address, self.timeout));
         }
         let config = self.config.load()?;
         let own = named(&config, node_name(&config, self.config.node().as_deref())?)?;
-        Ok(Targets { nodes: vec![own], one: true, config: Some(config) })
+        let (nodes, timeout) = (vec![own], self.timeout);
+        Ok(Targets { nodes, one: true, config: Some(config), timeout })
     }
 
     /// The flag; the environment only where nothing else says who is meant.
-    fn address(&self) -> Option<String> {
-        let from_environment = || variable("ELECTD_ADMIN").filter(|_| !self.config.says_whom());
-        self.admin.clone().or_else(from_environment)
+    fn address(&self) -> Result<Option<String>, CliError> {
+        if self.admin.is_some() {
+            return Ok(self.admin.clone());
+        }
+        let variable = variable("ELECTD_ADMIN").filter(|_| !self.config.says_whom());
+        let wrong = |text: &str, error| {
+            CliError::new(Exit::Usage, format!("ELECTD_ADMIN=\"{text}\" is no address: {error}"))
+        };
+        variable.map(|text| address(&text).map_err(|error| wrong(&text, error))).transpose()
     }
 }
 
 impl Targets {
-    fn at(address: String) -> Targets {
-        let node = Target { name: None, admin: Some(address) };
-        Targets { nodes: vec![node], one: true, config: None }
+    fn at(address: String, timeout: Option<Duration>) -> Targets {
+        let node = Target { admin: Some(address), ..Target::default() };
+        Targets { nodes: vec![node], one: true, config: None, timeout }
+    }
+
+    /// A client for these, with the token for commands over TCP, if there is one.
+    pub fn client(&self, token: Option<String>) -> Client {
+        Client::within(self.timeout, token)
     }
 
     /// Asks all at the same time; then those of whom the first have told.
     pub fn ask(&self, client: &Client) -> Vec<Asked> {
-        let mut asked = ask(&self.nodes, client);
+        self.ask_until(client, |_| false)
+    }
+
+    /// As [`Targets::ask`], in no order, but waits for no more answers when these are enough.
+    pub fn ask_until(&self, client: &Client, enough: impl Fn(&[Asked]) -> bool) -> Vec<Asked> {
+        let mut asked = Vec::new();
+        collect(&self.nodes, client, &mut asked, &enough);
+        if enough(&asked) {
+            return asked;
+        }
+        let place = |asked: &Asked| self.nodes.iter().position(|node| *node == asked.target);
+        asked.sort_by_key(place);
         let mut added = Vec::new();
         for status in asked.iter().filter_map(|asked| asked.answer.as_ref().ok()) {
             let more = self.added(status).filter(|member| !added.contains(member));
             added.extend(more.collect::<Vec<_>>());
         }
-        asked.extend(ask(&added, client));
+        let known = asked.len();
+        collect(&added, client, &mut asked, &enough);
+        let place = |asked: &Asked| added.iter().position(|node| *node == asked.target);
+        asked[known..].sort_by_key(place);
         asked
     }
 
@@ -108,14 +161,19 @@ impl Targets {
             self.nodes.iter().any(|node| node.name.as_ref() == Some(&member.name))
         };
         let members = status.members.iter().filter(move |member| !self.one && !known(member));
-        members
-            .map(|member| Target { name: Some(member.name.clone()), admin: member.admin.clone() })
+        let cluster = self.config.as_ref().map(|config| &config.cluster);
+        members.map(move |member| Target {
+            name: Some(member.name.clone()),
+            admin: member.admin.clone(),
+            cluster: cluster.cloned(),
+            id: None,
+        })
     }
 
-    /// Asks all, and insists on one answer at least.
+    /// Asks all, and insists on one answer at least, and on none of another node than was meant.
     ///
     /// # Errors
-    /// 69, with each node's reason.
+    /// 69, with each node's reason; 78 if another node answers.
     pub fn ask_for_any(&self, client: &Client) -> Result<Vec<Asked>, CliError> {
         let asked = self.ask(client);
         any_answer(&asked)?;
@@ -123,22 +181,50 @@ impl Targets {
     }
 }
 
-/// Asks these at the same time.
-fn ask(nodes: &[Target], client: &Client) -> Vec<Asked> {
-    let addresses: Vec<&str> = nodes.iter().filter_map(|node| node.admin.as_deref()).collect();
-    let mut answers = client.statuses(&addresses).into_iter();
-    let asked = nodes.iter().map(|node| {
-        let answer = node.admin.as_ref().and_then(|_| answers.next());
-        Asked { target: node.clone(), answer: answer.unwrap_or(Err(ClientError::NotServed)) }
-    });
-    asked.collect()
+/// Asks these at the same time, and takes the answers as they come until they are enough.
+fn collect(
+    nodes: &[Target],
+    client: &Client,
+    asked: &mut Vec<Asked>,
+    enough: &impl Fn(&[Asked]) -> bool,
+) {
+    let answers = ask_all(nodes, client);
+    for answer in answers.iter().take(nodes.len()) {
+        asked.push(answer);
+        if enough(asked) {
+            return;
+        }
+    }
 }
 
-/// Whether anybody answered.
+/// Asks each by a thread of its own. No thread is waited for: it may be asking a host that is dead.
+fn ask_all(nodes: &[Target], client: &Client) -> Receiver<Asked> {
+    let (sender, answers) = channel::bounded(nodes.len());
+    for target in nodes {
+        let (target, client, sender) = (target.clone(), client.clone(), sender.clone());
+        let work = move || {
+            let answer = target.status(&client);
+            let _ = sender.send(Asked { target, answer }); // the answers before may have been enough
+        };
+        if let Err(error) = thread::Builder::new().name("ask".to_owned()).spawn(work) {
+            log::error!("no thread to ask a node: {error}");
+        }
+    }
+    answers
+}
+
+/// Whether anybody answered, and nobody else than who was meant.
 ///
 /// # Errors
-/// 69, with each node's reason.
+/// 69, with each node's reason; 78 if another node answered.
 pub fn any_answer(asked: &[Asked]) -> Result<(), CliError> {
+    let other = asked.iter().find_map(|asked| match &asked.answer {
+        Err(error @ ClientError::Other(_)) => Some(error),
+        _ => None,
+    });
+    if let Some(other) = other {
+        return Err(CliError::new(Exit::Config, other));
+    }
     if asked.iter().any(|asked| asked.answer.is_ok()) {
         return Ok(());
     }
@@ -152,26 +238,67 @@ pub fn any_answer(asked: &[Asked]) -> Result<(), CliError> {
 }
 
 impl Target {
+    /// Asks for its status, and looks whether it is the node that is meant.
+    ///
+    /// # Errors
+    /// When it does not answer, or is another node.
+    pub fn status(&self, client: &Client) -> Result<Status, ClientError> {
+        let address = self.admin.as_deref().ok_or(ClientError::NotServed)?;
+        let status = client.status(address)?;
+        let differs = |meant: &Option<String>, told: &String| {
+            meant.as_ref().is_some_and(|meant| meant != told)
+        };
+        let Status { cluster, node, .. } = &status;
+        if differs(&self.cluster, cluster) || differs(&self.id, &node.id) {
+            let meant = self.cluster.as_deref().unwrap_or("?");
+            let id = self.id.as_ref().map(|id| format!(" (id {id})")).unwrap_or_default();
+            let sentence = format!(
+                "node at {address} is {} of cluster {cluster} (id {}), not {}{id} of {meant}: correct the configuration",
+                node.name,
+                node.id,
+                self.name(),
+            );
+            return Err(ClientError::Other(sentence));
+        }
+        Ok(status)
+    }
+
     /// Its name, or where it is.
     pub fn name(&self) -> &str {
         self.name.as_deref().or(self.admin.as_deref()).unwrap_or("?")
     }
 }
 
-fn target(member: &crate::config::MemberConfig) -> Target {
-    Target { name: Some(member.name.clone()), admin: member.admin.clone() }
+fn target(config: &Config, member: &MemberConfig) -> Target {
+    let state = config.state_dir(&member.name);
+    let socket = (control::reach(&state) == Reach::Open).then(|| control::address(&state));
+    Target {
+        name: Some(member.name.clone()),
+        admin: socket.or_else(|| member.admin.clone()),
+        cluster: Some(config.cluster.clone()),
+        id: Some(member.id.0.to_string()),
+    }
 }
 
 fn named(config: &Config, name: &str) -> Result<Target, CliError> {
-    match config.member(name) {
-        Some(member) if member.admin.is_some() => Ok(target(member)),
-        _ => Err(CliError::new(
-            Exit::Config,
-            format!(
-                "{name} cannot be asked: its entry in \"members\" has no \"admin\" address; add one"
-            ),
-        )),
+    let known = config.member(name).map(|member| target(config, member));
+    if let Some(target) = known.filter(|target| target.admin.is_some()) {
+        return Ok(target);
     }
+    let socket = control::path(&config.state_dir(name));
+    if control::reach(&config.state_dir(name)) == Reach::Forbidden {
+        let what = format!(
+            "{name} cannot be asked: {} belongs to another user; run this as the node's user, or as root",
+            socket.display()
+        );
+        return Err(CliError::new(Exit::No, what));
+    }
+    let what = format!(
+        "{name} cannot be asked: it does not run on this host (nobody listens on {}), and its entry in \"members\" \
+         has no \"admin\" address; add one",
+        socket.display()
+    );
+    Err(CliError::new(Exit::Config, what))
 }
 
 /// A node that was asked, and its answer.
@@ -261,7 +388,8 @@ pub mod tests {
     }
 
     fn target(name: &str) -> Target {
-        Target { name: Some(name.to_owned()), admin: Some("127.0.0.1:1".to_owned()) }
+        let admin = Some("127.0.0.1:1".to_owned());
+        Target { name: Some(name.to_owned()), admin, ..Target::default() }
     }
 
     #[test]

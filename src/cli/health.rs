@@ -2,8 +2,6 @@
 
 use clap::Args;
 
-use crate::admin::client::Client;
-
 use super::ask::NodeArgs;
 use super::error::CliError;
 use super::exit::Exit;
@@ -31,7 +29,7 @@ impl Health {
     pub fn run(self) -> Result<(), CliError> {
         let targets = self.nodes.targets();
         let targets = targets.map_err(|error| CliError { exit: Exit::Unknown, ..error })?;
-        let judgement = judge(&targets.ask(&Client::new(None)));
+        let judgement = judge(&targets.ask(&targets.client(None)));
         print::result(&line(&judgement))?;
         let exit = match judgement.verdict {
             Verdict::Well => return Ok(()),

@@ -34,7 +34,7 @@ const CALM: &str = "30s";
 /// try things out: one live member is enough to lead.
 ///
 /// The admin address of a member, its HTTP, is its host at port + 100: one file serves all hosts,
-/// and `electd status` asks every node. A node takes commands (POST) from its own host only. Remove
+/// and `electd status` asks every node. A node takes commands by its control socket alone. Remove
 /// "admin", or give another address, if HTTP must not be reached from elsewhere.
 ///
 /// Ids rank the members. They are drawn at random and given out in ascending order, so that a

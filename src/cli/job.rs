@@ -7,9 +7,10 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use crossbeam::channel::{Sender, bounded};
 
+use super::args::duration;
 use super::error::CliError;
 use super::exit::Exit;
-use crate::config::{Config, with_unit};
+use crate::config::Config;
 use crate::exec::deadlines::Deadlines;
 use crate::exec::lock;
 use crate::exec::runner::{self, End, Plan, Restart};
@@ -46,13 +47,6 @@ enum RestartArg {
     OnFailure,
     /// Always.
     Always,
-}
-
-/// A time with its unit, as in the configuration.
-fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("\"{text}\" is no time: give a number and a unit, such as 500ms or 10s");
-    let length = with_unit(text).ok_or_else(wrong)?;
-    Duration::try_from(length).map_err(|_| wrong()) // it may be negative
 }
 
 /// Waits until nothing runs any more of what an earlier process of this member ran.
@@ -136,17 +130,5 @@ impl Job {
             }
             Err(_) => Err(CliError::new(Exit::Internal, "the thread of the job panicked")),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_has_a_unit() {
-        assert_eq!(duration("0s"), Ok(Duration::ZERO));
-        assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
-        assert!(["10", "", "-1s", "00:00:01", "soon"].iter().all(|text| duration(text).is_err()));
     }
 }

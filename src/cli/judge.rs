@@ -42,6 +42,7 @@ pub fn judge(asked: &[Asked]) -> Judgement {
                 status.problems.iter().map(|it| format!("{}: {}", it.kind, it.text)).collect()
             }
             Err(ClientError::NotServed) => Vec::new(),
+            Err(ClientError::Other(sentence)) => vec![sentence.clone()],
             Err(error) => vec![format!("{} does not answer: {error}", asked.name())],
         };
         for problem in found {

@@ -3,11 +3,11 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::admin::client::Client;
-use crate::node::status::LeaderStatus;
+use crate::core::settings::Quorum;
+use crate::node::status::{LeaderStatus, MemberStatus, Status};
 
 use super::args::{Output, OutputArgs};
-use super::ask::{Asked, NodeArgs, leader_of, leads, newest_leader};
+use super::ask::{Asked, NodeArgs, any_answer, leader_of, leads, newest_leader};
 use super::error::CliError;
 use super::exit::Exit;
 use super::print;
@@ -15,7 +15,8 @@ use super::print;
 /// Print who leads: its name, its address, and its epoch, the fencing token.
 ///
 /// Without --node and --admin all members are asked. Where they disagree, as they do for a moment
-/// during a failover, the greatest epoch counts, and stderr says who sees it differently.
+/// during a failover, the greatest epoch counts, and stderr says who sees it differently. As soon as a majority
+/// agrees the answer is printed; without a majority, as soon as all agree that are not missed.
 ///
 /// Exit codes: 0 a leader is known; 1 nodes answer, and none knows a leader; 69 no node answers.
 /// With --check: 0 the node leads, 1 it does not, 69 unknown, for it does not answer.
@@ -43,7 +44,12 @@ impl Leader {
         if self.check {
             return self.check();
         }
-        let asked = self.nodes.targets()?.ask_for_any(&Client::new(None))?;
+        let targets = self.nodes.targets()?;
+        let quorum = targets.config.as_ref().map(|config| config.quorum);
+        let enough =
+            |asked: &[Asked]| !targets.one && agree(asked, quorum == Some(Quorum::Majority));
+        let asked = targets.ask_until(&targets.client(None), enough);
+        any_answer(&asked)?;
         let leader = newest_leader(&asked);
         dissent(&asked, leader).iter().for_each(|sentence| print::message(sentence));
         match (self.output.output, leader) {
@@ -55,13 +61,41 @@ impl Leader {
     }
 
     fn check(&self) -> Result<(), CliError> {
-        let asked = self.nodes.own()?.ask_for_any(&Client::new(None))?;
+        let targets = self.nodes.own()?;
+        let asked = targets.ask_for_any(&targets.client(None))?;
         let leading = asked.iter().any(|asked| asked.answer.as_ref().is_ok_and(leads));
         if let Output::Json = self.output.output {
             print::json(&json!({ "leads": leading }))?;
         }
         if leading { Ok(()) } else { Err(CliError::silent(Exit::No)) }
     }
+}
+
+/// Whether these answers settle who leads, so that nobody else is waited for: more than half of the voters name
+/// one leader in one epoch; where no majority counts, all members do that these have not missed.
+fn agree(asked: &[Asked], by_majority: bool) -> bool {
+    let Some(leader) = newest_leader(asked) else { return false };
+    let answered: Vec<&Status> =
+        asked.iter().filter_map(|asked| asked.answer.as_ref().ok()).collect();
+    let names = |status: &&&Status| {
+        leader_of(status).is_some_and(|own| (&own.id, own.epoch) == (&leader.id, leader.epoch))
+    };
+    let agreeing: Vec<&str> =
+        answered.iter().filter(names).map(|status| status.node.id.as_str()).collect();
+    let Some(members) = answered.iter().find(names).map(|status| &status.members) else {
+        return false;
+    };
+    if by_majority {
+        let voters: Vec<&MemberStatus> =
+            members.iter().filter(|member| member.role != "observer").collect();
+        let votes = voters.iter().filter(|voter| agreeing.contains(&voter.id.as_str())).count();
+        return votes * 2 > voters.len();
+    }
+    let answers = |id: &str| answered.iter().any(|status| status.node.id == id);
+    let missed = |member: &MemberStatus| member.admin.is_none() || member.status != "alive";
+    !members.is_empty()
+        && agreeing.len() == answered.len()
+        && members.iter().all(|member| missed(member) || answers(&member.id))
 }
 
 fn line(leader: &LeaderStatus) -> String {
@@ -87,6 +121,7 @@ fn dissent(asked: &[Asked], leader: Option<&LeaderStatus>) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::cli::ask::tests::{following, silent};
+    use crate::node::status::RankStatus;
 
     #[test]
     fn the_greatest_epoch_counts_and_dissent_is_named() {
@@ -102,6 +137,36 @@ mod tests {
             dissent(&asked, leader),
             ["node-1 says that node-5 leads in epoch 7", "node-3 knows no leader"]
         );
+    }
+
+    #[test]
+    fn a_majority_of_the_voters_settles_it_or_all_that_are_alive() {
+        let knows = |name: &str| {
+            let mut asked = following(name, Some(("c", 7)));
+            let Ok(status) = &mut asked.answer else { panic!("it answers") };
+            status.members = [("a", "alive"), ("b", "alive"), ("c", "dead")].map(member).into();
+            asked
+        };
+        let rival = following("b", Some(("b", 6)));
+        assert!(!agree(&[knows("a")], true) && !agree(&[knows("a")], false));
+        assert!(agree(&[knows("a"), knows("b")], true));
+        assert!(agree(&[knows("a"), knows("b")], false), "c was missed");
+        assert!(!agree(&[knows("a"), rival], false));
+        assert!(!agree(&[silent("a")], true));
+    }
+
+    fn member((name, status): (&str, &str)) -> MemberStatus {
+        MemberStatus {
+            id: format!("id of {name}"),
+            name: name.to_owned(),
+            address: "127.0.0.1:1".to_owned(),
+            admin: Some("127.0.0.1:2".to_owned()),
+            role: "member".to_owned(),
+            stands: true,
+            status: status.to_owned(),
+            passed_over: None,
+            rank: RankStatus { by: "id".to_owned(), value: serde_json::Value::Null },
+        }
     }
 
     #[test]

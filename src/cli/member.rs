@@ -143,7 +143,7 @@ impl Add {
             "name": self.name, "id": self.id, "address": self.address,
             "admin": self.member_admin, "role": self.role.name(),
         });
-        let done = give(&asked, |address| client.add(address, &entry))?;
+        let done = give(&asked, |to| client.add(to, &entry))?;
         match self.output.output {
             Output::Json => print::json(&json!({ "result": done.result, "id": done.id })),
             Output::Table => {
@@ -163,7 +163,7 @@ impl Remove {
         let targets = self.nodes.targets()?;
         let client = self.token.client(&targets)?;
         let asked = targets.ask_for_any(&client)?;
-        let done = give(&asked, |address| client.remove(address, &self.name, self.force))?;
+        let done = give(&asked, |to| client.remove(to, &self.name, self.force))?;
         match self.output.output {
             Output::Json => print::json(&json!({ "result": done.result })),
             Output::Table => print::result(&format!("{}\n", done.result)),

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::admin::client::{Achieved, Client, ClientError};
+use crate::admin::client::{Achieved, Client, ClientError, Recipient};
 
 use super::ask::{Asked, Targets};
 use super::error::CliError;
 use super::exit::Exit;
 use super::token;
 
-/// The token that nodes on other hosts ask for.
+/// The token that commands over TCP need.
 #[derive(Args, Clone, Debug)]
 pub struct TokenArgs {
     /// The file with the token. Without it: admin_token_file of the configuration.
@@ -27,11 +27,11 @@ impl TokenArgs {
     pub fn client(&self, targets: &Targets) -> Result<Client, CliError> {
         let token = match (&self.token_file, &targets.config) {
             (Some(file), _) => Some(token::named("--token-file", file)?),
-            // Not everybody may read it, and on a node's own host nobody needs it.
+            // Not everybody may read it, and by a control socket nobody needs it.
             (None, Some(config)) => token::configured(config).unwrap_or_default(),
             (None, None) => None,
         };
-        Ok(Client::new(token))
+        Ok(targets.client(token))
     }
 }
 
@@ -42,22 +42,24 @@ impl TokenArgs {
 /// 1 when it is refused, 69 when nobody answers or it is not known whether it was carried out.
 pub fn give(
     asked: &[Asked],
-    command: impl Fn(&str) -> Result<Achieved, ClientError>,
+    command: impl Fn(Recipient<'_>) -> Result<Achieved, ClientError>,
 ) -> Result<Achieved, CliError> {
     let mut refusal = CliError::new(Exit::Unavailable, "no node answers");
     let answered = asked.iter().filter_map(|Asked { target, answer }| {
-        Some((target.admin.as_deref()?, answer.as_ref().ok()?.state.as_str()))
+        let (address, status) = (target.admin.as_deref()?, answer.as_ref().ok()?);
+        let to = Recipient { address, cluster: &status.cluster, id: &status.node.id };
+        Some((to, status.state.as_str()))
     });
-    let mut answered: Vec<(&str, &str)> = answered.collect();
+    let mut answered: Vec<(Recipient<'_>, &str)> = answered.collect();
     answered.sort_by_key(|(_, state)| match *state {
         "leading" => 0,
         "stopping" => 2,
         _ => 1,
     });
-    for (address, _) in answered {
-        match command(address) {
+    for (to, _) in answered {
+        match command(to) {
             Ok(achieved) => return Ok(achieved),
-            // This one does not take commands from here; the next may be on this host.
+            // This one does not take commands without the token; the next may run on this host.
             Err(error @ ClientError::Refused { code: 403, .. }) => {
                 refusal = CliError::new(Exit::No, error)
             }

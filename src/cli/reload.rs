@@ -10,12 +10,12 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::admin::Token;
-use crate::admin::client::ClientError;
+use crate::admin::client::{ClientError, Recipient};
 use crate::config::{Config, MemberConfig};
 use crate::node::ranked::Ranks;
 
 use super::args::{ConfigArgs, Output, OutputArgs};
-use super::ask::NodeArgs;
+use super::ask::{Asked, NodeArgs};
 use super::error::CliError;
 use super::exit::Exit;
 use super::order::TokenArgs;
@@ -49,8 +49,13 @@ impl Reload {
     pub fn run(self) -> Result<(), CliError> {
         let targets = self.nodes.own()?;
         let client = self.token.client(&targets)?;
-        let address = targets.nodes.first().and_then(|node| node.admin.as_deref());
-        let answer = address.map_or(Err(ClientError::NotServed), |address| client.reload(address));
+        let asked = targets.ask_for_any(&client)?;
+        let answer = asked.iter().find_map(|Asked { target, answer }| {
+            let (address, status) = (target.admin.as_deref()?, answer.as_ref().ok()?);
+            let to = Recipient { address, cluster: &status.cluster, id: &status.node.id };
+            Some(client.reload(to))
+        });
+        let answer = answer.unwrap_or(Err(ClientError::NotServed));
         let achieved = answer.map_err(|error| match &error {
             ClientError::Refused { code: 400, .. } => CliError::new(Exit::Config, error),
             ClientError::Refused { code: 403 | 409, .. } => CliError::new(Exit::No, error),

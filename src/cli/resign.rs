@@ -23,8 +23,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Let the leader hand over to another member.
 ///
-/// Any node can be asked: it passes the command on to the leader. Nodes take commands from their
-/// own host, and from elsewhere with the token of admin_token_file. The command ends when another
+/// Any node can be asked: it passes the command on to the leader. Nodes take commands by their control
+/// socket from their own user and root, and over TCP with the token of admin_token_file. The command ends when another
 /// leader is seen, and says which. Where members take over by rank ("preempt": "always"), a higher
 /// one that lives may do so again at once.
 ///
@@ -57,7 +57,7 @@ impl Resign {
         let targets = self.nodes.targets()?;
         let client = self.token.client(&targets)?;
         let asked = targets.ask_for_any(&client)?;
-        let achieved = give(&asked, |address| client.resign(address, self.to.as_deref()))?;
+        let achieved = give(&asked, |to| client.resign(to, self.to.as_deref()))?;
         let leader = successor(&client, &targets, newest_leader(&asked)).ok_or_else(|| {
             let seconds = PATIENCE.as_secs();
             let sentence = &achieved.result;

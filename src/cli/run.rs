@@ -19,7 +19,8 @@ use super::log::{Journal, LogArgs};
 use super::reload::Reloader;
 use super::supervisor::Supervised;
 use super::token;
-use crate::admin::{self, Server, Token};
+use crate::admin::control::{self, Control};
+use crate::admin::{self, ControlServer, Server, Token};
 use crate::config::{Config, node_name};
 use crate::core::types::Task;
 use crate::node::{Node, Start, StartError};
@@ -85,9 +86,12 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     let admin = listen(config, name).map_err(|error| held(config, name).unwrap_or(error))?;
     job::await_last(config, name)?;
     let node = Node::start_with(config, name, start)?;
+    let control = listen_for_control(config, name)?; // the node's lock says that no other process does
     let shared = token.clone();
     let server = admin.map(|socket| Server::start(socket, node.handle(), shared)).transpose();
     let server = server.map_err(|error| CliError::new(Exit::Internal, error))?;
+    let control = ControlServer::start(control, node.handle());
+    let control = control.map_err(|error| CliError::new(Exit::Internal, error))?;
     let supervised = Supervised::start(node.handle());
     let reloader = Reloader::new(run.config.clone(), name, config, node.ranks(), Some(token));
     let asked = reloader.clone();
@@ -107,6 +111,7 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     }
     node.stop(); // after the job has ended, if this node leads in order
     let job = job.map_or(Ok(()), Job::finish);
+    control.stop();
     if let Some(server) = server {
         server.stop();
     }
@@ -142,6 +147,15 @@ fn listen(config: &Config, name: &str) -> Result<Option<TcpListener>, CliError> 
     };
     admin::listen(address).map(Some).map_err(|error| {
         let what = format!("cannot listen on {address}, the admin address of {name}: {error}");
+        CliError::new(Exit::Listen, what)
+    })
+}
+
+/// Makes the control socket of this member.
+fn listen_for_control(config: &Config, name: &str) -> Result<Control, CliError> {
+    let state = config.state_dir(name);
+    Control::listen(&state).map_err(|error| {
+        let what = format!("cannot listen on {}: {error}", control::path(&state).display());
         CliError::new(Exit::Listen, what)
     })
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::admin::client::Client;
 use crate::node::status::{self, MemberStatus, PartitionStatus, RankStatus};
 
 use super::args::{Output, OutputArgs};
@@ -48,7 +47,7 @@ impl Status {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let targets = self.nodes.targets()?;
-        let asked = targets.ask(&Client::new(None));
+        let asked = targets.ask(&targets.client(None));
         let verbose = self.verbose;
         match (self.output.output, asked.as_slice()) {
             (output, [Asked { answer: Ok(status), .. }]) if targets.one => match output {

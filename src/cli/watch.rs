@@ -85,7 +85,7 @@ impl Watch {
             now().saturating_sub(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
         });
         let (output, leaders) = (self.output.output, self.leaders);
-        let (trackers, client, held) = (Vec::new(), Client::new(None), Vec::new());
+        let (trackers, client, held) = (Vec::new(), targets.client(None), Vec::new());
         let watched = Watched { targets, trackers, client, sender, from, output, leaders, held };
         watched.show(&answers, &ends)
     }
@@ -129,6 +129,9 @@ impl Watched {
                 recv(wait) -> _ => {}
                 recv(answers) -> answer => {
                     let Ok((place, news)) = answer else { return Ok(()) };
+                    if let News::Silent(ClientError::Other(sentence)) = &news {
+                        return Err(CliError::new(Exit::Config, sentence));
+                    }
                     self.note_added(&news);
                     let line = self.trackers[place].observe(&news);
                     self.held.extend(line);
@@ -146,8 +149,9 @@ impl Watched {
             self.trackers.push(tracker);
             let Some(address) = target.admin.clone() else { continue };
             let (client, sender, from) = (self.client.clone(), self.sender.clone(), self.from);
-            let follower = Follower { place, address, client, from, last: None, sender };
-            spawn(&format!("follow-{}", target.name()), move || follower.run())?;
+            let (target, name) = (target.clone(), format!("follow-{}", target.name()));
+            let follower = Follower { place, target, address, client, from, last: None, sender };
+            spawn(&name, move || follower.run())?;
         }
         Ok(lines)
     }
@@ -180,6 +184,7 @@ impl Watched {
 /// Listens to one node.
 struct Follower {
     place: usize,
+    target: Target,
     address: String,
     client: Client,
     from: Option<u64>,
@@ -208,7 +213,7 @@ impl Follower {
 
     /// Tells the state of the node and then its events, until the connection ends; gives why it did.
     fn listen(&mut self) -> Result<ClientError, Unwanted> {
-        let status = match self.client.status(&self.address) {
+        let status = match self.target.status(&self.client) {
             Ok(status) => status,
             Err(error) => return Ok(error),
         };
@@ -233,7 +238,7 @@ impl Follower {
             }
             let is_new_member = event.event == EventKind::MemberUp;
             self.tell(News::Event(Box::new(event)))?;
-            if is_new_member && let Ok(status) = self.client.status(&self.address) {
+            if is_new_member && let Ok(status) = self.target.status(&self.client) {
                 self.tell(News::Status(Box::new(status)))?; // it may have been added just now
             }
         }

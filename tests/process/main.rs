@@ -4,6 +4,7 @@ mod support;
 
 mod chaos;
 mod cluster;
+mod control;
 mod freeze;
 mod handover;
 mod hostile;

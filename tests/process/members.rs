@@ -3,6 +3,8 @@
 use std::process::Command;
 use std::thread;
 
+use electd::admin::control;
+
 use crate::support::{self, Cluster, Node, ensure, eventually, for_each_algorithm};
 use electd::core::settings::AlgorithmKind;
 use serde_json::{Value, json};
@@ -219,7 +221,7 @@ fn a_newcomer_that_ranks_higher_takes_over_once_it_was_added(algorithm: Algorith
 fn member(by: &Node, arguments: &[&str]) -> (i32, String) {
     let (action, rest) = arguments.split_first().unwrap();
     let command = Command::new(env!("CARGO_BIN_EXE_electd"))
-        .args(["member", action, "--admin", &by.admin.to_string()])
+        .args(["member", action, "--admin", &control::address(&by.state())])
         .args(rest)
         .output()
         .unwrap();
@@ -309,12 +311,12 @@ fn a_change_that_was_done_outlives_the_leader_that_made_it(algorithm: AlgorithmK
     });
     for round in 0..3 {
         let leader = until_led(&cluster);
-        let by = cluster.node(leader % 4 + 1).admin;
+        let by = cluster.node(leader % 4 + 1).state();
         let name = format!("extra-{round}");
         let entry = json!({"name": &name, "address": format!("127.0.0.1:{}", round + 1)});
         let answered = thread::scope(|scope| {
             let body = entry.to_string();
-            let asked = scope.spawn(move || support::http::ask(by, "POST", "/members", &body));
+            let asked = scope.spawn(move || support::http::tell(&by, "POST", "/members", &body));
             if round > 0 {
                 cluster.node(leader).kill_9();
             }
@@ -367,10 +369,10 @@ fn a_second_change_while_one_is_under_way_is_refused() {
         (answer.code, answer.error())
     };
     let mut answers = thread::scope(|scope| {
-        let admin = cluster.node(3).admin;
+        let state = cluster.node(3).state();
         let body = entries[3].to_string();
         let other = scope.spawn(move || {
-            let answer = support::http::ask(admin, "POST", "/members", &body).unwrap();
+            let answer = support::http::tell(&state, "POST", "/members", &body).unwrap();
             (answer.code, answer.error())
         });
         [ask(&entries[4]), other.join().unwrap()]

@@ -149,9 +149,10 @@ fn a_forged_outcome_answers_nothing() {
     assert!(answer.get("welcome").is_some(), "{answer}");
     let first = cluster.status(1).unwrap().incarnation << 20;
     cluster.node(2).freeze(); // so that the true outcome takes its time
-    let admin = cluster.node(1).admin;
+    let state = cluster.node(1).state();
     let answer = thread::scope(|scope| {
-        let asked = scope.spawn(move || support::http::ask(admin, "DELETE", "/members/node-3", ""));
+        let asked =
+            scope.spawn(move || support::http::tell(&state, "DELETE", "/members/node-3", ""));
         while !asked.is_finished() {
             for number in (1..8).chain(first + 1..first + 8) {
                 let gone =

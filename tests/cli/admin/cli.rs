@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 use electd::node::handle::CommandError;
+use electd::node::status::MemberStatus;
 use serde_json::{Value, json};
 
-use super::fake::{FakeNode, event, member, status};
+use super::fake::{FakeNode, TOKEN, event, member, status};
 
 /// An address where nobody listens.
 fn nobody() -> SocketAddr {
@@ -36,9 +37,12 @@ impl Cluster {
             member
         };
         let members: Vec<Value> = admins.iter().enumerate().map(member).collect();
-        let config =
-            json!({"cluster": "demo", "quorum": "none", "data_dir": "data", "members": members});
+        let config = json!({
+            "cluster": "demo", "quorum": "none", "data_dir": "data", "members": members,
+            "admin_token_file": "token",
+        });
         let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("token"), TOKEN).unwrap();
         let file = folder.path().join("cluster.json");
         std::fs::write(&file, config.to_string()).unwrap();
         Cluster { file, _folder: folder }
@@ -155,7 +159,7 @@ fn nobody_answers() {
 
 #[test]
 fn leader_prints_and_checks() {
-    let (node, other) = (FakeNode::new(), FakeNode::new());
+    let (node, other) = (FakeNode::new(), FakeNode::new().is_node(2));
     let (server, second) = (node.serve(), other.serve());
     let cluster = Cluster::of(&[Some(server.local_addr()), Some(second.local_addr())]);
     let output = cluster.electd(&["leader"]);
@@ -174,8 +178,9 @@ fn leader_prints_and_checks() {
         "two leaders are worth a word"
     );
 
-    for node in [&node, &other] {
+    for (number, node) in [(1, &node), (2, &other)] {
         node.set(|state| state.status = status("electing", None));
+        node.clone().is_node(number);
     }
     let output = cluster.electd(&["leader", "--output", "json"]);
     assert_eq!((code(&output), stdout(&output).trim()), (Some(1), "null"));
@@ -200,8 +205,74 @@ fn a_refused_resignation_is_told_in_the_nodes_words() {
     let node = FakeNode::new();
     node.set(|state| state.outcome = Err(CommandError::Refused("node-3 is dead".to_owned())));
     let server = node.serve();
-    let output = run(electd(&["--admin", &server.local_addr().to_string()], "resign"));
+    let cluster = Cluster::of(&[Some(server.local_addr())]);
+    let output = cluster.electd(&["resign"]);
     assert_eq!((code(&output), stderr(&output).as_str()), (Some(1), "node-3 is dead\n"));
+}
+
+/// Every command that has a configuration says so, and does nothing.
+#[test]
+fn another_clusters_node_is_not_taken_for_ones_own() {
+    let (other, namesake) = (FakeNode::new(), FakeNode::new().is_node(2));
+    other.set(|state| state.status.cluster = "hc".to_owned());
+    for node in [&other, &namesake] {
+        let server = node.serve();
+        let cluster = Cluster::of(&[Some(server.local_addr())]);
+        for args in [
+            ["leader"].as_slice(),
+            &["leader", "--check", "--node", "node-1"],
+            &["status"],
+            &["watch"],
+            &["resign"],
+            &["reload", "--node", "node-1"],
+        ] {
+            let output = cluster.electd(args);
+            let told = stderr(&output);
+            assert_eq!(code(&output), Some(78), "{args:?}: {told}");
+            assert!(told.contains("not node-1 (id 00000000-"), "{args:?}: {told}");
+        }
+        assert!(node.commands().is_empty());
+    }
+}
+
+#[test]
+fn an_address_without_a_port_is_an_error_of_usage() {
+    let output = run(electd(&["--admin", "127.0.0.1"], "status"));
+    assert_eq!(code(&output), Some(2));
+    assert!(stderr(&output).contains("has no port"), "{}", stderr(&output));
+    let mut command = electd(&[], "leader");
+    command.env("ELECTD_ADMIN", "localhost");
+    let output = run(command);
+    assert_eq!(code(&output), Some(2));
+    assert!(stderr(&output).starts_with("ELECTD_ADMIN=\"localhost\" is no address"));
+}
+
+/// A host that takes connections and never answers.
+#[test]
+fn a_leader_on_which_a_majority_agrees_is_told_without_the_dead() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (one, two) = (FakeNode::new(), FakeNode::new().is_node(2));
+    for node in [&one, &two] {
+        let with_id = |number: usize| MemberStatus {
+            id: format!("00000000-0000-4000-8000-00000000000{number}"),
+            ..member(&format!("node-{number}"), None)
+        };
+        node.set(|state| state.status.members = (1..=3).map(with_id).collect());
+    }
+    let (first, second) = (one.serve(), two.serve());
+    let places = [first.local_addr(), second.local_addr(), silent.local_addr().unwrap()];
+    let cluster = Cluster::of(&places.map(Some));
+    let text = std::fs::read_to_string(&cluster.file).unwrap();
+    let text = text.replace("\"quorum\":\"none\"", "\"quorum\":\"majority\"");
+    std::fs::write(&cluster.file, text).unwrap();
+    // It would hang for as long as the timeout.
+    let output = cluster.electd(&["leader", "--timeout", "1000000s"]);
+    assert_eq!(
+        (code(&output), stdout(&output)),
+        (Some(0), "node-2  127.0.0.1:7102  epoch 7\n".into())
+    );
+    let output = cluster.electd(&["status", "--timeout", "100ms"]);
+    assert!(stdout(&output).contains("silent for too long"), "{}", stdout(&output));
 }
 
 /// A running `electd watch`, ended with the test.
@@ -256,7 +327,7 @@ fn members_that_the_file_does_not_name_are_asked_as_well() {
     let added = new.serve();
     let admin = added.local_addr().to_string();
     old.set(|state| state.status.members = vec![member("node-2", Some(admin))]);
-    new.set(|state| state.status.node.name = "node-2".to_owned());
+    let _new = new.is_node(2);
     let known = old.serve();
     let cluster = Cluster::of(&[Some(known.local_addr())]);
 

@@ -14,6 +14,11 @@ use electd::node::tally::Tally;
 use prometheus_client::metrics::histogram::Histogram;
 use serde_json::Value;
 
+/// What commands over TCP need, unless a test says otherwise.
+pub const TOKEN: &str = "s3cret";
+/// The header with it.
+pub const BEARER: &str = "Authorization: Bearer s3cret\r\n";
+
 /// A node that shows and does what the test says.
 #[derive(Clone)]
 pub struct FakeNode(pub Arc<Mutex<State>>);
@@ -79,6 +84,16 @@ impl FakeNode {
         })))
     }
 
+    /// That it is node N of the cluster, and not node-1.
+    pub fn is_node(self, number: usize) -> FakeNode {
+        self.set(|state| {
+            let node = &mut state.status.node;
+            node.name = format!("node-{number}");
+            node.id = format!("00000000-0000-4000-8000-00000000000{number}");
+        });
+        self
+    }
+
     pub fn set(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.0.lock().unwrap());
     }
@@ -96,8 +111,9 @@ impl FakeNode {
         self.0.lock().unwrap().commands.clone()
     }
 
+    /// Serves whoever has [`TOKEN`].
     pub fn serve(&self) -> Server {
-        self.serve_with(None)
+        self.serve_with(Some(TOKEN))
     }
 
     pub fn serve_with(&self, token: Option<&str>) -> Server {
@@ -266,11 +282,14 @@ pub fn get(address: SocketAddr, path: &str) -> Answer {
     ask(address, &format!("GET {path} HTTP/1.1\r\nHost: node\r\n\r\n"))
 }
 
-/// `POST path` with this body and these header lines.
+/// `POST path` with this body and these header lines, and with [`TOKEN`] unless they have another.
 pub fn post(address: SocketAddr, path: &str, headers: &[&str], body: &str) -> Answer {
     let mut text = format!("POST {path} HTTP/1.1\r\nContent-Length: {}\r\n", body.len());
     if !headers.iter().any(|header| header.starts_with("Host:")) {
         text += "Host: node\r\n";
+    }
+    if !headers.iter().any(|header| header.starts_with("Authorization:")) {
+        text += &format!("Authorization: Bearer {TOKEN}\r\n");
     }
     for header in headers {
         text += &format!("{header}\r\n");

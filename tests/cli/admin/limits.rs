@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::fake::{FakeNode, Peer, ask, get};
+use super::fake::{BEARER, FakeNode, Peer, ask, get};
 use super::pace::pace;
 
 #[test]
@@ -38,7 +38,9 @@ fn the_largest_body_is_read() {
     let server = node.serve();
     let body = format!("{{}}{}", " ".repeat(65_534));
     let mut peer = Peer::connect(server.local_addr());
-    peer.say(&format!("POST /resign HTTP/1.1\r\nHost: n\r\nContent-Length: 65536\r\n\r\n{body}"));
+    peer.say(&format!(
+        "POST /resign HTTP/1.1\r\nHost: n\r\n{BEARER}Content-Length: 65536\r\n\r\n{body}"
+    ));
     assert_eq!(peer.answer().code, 200);
     peer.say("GET /livez HTTP/1.1\r\nHost: n\r\n\r\n");
     assert_eq!(peer.answer().code, 200);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::fake::{FakeNode, Peer, ask, get, status};
+use super::fake::{BEARER, FakeNode, Peer, ask, get, status};
 
 const LIVEZ: &str = "GET /livez HTTP/1.1\r\nHost: n\r\n\r\n";
 
@@ -24,7 +24,8 @@ fn requests_in_one_go_are_answered_in_order() {
     let node = FakeNode::new();
     let server = node.serve();
     let mut peer = Peer::connect(server.local_addr());
-    let post = "POST /elections HTTP/1.1\r\nHost: n\r\nContent-Length: 2\r\n\r\n{}";
+    let post =
+        format!("POST /elections HTTP/1.1\r\nHost: n\r\n{BEARER}Content-Length: 2\r\n\r\n{{}}");
     peer.say(&format!("{LIVEZ}{post}GET /x HTTP/1.1\r\nHost: n\r\n\r\n{LIVEZ}"));
     let codes = [(); 4].map(|()| peer.answer().code);
     assert_eq!(codes, [200, 200, 404, 200]);
@@ -139,9 +140,9 @@ fn a_body_is_asked_for_where_the_client_waits_to_be() {
     let node = FakeNode::new();
     let server = node.serve();
     let mut peer = Peer::connect(server.local_addr());
-    peer.say(
-        "POST /resign HTTP/1.1\r\nHost: n\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n",
-    );
+    peer.say(&format!(
+        "POST /resign HTTP/1.1\r\nHost: n\r\n{BEARER}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n",
+    ));
     assert_eq!(peer.line(), "HTTP/1.1 100 Continue");
     assert_eq!(peer.line(), "");
     peer.say("{}");

@@ -2,8 +2,10 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::time::Duration;
 
+use electd::admin::control;
 use serde_json::Value;
 
 /// Long enough for any node that answers at all, even on a busy machine.
@@ -30,14 +32,31 @@ impl Answer {
     }
 }
 
+/// Gives one command by the control socket in this state folder.
+pub fn tell(state: &Path, method: &str, path: &str, body: &str) -> io::Result<Answer> {
+    let stream = control::dial(&control::path(state), PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    converse(stream, "electd", method, path, body)
+}
+
 /// Asks one question.
 pub fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> io::Result<Answer> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
+    converse(stream, &address.to_string(), method, path, body)
+}
+
+fn converse(
+    mut stream: impl Read + Write,
+    host: &str,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> io::Result<Answer> {
     let length = body.len();
     write!(
         stream,
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\
          Content-Length: {length}\r\n\r\n{body}"
     )?;
     let mut answer = String::new();

@@ -176,14 +176,24 @@ impl Node {
         self.ask("GET", path, "")
     }
 
-    /// POST; an error in words if nobody answers.
+    /// POST by the control socket; an error in words if nobody answers.
     pub fn post(&self, path: &str, body: &str) -> Result<Answer, String> {
-        self.ask("POST", path, body)
+        self.tell("POST", path, body)
     }
 
-    /// DELETE; an error in words if nobody answers.
+    /// DELETE by the control socket; an error in words if nobody answers.
     pub fn delete(&self, path: &str) -> Result<Answer, String> {
-        self.ask("DELETE", path, "")
+        self.tell("DELETE", path, "")
+    }
+
+    fn tell(&self, method: &str, path: &str, body: &str) -> Result<Answer, String> {
+        http::tell(&self.state(), method, path, body)
+            .map_err(|error| format!("{} does not answer {method} {path}: {error}", self.name))
+    }
+
+    /// The folder with its state.
+    pub fn state(&self) -> PathBuf {
+        self.config.with_file_name("data").join(&self.name)
     }
 
     fn ask(&self, method: &str, path: &str, body: &str) -> Result<Answer, String> {

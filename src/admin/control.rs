@@ -1,0 +1,258 @@
+//! The control socket of a node, `control.sock` in its state folder: the way by which commands reach it on its
+//! own host. Whoever may open the socket may act for the node, so it belongs to the node's user alone.
+//!
+//! The path of a Unix socket has at most 107 bytes. A longer one is reached through the descriptor of its folder.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, SockAddr, Socket, Type};
+
+/// The name of the socket in the state folder.
+const FILE: &str = "control.sock";
+
+/// How an address begins that is the path of a control socket.
+const SCHEME: &str = "unix:";
+
+/// The longest path that fits into the address of a Unix socket.
+const LONGEST: usize = 107;
+
+/// How many clients may wait to be accepted.
+const BACKLOG: i32 = 128;
+
+/// Between two tries to connect to a socket whose backlog is full.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The longest head of an answer.
+const LONGEST_HEAD: usize = 16 * 1024;
+
+/// The control socket of the node whose state is in this folder.
+#[must_use]
+pub fn path(state: &Path) -> PathBuf {
+    state.join(FILE)
+}
+
+/// The control socket of the node whose state is in this folder, written as an address.
+#[must_use]
+pub fn address(state: &Path) -> String {
+    format!("{SCHEME}{}", path(state).display())
+}
+
+/// The path in an address, if it is one of a control socket.
+#[must_use]
+pub fn of_address(address: &str) -> Option<&Path> {
+    address.strip_prefix(SCHEME).map(Path::new)
+}
+
+/// A control socket that is listened on. Its file goes when this is dropped.
+#[derive(Debug)]
+pub struct Control {
+    socket: Socket,
+    file: PathBuf,
+    /// The device and the number of the file: a later node may have replaced it.
+    identity: (u64, u64),
+}
+
+impl Control {
+    /// Listens in this state folder. A socket that an earlier process left there is replaced: so the caller
+    /// holds the lock of the folder.
+    ///
+    /// # Errors
+    /// When the socket cannot be made, or another kind of file has its name.
+    pub fn listen(state: &Path) -> io::Result<Control> {
+        let file = path(state);
+        match fs::symlink_metadata(&file) {
+            Ok(left) if left.file_type().is_socket() => fs::remove_file(&file)?,
+            Ok(_) => return Err(io::Error::other("a file that is no socket is there: remove it")),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        through_short_path(&file, |short| socket.bind(&SockAddr::unix(short)?))?;
+        // Nobody can connect before it listens.
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600))?;
+        let made = fs::symlink_metadata(&file)?;
+        socket.listen(BACKLOG)?;
+        Ok(Control { socket, file, identity: (made.dev(), made.ino()) })
+    }
+
+    /// The socket itself, to be accepted from.
+    pub(super) fn socket(&self) -> io::Result<Socket> {
+        self.socket.try_clone()
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        let present = fs::symlink_metadata(&self.file).map(|file| (file.dev(), file.ino()));
+        if present.is_ok_and(|present| present == self.identity) {
+            let _ = fs::remove_file(&self.file); // the next node replaces it
+        }
+    }
+}
+
+/// Calls this with a path to the same file that fits into the address of a socket.
+fn through_short_path<T>(path: &Path, call: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    if path.as_os_str().len() <= LONGEST {
+        return call(path);
+    }
+    let folder = File::open(path.parent().unwrap_or(Path::new(".")))?;
+    let name = path.file_name().unwrap_or_default();
+    call(&Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name))
+}
+
+/// Connects to the control socket at this path. Where too many wait to be accepted, it tries for this long.
+///
+/// # Errors
+/// [`ErrorKind::WouldBlock`] if the node did not accept in time, and what the system says.
+pub fn dial(path: &Path, patience: Duration) -> io::Result<UnixStream> {
+    let begin = Instant::now();
+    loop {
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        socket.set_nonblocking(true)?;
+        let connected = through_short_path(path, |short| socket.connect(&SockAddr::unix(short)?));
+        match connected {
+            Err(error) if error.kind() == ErrorKind::WouldBlock && begin.elapsed() < patience => {
+                thread::sleep(PAUSE);
+            }
+            connected => {
+                connected?;
+                socket.set_nonblocking(false)?;
+                return Ok(UnixStream::from(std::os::fd::OwnedFd::from(socket)));
+            }
+        }
+    }
+}
+
+/// Whether this process can reach a node by its control socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// A process listens there, and this one may connect.
+    Open,
+    /// It belongs to another user.
+    Forbidden,
+    /// Nobody listens there.
+    Absent,
+}
+
+/// Looks whether a node can be reached by the control socket in this state folder.
+#[must_use]
+pub fn reach(state: &Path) -> Reach {
+    match dial(&path(state), Duration::ZERO).map_err(|error| error.kind()) {
+        Ok(_) | Err(ErrorKind::WouldBlock) => Reach::Open,
+        Err(ErrorKind::PermissionDenied) => Reach::Forbidden,
+        Err(_) => Reach::Absent,
+    }
+}
+
+/// Asks the node at this socket one question, and reads its whole answer.
+///
+/// # Errors
+/// When nobody answers in time, or not by HTTP.
+pub fn ask(
+    path: &Path,
+    question: &str,
+    patience: Duration,
+    longest: u64,
+) -> io::Result<(u16, String)> {
+    let stream = dial(path, patience)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
+    (&stream).write_all(question.as_bytes())?;
+    let (code, mut body) = read_head(&stream)?;
+    (&stream).take(longest).read_to_end(&mut body)?;
+    let text = String::from_utf8(body).map_err(|_| not_http("its answer is not UTF-8"))?;
+    Ok((code, text))
+}
+
+/// Reads the head of an answer. Gives its code, and what was read of the body already.
+///
+/// # Errors
+/// When the connection ends or stays silent, or the answer is none of HTTP.
+pub fn read_head(mut stream: impl Read) -> io::Result<(u16, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    loop {
+        let mut headers = [httparse::EMPTY_HEADER; 32];
+        let mut answer = httparse::Response::new(&mut headers);
+        match answer.parse(&bytes).map_err(|error| not_http(&error.to_string()))? {
+            httparse::Status::Complete(head) => {
+                let code = answer.code.unwrap_or_default();
+                return Ok((code, bytes.split_off(head)));
+            }
+            httparse::Status::Partial if bytes.len() > LONGEST_HEAD => {
+                return Err(not_http("its head is too long"));
+            }
+            httparse::Status::Partial => {}
+        }
+        let mut part = [0; 4096];
+        match stream.read(&mut part)? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            count => bytes.extend_from_slice(&part[..count]),
+        }
+    }
+}
+
+fn not_http(why: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("no answer of HTTP: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_the_owners_alone_and_replaces_what_a_dead_process_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path();
+        assert_eq!(reach(state), Reach::Absent);
+        let dead = Control::listen(state).unwrap();
+        let mode = fs::metadata(path(state)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let later = Control::listen(state).unwrap();
+        drop(dead);
+        assert_eq!(reach(state), Reach::Open, "who ends leaves the later one's file alone");
+        drop(later);
+        assert!(!path(state).exists());
+    }
+
+    #[test]
+    fn a_long_path_is_no_obstacle() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("x".repeat(200));
+        fs::create_dir(&state).unwrap();
+        let control = Control::listen(&state).unwrap();
+        assert_eq!(reach(&state), Reach::Open);
+        drop(control);
+        assert_eq!(reach(&state), Reach::Absent);
+    }
+
+    #[test]
+    fn another_file_of_its_name_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(path(folder.path()), "mine").unwrap();
+        assert!(Control::listen(folder.path()).unwrap_err().to_string().contains("no socket"));
+        assert_eq!(fs::read_to_string(path(folder.path())).unwrap(), "mine");
+    }
+
+    #[test]
+    fn a_full_backlog_is_told_after_a_while() {
+        let folder = tempfile::tempdir().unwrap();
+        let control = Control::listen(folder.path()).unwrap();
+        control.socket.listen(0).unwrap();
+        let mut waiting = Vec::new();
+        let refused = loop {
+            match dial(&path(folder.path()), Duration::ZERO) {
+                Ok(stream) => waiting.push(stream),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(refused.kind(), ErrorKind::WouldBlock);
+        assert_eq!(reach(folder.path()), Reach::Open, "a node is there");
+    }
+}

@@ -1,0 +1,76 @@
+//! The control socket: commands on a node's own host need no token, whatever an earlier process left behind.
+
+use std::process::{Command, Output};
+
+use electd::admin::control;
+use serde_json::Value;
+
+use crate::support::Cluster;
+
+/// Runs a command of electd with the file of this cluster.
+fn electd(cluster: &Cluster, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+    command.arg(args[0]).arg("--config").arg(cluster.file()).args(&args[1..]);
+    for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "ELECTD_ADMIN"] {
+        command.env_remove(variable);
+    }
+    command.output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// Nodes without an admin address are asked by their control sockets alone.
+fn without_admin(config: &mut Value) {
+    for member in config["members"].as_array_mut().unwrap() {
+        member.as_object_mut().unwrap().remove("admin");
+    }
+}
+
+#[test]
+fn a_killed_nodes_socket_is_replaced_and_commands_go_on() {
+    let cluster = Cluster::start(3);
+    cluster.agree_on(3);
+    let node = cluster.node(3);
+    node.kill_9();
+    assert!(control::path(&node.state()).exists(), "nobody removed it");
+    let output = electd(&cluster, &["leader", "--check", "--node", "node-3"]);
+    assert_eq!(output.status.code(), Some(69), "{}", text(&output));
+    node.start();
+    cluster.agree_on(3);
+    let output = electd(&cluster, &["resign", "--to", "node-2"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert!(text(&output).contains("node-2 leads in epoch"), "{}", text(&output));
+    node.stop_term();
+    assert_eq!(node.exit_code(), 0);
+    assert!(!control::path(&node.state()).exists());
+}
+
+#[test]
+fn a_cluster_without_admin_addresses_is_asked_on_its_host() {
+    let cluster = Cluster::prepare(2, without_admin);
+    (1..=2).for_each(|number| cluster.node(number).start());
+    let told = crate::support::eventually("node-2 leads", || {
+        let output = electd(&cluster, &["leader"]);
+        if output.status.code() == Some(0) { Ok(text(&output)) } else { Err(text(&output)) }
+    });
+    assert!(told.starts_with("node-2 "), "{told}");
+    let output = electd(&cluster, &["reload", "--node", "node-1"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+}
+
+#[test]
+fn a_file_that_is_no_socket_is_told() {
+    let cluster = Cluster::prepare(1, |_| {});
+    let node = cluster.node(1);
+    std::fs::create_dir_all(node.state()).unwrap();
+    std::fs::write(control::path(&node.state()), "").unwrap();
+    node.start();
+    assert_eq!(node.exit_code(), 71);
+    assert!(
+        node.log().contains("control.sock: a file that is no socket is there"),
+        "{}",
+        node.log()
+    );
+}
