@@ -1,15 +1,58 @@
 //! Who may command: whoever may open the control socket, and over TCP whoever knows the token. An address
 //! proves nothing: any user of this host has it, and a browser there runs other people's pages.
 
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
 use super::request::Request;
 use super::response::Response;
-use super::routes::Door;
 use crate::node::status::Status;
 
 /// The header that says which cluster a command is for, by its name.
 pub const CLUSTER: &str = "electd-cluster";
 /// The header that says which member a command is given to, by its id.
 pub const NODE: &str = "electd-node";
+
+/// The token that commands over TCP need; it can be replaced while the server runs.
+#[derive(Clone, Default)]
+pub struct Token(Arc<RwLock<Option<String>>>);
+
+impl Token {
+    /// This token. An empty one is none: it would let everybody in.
+    #[must_use]
+    pub fn new(token: Option<String>) -> Token {
+        let shared = Token::default();
+        shared.replace(token);
+        shared
+    }
+
+    /// Takes another one, or none. Tells whether that is a change.
+    pub fn replace(&self, token: Option<String>) -> bool {
+        let token = token.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
+        let before = std::mem::replace(&mut *self.0.write(), token.clone());
+        before != token
+    }
+
+    /// The token that counts now.
+    fn present(&self) -> Option<String> {
+        self.0.read().clone()
+    }
+}
+
+impl From<Option<String>> for Token {
+    fn from(token: Option<String>) -> Token {
+        Token::new(token)
+    }
+}
+
+/// By which way the clients of a server came.
+pub enum Door {
+    /// Over TCP: this token lets them command.
+    Admin(Token),
+    /// By the control socket: whoever could open it may command.
+    Control,
+}
 
 /// Lets a command pass that came in by this door, or says why not.
 ///
@@ -74,7 +117,6 @@ fn same(left: &[u8], right: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admin::Token;
 
     fn request(headers: &str) -> Request {
         let text = format!("POST /resign HTTP/1.1\r\nHost: n\r\n{headers}\r\n");

@@ -45,7 +45,7 @@ mod shares;
 mod stream;
 
 pub use crate::net::listen;
-pub use routes::Token;
+pub use guard::Token;
 pub use server::{ControlServer, Server};
 
 /// The limits that keep strangers from taking more than their share.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::RwLock;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -13,51 +12,11 @@ use crate::node::handle::{Command, Handle};
 use crate::node::problems::ProblemKind;
 use crate::node::status::Status;
 
-use super::guard;
+use super::guard::{self, Door};
 use super::metrics;
 use super::request::Request;
 use super::response::Response;
 use super::stream::{self, Places, Stream};
-
-/// The token that commands over TCP need; it can be replaced while the server runs.
-#[derive(Clone, Default)]
-pub struct Token(Arc<RwLock<Option<String>>>);
-
-impl Token {
-    /// This token. An empty one is none: it would let everybody in.
-    #[must_use]
-    pub fn new(token: Option<String>) -> Token {
-        let shared = Token::default();
-        shared.replace(token);
-        shared
-    }
-
-    /// Takes another one, or none. Tells whether that is a change.
-    pub fn replace(&self, token: Option<String>) -> bool {
-        let token = token.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
-        let before = std::mem::replace(&mut *self.0.write(), token.clone());
-        before != token
-    }
-
-    /// The token that counts now.
-    pub(super) fn present(&self) -> Option<String> {
-        self.0.read().clone()
-    }
-}
-
-impl From<Option<String>> for Token {
-    fn from(token: Option<String>) -> Token {
-        Token::new(token)
-    }
-}
-
-/// By which way the clients of a server came.
-pub enum Door {
-    /// Over TCP: this token lets them command.
-    Admin(Token),
-    /// By the control socket: whoever could open it may command.
-    Control,
-}
 
 /// What all connections share.
 pub struct Desk<H> {

@@ -22,11 +22,12 @@ use socket2::Socket;
 use crate::node::handle::Handle;
 
 use super::control::Control;
+use super::guard::{Door, Token};
 use super::limits;
 use super::poller::Bell;
 use super::reactor::Reactor;
 use super::room::Room;
-use super::routes::{Desk, Door, Token};
+use super::routes::Desk;
 
 /// Enough for a request and its answer, both of which live on the heap.
 const STACK: usize = 256 * 1024;

@@ -9,14 +9,13 @@ use crossbeam::channel::{self, Receiver};
 use jiff::Timestamp;
 
 use crate::admin::client::{Client, ClientError};
-use crate::admin::control::{self, Reach};
-use crate::config::{Config, MemberConfig, node_name};
-use crate::core::address::HostPort;
+use crate::config::{Config, node_name};
 use crate::node::status::{LeaderStatus, MemberStatus, Status};
 
 use super::args::{ConfigArgs, duration, variable};
 use super::error::CliError;
 use super::exit::Exit;
+use super::target::{Target, address, named, target};
 
 /// Which nodes are asked: the one at an address, the one named, or all of the cluster.
 #[derive(Args, Clone, Debug)]
@@ -32,31 +31,6 @@ pub struct NodeArgs {
     /// How long to wait for a connection, and for an answer, such as 10s. Without it: 1 s and 2 s.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<Duration>,
-}
-
-/// An admin address, or that of a control socket.
-fn address(text: &str) -> Result<String, String> {
-    if control::of_address(text).is_some() {
-        return Ok(text.to_owned());
-    }
-    let host = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
-    match HostPort::parse(host) {
-        Ok(_) => Ok(text.to_owned()),
-        Err(error) => Err(format!("it {}: {}", error.what, error.remedy)),
-    }
-}
-
-/// A node to ask.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Target {
-    /// Its name; known from the configuration, or when it answers.
-    pub name: Option<String>,
-    /// Where it is asked: its control socket on its own host, else its admin address, if it has one.
-    pub admin: Option<String>,
-    /// The cluster that it is to be of, by the configuration.
-    pub cluster: Option<String>,
-    /// The id that it is to have, by the configuration.
-    pub id: Option<String>,
 }
 
 /// The nodes to ask.
@@ -235,70 +209,6 @@ pub fn any_answer(asked: &[Asked]) -> Result<(), CliError> {
         }
     }
     Err(CliError::new(Exit::Unavailable, message))
-}
-
-impl Target {
-    /// Asks for its status, and looks whether it is the node that is meant.
-    ///
-    /// # Errors
-    /// When it does not answer, or is another node.
-    pub fn status(&self, client: &Client) -> Result<Status, ClientError> {
-        let address = self.admin.as_deref().ok_or(ClientError::NotServed)?;
-        let status = client.status(address)?;
-        let differs = |meant: &Option<String>, told: &String| {
-            meant.as_ref().is_some_and(|meant| meant != told)
-        };
-        let Status { cluster, node, .. } = &status;
-        if differs(&self.cluster, cluster) || differs(&self.id, &node.id) {
-            let meant = self.cluster.as_deref().unwrap_or("?");
-            let id = self.id.as_ref().map(|id| format!(" (id {id})")).unwrap_or_default();
-            let sentence = format!(
-                "node at {address} is {} of cluster {cluster} (id {}), not {}{id} of {meant}: correct the configuration",
-                node.name,
-                node.id,
-                self.name(),
-            );
-            return Err(ClientError::Other(sentence));
-        }
-        Ok(status)
-    }
-
-    /// Its name, or where it is.
-    pub fn name(&self) -> &str {
-        self.name.as_deref().or(self.admin.as_deref()).unwrap_or("?")
-    }
-}
-
-fn target(config: &Config, member: &MemberConfig) -> Target {
-    let state = config.state_dir(&member.name);
-    let socket = (control::reach(&state) == Reach::Open).then(|| control::address(&state));
-    Target {
-        name: Some(member.name.clone()),
-        admin: socket.or_else(|| member.admin.clone()),
-        cluster: Some(config.cluster.clone()),
-        id: Some(member.id.0.to_string()),
-    }
-}
-
-fn named(config: &Config, name: &str) -> Result<Target, CliError> {
-    let known = config.member(name).map(|member| target(config, member));
-    if let Some(target) = known.filter(|target| target.admin.is_some()) {
-        return Ok(target);
-    }
-    let socket = control::path(&config.state_dir(name));
-    if control::reach(&config.state_dir(name)) == Reach::Forbidden {
-        let what = format!(
-            "{name} cannot be asked: {} belongs to another user; run this as the node's user, or as root",
-            socket.display()
-        );
-        return Err(CliError::new(Exit::No, what));
-    }
-    let what = format!(
-        "{name} cannot be asked: it does not run on this host (nobody listens on {}), and its entry in \"members\" \
-         has no \"admin\" address; add one",
-        socket.display()
-    );
-    Err(CliError::new(Exit::Config, what))
 }
 
 /// A node that was asked, and its answer.

@@ -28,6 +28,7 @@ mod run;
 mod simulate;
 mod status;
 mod supervisor;
+mod target;
 mod token;
 mod transition;
 mod watch;

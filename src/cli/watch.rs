@@ -22,10 +22,11 @@ use crate::admin::listener::Listener;
 use crate::node::events::EventKind;
 
 use super::args::{Output, OutputArgs};
-use super::ask::{NodeArgs, Target, Targets};
+use super::ask::{NodeArgs, Targets};
 use super::error::CliError;
 use super::exit::Exit;
 use super::print;
+use super::target::Target;
 use super::transition::{Line, News, Tracker, now};
 
 /// Between two tries to reach a node.

@@ -159,7 +159,7 @@ fn nobody_answers() {
 
 #[test]
 fn leader_prints_and_checks() {
-    let (node, other) = (FakeNode::new(), FakeNode::new().is_node(2));
+    let (node, other) = (FakeNode::new(), FakeNode::new().with_number(2));
     let (server, second) = (node.serve(), other.serve());
     let cluster = Cluster::of(&[Some(server.local_addr()), Some(second.local_addr())]);
     let output = cluster.electd(&["leader"]);
@@ -180,7 +180,7 @@ fn leader_prints_and_checks() {
 
     for (number, node) in [(1, &node), (2, &other)] {
         node.set(|state| state.status = status("electing", None));
-        node.clone().is_node(number);
+        node.clone().with_number(number);
     }
     let output = cluster.electd(&["leader", "--output", "json"]);
     assert_eq!((code(&output), stdout(&output).trim()), (Some(1), "null"));
@@ -213,7 +213,7 @@ fn a_refused_resignation_is_told_in_the_nodes_words() {
 /// Every command that has a configuration says so, and does nothing.
 #[test]
 fn another_clusters_node_is_not_taken_for_ones_own() {
-    let (other, namesake) = (FakeNode::new(), FakeNode::new().is_node(2));
+    let (other, namesake) = (FakeNode::new(), FakeNode::new().with_number(2));
     other.set(|state| state.status.cluster = "hc".to_owned());
     for node in [&other, &namesake] {
         let server = node.serve();
@@ -251,7 +251,7 @@ fn an_address_without_a_port_is_an_error_of_usage() {
 #[test]
 fn a_leader_on_which_a_majority_agrees_is_told_without_the_dead() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let (one, two) = (FakeNode::new(), FakeNode::new().is_node(2));
+    let (one, two) = (FakeNode::new(), FakeNode::new().with_number(2));
     for node in [&one, &two] {
         let with_id = |number: usize| MemberStatus {
             id: format!("00000000-0000-4000-8000-00000000000{number}"),
@@ -327,7 +327,7 @@ fn members_that_the_file_does_not_name_are_asked_as_well() {
     let added = new.serve();
     let admin = added.local_addr().to_string();
     old.set(|state| state.status.members = vec![member("node-2", Some(admin))]);
-    let _new = new.is_node(2);
+    let _new = new.with_number(2);
     let known = old.serve();
     let cluster = Cluster::of(&[Some(known.local_addr())]);
 

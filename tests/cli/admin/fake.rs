@@ -85,7 +85,7 @@ impl FakeNode {
     }
 
     /// That it is node N of the cluster, and not node-1.
-    pub fn is_node(self, number: usize) -> FakeNode {
+    pub fn with_number(self, number: usize) -> FakeNode {
         self.set(|state| {
             let node = &mut state.status.node;
             node.name = format!("node-{number}");
