@@ -54,7 +54,7 @@ impl State {
                 leader: self.leader().filter(|leader| heard(leader.id)),
             },
             round: self.epochs.round(),
-            list: self.members.clone(),
+            list: self.membership.list().clone(),
         }
     }
 
@@ -93,7 +93,7 @@ impl Turn<'_> {
         if let Some(reason) = state.objection(&hello).or_else(in_use).or_else(lost) {
             if reason == Rejection::UnknownId(hello.id) {
                 // All that a refused hello leaves behind: a change that adds it counts on it.
-                self.cx.state.roster.knocked(hello.id, self.cx.now);
+                self.cx.state.membership.knocked(hello.id, self.cx.now);
             }
             let note = Note::Refused { peer: hello.id, reason: reason.clone() };
             self.cx.out.extend([Output::Reject { connection, reason }, Output::Note(note)]);
@@ -143,7 +143,7 @@ impl Turn<'_> {
         if life != Life::Known {
             self.close_inbound(peer); // of an earlier life
         }
-        self.cx.state.roster.removed_by.remove(&peer);
+        self.cx.state.membership.note_refusal(peer, false);
         let (mut reached, mut newer) = (false, false);
         self.cx.state.detector.change(peer, |peer| {
             reached = peer.unreachable;
@@ -180,7 +180,7 @@ impl Turn<'_> {
     pub fn rejected(&mut self, peer: NodeId, reason: Rejection) {
         let own = self.cx.state.id();
         let alone = !self.cx.state.detector.iter().any(|(_, other)| other.outbound);
-        let added = self.cx.state.members.version() > ListVersion::default();
+        let added = self.cx.state.membership.version() > ListVersion::default();
         let waits = match reason {
             // The other process holds the id; or it is gone, and the refusals will end soon.
             Rejection::IdInUse { id, .. } => id == own,
@@ -194,13 +194,9 @@ impl Turn<'_> {
         }
         let removed = reason == Rejection::Removed(own);
         self.cx.out.push(Output::Note(Note::Rejected { peer, reason }));
-        if removed {
-            self.cx.state.roster.removed_by.insert(peer);
-        } else {
-            self.cx.state.roster.removed_by.remove(&peer);
-        }
+        self.cx.state.membership.note_refusal(peer, removed);
         if removed && self.cx.state.believes_removal(peer) {
-            self.cx.state.roster.stored.insert(peer); // if it was this member that removed itself
+            self.cx.state.membership.store(peer); // if it was this member that removed itself
             self.leave();
         }
     }

@@ -90,7 +90,7 @@ impl Context<'_> {
     /// The number of an election that this member calls: above every round seen or tried, or the
     /// one that it was drawn into and could not join at once.
     pub fn next_round(&mut self) -> Epoch {
-        let stamped = self.state.members.version().epoch;
+        let stamped = self.state.membership.version().epoch;
         self.state.epochs.next_round(stamped)
     }
 
@@ -104,15 +104,15 @@ impl Context<'_> {
         let View { epoch, leader } = self.state.view();
         let before = self.state.voter.led_in(epoch); // an earlier run knew, this one has not heard
         let leader = leader.map(|leader| leader.id).or(before);
-        let task = self.state.task.clone();
+        let task = self.state.records.task().clone();
         if let Some(longest) = self.state.voter.promise_to_store()
             && self.state.records.awaited_by(|then| matches!(then, Then::Promise(_))).is_none()
         {
             self.state.records.then(number, Then::Promise(longest));
         }
         let vote = self.state.needs_majority().then(|| self.state.voter.vote());
-        let members = self.state.list_to_store().clone();
-        let removed = self.state.removed;
+        let members = self.state.membership.to_store().clone();
+        let removed = self.state.membership.has_left();
         let met = self.state.detector.met().filter(|_| vote.is_some()).collect();
         let record = Durable { epoch, reserved, leader, members, task, vote, removed, met };
         self.out.push(Output::Persist { number, record });
@@ -159,7 +159,7 @@ impl Context<'_> {
             return;
         }
         state.eligibility.is_needed();
-        for member in state.members.iter() {
+        for member in state.membership.list().iter() {
             state.detector.change(member.id, |peer| peer.stands = member.may_lead());
         }
     }
@@ -199,7 +199,7 @@ impl Context<'_> {
     pub fn become_waiting(&mut self, start: Time, reason: Reason) {
         self.enter(Stage::Waiting(None), reason);
         let timing = self.state.settings.timing;
-        let jitter = self.state.random.up_to(timing.message);
+        let jitter = self.state.timers.jitter(timing.message);
         let due = (start + timing.t2() + jitter).max(self.now);
         if !Fault::NoT2.is_planted() {
             self.state.timers.arm(Timer::Coordinator, due);
@@ -219,7 +219,7 @@ impl Context<'_> {
     }
 
     fn expect_outcome(&mut self, patience: Duration) {
-        let jitter = self.state.random.up_to(self.state.settings.timing.message);
+        let jitter = self.state.timers.jitter(self.state.settings.timing.message);
         if !Fault::NoRunTimer.is_planted() {
             self.arm(Timer::Coordinator, patience + jitter);
         }

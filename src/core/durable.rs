@@ -125,6 +125,8 @@ impl Then {
 pub(super) struct Records {
     /// The run of this member that writes them.
     incarnation: Incarnation,
+    /// The task that a coordinator of the halting algorithm handed out last: no other machine keeps it.
+    task: Task,
     /// The number of the last one.
     last: u64,
     /// Epochs up to this one are durable.
@@ -137,8 +139,19 @@ pub(super) struct Records {
 
 impl Records {
     /// No record yet; epochs up to `reserved` are durable.
-    pub fn new(incarnation: Incarnation, reserved: Epoch) -> Records {
-        Records { incarnation, last: 0, durable: reserved, asked: reserved, waiting: Vec::new() }
+    pub fn new(incarnation: Incarnation, reserved: Epoch, task: Task) -> Records {
+        let (last, durable, asked, waiting) = (0, reserved, reserved, Vec::new());
+        Records { incarnation, task, last, durable, asked, waiting }
+    }
+
+    /// The task that was handed out last.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// This task is to be stored from now on.
+    pub fn hold(&mut self, task: Task) {
+        self.task = task;
     }
 
     /// The run of this member that writes them.
@@ -213,7 +226,7 @@ mod tests {
 
     #[test]
     fn an_epoch_is_covered_only_after_its_record_is_durable() {
-        let mut records = Records::new(Incarnation(1), Epoch(AHEAD));
+        let mut records = Records::new(Incarnation(1), Epoch(AHEAD), Task::default());
         assert!(records.cover(Epoch(AHEAD)) && !records.cover(Epoch(AHEAD + 1)));
         assert!(!records.run_low(Epoch(LOW)) && records.run_low(Epoch(LOW + 1)));
 
@@ -227,7 +240,7 @@ mod tests {
 
     #[test]
     fn the_last_record_gives_back_what_was_not_used() {
-        let mut records = Records::new(Incarnation(1), Epoch(AHEAD));
+        let mut records = Records::new(Incarnation(1), Epoch(AHEAD), Task::default());
         records.next_record(Epoch(AHEAD));
         assert_eq!(records.last_record(Epoch(3)), (2, Epoch(3)));
         records.written(2);
@@ -238,7 +251,7 @@ mod tests {
     #[test]
     fn what_builds_on_a_record_waits_for_it_and_only_the_last_of_a_kind() {
         let (peer, probe) = (NodeId::default(), |number| Message::Probe { number });
-        let mut records = Records::new(Incarnation(1), Epoch(0));
+        let mut records = Records::new(Incarnation(1), Epoch(0), Task::default());
         records.then(1, Then::List);
         records.then(1, Then::Tell(peer, probe(1)));
         records.then(2, Then::Tell(peer, probe(1)));

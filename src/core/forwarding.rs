@@ -1,17 +1,15 @@
 //! Carrying out commands of operators, here or at the leader.
 
 use super::api::Output;
-use super::command::{Command, Forwarding, MOST_WAITING, Stage};
+use super::command::{Command, MOST_WAITING};
 use super::context::Context;
 use super::durable::Then;
-use super::membership::Change;
 use super::message::{Done, Forwarded, Message, Refusal};
 use super::phase::{Phase, Reason};
-use super::planted::Fault;
 use super::settings::AlgorithmKind;
 use super::timer::Timer;
 use super::turn::Turn;
-use super::types::{CommandId, Epoch, NodeId, Task};
+use super::types::{CommandId, NodeId, Task};
 
 impl Turn<'_> {
     /// Carries a command out, or passes it on.
@@ -73,8 +71,8 @@ impl Turn<'_> {
         } else if state.records.commands() >= MOST_WAITING {
             Err(Refusal::TooMany)
         } else {
-            let version = state.task.version.next(state.view().epoch);
-            state.task = Task { version, ..task };
+            let version = state.records.task().version.next(state.view().epoch);
+            state.records.hold(Task { version, ..task });
             let record = self.cx.persist();
             self.algorithm.get().hand_out(&mut self.cx);
             Ok(record)
@@ -85,16 +83,11 @@ impl Turn<'_> {
     fn forward(&mut self, id: CommandId, leader: NodeId, command: Forwarded) {
         let due = self.cx.now + self.cx.state.settings.timing.failure * command.patience();
         let asked = self.cx.state.view().epoch;
-        let waiting = &mut self.cx.state.waiting;
-        if waiting.commands.len() >= MOST_WAITING {
+        if !self.cx.state.outbox.commands.add(id, leader, command, asked, due) {
             let result = Err(Refusal::TooMany);
             self.cx.out.push(Output::Answer { id, result });
             return;
         }
-        let number = waiting.next_number();
-        let stage = Stage::Unsent(leader);
-        let forwarding = Forwarding { id, due, command, stage, asked, handed_over: false };
-        waiting.commands.insert(number, forwarding);
         self.arm_forward();
         if leader == self.cx.state.id() || self.cx.state.detector.is_within_reach(leader) {
             self.forward_unsent(leader);
@@ -102,22 +95,15 @@ impl Turn<'_> {
     }
 
     fn arm_forward(&mut self) {
-        let next = self.cx.state.waiting.commands.values().map(|command| command.due).min();
-        if let Some(next) = next {
+        if let Some(next) = self.cx.state.outbox.commands.next_due() {
             self.cx.state.timers.arm(Timer::Forward, next);
         }
     }
 
     /// Tells a leader, once, what it is to carry out.
     pub fn forward_unsent(&mut self, leader: NodeId) {
-        let (mut unsent, epoch) = (Vec::new(), self.cx.state.view().epoch);
-        for (number, forwarding) in &mut self.cx.state.waiting.commands {
-            if forwarding.stage == Stage::Unsent(leader) {
-                forwarding.stage = Stage::Sent(leader);
-                forwarding.asked = epoch;
-                unsent.push((*number, forwarding.command.clone()));
-            }
-        }
+        let epoch = self.cx.state.view().epoch;
+        let unsent = self.cx.state.outbox.commands.send(leader, epoch);
         let own = self.cx.state.id();
         for (number, command) in unsent {
             if leader == own {
@@ -132,26 +118,10 @@ impl Turn<'_> {
     pub fn forward_postponed(&mut self) {
         let Some(leader) = self.cx.state.leader().map(|leader| leader.id) else { return };
         let epoch = self.cx.state.view().epoch;
-        let mut any = false;
-        for forwarding in self.cx.state.waiting.commands.values_mut() {
-            if forwarding.stage == Stage::Postponed && epoch > forwarding.asked {
-                forwarding.stage = Stage::Unsent(leader);
-                any = true;
-            }
-        }
+        let any = self.cx.state.outbox.commands.leave_to(leader, epoch);
         let own = leader == self.cx.state.id();
         if any && (own || self.cx.state.detector.is_within_reach(leader)) {
             self.forward_unsent(leader);
-        }
-    }
-
-    /// The leader says that it leads: what it did not carry out before, it does now. With the
-    /// halting algorithm a member is followed a moment before it leads.
-    pub fn retry_postponed(&mut self) {
-        for forwarding in self.cx.state.waiting.commands.values_mut() {
-            if forwarding.stage == Stage::Postponed {
-                forwarding.asked = Epoch::default();
-            }
         }
     }
 
@@ -168,10 +138,7 @@ impl Turn<'_> {
 
     /// Gives up on the commands that waited for too long.
     pub fn forwards_expired(&mut self) {
-        let now = self.cx.now;
-        let waiting = &mut self.cx.state.waiting.commands;
-        let expired = waiting.iter().filter(|(_, command)| command.due <= now);
-        for number in expired.map(|(number, _)| *number).collect::<Vec<_>>() {
+        for number in self.cx.state.outbox.commands.expired(self.cx.now) {
             self.cx.settle(number, Err(Refusal::NoReply));
         }
         self.arm_forward();
@@ -181,11 +148,7 @@ impl Turn<'_> {
 impl Context<'_> {
     /// A member says how a command ended. Only the one that was asked can know, and only what was asked.
     pub fn hear_outcome(&mut self, from: NodeId, number: u64, result: Result<Done, Refusal>) {
-        let asked = self.state.waiting.commands.get(&number).is_some_and(|forwarding| {
-            let fits = result.as_ref().map_or(true, |done| forwarding.command.may_end(done));
-            forwarding.stage == Stage::Sent(from) && fits || Fault::OutcomeUnjudged.is_planted()
-        });
-        if asked {
+        if self.state.outbox.commands.may_end(number, from, &result) {
             self.settle(number, result);
         }
     }
@@ -193,33 +156,17 @@ impl Context<'_> {
     /// A command has ended; or, a change of the members, it is left to the next leader: this one
     /// has handed over, or leads no more.
     pub fn settle(&mut self, number: u64, result: Result<Done, Refusal>) {
-        let commands = &mut self.state.waiting.commands;
-        if let Some(forwarding) = commands.get_mut(&number)
-            && matches!(forwarding.command, Forwarded::Change(_))
-            && matches!(result, Err(Refusal::HandedOver | Refusal::NotLeader))
-        {
-            forwarding.stage = Stage::Postponed;
-            forwarding.handed_over |= result == Err(Refusal::HandedOver);
-            return;
+        if let Some((id, result)) = self.state.outbox.commands.end(number, result) {
+            self.out.push(Output::Answer { id, result });
         }
-        let Some(Forwarding { id, handed_over, .. }) = commands.remove(&number) else { return };
-        let result = result.map(|done| match done {
-            Done::Removed { id, stored, .. } => Done::Removed { id, stored, handed_over },
-            done => done,
-        });
-        self.out.push(Output::Answer { id, result });
     }
 
     /// This member was to be removed, and is: who asked it for that hears so before it ends. Nobody
     /// refuses it for that by a list that could still be undone, unless it made that itself, by force.
     pub fn settle_own_removal(&mut self) {
         let own = self.state.id();
-        let stored = self.state.roster.last_named.is_none();
-        let commands = self.state.waiting.commands.iter();
-        let asked = commands.filter(|(_, command)| {
-            matches!(command.command, Forwarded::Change(Change::Remove { id, .. }) if id == own)
-        });
-        for number in asked.map(|(number, _)| *number).collect::<Vec<_>>() {
+        let stored = !self.state.membership.has_removed_itself();
+        for number in self.state.outbox.commands.removals(own) {
             let done = Done::Removed { id: own, stored, handed_over: false };
             self.settle(number, Ok(done));
         }

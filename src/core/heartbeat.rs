@@ -81,7 +81,8 @@ impl Turn<'_> {
                     self.algorithm.get().lost(&mut self.cx, report.id);
                 }
             }
-            self.retry_postponed();
+            // With the halting algorithm a member is followed a moment before it leads.
+            self.cx.state.outbox.commands.retry();
             self.cx.observe_standing();
             self.cx.request_handover_if_due();
         }

@@ -105,11 +105,11 @@ fn beyond(key: &str, told: u64, known: u64, most: u64) -> Option<Rejection> {
 impl State {
     /// The greatest epoch that this member knows of, whatever it is of.
     fn greatest_known(&self) -> u64 {
-        self.epochs.round().max(self.view().epoch).max(self.members.version().epoch).0
+        self.epochs.round().max(self.view().epoch).max(self.membership.version().epoch).0
     }
 
     fn greatest_counter(&self) -> u64 {
-        self.members.version().counter.max(self.roster.newest.counter)
+        self.membership.version().counter.max(self.membership.newest().counter)
     }
 
     /// Why what a hello tells cannot have come about, if it cannot.
@@ -129,7 +129,7 @@ impl State {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         beyond("epoch", epoch.0, self.greatest_known(), MOST)
             .or_else(|| beyond("list version", list, self.greatest_counter(), MOST))
-            .or_else(|| beyond("task version", task, self.task.version.counter, MOST))
+            .or_else(|| beyond("task version", task, self.records.task().version.counter, MOST))
             .or_else(|| beyond("lease", nanos(lease), nanos(Timing::LONGEST), 0))
     }
 }

@@ -10,7 +10,6 @@ mod admission;
 mod algorithm;
 mod api;
 pub mod bounds;
-mod change;
 mod command;
 mod context;
 mod course;
@@ -39,10 +38,8 @@ pub mod random;
 mod ranking;
 mod reach;
 pub mod restart;
-mod roster;
 pub mod settings;
 pub mod split;
-mod spread;
 pub mod standing;
 mod state;
 mod timer;
@@ -189,7 +186,7 @@ impl Core {
     /// The task that this member was handed last.
     #[must_use]
     pub fn task(&self) -> &Task {
-        &self.state.task
+        self.state.records.task()
     }
 
     /// The settings that this member started with.
@@ -201,7 +198,7 @@ impl Core {
     /// The present member list.
     #[must_use]
     pub fn members(&self) -> &Arc<MemberList> {
-        &self.state.members
+        self.state.membership.list()
     }
 
     /// This start's number.

@@ -14,12 +14,14 @@ impl State {
         let stranger = || {
             let unknown = self.detector.get(hello.id).is_none() && !self.learns_of_stranger(hello);
             unknown.then(|| {
-                let older = !hello.list.supersedes(&self.members) && self.is_list_settled();
+                let older =
+                    !hello.list.supersedes(self.membership.list()) && self.is_list_settled();
                 // Without a majority a later leader stamps its own list anew, and with it this member.
                 let later = !self.needs_majority()
                     && hello.view.epoch > self.view().epoch
                     && hello.view.leader.is_some_and(|leader| leader.id != hello.id);
-                let removed = older && !later && self.members.removed().contains(&hello.id);
+                let removed =
+                    older && !later && self.membership.list().removed().contains(&hello.id);
                 let removed = removed || self.has_removed_itself(hello);
                 let reason = if removed { Rejection::Removed } else { Rejection::UnknownId };
                 reason(hello.id)
@@ -41,10 +43,14 @@ impl State {
     pub(super) fn learns_of_stranger(&self, hello: &Hello) -> bool {
         let list = &hello.list;
         let own = |list: &MemberList| list.get(self.id()).cloned();
-        let added = self.members.version() > ListVersion::default();
-        let same = !added || own(&self.members).is_none() || own(list) == own(&self.members);
+        let added = self.membership.version() > ListVersion::default();
+        let same = !added
+            || own(self.membership.list()).is_none()
+            || own(list) == own(self.membership.list());
         let overruled = self.leads() && list.version().epoch <= self.view().epoch;
-        let taken = list.supersedes(&self.members) && !overruled && self.phase() != Phase::Stopping;
+        let taken = list.supersedes(self.membership.list())
+            && !overruled
+            && self.phase() != Phase::Stopping;
         let named = own(list).is_some() && list.get(hello.id).is_some();
         let believed = !self.needs_majority() || Fault::StrangersList.is_planted();
         believed && named && same && taken
@@ -53,7 +59,7 @@ impl State {
     /// Whether it is a leader that has removed itself, by the very list that this member has stored: it
     /// waits for no more than that.
     fn has_removed_itself(&self, hello: &Hello) -> bool {
-        let same = hello.list.version() == self.members.version();
+        let same = hello.list.version() == self.membership.version();
         same && hello.list.get(hello.id).is_none() && self.list_record().is_none()
     }
 
@@ -87,10 +93,10 @@ impl State {
 
     /// With a majority: two files that never changed, and do not name the same voters.
     fn lists_differ(&self, hello: &Hello) -> Option<Rejection> {
-        if !self.needs_majority() || hello.list.version() != self.members.version() {
+        if !self.needs_majority() || hello.list.version() != self.membership.version() {
             return None;
         }
-        let (ours, theirs) = (self.members.digest(), hello.list.digest());
+        let (ours, theirs) = (self.membership.list().digest(), hello.list.digest());
         (ours != theirs).then(|| Rejection::Disagreement {
             key: "members".to_owned(),
             ours: format!("the list {ours:016x}"),

@@ -1,23 +1,34 @@
-//! The outbox: what a peer is told as soon as the connection to it is up. A peer that gets no answer would
-//! take this member for dead.
+//! The outbox: what waits to be told to a peer. An answer waits until the connection to that peer is up: a
+//! peer that gets no answer would take this member for dead. A command waits until the leader has carried it out.
 
 use std::collections::BTreeMap;
 
+use super::command::Commands;
 use super::message::Message;
-use super::types::NodeId;
+use super::types::{Incarnation, NodeId};
 
-/// The last answer to each peer that cannot be told it yet.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Outbox(BTreeMap<NodeId, Vec<Message>>);
+/// What waits to be told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Outbox {
+    /// The last answer to each peer that cannot be told it yet.
+    answers: BTreeMap<NodeId, Vec<Message>>,
+    /// The commands that wait for the leader.
+    pub(super) commands: Commands,
+}
 
 impl Outbox {
+    /// Nothing waits in this run of a member yet.
+    pub fn new(run: Incarnation) -> Outbox {
+        Outbox { answers: BTreeMap::new(), commands: Commands::new(run) }
+    }
+
     /// Keeps an answer for this peer, and drops an earlier one.
     pub fn keep(&mut self, to: NodeId, answer: Vec<Message>) {
-        self.0.insert(to, answer);
+        self.answers.insert(to, answer);
     }
 
     /// Takes what waits for this peer.
     pub fn take(&mut self, to: NodeId) -> Vec<Message> {
-        self.0.remove(&to).unwrap_or_default()
+        self.answers.remove(&to).unwrap_or_default()
     }
 }

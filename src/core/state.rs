@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::command::Waiting;
 use super::course::Course;
 use super::detector::{Detector, Peer};
 use super::durable::{Grant, Records};
@@ -11,27 +10,22 @@ use super::epochs::Epochs;
 use super::leadership::candidacy::Candidacy;
 use super::leadership::endings::Endings;
 use super::leadership::voter::Voter;
-use super::membership::{Member, MemberList};
+use super::membership::Member;
+use super::membership::known::Membership;
 use super::message::View;
 use super::outbox::Outbox;
 use super::phase::Phase;
 use super::planted::Fault;
-use super::random::Random;
-use super::roster::Roster;
 use super::settings::{PowerOn, Preempt, Quorum, Restored, Settings};
 use super::timer::TimerTable;
-use super::types::{Epoch, NodeId, Rank, Role, Task, Time};
+use super::types::{Epoch, NodeId, Rank, Role, Time};
 
 /// All that a member knows, but for the state of its election algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     pub(super) settings: Arc<Settings>,
-    /// The present member list.
-    pub(super) members: Arc<MemberList>,
-    /// What this member is for, by that list; none if it is not listed.
-    pub(super) role: Option<Role>,
-    /// Who has it, and what is to become of it.
-    pub(super) roster: Roster,
+    /// The member list, and who has it.
+    pub(super) membership: Membership,
     /// Its phase, and what belongs to that.
     pub(super) course: Course,
     /// The epochs and rounds that it knows.
@@ -46,14 +40,8 @@ pub struct State {
     pub(super) candidacy: Candidacy,
     /// How leaderships ended, and the job that ends before this one's does.
     pub(super) endings: Endings,
-    /// With a majority: this member was removed from the cluster.
-    pub(super) removed: bool,
     /// Whether it wants to lead, and its rank.
     pub(super) eligibility: Eligibility,
-    /// The task that a coordinator of the halting algorithm handed out last.
-    pub(super) task: Task,
-    pub(super) waiting: Waiting,
-    pub(super) random: Random,
 }
 
 impl State {
@@ -74,21 +62,15 @@ impl State {
                 },
             ),
             epochs: Epochs::new(restored.epoch, round, floor),
-            members: settings.members.clone(),
-            role: settings.members.get(settings.id).map(|member| member.role),
-            roster: Roster::default(),
+            membership: Membership::new(settings.id, settings.members.clone()),
             detector,
-            timers: TimerTable::default(),
-            records: Records::new(restored.incarnation, restored.reserved),
-            outbox: Outbox::default(),
+            timers: TimerTable::new(seed),
+            records: Records::new(restored.incarnation, restored.reserved, settings.task.clone()),
+            outbox: Outbox::new(restored.incarnation),
             voter: Voter::new(now, restored.vote, led, settings.timing.lease),
             candidacy: Candidacy::default(),
             endings: Endings::default(),
-            removed: false,
             eligibility: Eligibility::new(settings.value),
-            task: settings.task.clone(),
-            waiting: Waiting::new(restored.incarnation),
-            random: Random::new(seed),
             settings: Arc::new(settings),
         };
         let alone = state.voters() == 1;
@@ -123,7 +105,7 @@ impl State {
 
     /// Whether this member may be nominated.
     pub(super) fn stands(&self) -> bool {
-        self.role == Some(Role::Member)
+        self.membership.role() == Some(Role::Member)
             && self.eligibility.is_willing()
             && !self.candidacy.is_out_of_reach()
             && self.phase() != Phase::Stopping
@@ -133,10 +115,10 @@ impl State {
     /// Whether a live member has a newer list, which this one has to learn before it may stand. A
     /// leader rather stamps its own anew.
     pub(super) fn is_behind(&self) -> bool {
-        let version = self.members.version();
+        let version = self.membership.version();
         let reached = |peer: &Peer| peer.outbound || !self.needs_majority();
         let newer = |peer: &Peer| peer.alive() && peer.list > version && reached(peer);
-        self.roster.newest > version
+        self.membership.newest() > version
             && self.phase() != Phase::Leading
             && self.detector.iter().any(|(_, peer)| newer(peer))
     }
@@ -248,16 +230,16 @@ impl State {
     }
 
     pub(super) fn voters(&self) -> usize {
-        self.members.voters()
+        self.membership.list().voters()
     }
 
     /// How many voters are more than half of them.
     pub(super) fn majority(&self) -> usize {
-        self.members.majority()
+        self.membership.list().majority()
     }
 
     pub(super) fn is_voter(&self, id: NodeId) -> bool {
-        self.members.get(id).is_some_and(Member::votes)
+        self.membership.list().get(id).is_some_and(Member::votes)
     }
 
     /// Whether this epoch is known to be led by another than this member: with a majority no

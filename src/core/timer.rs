@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::random::Random;
 use super::types::Time;
 
 /// Every timer there is, with when it is armed and in which phase it counts.
@@ -78,15 +79,21 @@ const NEVER: Time = Time(u64::MAX);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TimerTable {
     due: [Time; KINDS],
-}
-
-impl Default for TimerTable {
-    fn default() -> TimerTable {
-        TimerTable { due: [NEVER; KINDS] }
-    }
+    random: Random,
 }
 
 impl TimerTable {
+    /// No timer is armed. The seed is for jitter.
+    #[must_use]
+    pub fn new(seed: u64) -> TimerTable {
+        TimerTable { due: [NEVER; KINDS], random: Random::new(seed) }
+    }
+
+    /// A random time up to this one, so that two members do not go on doing the same at once.
+    pub fn jitter(&mut self, most: Duration) -> Duration {
+        self.random.up_to(most)
+    }
+
     /// Arms a timer, or moves it.
     pub fn arm(&mut self, timer: Timer, due: Time) {
         self.due[timer as usize] = due;
@@ -139,7 +146,7 @@ mod tests {
 
     #[test]
     fn arming_again_replaces_and_due_timers_come_earliest_first() {
-        let mut timers = TimerTable::default();
+        let mut timers = TimerTable::new(0);
         timers.arm(Timer::Answer, Time(5));
         timers.arm(Timer::Answer, Time(9));
         timers.arm(Timer::Silence, Time(7));
@@ -152,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_change_of_phase_keeps_what_is_due_in_any() {
-        let mut timers = TimerTable::default();
+        let mut timers = TimerTable::new(0);
         for timer in ALL {
             timers.arm(timer, Time(1));
         }

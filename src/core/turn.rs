@@ -160,7 +160,7 @@ impl Turn<'_> {
             match then {
                 Then::Reserve(_) | Then::Vote => {} // the queue itself knows
                 Then::Promise(longest) => state.voter.stored_promise(longest),
-                Then::List => _ = state.roster.stored.insert(own),
+                Then::List => state.membership.store(own),
                 Then::Tell(to, message) => self.tell_durable(to, message),
                 Then::Answer(id) => {
                     self.cx.out.push(Output::Answer { id, result: Ok(Done::TaskTaken) });

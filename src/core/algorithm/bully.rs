@@ -110,7 +110,7 @@ impl Election for Bully {
 /// one stands again. (With a majority nobody wins beside another.)
 fn is_rival(cx: &Context, peer: &Peer) -> bool {
     let doubted = cx.state.is_doubted() && !cx.state.needs_majority();
-    let may_lead = || cx.state.members.get(peer.rank.id).is_some_and(Member::may_lead);
+    let may_lead = || cx.state.membership.list().get(peer.rank.id).is_some_and(Member::may_lead);
     cx.state.may_be_above(peer) || doubted && may_lead()
 }
 

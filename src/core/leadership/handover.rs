@@ -58,7 +58,7 @@ impl Turn<'_> {
         });
         let state = &self.cx.state;
         // Who waits for the outcome of a change hears it first; the other asks again.
-        let changes = state.roster.wanted.is_some();
+        let changes = state.membership.wanted().is_some();
         let higher = state.is_above(rank, true)
             && !changes
             && self.stood_for_long_enough(from)

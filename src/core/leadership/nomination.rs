@@ -106,7 +106,7 @@ impl Context<'_> {
         let number = self.state.candidacy.ask(purpose, stage, epoch, self.now);
         let lease = self.state.settings.timing.lease;
         self.ask_self(stage, epoch, lease);
-        let list = self.state.members.version();
+        let list = self.state.membership.version();
         let mut voters = self.all_others();
         voters.retain(|id| self.state.is_voter(*id));
         let View { epoch: last, .. } = self.state.view();
@@ -136,7 +136,7 @@ impl Context<'_> {
         }
         let opinion = match Fault::OwnVoteFree.is_planted() {
             true => Opinion::Yes,
-            false => self.judge(own, epoch, self.state.members.version()),
+            false => self.judge(own, epoch, self.state.membership.version()),
         };
         let Some(question) = &mut self.state.candidacy.question else { return };
         let number = question.number;

@@ -36,7 +36,7 @@ impl State {
             return self.voters();
         }
         let dead = |id| self.detector.get(id).is_some_and(|peer| peer.proved);
-        let voters = self.members.iter().filter(|member| member.votes());
+        let voters = self.membership.list().iter().filter(|member| member.votes());
         voters.filter(|voter| question.has_heard(voter.id) || !dead(voter.id)).count()
     }
 }
@@ -175,7 +175,7 @@ impl Turn<'_> {
             question.stage == Stage::Vote && !question.agreed && question.repeats < MOST_REPEATS
         };
         let connected = |id| state.detector.get(id).is_none_or(Peer::connected);
-        let voters = state.members.iter().filter(|member| member.votes());
+        let voters = state.membership.list().iter().filter(|member| member.votes());
         state.candidacy.question.as_ref().is_some_and(asks)
             && voters.filter(|voter| connected(voter.id)).count() >= state.majority()
     }
@@ -232,7 +232,7 @@ impl Turn<'_> {
             true => wait,
             false => timing.t2(),
         };
-        let jitter = self.cx.state.random.up_to(timing.message / 8);
+        let jitter = self.cx.state.timers.jitter(timing.message / 8);
         self.cx.arm(Timer::Voters, wait + jitter);
     }
 }

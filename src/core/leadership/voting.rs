@@ -30,7 +30,7 @@ impl Context<'_> {
     /// What this voter would say to a vote request.
     pub(super) fn judge(&self, candidate: NodeId, epoch: Epoch, list: ListVersion) -> Opinion {
         let state = &*self.state;
-        let own = state.members.version();
+        let own = state.membership.version();
         let stale = list < own && !Fault::StaleList.is_planted();
         let stale = stale.then_some(Objection::StaleList);
         // Somebody led in the epoch in which the list was stamped, and the majority that elected it
@@ -82,7 +82,7 @@ impl Context<'_> {
 
     /// The greatest epoch that this member knows of, has voted in or has a list of.
     fn greatest_epoch(&self) -> Epoch {
-        let stamped = self.state.members.version().epoch;
+        let stamped = self.state.membership.version().epoch;
         self.state.view().epoch.max(self.state.voter.newest()).max(stamped)
     }
 
@@ -112,10 +112,10 @@ impl Context<'_> {
 impl State {
     /// The other voters that this member has not met since its start, or not by the list that they have.
     pub(in crate::core) fn unmet_voters(&self) -> Vec<NodeId> {
-        let version = self.members.version();
+        let version = self.membership.version();
         let is_met = |peer: &Peer| peer.incarnation.0 > 0 && peer.list <= version;
         let unmet = |id: NodeId| self.detector.get(id).is_some_and(|peer| !is_met(peer));
-        let voters = self.members.iter().filter(|member| member.votes());
+        let voters = self.membership.list().iter().filter(|member| member.votes());
         voters.map(|voter| voter.id).filter(|id| unmet(*id)).collect()
     }
 }
@@ -215,10 +215,10 @@ impl Turn<'_> {
         if !state.needs_majority() {
             return; // nobody votes
         }
-        let version = state.members.version();
+        let version = state.membership.version();
         let all = state.unmet_voters().is_empty();
         // By an older list than another's it does not know who votes.
-        if all && state.roster.newest <= version {
+        if all && state.membership.newest() <= version {
             let round = state.epochs.round();
             state.voter.inform(round);
         }

@@ -79,8 +79,8 @@ impl Halting {
             cx.become_reorganizing(Reason::Organised(from));
             self.await_next_step(cx);
         }
-        let newer = accepted && cx.state.task.version > task;
-        let newer = newer.then(|| cx.state.task.clone());
+        let newer = accepted && cx.state.records.task().version > task;
+        let newer = newer.then(|| cx.state.records.task().clone());
         self.answer_with(cx, from, newer, number, accepted);
     }
 
@@ -97,10 +97,10 @@ impl Halting {
         let accepted = cx.state.phase() == Phase::Reorganizing
             && self.step == Step::Idle
             && self.obeys(from, round)
-            && (task.version >= cx.state.task.version || Fault::OlderTask.is_planted());
+            && (task.version >= cx.state.records.task().version || Fault::OlderTask.is_planted());
         self.answer(cx, from, number, accepted);
         let (leader, epoch) = self.halted.filter(|_| accepted)?;
-        cx.state.task = task.clone();
+        cx.state.records.hold(task.clone());
         self.ready = epoch;
         self.patients.clear();
         self.refused.clear();

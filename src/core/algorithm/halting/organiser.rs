@@ -105,7 +105,7 @@ impl Halting {
         }
         self.step = Step::Electing;
         cx.become_reorganizing(Reason::AllHalted);
-        let (number, round, task) = (self.call_up(cx), self.round, cx.state.task.version);
+        let (number, round, task) = (self.call_up(cx), self.round, cx.state.records.task().version);
         cx.send_all(self.up.iter().copied().collect(), Message::Elected { number, round, task });
     }
 
@@ -115,8 +115,8 @@ impl Halting {
         if Fault::TaskUnheeded.is_planted() {
             return;
         }
-        if asked && self.organises(cx.state) && task.version > cx.state.task.version {
-            cx.state.task = task.clone();
+        if asked && self.organises(cx.state) && task.version > cx.state.records.task().version {
+            cx.state.records.hold(task.clone());
         }
     }
 
@@ -127,7 +127,7 @@ impl Halting {
         }
         self.step = Step::Readying;
         self.patients.clear(); // from now on they call this one when they do not hear it
-        let (number, round, task) = (self.call_up(cx), self.round, cx.state.task.clone());
+        let (number, round, task) = (self.call_up(cx), self.round, cx.state.records.task().clone());
         cx.send_all(self.up.iter().copied().collect(), Message::Ready { number, round, task });
     }
 
@@ -182,7 +182,7 @@ impl Halting {
     fn back_off(&mut self, cx: &mut Context) {
         self.wait_for(cx, None, cx.now, Reason::NotAccepted);
         let timing = cx.state.settings.timing;
-        let jitter = cx.state.random.up_to(timing.message);
+        let jitter = cx.state.timers.jitter(timing.message);
         cx.arm(Timer::Coordinator, timing.t1() + jitter);
     }
 

@@ -53,8 +53,8 @@ impl Doubts {
     pub fn note(&mut self, cx: &Context, candidate: Candidate, run: Run) {
         let Candidate { rank, incarnation, .. } = candidate;
         let instead = cx.state.epochs.round().max(run.epoch.next());
-        self.0.retain(|id, _| cx.state.members.get(*id).is_some());
-        if cx.state.members.get(rank.id).is_some() {
+        self.0.retain(|id, _| cx.state.membership.list().get(*id).is_some());
+        if cx.state.membership.list().get(rank.id).is_some() {
             self.0.insert(rank.id, Doubt { incarnation, heard: heard(cx, candidate), instead });
         }
     }

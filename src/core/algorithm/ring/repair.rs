@@ -57,7 +57,8 @@ impl Ring {
     /// A run that nobody disturbs is over by then; where somebody kept a ballot the last times, less is
     /// waited for.
     pub(super) fn expect_lap(&mut self, cx: &mut Context) {
-        let run = bounds::ring_run(&cx.state.settings.timing, cx.state.members.iter().len());
+        let run =
+            bounds::ring_run(&cx.state.settings.timing, cx.state.membership.list().iter().len());
         let sooner = run / 1_u32.checked_shl(self.swallowed).unwrap_or(u32::MAX);
         cx.arm(Timer::Answer, sooner.max(cx.state.settings.timing.t1()));
     }
@@ -107,8 +108,10 @@ impl Ring {
     pub(super) fn pass_over_candidate(&self, cx: &mut Context) {
         let candidate = self.nominee.map(|nominee| nominee.rank.id);
         if let Some(id) = candidate.filter(|id| cx.state.detector.counts(*id)) {
-            let run =
-                bounds::ring_patience(&cx.state.settings.timing, cx.state.members.iter().len());
+            let run = bounds::ring_patience(
+                &cx.state.settings.timing,
+                cx.state.membership.list().iter().len(),
+            );
             cx.pass_over(id, run * 2);
         }
     }

@@ -18,7 +18,7 @@ pub(super) fn own(cx: &Context) -> Candidate {
 /// have met it yet.
 pub(super) fn is_gone(cx: &Context, candidate: Candidate) -> bool {
     let peer = cx.state.detector.get(candidate.rank.id);
-    let removed = cx.state.members.get(candidate.rank.id).is_none();
+    let removed = cx.state.membership.list().get(candidate.rank.id).is_none();
     removed
         || peer.is_some_and(|peer| {
             peer.incarnation > candidate.incarnation
@@ -41,12 +41,12 @@ pub(super) fn decided(cx: &Context) -> Epoch {
 
 /// No ballot and no announcement is sent more often than this.
 pub(super) fn most_hops(cx: &Context) -> u32 {
-    u32::try_from(cx.state.members.iter().len() * 2).unwrap_or(u32::MAX)
+    u32::try_from(cx.state.membership.list().iter().len() * 2).unwrap_or(u32::MAX)
 }
 
 /// How long a run may take before this member takes its messages as lost.
 pub(super) fn patience(cx: &Context) -> Duration {
-    bounds::ring_patience(&cx.state.settings.timing, cx.state.members.iter().len())
+    bounds::ring_patience(&cx.state.settings.timing, cx.state.membership.list().iter().len())
 }
 
 /// The next living member clockwise.

@@ -2,60 +2,48 @@
 
 use std::sync::Arc;
 
-use super::api::Output;
-use super::context::Context;
-use super::detector::Peer;
-use super::durable::Then;
-use super::membership::{ListVersion, MemberList};
-use super::message::{Liveness, Message};
-use super::note::Note;
-use super::phase::{Phase, Reason};
-use super::planted::Fault;
-use super::state::State;
-use super::turn::Turn;
-use super::types::{Epoch, NodeId};
+use crate::core::api::Output;
+use crate::core::context::Context;
+use crate::core::detector::Peer;
+use crate::core::durable::Then;
+use crate::core::membership::{ListVersion, MemberList};
+use crate::core::message::{Liveness, Message};
+use crate::core::note::Note;
+use crate::core::phase::{Phase, Reason};
+use crate::core::planted::Fault;
+use crate::core::state::State;
+use crate::core::turn::Turn;
+use crate::core::types::{Epoch, NodeId};
 
 impl State {
-    /// Whether one that remains a member has stored the present list.
-    pub(super) fn is_list_kept(&self) -> bool {
-        self.roster.stored.iter().any(|id| self.members.get(*id).is_some())
-    }
-
     /// The record that is to make the present list durable, until it has.
-    pub(super) fn list_record(&self) -> Option<u64> {
+    pub(in crate::core) fn list_record(&self) -> Option<u64> {
         self.records.awaited_by(|then| *then == Then::List)
     }
 
-    /// The list for the disk. A leader that removes itself may be the only one that knows of it, and its
-    /// vote still be needed by the others: it could not start by a list that does not name it.
-    pub(super) fn list_to_store(&self) -> &Arc<MemberList> {
-        let kept = self.is_list_kept() || Fault::OwnRemovalStored.is_planted();
-        let last_named = self.roster.last_named.as_ref().filter(|_| !kept);
-        last_named.unwrap_or(&self.members)
-    }
-
     /// The version of the present list, if it is settled; before, the least of all.
-    pub(super) fn settled_list(&self) -> ListVersion {
-        let settled = self.roster.settled.then(|| self.members.version());
+    pub(in crate::core) fn settled_list(&self) -> ListVersion {
+        let settled = self.membership.is_committed().then(|| self.membership.version());
         settled.unwrap_or_default()
     }
 
     /// Whether nothing can bring back an older list than the present one, as far as is known: who is
     /// not in it may be told so.
-    pub(super) fn is_list_settled(&self) -> bool {
-        if self.needs_majority() { self.roster.settled } else { self.list_record().is_none() }
+    pub(in crate::core) fn is_list_settled(&self) -> bool {
+        if self.needs_majority() {
+            self.membership.is_committed()
+        } else {
+            self.list_record().is_none()
+        }
     }
 
     /// Whether this member leaves the cluster on the word of this member and of those that said the same.
     /// With a majority one alone does not end it, but for the leader that it follows: half of the other
     /// voters and one more do. A member that removed itself only waits for one that has stored that.
-    pub(super) fn believes_removal(&self, by: NodeId) -> bool {
+    pub(in crate::core) fn believes_removal(&self, by: NodeId) -> bool {
         let own = self.id();
-        let voters = self.members.iter().filter(|member| member.votes() && member.id != own);
-        let others: Vec<NodeId> = voters.map(|voter| voter.id).collect();
-        let said = others.iter().filter(|id| self.roster.removed_by.contains(id)).count();
-        let listed = self.members.get(own).is_some();
-        let enough = said > others.len() / 2;
+        let listed = self.membership.list().get(own).is_some();
+        let enough = self.membership.is_removed_by_most();
         !self.needs_majority() || !listed || self.follows(by) || enough
     }
 
@@ -63,7 +51,7 @@ impl State {
     /// address by which the present list knows it, so that no stray connection speaks for it; and who
     /// follows a leader takes its list from nobody else. Where nobody leads, any such member hands over a
     /// newer list, as those that have it may be unable to lead.
-    pub(super) fn may_tell_list(&self, from: NodeId) -> bool {
+    pub(in crate::core) fn may_tell_list(&self, from: NodeId) -> bool {
         let reached = self.detector.is_within_reach(from);
         let led_by_another = self.phase() == Phase::Following && !self.follows(from);
         let believed = !self.needs_majority() || Fault::StrangersList.is_planted();
@@ -75,14 +63,14 @@ impl Context<'_> {
     /// Tells a member the present list.
     pub fn tell_list(&mut self, to: NodeId) {
         if self.state.detector.is_within_reach(to) {
-            let list = self.state.members.clone();
+            let list = self.state.membership.list().clone();
             self.send(to, Message::List { list });
         }
     }
 
     /// Tells a member the present list if it has another: to an older one it answers with its own.
     pub fn exchange_lists(&mut self, with: NodeId, theirs: ListVersion) {
-        if theirs != self.state.members.version() && !Fault::StaleList.is_planted() {
+        if theirs != self.state.membership.version() && !Fault::StaleList.is_planted() {
             self.tell_list(with);
         }
     }
@@ -90,7 +78,7 @@ impl Context<'_> {
     /// Tells a member that elects the present list, if it had an older one when it told its version
     /// last: it may not know who leads by now, nor may that one be told apart from a stranger.
     pub fn tell_if_behind(&mut self, peer: NodeId) {
-        let version = self.state.members.version();
+        let version = self.state.membership.version();
         if self.state.detector.get(peer).is_some_and(|peer| peer.list < version) {
             self.tell_list(peer);
         }
@@ -99,22 +87,22 @@ impl Context<'_> {
     /// The leader repeats its list to those that have not said that they have stored it: a hello tells
     /// what its sender knows, and not what a crash leaves of it.
     pub fn repeat_list(&mut self) {
-        let version = self.state.members.version();
+        let version = self.state.membership.version();
         if version == ListVersion::default() {
             return;
         }
-        let stored = &self.state.roster.stored;
+        let membership = &self.state.membership;
         let hears = |peer: &Peer| peer.outbound && peer.status != Liveness::Dead;
         let others = self.state.detector.iter();
-        let others = others.filter(|(id, peer)| hears(peer) && !stored.contains(id));
+        let others = others.filter(|(id, peer)| hears(peer) && !membership.has_stored(*id));
         let others = others.map(|(id, _)| id).collect();
-        let list = self.state.members.clone();
+        let list = self.state.membership.list().clone();
         self.send_all(others, Message::List { list });
     }
 
     /// Says that the present list is stored, as soon as it is.
     fn acknowledge_list(&mut self, to: NodeId) {
-        let listed = Message::Listed { version: self.state.members.version() };
+        let listed = Message::Listed { version: self.state.membership.version() };
         match self.state.list_record() {
             None => self.send(to, listed),
             Some(record) => self.state.records.then(record, Then::Tell(to, listed)),
@@ -125,15 +113,18 @@ impl Context<'_> {
     fn note_list(&mut self, of: NodeId, version: ListVersion) {
         self.state.detector.change(of, |peer| peer.list = version);
         if self.state.may_tell_list(of) {
-            self.state.roster.newest = self.state.roster.newest.max(version);
+            self.state.membership.hear_of(version);
         }
         self.note_round(version.epoch);
     }
 
     /// A leader says which list is settled.
     pub fn note_settled(&mut self, leader: NodeId, version: ListVersion) {
-        let present = version == self.state.members.version() && version != ListVersion::default();
-        self.state.roster.settled |= present && self.state.follows(leader);
+        let present =
+            version == self.state.membership.version() && version != ListVersion::default();
+        if present && self.state.follows(leader) {
+            self.state.membership.commit();
+        }
     }
 }
 
@@ -143,7 +134,7 @@ impl Turn<'_> {
         if self.cx.state.phase() == Phase::Stopping {
             return;
         }
-        if self.cx.state.members.supersedes(list) {
+        if self.cx.state.membership.list().supersedes(list) {
             self.cx.note_list(from, list.version());
             self.cx.tell_list(from);
             return;
@@ -151,7 +142,7 @@ impl Turn<'_> {
         self.learn(from, epoch, list);
         // A leader that a later grant stands against must not count on this voter: it is refused
         // when it heartbeats, and stamps its list anew if it claims a later epoch.
-        if *list == self.cx.state.members && !self.cx.state.voter.is_beyond(epoch) {
+        if list == self.cx.state.membership.list() && !self.cx.state.voter.is_beyond(epoch) {
             self.cx.acknowledge_list(from);
         }
     }
@@ -167,7 +158,7 @@ impl Turn<'_> {
         let version = list.version();
         self.cx.note_list(from, version);
         let state = &self.cx.state;
-        if state.phase() == Phase::Stopping || !list.supersedes(&state.members) {
+        if state.phase() == Phase::Stopping || !list.supersedes(state.membership.list()) {
             return;
         }
         if !state.may_tell_list(from) {
@@ -184,7 +175,7 @@ impl Turn<'_> {
         if leads && (state.needs_majority() || heard) {
             return;
         }
-        let rival = version == state.members.version();
+        let rival = version == state.membership.version();
         let leader = state.leader().map(|leader| leader.id).filter(|leader| *leader != from);
         if named {
             self.adopt(list.clone());
@@ -202,10 +193,10 @@ impl Turn<'_> {
     /// A member has stored a list.
     pub fn listed(&mut self, from: NodeId, version: ListVersion) {
         self.cx.note_list(from, version);
-        if version > self.cx.state.members.version() {
+        if version > self.cx.state.membership.version() {
             self.cx.tell_list(from); // and so is told the newer one
-        } else if version == self.cx.state.members.version() && self.cx.state.leads() {
-            self.cx.state.roster.stored.insert(from);
+        } else if version == self.cx.state.membership.version() && self.cx.state.leads() {
+            self.cx.state.membership.store(from);
         }
     }
 
@@ -214,12 +205,14 @@ impl Turn<'_> {
     /// no majority has stored and in which this leader is not even named: neither could take the other's.
     pub fn settle_list(&mut self) {
         let state = &mut *self.cx.state;
-        if !state.needs_majority() || !state.leads_by_list() || state.roster.settled {
+        if !state.needs_majority() || !state.leads_by_list() || state.membership.is_committed() {
             return;
         }
         if state.stamped_own_list() {
-            state.roster.settled = state.is_list_stored();
-        } else if state.members.version() != ListVersion::default() {
+            if state.is_list_stored() {
+                state.membership.commit();
+            }
+        } else if state.membership.version() != ListVersion::default() {
             self.cx.confirm_list();
         }
     }

@@ -8,36 +8,36 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::api::Output;
-use super::context::Context;
-use super::durable::Then;
-use super::leadership::lease::Lease;
-use super::membership::{Change, ListVersion, MOST_MEMBERS, Member, MemberList};
-use super::message::{Done, Message, Refusal, Taken};
-use super::phase::{Phase, Reason};
-use super::planted::Fault;
-use super::roster::{Asker, Wanted};
-use super::state::State;
-use super::timer::Timer;
-use super::turn::Turn;
-use super::types::{NodeId, Time};
+use super::known::Asker;
+use crate::core::api::Output;
+use crate::core::context::Context;
+use crate::core::durable::Then;
+use crate::core::leadership::lease::Lease;
+use crate::core::membership::{Change, ListVersion, MOST_MEMBERS, Member, MemberList};
+use crate::core::message::{Done, Message, Refusal, Taken};
+use crate::core::phase::{Phase, Reason};
+use crate::core::planted::Fault;
+use crate::core::state::State;
+use crate::core::timer::Timer;
+use crate::core::turn::Turn;
+use crate::core::types::{NodeId, Time};
 
 impl State {
     /// Whether this member leads, and not by a list of a later epoch than its own: then it is outdated,
     /// and what it stamped would be older than what it has.
-    pub(super) fn leads_by_list(&self) -> bool {
-        self.leads() && self.members.version().epoch <= self.view().epoch
+    pub(in crate::core) fn leads_by_list(&self) -> bool {
+        self.leads() && self.membership.version().epoch <= self.view().epoch
     }
 
     /// Whether the leader stamped its present list itself, in its own epoch.
-    pub(super) fn stamped_own_list(&self) -> bool {
-        self.members.version().epoch == self.view().epoch
+    pub(in crate::core) fn stamped_own_list(&self) -> bool {
+        self.membership.version().epoch == self.view().epoch
     }
 
     /// Whether the leader may change its list: with a majority only one that it stamped itself and
     /// that a majority has stored: then no older change can come back. And that majority is bound by
     /// what it promised, whatever the last change kept of an older one.
-    pub(super) fn may_change_list(&self) -> bool {
+    pub(in crate::core) fn may_change_list(&self) -> bool {
         let own = self.stamped_own_list();
         let (majority, length) = (self.majority(), self.settings.timing.lease);
         let settled = |lease: &Lease| lease.is_settled(majority, length);
@@ -50,30 +50,29 @@ impl State {
     }
 
     /// Whether enough have stored the present list, which this leader stamped.
-    pub(super) fn is_list_stored(&self) -> bool {
-        let stored = &self.roster.stored;
+    pub(in crate::core) fn is_list_stored(&self) -> bool {
         if !self.needs_majority() {
-            return stored.contains(&self.id());
+            return self.membership.has_stored(self.id());
         }
-        stored.iter().filter(|id| self.is_voter(**id)).count() >= self.majority()
+        self.membership.stored().filter(|id| self.is_voter(*id)).count() >= self.majority()
     }
 
     /// The version of the next list that this leader makes: above all that it knows of, but for those of
     /// later epochs, and above its own in any case.
-    pub(super) fn next_version(&self) -> ListVersion {
-        let (newest, own) = (self.roster.newest.counter, self.members.version().counter);
+    pub(in crate::core) fn next_version(&self) -> ListVersion {
+        let (newest, own) = (self.membership.newest().counter, self.membership.version().counter);
         ListVersion { epoch: self.view().epoch, counter: newest.max(own).saturating_add(1) }
     }
 
     /// Why the leader does not make this change, if there is a reason.
-    pub(super) fn refuses_change(&self, change: &Change, now: Time) -> Option<Refusal> {
-        if self.roster.wanted.is_some() {
+    pub(in crate::core) fn refuses_change(&self, change: &Change, now: Time) -> Option<Refusal> {
+        if self.membership.wanted().is_some() {
             return Some(Refusal::ChangeUnderWay);
         }
-        let after = self.members.changed(self.members.version(), change);
+        let after = self.membership.list().changed(self.membership.version(), change);
         match change {
             Change::Add(new) => {
-                let taken = self.members.iter().find_map(|old| {
+                let taken = self.membership.list().iter().find_map(|old| {
                     let same = [
                         (Taken::Id, old.id == new.id),
                         (Taken::Name, old.name == new.name),
@@ -84,14 +83,14 @@ impl State {
                 });
                 match taken {
                     Some((what, by)) => Some(Refusal::Taken { what, by }),
-                    None if self.members.removed().contains(&new.id) => {
+                    None if self.membership.list().removed().contains(&new.id) => {
                         Some(Refusal::WasRemoved(new.id))
                     }
                     None if after.iter().len() > MOST_MEMBERS => Some(Refusal::ListFull),
                     None => self.lost_quorum(&after, now),
                 }
             }
-            Change::Remove { id, .. } if self.members.get(*id).is_none() => {
+            Change::Remove { id, .. } if self.membership.list().get(*id).is_none() => {
                 Some(Refusal::NotMember(*id))
             }
             Change::Remove { id, force } => {
@@ -121,7 +120,7 @@ impl State {
         let lives = |id: NodeId| {
             id == self.id()
                 || self.detector.is_alive(id)
-                || self.roster.knocked_within(limit, id, now)
+                || self.membership.knocked_within(limit, id, now)
         };
         let live = after.iter().filter(|member| member.votes() && lives(member.id)).count();
         let needed = after.majority();
@@ -139,17 +138,7 @@ impl Context<'_> {
             lease.change_voters(majority, length, votes);
         }
         state.detector.adopt(&list, own);
-        let before = std::mem::replace(&mut state.members, list.clone());
-        if list.get(own).is_some() {
-            state.roster.last_named = None;
-        } else if before.get(own).is_some() {
-            state.roster.last_named = Some(before);
-        }
-        state.role = list.get(own).map(|member| member.role);
-        state.roster.newest = state.roster.newest.max(list.version());
-        state.roster.stored.clear();
-        state.roster.removed_by.clear();
-        state.roster.settled = false;
+        state.membership.adopt(list.clone());
         self.arm_lease();
         self.out.push(Output::Members(list));
         let record = self.persist();
@@ -159,7 +148,7 @@ impl Context<'_> {
     /// Stamps the present members in the leader's own epoch, above every version that it knows,
     /// and tells all.
     pub fn confirm_list(&mut self) {
-        let list = self.state.members.stamped(self.state.next_version());
+        let list = self.state.membership.list().stamped(self.state.next_version());
         self.tell_all(&Arc::new(list));
     }
 
@@ -176,7 +165,7 @@ impl Context<'_> {
     /// Without a majority a new leader's list is the one that counts: another side of a partition
     /// may have changed its own. A list that never changed is the same everywhere.
     pub fn overrule_lists(&mut self) {
-        let changed = self.state.members.version().counter > 0;
+        let changed = self.state.membership.version().counter > 0;
         if !self.state.needs_majority() && changed && self.state.leads_by_list() {
             self.confirm_list();
         }
@@ -194,8 +183,7 @@ impl Context<'_> {
     /// Who follows another leader, or takes its list, does not know what becomes of the change that
     /// it was making. One that is elected anew goes on with it.
     pub fn drop_change(&mut self) {
-        let wanted = self.state.roster.wanted.take();
-        if let Some(asker) = wanted.and_then(|wanted| wanted.asker) {
+        if let Some(asker) = self.state.membership.end_change() {
             self.answer(asker, Err(Refusal::ChangeUnsure));
         }
     }
@@ -225,7 +213,7 @@ impl Turn<'_> {
             self.resign(None)?;
             return Err(Refusal::HandedOver);
         }
-        self.cx.state.roster.wanted = Some(Wanted { change, asker: Some(asker), made: false });
+        self.cx.state.membership.want(change, asker);
         self.cx.arm(Timer::Change, self.cx.state.settings.timing.failure);
         Ok(())
     }
@@ -234,7 +222,7 @@ impl Turn<'_> {
     pub fn weigh_change(&mut self) {
         let state = &self.cx.state;
         let leads = state.leads_by_list();
-        let Some(wanted) = state.roster.wanted.as_ref().filter(|_| leads) else { return };
+        let Some(wanted) = state.membership.wanted().filter(|_| leads) else { return };
         let change = wanted.change.clone();
         if !wanted.made {
             if state.may_change_list() {
@@ -251,8 +239,8 @@ impl Turn<'_> {
         // A change that was forced need not find a majority, but one that is still a member.
         let forced = matches!(change, Change::Remove { force: true, .. });
         let stored = state.is_list_stored() || Fault::DoneTooSoon.is_planted();
-        if state.is_list_kept() && (stored || forced) {
-            let asker = self.cx.state.roster.wanted.take().and_then(|wanted| wanted.asker);
+        if state.membership.is_kept() && (stored || forced) {
+            let asker = self.cx.state.membership.end_change();
             self.cx.state.timers.cancel(Timer::Change);
             if let Some(asker) = asker {
                 let done = match change {
@@ -261,18 +249,16 @@ impl Turn<'_> {
                 };
                 self.cx.answer(asker, Ok(done));
             }
-            if self.cx.state.members.get(self.cx.state.id()).is_none() {
+            if self.cx.state.membership.list().get(self.cx.state.id()).is_none() {
                 self.leave();
             }
         }
     }
 
     fn make(&mut self, change: &Change) {
-        if let Some(wanted) = &mut self.cx.state.roster.wanted {
-            wanted.made = true;
-        }
+        self.cx.state.membership.made();
         let state = &self.cx.state;
-        let list = Arc::new(state.members.changed(state.next_version(), change));
+        let list = Arc::new(state.membership.list().changed(state.next_version(), change));
         let before = self.others();
         self.cx.tell_all(&list);
         self.miss(before);
@@ -280,13 +266,7 @@ impl Turn<'_> {
 
     /// The change took too long for whoever asked. One that was made goes on.
     pub fn change_expired(&mut self) {
-        let roster = &mut self.cx.state.roster;
-        let Some(wanted) = &mut roster.wanted else { return };
-        let (asker, made) = (wanted.asker.take(), wanted.made);
-        if !made {
-            roster.wanted = None;
-        }
-        if let Some(asker) = asker {
+        if let Some((asker, made)) = self.cx.state.membership.change_expired() {
             let refusal = if made { Refusal::NotStoredYet } else { Refusal::ListNotConfirmed };
             self.cx.answer(asker, Err(refusal));
         }
@@ -311,7 +291,7 @@ impl Turn<'_> {
         let asked = self.cx.state.candidacy.asks_to_win();
         self.cx.drop_question();
         for id in before {
-            if self.cx.state.members.get(id).is_none() {
+            if self.cx.state.membership.list().get(id).is_none() {
                 self.lost(id, Reason::LeaderRemoved(id));
             }
         }
@@ -324,7 +304,9 @@ impl Turn<'_> {
     /// This member was removed: it steps down for good.
     pub fn leave(&mut self) {
         // Without a majority a removal on one side of a partition may be undone by the other.
-        self.cx.state.removed = self.cx.state.needs_majority();
+        if self.cx.state.needs_majority() {
+            self.cx.state.membership.leave();
+        }
         self.cx.settle_own_removal();
         match self.cx.state.phase() {
             Phase::Leading => self.release(self.cx.state.best_other(), Reason::Removed),

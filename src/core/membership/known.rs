@@ -1,0 +1,297 @@
+//! What a member knows of the member list besides its content: who has stored it, and the change
+//! that is under way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::core::membership::{Change, ListVersion, MemberList};
+use crate::core::planted::Fault;
+use crate::core::types::{NodeId, Role, Time};
+
+/// How many strangers that said hello are remembered.
+const MOST_KNOCKS: usize = 16;
+
+/// Who is told how a change ended: the member that passed the command on, or the leader itself,
+/// and its number there.
+pub type Asker = (NodeId, u64);
+
+/// The change that the leader is making.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Wanted {
+    pub change: Change,
+    /// Who still waits for the outcome.
+    pub asker: Option<Asker>,
+    /// The list has changed; before, the leader confirms the one that it found.
+    pub made: bool,
+}
+
+/// The member list as this member knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Membership {
+    own: NodeId,
+    /// The present member list.
+    list: Arc<MemberList>,
+    /// What this member is for, by that list; none if it is not listed.
+    role: Option<Role>,
+    /// The greatest version that was heard of.
+    newest: ListVersion,
+    /// The present list cannot be undone any more, as far as is known: with a majority one that the
+    /// leader stamped itself and that a majority has stored.
+    committed: bool,
+    /// Leading: who has stored the present list, as far as it was stamped by this leader.
+    stored: BTreeSet<NodeId>,
+    /// The last list that named this member, if the present one does not: that is in no record before
+    /// another has stored it.
+    last_named: Option<Arc<MemberList>>,
+    /// Leading: the change under way.
+    wanted: Option<Wanted>,
+    /// Those of the present list that refused this member last as one that was removed.
+    removed_by: BTreeSet<NodeId>,
+    /// When strangers said hello last: those that are about to be added run already.
+    knocks: BTreeMap<NodeId, Time>,
+    /// With a majority: this member was removed from the cluster.
+    removed: bool,
+}
+
+impl Membership {
+    /// A member that starts with this list.
+    pub fn new(own: NodeId, list: Arc<MemberList>) -> Membership {
+        Membership {
+            own,
+            role: role(&list, own),
+            list,
+            newest: ListVersion::default(),
+            committed: false,
+            stored: BTreeSet::new(),
+            last_named: None,
+            wanted: None,
+            removed_by: BTreeSet::new(),
+            knocks: BTreeMap::new(),
+            removed: false,
+        }
+    }
+
+    /// The present member list.
+    pub fn list(&self) -> &Arc<MemberList> {
+        &self.list
+    }
+
+    pub fn version(&self) -> ListVersion {
+        self.list.version()
+    }
+
+    /// What this member is for; none if it is not listed.
+    pub fn role(&self) -> Option<Role> {
+        self.role
+    }
+
+    /// Takes another list. Nobody is known to have stored it.
+    pub fn adopt(&mut self, list: Arc<MemberList>) {
+        self.role = role(&list, self.own);
+        let before = std::mem::replace(&mut self.list, list);
+        if self.role.is_some() {
+            self.last_named = None;
+        } else if before.get(self.own).is_some() {
+            self.last_named = Some(before);
+        }
+        self.hear_of(self.version());
+        self.stored.clear();
+        self.removed_by.clear();
+        self.committed = false;
+    }
+
+    /// Somebody has a list of this version.
+    pub fn hear_of(&mut self, version: ListVersion) {
+        self.newest = self.newest.max(version);
+    }
+
+    /// The greatest version that was heard of.
+    pub fn newest(&self) -> ListVersion {
+        self.newest
+    }
+
+    /// Nothing can undo the present list any more.
+    pub fn commit(&mut self) {
+        self.committed = true;
+    }
+
+    pub fn is_committed(&self) -> bool {
+        self.committed
+    }
+
+    /// This member has stored the present list.
+    pub fn store(&mut self, member: NodeId) {
+        self.stored.insert(member);
+    }
+
+    pub fn has_stored(&self, member: NodeId) -> bool {
+        self.stored.contains(&member)
+    }
+
+    /// Who has stored the present list.
+    pub fn stored(&self) -> impl Iterator<Item = NodeId> {
+        self.stored.iter().copied()
+    }
+
+    /// Whether one that remains a member has stored the present list.
+    pub fn is_kept(&self) -> bool {
+        self.stored().any(|id| self.list.get(id).is_some())
+    }
+
+    /// The list for the disk. A leader that removes itself may be the only one that knows of it, and its
+    /// vote still be needed by the others: it could not start by a list that does not name it.
+    pub fn to_store(&self) -> &Arc<MemberList> {
+        let kept = self.is_kept() || Fault::OwnRemovalStored.is_planted();
+        self.last_named.as_ref().filter(|_| !kept).unwrap_or(&self.list)
+    }
+
+    /// Whether this member removed itself, by a list that it made.
+    pub fn has_removed_itself(&self) -> bool {
+        self.last_named.is_some()
+    }
+
+    /// Leading: the change under way.
+    pub fn wanted(&self) -> Option<&Wanted> {
+        self.wanted.as_ref()
+    }
+
+    /// This change is to be made, as this member asks.
+    pub fn want(&mut self, change: Change, asker: Asker) {
+        self.wanted = Some(Wanted { change, asker: Some(asker), made: false });
+    }
+
+    /// The list has changed as was wanted.
+    pub fn made(&mut self) {
+        if let Some(wanted) = &mut self.wanted {
+            wanted.made = true;
+        }
+    }
+
+    /// The change is done, or dropped: gives who still waits for that.
+    pub fn end_change(&mut self) -> Option<Asker> {
+        self.wanted.take().and_then(|wanted| wanted.asker)
+    }
+
+    /// The change took too long for whoever asked: gives who did, and whether it was made. One that was
+    /// made goes on.
+    pub fn change_expired(&mut self) -> Option<(Asker, bool)> {
+        let wanted = self.wanted.as_mut()?;
+        let (asker, made) = (wanted.asker.take(), wanted.made);
+        self.wanted.take_if(|wanted| !wanted.made);
+        asker.map(|asker| (asker, made))
+    }
+
+    /// A peer refused this member as one that was removed, or for another reason, or accepts it.
+    pub fn note_refusal(&mut self, by: NodeId, as_removed: bool) {
+        match as_removed {
+            true => _ = self.removed_by.insert(by),
+            false => _ = self.removed_by.remove(&by),
+        }
+    }
+
+    /// Whether more than half of the other voters refused this member last as one that was removed.
+    pub fn is_removed_by_most(&self) -> bool {
+        let others = self.list.iter().filter(|member| member.votes() && member.id != self.own);
+        let (mut said, mut all) = (0, 0);
+        for voter in others {
+            all += 1;
+            said += usize::from(self.removed_by.contains(&voter.id));
+        }
+        said > all / 2
+    }
+
+    /// This member was removed, and nothing can undo that.
+    pub fn leave(&mut self) {
+        self.removed = true;
+    }
+
+    pub fn has_left(&self) -> bool {
+        self.removed
+    }
+
+    /// Notes that a stranger said hello.
+    pub fn knocked(&mut self, id: NodeId, now: Time) {
+        if self.knocks.len() >= MOST_KNOCKS && !self.knocks.contains_key(&id) {
+            let oldest = self.knocks.iter().min_by_key(|(_, at)| **at).map(|(id, _)| *id);
+            oldest.map(|id| self.knocks.remove(&id));
+        }
+        self.knocks.insert(id, now);
+    }
+
+    /// Whether a stranger said hello of late.
+    pub fn knocked_within(&self, limit: Duration, id: NodeId, now: Time) -> bool {
+        self.knocks.get(&id).is_some_and(|at| now.since(*at) < limit)
+    }
+}
+
+fn role(list: &MemberList, member: NodeId) -> Option<Role> {
+    list.get(member).map(|member| member.role)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::membership::Member;
+    use crate::core::types::Epoch;
+    use uuid::Uuid;
+
+    fn id(number: u128) -> NodeId {
+        NodeId(Uuid::from_u128(number))
+    }
+
+    fn list(counter: u64, members: impl IntoIterator<Item = u128>) -> Arc<MemberList> {
+        let member = |number| Member {
+            id: id(number),
+            name: format!("m{number}"),
+            address: format!("h:{number}"),
+            admin: None,
+            role: Role::Member,
+        };
+        let version = ListVersion { epoch: Epoch(1), counter };
+        Arc::new(MemberList::new(version, members.into_iter().map(member).collect()))
+    }
+
+    #[test]
+    fn who_removed_itself_stores_the_list_that_named_it_until_another_has_the_new_one() {
+        let mut known = Membership::new(id(1), list(1, 1..=3));
+        let (before, after) = (known.list().clone(), list(2, 2..=3));
+        known.store(id(2));
+        known.commit();
+        known.adopt(after.clone());
+        assert!(known.has_removed_itself() && known.role().is_none());
+        assert!(!known.is_committed() && !known.has_stored(id(2)), "that was the old list");
+        assert_eq!(known.to_store(), &before);
+        known.store(id(1));
+        assert_eq!(known.to_store(), &before);
+        known.store(id(3));
+        assert_eq!(known.to_store(), &after);
+    }
+
+    #[test]
+    fn a_change_that_was_made_goes_on_when_nobody_waits_for_it_any_more() {
+        let mut known = Membership::new(id(1), list(1, 1..=3));
+        let (change, asker) = (Change::Remove { id: id(3), force: false }, (id(2), 7));
+        known.want(change.clone(), asker);
+        assert_eq!(known.change_expired(), Some((asker, false)));
+        assert_eq!(known.wanted(), None);
+        known.want(change, asker);
+        known.made();
+        assert_eq!(known.change_expired(), Some((asker, true)));
+        assert!(known.wanted().is_some());
+        assert_eq!((known.change_expired(), known.end_change()), (None, None));
+    }
+
+    #[test]
+    fn more_than_half_of_the_other_voters_have_to_say_that_it_was_removed() {
+        let mut known = Membership::new(id(1), list(1, 1..=5));
+        for voter in [2, 3] {
+            known.note_refusal(id(voter), true);
+            assert!(!known.is_removed_by_most());
+        }
+        known.note_refusal(id(4), true);
+        assert!(known.is_removed_by_most());
+        known.note_refusal(id(2), false);
+        assert!(!known.is_removed_by_most());
+    }
+}
