@@ -173,6 +173,11 @@ impl World {
         (0..jobs.of.len()).find(|at| *at != node && runs(*at))
     }
 
+    /// How long a leader that was asked to stop may wait for its job, with the slowest clock.
+    pub(super) fn ending(&self) -> Duration {
+        self.jobs.as_ref().map_or(Duration::ZERO, |jobs| jobs.stops_within * 10 / 9)
+    }
+
     /// The process of this host is gone: its guard ends the job.
     pub(super) fn orphan_job(&mut self, node: usize) {
         let now = self.nodes[node].local(self.now);

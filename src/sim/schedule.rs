@@ -208,9 +208,9 @@ fn live_through(world: &mut World, plan: Plan) -> Result<Duration, String> {
     world.weather.clear();
     world.resume(|_| true);
     revive(world);
-    let until = world.now + world.changing();
+    let until = world.now + world.changing().max(world.ending());
     while step(world, until)? {}
     world.now = until;
-    revive(world); // the last change may have added somebody who does not run
+    revive(world); // the last change may have added somebody who does not run, and a leader has waited for its job
     settle(world)
 }
