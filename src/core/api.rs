@@ -193,3 +193,12 @@ pub enum Output {
     /// Something that an operator wants to know.
     Note(Note),
 }
+
+impl Output {
+    /// Whether others wait for it, so that it comes before the rest of the same turn. A change of the phase
+    /// keeps its place among what is sent.
+    pub(super) fn is_awaited(&self) -> bool {
+        use Output::{Changed, Hello, Reject, Send, Welcome};
+        matches!(self, Changed(_) | Send { .. } | Hello { .. } | Welcome { .. } | Reject { .. })
+    }
+}

@@ -86,9 +86,11 @@ impl Core {
         Core { state, algorithm }
     }
 
-    /// Takes one input and appends what is to be done.
+    /// Takes one input and appends what is to be done, in the order in which it is to be carried out:
+    /// what others wait for comes first. Nothing that is sent builds on another output of the same turn.
     pub fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
         let Core { state, algorithm } = self;
+        let before = out.len();
         let mut turn = Turn { cx: Context { state, now, out }, algorithm };
         turn.recover_if_stalled();
         turn.end_lease();
@@ -101,6 +103,7 @@ impl Core {
         turn.forget_old_promises();
         let stands = state.stands();
         state.eligibility.note(stands);
+        out[before..].sort_by_key(|output| !output.is_awaited());
     }
 
     /// When the core wants to be called next, if nothing happens before.

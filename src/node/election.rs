@@ -211,9 +211,8 @@ impl Election {
         }
     }
 
-    /// One call of the core, and its outputs in their order, but for what others wait for: that
-    /// leaves first. Nothing that is sent builds on another output of the same call; what must be
-    /// durable before it is said waits for [`Input::Persisted`] inside the core.
+    /// One call of the core, and its outputs in their order. What must be durable before it is said
+    /// waits for [`Input::Persisted`] inside the core.
     fn turn(&mut self, input: Input) {
         let now = clock::now();
         let mut out = std::mem::take(&mut self.out);
@@ -221,7 +220,6 @@ impl Election {
         self.core.handle(now, input, &mut out);
         self.board.turned(now);
         self.show(&out, now);
-        out.sort_by_key(|output| !matches!(output, Output::Send { .. }));
         for output in out.drain(..) {
             if let Some(output) = self.net.carry(output) {
                 self.carry(output, now);
