@@ -33,6 +33,7 @@
 //! | store | records to write | its writer is stopped |
 //! | rank, where the rank changes | the time of the next sample, a program | it was told to stop |
 //! | watch | a ring of the election thread, or half a second | it was told to stop |
+//! | history | another leadership to be kept on disk | the thread "watch" ends |
 //! | listener | accept | its socket is shut down |
 //! | reader-PEER | its connection | end of stream, an error, or its socket is shut down |
 //! | writer-PEER | its queue, orders, the back-off between dials | its queue is let go of |

@@ -13,6 +13,7 @@ use ureq::{Agent, Body, RequestBuilder, Timeout, http};
 
 use super::control;
 use super::guard;
+use crate::node::history::History;
 use crate::node::status::Status;
 
 const CONNECT: Duration = Duration::from_secs(1);
@@ -127,18 +128,26 @@ impl Client {
     /// # Errors
     /// When nobody answers there, or not as electd does.
     pub fn status(&self, address: &str) -> Result<Status, ClientError> {
+        self.get(address, "status")
+    }
+
+    /// What the node at this address knows of who led when.
+    ///
+    /// # Errors
+    /// When nobody answers there, or not as electd does.
+    pub fn history(&self, address: &str) -> Result<History, ClientError> {
+        self.get(address, "history")
+    }
+
+    fn get<T: DeserializeOwned>(&self, address: &str, path: &str) -> Result<T, ClientError> {
         if let Some(socket) = control::of_address(address) {
-            let question = "GET /status HTTP/1.1\r\nHost: electd\r\nConnection: close\r\n\r\n";
-            return self.over_socket(address, socket, question, ANSWER);
+            let question =
+                format!("GET /{path} HTTP/1.1\r\nHost: electd\r\nConnection: close\r\n\r\n");
+            return self.over_socket(address, socket, &question, ANSWER);
         }
-        let answer = self
-            .agent
-            .get(url(address, "status"))
-            .config()
-            .timeout_resolve(resolve_timeout(address))
-            .build()
-            .call();
-        self.read(address, answer)
+        let request = self.agent.get(url(address, path));
+        let request = request.config().timeout_resolve(resolve_timeout(address)).build();
+        self.read(address, request.call())
     }
 
     /// Asks this node to let the leader resign, whichever node it is.

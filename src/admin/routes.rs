@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::config::entry;
 use crate::core::limits::is_name;
 use crate::node::handle::{Command, Handle};
+use crate::node::history::History;
 use crate::node::problems::ProblemKind;
 use crate::node::status::Status;
 
@@ -64,6 +65,7 @@ enum Route {
     Live,
     Ready,
     Events,
+    History,
     Metrics,
     Elections,
     Reload,
@@ -76,13 +78,14 @@ enum Route {
 /// What precedes the name of a member in a path.
 const MEMBER: &str = "/members/";
 
-const ROUTES: [(&str, Route); 13] = [
+const ROUTES: [(&str, Route); 14] = [
     ("/status", Route::Status),
     ("/leader", Route::Leader),
     ("/follower", Route::Follower),
     ("/livez", Route::Live),
     ("/readyz", Route::Ready),
     ("/events", Route::Events),
+    ("/history", Route::History),
     ("/metrics", Route::Metrics),
     ("/elections", Route::Elections),
     ("/reload", Route::Reload),
@@ -189,6 +192,7 @@ fn show<H: Handle>(route: Route, handle: &H) -> Response {
         Route::Live => return live(handle),
         Route::Task => return task(handle),
         Route::Metrics => return metrics::answer(handle),
+        Route::History => return history(handle),
         Route::Events => return Response::of("text/event-stream", Vec::new()),
         _ => {}
     }
@@ -222,6 +226,12 @@ fn live<H: Handle>(handle: &H) -> Response {
     }
     let sentence = "the election thread has missed its turn; if this lasts, restart the node";
     Response::json(503, &json!({ "live": false, "error": sentence }))
+}
+
+/// Who led when.
+fn history<H: Handle>(handle: &H) -> Response {
+    let node = handle.status().node.name;
+    Response::json(200, &History { node, leaderships: handle.history().to_vec() })
 }
 
 /// The task that the leader handed out last, as it was given.

@@ -13,6 +13,7 @@ mod check;
 pub mod error;
 pub mod exit;
 mod health;
+mod history;
 mod init;
 mod job;
 mod judge;
@@ -63,6 +64,7 @@ enum Command {
     Status(status::Status),
     Leader(leader::Leader),
     Health(health::Health),
+    History(history::History),
     Watch(watch::Watch),
     Reload(reload::Reload),
     Resign(resign::Resign),
@@ -81,6 +83,7 @@ impl Command {
             Command::Status(status) => status.run(),
             Command::Leader(leader) => leader.run(),
             Command::Health(health) => health.run(),
+            Command::History(history) => history.run(),
             Command::Watch(watch) => watch.run(),
             Command::Reload(reload) => reload.run(),
             Command::Resign(resign) => resign.run(),

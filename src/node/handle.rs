@@ -6,6 +6,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::events::EventLog;
+use super::history::Entry;
 use super::status::Status;
 use super::tally::Tally;
 use crate::core::membership::Member;
@@ -82,6 +83,9 @@ pub trait Handle: Clone + Send + Sync + 'static {
 
     /// What changes on the node. Never waits for the election thread.
     fn events(&self) -> Arc<EventLog>;
+
+    /// Who led when, oldest first, at most 1,000. Never waits for the election thread.
+    fn history(&self) -> Arc<Vec<Entry>>;
 
     /// The task that the leader handed out last; none where none was. Never waits for the election
     /// thread.

@@ -1,17 +1,37 @@
-//! Who led when, as this node saw it: made of the changes of state, one after another.
+//! Who led when, as this node saw it: made of the changes of state, one after another, and kept on disk.
+
+mod file;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use super::status::ChangeStatus;
 
-/// That a leader became known to this node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    /// Its name.
+pub(super) use file::{Keeper, load};
+
+/// How many leaderships are kept.
+pub const KEPT: usize = 1000;
+
+/// How long the words of a reason may be.
+const LONGEST: usize = 200;
+
+/// A leadership, as one node saw it. Field names and meanings are part of electd's interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The name of the leader.
     pub leader: String,
     /// Its epoch.
     pub epoch: u64,
-    /// Who led before; none if this is the first leader since the node's start.
+    /// When it became known, in milliseconds since the Unix epoch.
+    pub since_ms: u64,
+    /// When it was known no more; null while it is, and where this node did not see that.
+    pub until_ms: Option<u64>,
+    /// Whether this node knows it still.
+    pub lasts: bool,
+    /// Who led before; null if this is the first leader since the node's start.
     pub before: Option<String>,
-    /// Why the leadership before it ended, as a word; "start" for the first that this node knows.
+    /// Why the leadership before it ended, as a word; "start" for the first that this start of the node knew.
     pub cause: String,
     /// The same in words.
     pub reason: String,
@@ -19,13 +39,24 @@ pub(super) struct Entry {
     pub leaderless_ms: u64,
 }
 
-/// The leadership that this node knows, or since when it knows none.
+/// What `GET /history` answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct History {
+    /// The name of the node that saw this.
+    pub node: String,
+    /// The leaderships that it knew, oldest first, at most 1,000.
+    pub leaderships: Vec<Entry>,
+}
+
+/// The leadership that this node knows, or since when it knows none; and those before.
 #[derive(Debug)]
-pub(super) struct History {
+pub(super) struct Leaderships {
     current: Option<(String, u64)>,
     /// Who led before that, or led last.
     before: Option<String>,
     lost: Option<Lost>,
+    /// Oldest first.
+    entries: Vec<Entry>,
 }
 
 /// How the last leadership ended.
@@ -37,12 +68,18 @@ struct Lost {
     reason: String,
 }
 
-impl History {
-    /// No leader has been known since this moment, as the node starts.
-    pub fn new(at_ms: u64) -> History {
-        let lost =
-            Lost { at_ms, cause: "start".to_owned(), reason: "this node started".to_owned() };
-        History { current: None, before: None, lost: Some(lost) }
+impl Leaderships {
+    /// No leader has been known since this moment, as the node starts. Earlier starts knew these.
+    pub fn new(at_ms: u64, mut entries: Vec<Entry>) -> Leaderships {
+        let (cause, reason) = ("start".to_owned(), "this node started".to_owned());
+        // An earlier start that was killed did not see the end.
+        entries.iter_mut().for_each(|entry| entry.lasts = false);
+        Leaderships {
+            current: None,
+            before: None,
+            lost: Some(Lost { at_ms, cause, reason }),
+            entries,
+        }
     }
 
     /// Takes the next change; gives the leadership that begins with it.
@@ -51,22 +88,62 @@ impl History {
             if let Some((leader, _)) = self.current.take() {
                 self.before = Some(leader);
                 self.lost = Some(Lost::by(change));
+                self.end(change.at_ms);
             }
             return None;
         };
-        let epoch = change.epoch;
+        let (epoch, at_ms) = (change.epoch, change.at_ms);
         let now = Some((leader.clone(), epoch));
         if self.current == now {
             return None;
         }
         if let Some((before, _)) = std::mem::replace(&mut self.current, now) {
             self.before = Some(before);
+            self.end(at_ms);
         }
         // A leader that follows another at once had its cause in this very change.
-        let lost = self.lost.take().unwrap_or_else(|| Lost::by(change));
-        let (before, leaderless_ms) =
-            (self.before.clone(), change.at_ms.saturating_sub(lost.at_ms));
-        Some(Entry { leader, epoch, before, cause: lost.cause, reason: lost.reason, leaderless_ms })
+        let Lost { at_ms: since, cause, reason } =
+            self.lost.take().unwrap_or_else(|| Lost::by(change));
+        let (before, leaderless_ms) = (self.before.clone(), at_ms.saturating_sub(since));
+        let (since_ms, until_ms, lasts) = (at_ms, None, true);
+        let entry = Entry {
+            leader,
+            epoch,
+            since_ms,
+            until_ms,
+            lasts,
+            before,
+            cause,
+            reason,
+            leaderless_ms,
+        };
+        self.add(entry.clone());
+        Some(entry)
+    }
+
+    /// The last leadership is known no more.
+    fn end(&mut self, at_ms: u64) {
+        if let Some(last) = self.entries.last_mut() {
+            (last.until_ms, last.lasts) = (Some(at_ms), false);
+        }
+    }
+
+    /// Adds a leadership, or goes on with the last, where this node only lost sight of it.
+    fn add(&mut self, entry: Entry) {
+        let same = |last: &&mut Entry| (&last.leader, last.epoch) == (&entry.leader, entry.epoch);
+        if let Some(last) = self.entries.last_mut().filter(same) {
+            (last.until_ms, last.lasts) = (None, true);
+            return;
+        }
+        if self.entries.len() == KEPT {
+            self.entries.remove(0);
+        }
+        self.entries.push(entry);
+    }
+
+    /// The leaderships that are kept, oldest first.
+    pub fn entries(&self) -> Arc<Vec<Entry>> {
+        Arc::new(self.entries.clone())
     }
 
     /// Since when no leader is known, in milliseconds since the Unix epoch; none while one is.
@@ -78,44 +155,10 @@ impl History {
 impl Lost {
     fn by(change: &ChangeStatus) -> Lost {
         let ChangeStatus { at_ms, cause, reason, .. } = change;
-        Lost { at_ms: *at_ms, cause: cause.clone(), reason: reason.clone() }
+        let reason = reason.chars().take(LONGEST).collect();
+        Lost { at_ms: *at_ms, cause: cause.clone(), reason }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn change(at_ms: u64, leader: Option<&str>, epoch: u64, cause: &str) -> ChangeStatus {
-        ChangeStatus {
-            number: 1,
-            at_ms,
-            from: String::new(),
-            to: String::new(),
-            halting: None,
-            leader: leader.map(str::to_owned),
-            epoch,
-            reason: String::new(),
-            cause: cause.to_owned(),
-        }
-    }
-
-    #[test]
-    fn a_leadership_is_told_once_with_the_time_without_a_leader_and_why_that_was() {
-        let mut known = History::new(1000);
-        let mut told = |at, leader, epoch, cause| {
-            let begun = known.change(&change(at, leader, epoch, cause));
-            begun.map(|begun| (begun.leader, begun.epoch, begun.cause, begun.leaderless_ms))
-        };
-        let led = |leader: &str, epoch, cause: &str, time| {
-            Some((leader.to_owned(), epoch, cause.to_owned(), time))
-        };
-        assert_eq!(told(1001, None, 0, "all_connected"), None);
-        assert_eq!(told(1005, Some("c"), 1, "announced"), led("c", 1, "start", 5));
-        assert_eq!(told(1006, Some("c"), 1, "announced"), None, "the same");
-        assert_eq!(told(2000, None, 1, "leader_suspected"), None);
-        assert_eq!(told(2100, None, 1, "no_majority"), None);
-        assert_eq!(told(2300, Some("b"), 2, "highest"), led("b", 2, "leader_suspected", 300));
-        assert_eq!(told(3000, Some("a"), 3, "leader_dead"), led("a", 3, "leader_dead", 0));
-    }
-}
+mod tests;

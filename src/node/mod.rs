@@ -9,7 +9,7 @@ pub mod events;
 mod fanout;
 mod farewell;
 pub mod handle;
-mod history;
+pub mod history;
 pub mod leadership;
 pub mod members;
 pub mod problems;
@@ -213,6 +213,10 @@ impl Handle for NodeHandle {
 
     fn events(&self) -> Arc<EventLog> {
         self.board.events().clone()
+    }
+
+    fn history(&self) -> Arc<Vec<history::Entry>> {
+        self.board.history()
     }
 
     fn task(&self) -> Option<Vec<u8>> {

@@ -4,7 +4,9 @@
 //! take it as a whole. It carries its own expiry, so that a stalled node does not answer "I
 //! lead" for ever.
 
-use std::collections::{BTreeMap, VecDeque};
+mod snapshot;
+mod view;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,26 +14,22 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::clock;
 use super::events::EventLog;
 use super::handle::{CommandError, Outcome};
+use super::history::Entry;
 use super::leadership::Tidings;
 use super::problems::Sight;
-use super::rejections::Rejections;
-use super::status::{ChangeStatus, Problem};
+use super::status::Problem;
 use super::tally::Tally;
-use super::words;
+use crate::core::Core;
 use crate::core::membership::MemberList;
-use crate::core::message::Liveness;
 use crate::core::settings::Settings;
-use crate::core::split::Split;
-use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Task, Time};
-use crate::core::{Core, Phase, Reason, Transition};
+use crate::core::types::{Incarnation, NodeId, Task, Time};
 use crate::net::Counters;
 use crate::rank;
 use crate::store::Pace;
 use crossbeam::channel::{Receiver, Sender, bounded};
 use parking_lot::RwLock;
 
-/// How many of the latest changes of state are shown.
-const CHANGES: usize = 32;
+pub use snapshot::Snapshot;
 
 /// What is called when this member was removed.
 type Call = Box<dyn Fn() + Send + Sync>;
@@ -60,144 +58,13 @@ pub struct Board {
     /// What is wrong, as the thread "watch" found it last.
     problems: RwLock<Arc<Vec<Problem>>>,
     events: Arc<EventLog>,
+    /// Who led when, oldest first.
+    history: RwLock<Arc<Vec<Entry>>>,
     tally: Arc<Tally>,
     /// What those are told who act on the leadership.
     pub tidings: Tidings,
     /// The longest that anybody asked to hold it, in nanoseconds.
     longest_hold: AtomicU64,
-}
-
-/// One state of the node.
-#[derive(Clone, Debug)]
-pub struct Snapshot {
-    phase: Phase,
-    leader: Option<NodeId>,
-    epoch: Epoch,
-    /// Not to be believed after this.
-    until: Time,
-    /// When a leader's lease ends.
-    lease: Option<Time>,
-    members: Vec<Known>,
-    list: Arc<MemberList>,
-    /// Where the latest sample of the own rank came from, or why there is none.
-    rank_source: Arc<str>,
-    /// The member that halted this one.
-    halter: Option<NodeId>,
-    /// The task handed out last.
-    task: Task,
-    /// The last other leader that was met.
-    split: Option<Split>,
-    changes: VecDeque<Arc<ChangeStatus>>,
-    pub rejections: Rejections,
-    /// Members that have other timings, in words, each with the start that said so.
-    timings: BTreeMap<NodeId, (Incarnation, String)>,
-}
-
-/// What is known of one member.
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    id: NodeId,
-    stands: bool,
-    status: Liveness,
-    /// Why elections pass it over.
-    passed_over: Option<&'static str>,
-    /// The attribute that it is compared by; none while it has none, or has not been met.
-    value: Option<i64>,
-}
-
-impl Snapshot {
-    /// The state of a node before its first turn, with the first sample of its rank.
-    fn new(core: &Core, sample: &rank::Outcome, now: Time) -> Snapshot {
-        let mut snapshot = Snapshot {
-            phase: core.phase(),
-            leader: None,
-            epoch: core.view().epoch,
-            until: now,
-            lease: None,
-            members: Vec::new(),
-            list: core.members().clone(),
-            rank_source: "".into(),
-            halter: None,
-            task: Task::default(),
-            split: None,
-            changes: VecDeque::new(),
-            rejections: Rejections::default(),
-            timings: BTreeMap::new(),
-        };
-        snapshot.sampled(sample);
-        snapshot.update(core, now);
-        snapshot
-    }
-
-    /// Takes over where the core stands now. Tells whether a member answers that did not, or the reverse.
-    pub fn update(&mut self, core: &Core, now: Time) -> bool {
-        self.phase = core.phase();
-        self.leader = core.leader().map(|leader| leader.id);
-        self.epoch = core.view().epoch;
-        self.until = core.believable_until(now);
-        self.lease = core.lease_until();
-        self.halter = core.halter();
-        self.split = core.split();
-        self.task.clone_from(core.task());
-        let value = |rank: Rank| Some(rank.value).filter(|value| *value != i64::MIN);
-        let (id, stands, status) = (core.id(), core.stands(), Liveness::Alive);
-        let passed_over = None;
-        let own = Known { id, stands, status, passed_over, value: value(core.rank()) };
-        let others = core.detector().iter().map(|(id, peer)| {
-            let met = peer.incarnation > Incarnation(0);
-            let value = value(peer.rank).filter(|_| met);
-            let passed_over = words::passed_over(peer);
-            Known { id, stands: peer.stands, status: peer.status, passed_over, value }
-        });
-        if !Arc::ptr_eq(&self.list, core.members()) {
-            self.list.clone_from(core.members());
-        }
-        let members: Vec<Known> = others.chain([own]).collect();
-        let changed = self.members.len() != members.len()
-            || self.members.iter().zip(&members).any(|(a, b)| (a.id, a.status) != (b.id, b.status));
-        self.members = members;
-        if !self.timings.is_empty() {
-            let start = |id: NodeId| core.detector().get(id).map(|peer| peer.incarnation);
-            self.timings.retain(|id, (told, _)| start(*id) == Some(*told));
-        }
-        changed
-    }
-
-    /// Notes that this start of a member has other timings.
-    pub fn other_timings(&mut self, peer: NodeId, core: &Core, difference: String) {
-        if let Some(known) = core.detector().get(peer) {
-            self.timings.insert(peer, (known.incarnation, difference));
-        }
-    }
-
-    /// Notes where a sample of the own rank came from.
-    pub fn sampled(&mut self, outcome: &rank::Outcome) {
-        self.rank_source = match outcome {
-            Ok(sample) => sample.from.as_str().into(),
-            Err(why) => format!("none: {why}").into(),
-        };
-    }
-
-    /// Adds a change of state to the latest ones.
-    pub fn changed(&mut self, change: &Transition, core: &Core) {
-        // As it was before this turn: who was just removed is known by name.
-        let (members, settings) = (self.list.clone(), core.settings());
-        let last = self.changes.back().map_or(0, |change| change.number);
-        if self.changes.len() == CHANGES {
-            self.changes.pop_front();
-        }
-        self.changes.push_back(Arc::new(ChangeStatus {
-            number: last + 1,
-            at_ms: wall_clock_ms(),
-            from: change.from.name().to_owned(),
-            to: change.to.name().to_owned(),
-            halting: view::halting_word(settings, change.to),
-            leader: change.leader.map(|id| members.name(id)),
-            epoch: change.epoch.0,
-            reason: change.reason.sentence(&members),
-            cause: cause(&change.reason),
-        }));
-    }
 }
 
 impl Board {
@@ -224,6 +91,7 @@ impl Board {
             news: bounded(1),
             problems: RwLock::default(),
             events: Arc::new(EventLog::new(core.incarnation().0)),
+            history: RwLock::default(),
             tidings: Tidings::default(),
             longest_hold: AtomicU64::new(0),
         }
@@ -280,6 +148,16 @@ impl Board {
     /// What was counted on this node.
     pub fn tally(&self) -> &Arc<Tally> {
         &self.tally
+    }
+
+    /// Who led when, oldest first.
+    pub fn history(&self) -> Arc<Vec<Entry>> {
+        self.history.read().clone()
+    }
+
+    /// Shows who led when.
+    pub fn show_history(&self, history: Arc<Vec<Entry>>) {
+        *self.history.write() = history;
     }
 
     /// Shows what is wrong.
@@ -364,20 +242,6 @@ impl Board {
     }
 }
 
-/// The name of a reason as one word, such as leader_dead.
-fn cause(reason: &Reason) -> String {
-    let name = format!("{reason:?}");
-    let name = name.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    let mut word = String::new();
-    for letter in name.chars() {
-        if letter.is_uppercase() && !word.is_empty() {
-            word.push('_');
-        }
-        word.extend(letter.to_lowercase());
-    }
-    word
-}
-
 /// Now, in milliseconds since the Unix epoch.
 pub(super) fn wall_clock_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -386,4 +250,3 @@ pub(super) fn wall_clock_ms() -> u64 {
 
 #[cfg(test)]
 mod tests;
-mod view;

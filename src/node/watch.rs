@@ -15,7 +15,7 @@ use crossbeam::select;
 
 use super::alerts::{self, Alerts};
 use super::events::{Event, EventKind};
-use super::history::History;
+use super::history::{Keeper, Leaderships, load};
 use super::problems::{Found, Problems, Sight};
 use super::publish::{Board, wall_clock_ms};
 use super::status::{ChangeStatus, Status};
@@ -36,7 +36,7 @@ impl Watch {
     /// Starts the thread. The state of the node is in this folder.
     pub fn start(board: Arc<Board>, folder: PathBuf) -> io::Result<Watch> {
         let (end, ended) = bounded(0);
-        let watcher = Watcher::new(board, folder);
+        let watcher = Watcher::new(board, folder)?;
         let builder = thread::Builder::new().name("watch".to_owned()).stack_size(STACK);
         let thread = builder.spawn(move || watcher.run(&ended))?;
         Ok(Watch { end, thread })
@@ -57,7 +57,8 @@ struct Watcher {
     folder: PathBuf,
     problems: Problems,
     alerts: Alerts,
-    history: History,
+    history: Leaderships,
+    keeper: Keeper,
     /// The number of the last change of state that was told.
     told: u64,
     /// Which members answered at the last look.
@@ -65,16 +66,19 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(board: Arc<Board>, folder: PathBuf) -> Watcher {
-        Watcher {
+    fn new(board: Arc<Board>, folder: PathBuf) -> io::Result<Watcher> {
+        let history = Leaderships::new(wall_clock_ms(), load(&folder));
+        board.show_history(history.entries());
+        Ok(Watcher {
             board,
+            keeper: Keeper::start(&folder)?,
             folder,
             problems: Problems::default(),
             alerts: Alerts::default(),
-            history: History::new(wall_clock_ms()),
+            history,
             told: 0,
             alive: BTreeMap::new(),
-        }
+        })
     }
 
     fn run(mut self, ended: &Receiver<()>) {
@@ -88,6 +92,7 @@ impl Watcher {
             }
         }
         self.look();
+        self.keeper.stop();
     }
 
     fn look(&mut self) {
@@ -118,9 +123,14 @@ impl Watcher {
     fn changes(&mut self, status: &Status) -> Vec<Event> {
         let told = self.told;
         let new = status.changes.iter().filter(|change| change.number > told);
-        let events = new.clone().map(|change| self.changed(change, status)).collect();
+        let events: Vec<Event> = new.clone().map(|change| self.changed(change, status)).collect();
         for change in new {
             self.count(change, &status.node.name);
+        }
+        if !events.is_empty() {
+            let history = self.history.entries();
+            self.board.show_history(history.clone());
+            self.keeper.keep(history);
         }
         self.told = status.changes.last().map_or(self.told, |change| change.number);
         events

@@ -7,6 +7,7 @@ mod cluster;
 mod control;
 mod freeze;
 mod handover;
+mod history;
 mod hostile;
 mod impostor;
 mod jobs;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use electd::admin::{Server, listen};
 use electd::node::events::{Event, EventKind, EventLog};
 use electd::node::handle::{Command, CommandError, Handle, Outcome};
+use electd::node::history::Entry;
 use electd::node::status::{LeaderStatus, MemberStatus, NodeRef, RankStatus, Status};
 use electd::node::tally::Tally;
 use prometheus_client::metrics::histogram::Histogram;
@@ -32,6 +33,7 @@ pub struct State {
     pub commands: Vec<Command>,
     pub events: Arc<EventLog>,
     pub tally: Arc<Tally>,
+    pub history: Arc<Vec<Entry>>,
     /// What a command changes.
     effect: fn(&mut State),
 }
@@ -51,6 +53,10 @@ impl Handle for FakeNode {
 
     fn events(&self) -> Arc<EventLog> {
         self.0.lock().unwrap().events.clone()
+    }
+
+    fn history(&self) -> Arc<Vec<Entry>> {
+        self.0.lock().unwrap().history.clone()
     }
 
     fn task(&self) -> Option<Vec<u8>> {
@@ -80,6 +86,7 @@ impl FakeNode {
             commands: Vec::new(),
             events: Arc::new(EventLog::new(1)),
             tally: Arc::new(Tally::new(Histogram::new([0.001]))),
+            history: Arc::default(),
             effect: |_| {},
         })))
     }

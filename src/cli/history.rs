@@ -1,0 +1,217 @@
+//! `electd history`: who led from when to when, as all nodes together know it.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use jiff::SignedDuration;
+use serde_json::json;
+
+use crate::node::history::{Entry, History as Told};
+
+use super::args::{Output, OutputArgs};
+use super::ask::{NodeArgs, moment};
+use super::error::CliError;
+use super::print;
+use super::transition::now;
+use super::watch;
+
+/// Show who led from when to when, why that changed, and for how long nobody led.
+///
+/// Every node keeps the last 1,000 leaderships that it knew on its disk. All nodes are asked, and what they saw
+/// is merged: a leadership begins when the first node knew it, and ends when the last one did not any more. How long
+/// nobody led is told by the node that led next, where it answers.
+///
+/// Exit codes: 0 done; 69 no node answers.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  electd history --config cluster.json --since 24h
+  electd history --config cluster.json --node node-1           as this node alone saw it
+  electd history --config cluster.json --output json | jq '.leaderships[-1]'")]
+pub struct History {
+    #[command(flatten)]
+    nodes: NodeArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+
+    /// Only what lasted into this time, such as 24h.
+    #[arg(long, value_name = "TIME", value_parser = watch::time)]
+    since: Option<std::time::Duration>,
+}
+
+impl History {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), CliError> {
+        let targets = self.nodes.targets()?;
+        let client = targets.client(None);
+        let mut told = Vec::new();
+        for asked in &targets.ask_for_any(&client)? {
+            let address = asked.target.admin.as_deref().unwrap_or_default();
+            let history = asked.answer.as_ref().map_err(Clone::clone);
+            match history.and_then(|_| client.history(address)) {
+                Ok(history) => told.push(history),
+                Err(error) => print::message(&format!("{}: {error}", asked.name())),
+            }
+        }
+        let since = self.since.map_or(0, |since| {
+            now().saturating_sub(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+        });
+        let mut merged = merge(&told);
+        merged.retain(|led| led.lasts || led.until_ms.unwrap_or(led.since_ms) >= since);
+        match self.output.output {
+            Output::Json => print::json(&document(&merged)),
+            Output::Table => print::result(&text(&merged, now())),
+        }
+    }
+}
+
+/// One leadership for each leader and epoch, in order of time.
+fn merge(told: &[Told]) -> Vec<Entry> {
+    let mut merged: BTreeMap<(u64, &str), (Entry, u8)> = BTreeMap::new();
+    for Told { node, leaderships } in told {
+        for entry in leaderships {
+            let (known, place) = (entry.clone(), knowledge(entry, node));
+            let led = merged.entry((entry.epoch, &entry.leader));
+            let (led, best) = led.or_insert_with(|| (known.clone(), place));
+            led.since_ms = led.since_ms.min(known.since_ms);
+            led.until_ms = led.until_ms.max(known.until_ms);
+            led.lasts |= known.lasts;
+            if place > *best {
+                let Entry { before, cause, reason, leaderless_ms, .. } = known;
+                *led = Entry { before, cause, reason, leaderless_ms, ..led.clone() };
+                *best = place;
+            }
+        }
+    }
+    let mut merged: Vec<Entry> = merged.into_values().map(|(led, _)| led).collect();
+    for led in merged.iter_mut().filter(|led| led.lasts) {
+        led.until_ms = None;
+    }
+    merged.sort_by_key(|led| (led.since_ms, led.epoch));
+    merged
+}
+
+/// How well a node knows why a leadership began: the new leader best, a node that had just started not.
+fn knowledge(entry: &Entry, node: &str) -> u8 {
+    match entry.cause.as_str() {
+        "start" => 0,
+        _ if entry.leader == node => 2,
+        _ => 1,
+    }
+}
+
+/// For how long nobody led in all, but for the time before a start.
+fn leaderless(merged: &[Entry]) -> u64 {
+    merged.iter().filter(|led| led.cause != "start").map(|led| led.leaderless_ms).sum()
+}
+
+/// For programs.
+fn document(merged: &[Entry]) -> serde_json::Value {
+    json!({ "leaderships": merged, "leaderless_ms": leaderless(merged) })
+}
+
+/// For people.
+fn text(merged: &[Entry], now_ms: u64) -> String {
+    if merged.is_empty() {
+        return "no node knows of a leader in that time\n".to_owned();
+    }
+    let header = ["LEADER", "EPOCH", "FROM", "UNTIL", "FOR", "NOBODY BEFORE", "BECAUSE"];
+    let row = |led: &Entry| {
+        let end = if led.lasts { Some(now_ms) } else { led.until_ms };
+        let lasted = end.map(|end| length(end.saturating_sub(led.since_ms)));
+        let until = match (led.lasts, led.until_ms) {
+            (true, _) => "now".to_owned(),
+            (false, Some(until)) => moment(until),
+            (false, None) => "not seen".to_owned(),
+        };
+        vec![
+            led.leader.clone(),
+            led.epoch.to_string(),
+            moment(led.since_ms),
+            until,
+            lasted.unwrap_or_else(|| "-".to_owned()),
+            length(led.leaderless_ms),
+            led.reason.clone(),
+        ]
+    };
+    let table = print::table(&header, merged.iter().map(row));
+    let count = merged.len();
+    let total = length(leaderless(merged));
+    format!("{table}\n{count} leaderships; between them nobody led for {total} in all\n")
+}
+
+/// A time, in milliseconds where it is short.
+fn length(ms: u64) -> String {
+    let seconds = i64::try_from(ms / 1000).unwrap_or(i64::MAX);
+    match ms {
+        0..10_000 => format!("{ms} ms"),
+        _ => format!("{:#}", SignedDuration::from_secs(seconds)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(leader: &str, epoch: u64, since_ms: u64, until_ms: Option<u64>, cause: &str) -> Entry {
+        Entry {
+            leader: leader.to_owned(),
+            epoch,
+            since_ms,
+            until_ms,
+            lasts: until_ms.is_none(),
+            before: None,
+            cause: cause.to_owned(),
+            reason: format!("{cause} by {since_ms}"),
+            leaderless_ms: since_ms % 100,
+        }
+    }
+
+    fn told(node: &str, leaderships: Vec<Entry>) -> Told {
+        Told { node: node.to_owned(), leaderships }
+    }
+
+    #[test]
+    fn nodes_that_saw_the_same_are_merged() {
+        let merged = merge(&[
+            told(
+                "a",
+                vec![
+                    entry("c", 1, 1002, Some(2000), "start"),
+                    entry("b", 2, 2330, None, "leader_dead"),
+                ],
+            ),
+            told(
+                "b",
+                vec![
+                    entry("c", 1, 1001, Some(2010), "start"),
+                    entry("b", 2, 2329, None, "leader_dead"),
+                ],
+            ),
+            told("c", vec![entry("b", 2, 9000, None, "start")]),
+        ]);
+        let spans: Vec<_> =
+            merged.iter().map(|led| (led.leader.as_str(), led.since_ms, led.until_ms)).collect();
+        assert_eq!(spans, [("c", 1001, Some(2010)), ("b", 2329, None)]);
+        assert_eq!(merged[1].reason, "leader_dead by 2329", "the new leader knows best");
+        assert_eq!(leaderless(&merged), 29);
+        let shown = text(&merged, 3_662_329);
+        assert!(shown.contains("1h 1m") && shown.contains("29 ms"), "{shown}");
+        assert!(
+            shown.contains("2 leaderships; between them nobody led for 29 ms in all"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn who_did_not_see_the_end_says_nothing_of_it() {
+        let killed = Entry { lasts: false, ..entry("c", 1, 1000, None, "start") };
+        let merged = merge(&[
+            told("a", vec![killed.clone()]),
+            told("b", vec![entry("c", 1, 1000, Some(5000), "start")]),
+        ]);
+        assert_eq!(merged[0].until_ms, Some(5000));
+        assert!(text(&merge(&[told("a", vec![killed])]), 9).contains("not seen"));
+        assert_eq!(text(&[], 9), "no node knows of a leader in that time\n");
+    }
+}

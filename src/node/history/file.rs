@@ -1,0 +1,159 @@
+//! The file of a node's history, and the thread that writes it: neither the election nor the look for problems
+//! waits for this disk. The state of the election is in another file, which is not touched here.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use atomic_write_file::AtomicWriteFile;
+use atomic_write_file::unix::OpenOptionsExt as _;
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam::queue::ArrayQueue;
+use log::{info, warn};
+use serde::{Deserialize, Serialize};
+
+use super::Entry;
+
+const FILE: &str = "history.json";
+const FORMAT: u64 = 1;
+
+/// More than [`super::KEPT`] leaderships take.
+const LARGEST: u64 = 4 * 1024 * 1024;
+
+/// Between two writes: where leaders change all the time, some changes are written together.
+const PAUSE: Duration = Duration::from_secs(1);
+
+const STACK: usize = 256 * 1024;
+
+#[derive(Serialize)]
+struct Written<'a> {
+    format: u64,
+    leaderships: &'a [Entry],
+}
+
+#[derive(Deserialize)]
+#[serde(rename = "history")]
+struct Found {
+    format: u64,
+    leaderships: Vec<Entry>,
+}
+
+/// Reads the history in the folder of a node. A file that cannot be read is put aside, with a warning.
+pub fn load(folder: &Path) -> Vec<Entry> {
+    let path = folder.join(FILE);
+    let why = match read(&path) {
+        Ok(entries) => return entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => error,
+    };
+    let aside = folder.join(format!("{FILE}.damaged"));
+    let shown = path.display();
+    match fs::rename(&path, &aside) {
+        Ok(()) => warn!(
+            event = "history";
+            "the history in {shown} cannot be read: {why}; it is now {}, and the history begins anew. The state of \
+             this node is another file, and whole",
+            aside.display()
+        ),
+        Err(error) => {
+            warn!(event = "history"; "the history in {shown} cannot be read: {why}; nor moved: {error}")
+        }
+    }
+    Vec::new()
+}
+
+fn read(path: &Path) -> io::Result<Vec<Entry>> {
+    let mut text = String::new();
+    File::open(path)?.take(LARGEST).read_to_string(&mut text)?;
+    let Found { format, leaderships } = serde_json::from_str(&text)?;
+    if format != FORMAT {
+        let what = format!("its format is {format}, and this version reads {FORMAT}");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+    }
+    Ok(leaderships)
+}
+
+/// The handle of the thread "history".
+#[derive(Debug)]
+pub struct Keeper {
+    latest: Arc<ArrayQueue<Arc<Vec<Entry>>>>,
+    wake: Sender<()>,
+    end: Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Keeper {
+    /// Starts the thread, which writes to this folder.
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub fn start(folder: &Path) -> io::Result<Keeper> {
+        let latest = Arc::new(ArrayQueue::new(1));
+        let ((wake, woken), (end, ended)) = (bounded(1), bounded(0));
+        let writing = Writing { path: folder.join(FILE), latest: latest.clone(), fails: false };
+        let builder = thread::Builder::new().name("history".to_owned()).stack_size(STACK);
+        let thread = builder.spawn(move || writing.run(&woken, &ended))?;
+        Ok(Keeper { latest, wake, end, thread })
+    }
+
+    /// Has this written instead of what was written before. Never waits.
+    pub fn keep(&self, entries: Arc<Vec<Entry>>) {
+        self.latest.force_push(entries);
+        let _ = self.wake.try_send(()); // full: the thread will find this one
+    }
+
+    /// Writes what is pending and ends the thread. Waits for the disk.
+    pub fn stop(self) {
+        drop((self.wake, self.end));
+        if self.thread.join().is_err() {
+            log::error!("the history thread panicked; this is a defect");
+        }
+    }
+}
+
+/// What the thread works with.
+struct Writing {
+    path: PathBuf,
+    latest: Arc<ArrayQueue<Arc<Vec<Entry>>>>,
+    /// Whether the last write failed.
+    fails: bool,
+}
+
+impl Writing {
+    fn run(mut self, woken: &Receiver<()>, ended: &Receiver<()>) {
+        while woken.recv().is_ok() {
+            self.write();
+            if ended.recv_timeout(PAUSE) == Err(RecvTimeoutError::Disconnected) {
+                break;
+            }
+        }
+        self.write();
+    }
+
+    /// Writes the latest, if it is not written yet.
+    fn write(&mut self) {
+        let Some(entries) = self.latest.pop() else { return };
+        let (shown, result) = (self.path.display(), self.replace(&entries));
+        match &result {
+            Err(error) if !self.fails => warn!(
+                event = "history";
+                "the history cannot be written to {shown}: {error}; the election goes on without"
+            ),
+            Ok(()) if self.fails => info!(event = "history"; "the history can be written again"),
+            _ => {}
+        }
+        self.fails = result.is_err();
+    }
+
+    fn replace(&self, leaderships: &[Entry]) -> io::Result<()> {
+        let written = Written { format: FORMAT, leaderships };
+        let mut file =
+            AtomicWriteFile::options().preserve_mode(false).mode(0o600).open(&self.path)?;
+        file.write_all(&serde_json::to_vec(&written)?)?;
+        file.commit()
+    }
+}

@@ -1,0 +1,94 @@
+//! What a history is made of, and that its file loses nothing.
+
+use super::*;
+
+fn change(at_ms: u64, leader: Option<&str>, epoch: u64, cause: &str) -> ChangeStatus {
+    ChangeStatus {
+        number: 1,
+        at_ms,
+        from: String::new(),
+        to: String::new(),
+        halting: None,
+        leader: leader.map(str::to_owned),
+        epoch,
+        reason: String::new(),
+        cause: cause.to_owned(),
+    }
+}
+
+#[test]
+fn a_leadership_is_told_once_with_the_time_without_a_leader_and_why_that_was() {
+    let mut known = Leaderships::new(1000, Vec::new());
+    let mut told = |at, leader, epoch, cause| {
+        let begun = known.change(&change(at, leader, epoch, cause));
+        begun.map(|begun| (begun.leader, begun.epoch, begun.cause, begun.leaderless_ms))
+    };
+    let led = |leader: &str, epoch, cause: &str, time| {
+        Some((leader.to_owned(), epoch, cause.to_owned(), time))
+    };
+    assert_eq!(told(1001, None, 0, "all_connected"), None);
+    assert_eq!(told(1005, Some("c"), 1, "announced"), led("c", 1, "start", 5));
+    assert_eq!(told(1006, Some("c"), 1, "announced"), None, "the same");
+    assert_eq!(told(2000, None, 1, "leader_suspected"), None);
+    assert_eq!(told(2100, None, 1, "no_majority"), None);
+    assert_eq!(told(2300, Some("b"), 2, "highest"), led("b", 2, "leader_suspected", 300));
+    assert_eq!(told(3000, Some("a"), 3, "leader_dead"), led("a", 3, "leader_dead", 0));
+}
+
+/// A history of this start, and what its entries are: leader, from, until.
+fn spans(history: &Leaderships) -> Vec<(String, u64, Option<u64>)> {
+    let entries = history.entries();
+    entries.iter().map(|entry| (entry.leader.clone(), entry.since_ms, entry.until_ms)).collect()
+}
+
+#[test]
+fn a_leadership_lasts_until_it_is_known_no_more_and_goes_on_if_it_was_only_out_of_sight() {
+    let mut known = Leaderships::new(0, Vec::new());
+    known.change(&change(5, Some("c"), 1, "announced"));
+    known.change(&change(20, None, 1, "leader_disconnected"));
+    assert_eq!(spans(&known), [("c".into(), 5, Some(20))]);
+    known.change(&change(30, Some("c"), 1, "announced"));
+    assert_eq!(spans(&known), [("c".into(), 5, None)]);
+    known.change(&change(40, Some("b"), 2, "announced"));
+    assert_eq!(spans(&known), [("c".into(), 5, Some(40)), ("b".into(), 40, None)]);
+    let entries = known.entries();
+    assert_eq!((entries[0].lasts, entries[1].lasts), (false, true));
+    let restarted = Leaderships::new(50, entries.to_vec());
+    assert!(restarted.entries().iter().all(|entry| !entry.lasts), "nobody saw the end");
+}
+
+#[test]
+fn a_history_is_bounded() {
+    let mut known = Leaderships::new(0, Vec::new());
+    for epoch in 0..=KEPT as u64 {
+        known.change(&change(epoch, Some("c"), epoch, "announced"));
+    }
+    let entries = known.entries();
+    assert_eq!((entries.len(), entries[0].epoch, entries[KEPT - 1].epoch), (KEPT, 1, KEPT as u64));
+}
+
+#[test]
+fn what_was_kept_is_there_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut known = Leaderships::new(0, load(folder.path()));
+    let keeper = Keeper::start(folder.path()).unwrap();
+    for epoch in 1..50 {
+        known.change(&change(epoch, Some("c"), epoch, "announced"));
+        keeper.keep(known.entries());
+    }
+    keeper.stop();
+    assert_eq!(load(folder.path()), *known.entries());
+}
+
+#[test]
+fn a_damaged_history_is_put_aside_and_begins_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.json");
+    for damage in ["", "{", "[]", "{\"format\": 9, \"leaderships\": []}"] {
+        std::fs::write(&file, damage).unwrap();
+        assert_eq!(load(folder.path()), []);
+        let aside = std::fs::read_to_string(folder.path().join("history.json.damaged")).unwrap();
+        assert_eq!((aside.as_str(), file.exists()), (damage, false));
+    }
+    assert_eq!(load(folder.path()), [], "and no file is no damage");
+}

@@ -1,0 +1,165 @@
+//! One state of a node, as its readers see it: what the election thread keeps up to date, and copies for them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::{view, wall_clock_ms};
+use crate::core::membership::MemberList;
+use crate::core::message::Liveness;
+use crate::core::split::Split;
+use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Task, Time};
+use crate::core::{Core, Phase, Reason, Transition};
+use crate::node::rejections::Rejections;
+use crate::node::status::ChangeStatus;
+use crate::node::words;
+use crate::rank;
+
+/// How many of the latest changes of state are shown.
+const CHANGES: usize = 32;
+
+/// One state of the node.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    pub(super) phase: Phase,
+    pub(super) leader: Option<NodeId>,
+    pub(super) epoch: Epoch,
+    /// Not to be believed after this.
+    pub(super) until: Time,
+    /// When a leader's lease ends.
+    pub(super) lease: Option<Time>,
+    pub(super) members: Vec<Known>,
+    pub(super) list: Arc<MemberList>,
+    /// Where the latest sample of the own rank came from, or why there is none.
+    pub(super) rank_source: Arc<str>,
+    /// The member that halted this one.
+    pub(super) halter: Option<NodeId>,
+    /// The task handed out last.
+    pub(super) task: Task,
+    /// The last other leader that was met.
+    pub(super) split: Option<Split>,
+    pub(super) changes: VecDeque<Arc<ChangeStatus>>,
+    pub rejections: Rejections,
+    /// Members that have other timings, in words, each with the start that said so.
+    pub(super) timings: BTreeMap<NodeId, (Incarnation, String)>,
+}
+
+/// What is known of one member.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) id: NodeId,
+    pub(super) stands: bool,
+    pub(super) status: Liveness,
+    /// Why elections pass it over.
+    pub(super) passed_over: Option<&'static str>,
+    /// The attribute that it is compared by; none while it has none, or has not been met.
+    pub(super) value: Option<i64>,
+}
+
+impl Snapshot {
+    /// The state of a node before its first turn, with the first sample of its rank.
+    pub(super) fn new(core: &Core, sample: &rank::Outcome, now: Time) -> Snapshot {
+        let mut snapshot = Snapshot {
+            phase: core.phase(),
+            leader: None,
+            epoch: core.view().epoch,
+            until: now,
+            lease: None,
+            members: Vec::new(),
+            list: core.members().clone(),
+            rank_source: "".into(),
+            halter: None,
+            task: Task::default(),
+            split: None,
+            changes: VecDeque::new(),
+            rejections: Rejections::default(),
+            timings: BTreeMap::new(),
+        };
+        snapshot.sampled(sample);
+        snapshot.update(core, now);
+        snapshot
+    }
+
+    /// Takes over where the core stands now. Tells whether a member answers that did not, or the reverse.
+    pub fn update(&mut self, core: &Core, now: Time) -> bool {
+        self.phase = core.phase();
+        self.leader = core.leader().map(|leader| leader.id);
+        self.epoch = core.view().epoch;
+        self.until = core.believable_until(now);
+        self.lease = core.lease_until();
+        self.halter = core.halter();
+        self.split = core.split();
+        self.task.clone_from(core.task());
+        let value = |rank: Rank| Some(rank.value).filter(|value| *value != i64::MIN);
+        let (id, stands, status) = (core.id(), core.stands(), Liveness::Alive);
+        let passed_over = None;
+        let own = Known { id, stands, status, passed_over, value: value(core.rank()) };
+        let others = core.detector().iter().map(|(id, peer)| {
+            let met = peer.incarnation > Incarnation(0);
+            let value = value(peer.rank).filter(|_| met);
+            let passed_over = words::passed_over(peer);
+            Known { id, stands: peer.stands, status: peer.status, passed_over, value }
+        });
+        if !Arc::ptr_eq(&self.list, core.members()) {
+            self.list.clone_from(core.members());
+        }
+        let members: Vec<Known> = others.chain([own]).collect();
+        let changed = self.members.len() != members.len()
+            || self.members.iter().zip(&members).any(|(a, b)| (a.id, a.status) != (b.id, b.status));
+        self.members = members;
+        if !self.timings.is_empty() {
+            let start = |id: NodeId| core.detector().get(id).map(|peer| peer.incarnation);
+            self.timings.retain(|id, (told, _)| start(*id) == Some(*told));
+        }
+        changed
+    }
+
+    /// Notes that this start of a member has other timings.
+    pub fn other_timings(&mut self, peer: NodeId, core: &Core, difference: String) {
+        if let Some(known) = core.detector().get(peer) {
+            self.timings.insert(peer, (known.incarnation, difference));
+        }
+    }
+
+    /// Notes where a sample of the own rank came from.
+    pub fn sampled(&mut self, outcome: &rank::Outcome) {
+        self.rank_source = match outcome {
+            Ok(sample) => sample.from.as_str().into(),
+            Err(why) => format!("none: {why}").into(),
+        };
+    }
+
+    /// Adds a change of state to the latest ones.
+    pub fn changed(&mut self, change: &Transition, core: &Core) {
+        // As it was before this turn: who was just removed is known by name.
+        let (members, settings) = (self.list.clone(), core.settings());
+        let last = self.changes.back().map_or(0, |change| change.number);
+        if self.changes.len() == CHANGES {
+            self.changes.pop_front();
+        }
+        self.changes.push_back(Arc::new(ChangeStatus {
+            number: last + 1,
+            at_ms: wall_clock_ms(),
+            from: change.from.name().to_owned(),
+            to: change.to.name().to_owned(),
+            halting: view::halting_word(settings, change.to),
+            leader: change.leader.map(|id| members.name(id)),
+            epoch: change.epoch.0,
+            reason: change.reason.sentence(&members),
+            cause: cause(&change.reason),
+        }));
+    }
+}
+
+/// The name of a reason as one word, such as leader_dead.
+fn cause(reason: &Reason) -> String {
+    let name = format!("{reason:?}");
+    let name = name.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let mut word = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !word.is_empty() {
+            word.push('_');
+        }
+        word.extend(letter.to_lowercase());
+    }
+    word
+}
