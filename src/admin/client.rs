@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use ureq::{Agent, Body, RequestBuilder, Timeout, http};
 
-use super::control;
+use super::control::{self, Refused};
 use super::guard;
 use crate::node::history::History;
 use crate::node::status::Status;
@@ -84,6 +85,29 @@ pub struct Recipient<'a> {
     pub cluster: &'a str,
     /// Its id.
     pub id: &'a str,
+}
+
+impl Recipient<'_> {
+    /// Asks for a connection by the control socket at this path that carries another protocol. Gives it with what
+    /// was read of that already.
+    ///
+    /// # Errors
+    /// When no node answers, another one does, or this process may not ask.
+    pub fn upgrade(
+        &self,
+        socket: &Path,
+        protocol: &str,
+        patience: Duration,
+    ) -> Result<(UnixStream, Vec<u8>), Refused> {
+        let Recipient { cluster, id, .. } = self;
+        let question = format!(
+            "GET /exec HTTP/1.1\r\nHost: electd\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\n\
+             {}: {cluster}\r\n{}: {id}\r\n\r\n",
+            guard::CLUSTER,
+            guard::NODE,
+        );
+        control::upgrade(socket, &question, patience)
+    }
 }
 
 /// A client of any number of nodes, at their admin addresses (`host:port`) or their control sockets

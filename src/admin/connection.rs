@@ -59,6 +59,8 @@ pub enum Step {
     Command(Command),
     /// It is told events from now on.
     Stream,
+    /// Its socket is to be given away.
+    Attach,
     /// The client is gone, or the conversation is over.
     Gone,
 }
@@ -131,6 +133,11 @@ impl Connection {
     /// Its socket, for the poller.
     pub fn socket(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
+    }
+
+    /// Its socket, to be used by somebody else.
+    pub fn into_socket(self) -> Socket {
+        self.stream
     }
 
     /// Gets on, by one request at most.
@@ -253,6 +260,7 @@ impl Connection {
                 self.outbound = stream::head();
                 self.tell().map(|_| Step::Stream)
             }
+            Answer::Attach => Ok(Step::Attach),
             Answer::Now(response) => {
                 let whole = response.encode(delivery);
                 let length = whole.len();

@@ -198,6 +198,62 @@ pub fn read_head(mut stream: impl Read) -> io::Result<(u16, Vec<u8>)> {
     }
 }
 
+/// Why a connection was not given away.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// Another node answers.
+    #[error("{0}")]
+    Mismatch(String),
+    /// The socket belongs to another user.
+    #[error("{0}")]
+    Forbidden(String),
+    /// No node answers, or it does not do it.
+    #[error("{0}")]
+    NoAnswer(String),
+}
+
+/// Asks this node for a connection that carries another protocol. Gives it with what was read of that already.
+///
+/// # Errors
+/// When no node answers, another one does, or this process may not ask.
+pub fn upgrade(
+    path: &Path,
+    question: &str,
+    patience: Duration,
+) -> Result<(UnixStream, Vec<u8>), Refused> {
+    let failed = |error: io::Error| match error.kind() {
+        ErrorKind::PermissionDenied => Refused::Forbidden(format!(
+            "{} belongs to another user: run this as the node's user, or as root",
+            path.display()
+        )),
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => Refused::NoAnswer(format!(
+            "no node runs on this host: nobody listens on {}",
+            path.display()
+        )),
+        ErrorKind::WouldBlock => Refused::NoAnswer(format!(
+            "no answer on {} within {patience:?}: the node may be frozen",
+            path.display()
+        )),
+        _ => Refused::NoAnswer(format!("{}: {error}", path.display())),
+    };
+    let stream = dial(path, patience).map_err(failed)?;
+    let ask = || {
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
+        (&stream).write_all(question.as_bytes())?;
+        read_head(&stream)
+    };
+    let (code, mut body) = ask().map_err(failed)?;
+    if code == 101 {
+        return Ok((stream, body));
+    }
+    let _ = (&stream).take(LONGEST_HEAD as u64).read_to_end(&mut body); // what came tells why
+    let words: Option<serde_json::Value> = serde_json::from_slice(&body).ok();
+    let words = words.and_then(|words| words["error"].as_str().map(str::to_owned));
+    let words = words.unwrap_or_else(|| format!("the node answered HTTP status {code}"));
+    Err(if code == 409 { Refused::Mismatch(words) } else { Refused::NoAnswer(words) })
+}
+
 fn not_http(why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("no answer of HTTP: {why}"))
 }

@@ -102,6 +102,17 @@ impl Crowd {
         }
     }
 
+    /// Gives a connection away: it is watched no more.
+    pub fn take(&mut self, number: u64, poller: &Poller) -> Option<Connection> {
+        let member = self.members.remove(&number)?;
+        let (socket, interest) = (member.connection.socket(), member.noted.interest);
+        if let Err(error) = poller.change(socket, number, interest, Interest::Nothing) {
+            log::warn!("an admin connection is still watched: {error}");
+        }
+        self.list(number, member.host, member.noted, Noted::NOTHING);
+        Some(member.connection)
+    }
+
     /// Closes a connection.
     pub fn remove(&mut self, number: u64) {
         if let Some(member) = self.members.remove(&number) {

@@ -1,6 +1,7 @@
 //! Who may command: whoever may open the control socket, and over TCP whoever knows the token. An address
 //! proves nothing: any user of this host has it, and a browser there runs other people's pages.
 
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
@@ -46,12 +47,15 @@ impl From<Option<String>> for Token {
     }
 }
 
+/// What takes over a connection that is to carry something else than HTTP; it must not wait.
+pub type Attach = Box<dyn Fn(UnixStream) + Send>;
+
 /// By which way the clients of a server came.
 pub enum Door {
     /// Over TCP: this token lets them command.
     Admin(Token),
-    /// By the control socket: whoever could open it may command.
-    Control,
+    /// By the control socket: whoever could open it may command, and attach a process to the node.
+    Control(Attach),
 }
 
 /// Lets a command pass that came in by this door, or says why not.
@@ -138,7 +142,7 @@ mod tests {
         assert!(!passes(bearer, Some("other")));
         assert!(passes(bearer, Some("s3cret")));
         assert!(!passes(&bearer.repeat(2), Some("s3cret")));
-        assert!(admit(&request(""), &Door::Control).is_ok());
+        assert!(admit(&request(""), &Door::Control(Box::new(drop))).is_ok());
     }
 
     #[test]

@@ -3,7 +3,8 @@
 
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -217,6 +218,7 @@ impl<H: Handle> Reactor<H> {
                 self.crowd.note(number, &self.poller);
             }
             Step::Gone => self.crowd.remove(number),
+            Step::Attach => self.give_away(number),
             Step::Command(command) => {
                 let started = self.commands.start(number, command, self.desk.handle());
                 self.crowd.note(number, &self.poller);
@@ -224,6 +226,16 @@ impl<H: Handle> Reactor<H> {
                     self.conclude(number, &refusal);
                 }
             }
+        }
+    }
+
+    /// Gives a connection to whoever attaches processes to the node.
+    fn give_away(&mut self, number: u64) {
+        let Some(connection) = self.crowd.take(number, &self.poller) else { return };
+        let socket = connection.into_socket();
+        match socket.set_nonblocking(false) {
+            Ok(()) => self.desk.attach(UnixStream::from(OwnedFd::from(socket))),
+            Err(error) => self.report(&format!("a connection cannot be given away: {error}")),
         }
     }
 

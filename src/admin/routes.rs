@@ -1,5 +1,6 @@
 //! From a request to its answer: what a node shows, and the commands that it takes.
 
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -40,6 +41,13 @@ impl<H: Handle> Desk<H> {
         &self.handle
     }
 
+    /// Gives a connection away.
+    pub fn attach(&self, stream: UnixStream) {
+        if let Door::Control(attach) = &self.door {
+            attach(stream);
+        }
+    }
+
     /// Whether the server stops.
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
@@ -54,6 +62,8 @@ pub enum Answer {
     Command(Command),
     /// Events, for as long as the client wants.
     Stream(Stream),
+    /// The connection is given away: a process attaches itself to the node.
+    Attach,
 }
 
 /// What a path is for.
@@ -74,6 +84,9 @@ enum Route {
     Members,
     Member,
 }
+
+/// Where a process asks to be attached.
+const ATTACH: &str = "/exec";
 
 /// What precedes the name of a member in a path.
 const MEMBER: &str = "/members/";
@@ -137,10 +150,23 @@ pub fn answer<H: Handle>(request: &Request, body: &[u8], desk: &Desk<H>) -> Answ
             .and_then(|()| guard::recognise(request, &desk.handle.status()))
             .and_then(|()| command(route, request, body))
             .map_or_else(Answer::Now, Answer::Command),
+        None if request.path == ATTACH && request.method == "GET" => {
+            attach(request, desk).map_or_else(Answer::Now, |()| Answer::Attach)
+        }
         None if request.path == "/events" && request.method == "GET" => {
             events(request, desk).map_or_else(Answer::Now, Answer::Stream)
         }
         None => Answer::Now(view(request, desk)),
+    }
+}
+
+/// Whether a process may attach itself to the node.
+fn attach<H: Handle>(request: &Request, desk: &Desk<H>) -> Result<(), Response> {
+    guard::recognise(request, &desk.handle.status())?;
+    match &desk.door {
+        Door::Control(_) if request.has("upgrade") => Ok(()),
+        Door::Control(_) => Err(Response::error(400, "ask for it with an Upgrade header")),
+        Door::Admin(_) => Err(Response::error(403, "processes attach by the control socket alone")),
     }
 }
 

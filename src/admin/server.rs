@@ -13,6 +13,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -107,13 +108,19 @@ pub struct ControlServer {
 }
 
 impl ControlServer {
-    /// Starts to serve, with at most [`limits::CONTROL`] connections at once.
+    /// Starts to serve, with at most 256 connections at once. A connection on which `GET /exec` was asked is given
+    /// to `attach`, which answers there and must not wait.
     ///
     /// # Errors
     /// When a descriptor or the thread cannot be had.
-    pub fn start<H: Handle>(control: Control, handle: H) -> io::Result<ControlServer> {
+    pub fn start<H: Handle>(
+        control: Control,
+        handle: H,
+        attach: impl Fn(UnixStream) + Send + 'static,
+    ) -> io::Result<ControlServer> {
         let (socket, room) = (control.socket()?, Room::for_at_most(limits::CONTROL));
-        let serving = Serving::start("control", socket, room, handle, Door::Control)?;
+        let door = Door::Control(Box::new(attach));
+        let serving = Serving::start("control", socket, room, handle, door)?;
         Ok(ControlServer { _control: control, _serving: serving })
     }
 

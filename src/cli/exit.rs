@@ -23,6 +23,8 @@ pub enum Exit {
     DataDir,
     /// Leadership was not gained in time.
     NotGained,
+    /// The leadership was lost, and the command ended for it.
+    Lost,
     /// The member was removed from the cluster.
     Removed,
     /// The configuration is wrong.
@@ -46,6 +48,7 @@ impl Exit {
             Exit::Listen => 71,
             Exit::DataDir => 73,
             Exit::NotGained => 75,
+            Exit::Lost => 76,
             Exit::Removed => 77,
             Exit::Config => 78,
             Exit::Command(code) => code,

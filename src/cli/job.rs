@@ -1,6 +1,7 @@
 //! The part of `electd run` that runs a command while the node leads.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -13,13 +14,14 @@ use super::exit::Exit;
 use crate::config::Config;
 use crate::exec::deadlines::Deadlines;
 use crate::exec::lock;
-use crate::exec::runner::{self, End, Plan, Restart};
+use crate::exec::plan::{End, Plan, Restart};
+use crate::exec::runner;
 use crate::node::NodeHandle;
 
 /// What to run while this node leads.
 #[derive(Args, Debug)]
 pub struct JobArgs {
-    /// Exit with 75 if this node has not come to lead within this time, such as 30s.
+    /// Exit with 75 if the node has not come to lead within this time, such as 30s; 0s: unless it leads now.
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "command")]
     wait: Option<Duration>,
 
@@ -31,10 +33,23 @@ pub struct JobArgs {
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, requires = "command")]
     restart: RestartArg,
 
-    /// The program to run while this node leads, and its arguments. When CMD ends by itself, the node
-    /// hands over and ends with CMD's exit code.
+    /// What follows when CMD ends by itself: the node hands over, or leads on. Without it: resign with run,
+    /// exit with exec.
+    #[arg(long, value_name = "WHAT", value_enum, requires = "command")]
+    then: Option<Then>,
+
+    /// The program to run while the node leads, and its arguments. electd ends with CMD's exit code.
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
+}
+
+/// What follows when a command has ended by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Then {
+    /// The node hands over.
+    Resign,
+    /// It leads on.
+    Exit,
 }
 
 /// When a command is started again.
@@ -53,11 +68,11 @@ enum RestartArg {
 pub fn await_last(config: &Config, name: &str) -> Result<(), CliError> {
     let patience = config.timing.failure + Duration::from_secs(5);
     match lock::await_free(&config.state_dir(name), patience) {
-        Ok(true) => Ok(()),
-        Ok(false) => {
+        Ok(None) => Ok(()),
+        Ok(Some(held)) => {
             let what = format!(
                 "the command that {name} ran while it led has not ended within {patience:?}: end what holds {}",
-                lock::path(&config.state_dir(name)).display()
+                held.display()
             );
             Err(CliError::new(Exit::DataDir, what))
         }
@@ -75,6 +90,37 @@ pub struct Job {
 }
 
 impl JobArgs {
+    /// Whether there is anything to run.
+    pub fn is_empty(&self) -> bool {
+        self.command.is_empty()
+    }
+
+    /// What follows when the command has ended by itself, if that was said.
+    pub fn then(&self) -> Option<Then> {
+        self.then
+    }
+
+    /// What is to be run, with this lock while anything of it runs. `returns`: again after it was ended for its
+    /// leadership, even if it is not started again when it ends by itself.
+    pub fn plan(&self, config: &Config, name: &str, lock: PathBuf, returns: bool) -> Plan {
+        let restart = match self.restart {
+            RestartArg::Never => Restart::Never,
+            RestartArg::OnFailure => Restart::OnFailure,
+            RestartArg::Always => Restart::Always,
+        };
+        Plan {
+            command: self.command.clone(),
+            wait: self.wait,
+            stop_after: self.stop_after,
+            restart,
+            returns: returns || restart != Restart::Never,
+            deadlines: Deadlines::of(config),
+            lock,
+            cluster: config.cluster.clone(),
+            node: name.to_owned(),
+        }
+    }
+
     /// Starts to wait for the leadership, if there is anything to run. Calls `over` when nothing is left to
     /// be run.
     pub fn start(
@@ -84,28 +130,18 @@ impl JobArgs {
         node: NodeHandle,
         over: impl FnOnce() + Send + 'static,
     ) -> Result<Option<Job>, CliError> {
-        if self.command.is_empty() {
+        if self.is_empty() {
             return Ok(None);
         }
-        let plan = Plan {
-            command: self.command.clone(),
-            wait: self.wait,
-            stop_after: self.stop_after,
-            restart: match self.restart {
-                RestartArg::Never => Restart::Never,
-                RestartArg::OnFailure => Restart::OnFailure,
-                RestartArg::Always => Restart::Always,
-            },
-            deadlines: Deadlines::of(config),
-            lock: lock::path(&config.state_dir(name)),
-            cluster: config.cluster.clone(),
-            node: name.to_owned(),
-        };
+        let plan = self.plan(config, name, lock::path(&config.state_dir(name)), true);
+        let leads_on = self.then == Some(Then::Exit);
         let (stopping, stopped) = bounded(0);
         let builder = thread::Builder::new().name("job".to_owned());
         let work = move || {
             let end = runner::run(&node, &plan, &stopped);
-            over();
+            if !(leads_on && matches!(end, End::Command(_))) {
+                over();
+            }
             end
         };
         let thread = builder.spawn(work).map_err(|error| {
@@ -123,7 +159,7 @@ impl Job {
     pub fn finish(self) -> Result<(), CliError> {
         drop(self.stopping);
         match self.thread.join() {
-            Ok(End::Stopped | End::Command(0)) => Ok(()),
+            Ok(End::Stopped(_) | End::Lost | End::NodeGone | End::Command(0)) => Ok(()),
             Ok(End::Command(code)) => Err(CliError::silent(Exit::Command(code))),
             Ok(End::NotGained) => {
                 Err(CliError::new(Exit::NotGained, "this node did not come to lead within --wait"))

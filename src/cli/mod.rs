@@ -11,6 +11,7 @@ pub mod args;
 mod ask;
 mod check;
 pub mod error;
+mod exec;
 pub mod exit;
 mod health;
 mod history;
@@ -54,11 +55,12 @@ Try it:
 
 Exit codes: 0 done; 1 no; 2 usage; 65 state damaged or of a newer format; 69 no node answers;
 70 internal; 71 cannot listen; 73 data directory locked or not writable; 75 leadership not gained in time;
-77 removed; 78 configuration. `run -- CMD` passes CMD's own code on.";
+76 leadership lost; 77 removed; 78 configuration. `run -- CMD` and `exec` pass CMD's own code on.";
 
 #[derive(Subcommand, Debug)]
 enum Command {
     Run(run::Run),
+    Exec(exec::Exec),
     Check(check::Check),
     Init(init::Init),
     Status(status::Status),
@@ -78,6 +80,7 @@ impl Command {
     fn run(self) -> Result<(), CliError> {
         match self {
             Command::Run(run) => run.run(),
+            Command::Exec(exec) => exec.run(),
             Command::Check(check) => check.run(),
             Command::Init(init) => init.run(),
             Command::Status(status) => status.run(),

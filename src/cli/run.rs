@@ -23,6 +23,7 @@ use crate::admin::control::{self, Control};
 use crate::admin::{self, ControlServer, Server, Token};
 use crate::config::{Config, node_name};
 use crate::core::types::Task;
+use crate::exec::attach::Attached;
 use crate::node::{Node, Start, StartError};
 use crate::store::{Store, Trouble};
 
@@ -90,7 +91,9 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     let shared = token.clone();
     let server = admin.map(|socket| Server::start(socket, node.handle(), shared)).transpose();
     let server = server.map_err(|error| CliError::new(Exit::Internal, error))?;
-    let control = ControlServer::start(control, node.handle());
+    let attached = Attached::new(node.handle(), config.state_dir(name), config.timing.heartbeat);
+    let others = attached.clone();
+    let control = ControlServer::start(control, node.handle(), move |stream| others.take(stream));
     let control = control.map_err(|error| CliError::new(Exit::Internal, error))?;
     let supervised = Supervised::start(node.handle());
     let reloader = Reloader::new(run.config.clone(), name, config, node.ranks(), Some(token));
@@ -111,6 +114,7 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     }
     node.stop(); // after the job has ended, if this node leads in order
     let job = job.map_or(Ok(()), Job::finish);
+    attached.stop();
     control.stop();
     if let Some(server) = server {
         server.stop();

@@ -85,7 +85,7 @@ fn guard(mut arguments: Vec<OsString>) -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             eprintln!("electd: the guard of the job failed: {error}");
-            tree::kill_all(GONE, |_, _| ());
+            tree::kill_all(GONE, |_| false, |_, _| ());
             ExitCode::from(70)
         }
     }
@@ -133,6 +133,10 @@ impl Guard {
         let frame = Frame::read(first);
         if frame.term <= now().0 {
             return Err(io::Error::other("the leadership ended before the job began"));
+        }
+        // Whoever finds the lock free after the death of electd relies on it that no command begins.
+        if is_closed(&pipe)? {
+            return Err(io::Error::other("electd ended before the job began"));
         }
         // std has no way to set the parent-death signal: a second process of this binary does, and execs.
         let child = Command::new("/proc/self/exe")
@@ -189,11 +193,15 @@ impl Guard {
         let mut told = false;
         loop {
             let (command, mut ended) = (self.command, self.ended);
-            let left = tree::kill_all(GONE, |pid, status| {
-                if pid == command {
-                    ended = Some(code(status));
-                }
-            });
+            let left = tree::kill_all(
+                GONE,
+                |_| false,
+                |pid, status| {
+                    if pid == command {
+                        ended = Some(code(status));
+                    }
+                },
+            );
             self.ended = ended;
             self.reap();
             if left.is_empty() {
@@ -221,6 +229,13 @@ impl Guard {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Whether nobody can write on this pipe any more.
+fn is_closed(pipe: &File) -> io::Result<bool> {
+    let mut fds = [PollFd::new(pipe, PollFlags::empty())];
+    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+    Ok(fds[0].revents().contains(PollFlags::HUP))
 }
 
 /// The exit code as a shell tells it.

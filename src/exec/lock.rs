@@ -4,7 +4,7 @@
 //! process that was killed and started again at once would otherwise tell the others that it leads no more,
 //! before its guard has ended the job.
 
-use std::fs::{File, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 
 /// The file in the state folder.
 const FILE: &str = "job.lock";
+
+/// How the names of the files of attached processes begin and end; between is a number.
+const EXEC: &str = "exec-";
+const END: &str = ".lock";
 
 /// Between two looks at a lock that another process holds.
 const LOOK: Duration = Duration::from_millis(5);
@@ -34,24 +38,50 @@ pub(super) fn take(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Waits until no job of an earlier process of this member runs, at most this long. Tells whether that is so.
+/// The lock of the command that the process of this number has run: `electd exec`, attached to the member whose
+/// state is in this folder.
+pub(super) fn of_exec(state: &Path, number: u64) -> PathBuf {
+    state.join(format!("{EXEC}{number}{END}"))
+}
+
+/// Whether nobody holds this lock.
+pub(super) fn is_free(path: &Path) -> io::Result<bool> {
+    match File::open(path).map(|file| file.try_lock()) {
+        Ok(Ok(())) => Ok(true),
+        Ok(Err(TryLockError::WouldBlock)) => Ok(false),
+        Ok(Err(TryLockError::Error(error))) => Err(error),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// Waits until no job of an earlier process of this member runs, nor of one attached to it, at most this long.
+/// Tells the lock that is still held then.
 ///
 /// # Errors
-/// When the file is there and cannot be used.
-pub fn await_free(state: &Path, patience: Duration) -> io::Result<bool> {
+/// When a lock is there and cannot be used.
+pub fn await_free(state: &Path, patience: Duration) -> io::Result<Option<PathBuf>> {
     let begin = Instant::now();
-    let file = match File::options().write(true).open(path(state)) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
-        file => file?,
-    };
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(true),
-            Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) if begin.elapsed() > patience => return Ok(false),
-            Err(TryLockError::WouldBlock) => thread::sleep(LOOK),
+    for lock in all(state)? {
+        while !is_free(&lock)? {
+            if begin.elapsed() > patience {
+                return Ok(Some(lock));
+            }
+            thread::sleep(LOOK);
         }
     }
+    Ok(None)
+}
+
+/// All locks in this state folder.
+fn all(state: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(state) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let is_lock = |name: &str| name == FILE || name.starts_with(EXEC) && name.ends_with(END);
+    let locks = entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_lock));
+    Ok(locks.map(|entry| entry.path()).collect())
 }
 
 #[cfg(test)]
@@ -61,11 +91,14 @@ mod tests {
     #[test]
     fn it_is_free_once_its_holder_is_gone() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(await_free(folder.path(), Duration::ZERO).unwrap(), "nobody ever held it");
-        let held = take(&path(folder.path())).unwrap();
-        assert!(!await_free(folder.path(), Duration::ZERO).unwrap());
-        assert!(take(&path(folder.path())).is_err());
-        drop(held);
-        assert!(await_free(folder.path(), Duration::ZERO).unwrap());
+        let held_now = || await_free(folder.path(), Duration::ZERO).unwrap();
+        assert_eq!(held_now(), None, "nobody ever held it");
+        for lock in [path(folder.path()), of_exec(folder.path(), 7)] {
+            let held = take(&lock).unwrap();
+            assert_eq!(held_now().as_ref(), Some(&lock));
+            assert!(take(&lock).is_err());
+            drop(held);
+            assert_eq!(held_now(), None);
+        }
     }
 }

@@ -4,9 +4,18 @@
 //! the leadership holds ([`runner`]). The *guard* ([`guard`]) is the same binary in a process group of its own: it
 //! starts the command, passes TERM and KILL on, and ends everything that the command left behind. The *command*
 //! is killed by the kernel when its guard dies.
+//!
+//! `electd exec` does the same beside a node that another process runs: [`remote`] is its view of that node, and
+//! [`attach`] the node's side of it.
 
+pub mod attach;
 pub mod deadlines;
 pub mod guard;
+mod job;
+pub mod leader;
 pub mod lock;
+pub mod plan;
+pub mod remote;
 pub mod runner;
 mod tree;
+pub mod words;

@@ -13,6 +13,8 @@ use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, wait, waitpid,
 };
 
+use crate::rank::HELPER;
+
 /// Makes this process the one that adopts what is orphaned below it, or ends that.
 pub fn adopt_orphans(adopt: bool) -> io::Result<()> {
     Ok(set_child_subreaper(adopt.then(getpid))?)
@@ -56,12 +58,24 @@ pub fn signal(all: &[Pid], signal: Signal) {
     }
 }
 
-/// Kills everything below this process until nothing is left or the time is over. Tells what is left.
-/// The next round finds what was forked meanwhile.
-pub fn kill_all(patience: Duration, mut ended: impl FnMut(Pid, WaitStatus)) -> Vec<Pid> {
+/// Whether a process is a helper of electd, such as the program that its rank comes from, and no part of a job.
+pub fn is_helper(pid: Pid) -> bool {
+    let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero()));
+    let (name, value) = HELPER;
+    let entry = format!("{name}={value}");
+    environment.is_ok_and(|all| all.split(|byte| *byte == 0).any(|one| one == entry.as_bytes()))
+}
+
+/// Kills everything below this process but those that are spared, until nothing is left or the time is over. Tells
+/// what is left. The next round finds what was forked meanwhile.
+pub fn kill_all(
+    patience: Duration,
+    spare: impl Fn(Pid) -> bool,
+    mut ended: impl FnMut(Pid, WaitStatus),
+) -> Vec<Pid> {
     let begin = Instant::now();
     loop {
-        let left = descendants();
+        let left: Vec<Pid> = descendants().into_iter().filter(|pid| !spare(*pid)).collect();
         signal(&left, Signal::KILL);
         for pid in &left {
             if let Ok(Some((pid, status))) = waitpid(Some(*pid), WaitOptions::NOHANG) {

@@ -44,9 +44,9 @@ pub enum Event {
     /// A command.
     Order(Order),
     /// Somebody holds the leadership from now on, and is told that it does.
-    Held { most: Duration, held: Sender<()> },
-    /// Somebody holds it no more.
-    Unheld,
+    Held { number: u64, most: Duration, held: Sender<()> },
+    /// Whoever holds it by this number holds it no more.
+    Unheld { number: u64 },
 }
 
 impl From<NetEvent> for Event {
@@ -72,8 +72,10 @@ pub struct Election {
     snapshot: Snapshot,
     answers: BTreeMap<CommandId, Sender<Result<Done, Refusal>>>,
     last_command: u64,
-    /// How many hold the leadership.
-    holds: u64,
+    /// Those who hold the leadership, by their numbers, and for how long each may do so.
+    holds: BTreeMap<u64, Duration>,
+    /// The leadership is to end, and waits for them.
+    ending: bool,
     out: Vec<Output>,
     /// What is logged once the outputs have left.
     log: Vec<Transition>,
@@ -108,7 +110,8 @@ impl Election {
             snapshot,
             answers: BTreeMap::new(),
             last_command: 0,
-            holds: 0,
+            holds: BTreeMap::new(),
+            ending: false,
             out: Vec::new(),
             log: Vec::new(),
             last_change: None,
@@ -129,10 +132,8 @@ impl Election {
             self.board.turned(clock::now());
             let waiting = !self.events.is_empty() && batch < BATCH;
             batch = if waiting { batch + 1 } else { 0 };
-            if let Some(Event::Held { most, held }) = event {
-                self.holds += 1;
-                self.turn(Input::JobStarted { stops_within: most });
-                let _ = held.try_send(()); // whoever asked may have given up
+            if let Some(Event::Held { number, most, held }) = event {
+                self.hold(number, most, &held);
             } else if let Some(input) = event.and_then(|event| self.input(event)) {
                 self.turn(input);
             }
@@ -147,6 +148,17 @@ impl Election {
             farewell::await_successor(&self.core, &self.events);
         }
         (self.net, self.store)
+    }
+
+    /// Somebody wants to hold the leadership: refused, by no answer, while it waits for others to let go.
+    fn hold(&mut self, number: u64, most: Duration, held: &Sender<()>) {
+        if self.ending {
+            return;
+        }
+        self.holds.insert(number, most);
+        let stops_within = self.holds.values().copied().max().unwrap_or(most);
+        self.turn(Input::JobStarted { stops_within });
+        let _ = held.try_send(()); // whoever asked may have given up
     }
 
     /// The member list changed: whom to dial, and what to say of it.
@@ -197,10 +209,11 @@ impl Election {
                 self.snapshot.sampled(&outcome);
                 Some(Input::Sampled { value: outcome.ok().map(|sample| sample.value) })
             }
-            Event::Held { most, .. } => Some(Input::JobStarted { stops_within: most }),
-            Event::Unheld => {
-                self.holds = self.holds.saturating_sub(1);
-                (self.holds == 0).then_some(Input::JobEnded)
+            Event::Held { .. } => None, // taken before
+            Event::Unheld { number } => {
+                let last = self.holds.remove(&number).is_some() && self.holds.is_empty();
+                self.ending &= !last;
+                last.then_some(Input::JobEnded)
             }
             Event::Order(Order { command, answer }) => {
                 self.last_command += 1;
@@ -269,6 +282,7 @@ impl Election {
                 }
             }
             Output::EndJob { by } => {
+                self.ending = true;
                 self.board.tidings.tell(&Change::Ending { within: by.since(now) });
             }
             Output::Note(note) => self.note(note, now),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crossbeam::channel::{Receiver, Sender, bounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use parking_lot::RwLock;
 
 use super::NodeHandle;
@@ -62,6 +62,11 @@ impl Leadership {
         clock::now().0 < self.until.load(Ordering::Acquire)
     }
 
+    /// When the leadership ends if it is not renewed.
+    pub(crate) fn until(&self) -> Time {
+        Time(self.until.load(Ordering::Acquire))
+    }
+
     /// How long the leadership holds if it is not renewed; zero once it has ended.
     #[must_use]
     pub fn remaining(&self) -> Duration {
@@ -98,19 +103,29 @@ impl NodeHandle {
     /// once the release is wanted.
     ///
     /// The hold counts from the return of this call on. So take it first, then ask [`NodeHandle::leadership`], then
-    /// begin to work. Of several holds the one that was taken last says for how long.
+    /// begin to work. Of several holds the longest counts.
     ///
     /// # Errors
-    /// When the election thread does not answer, since it is stopping.
+    /// When a release is wanted and waits for other holds, or the election thread does not answer, since it is
+    /// stopping.
     pub fn hold_for(&self, most: Duration) -> Result<Hold, CommandError> {
+        static LAST: AtomicU64 = AtomicU64::new(0);
         let unanswered = || CommandError::Unanswered("this node did not answer in time".to_owned());
         let (held, holds) = bounded(1);
         self.board.held_for(most);
+        let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
         let timeout = Duration::from_secs(5);
-        self.events.send_timeout(Event::Held { most, held }, timeout).map_err(|_| unanswered())?;
-        let hold = Hold { events: self.events.clone() }; // dropped, and undone, if nobody answers
-        holds.recv_timeout(timeout).map_err(|_| unanswered())?;
-        Ok(hold)
+        let event = Event::Held { number, most, held };
+        self.events.send_timeout(event, timeout).map_err(|_| unanswered())?;
+        let events = self.events.clone();
+        let hold = Hold { number, events }; // dropped, and undone, if nobody answers
+        match holds.recv_timeout(timeout) {
+            Ok(()) => Ok(hold),
+            Err(RecvTimeoutError::Timeout) => Err(unanswered()),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(CommandError::Refused("the leadership is about to end".to_owned()))
+            }
+        }
     }
 }
 
@@ -121,12 +136,13 @@ impl NodeHandle {
 /// delayed: then the work has to end before [`Leadership::remaining`] is over.
 #[derive(Debug)]
 pub struct Hold {
-    pub(super) events: Sender<Event>,
+    number: u64,
+    events: Sender<Event>,
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let _ = self.events.send(Event::Unheld); // the election thread may have ended
+        let _ = self.events.send(Event::Unheld { number: self.number }); // the election thread may have ended
     }
 }
 
@@ -167,8 +183,13 @@ impl Tidings {
     /// Takes over where the core stands now, before anybody else is told.
     pub fn update(&self, core: &Core, now: Time) {
         let leads = core.phase() == Phase::Leading;
-        let epoch = core.view().epoch.0;
-        let until = core.believable_until(now);
+        self.show(leads.then(|| (core.view().epoch.0, core.believable_until(now))));
+    }
+
+    /// Takes over the epoch that this member leads in, and until when that holds; none if it does not lead.
+    pub(crate) fn show(&self, leading: Option<(u64, Time)>) {
+        let leads = leading.is_some();
+        let (epoch, until) = leading.unwrap_or((0, Time(0)));
         let before = self.present.upgradable_read();
         match &*before {
             Some(present) if leads && present.epoch == epoch => {

@@ -14,7 +14,7 @@ use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::stop::{Stop, Woken};
-use super::{Outcome, Sample};
+use super::{HELPER, Outcome, Sample};
 
 /// A program may print so much on each of its two outputs; nobody reads more.
 const MOST: usize = 64 * 1024;
@@ -26,7 +26,7 @@ pub fn sample(program: &Path, arguments: &[String], timeout: Duration, stop: &St
     let name = [program.display().to_string()].into_iter().chain(arguments.iter().cloned());
     let name = format!("`{}`", name.collect::<Vec<_>>().join(" "));
     let mut command = Command::new(program);
-    command.args(arguments).process_group(0);
+    command.args(arguments).process_group(0).env(HELPER.0, HELPER.1);
     let told = |why: String| format!("{name} {why}");
     let printed = run(&mut command, timeout, stop).map_err(told)?;
     let value = number(&printed).map_err(told)?;

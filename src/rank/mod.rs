@@ -22,6 +22,10 @@ use stop::Stop;
 const FIRST: Duration = Duration::from_secs(1);
 const FIRST_COMMAND: Duration = Duration::from_secs(3);
 
+/// The variable by which a program is known that electd runs for itself, and its value: it is no part of the job
+/// that runs while this node leads.
+pub const HELPER: (&str, &str) = ("ELECTD_HELPER", "1");
+
 /// Where a member's attribute comes from. A greater value ranks higher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {

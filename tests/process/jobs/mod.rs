@@ -1,15 +1,17 @@
 //! A command that runs on exactly one host: moved by each kind of failure, never on two hosts at one instant,
 //! and with nothing of it left over.
 
+mod attached;
+mod lines;
 mod worker;
 
 use std::fs;
-use std::path::PathBuf;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::support::{Cluster, ensure, eventually};
+use crate::support::Cluster;
+use lines::{Line, Lines};
 use worker::{ASTRAY, FILE, MANNER, POLITE, STUBBORN, command};
 
 /// What happens to the leader.
@@ -32,18 +34,10 @@ enum Fault {
     Term,
 }
 
-/// One reading of the file: which node wrote when, in which epoch.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Line {
-    nanos: u64,
-    node: String,
-    epoch: u64,
-}
-
 /// Three nodes that run a command while they lead.
 struct Jobs {
     cluster: Cluster,
-    file: PathBuf,
+    lines: Lines,
 }
 
 fn with_majority(config: &mut Value) {
@@ -55,9 +49,8 @@ fn with_majority(config: &mut Value) {
 impl Jobs {
     fn start() -> Jobs {
         let cluster = Cluster::prepare(3, with_majority);
-        let file = cluster.file().with_file_name("lines");
-        fs::write(&file, "").unwrap();
-        let jobs = Jobs { cluster, file };
+        let lines = Lines::beside(&cluster);
+        let jobs = Jobs { cluster, lines };
         (1..=3).for_each(|number| jobs.start_node(number));
         jobs
     }
@@ -68,33 +61,8 @@ impl Jobs {
         let command = command();
         let options = ["--stop-after", "300ms", "--"].into_iter();
         let more: Vec<&str> = options.chain(command.iter().map(String::as_str)).collect();
-        let file = self.file.display().to_string();
+        let file = self.lines.file();
         self.cluster.node(number).start_as(&more, &[(FILE, &file), (MANNER, manner)]);
-    }
-
-    /// All lines so far, by time.
-    fn lines(&self) -> Vec<Line> {
-        let text = fs::read_to_string(&self.file).unwrap();
-        let line = |line: &str| {
-            let mut words = line.split(' ');
-            let nanos = words.next()?.parse().ok()?;
-            let node = words.next()?.to_owned();
-            Some(Line { nanos, node, epoch: words.next()?.parse().ok()? })
-        };
-        // The last line may be half written.
-        let mut lines: Vec<Line> = text.lines().filter_map(line).collect();
-        lines.sort();
-        lines
-    }
-
-    /// The node whose command runs, once one runs that is not this run.
-    fn runs_next(&self, last: Option<&Line>) -> Line {
-        eventually("a command begins to run", || {
-            let now = self.lines().pop().ok_or("no line yet")?;
-            let same = last.is_some_and(|last| (&last.node, last.epoch) == (&now.node, now.epoch));
-            ensure(!same, || format!("still {now:?}"))?;
-            Ok::<_, String>(now)
-        })
     }
 
     fn number(&self, name: &str) -> usize {
@@ -128,7 +96,7 @@ impl Jobs {
             }
             Fault::Term => node.stop_term(),
         }
-        let next = self.runs_next(Some(leader));
+        let next = self.lines.runs_next(Some(leader));
         match fault {
             Fault::KillElectd => self.start_node(number),
             Fault::Freeze => node.thaw(),
@@ -150,20 +118,6 @@ impl Jobs {
         next
     }
 
-    /// "At no instant do two members' jobs run": who wrote once after another never writes again.
-    fn assert_never_two(&self) -> usize {
-        let mut runs: Vec<Line> = Vec::new();
-        for line in self.lines() {
-            let run = (&line.node, line.epoch);
-            if runs.last().is_none_or(|last| (&last.node, last.epoch) != run) {
-                let again = runs.iter().any(|other| (&other.node, other.epoch) == run);
-                assert!(!again, "{line:?} wrote after {:?} had begun", runs.last());
-                runs.push(line);
-            }
-        }
-        runs.len()
-    }
-
     /// Ends all nodes in order; nothing of any command is left then.
     fn end(self) {
         for number in 1..=3 {
@@ -171,7 +125,7 @@ impl Jobs {
             node.stop_term();
             node.exit_code();
         }
-        assert_eq!(processes_with(&self.file.display().to_string()), Vec::<String>::new());
+        self.lines.assert_nobody_writes();
     }
 }
 
@@ -187,24 +141,14 @@ fn only_child(parent: Pid) -> Option<Pid> {
     .and_then(Pid::from_raw)
 }
 
-/// The processes that have this in their environment.
-fn processes_with(value: &str) -> Vec<String> {
-    let entries = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
-    let has = |path: &PathBuf| {
-        let environment = fs::read(path.join("environ")).unwrap_or_default();
-        String::from_utf8_lossy(&environment).contains(value)
-    };
-    entries.filter(has).map(|path| path.display().to_string()).collect()
-}
-
 fn failovers(times: usize) {
     let jobs = Jobs::start();
-    let mut leader = jobs.runs_next(None);
+    let mut leader = jobs.lines.runs_next(None);
     for fault in FAULTS.into_iter().cycle().take(times) {
         leader = jobs.suffer(fault, &leader);
-        jobs.assert_never_two();
+        jobs.lines.assert_never_two();
     }
-    assert!(jobs.assert_never_two() > times);
+    assert!(jobs.lines.assert_never_two() > times);
     jobs.end();
 }
 

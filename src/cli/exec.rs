@@ -1,0 +1,149 @@
+//! `electd exec`: a command while the node leads that runs on this host.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use crossbeam::channel::{Receiver, bounded};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::args::{ConfigArgs, variable};
+use super::error::CliError;
+use super::exit::Exit;
+use super::job::{JobArgs, Then};
+use super::print;
+use crate::admin::client::Recipient;
+use crate::admin::control::{self, Refused};
+use crate::config::{Config, node_name};
+use crate::exec::leader::Leader;
+use crate::exec::plan::End;
+use crate::exec::remote::Remote;
+use crate::exec::runner;
+use crate::exec::words::PROTOCOL;
+
+/// How long the node may take to answer.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// Run a command while the node leads that runs on this host.
+///
+/// Any number of them may run beside one node. CMD is ended before any other member may lead: with TERM,
+/// then KILL; and at once if this process or the node is killed.
+///
+/// Exit codes: CMD's own, and 126, 127, 128 + signal as in a shell; 69 no node runs here; 75 the node did not come to lead
+/// within --wait; 76 the leadership was lost and CMD ended for it; 78 the file is of another cluster.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  electd exec --config cluster.json -- ./worker.sh
+  electd exec --config cluster.json --wait 0s -- run-the-backup       for cron: on the leading host alone
+  electd exec --config cluster.json --restart always -- ./worker.sh   again each time that the node leads")]
+pub struct Exec {
+    #[command(flatten)]
+    config: ConfigArgs,
+
+    #[command(flatten)]
+    job: JobArgs,
+}
+
+impl Exec {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), CliError> {
+        if self.job.is_empty() {
+            return Err(CliError::new(Exit::Usage, "say what to run: electd exec -- CMD"));
+        }
+        let config = self.config.load()?;
+        let name = node_name(&config, self.config.node().as_deref())?;
+        Messages::start();
+        let (stopping, signal) = stop_at_signals()?;
+        let node = attach(&config, name)?;
+        let plan = self.job.plan(&config, name, config.state_dir(name).join(&node.lock), false);
+        let end = runner::run(&node, &plan, &stopping);
+        if matches!(end, End::Command(_)) && self.job.then() == Some(Then::Resign) {
+            node.hand_over();
+        }
+        match end {
+            End::Command(0) | End::Stopped(Some(0)) => Ok(()),
+            End::Command(code) | End::Stopped(Some(code)) => {
+                Err(CliError::silent(Exit::Command(code)))
+            }
+            End::Stopped(None) => {
+                let number = u8::try_from(signal.load(Ordering::SeqCst)).unwrap_or(0);
+                Err(CliError::silent(Exit::Command(128 + number)))
+            }
+            End::NotGained => {
+                let what = format!("{name} does not lead, and did not come to within --wait");
+                Err(CliError::new(Exit::NotGained, what))
+            }
+            End::Lost => {
+                let what = format!("{name} does not lead any more, and the command was ended");
+                Err(CliError::new(Exit::Lost, what))
+            }
+            End::NodeGone => Err(CliError::new(Exit::Unavailable, format!("{name} has ended"))),
+        }
+    }
+}
+
+/// Attaches this process to the node of this host.
+fn attach(config: &Config, name: &str) -> Result<Remote, CliError> {
+    let state = config.state_dir(name);
+    let path = control::path(&state);
+    let member = config.member(name);
+    let id = member.map(|member| member.id.0.to_string()).unwrap_or_default();
+    let address = control::address(&state);
+    let to = Recipient { address: &address, cluster: &config.cluster, id: &id };
+    let (stream, first) = to.upgrade(&path, PROTOCOL, ANSWER).map_err(|refused| {
+        let exit = match refused {
+            Refused::Mismatch(_) => Exit::Config,
+            Refused::Forbidden(_) => Exit::No,
+            Refused::NoAnswer(_) => Exit::Unavailable,
+        };
+        CliError::new(exit, refused)
+    })?;
+    Remote::start(stream, first).map_err(|error| {
+        let what = format!("{name} does not run commands of others at {}: {error}", path.display());
+        CliError::new(Exit::Unavailable, what)
+    })
+}
+
+/// A channel that is closed by the first signal that ends this process, and the number of that.
+fn stop_at_signals() -> Result<(Receiver<()>, Arc<AtomicI32>), CliError> {
+    let internal = |error: std::io::Error| CliError::new(Exit::Internal, error);
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGQUIT, SIGHUP]).map_err(internal)?;
+    let (sender, stopping) = bounded(0);
+    let number = Arc::new(AtomicI32::new(0));
+    let told = number.clone();
+    let work = move || {
+        if let Some(signal) = signals.forever().next() {
+            told.store(signal, Ordering::SeqCst);
+        }
+        drop(sender);
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(work).map_err(internal)?;
+    Ok((stopping, number))
+}
+
+/// Writes warnings to stderr, which is the command's too; what RUST_LOG=info or debug asks for as well.
+struct Messages;
+
+impl Messages {
+    fn start() {
+        let wanted = variable("RUST_LOG").and_then(|level| level.parse().ok());
+        log::set_max_level(wanted.unwrap_or(log::LevelFilter::Warn));
+        let _ = log::set_logger(&Messages); // there is no other
+    }
+}
+
+impl log::Log for Messages {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        print::message(&format!("electd: {}", record.args()));
+    }
+
+    fn flush(&self) {}
+}

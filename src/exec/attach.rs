@@ -1,0 +1,243 @@
+//! The node's side of `electd exec`: each such process is attached by a connection over the control socket.
+//!
+//! | thread | does | ends with |
+//! |---|---|---|
+//! | `exec-N` | tells the leadership and each renewal, holds the leadership while a command runs | the connection, and the guard of the command |
+//! | `exec-N-in` | reads what the other says | the connection |
+//!
+//! A process that dies while its command runs is not the end of the command. Its guard then kills the command, and
+//! holds a lock on `exec-N.lock` until nothing of the command is left. Only after that the leadership may go.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crossbeam::channel::{Sender, bounded};
+use crossbeam::select;
+use log::warn;
+use parking_lot::Mutex;
+
+use super::lock;
+use super::words::{self, FromExec, FromNode, PROTOCOL};
+use crate::node::NodeHandle;
+use crate::node::handle::{Command, Handle};
+use crate::node::leadership::{Change, Hold};
+
+/// How many processes may be attached at once.
+const MOST: u64 = 64;
+/// A process that takes nothing for so long is let go; its guard ends its command.
+const WRITE: Duration = Duration::from_secs(1);
+/// Lines that wait to be understood.
+const LINES: usize = 4;
+/// Between two looks whether a dead process's guard has ended.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long the node may take to hand over.
+const RESIGN: Duration = Duration::from_secs(5);
+const STACK: usize = 256 * 1024;
+
+/// The processes that are attached to this node. Cheap to clone.
+#[derive(Clone)]
+pub struct Attached {
+    node: NodeHandle,
+    /// The state folder.
+    state: PathBuf,
+    /// How often the leadership is renewed.
+    heartbeat: Duration,
+    closing: Arc<AtomicBool>,
+    lines: Arc<Mutex<BTreeMap<u64, Line>>>,
+}
+
+/// One that is attached.
+struct Line {
+    stream: UnixStream,
+    thread: JoinHandle<()>,
+}
+
+impl Attached {
+    /// Nobody yet.
+    #[must_use]
+    pub fn new(node: NodeHandle, state: PathBuf, heartbeat: Duration) -> Attached {
+        let (closing, lines) = (Arc::default(), Arc::default());
+        Attached { node, state, heartbeat, closing, lines }
+    }
+
+    /// Takes a process in that asked for it on this connection. Does not wait for it.
+    pub fn take(&self, stream: UnixStream) {
+        if let Err(error) = self.try_take(&stream) {
+            let sentence = serde_json::json!({ "error": error.to_string() }).to_string();
+            let length = sentence.len();
+            let head = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json";
+            let answer = format!(
+                "{head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{sentence}"
+            );
+            let _ = (&stream).write_all(answer.as_bytes()); // it fits into the socket
+        }
+    }
+
+    fn try_take(&self, stream: &UnixStream) -> io::Result<()> {
+        let mut lines = self.lines.lock();
+        let ended: Vec<u64> = lines
+            .iter()
+            .filter(|(_, line)| line.thread.is_finished())
+            .map(|(number, _)| *number)
+            .collect();
+        ended.into_iter().filter_map(|number| lines.remove(&number)).for_each(join);
+        if self.closing.load(Ordering::SeqCst) {
+            return Err(io::Error::other("this node is stopping"));
+        }
+        let number = (1..=MOST).find(|number| !lines.contains_key(number)).ok_or_else(|| {
+            io::Error::other(format!(
+                "{MOST} commands are attached to this node, which is the most"
+            ))
+        })?;
+        stream.set_write_timeout(Some(WRITE))?;
+        let lock = lock::of_exec(&self.state, number);
+        File::create(&lock)?; // by the node's user, so that the node may look at it
+        let (own, input) = (self.clone(), stream.try_clone()?);
+        let output = stream.try_clone()?;
+        let builder = thread::Builder::new().name(format!("exec-{number}")).stack_size(STACK);
+        let thread = builder.spawn(move || own.serve(number, &output, input, &lock))?;
+        lines.insert(number, Line { stream: stream.try_clone()?, thread });
+        Ok(())
+    }
+
+    /// The life of one connection.
+    fn serve(&self, number: u64, stream: &UnixStream, input: UnixStream, lock: &Path) {
+        let mut line = Serving { attached: self, stream, hold: None, told: None };
+        if let Err(error) = line.run(number, input, lock) {
+            log::debug!("the connection of exec-{number} ended: {error}");
+        }
+        let _ = stream.shutdown(Shutdown::Both);
+        if let Some(hold) = line.hold.take() {
+            self.await_guard(lock);
+            drop(hold);
+        }
+        let _ = fs::remove_file(lock); // nobody else gets this number before this thread has ended
+    }
+
+    /// Until nothing of the command of a dead process is left.
+    fn await_guard(&self, lock: &Path) {
+        warn!("electd exec ended while its command ran: its guard ends that first");
+        while !self.closing.load(Ordering::SeqCst) {
+            match lock::is_free(lock) {
+                Ok(true) => return,
+                Ok(false) => thread::sleep(LOOK),
+                Err(error) => {
+                    warn!("cannot look whether the command has ended: {}: {error}", lock.display());
+                    return;
+                }
+            }
+        }
+    }
+
+    /// After the node has stopped: ends all connections, and joins their threads.
+    pub fn stop(self) {
+        self.closing.store(true, Ordering::SeqCst);
+        let lines = std::mem::take(&mut *self.lines.lock());
+        for line in lines.values() {
+            let _ = line.stream.shutdown(Shutdown::Both); // it may be closed
+        }
+        lines.into_values().for_each(join);
+    }
+}
+
+fn join(line: Line) {
+    if line.thread.join().is_err() {
+        log::error!("the thread of an attached command panicked; this is a defect");
+    }
+}
+
+/// One connection.
+struct Serving<'a> {
+    attached: &'a Attached,
+    stream: &'a UnixStream,
+    hold: Option<Hold>,
+    /// The epoch and the end of the leadership, as they were told last; (0, 0) for none.
+    told: Option<(u64, u64)>,
+}
+
+impl Serving<'_> {
+    fn run(&mut self, number: u64, input: UnixStream, lock: &Path) -> io::Result<()> {
+        let head = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ";
+        let mut stream = self.stream;
+        stream.write_all(format!("{head}{PROTOCOL}\r\n\r\n").as_bytes())?;
+        let name = lock.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        words::write(self.stream, &FromNode::Welcome { lock: name })?;
+        let node = &self.attached.node;
+        let changes = node.leadership_changes();
+        let (sender, lines) = bounded(LINES);
+        let builder = thread::Builder::new().name(format!("exec-{number}-in")).stack_size(STACK);
+        builder.spawn(move || hear(input, &sender))?; // it ends with the connection
+        loop {
+            self.tell()?;
+            let leads = self.told != Some((0, 0));
+            let pause = if leads { self.attached.heartbeat } else { Duration::from_secs(60) };
+            select! {
+                recv(changes) -> change => {
+                    if let Ok(Change::Ending { .. }) = change {
+                        words::write(self.stream, &FromNode::Ending)?;
+                    }
+                }
+                recv(lines) -> word => match word {
+                    Ok(word) => self.obey(&word)?,
+                    Err(_) => return Ok(()),
+                },
+                default(pause) => {}
+            }
+        }
+    }
+
+    /// Tells the leadership, if it changed or was renewed.
+    fn tell(&mut self) -> io::Result<()> {
+        let leadership = self.attached.node.leadership();
+        let now = leadership.map_or((0, 0), |leads| (leads.epoch(), leads.until().0));
+        if self.told == Some(now) {
+            return Ok(());
+        }
+        self.told = Some(now);
+        let word = match now {
+            (0, 0) => FromNode::DoesNotLead,
+            (epoch, until) => FromNode::Leads { epoch, until },
+        };
+        words::write(self.stream, &word)
+    }
+
+    fn obey(&mut self, word: &FromExec) -> io::Result<()> {
+        let node = &self.attached.node;
+        match word {
+            FromExec::Hold { most_ms } => {
+                self.hold = node.hold_for(Duration::from_millis(*most_ms)).ok();
+                self.tell()?; // as it stands now that it is held
+                words::write(self.stream, &FromNode::Held(self.hold.is_some()))
+            }
+            FromExec::Ended => {
+                self.hold = None;
+                Ok(())
+            }
+            FromExec::Resign => {
+                let done = node.command(Command::Resign { to: None }, RESIGN);
+                words::write(
+                    self.stream,
+                    &FromNode::Resigned(done.err().map(|why| why.to_string())),
+                )
+            }
+        }
+    }
+}
+
+/// Reads what the process says, until the connection ends.
+fn hear(input: UnixStream, words: &Sender<FromExec>) {
+    let mut lines = BufReader::new(input);
+    while let Ok(Some(word)) = words::read(&mut lines) {
+        if words.send(word).is_err() {
+            return;
+        }
+    }
+}

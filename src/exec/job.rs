@@ -1,0 +1,232 @@
+//! One start of the command, with a guard of its own ([`super::guard`]): told again and again until when the
+//! leadership holds, and ended in the guard's place where the guard is itself killed or frozen.
+
+use std::io::{self, PipeWriter, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crossbeam::channel::{Receiver, bounded, never};
+use crossbeam::select;
+use log::{info, warn};
+use rustix::io::ioctl_fionbio;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::guard::{Frame, GUARD};
+use super::leader::Leader;
+use super::plan::Plan;
+use crate::core::types::Time;
+use crate::node::leadership::{Change, Leadership};
+use crate::node::now;
+
+/// Between two looks at a guard that was killed.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How one job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobEnd {
+    /// By itself, with this exit code.
+    ByItself(u8),
+    /// Since the leadership ended.
+    WithLeadership,
+    /// Since it was to stop, with this exit code.
+    WithStop(u8),
+    /// Since its guard died; the job was killed.
+    GuardLost,
+}
+
+/// One start of the command.
+pub struct Job<'a, L> {
+    node: &'a L,
+    plan: &'a Plan,
+    leadership: &'a Leadership,
+    guard: Pid,
+    pipe: PipeWriter,
+    /// How the guard ended.
+    ended: Receiver<io::Result<ExitStatus>>,
+    /// The last frame that the guard was told.
+    told: Frame,
+    /// KILL comes then at the latest, once the leadership is to end in order.
+    stop_by: Option<Time>,
+    /// TERM was due before the leadership was seen to be renewed.
+    was_termed: bool,
+    /// The guard should have acted.
+    was_late: bool,
+    /// The guard was killed by this process.
+    overruled: bool,
+    /// The command is to end since this process is.
+    stopped: bool,
+    /// The node has ended.
+    orphaned: bool,
+}
+
+impl<'a, L: Leader> Job<'a, L> {
+    /// Starts the guard, and by it the command.
+    pub fn start(
+        node: &'a L,
+        plan: &'a Plan,
+        leadership: &'a Leadership,
+    ) -> io::Result<Job<'a, L>> {
+        let (reader, mut pipe) = io::pipe()?;
+        let told = frame(plan, leadership, None).unwrap_or(Frame { term: 0, kill: 0 });
+        pipe.write_all(&told.bytes())?;
+        ioctl_fionbio(&pipe, true)?; // a guard that is frozen holds up nobody
+        let epoch = leadership.epoch();
+        let child = Command::new("/proc/self/exe")
+            .arg(GUARD)
+            .arg(&plan.lock)
+            .args(&plan.command)
+            .env("ELECTD_CLUSTER", &plan.cluster)
+            .env("ELECTD_NODE", &plan.node)
+            .env("ELECTD_LEADER", &plan.node)
+            .env("ELECTD_EPOCH", epoch.to_string())
+            .process_group(0)
+            .stdin(Stdio::from(reader))
+            .spawn()?;
+        let guard = Pid::from_child(&child);
+        let name = plan.command.first().map(|program| program.display().to_string());
+        let number = guard.as_raw_nonzero();
+        info!("runs {} in epoch {epoch}, guard {number}", name.unwrap_or_default());
+        let ended = await_end(child)?;
+        Ok(Job {
+            node,
+            plan,
+            leadership,
+            guard,
+            pipe,
+            ended,
+            told,
+            stop_by: None,
+            was_termed: false,
+            was_late: false,
+            overruled: false,
+            stopped: false,
+            orphaned: false,
+        })
+    }
+
+    /// Until the guard has ended. Tells whether the guard died, and left what it started to this process; and
+    /// how the job ended.
+    pub fn watch(
+        mut self,
+        changes: &Receiver<Change>,
+        stopping: &Receiver<()>,
+    ) -> io::Result<(bool, JobEnd)> {
+        loop {
+            self.tell();
+            let stop = if self.stopped { never() } else { stopping.clone() };
+            select! {
+                recv(stop) -> _ => {
+                    self.stopped = true;
+                    self.stop_by.get_or_insert(now() + self.plan.stop_after);
+                }
+                recv(self.ended) -> ended => {
+                    let ended = ended.map_err(io::Error::other)??;
+                    return Ok(self.end(ended));
+                }
+                recv(changes) -> change => {
+                    if let Ok(Change::Ending { .. }) = change {
+                        info!("the leadership is to end: the job is told to end");
+                        self.stop_by.get_or_insert(now() + self.plan.stop_after);
+                    }
+                }
+                default(self.pause()) => {}
+            }
+        }
+    }
+
+    /// Tells the guard until when the leadership holds, if that changed. Kills a guard that did not act.
+    fn tell(&mut self) {
+        self.was_termed |= Time(self.told.term) <= now();
+        if self.node.is_gone() && !self.orphaned {
+            self.orphaned = true; // as if the node were the guard's parent and had died
+            self.told = Frame { term: 0, kill: now().0 };
+            let _ = self.pipe.write_all(&self.told.bytes());
+        }
+        match frame(self.plan, self.leadership, self.stop_by) {
+            Some(frame) if frame != self.told => {
+                self.told = frame;
+                let _ = self.pipe.write_all(&frame.bytes()); // full only where the guard is frozen
+            }
+            None if self.told.term != 0 => {
+                self.told.term = 0; // the leadership is lost: to be ended now, killed when told before
+                let _ = self.pipe.write_all(&self.told.bytes());
+            }
+            _ => {}
+        }
+        if self.late() > now() || self.overruled {
+            return;
+        }
+        // This process may itself have stood still, and not have seen yet that the guard did act.
+        if std::mem::replace(&mut self.was_late, true) {
+            warn!("the guard of the job did not act in time: killing both");
+            let _ = kill_process(self.guard, Signal::KILL); // the kernel kills the command with it
+            self.overruled = true;
+        }
+    }
+
+    /// A guard that has not acted by then is not waited for.
+    fn late(&self) -> Time {
+        Time(self.told.kill) + self.plan.deadlines.kill / 2
+    }
+
+    /// Until the guard is to be told again: halfway to the moment when it would act.
+    fn pause(&self) -> Duration {
+        if self.overruled {
+            return PAUSE;
+        }
+        if self.was_late {
+            return self.plan.deadlines.kill / 4;
+        }
+        let until_term = Time(self.told.term).since(now()) / 2;
+        let until_late = self.late().since(now());
+        let pause = if until_term.is_zero() { until_late / 2 } else { until_term.min(until_late) };
+        pause.max(Duration::from_millis(1))
+    }
+
+    fn end(&self, status: ExitStatus) -> (bool, JobEnd) {
+        let lost = status.signal().is_some();
+        let termed = self.was_termed || Time(self.told.term) <= now();
+        let told_to_end = termed || !self.leadership.is_valid();
+        match status.code().and_then(|code| u8::try_from(code).ok()) {
+            _ if lost && !told_to_end && !self.overruled => (true, JobEnd::GuardLost),
+            _ if lost => (true, JobEnd::WithLeadership),
+            code if self.stopped && self.leadership.is_valid() => {
+                (false, JobEnd::WithStop(code.unwrap_or(u8::MAX)))
+            }
+            _ if told_to_end => {
+                info!("the job has ended, since the leadership does");
+                (false, JobEnd::WithLeadership)
+            }
+            code => {
+                let code = code.unwrap_or(u8::MAX);
+                info!("the job ended by itself, with code {code}");
+                (false, JobEnd::ByItself(code))
+            }
+        }
+    }
+}
+
+/// When TERM and KILL are due, as the leadership stands now; none if it has ended.
+fn frame(plan: &Plan, leadership: &Leadership, stop_by: Option<Time>) -> Option<Frame> {
+    let left = leadership.remaining();
+    let until = now() + left;
+    let before =
+        |part: Duration| until.0.saturating_sub(u64::try_from(part.as_nanos()).unwrap_or(0));
+    let kill = before(plan.deadlines.kill);
+    (!left.is_zero()).then(|| match stop_by {
+        Some(by) => Frame { term: 0, kill: kill.min(by.0) },
+        None => Frame { term: before(plan.deadlines.term), kill },
+    })
+}
+
+/// Waits for the guard in a thread of its own.
+fn await_end(mut guard: Child) -> io::Result<Receiver<io::Result<ExitStatus>>> {
+    let (ended, end) = bounded(1);
+    let builder = thread::Builder::new().name("job-guard".to_owned()).stack_size(128 * 1024);
+    builder.spawn(move || {
+        let _ = ended.send(guard.wait()); // the runner outlives its jobs
+    })?;
+    Ok(end)
+}

@@ -1,0 +1,58 @@
+//! What a job needs of the node that it runs for, whether that is this process's or another's.
+
+use std::time::Duration;
+
+use crossbeam::channel::Receiver;
+use log::warn;
+
+use crate::node::NodeHandle;
+use crate::node::handle::{Command, Handle};
+use crate::node::leadership::{Change, Hold, Leadership};
+
+/// A node that may lead.
+pub trait Leader {
+    /// What delays the release of its leadership until it is dropped.
+    type Hold;
+
+    /// All changes of its leadership from now on.
+    fn changes(&self) -> Receiver<Change>;
+
+    /// Its leadership, if it leads now.
+    fn leadership(&self) -> Option<Leadership>;
+
+    /// Delays the release of its leadership, at most this long once the release is wanted. None if that is not
+    /// possible now.
+    fn hold(&self, most: Duration) -> Option<Self::Hold>;
+
+    /// Has it hand over, if another can lead.
+    fn hand_over(&self);
+
+    /// Whether it has ended, so that it never leads again.
+    fn is_gone(&self) -> bool;
+}
+
+impl Leader for NodeHandle {
+    type Hold = Hold;
+
+    fn changes(&self) -> Receiver<Change> {
+        self.leadership_changes()
+    }
+
+    fn leadership(&self) -> Option<Leadership> {
+        self.leadership()
+    }
+
+    fn hold(&self, most: Duration) -> Option<Hold> {
+        self.hold_for(most).ok()
+    }
+
+    fn hand_over(&self) {
+        if let Err(error) = self.command(Command::Resign { to: None }, Duration::from_secs(1)) {
+            warn!("this node leads on: {error}");
+        }
+    }
+
+    fn is_gone(&self) -> bool {
+        false // it lives as long as this process
+    }
+}

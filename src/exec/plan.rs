@@ -1,0 +1,57 @@
+//! What is run while a node leads, how, and how that ended.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::deadlines::Deadlines;
+
+/// The command to run, and how.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The program and its arguments; no shell reads them.
+    pub command: Vec<OsString>,
+    /// Give up if this node has not come to lead within this time.
+    pub wait: Option<Duration>,
+    /// From TERM to KILL, where the leadership ends in order.
+    pub stop_after: Duration,
+    /// Whether a command that ended by itself is started again.
+    pub restart: Restart,
+    /// Whether the command is run again after it was ended for its leadership.
+    pub returns: bool,
+    /// When a job is ended if the leadership is not renewed.
+    pub deadlines: Deadlines,
+    /// The file that the guard locks while anything of the job runs.
+    pub lock: PathBuf,
+    /// The name of the cluster.
+    pub cluster: String,
+    /// The name of this member.
+    pub node: String,
+}
+
+/// Whether a command that ended by itself is started again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Restart {
+    /// It is not.
+    #[default]
+    Never,
+    /// It is if its exit code is not 0.
+    OnFailure,
+    /// It always is.
+    Always,
+}
+
+/// How it all ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The command ended by itself, with this exit code.
+    Command(u8),
+    /// The node did not come to lead in time.
+    NotGained,
+    /// The leadership ended, and the command for it.
+    Lost,
+    /// The node has ended.
+    NodeGone,
+    /// It was to stop; with the exit code of the command, if that ran.
+    Stopped(Option<u8>),
+}

@@ -1,0 +1,166 @@
+//! The node of this host as `electd exec` sees it: by a connection to its control socket.
+//!
+//! The thread "node" reads what the node says; whoever runs the command reads that as if the node were in this
+//! process.
+
+use std::io::{self, BufReader, Cursor, Read};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crossbeam::channel::{Receiver, Sender, bounded};
+use log::warn;
+use parking_lot::Mutex;
+use rustix::io::fcntl_dupfd_cloexec;
+
+use super::leader::Leader;
+use super::words::{self, FromExec, FromNode};
+use crate::core::types::Time;
+use crate::node::leadership::{Change, Leadership, Tidings};
+
+/// How long the node may take to answer.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// The least number of the descriptor that keeps the connection open to the very end. The kernel closes a dead
+/// process's descriptors in the order of their numbers: a guard then finds its pipe closed before the node finds
+/// the connection closed, so that no guard begins a command for which nothing waits.
+const LAST_DESCRIPTOR: i32 = 500;
+
+/// The node of this host, as long as the connection lasts.
+pub struct Remote {
+    shared: Arc<Shared>,
+    held: Receiver<bool>,
+    resigned: Receiver<Option<String>>,
+    /// The name of the lock that the guard takes, in the state folder.
+    pub lock: String,
+    _last: Option<OwnedFd>,
+}
+
+struct Shared {
+    stream: Mutex<UnixStream>,
+    tidings: Tidings,
+    gone: AtomicBool,
+}
+
+impl Shared {
+    fn say(&self, word: &FromExec) {
+        if words::write(&*self.stream.lock(), word).is_err() {
+            let _ = self.stream.lock().shutdown(Shutdown::Both); // the reader finds it closed
+        }
+    }
+}
+
+impl Remote {
+    /// Speaks with a node over this connection, after its answer to the request; `first` is what was read of its
+    /// lines already.
+    ///
+    /// # Errors
+    /// When the node does not speak this protocol, or ends the connection.
+    pub fn start(stream: UnixStream, first: Vec<u8>) -> io::Result<Remote> {
+        stream.set_read_timeout(Some(ANSWER))?;
+        stream.set_write_timeout(Some(ANSWER))?;
+        let mut lines = BufReader::new(Cursor::new(first).chain(stream.try_clone()?));
+        let Some(FromNode::Welcome { lock }) = words::read(&mut lines)? else {
+            return Err(io::Error::other("it did not say which lock to take"));
+        };
+        let last = fcntl_dupfd_cloexec(&stream, LAST_DESCRIPTOR).ok();
+        let shared = Arc::new(Shared {
+            stream: Mutex::new(stream),
+            tidings: Tidings::default(),
+            gone: AtomicBool::new(false),
+        });
+        // Where the node stands is known before anybody asks.
+        take(words::read(&mut lines)?, &shared.tidings);
+        shared.stream.lock().set_read_timeout(None)?;
+        let ((hold, held), (resign, resigned)) = (bounded(1), bounded(1));
+        let own = shared.clone();
+        thread::Builder::new().name("node".to_owned()).spawn(move || {
+            listen(&mut lines, &own.tidings, &hold, &resign);
+            own.gone.store(true, Ordering::SeqCst);
+            own.tidings.show(None);
+            own.tidings.tell(&Change::NotLeading);
+        })?;
+        Ok(Remote { shared, held, resigned, lock, _last: last })
+    }
+}
+
+/// Takes note of what the node says, until the connection ends.
+fn listen(
+    lines: &mut impl io::BufRead,
+    tidings: &Tidings,
+    held: &Sender<bool>,
+    resigned: &Sender<Option<String>>,
+) {
+    while let Ok(Some(word)) = words::read(lines) {
+        match word {
+            FromNode::Held(held_now) => _ = held.try_send(held_now),
+            FromNode::Resigned(why) => _ = resigned.try_send(why),
+            word => take(Some(word), tidings),
+        }
+    }
+}
+
+/// Takes over where the leadership stands.
+fn take(word: Option<FromNode>, tidings: &Tidings) {
+    match word {
+        Some(FromNode::Leads { epoch, until }) => {
+            let before = tidings.leadership().map(|leadership| leadership.epoch());
+            tidings.show(Some((epoch, Time(until))));
+            if before != Some(epoch) {
+                tidings.tell(&Change::Leading { epoch });
+            }
+        }
+        Some(FromNode::DoesNotLead) => {
+            tidings.show(None);
+            tidings.tell(&Change::NotLeading);
+        }
+        Some(FromNode::Ending) => tidings.tell(&Change::Ending { within: Duration::ZERO }),
+        _ => {}
+    }
+}
+
+/// Delays the release of the node's leadership until it is dropped, or the connection and the guard have ended.
+pub struct RemoteHold(Arc<Shared>);
+
+impl Drop for RemoteHold {
+    fn drop(&mut self) {
+        self.0.say(&FromExec::Ended);
+    }
+}
+
+impl Leader for Remote {
+    type Hold = RemoteHold;
+
+    fn changes(&self) -> Receiver<Change> {
+        self.shared.tidings.subscribe()
+    }
+
+    fn leadership(&self) -> Option<Leadership> {
+        self.shared.tidings.leadership()
+    }
+
+    fn hold(&self, most: Duration) -> Option<RemoteHold> {
+        let most_ms = u64::try_from(most.as_millis()).unwrap_or(u64::MAX);
+        while self.held.try_recv().is_ok() {} // an answer that came too late
+        self.shared.say(&FromExec::Hold { most_ms });
+        let hold = RemoteHold(self.shared.clone()); // dropped, and undone, if the node does not answer
+        (self.held.recv_timeout(ANSWER) == Ok(true)).then_some(hold)
+    }
+
+    fn hand_over(&self) {
+        self.shared.say(&FromExec::Resign);
+        match self.resigned.recv_timeout(ANSWER) {
+            Ok(None) => {}
+            Ok(Some(why)) => warn!("the node leads on: {why}"),
+            Err(_) => warn!("the node did not say whether it hands over"),
+        }
+    }
+
+    fn is_gone(&self) -> bool {
+        self.shared.gone.load(Ordering::SeqCst)
+    }
+}

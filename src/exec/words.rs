@@ -1,0 +1,99 @@
+//! What a node and `electd exec` tell each other over the control socket, a line of JSON each.
+//!
+//! `exec` asks `GET /exec` with an `Upgrade` header; after the answer 101 the connection carries these lines until
+//! either side closes it. Unknown fields are ignored, so that two versions understand each other.
+
+use std::io::{self, BufRead, Read, Write};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The protocol that is asked for in the `Upgrade` header.
+pub const PROTOCOL: &str = "electd-exec";
+
+/// The longest line.
+const LONGEST: u64 = 4096;
+
+/// What the node says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FromNode {
+    /// The first line: the name of the lock in the state folder that the guard takes.
+    Welcome {
+        /// A file name.
+        lock: String,
+    },
+    /// The node leads, and for how long if nothing renews that.
+    Leads {
+        /// The epoch.
+        epoch: u64,
+        /// When that ends, in nanoseconds of CLOCK_BOOTTIME.
+        until: u64,
+    },
+    /// The node does not lead, or not any more.
+    DoesNotLead,
+    /// The leadership is to end in order: it waits for the end of the command.
+    Ending,
+    /// The answer to [`FromExec::Hold`]: whether the leadership waits for the command.
+    Held(bool),
+    /// The answer to [`FromExec::Resign`]: why the node leads on, or nothing.
+    Resigned(Option<String>),
+}
+
+/// What `exec` says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FromExec {
+    /// A command is about to begin: the leadership is to wait for its end, at most this long.
+    Hold {
+        /// Milliseconds.
+        most_ms: u64,
+    },
+    /// Nothing of the command is left.
+    Ended,
+    /// The node is to hand over.
+    Resign,
+}
+
+/// Writes a line.
+pub fn write(mut out: impl Write, word: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(word)?;
+    line.push(b'\n');
+    out.write_all(&line)
+}
+
+/// Reads a line; none at the end of the connection.
+///
+/// # Errors
+/// When the line is none of this protocol.
+pub fn read<T: DeserializeOwned>(lines: &mut impl BufRead) -> io::Result<Option<T>> {
+    let mut line = Vec::new();
+    if lines.take(LONGEST).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    Ok(Some(serde_json::from_slice(&line)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_they_were_written() {
+        let words = [
+            FromNode::Welcome { lock: "exec-1.lock".to_owned() },
+            FromNode::Leads { epoch: 7, until: u64::MAX },
+            FromNode::DoesNotLead,
+            FromNode::Held(true),
+            FromNode::Resigned(None),
+        ];
+        let mut bytes = Vec::new();
+        words.iter().for_each(|word| write(&mut bytes, word).unwrap());
+        let mut lines = &bytes[..];
+        for word in words {
+            assert_eq!(read(&mut lines).unwrap(), Some(word));
+        }
+        assert_eq!(read::<FromNode>(&mut lines).unwrap(), None);
+        assert!(read::<FromExec>(&mut &b"{\"run\": 1}\n"[..]).is_err());
+    }
+}

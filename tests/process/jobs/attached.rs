@@ -1,0 +1,208 @@
+//! `electd exec`: commands beside a node that runs already.
+
+use std::cell::RefCell;
+use std::io::Read;
+use std::process::{Child, Command, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::lines::{Line, Lines};
+use super::worker::{ASTRAY, FILE, MANNER, POLITE, STUBBORN, command};
+use super::{only_child, with_majority};
+use crate::support::{Cluster, ensure, eventually};
+
+/// An `electd exec`; killed, and its command with it, when this is dropped.
+struct Attached(Child);
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Attached {
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.0)
+    }
+
+    fn code(&mut self) -> i32 {
+        let status = eventually("electd exec ends", || {
+            self.0.try_wait().unwrap().ok_or_else(|| "it runs".to_owned())
+        });
+        status.code().unwrap()
+    }
+}
+
+/// `electd exec` beside this node, with these options and this command.
+fn exec(cluster: &Cluster, number: usize, options: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+    let name = &cluster.node(number).name;
+    command.args(["exec", "--node", name, "--config"]).arg(cluster.file()).args(options);
+    for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "RUST_LOG"] {
+        command.env_remove(variable);
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// The exit code and the last line on stderr.
+fn outcome(output: &Output) -> (i32, String) {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code().unwrap(), text.lines().last().unwrap_or_default().to_owned())
+}
+
+fn run(cluster: &Cluster, number: usize, options: &[&str]) -> (i32, String) {
+    outcome(&exec(cluster, number, options).output().unwrap())
+}
+
+#[test]
+fn every_end_has_its_code() {
+    let cluster = Cluster::start(2);
+    cluster.agree_on(2);
+    assert_eq!(run(&cluster, 2, &["--", "sh", "-c", "exit 7"]).0, 7);
+    assert_eq!(run(&cluster, 2, &["--", "sh", "-c", "kill -9 $$"]).0, 137);
+    assert_eq!(run(&cluster, 2, &["--", "/no/such/program"]).0, 127);
+    assert_eq!(run(&cluster, 2, &["--", "/dev/null"]).0, 126);
+    assert_eq!(run(&cluster, 2, &[]).0, 2);
+    let (code, told) = run(&cluster, 1, &["--wait", "0s", "--", "true"]);
+    assert_eq!(
+        (code, told.as_str()),
+        (75, "node-1 does not lead, and did not come to within --wait")
+    );
+    cluster.agree_on(2);
+    assert_eq!(run(&cluster, 2, &["--then", "resign", "--", "sh", "-c", "exit 7"]).0, 7);
+    cluster.agree_on(1);
+    let node = cluster.node(2);
+    node.stop_term();
+    assert_eq!(node.exit_code(), 0);
+    let (code, told) = run(&cluster, 2, &["--", "true"]);
+    assert_eq!(code, 69, "{told}");
+    assert!(told.starts_with("no node runs on this host: "), "{told}");
+}
+
+#[test]
+fn a_leadership_that_ends_ends_the_command() {
+    let cluster = Cluster::start(2);
+    cluster.agree_on(2);
+    let wait = ["--", "sh", "-c", "echo begun; exec sleep 1000"];
+    let mut lost = Attached(exec(&cluster, 2, &wait).stdout(Stdio::piped()).spawn().unwrap());
+    lost.0.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
+    let mut told = Attached(exec(&cluster, 2, &wait).stdout(Stdio::piped()).spawn().unwrap());
+    told.0.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
+    kill_process(told.pid(), Signal::TERM).unwrap();
+    assert_eq!(told.code(), 143, "the command's own code");
+    cluster.node(2).post("/resign", "").unwrap();
+    assert_eq!(lost.code(), 76);
+}
+
+/// Three nodes, and beside each a command that runs while the node leads.
+struct Beside {
+    cluster: Cluster,
+    lines: Lines,
+    attached: [RefCell<Option<Attached>>; 3],
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    KillExec,
+    KillGuard,
+    KillElectd,
+    FreezeExec,
+    Freeze,
+    Resign,
+}
+
+impl Beside {
+    fn start() -> Beside {
+        let cluster = Cluster::start_with(3, with_majority);
+        let lines = Lines::beside(&cluster);
+        let beside = Beside { cluster, lines, attached: Default::default() };
+        beside.cluster.agree();
+        (1..=3).for_each(|number| beside.attach(number));
+        beside
+    }
+
+    fn attach(&self, number: usize) {
+        let manner = [POLITE, STUBBORN, ASTRAY][number - 1];
+        let command = command();
+        let options = ["--stop-after", "300ms", "--restart", "always", "--"].into_iter();
+        let all: Vec<&str> = options.chain(command.iter().map(String::as_str)).collect();
+        let mut command = exec(&self.cluster, number, &all);
+        command.env(FILE, self.lines.file()).env(MANNER, manner).stdout(Stdio::null());
+        self.attached[number - 1].replace(Some(Attached(command.spawn().unwrap())));
+    }
+
+    /// Does this to the leader, and waits until a command runs anew.
+    fn suffer(&self, fault: Fault, before: &Line) -> Line {
+        let node = self.cluster.nodes().iter().position(|node| node.name == before.node).unwrap();
+        let (number, node) = (node + 1, &self.cluster.nodes()[node]);
+        let exec = self.attached[number - 1].borrow().as_ref().unwrap().pid();
+        let signal = |signal| kill_process(exec, signal).unwrap();
+        match fault {
+            // Its command is dead before the node lets anybody else lead.
+            Fault::KillExec => {
+                signal(Signal::KILL);
+                let _ = node.post("/resign", "");
+            }
+            Fault::KillGuard => {
+                if let Some(guard) = only_child(exec) {
+                    let _ = kill_process(guard, Signal::KILL);
+                }
+            }
+            Fault::KillElectd => node.kill_9(),
+            Fault::FreezeExec => {
+                signal(Signal::STOP);
+                let _ = node.post("/resign", "");
+            }
+            Fault::Freeze => node.freeze(),
+            Fault::Resign => _ = node.post("/resign", ""),
+        }
+        let next = self.lines.runs_next(Some(before));
+        match fault {
+            Fault::FreezeExec => signal(Signal::CONT),
+            Fault::Freeze => node.thaw(),
+            _ => {}
+        }
+        // Who resigned does not lead for a while; a restart ends that.
+        if node.runs() {
+            node.kill_9();
+        }
+        node.start();
+        eventually("the node serves its control socket", || node.post("/reload", ""));
+        self.attach(number);
+        next
+    }
+}
+
+#[test]
+fn attached_commands_move_with_the_leadership_and_never_run_on_two_hosts() {
+    let beside = Beside::start();
+    let mut before = beside.lines.runs_next(None);
+    let faults = [
+        Fault::KillExec,
+        Fault::Resign,
+        Fault::KillElectd,
+        Fault::FreezeExec,
+        Fault::Freeze,
+        Fault::KillGuard,
+    ];
+    for fault in faults {
+        before = beside.suffer(fault, &before);
+        beside.lines.assert_never_two();
+    }
+    assert!(beside.lines.assert_never_two() > faults.len());
+    let Beside { lines, attached, cluster } = beside;
+    drop(attached);
+    lines.assert_nobody_writes();
+    for node in cluster.nodes() {
+        let left = std::fs::read_dir(node.state()).unwrap().flatten();
+        let left: Vec<_> = left.filter(|file| file.path().extension().is_some()).collect();
+        eventually("the locks of dead commands are gone", || {
+            let held = left.iter().filter(|file| file.file_name() != "job.lock");
+            let held = held.filter(|file| file.path().extension().is_some_and(|end| end == "lock"));
+            let held: Vec<_> = held.filter(|file| file.path().exists()).collect();
+            ensure(held.is_empty(), || format!("{held:?}"))
+        });
+    }
+}
