@@ -22,6 +22,8 @@ const RESOLVE: Duration = Duration::from_secs(2);
 const ANSWER: Duration = Duration::from_secs(2);
 /// A node carries a command out in up to two seconds, and then has to say so.
 const COMMAND_ANSWER: Duration = Duration::from_secs(4);
+/// A leader that hands over first ends what it runs; a node waits 5 min for that.
+const HANDOVER_ANSWER: Duration = Duration::from_secs(310);
 /// More than a cluster's status will ever be; a stranger's page may be larger.
 const LARGEST_ANSWER: u64 = 4 * 1024 * 1024;
 
@@ -220,7 +222,9 @@ impl Client {
         path: &str,
         body: &str,
     ) -> Result<Achieved, ClientError> {
-        let (address, patience) = (to.address, COMMAND_ANSWER);
+        let ends = path == "resign" || method == "DELETE";
+        let patience = if ends { HANDOVER_ANSWER } else { COMMAND_ANSWER };
+        let address = to.address;
         if let Some(socket) = control::of_address(address) {
             let (length, cluster, id) = (body.len(), to.cluster, to.id);
             let question = format!(
@@ -232,20 +236,25 @@ impl Client {
             return self.over_socket(address, socket, &question, patience);
         }
         let answer = if method == "DELETE" {
-            self.addressed(self.agent.delete(url(address, path)), to).call()
+            self.addressed(self.agent.delete(url(address, path)), to, patience).call()
         } else {
-            let request = self.addressed(self.agent.post(url(address, path)), to);
+            let request = self.addressed(self.agent.post(url(address, path)), to, patience);
             request.header("Content-Type", "application/json").send(body)
         };
         self.read(address, answer)
     }
 
-    /// A request that may take as long as a command, with the token, and with the node that it is for.
-    fn addressed<B>(&self, request: RequestBuilder<B>, to: Recipient<'_>) -> RequestBuilder<B> {
+    /// A request that may take this long, with the token, and with the node that it is for.
+    fn addressed<B>(
+        &self,
+        request: RequestBuilder<B>,
+        to: Recipient<'_>,
+        patience: Duration,
+    ) -> RequestBuilder<B> {
         let request = request
             .config()
             .timeout_resolve(resolve_timeout(to.address))
-            .timeout_recv_response(Some(self.timeout.unwrap_or(COMMAND_ANSWER)))
+            .timeout_recv_response(Some(self.timeout.unwrap_or(patience)))
             .build()
             .header(guard::CLUSTER, to.cluster.as_bytes())
             .header(guard::NODE, to.id);

@@ -24,9 +24,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Let the leader hand over to another member.
 ///
 /// Any node can be asked: it passes the command on to the leader. Nodes take commands by their control
-/// socket from their own user and root, and over TCP with the token of admin_token_file. The command ends when another
-/// leader is seen, and says which. Where members take over by rank ("preempt": "always"), a higher
-/// one that lives may do so again at once.
+/// socket from their own user and root, and over TCP with the token of admin_token_file. The command ends when
+/// another leader is seen, and says which; a command that the old leader ran has ended then. Where members take
+/// over by rank ("preempt": "always"), a higher one that lives may do so again at once.
 ///
 /// Exit codes: 0 another leads; 1 refused, or no other leader in time; 69 no node answers.
 #[derive(Args, Debug)]

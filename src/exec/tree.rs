@@ -97,3 +97,25 @@ pub fn reap() -> Option<(Pid, WaitStatus)> {
         Err(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_helper_is_known_by_its_environment() {
+        for helps in [true, false] {
+            let mut command = Command::new("cat"); // it lives until its stdin is closed
+            command.stdin(Stdio::piped()).env_remove(HELPER.0);
+            if helps {
+                command.env(HELPER.0, HELPER.1);
+            }
+            let mut child = command.spawn().unwrap();
+            assert_eq!(is_helper(Pid::from_child(&child)), helps);
+            drop(child.stdin.take());
+            child.wait().unwrap();
+        }
+    }
+}

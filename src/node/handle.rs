@@ -16,7 +16,8 @@ use crate::core::membership::Member;
 pub enum Command {
     /// Call an election. A no-op while one is under way.
     Elect,
-    /// The leader hands over, to the member named if any. Passed on to the leader by any node.
+    /// The leader hands over, to the member named if any. Passed on to the leader by any node, and answered when
+    /// its leadership has ended: a hold may delay that.
     Resign {
         /// The name of the member that is to lead next.
         to: Option<String>,
@@ -91,7 +92,8 @@ pub trait Handle: Clone + Send + Sync + 'static {
     /// thread.
     fn task(&self) -> Option<Vec<u8>>;
 
-    /// Gives the node a command and waits for its outcome, at most this long.
+    /// Gives the node a command and waits for its outcome, at most this long; and longer for the end of a
+    /// leadership that is held.
     ///
     /// # Errors
     /// When the command is wrong, refused by the state of the cluster, or not answered in time.

@@ -16,6 +16,7 @@ pub mod problems;
 mod publish;
 pub mod ranked;
 mod rejections;
+mod release;
 pub mod status;
 mod story;
 pub mod tally;
@@ -246,7 +247,7 @@ impl Handle for NodeHandle {
                         format!("{name} leads already: name another that is to lead, or none");
                     return Err(CommandError::Refused(what));
                 }
-                core::Command::Resign { to }
+                return self.resign(to, timeout);
             }
             Command::Add(member) => {
                 let outcome = Outcome::plain(format!("{} belongs to the cluster now", member.name));
@@ -254,9 +255,7 @@ impl Handle for NodeHandle {
                 let done = self.order(command, timeout)?;
                 return done.map(|_| outcome).map_err(|reason| words::refusal(&reason, &before));
             }
-            Command::Remove { name, force } => {
-                core::Command::Change(Change::Remove { id: named(&name)?, force })
-            }
+            Command::Remove { name, force } => return self.remove(named(&name)?, force, timeout),
         };
         self.order(command, timeout)?
             .map(|done| words::outcome(&done, &before))

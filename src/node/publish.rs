@@ -208,6 +208,12 @@ impl Board {
         self.snapshot.read().leader
     }
 
+    /// The epoch that a leader leads in, as far as this member sees.
+    pub fn led_epoch(&self) -> Option<u64> {
+        let snapshot = self.snapshot.read();
+        snapshot.leader.map(|_| snapshot.epoch.0)
+    }
+
     /// Whether this member was removed.
     pub fn is_removed(&self) -> bool {
         self.removed.load(Ordering::SeqCst)

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::io::Read;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -36,9 +37,13 @@ impl Attached {
 
 /// `electd exec` beside this node, with these options and this command.
 fn exec(cluster: &Cluster, number: usize, options: &[&str]) -> Command {
+    exec_by(&cluster.file(), &cluster.node(number).name, options)
+}
+
+/// `electd exec` beside the node of this name in this file.
+fn exec_by(file: &Path, name: &str, options: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
-    let name = &cluster.node(number).name;
-    command.args(["exec", "--node", name, "--config"]).arg(cluster.file()).args(options);
+    command.args(["exec", "--node", name, "--config"]).arg(file).args(options);
     for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "RUST_LOG"] {
         command.env_remove(variable);
     }
@@ -73,6 +78,12 @@ fn every_end_has_its_code() {
     cluster.agree_on(2);
     assert_eq!(run(&cluster, 2, &["--then", "resign", "--", "sh", "-c", "exit 7"]).0, 7);
     cluster.agree_on(1);
+    let text = std::fs::read_to_string(cluster.file()).unwrap();
+    let other = cluster.file().with_file_name("other.json");
+    std::fs::write(&other, text.replace("\"cluster\":\"test\"", "\"cluster\":\"other\"")).unwrap();
+    let output = exec_by(&other, "node-2", &["--", "true"]).output().unwrap();
+    let (code, told) = outcome(&output);
+    assert!(code == 78 && told.contains("node-2 of cluster test"), "{code}: {told}");
     let node = cluster.node(2);
     node.stop_term();
     assert_eq!(node.exit_code(), 0);
@@ -205,4 +216,35 @@ fn attached_commands_move_with_the_leadership_and_never_run_on_two_hosts() {
             ensure(held.is_empty(), || format!("{held:?}"))
         });
     }
+}
+
+#[test]
+fn a_resignation_is_answered_when_the_command_has_ended() {
+    let cluster = Cluster::start(3);
+    cluster.agree_on(3);
+    let file = cluster.file().with_file_name("ended");
+    let script = format!(
+        "echo; trap 'sleep 1; echo ended >{}; exit' TERM; while :; do sleep 0.05; done",
+        file.display()
+    );
+    let begin = || {
+        let mut exec = exec(&cluster, 3, &["--", "sh", "-c", &script]);
+        let mut exec = Attached(exec.stdout(Stdio::piped()).spawn().unwrap());
+        exec.0.stdout.as_mut().unwrap().read_exact(&mut [0; 1]).unwrap();
+        exec
+    };
+    let mut first = begin();
+    let answer = cluster.node(1).post("/resign", "").unwrap();
+    assert_eq!(answer.code, 200, "{answer:?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "ended\n");
+    assert_eq!(first.code(), 76);
+    cluster.agree_on(2);
+    cluster.node(3).restart();
+    cluster.agree_on(3);
+    std::fs::remove_file(&file).unwrap();
+    let mut second = begin();
+    let answer = cluster.node(1).delete("/members/node-3").unwrap();
+    assert_eq!(answer.code, 200, "{answer:?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "ended\n");
+    assert_eq!(second.code(), 76);
 }

@@ -1,0 +1,81 @@
+//! Commands that end a leadership, answered when that has ended: whoever asked may then rely on it that what ran
+//! for the leader has ended too.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::NodeHandle;
+use super::handle::{CommandError, Outcome};
+use super::words;
+use crate::core::Command;
+use crate::core::membership::Change;
+use crate::core::message::{Done, Refusal};
+use crate::core::types::NodeId;
+
+/// How long a member waits for the end of another's leadership: it does not know how long that may be held.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// The time that the end of the own leadership gets besides the longest hold.
+const AFTER_HOLD: Duration = Duration::from_secs(2);
+
+/// Between two looks at who leads.
+const LOOK: Duration = Duration::from_millis(5);
+
+impl NodeHandle {
+    /// Has the leader hand over, and waits until it has.
+    pub(super) fn resign(
+        &self,
+        to: Option<NodeId>,
+        timeout: Duration,
+    ) -> Result<Outcome, CommandError> {
+        let members = self.board.members();
+        let done = self.order(Command::Resign { to }, timeout)?;
+        let done = done.map_err(|reason| words::refusal(&reason, &members))?;
+        if let Done::Resigned { epoch, .. } = done {
+            self.await_release(epoch.0)?;
+        }
+        Ok(words::outcome(&done, &members))
+    }
+
+    /// Has a member removed. A leader hands over first, which takes until its commands have ended.
+    pub(super) fn remove(
+        &self,
+        id: NodeId,
+        force: bool,
+        timeout: Duration,
+    ) -> Result<Outcome, CommandError> {
+        let (members, epoch) = (self.board.members(), self.board.led_epoch());
+        let leads = self.board.leader() == Some(id);
+        let order = || self.order(Command::Change(Change::Remove { id, force }), timeout);
+        let mut done = order();
+        let late = matches!(done, Err(_) | Ok(Err(Refusal::NoReply)));
+        if let Some(epoch) = epoch.filter(|_| leads && late) {
+            self.await_release(epoch)?;
+            done = order();
+            if self.board.members().get(id).is_none() {
+                done = Ok(Ok(Done::Removed { id, stored: true, handed_over: true })); // by the first order
+            }
+        }
+        done?
+            .map(|done| words::outcome(&done, &members))
+            .map_err(|reason| words::refusal(&reason, &members))
+    }
+
+    /// Waits until this member sees nobody lead in this epoch any more.
+    fn await_release(&self, epoch: u64) -> Result<(), CommandError> {
+        let own = self.leadership().is_some_and(|own| own.epoch() == epoch);
+        let most = if own { self.board.longest_hold() + AFTER_HOLD } else { LONGEST };
+        let begin = Instant::now();
+        while self.board.led_epoch() == Some(epoch) {
+            if begin.elapsed() > most {
+                let what = format!(
+                    "the leader of epoch {epoch} leads on after {most:?}: what it runs has not ended, or nobody can \
+                     succeed it any more"
+                );
+                return Err(CommandError::Unanswered(what));
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+}
