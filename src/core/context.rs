@@ -39,7 +39,7 @@ impl Context<'_> {
         self.out.push(Output::Send { to, envelope });
     }
 
-    /// Answers a peer, at once or as soon as the connection to it is up: then with the last answer alone.
+    /// Answers a peer, at once or as soon as the connection to it is up: then with the last answer of each kind.
     pub fn answer_when_connected(&mut self, to: NodeId, answer: Vec<Message>) {
         if self.state.detector.is_within_reach(to) || Fault::ReplyLost.is_planted() {
             answer.into_iter().for_each(|message| self.send(to, message));

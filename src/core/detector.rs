@@ -76,6 +76,7 @@ impl Detector {
             list: ListVersion::default(),
             untold_since: None,
             unreachable: false,
+            vouched: Incarnation(0),
             passed: Damping::default(),
             let_down: Damping::default(),
         };
@@ -251,7 +252,8 @@ impl Detector {
 
     /// Takes the word of the leader of this epoch. Tells whether the member was thought alive until now
     /// and is not any more. The leader's word revives nobody whom this member has lost and cannot tell
-    /// anything: the link between the two is dead, and whoever waits for an answer waits in vain.
+    /// anything: the link between the two is dead, and whoever waits for an answer waits in vain. The same holds
+    /// for one that was never met, and was waited for in vain on the leader's word before.
     pub fn hearsay(&mut self, epoch: Epoch, report: &MemberReport) -> bool {
         let mut lost = false;
         self.change(report.id, |peer| {
@@ -262,8 +264,11 @@ impl Detector {
             }
             peer.proved = false;
             lost = peer.alive() && report.status != Liveness::Alive;
-            let cut_off = same && peer.is_lost() && !peer.outbound;
+            let in_vain = !peer.alive() && peer.vouched == report.incarnation;
+            let cut_off = (in_vain || same && peer.is_lost()) && !peer.outbound;
             if !cut_off || Fault::LostRevive.is_planted() {
+                let revived = report.status == Liveness::Alive && !same;
+                peer.vouched = if revived { report.incarnation } else { Incarnation(0) };
                 peer.status = report.status;
             }
             peer.stands = report.stands || peer.called > epoch;

@@ -10,7 +10,7 @@ use super::types::{Incarnation, NodeId};
 /// What waits to be told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Outbox {
-    /// The last answer to each peer that cannot be told it yet.
+    /// The last answer of each kind to each peer that cannot be told it yet.
     answers: BTreeMap<NodeId, Vec<Message>>,
     /// The commands that wait for the leader.
     pub(super) commands: Commands,
@@ -22,9 +22,11 @@ impl Outbox {
         Outbox { answers: BTreeMap::new(), commands: Commands::new(run) }
     }
 
-    /// Keeps an answer for this peer, and drops an earlier one.
+    /// Keeps an answer for this peer, and drops an earlier one of the same kind.
     pub fn keep(&mut self, to: NodeId, answer: Vec<Message>) {
-        self.answers.insert(to, answer);
+        let kept = self.answers.entry(to).or_default();
+        kept.retain(|earlier| answer.iter().all(|message| message.kind() != earlier.kind()));
+        kept.extend(answer);
     }
 
     /// Takes what waits for this peer.

@@ -146,6 +146,18 @@ faults! {
         "A lower leader that can be told nothing is asked to hand over.";
     LeaderLeftOut "stay-leader-left-out": "ring none stay" 102,
         "A ballot that was sent past a live leader goes on.";
+    ListEpoch "majority-list-epoch": "exhaustive removal" 0,
+        "An epoch is granted in which the own list was stamped; a restarted voter forgets who led in its own.";
+    NoFloor "majority-no-floor": "exhaustive loss" 0,
+        "A voter whose store was lost votes in an epoch of before that.";
+    PromiseKept "majority-promise-kept": "bully majority stay" 65,
+        "The longest promise ever made delays every start.";
+    LapOn "ring-lap-on": "ring none stay" 0,
+        "A ballot that comes by again does not go straight to its candidate.";
+    TakeoverAtOnce "majority-takeover-at-once": "ring majority stay" 256,
+        "Who asked for a hand-over and did not lead asks again at once.";
+    StuckStands "stay-stuck-stands": "bully majority stay" 1_343,
+        "A candidate whose disk stands still takes over again and again.";
     SecondLeader "words-second-leader": "words" 125,
         "A word makes a member follow a second leader of an epoch.";
     FarAhead "words-far-ahead": "words" 0,

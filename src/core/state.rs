@@ -202,10 +202,12 @@ impl State {
         leader.is_some_and(|leader| leader.proved && leader.heard_within(lease, now))
     }
 
-    /// Whether this member was overruled on a third member's word, more than once, and waits for the
-    /// longer. Who asks it to lead meanwhile has no leader.
+    /// Whether this member was overruled on a third member's word, more than once, and has waited for the
+    /// longer for a while. Who asks it to lead then has no leader; before that, it may only not have heard of the
+    /// other one yet.
     pub(super) fn rests(&self, now: Time) -> bool {
-        self.phase() == Phase::Waiting && self.candidacy.rests(now) && !self.is_bound()
+        let long = self.course.since() + self.settings.timing.failure * 4 <= now;
+        self.phase() == Phase::Waiting && long && self.candidacy.rests(now) && !self.is_bound()
     }
 
     /// Whether an election is under way, or its outcome awaited.

@@ -107,6 +107,8 @@ pub enum Deed {
     Bootstrapped,
     /// Clusters whose members have unequal timings.
     Unequal,
+    /// Clusters in which far longer timings were tried once.
+    Tried,
     /// Clusters of more than eight members.
     Large,
     /// Faults right after a command.
@@ -137,7 +139,7 @@ pub enum Deed {
 }
 
 /// All deeds with their names, in the order in which they are shown.
-const TITLES: [(Deed, &str); 64] = [
+const TITLES: [(Deed, &str); 65] = [
     (Deed::Starts, "starts and restarts"),
     (Deed::Kills, "processes killed"),
     (Deed::Vanished, "hosts vanished"),
@@ -189,6 +191,7 @@ const TITLES: [(Deed, &str); 64] = [
     (Deed::Foreign, "disks of another, refused"),
     (Deed::Bootstrapped, "bootstraps kept on"),
     (Deed::Unequal, "clusters of unequal timings"),
+    (Deed::Tried, "clusters of longer timings once"),
     (Deed::Large, "clusters of more than 8"),
     (Deed::Adverse, "faults right after a command"),
     (Deed::Promised, "times a leader was promised"),

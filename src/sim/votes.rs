@@ -5,11 +5,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::setup::TIMING;
 use crate::core::message::Message;
 use crate::core::types::{Epoch, NodeId, Time};
 
 /// An epoch and whose it is.
 pub(super) type Grant = (Epoch, NodeId);
+
+/// So often a leader may be asked to hand over, and once more in each T2.
+const PREEMPTS: u32 = 8;
 
 /// What one voter told, in all its lives.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +31,8 @@ struct Voter {
     claims: BTreeMap<(NodeId, u64, Epoch), (Time, Duration)>,
     /// For how long a leader's last heartbeat asked it to be bound.
     asked: BTreeMap<NodeId, Duration>,
+    /// Which leader its present process asked to hand over, in which epoch, since when and how often.
+    preempts: Option<(Grant, Time, u32)>,
     /// Whose grants of which epochs its present process was told.
     heard: BTreeSet<(Epoch, usize)>,
 }
@@ -59,6 +65,7 @@ impl Votes {
         let voter = &mut self.voters[at];
         voter.claims.clear();
         voter.asked.clear();
+        voter.preempts = None;
         voter.heard.clear();
     }
 
@@ -111,7 +118,23 @@ impl Votes {
         match *message {
             Message::Vote { number, epoch, .. } => self.grants(at, (epoch, to), number, turned),
             Message::Acknowledge { epoch, .. } => self.acknowledges(at, (epoch, to), turned),
+            Message::Preempt { epoch, .. } => self.preempts(at, (epoch, to), turned),
             _ => Ok(()),
+        }
+    }
+
+    /// A member asks a leader to hand over. One that does not is asked less and less often.
+    fn preempts(&mut self, at: usize, leader: Grant, now: Time) -> Result<(), String> {
+        let last = &mut self.voters[at].preempts;
+        let (since, times) = match *last {
+            Some((asked, since, times)) if asked == leader => (since, times + 1),
+            _ => (now, 1),
+        };
+        *last = Some((leader, since, times));
+        let most = u128::from(PREEMPTS) + now.since(since).as_nanos() / TIMING.t2().as_nanos();
+        match u128::from(times) > most {
+            true => Err(format!("asks the leader of epoch {} to hand over all the time", leader.0)),
+            false => Ok(()),
         }
     }
 

@@ -4,7 +4,7 @@
 //! make sim SEEDS=0..5000 ALGORITHM=ring QUORUM=none FAULTS=all
 //! ```
 //!
-//! Without these choices all algorithms, all quorums and all sets of faults that end take their turn. A
+//! Without these choices all algorithms, all quorums and all sets of faults take their turn. A
 //! line says how far it has come now and then, so that a long sweep that was ended can go on from
 //! there. Fails if a seed does, and prints the command that replays it.
 
@@ -109,8 +109,7 @@ fn schedules(arguments: &Arguments) -> Vec<Schedule> {
     let Arguments { algorithm, quorum, faults, .. } = arguments;
     for kind in AlgorithmKind::ALL.into_iter().filter(|kind| algorithm.is_none_or(|a| a == *kind)) {
         for quorum in Quorum::ALL.into_iter().filter(|one| quorum.is_none_or(|q| q == *one)) {
-            let healed = |set: &FaultSet| *set != FaultSet::Stay;
-            let chosen = |set: &FaultSet| faults.map_or(healed(set), |faults| faults == *set);
+            let chosen = |set: &FaultSet| faults.is_none_or(|faults| faults == *set);
             for faults in FaultSet::ALL.into_iter().filter(chosen) {
                 schedules.push(Schedule { quorum, faults, ..Schedule::new(kind, 0) });
             }

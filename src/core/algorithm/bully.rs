@@ -195,7 +195,10 @@ impl Bully {
     /// as long as one may take to connect; or wins.
     fn win_unless_unasked(&mut self, cx: &mut Context, reason: Reason) {
         let unasked = self.unasked(cx);
-        let patient = cx.now < self.started + cx.state.settings.timing.failure;
+        let timing = cx.state.settings.timing;
+        // With a majority nobody wins beside a higher one that is not connected yet: that takes over later.
+        let patience = if cx.state.needs_majority() { timing.t1() } else { timing.failure };
+        let patient = cx.now < self.started + patience;
         if !unasked.is_empty() && !patient {
             cx.suspect_unheard(&unasked, self.started);
         }

@@ -25,6 +25,8 @@ pub struct Peer {
     pub proven: (Incarnation, Option<u64>),
     /// Alive, suspected or dead.
     pub status: Liveness,
+    /// The incarnation that is alive by a leader's word alone, as this member has not met it.
+    pub(super) vouched: Incarnation,
     /// Whether the death was proved to this member itself, so that hearsay cannot undo it.
     pub proved: bool,
     /// When it was last heard, by any message of its own.
@@ -124,7 +126,7 @@ impl Peer {
             return None;
         }
         let since = *self.untold_since.get_or_insert(now);
-        self.unreachable = since + limit <= now;
+        self.unreachable |= since + limit <= now;
         (!self.unreachable).then_some(since + limit)
     }
 }

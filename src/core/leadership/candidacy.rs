@@ -41,7 +41,7 @@ pub struct Candidacy {
     /// The voters did not agree last: this member asks again before it calls another election.
     pub(super) denied: Option<Denied>,
     /// A nomination waited in vain for this member's own disk, which has written nothing since.
-    disk_lags: bool,
+    pub(super) disk_lags: bool,
     /// The epoch whose leader handed over to this member, until that has asked for the next one.
     designated_in: Option<Epoch>,
     /// Before then the voters are not asked again whether this member may take over.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::candidacy::Denied;
 use super::question::{Purpose, Question, Stage};
 use crate::core::detector::Peer;
+use crate::core::durable::Then;
 use crate::core::message::{Message, Opinion};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
@@ -27,6 +28,13 @@ impl State {
             (epoch, stage, agreed) == (round, Stage::Vote, true) && repeats < MOST_REPEATS
         };
         self.candidacy.question.as_ref().is_some_and(elected) && !Fault::GrantsRunOut.is_planted()
+    }
+
+    /// Whether this member's own vote is still on its way to the disk.
+    fn waits_for_own_vote(&self) -> bool {
+        let own =
+            |then: &Then| matches!(then, Then::Tell(to, Message::Vote { .. }) if *to == self.id());
+        self.records.awaited_by(own).is_some()
     }
 
     /// How many voters have told a candidate something, or may. Once it has heard a majority, those that
@@ -108,7 +116,10 @@ impl Turn<'_> {
                     let longest = self.cx.now + unit * 4; // or a better one would come too late
                     let candidacy = &mut self.cx.state.candidacy;
                     candidacy.takeovers.again(unit, self.cx.now);
-                    candidacy.next_takeover_poll = candidacy.takeovers.until().min(longest);
+                    candidacy.next_takeover_poll = match Fault::TakeoverAtOnce.is_planted() {
+                        true => self.cx.now,
+                        false => candidacy.takeovers.until().min(longest),
+                    };
                     if let Some(leader) = leader {
                         let epoch = view.epoch;
                         self.cx.send(leader.id, Message::Preempt { epoch, rank, votes });
@@ -159,6 +170,9 @@ impl Turn<'_> {
         {
             self.cx.ask_voters(purpose, stage, epoch);
         } else if state.candidacy.question.is_some() {
+            // One whose disk stands still would stand, and be denied by nobody, again and again.
+            let lags = state.waits_for_own_vote() && !Fault::StuckStands.is_planted();
+            self.cx.state.candidacy.disk_lags |= lags;
             self.failed();
         } else if state.candidacy.denied.is_some() && state.phase().elects() {
             let next = state.epochs.round().next();
@@ -198,6 +212,7 @@ impl Turn<'_> {
             Purpose::Retry => self.deny(heard, wait),
             Purpose::Win if waits => {
                 let reason = match uninformed {
+                    _ if self.cx.state.candidacy.disk_lags => Reason::DiskLags,
                     _ if !self.cx.state.voter.is_informed() => {
                         Reason::Uninformed(self.cx.state.unmet_voters())
                     }

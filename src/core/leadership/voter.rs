@@ -81,7 +81,7 @@ impl Voter {
         let longest = before.promised.max(lease);
         Voter {
             granted: before.granted,
-            led,
+            led: led.filter(|_| !Fault::ListEpoch.is_planted()),
             muted_until: match Fault::PromiseForgotten.is_planted() {
                 true => now,
                 false => now + before.promised,
@@ -124,7 +124,7 @@ impl Voter {
     pub fn inform(&mut self, round: Epoch) {
         if !self.informed {
             self.informed = true;
-            self.floor = round;
+            self.floor = if Fault::NoFloor.is_planted() { Epoch(0) } else { round };
         }
     }
 
@@ -222,6 +222,7 @@ impl Voter {
     pub fn forget_old_promises(&mut self, now: Time, lease: Duration) -> bool {
         let longest = self.made.max(lease);
         let over = self.muted_until <= now && longest < self.longest;
+        let over = over && !Fault::PromiseKept.is_planted();
         if over {
             self.longest = longest;
             // From now on a crash may find either record.

@@ -35,7 +35,8 @@ impl Context<'_> {
         let stale = stale.then_some(Objection::StaleList);
         // Somebody led in the epoch in which the list was stamped, and the majority that elected it
         // may have been removed since. As in Raft: a candidate's term is above that of its last entry.
-        let led = (epoch <= own.epoch).then_some(Objection::Older(own.epoch));
+        let led = epoch <= own.epoch && !Fault::ListEpoch.is_planted();
+        let led = led.then_some(Objection::Older(own.epoch));
         let objection = stale
             .or(led)
             .or_else(|| state.voter.objection(self.now, candidate, epoch, state.view()));
@@ -155,7 +156,9 @@ impl Turn<'_> {
         self.cx.exchange_lists(from, list);
         let opinion = self.cx.judge(from, epoch, list);
         let epoch = self.cx.greatest_epoch();
-        self.cx.send(from, Message::PreVoteReply { number, opinion, epoch });
+        // At a first start the question may come before the connection back to the candidate is up.
+        let reply = Message::PreVoteReply { number, opinion, epoch };
+        self.cx.answer_when_connected(from, vec![reply]);
     }
 
     /// A candidate asks for this voter's vote.

@@ -14,7 +14,23 @@ use crate::core::settings::Quorum;
 /// So many steps the search takes at most: in a world where more is needed, nothing is promised.
 const STEPS: u32 = 2000;
 
+/// The least share of the time in which somebody leads, in thousandths.
+const LEAST: u128 = 950;
+
+/// The same without a majority, where some of those that live cannot talk to each other: leaders on both sides of a
+/// dead link take turns.
+const LEAST_BY_TURNS: u128 = 750;
+
 impl Life {
+    /// The least share of the time in which somebody leads, in thousandths, where that is promised.
+    pub(super) fn least(&self) -> u128 {
+        let world = &self.world;
+        let apart =
+            |at: usize| world.live().any(|(other, _)| at != other && !are_linked(world, at, other));
+        let turns = world.setup.quorum == Quorum::None && world.live().any(|(at, _)| apart(at));
+        if turns { LEAST_BY_TURNS } else { LEAST }
+    }
+
     pub(super) fn is_promised(&self) -> bool {
         self.healthy().is_some()
     }

@@ -65,7 +65,7 @@ fn settings(place: usize, founders: usize, life: u64) -> Settings {
         hierarchy: true,
         timing: TIMING,
         trust_refused: false,
-        bootstrap: place < founders,
+        bootstrap: false, // told at the start
         power_on: PowerOn::Elect,
     }
 }
@@ -89,6 +89,8 @@ pub struct Process {
     place: usize,
     /// The first so many members are named by the first list.
     founders: usize,
+    /// Whether it is to begin without the others, as long as its disk is empty.
+    bootstraps: bool,
     pub core: Option<Core>,
     incarnation: u64,
     disk: Durable,
@@ -105,7 +107,8 @@ impl Process {
     pub fn new(place: usize, founders: usize) -> Process {
         let (disk, waiting) = (Durable::default(), Vec::new());
         let (core, told, named) = (None, None, Epoch(0));
-        Process { place, founders, core, incarnation: 0, disk, waiting, told, named }
+        let bootstraps = place < founders;
+        Process { place, founders, bootstraps, core, incarnation: 0, disk, waiting, told, named }
     }
 
     /// Whether the process is about to end: it was removed.
@@ -127,9 +130,14 @@ impl Process {
         let incarnation = Incarnation(self.incarnation);
         let kept = Kept { incarnation, durable: self.disk.clone() };
         let mut file = settings(self.place, self.founders, incarnation.next().0);
-        file.bootstrap &= !self.disk.knows_its_cluster();
+        file.bootstrap = self.bootstraps && !self.disk.knows_its_cluster();
         let start = restart((self.incarnation > 0).then_some(&kept), &file, None)?;
         Ok((file, start))
+    }
+
+    /// The same member with an empty disk.
+    pub fn emptied(&self) -> Process {
+        Process { bootstraps: false, told: self.told, ..Process::new(self.place, self.founders) }
     }
 
     /// How many records wait for the disk.

@@ -47,7 +47,7 @@ const NOTHING: Limits = Limits {
 };
 
 /// All of them.
-pub const STORIES: [Story; 9] = [
+pub const STORIES: [Story; 10] = [
     Story {
         name: "race: the leader is gone, and two nominees want to succeed it",
         start: leader_missed,
@@ -91,7 +91,12 @@ pub const STORIES: [Story; 9] = [
     Story {
         name: "removal: two voters of an epoch were removed, and another member is in a round of that number",
         start: two_removed,
-        limits: Limits { passes: 4, pauses: 1, ..NOTHING },
+        limits: Limits { passes: 1, ..NOTHING },
+    },
+    Story {
+        name: "loss: a voter lost its disk, and another member is in a round for which it voted before that",
+        start: vote_lost,
+        limits: Limits { passes: 1, ..NOTHING },
     },
 ];
 
@@ -175,7 +180,51 @@ fn two_removed(book: &mut Book) -> World {
         take(&mut world, book, Step::Crash { member, kept: 0 });
     }
     take(&mut world, book, Step::Start(P3));
+    pause_while_bound(&mut world, book, P4);
     world
+}
+
+/// P2 has asked P3 for the election of a round, and hears nothing of it any more. P3 led in the epoch of that number,
+/// for which P1 voted. P3 starts anew, so it does not know any more which process of P1 that was; and so does P1,
+/// whose disk has lost all.
+fn vote_lost(book: &mut Book) -> World {
+    let mut world = not_started(book, 3, 3);
+    for member in [P1, P2, P3] {
+        take(&mut world, book, Step::Start(member));
+    }
+    connect(&mut world, book, &[P1, P3]);
+    connect(&mut world, book, &[P2, P3]);
+    run_apart(&mut world, book, [P2, P3], |world, book| {
+        let leads = world.process(book, P3).leads(world.now).is_some();
+        leads && phase(world, book, P2) == Some(Phase::Electing)
+    });
+    for member in [P1, P3] {
+        world.left.crashes = 1;
+        let kept = world.process(book, member).waiting();
+        take(&mut world, book, Step::Crash { member, kept });
+    }
+    world.empty_disk(book, P1);
+    for member in [P1, P3] {
+        take(&mut world, book, Step::Start(member));
+    }
+    connect(&mut world, book, &[P1, P3]);
+    pause_while_bound(&mut world, book, P2);
+    world
+}
+
+/// A member in an election pauses for a short time, at the end of which nobody is bound any more by what was promised
+/// before a start.
+fn pause_while_bound(world: &mut World, book: &mut Book, member: usize) {
+    let bound = world.now + TIMING.lease;
+    assert_eq!(phase(world, book, member), Some(Phase::Electing));
+    while world.due(book, member).is_some_and(|due| due > world.now) {
+        pass(world, book);
+    }
+    world.left.pauses = 1;
+    take(world, book, Step::Pause { member, long: false });
+    while world.now < bound {
+        pass(world, book);
+    }
 }
 
 /// P3 has just sent heartbeats, and nobody has taken them.

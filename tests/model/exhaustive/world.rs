@@ -206,6 +206,12 @@ impl World {
         }
     }
 
+    /// The disk of a process that is down loses all, and nobody tells the process again to begin without the others.
+    pub fn empty_disk(&mut self, book: &mut Book, member: usize) {
+        let process = self.process(book, member).emptied();
+        self.processes[member] = book.enter(process);
+    }
+
     fn command(&mut self, book: &mut Book, member: usize, command: Command) -> Result<(), String> {
         self.left.commands -= 1;
         self.give(book, member, Input::Command { id: CommandId(0), command })

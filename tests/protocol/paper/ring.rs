@@ -1,11 +1,13 @@
 //! What seed 004 says of the ring election, sentence by sentence.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use electd::core::bounds;
+use electd::core::membership::{Member, MemberList};
 use electd::core::message::{Ballot, Candidate, Lap, Message, Run, View};
 use electd::core::settings::{AlgorithmKind, RankKind, Settings};
-use electd::core::types::{Epoch, Incarnation, Rank};
+use electd::core::types::{Epoch, Incarnation, Rank, Role};
 use electd::core::{Input, Phase, Redial};
 
 use crate::paper::process::{self, Process, Sent, TIMING, id, rank};
@@ -349,4 +351,20 @@ fn a_ballot_that_left_out_a_live_leader_goes_no_further() {
     p3.after(TIMING.failure / 2);
     let sent = told(p3.hears(4, ballot(run(3, 4), 4, 1)));
     assert_eq!(sent, [(vec![4], ballot(run(3, 4), 4, 2))], "it may be gone");
+}
+
+/// The only member that may lead is never sent a ballot, as the link between it and the one before it is dead.
+#[test]
+fn who_may_not_lead_sends_its_own_ballot_to_who_may_and_was_left_out() {
+    let file = ring(3);
+    let role = |number: u8| if number == 5 { Role::Member } else { Role::Witness };
+    let recast =
+        |(at, member): (usize, &Member)| Member { role: role(at as u8 + 1), ..member.clone() };
+    let members = file.members.iter().enumerate().map(recast).collect();
+    let members = Arc::new(MemberList::new(file.members.version(), members));
+    let mut p3 = Process::with(Settings { members, ..file }).0;
+    let own = Candidate { stands: false, ..candidate(3) };
+    let ballot = |hops| Message::Ballot(Ballot { run: run(1, 3), candidate: own, hops });
+    assert_eq!(told(p3.calls()), [(vec![4], ballot(1))]);
+    assert_eq!(told(p3.hears(2, ballot(4))), [(vec![5], ballot(1))]);
 }

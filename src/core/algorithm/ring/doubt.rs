@@ -37,16 +37,17 @@ impl Doubts {
     }
 
     /// Whether a candidate put itself into a run that is younger than the doubt of its life. A sign of
-    /// life from it ends that doubt, and what is known of it then is judged anew.
+    /// life from it ends that doubt, and what is known of it then is judged anew. An earlier process cannot
+    /// take part in so young a run: if it was started less often than this member knows, its disk went back.
     fn has_come_again(&self, cx: &Context, candidate: Candidate, run: Run) -> bool {
         let peer = cx.state.detector.get(candidate.rank.id);
-        let same = peer.is_some_and(|peer| peer.incarnation == candidate.incarnation);
+        let known = peer.is_some_and(|peer| peer.incarnation >= candidate.incarnation);
         let younger = |doubt: &Doubt| {
             doubt.incarnation == candidate.incarnation
                 && doubt.heard == heard(cx, candidate)
                 && doubt.instead <= run.epoch
         };
-        same && self.0.get(&candidate.rank.id).is_some_and(younger)
+        known && self.0.get(&candidate.rank.id).is_some_and(younger)
     }
 
     /// Notes that this member has stopped a run that was to elect this candidate.

@@ -246,7 +246,7 @@ impl Ring {
             }
         } else if self.nominee == Some(candidate) {
             // It came once more: from a member that repairs the ring, or after a lap without its candidate.
-            if ballot.hops > self.hops {
+            if ballot.hops > self.hops && !Fault::LapOn.is_planted() {
                 self.send_straight(cx, ballot);
             }
         } else if candidate > own || !own.stands {
@@ -268,7 +268,7 @@ impl Ring {
     /// highest attr." Unless this member may not lead: then nobody may.
     fn returned(&mut self, cx: &mut Context, reason: Reason) {
         if !cx.state.stands() {
-            self.awaited = None;
+            self.awaited = self.send_to_left_out(cx);
             cx.become_awaiting(patience(cx), Reason::MayNotLead);
         } else if cx.nominate(self.run.epoch, Aim::Lead, &reason) {
             self.lead(cx, reason);

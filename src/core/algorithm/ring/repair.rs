@@ -2,7 +2,7 @@
 //! member.
 
 use super::Ring;
-use super::view::{decided, is_gone, most_hops, next, next_after};
+use super::view::{decided, is_gone, most_hops, next, next_after, own};
 use crate::core::bounds;
 use crate::core::context::Context;
 use crate::core::message::{Ballot, Candidate, Message, Run, View};
@@ -52,6 +52,18 @@ impl Ring {
         } else if ballot.hops <= most_hops(cx) {
             self.nominate(cx, ballot);
         }
+    }
+
+    /// The ballot of this member has come back, and it may not lead. One that may, and that it knows to live, was
+    /// left out, as the link between it and the member before it is dead: the ballot goes straight there. Tells
+    /// to whom it went.
+    pub(super) fn send_to_left_out(&mut self, cx: &mut Context) -> Option<NodeId> {
+        let best = cx.state.best_other().filter(|best| cx.state.detector.is_within_reach(*best))?;
+        if !cx.is_ignored(best) && self.hops <= most_hops(cx) {
+            let candidate = own(cx);
+            cx.send(best, Message::Ballot(Ballot { run: self.run, candidate, hops: self.hops }));
+        }
+        Some(best)
     }
 
     /// A run that nobody disturbs is over by then; where somebody kept a ballot the last times, less is

@@ -8,6 +8,7 @@ mod nominee;
 mod proved;
 mod restart;
 mod stamped;
+mod stuck;
 mod voter;
 
 use std::sync::Arc;

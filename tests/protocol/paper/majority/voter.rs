@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use electd::core::Phase;
 use electd::core::membership::{ListVersion, MemberList};
 use electd::core::message::{Message, Opinion, View};
 use electd::core::settings::{AlgorithmKind, Settings};
 use electd::core::types::{Epoch, Incarnation, Role};
+use electd::core::{Input, Phase};
 
 use super::{
     NEVER, acknowledge, claim, election, grant, grants, heartbeat, listed, majority, no, promising,
@@ -22,6 +22,17 @@ fn a_trial_changes_nothing() {
     assert_eq!(would(&mut p3, 4, 22), Opinion::Yes);
     assert!(p3.core == before);
     assert_eq!(would(&mut p3, 5, 5), Opinion::Yes, "of any epoch, to anybody");
+}
+
+/// At a first start the question may come before the connection back is up. Without an answer the candidate
+/// takes the voters for silent, and a lower member comes first.
+#[test]
+fn a_pre_vote_is_answered_as_soon_as_the_candidate_can_be_told() {
+    let mut p3 = voter(3);
+    p3.take(Input::Lost { peer: id(5) });
+    assert_eq!(p3.hears(5, trial(1, 22)), []);
+    let told = p3.reaches(5);
+    assert!(told.contains(&(vec![5], says(1, Opinion::Yes, 0))), "{told:?}");
 }
 
 /// "A grant is durable before it is sent." It echoes "(incarnation, epoch, number)" of the claim.

@@ -1,0 +1,48 @@
+//! One thing that is ill at the worst place: with the member that is to lead, or between it and the one before it in
+//! the ring.
+
+use super::super::node::Death;
+use super::super::setup::TIMING;
+use super::super::world::World;
+use super::Life;
+use super::doings::{Doing, Plan};
+use super::files::Upkeep;
+use super::ills::Ill;
+use crate::core::random::Random;
+use crate::core::types::Role;
+
+/// Drawn from a sequence of its own, so that the other worlds stay as they are.
+const WORST: u64 = 0x0077_6f72_7374;
+
+/// One world in so many.
+const ONE_IN: u64 = 8;
+
+/// What is ill in the world of this seed, if that is all, and who was to lead.
+pub(super) fn draw(seed: u64, world: &World) -> Option<(Ill, usize)> {
+    let mut random = Random::new(seed ^ WORST);
+    if random.below(ONE_IN) > 0 {
+        return None;
+    }
+    let nodes = world.nodes.len();
+    let may_lead = |at: &usize| world.setup.roles.get(*at).is_none_or(|role| *role == Role::Member);
+    let rank = |at: &usize| (world.nodes[*at].settings.value, world.id(*at));
+    let best = (0..nodes).filter(may_lead).max_by_key(rank)?;
+    // Those with lesser ids come first: the greatest of them is the one before it, or the greatest of all.
+    let is_lesser = |at: &usize| world.id(*at) < world.id(best);
+    let before = world.others(best).max_by_key(|at| (is_lesser(at), world.id(*at)))?;
+    let ill = match random.below(3) {
+        0 => Ill::Stuck(best),
+        _ => Ill::Link(best, before),
+    };
+    Some((ill, best))
+}
+
+impl Life {
+    /// Who was to lead is restarted: it finds another leader, and wants to lead again.
+    pub(super) fn restart(&mut self, node: usize, plan: &mut Plan) {
+        let at = self.world.now + TIMING.failure * super::DOINGS;
+        plan.push((at, Doing::Stop(node, Death::Killed, Upkeep::None)));
+        let back = at + TIMING.failure + self.random.up_to(TIMING.failure * super::DOINGS);
+        plan.push((back, Doing::Start(node)));
+    }
+}
