@@ -1,6 +1,7 @@
 //! `GET /metrics`: a node in figures, as OpenMetrics text. Made anew for each request, from the published
 //! status and what was counted.
 
+use std::sync::atomic::AtomicU64;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use prometheus_client::encoding::text;
@@ -29,7 +30,7 @@ pub fn answer<H: Handle>(handle: &H) -> Response {
     let mut registry = Registry::default();
     state(&mut registry, &status);
     members(&mut registry, &status);
-    messages(&mut registry, &status, handle.events().dropped());
+    messages(&mut registry, &status);
     counted(&mut registry, &tally);
     let mut page = String::new();
     match text::encode(&mut page, &registry) {
@@ -78,10 +79,16 @@ fn members(registry: &mut Registry, status: &Status) {
         up.get_or_create(&labels).set((member.status == "alive").into());
     }
     registry.register("electd_peer_up", "Whether another member answers", up);
+    let times = Family::<Labels, Gauge<f64, AtomicU64>>::default();
+    for (member, ms) in status.members.iter().filter_map(|member| Some((member, member.rtt_ms?))) {
+        times.get_or_create(&vec![("peer", member.name.clone())]).set(ms / 1000.0);
+    }
+    let help = "How long another member took to acknowledge a heartbeat of this leader lately";
+    registry.register("electd_peer_rtt_seconds", help, times);
 }
 
 /// Messages, and what was dropped of them.
-fn messages(registry: &mut Registry, status: &Status, events: u64) {
+fn messages(registry: &mut Registry, status: &Status) {
     let counters = Family::<Labels, prometheus_client::metrics::counter::Counter>::default();
     for (kind, count) in &status.messages {
         for (direction, count) in [("sent", count.sent), ("received", count.received)] {
@@ -91,9 +98,8 @@ fn messages(registry: &mut Registry, status: &Status, events: u64) {
     }
     registry.register("electd_messages", "Messages between members", counters);
     let dropped = Family::<Labels, prometheus_client::metrics::counter::Counter>::default();
-    let queues = status.dropped.iter().map(|(queue, count)| (queue.as_str(), *count));
-    for (queue, count) in queues.chain([("events", events)]) {
-        dropped.get_or_create(&vec![("queue", queue.to_owned())]).inc_by(count);
+    for (queue, count) in &status.dropped {
+        dropped.get_or_create(&vec![("queue", queue.clone())]).inc_by(*count);
     }
     registry.register(
         "electd_dropped",
@@ -117,6 +123,8 @@ fn counted(registry: &mut Registry, tally: &Tally) {
     registry.register("electd_leaderless_seconds", help, leaderless);
     let help = "How often the election thread missed its turn";
     registry.register("electd_stalls", help, tally.stalls.clone());
+    let help = "How many commands run here while this node leads";
+    registry.register("electd_exec_running", help, tally.exec_running.clone());
     let help = "How long durable writes of the state took";
     registry.register("electd_store_write_seconds", help, tally.store_writes.clone());
 }

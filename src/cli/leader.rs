@@ -164,6 +164,7 @@ mod tests {
             role: "member".to_owned(),
             stands: true,
             status: status.to_owned(),
+            rtt_ms: None,
             passed_over: None,
             rank: RankStatus { by: "id".to_owned(), value: serde_json::Value::Null },
         }

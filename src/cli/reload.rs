@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use clap::Args;
-use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::admin::Token;
 use crate::admin::client::{ClientError, Recipient};
-use crate::config::{Config, MemberConfig};
+use crate::node::Node;
+use crate::node::edited::{Present, needs_restart};
 use crate::node::ranked::Ranks;
 
 use super::args::{ConfigArgs, Output, OutputArgs};
@@ -72,22 +72,21 @@ impl Reload {
 pub struct Reloader {
     arguments: ConfigArgs,
     name: String,
-    /// What counts at present. Also lets one after the other have their turn.
-    present: Mutex<Config>,
+    /// Also lets one after the other have their turn.
+    present: Present,
     ranks: Ranks,
     token: Option<Token>,
 }
 
 impl Reloader {
-    /// For the member of this name, which was started with this configuration.
+    /// For the member of this name.
     pub fn new(
         arguments: ConfigArgs,
         name: &str,
-        config: &Config,
-        ranks: Ranks,
+        node: &Node,
         token: Option<Token>,
     ) -> Arc<Reloader> {
-        let (name, present) = (name.to_owned(), Mutex::new(config.clone()));
+        let (name, present, ranks) = (name.to_owned(), node.present(), node.ranks());
         Arc::new(Reloader { arguments, name, present, ranks, token })
     }
 
@@ -134,50 +133,14 @@ fn sentence(done: &[&str], restart: &[&str]) -> String {
     }
 }
 
-/// The keys that differ and do not change while the node runs.
-fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str> {
-    let own =
-        |config: &Config| config.member(name).map(|own| (own.listen.clone(), own.admin.clone()));
-    let member = |member: &MemberConfig| {
-        (member.id, member.name.clone(), member.address.clone(), member.role)
-    };
-    let members = |config: &Config| config.members.iter().map(member).collect::<Vec<_>>();
-    let differing = [
-        ("cluster", old.cluster != new.cluster),
-        ("quorum", old.quorum != new.quorum),
-        ("data_dir", old.data_dir != new.data_dir),
-        ("algorithm", old.algorithm != new.algorithm),
-        ("preempt", old.preempt != new.preempt),
-        ("rank.by", old.rank != new.rank),
-        ("timing", old.timing != new.timing),
-        ("trust_refused", old.trust_refused != new.trust_refused),
-        ("members (or change them with `electd member`)", members(old) != members(new)),
-        ("its listen or admin address", own(old) != own(new)),
-    ];
-    differing.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use crate::config;
 
     #[test]
-    fn what_needs_a_restart_is_named() {
-        let text = include_str!("../../conf/cluster.json");
-        let read = |text: &str| config::parse(text, Path::new("c.json")).unwrap();
-        let old = read(text);
-        assert_eq!(needs_restart(&old, &old, "node-1"), [""; 0]);
-        let mut new = old.clone();
-        new.timing.failure *= 2;
-        new.members[0].address = "127.0.0.9:1".to_owned();
-        new.members[1].admin = None;
-        let expected = ["timing", "members (or change them with `electd member`)"];
-        assert_eq!(needs_restart(&old, &new, "node-1"), expected);
-        assert!(
-            sentence(&["rank"], &expected).starts_with("changed at once: rank; needs a restart")
-        );
+    fn what_changed_and_what_needs_a_restart_is_one_sentence() {
+        let told = sentence(&["rank"], &["timing"]);
+        assert_eq!(told, "changed at once: rank; needs a restart of this node: timing");
+        assert_eq!(sentence(&[], &[]), "nothing to change at once");
     }
 }

@@ -96,7 +96,7 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     let control = ControlServer::start(control, node.handle(), move |stream| others.take(stream));
     let control = control.map_err(|error| CliError::new(Exit::Internal, error))?;
     let supervised = Supervised::start(node.handle());
-    let reloader = Reloader::new(run.config.clone(), name, config, node.ranks(), Some(token));
+    let reloader = Reloader::new(run.config.clone(), name, &node, Some(token));
     let asked = reloader.clone();
     node.on_reload(move || asked.reload());
     let removal = signals.0.handle();

@@ -299,6 +299,7 @@ mod tests {
             role: "member".to_owned(),
             stands: true,
             status: "alive".to_owned(),
+            rtt_ms: None,
             passed_over: None,
             rank: RankStatus { by: by.to_owned(), value },
         }];

@@ -51,10 +51,11 @@ impl Alerts {
             let (role, name) = (role(status, &found.about), &found.about);
             info!(event = "member_up", member = name; "{role} {name} is up; {}", left(status));
         }
-        for found in began.iter().filter(|found| of(found, ProblemKind::Storage)) {
+        let is_told_here = |found: &&Found| of(found, ProblemKind::Storage) || found.is_of_file();
+        for found in began.iter().filter(is_told_here) {
             warn!(event = "problem", kind = found.kind.name(); "{}: {}", found.kind.name(), found.text);
         }
-        for found in over.iter().filter(|found| of(found, ProblemKind::Storage)) {
+        for found in over.iter().filter(is_told_here) {
             info!(event = "problem_over", kind = found.kind.name(); "{}: no problem any more", found.kind.name());
         }
         self.majority(status, is_settled);

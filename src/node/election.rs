@@ -156,6 +156,7 @@ impl Election {
             return;
         }
         self.holds.insert(number, most);
+        self.count_holds();
         let stops_within = self.holds.values().copied().max().unwrap_or(most);
         self.turn(Input::JobStarted { stops_within });
         let _ = held.try_send(()); // whoever asked may have given up
@@ -212,6 +213,7 @@ impl Election {
             Event::Held { .. } => None, // taken before
             Event::Unheld { number } => {
                 let last = self.holds.remove(&number).is_some() && self.holds.is_empty();
+                self.count_holds();
                 self.ending &= !last;
                 last.then_some(Input::JobEnded)
             }
@@ -224,13 +226,20 @@ impl Election {
         }
     }
 
+    fn count_holds(&self) {
+        let count = i64::try_from(self.holds.len()).unwrap_or(i64::MAX);
+        self.board.tally().exec_running.set(count);
+    }
+
     /// One call of the core, and its outputs in their order. What must be durable before it is said
     /// waits for [`Input::Persisted`] inside the core.
     fn turn(&mut self, input: Input) {
         let now = clock::now();
         let mut out = std::mem::take(&mut self.out);
         let members = self.members.clone(); // who is removed by this is still known by name
+        self.board.round_trips.received(&input, now);
         self.core.handle(now, input, &mut out);
+        self.board.round_trips.sending(&out, now);
         self.board.turned(now);
         self.show(&out, now);
         for output in out.drain(..) {
@@ -258,6 +267,9 @@ impl Election {
             {
                 self.snapshot.changed(change, &self.core);
                 news.push(change_of(change));
+                if change.to != Phase::Leading {
+                    self.board.round_trips.clear();
+                }
                 self.log.push(change.clone());
             }
         }

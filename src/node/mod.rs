@@ -3,6 +3,7 @@
 
 mod alerts;
 mod clock;
+pub mod edited;
 mod election;
 mod error;
 pub mod events;
@@ -17,6 +18,7 @@ mod publish;
 pub mod ranked;
 mod rejections;
 mod release;
+mod round_trips;
 pub mod status;
 mod story;
 pub mod tally;
@@ -42,6 +44,7 @@ use crate::net::{self, Inbox, Net};
 use crate::store::{Record, Store, Writer};
 
 pub use alerts::VERSION;
+use edited::{Edited, Present};
 use election::{Election, Event, Order};
 pub use error::StartError;
 use events::EventLog;
@@ -67,6 +70,7 @@ pub struct Node {
     thread: ElectionThread,
     ranks: Ranks,
     watch: Watch,
+    present: Present,
 }
 
 /// What a start may add to the configuration.
@@ -128,10 +132,12 @@ impl Node {
         let board = Arc::new(Board::new(&core, file, &sample, store.pace()));
         let started = start_threads(config, core, store, socket, channel, board);
         let (handle, thread) = started.map_err(StartError::Thread)?;
-        let watch = Watch::start(handle.board.clone(), config.state_dir(name));
+        let present = Present::new(config.clone().into());
+        let edited = Edited::new(present.clone(), name);
+        let watch = Watch::start(handle.board.clone(), config.state_dir(name), edited);
         let watch = watch.map_err(StartError::Thread)?;
         let ranks = Ranks::new(sampler, handle.events.clone());
-        Ok(Node { handle, thread, ranks, watch })
+        Ok(Node { handle, thread, ranks, watch, present })
     }
 
     /// A handle for those who watch and command this node.
@@ -150,6 +156,12 @@ impl Node {
     #[must_use]
     pub fn ranks(&self) -> Ranks {
         self.ranks.clone()
+    }
+
+    /// The configuration that counts at present, to be changed by whoever makes a change take effect.
+    #[must_use]
+    pub fn present(&self) -> Present {
+        self.present.clone()
     }
 
     /// Calls this for [`Command::Reload`]: it reads the configuration again, and gives what took effect or

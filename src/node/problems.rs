@@ -60,7 +60,7 @@ pub(super) struct Sight {
     pub rejected: Vec<RejectionStatus>,
     /// Members that have other timings, with the difference in words.
     pub timings: Vec<(String, String)>,
-    /// That the configuration file was edited since it was read, in words.
+    /// That the configuration file was edited and not taken, in words.
     pub edited: Option<String>,
     /// Whether this node has run for so long that it has met every member that runs.
     pub settled: bool,
@@ -74,6 +74,16 @@ pub(super) struct Found {
     pub about: String,
     /// What is wrong, in words.
     pub text: String,
+}
+
+/// What the problem of an edited file is about.
+const EDITED: &str = "the file";
+
+impl Found {
+    /// Whether it is that the configuration file was edited.
+    pub fn is_of_file(&self) -> bool {
+        self.kind == ProblemKind::ConfigDiffers && self.about == EDITED
+    }
 }
 
 /// The problems of the last look, each with the time of the first look that saw it.
@@ -144,8 +154,11 @@ fn find(status: &Status, sight: &Sight) -> Vec<Found> {
     for (name, difference) in &sight.timings {
         add(ProblemKind::ConfigDiffers, name, format!("{name} has other timings: {difference}"));
     }
-    for text in status.differs_from_file.iter().chain(&sight.edited) {
-        add(ProblemKind::ConfigDiffers, text.split(':').next().unwrap_or(text), text.clone());
+    if let Some(text) = &status.differs_from_file {
+        add(ProblemKind::ConfigDiffers, "the members", text.clone());
+    }
+    if let Some(text) = &sight.edited {
+        add(ProblemKind::ConfigDiffers, EDITED, text.clone());
     }
     found
 }

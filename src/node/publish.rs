@@ -17,6 +17,7 @@ use super::handle::{CommandError, Outcome};
 use super::history::Entry;
 use super::leadership::Tidings;
 use super::problems::Sight;
+use super::round_trips::RoundTrips;
 use super::status::Problem;
 use super::tally::Tally;
 use crate::core::Core;
@@ -41,7 +42,7 @@ type Reload = Box<dyn Fn() -> Result<String, String> + Send + Sync>;
 pub struct Board {
     settings: Settings,
     /// The members that the file lists.
-    file: Arc<MemberList>,
+    file: RwLock<Arc<MemberList>>,
     removed: AtomicBool,
     on_removal: OnceLock<Call>,
     on_reload: OnceLock<Reload>,
@@ -63,6 +64,7 @@ pub struct Board {
     tally: Arc<Tally>,
     /// What those are told who act on the leadership.
     pub tidings: Tidings,
+    pub round_trips: RoundTrips,
     /// The longest that anybody asked to hold it, in nanoseconds.
     longest_hold: AtomicU64,
 }
@@ -77,7 +79,7 @@ impl Board {
         let now = clock::now();
         Board {
             settings: core.settings().clone(),
-            file,
+            file: RwLock::new(file),
             removed: AtomicBool::new(false),
             on_removal: OnceLock::new(),
             on_reload: OnceLock::new(),
@@ -93,6 +95,7 @@ impl Board {
             events: Arc::new(EventLog::new(core.incarnation().0)),
             history: RwLock::default(),
             tidings: Tidings::default(),
+            round_trips: RoundTrips::default(),
             longest_hold: AtomicU64::new(0),
         }
     }
@@ -181,6 +184,11 @@ impl Board {
             settled: now.since(self.started) > failure,
             ..Sight::default()
         }
+    }
+
+    /// Takes the members that the file lists since it was edited.
+    pub fn file_lists(&self, file: Arc<MemberList>) {
+        *self.file.write() = file;
     }
 
     /// Notes that the election thread turned.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::history::Entry;
 use serde::{Deserialize, Serialize};
 
 /// A node's status. Field names and meanings are part of electd's interface.
@@ -55,7 +56,8 @@ pub struct Status {
     pub partition: Option<PartitionStatus>,
     /// Messages by kind.
     pub messages: BTreeMap<String, MessageCount>,
-    /// What was dropped, by the queue that was full or not connected.
+    /// What was dropped, by the queue that was full or not connected; `events` and `leadership` are what receivers
+    /// within this process missed.
     pub dropped: BTreeMap<String, u64>,
     /// Members that refuse this node or that it refuses, with the reason in words.
     pub rejections: Vec<RejectionStatus>,
@@ -68,6 +70,9 @@ pub struct Status {
     /// knows; 0 while it knows no leader.
     #[serde(default)]
     pub failures_tolerated: u64,
+    /// The leadership that this node knew last: since when, and why the one before ended; null before the first.
+    #[serde(default)]
+    pub last_leadership: Option<Entry>,
     /// The id of the latest event of `GET /events`: to be sent there as Last-Event-ID by a client that has
     /// read this status and wants all that follows.
     #[serde(default)]
@@ -135,6 +140,10 @@ pub struct MemberStatus {
     pub stands: bool,
     /// alive, suspected or dead.
     pub status: String,
+    /// How long it took to acknowledge a heartbeat of this node lately, in milliseconds; null where this node does
+    /// not lead.
+    #[serde(default)]
+    pub rtt_ms: Option<f64>,
     /// Why elections pass it over although it is heard, in words; null where they do not.
     #[serde(default)]
     pub passed_over: Option<String>,

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 
 use super::history::Entry;
@@ -25,6 +26,8 @@ pub struct Tally {
     pub election_duration: Histogram,
     /// How often the election thread missed its turn.
     pub stalls: Counter,
+    /// How many commands run while this node leads: those that hold its leadership, which the election notes.
+    pub exec_running: Gauge,
     /// How long durable writes took.
     pub store_writes: Histogram,
     leaderless: Mutex<Leaderless>,
@@ -46,6 +49,7 @@ impl Tally {
             elections: Family::default(),
             election_duration: Histogram::new(ELECTIONS),
             stalls: Counter::default(),
+            exec_running: Gauge::default(),
             store_writes,
             leaderless: Mutex::default(),
         }

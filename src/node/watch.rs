@@ -14,6 +14,7 @@ use crossbeam::channel::{Receiver, Sender, bounded};
 use crossbeam::select;
 
 use super::alerts::{self, Alerts};
+use super::edited::Edited;
 use super::events::{Event, EventKind};
 use super::history::{Keeper, Leaderships, load};
 use super::problems::{Found, Problems, Sight};
@@ -34,9 +35,9 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Starts the thread. The state of the node is in this folder.
-    pub fn start(board: Arc<Board>, folder: PathBuf) -> io::Result<Watch> {
+    pub fn start(board: Arc<Board>, folder: PathBuf, edited: Edited) -> io::Result<Watch> {
         let (end, ended) = bounded(0);
-        let watcher = Watcher::new(board, folder)?;
+        let watcher = Watcher::new(board, folder, edited)?;
         let builder = thread::Builder::new().name("watch".to_owned()).stack_size(STACK);
         let thread = builder.spawn(move || watcher.run(&ended))?;
         Ok(Watch { end, thread })
@@ -55,6 +56,7 @@ impl Watch {
 struct Watcher {
     board: Arc<Board>,
     folder: PathBuf,
+    edited: Edited,
     problems: Problems,
     alerts: Alerts,
     history: Leaderships,
@@ -66,13 +68,14 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(board: Arc<Board>, folder: PathBuf) -> io::Result<Watcher> {
+    fn new(board: Arc<Board>, folder: PathBuf, edited: Edited) -> io::Result<Watcher> {
         let history = Leaderships::new(wall_clock_ms(), load(&folder));
         board.show_history(history.entries());
         Ok(Watcher {
             board,
             keeper: Keeper::start(&folder)?,
             folder,
+            edited,
             problems: Problems::default(),
             alerts: Alerts::default(),
             history,
@@ -96,8 +99,8 @@ impl Watcher {
     }
 
     fn look(&mut self) {
-        let status = self.board.status();
         let sight = self.sight();
+        let status = self.board.status();
         let (began, over) = self.problems.look(&status, &sight);
         self.board.show_problems(self.problems.list());
         self.alerts.problems(&began, &over, &status, sight.settled);
@@ -113,9 +116,10 @@ impl Watcher {
         self.board.events().push(events);
     }
 
-    fn sight(&self) -> Sight {
+    fn sight(&mut self) -> Sight {
         let mut sight = self.board.sight();
         sight.storage = self.board.storage_trouble().or_else(|| store::want_of_room(&self.folder));
+        sight.edited = self.edited.look(&self.board);
         sight
     }
 

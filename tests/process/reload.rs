@@ -92,6 +92,41 @@ fn a_bad_file_changes_nothing_and_each_problem_is_named() {
 }
 
 #[test]
+fn an_edited_file_is_a_problem_until_all_of_it_counts() {
+    let cluster = Cluster::start_with(1, by_priority);
+    cluster.agree_on(1);
+    let until_told = |words: &[&str]| {
+        eventually(&format!("the problem is {words:?}"), || {
+            let problems = cluster.status(1)?.problems;
+            let told = |word: &&&str| problems.iter().any(|problem| problem.text.contains(**word));
+            let found = words.iter().filter(told).count() == words.len();
+            ensure(found && problems.is_empty() == words.is_empty(), || format!("{problems:?}"))
+        });
+    };
+    until_told(&[]);
+    write(&cluster, |config| {
+        config["rank"] = json!({"by": "priority", "priority": 3});
+        config["preempt"] = "never".into();
+    });
+    until_told(&[
+        "was edited",
+        "`electd reload` takes the rank",
+        "a restart of this node takes preempt",
+    ]);
+    cluster.node(1).hang_up();
+    until_told(&["not all of it is taken: a restart of this node takes preempt"]);
+    fs::write(cluster.file(), "{").unwrap();
+    until_told(&["was edited and cannot be used"]);
+    write(&cluster, |config| config["rank"] = json!({"by": "priority", "priority": 3}));
+    until_told(&[]);
+    let log = cluster.node(1).log();
+    assert!(
+        log.contains("WARN  node-1: config_differs: ") && log.contains("no problem any more"),
+        "{log}"
+    );
+}
+
+#[test]
 fn a_token_is_replaced_without_a_restart() {
     let cluster = Cluster::start_with(1, |config| config["admin_token_file"] = "token".into());
     let token = cluster.file().with_file_name("token");

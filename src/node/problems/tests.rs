@@ -13,6 +13,7 @@ fn member(name: &str, role: &str, status: &str) -> MemberStatus {
         role: role.to_owned(),
         stands: role == "member",
         status: status.to_owned(),
+        rtt_ms: None,
         passed_over: None,
         rank: RankStatus { by: "id".to_owned(), value: serde_json::Value::Null },
     }

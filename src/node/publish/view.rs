@@ -63,10 +63,16 @@ impl Board {
             durable_write_ms: self.pace.slowest().map(|time| time.as_secs_f64() * 1000.0),
             guarantee: guarantee.text(),
             worst_failover_ms: guarantee.worst_failover.map(millis),
-            differs_from_file: against_file(list, &self.file),
+            differs_from_file: against_file(list, &self.file.read()),
             members: list
                 .iter()
-                .map(|member| member_status(member, &snapshot, settings.rank))
+                .map(|member| MemberStatus {
+                    rtt_ms: self
+                        .round_trips
+                        .latest(member.id)
+                        .map(|time| time.as_secs_f64() * 1000.0),
+                    ..member_status(member, &snapshot, settings.rank)
+                })
                 .collect(),
             incarnation: self.incarnation.0,
             uptime_ms: millis(now.since(self.started)),
@@ -74,11 +80,12 @@ impl Board {
             stalled,
             partition: snapshot.split.map(|split| Board::partition(list, &split, now)),
             messages: self.messages(),
-            dropped: self.counters.drops().map(|(name, count)| (name.to_owned(), count)).collect(),
+            dropped: self.dropped(),
             rejections: snapshot.rejections.status(list),
             changes: snapshot.changes.iter().map(|change| ChangeStatus::clone(change)).collect(),
             problems: self.problems.read().to_vec(),
             failures_tolerated: 0,
+            last_leadership: self.history().last().cloned(),
             last_event: Some(self.events.last().to_string()),
         };
         status.failures_tolerated = tolerated(&status);
@@ -106,6 +113,12 @@ impl Board {
             lasted_at_most_ms: millis(split.lasted),
             healed_ms_ago: millis(now.since(split.met)),
         }
+    }
+
+    fn dropped(&self) -> BTreeMap<String, u64> {
+        let told = [("events", self.events.dropped()), ("leadership", self.tidings.missed())];
+        let all = self.counters.drops().chain(told);
+        all.map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
     fn messages(&self) -> BTreeMap<String, MessageCount> {
@@ -142,6 +155,7 @@ fn member_status(member: &Member, snapshot: &Snapshot, rank: RankKind) -> Member
         role: member.role.name().to_owned(),
         stands,
         status: status.name().to_owned(),
+        rtt_ms: None,
         passed_over: known.and_then(|known| known.passed_over).map(str::to_owned),
         rank: RankStatus { by: rank.name().to_owned(), value },
         id,

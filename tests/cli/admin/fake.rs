@@ -314,6 +314,7 @@ pub fn member(name: &str, admin: Option<String>) -> MemberStatus {
         role: "member".to_owned(),
         stands: true,
         status: "alive".to_owned(),
+        rtt_ms: None,
         passed_over: None,
         rank: RankStatus { by: "id".to_owned(), value: Value::Null },
     }

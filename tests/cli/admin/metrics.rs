@@ -1,5 +1,7 @@
 //! `GET /metrics`: what Prometheus reads.
 
+use std::collections::BTreeSet;
+
 use electd::node::status::Problem;
 
 use super::fake::{FakeNode, get, member, status};
@@ -10,6 +12,8 @@ fn a_node_is_shown_in_figures() {
     node.set(|state| {
         state.status = status("leading", Some("node-1"));
         state.status.members = vec![member("node-2", None)];
+        state.status.members[0].rtt_ms = Some(0.5);
+        state.status.dropped.insert("events".to_owned(), 0);
         state.status.lease_remaining_ms = Some(250);
         state.status.failures_tolerated = 1;
         let (since, text) = ("2026-11-22T10:58:33.123Z".to_owned(), "no space".to_owned());
@@ -30,6 +34,8 @@ fn a_node_is_shown_in_figures() {
         "electd_problems{kind=\"peer_down\"} 0",
         "electd_dropped_total{queue=\"events\"} 0",
         "electd_stalls_total 0",
+        "electd_exec_running 0",
+        "electd_peer_rtt_seconds{peer=\"node-2\"} 0.0005",
         "electd_leader_changes_total 0",
         "electd_store_write_seconds_count 0",
         "electd_election_duration_seconds_count 0",
@@ -59,4 +65,37 @@ fn a_stalled_leader_is_none() {
         body.contains("\nelectd_is_leader 0\n") && body.contains("\nelectd_has_leader 0\n"),
         "{body}"
     );
+}
+
+/// The names of metrics in a text.
+fn names(text: &str) -> BTreeSet<&str> {
+    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    words
+        .filter(|word| word.starts_with("electd_") || word.starts_with("leader_election_"))
+        .collect()
+}
+
+#[test]
+fn rules_and_dashboard_use_names_that_exist() {
+    let node = FakeNode::new();
+    node.set(|state| {
+        state.status = status("leading", Some("node-1"));
+        state.status.members = vec![member("node-2", None)];
+        state.status.members[0].rtt_ms = Some(0.5);
+        state.status.lease_remaining_ms = Some(250);
+        state.status.dropped.insert("events".to_owned(), 0);
+        state.status.messages.insert("heartbeat".to_owned(), Default::default());
+        state.tally.elections.get_or_create(&vec![("reason", "start".to_owned())]).inc();
+    });
+    let body = get(node.serve().local_addr(), "/metrics").body;
+    let shown = names(&body);
+    let dashboard = include_str!("../../../examples/prometheus/electd-dashboard.json");
+    let rules = include_str!("../../../examples/prometheus/electd-rules.yml");
+    serde_json::from_str::<serde_json::Value>(dashboard).expect("Grafana reads JSON");
+    for text in [dashboard, rules] {
+        let used = names(text);
+        assert!(used.len() > 2, "{used:?}");
+        let unknown: Vec<_> = used.difference(&shown).collect();
+        assert!(unknown.is_empty(), "{unknown:?} are no names of\n{body}");
+    }
 }

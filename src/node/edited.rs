@@ -1,0 +1,145 @@
+//! The configuration that a node runs with beside its file, which may have been edited since.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::members;
+use super::publish::Board;
+use crate::config::{self, Config, MemberConfig};
+
+/// The configuration that counts at present: as the node was started with it, and what a reload changed.
+pub type Present = Arc<Mutex<Config>>;
+
+/// Looks at the file again and again, and reads it where it changed.
+pub(super) struct Edited {
+    present: Present,
+    name: String,
+    /// The file as it was when it was looked at last.
+    seen: Option<Stamp>,
+    /// What it says now.
+    found: Option<Result<Config, String>>,
+}
+
+/// What tells a file from a later one: its inode, its length, and when it was changed.
+type Stamp = (u64, u64, (i64, i64));
+
+impl Edited {
+    /// Of the node of this name.
+    pub fn new(present: Present, name: &str) -> Edited {
+        let seen = stamp(&present.lock().file);
+        Edited { present, name: name.to_owned(), seen, found: None }
+    }
+
+    /// How the file differs from what counts, in words, and what to do; none where it does not. A list of
+    /// members in it is the one that the running list is compared with from now on.
+    pub fn look(&mut self, board: &Board) -> Option<String> {
+        let present = self.present.lock().clone();
+        let now = stamp(&present.file);
+        if now != self.seen {
+            self.seen = now;
+            let found = config::load(&present.file).map_err(|errors| errors.to_string());
+            if let Ok(config) = &found {
+                board.file_lists(Arc::new(members::of_file(config)));
+            }
+            self.found = Some(found);
+        }
+        let file = present.file.display();
+        match self.found.as_ref()? {
+            Err(errors) => {
+                let first = errors.lines().next().unwrap_or_default();
+                Some(format!(
+                    "the file was edited and cannot be used: {first}; `electd check` says all"
+                ))
+            }
+            Ok(found) => differences(&present, found, &self.name)
+                .map(|what| format!("{file} was edited, and not all of it is taken: {what}")),
+        }
+    }
+}
+
+fn stamp(file: &Path) -> Option<Stamp> {
+    let found = fs::metadata(file).ok()?;
+    Some((found.ino(), found.len(), (found.mtime(), found.mtime_nsec())))
+}
+
+/// What a reload would take, and what a restart; the members are compared with the running list instead.
+fn differences(present: &Config, found: &Config, name: &str) -> Option<String> {
+    let of = |config: &Config| config.member(name).map(|own| own.rank.clone());
+    let mut parts = Vec::new();
+    if present.rank == found.rank && of(present) != of(found) {
+        parts.push("`electd reload` takes the rank".to_owned());
+    }
+    let restart = needs_restart(present, found, name);
+    let restart: Vec<_> = restart.into_iter().filter(|key| *key != MEMBERS).collect();
+    if !restart.is_empty() {
+        parts.push(format!("a restart of this node takes {}", restart.join(", ")));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+const MEMBERS: &str = "members (or change them with `electd member`)";
+
+/// The keys that differ and do not change while the node runs.
+#[must_use]
+pub fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str> {
+    let own =
+        |config: &Config| config.member(name).map(|own| (own.listen.clone(), own.admin.clone()));
+    let member = |member: &MemberConfig| {
+        (member.id, member.name.clone(), member.address.clone(), member.role)
+    };
+    let members = |config: &Config| config.members.iter().map(member).collect::<Vec<_>>();
+    let differing = [
+        ("cluster", old.cluster != new.cluster),
+        ("quorum", old.quorum != new.quorum),
+        ("data_dir", old.data_dir != new.data_dir),
+        ("algorithm", old.algorithm != new.algorithm),
+        ("preempt", old.preempt != new.preempt),
+        ("rank.by", old.rank != new.rank),
+        ("timing", old.timing != new.timing),
+        ("trust_refused", old.trust_refused != new.trust_refused),
+        (MEMBERS, members(old) != members(new)),
+        ("its listen or admin address", own(old) != own(new)),
+    ];
+    differing.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = include_str!("../../conf/cluster.json");
+
+    fn read(text: &str) -> Config {
+        config::parse(text, Path::new("c.json")).unwrap()
+    }
+
+    #[test]
+    fn what_needs_a_restart_is_named() {
+        let old = read(TEXT);
+        assert_eq!(needs_restart(&old, &old, "node-1"), [""; 0]);
+        let mut new = old.clone();
+        new.timing.failure *= 2;
+        new.members[0].address = "127.0.0.9:1".to_owned();
+        new.members[1].admin = None;
+        assert_eq!(needs_restart(&old, &new, "node-1"), ["timing", MEMBERS]);
+    }
+
+    #[test]
+    fn an_edited_file_is_told_until_all_of_it_counts() {
+        let old = read(TEXT);
+        let mut new = old.clone();
+        new.members[0].address = "127.0.0.9:1".to_owned();
+        assert_eq!(differences(&old, &new, "node-1"), None, "another problem tells of members");
+        new.members[0].rank.every *= 2;
+        let rank = "`electd reload` takes the rank";
+        assert_eq!(differences(&old, &new, "node-1").as_deref(), Some(rank));
+        assert_eq!(differences(&old, &new, "node-2"), None, "the rank of another");
+        new.timing.failure *= 2;
+        let both = format!("{rank}; a restart of this node takes timing");
+        assert_eq!(differences(&old, &new, "node-1"), Some(both));
+    }
+}
