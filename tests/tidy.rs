@@ -27,7 +27,7 @@ const IMPURE: &str = "std::net std::thread std::fs Instant SystemTime crossbeam 
                       serde new_v4 HashMap HashSet rand::";
 
 /// The rooms in which files still import each other in a circle.
-const CIRCLES_LEFT: &[&str] = &["wire", "net", "sim", "node", "cli"];
+const CIRCLES_LEFT: &[&str] = &["sim"];
 
 const MAX_FILE_LINES: usize = 400;
 const MAX_FUNCTION_LINES: usize = 70;
@@ -216,7 +216,7 @@ impl Source {
     fn imports(&self) -> Vec<(bool, Vec<String>)> {
         let code: Vec<&str> = self.code().map(|(_, line)| line).collect();
         let text = code.join("\n").replace("(in crate::", "(in ");
-        let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let text = text.split("mod tests {").next().unwrap_or_default();
         let mut found = Vec::new();
         for statement in text.split(';') {
             let plain = |c: char| c.is_alphanumeric() || c.is_whitespace() || "_:{},*".contains(c);
@@ -272,7 +272,8 @@ fn leaves(tree: &str) -> Vec<Vec<String>> {
 fn no_files_of_a_room_import_each_other_in_a_circle() {
     let mut broken = Vec::new();
     let rooms = ARROWS.iter().map(|(room, _)| *room).filter(|room| !CIRCLES_LEFT.contains(room));
-    for folder in rooms.map(|room| format!("src/{room}")) {
+    let rooms = rooms.map(|room| format!("src/{room}"));
+    for folder in rooms.chain(["benches/failover".to_owned()]) {
         let room = Room::of(&folder);
         let mut arrows = room.arrows();
         // A file that imports nothing, or that nothing imports, is in no circle.

@@ -45,7 +45,7 @@ const NONE: Quorum = Quorum::None;
 
 fn main() {
     if let Some(role) = Role::of_this_process() {
-        return role.play();
+        return role.play(floor::echo, floor::survive, floor::wait_for_death);
     }
     let runs = setting("FAILOVER_RUNS", 30);
     let large = setting("FAILOVER_LARGE", 0);

@@ -11,8 +11,6 @@ use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
-use crate::floor;
-
 /// What this executable is when it starts itself again. All of these end with their parent.
 pub enum Role {
     /// Becomes the program given.
@@ -39,16 +37,17 @@ impl Role {
         }
     }
 
-    pub fn play(self) {
+    /// Plays the role; those of a floor are given.
+    pub fn play(self, echo: fn(), survive: fn(), wait_for_death: fn()) {
         set_parent_process_death_signal(Some(Signal::KILL)).expect("Linux has this");
         match self {
             Role::Guarded(program) => {
                 let error = Command::new(&program[0]).args(&program[1..]).exec();
                 panic!("cannot run {}: {error}", program[0].display());
             }
-            Role::Echo => floor::echo(),
-            Role::Survivor => floor::survive(),
-            Role::Victim => floor::wait_for_death(),
+            Role::Echo => echo(),
+            Role::Survivor => survive(),
+            Role::Victim => wait_for_death(),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Whether a cluster is well, from what its nodes answer: for `health` and `status`.
 
 use super::ask::{Asked, newest_leader};
-use super::status::failures;
 use crate::admin::client::ClientError;
 use crate::node::status::Status;
 
@@ -77,6 +76,15 @@ impl Judgement {
             }
             None => "no leader is known".to_owned(),
         }
+    }
+}
+
+/// How many failures are tolerated, in words.
+pub fn failures(count: u64) -> String {
+    match count {
+        0 => "no further failure".to_owned(),
+        1 => "1 more failure".to_owned(),
+        count => format!("{count} more failures"),
     }
 }
 

@@ -12,7 +12,7 @@ use super::args::{Output, OutputArgs};
 use super::ask::{Asked, NodeArgs, any_answer, leader_of, moment};
 use super::error::CliError;
 use super::exit::Exit;
-use super::judge::{Verdict, judge};
+use super::judge::{Verdict, failures, judge};
 use super::print;
 
 /// Show the state of one node, or of all.
@@ -220,15 +220,6 @@ fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> 
         facts.push(("dropped", format!("{count} messages, {queue}")));
     }
     facts
-}
-
-/// How many failures are tolerated, in words.
-pub fn failures(count: u64) -> String {
-    match count {
-        0 => "no further failure".to_owned(),
-        1 => "1 more failure".to_owned(),
-        count => format!("{count} more failures"),
-    }
 }
 
 /// That there were two leaders, and for how long.

@@ -5,6 +5,9 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+/// No step of a connection's set-up or end takes longer, so that a node stops within a second.
+pub const STEP: Duration = Duration::from_millis(400);
+
 /// A stream whose reads and writes fail once the deadline has passed.
 pub struct Deadline<'a> {
     stream: &'a TcpStream,

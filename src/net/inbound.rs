@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
@@ -16,76 +16,19 @@ use log::{debug, warn};
 
 use super::counters::{Counters, Drop};
 use super::deadline::{Deadline, connect};
+use super::inbox::{Event, Inbox};
+use super::knock::{Answer, Gate, Knock};
 use super::peers::Peers;
 use super::places::{Places, Step};
-use super::{Event, Inbox, name_thread};
+use super::threads::name_thread;
 use crate::core::detector::ConnectionId;
 use crate::core::message::{Hello, Rejection};
 use crate::core::types::NodeId;
 use crate::core::{Input, Redial};
-use crate::wire::{self, Frame, FrameError, Opening};
+use crate::wire::{self, FrameError, Opening};
 
 /// A hello must be complete within this time.
 pub const HELLO_DEADLINE: Duration = Duration::from_secs(1);
-
-/// The handle of a connection for those who may close it.
-#[derive(Debug)]
-pub struct Gate {
-    stream: TcpStream,
-    shut: AtomicBool,
-    evicted: AtomicBool,
-    welcomed: AtomicBool,
-}
-
-impl Gate {
-    pub fn new(stream: TcpStream) -> Gate {
-        let [shut, evicted, welcomed] = [const { AtomicBool::new(false) }; 3];
-        Gate { stream, shut, evicted, welcomed }
-    }
-
-    /// Ends the connection; its reader returns without a word.
-    pub fn shut(&self) {
-        if !self.shut.swap(true, Ordering::Relaxed) {
-            self.close();
-        }
-    }
-
-    fn close(&self) {
-        let _ = self.stream.shutdown(Shutdown::Both); // it may have ended by itself
-    }
-
-    /// Ends a connection that is not to be kept. If the core welcomed this one meanwhile, its reader
-    /// tells that it ended.
-    pub fn evict(&self) {
-        self.evicted.store(true, Ordering::Relaxed);
-        self.close();
-    }
-
-    /// Whether its reader is on its way out.
-    pub fn is_evicted(&self) -> bool {
-        self.evicted.load(Ordering::Relaxed)
-    }
-
-    pub fn is_welcomed(&self) -> bool {
-        self.welcomed.load(Ordering::Relaxed)
-    }
-}
-
-/// A dialer's hello, with the means to answer it.
-#[derive(Debug)]
-pub struct Knock {
-    connection: ConnectionId,
-    address: String,
-    hello: Hello,
-    gate: Arc<Gate>,
-    answer: Sender<Answer>,
-}
-
-#[derive(Debug)]
-enum Answer {
-    Welcome(NodeId, Frame),
-    Reject(Frame),
-}
 
 /// The election thread's side of all inbound connections.
 #[derive(Default)]

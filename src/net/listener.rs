@@ -13,7 +13,8 @@ use std::time::Duration;
 use log::warn;
 use socket2::{SockRef, TcpKeepalive};
 
-use super::inbound::{Gate, Reception};
+use super::inbound::Reception;
+use super::knock::Gate;
 use crate::core::detector::ConnectionId;
 
 /// How many connections may wait for their welcome at once.

@@ -7,77 +7,34 @@ mod bind;
 mod counters;
 mod deadline;
 mod inbound;
+mod inbox;
+mod knock;
 mod line;
 mod listener;
 mod outbound;
 mod peers;
 mod places;
+mod threads;
 mod writer;
 
 use std::io;
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam::channel::{SendError, Sender};
-use std::sync::Arc;
-
-use crate::core::types::NodeId;
 use crate::core::{Input, Output};
 
 pub use bind::listen;
 pub use counters::Counters;
-use inbound::{Inbound, Knock, Reception};
+use deadline::STEP;
+use inbound::{Inbound, Reception};
+pub use inbox::{Event, Inbox};
+use knock::Knock;
 use listener::Listener;
 use outbound::Outbound;
+pub use peers::PeerAddress;
 use peers::Peers;
 use places::Places;
-
-/// No step of a connection's set-up or end takes longer, so that a node stops within a second.
-const STEP: Duration = Duration::from_millis(400);
-
-/// A member to dial.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PeerAddress {
-    /// The member.
-    pub id: NodeId,
-    /// Its name, for the names of threads.
-    pub name: String,
-    /// host:port; a name is resolved at every dial.
-    pub address: String,
-    /// Whether it ranks above this process, and so leads before it.
-    pub higher: bool,
-}
-
-/// What the network tells the election thread.
-#[derive(Debug)]
-pub enum Event {
-    /// An input of the core.
-    Input(Input),
-    /// A dialer's hello, with the means to answer it.
-    Knock(Box<Knock>),
-}
-
-/// Where events go. The queue is bounded: readers wait when the election thread is behind.
-#[derive(Clone)]
-pub struct Inbox(Arc<dyn Fn(Event) -> bool + Send + Sync>);
-
-impl Inbox {
-    /// An inbox that wraps events into whatever the channel carries.
-    pub fn new<T: From<Event> + Send + 'static>(channel: Sender<T>) -> Inbox {
-        Inbox(Arc::new(move |event| {
-            channel.send(T::from(event)).map_err(|SendError(_)| ()).is_ok()
-        }))
-    }
-
-    /// Hands an event over. False when the election thread has ended.
-    fn send(&self, event: Event) -> bool {
-        (self.0)(event)
-    }
-
-    fn input(&self, input: Input) -> bool {
-        self.send(Event::Input(input))
-    }
-}
 
 /// The network of one node.
 pub struct Net {
@@ -147,21 +104,5 @@ impl Net {
     pub fn stop(self) {
         self.outbound.stop();
         self.listener.stop();
-    }
-}
-
-/// The name of a thread that serves one peer. A zero character would end the process: none is in the
-/// name of a member, but a thread without it does not depend on that.
-fn thread_name(role: &str, peer: &str) -> String {
-    let name = format!("{role}-{peer}");
-    name.chars().filter(|c| *c != '\0').collect()
-}
-
-/// Renames this thread once it is known whom it serves. Linux takes 15 bytes.
-fn name_thread(role: &str, peer: &str) {
-    let name = thread_name(role, peer);
-    if let Ok(name) = std::ffi::CString::new(name.bytes().take(15).collect::<Vec<_>>()) {
-        // Only for the eyes of operators; a thread without a name works as well.
-        let _ = rustix::thread::set_name(&name);
     }
 }

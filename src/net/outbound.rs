@@ -10,10 +10,12 @@ use crossbeam::channel::{Sender, bounded};
 use log::warn;
 
 use super::counters::{Counters, Drop};
+use super::inbox::Inbox;
 use super::line::{Line, line};
+use super::peers::PeerAddress;
 use super::places::Places;
+use super::threads::thread_name;
 use super::writer::{Control, Writer};
-use super::{Inbox, PeerAddress, thread_name};
 use crate::core::message::{Envelope, Hello};
 use crate::core::types::NodeId;
 use crate::wire;

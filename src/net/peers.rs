@@ -4,7 +4,20 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use super::PeerAddress;
+use crate::core::types::NodeId;
+
+/// A member to dial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerAddress {
+    /// The member.
+    pub id: NodeId,
+    /// Its name, for the names of threads.
+    pub name: String,
+    /// host:port; a name is resolved at every dial.
+    pub address: String,
+    /// Whether it ranks above this process, and so leads before it.
+    pub higher: bool,
+}
 
 /// The present members, shared by the election thread, which replaces them, and the readers. The
 /// lock is held for a copy of the reference only.

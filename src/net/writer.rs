@@ -17,10 +17,11 @@ use crossbeam::select;
 use log::debug;
 use socket2::SockRef;
 
-use super::deadline::{Deadline, connect};
+use super::deadline::{Deadline, STEP, connect};
+use super::inbox::Inbox;
 use super::line::{Backlog, ended};
+use super::peers::PeerAddress;
 use super::places::Places;
-use super::{Inbox, PeerAddress, STEP};
 use crate::core::Input;
 use crate::core::random::Random;
 use crate::wire::{self, Frame, Reply};

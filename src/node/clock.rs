@@ -1,6 +1,8 @@
 //! The node's clock: CLOCK_BOOTTIME, which goes on while the machine is suspended, so that a
 //! member that slept through its leadership notices.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::core::types::Time;
@@ -11,4 +13,10 @@ pub fn now() -> Time {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
     Time(seconds * 1_000_000_000 + nanos)
+}
+
+/// Now, in milliseconds since the Unix epoch.
+pub fn wall_clock_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

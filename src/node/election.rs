@@ -15,6 +15,7 @@ use log::{info, warn};
 
 use super::clock;
 use super::farewell;
+use super::inbox::{Event, Order};
 use super::leadership::Change;
 use super::members;
 use super::publish::{Board, Snapshot};
@@ -24,43 +25,12 @@ use crate::core::durable::Durable;
 use crate::core::membership::MemberList;
 use crate::core::message::{Done, Refusal};
 use crate::core::types::{NodeId, Time};
-use crate::core::{Command, CommandId, Core, Input, Note, Output, Phase, Reason, Transition};
+use crate::core::{CommandId, Core, Input, Note, Output, Phase, Reason, Transition};
 use crate::net::{Event as NetEvent, Net};
-use crate::rank;
-use crate::store::{Record, StoreError, Writer};
+use crate::store::{Record, Writer};
 
 /// How many inputs are taken before the timers get their turn, however many wait.
 const BATCH: usize = 256;
-
-/// What the election thread waits for besides time.
-#[derive(Debug)]
-pub enum Event {
-    /// The network.
-    Net(NetEvent),
-    /// The store.
-    Stored(Result<u64, StoreError>),
-    /// The attribute that this member is ranked by.
-    Sampled(rank::Outcome),
-    /// A command.
-    Order(Order),
-    /// Somebody holds the leadership from now on, and is told that it does.
-    Held { number: u64, most: Duration, held: Sender<()> },
-    /// Whoever holds it by this number holds it no more.
-    Unheld { number: u64 },
-}
-
-impl From<NetEvent> for Event {
-    fn from(event: NetEvent) -> Event {
-        Event::Net(event)
-    }
-}
-
-/// A command, with where its answer goes.
-#[derive(Debug)]
-pub struct Order {
-    pub command: Command,
-    pub answer: Sender<Result<Done, Refusal>>,
-}
 
 /// Everything that the election thread owns.
 pub struct Election {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam::channel::Receiver;
 
-use super::election::Event;
+use super::inbox::Event;
 use crate::core::message::Kind;
 use crate::core::settings::AlgorithmKind;
 use crate::core::types::NodeId;

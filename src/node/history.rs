@@ -1,10 +1,13 @@
 //! Who led when, as this node saw it: made of the changes of state, one after another, and kept on disk.
 
+mod entry;
 mod file;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+pub use entry::Entry;
 
 use super::status::ChangeStatus;
 
@@ -15,29 +18,6 @@ pub const KEPT: usize = 1000;
 
 /// How long the words of a reason may be.
 const LONGEST: usize = 200;
-
-/// A leadership, as one node saw it. Field names and meanings are part of electd's interface.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
-    /// The name of the leader.
-    pub leader: String,
-    /// Its epoch.
-    pub epoch: u64,
-    /// When it became known, in milliseconds since the Unix epoch.
-    pub since_ms: u64,
-    /// When it was known no more; null while it is, and where this node did not see that.
-    pub until_ms: Option<u64>,
-    /// Whether this node knows it still.
-    pub lasts: bool,
-    /// Who led before; null if this is the first leader since the node's start.
-    pub before: Option<String>,
-    /// Why the leadership before it ended, as a word; "start" for the first that this start of the node knew.
-    pub cause: String,
-    /// The same in words.
-    pub reason: String,
-    /// For how long this node knew no leader before, in milliseconds.
-    pub leaderless_ms: u64,
-}
 
 /// What `GET /history` answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

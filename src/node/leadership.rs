@@ -5,14 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam::channel::Receiver;
 use parking_lot::RwLock;
 
-use super::NodeHandle;
 use super::clock;
-use super::election::Event;
 use super::fanout::Fanout;
-use super::handle::CommandError;
+pub use super::running::Hold;
 use crate::core::types::Time;
 use crate::core::{Core, Phase};
 
@@ -71,78 +69,6 @@ impl Leadership {
     #[must_use]
     pub fn remaining(&self) -> Duration {
         Time(self.until.load(Ordering::Acquire)).since(clock::now())
-    }
-}
-
-impl NodeHandle {
-    /// A receiver of what becomes of this member's leadership from now on, without a detour: the election
-    /// thread tells it. [`Handle::events`](super::handle::Handle::events) tells everything else too, a little later.
-    ///
-    /// A receiver that falls behind by 1,024 changes misses the later ones.
-    #[must_use]
-    pub fn leadership_changes(&self) -> Receiver<Change> {
-        self.board.tidings.subscribe()
-    }
-
-    /// The leadership of this member, if it leads now.
-    #[must_use]
-    pub fn leadership(&self) -> Option<Leadership> {
-        self.board.tidings.leadership()
-    }
-
-    /// Delays the release of this member's leadership until the hold is dropped, and for at most 10 s once
-    /// the release is wanted. See [`NodeHandle::hold_for`].
-    ///
-    /// # Errors
-    /// When the election thread does not answer, since it is stopping.
-    pub fn hold(&self) -> Result<Hold, CommandError> {
-        self.hold_for(Duration::from_secs(10))
-    }
-
-    /// Delays the release of this member's leadership until the hold is dropped, and for at most this long
-    /// once the release is wanted.
-    ///
-    /// The hold counts from the return of this call on. So take it first, then ask [`NodeHandle::leadership`], then
-    /// begin to work. Of several holds the longest counts.
-    ///
-    /// # Errors
-    /// When a release is wanted and waits for other holds, or the election thread does not answer, since it is
-    /// stopping.
-    pub fn hold_for(&self, most: Duration) -> Result<Hold, CommandError> {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        let unanswered = || CommandError::Unanswered("this node did not answer in time".to_owned());
-        let (held, holds) = bounded(1);
-        self.board.held_for(most);
-        let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-        let timeout = Duration::from_secs(5);
-        let event = Event::Held { number, most, held };
-        self.events.send_timeout(event, timeout).map_err(|_| unanswered())?;
-        let events = self.events.clone();
-        let hold = Hold { number, events }; // dropped, and undone, if nobody answers
-        match holds.recv_timeout(timeout) {
-            Ok(()) => Ok(hold),
-            Err(RecvTimeoutError::Timeout) => Err(unanswered()),
-            Err(RecvTimeoutError::Disconnected) => {
-                Err(CommandError::Refused("the leadership is about to end".to_owned()))
-            }
-        }
-    }
-}
-
-/// Delays the release of the leadership until it is dropped, at most for the time it was taken for.
-///
-/// While a member holds, its leadership ends in order (it resigns, is preempted, or stops) only after the last
-/// hold is dropped; [`Change::Ending`] says when that is wanted. Leadership that is *lost* is not
-/// delayed: then the work has to end before [`Leadership::remaining`] is over.
-#[derive(Debug)]
-pub struct Hold {
-    number: u64,
-    events: Sender<Event>,
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        let _ = self.events.send(Event::Unheld { number: self.number }); // the election thread may have ended
     }
 }
 

@@ -11,6 +11,7 @@ mod fanout;
 mod farewell;
 pub mod handle;
 pub mod history;
+mod inbox;
 pub mod leadership;
 pub mod members;
 pub mod problems;
@@ -19,6 +20,7 @@ pub mod ranked;
 mod rejections;
 mod release;
 mod round_trips;
+mod running;
 pub mod status;
 mod story;
 pub mod tally;
@@ -35,7 +37,6 @@ use crossbeam::channel::{Receiver, Sender, bounded};
 use uuid::Uuid;
 
 use crate::config::{Config, MemberConfig};
-use crate::core::membership::Change;
 use crate::core::restart::{self, NoStart, restart};
 use crate::core::settings::{AlgorithmKind, PowerOn, Quorum, Settings};
 use crate::core::types::Task;
@@ -45,14 +46,12 @@ use crate::store::{Record, Store, Writer};
 
 pub use alerts::VERSION;
 use edited::{Edited, Present};
-use election::{Election, Event, Order};
+use election::Election;
 pub use error::StartError;
-use events::EventLog;
-use handle::{Command, CommandError, Handle, Outcome};
+use inbox::Event;
 use publish::Board;
 use ranked::Ranks;
-use status::Status;
-use tally::Tally;
+pub use running::NodeHandle;
 use watch::Watch;
 
 /// How many events may wait for the election thread before readers wait.
@@ -83,13 +82,6 @@ pub struct Start {
     /// Only for the first start of a cluster of which some host is missing: a voter that lost its
     /// state has forgotten what it granted.
     pub bootstrap: bool,
-}
-
-/// The handle of a [`Node`].
-#[derive(Clone)]
-pub struct NodeHandle {
-    board: Arc<Board>,
-    events: Sender<Event>,
 }
 
 impl Node {
@@ -194,84 +186,6 @@ impl Node {
         }
         self.ranks.stop();
         self.watch.stop();
-    }
-}
-
-impl NodeHandle {
-    fn order(
-        &self,
-        command: core::Command,
-        timeout: Duration,
-    ) -> Result<Result<core::message::Done, core::message::Refusal>, CommandError> {
-        let unanswered = || CommandError::Unanswered("this node did not answer in time".to_owned());
-        let (answer, answered) = bounded(1);
-        let order = Event::Order(Order { command, answer });
-        self.events.send_timeout(order, timeout).map_err(|_| unanswered())?;
-        answered.recv_timeout(timeout).map_err(|_| unanswered())
-    }
-}
-
-impl Handle for NodeHandle {
-    fn status(&self) -> Status {
-        self.board.status()
-    }
-
-    fn is_live(&self) -> bool {
-        self.board.is_live()
-    }
-
-    fn tally(&self) -> Arc<Tally> {
-        self.board.tally().clone()
-    }
-
-    fn events(&self) -> Arc<EventLog> {
-        self.board.events().clone()
-    }
-
-    fn history(&self) -> Arc<Vec<history::Entry>> {
-        self.board.history()
-    }
-
-    fn task(&self) -> Option<Vec<u8>> {
-        self.board.task().map(|task| task.content.to_vec())
-    }
-
-    fn command(&self, command: Command, timeout: Duration) -> Result<Outcome, CommandError> {
-        let before = self.board.members();
-        let named = |name: &str| match before.named(name) {
-            Some(member) => Ok(member.id),
-            None => {
-                let names = before.iter().map(|member| member.name.as_str());
-                let names = names.collect::<Vec<_>>().join(", ");
-                let what = format!("no member is named \"{name}\"; there are {names}");
-                Err(CommandError::Invalid(what))
-            }
-        };
-        let command = match command {
-            Command::Elect => core::Command::Elect,
-            Command::Reload => return self.board.reload(),
-            Command::HandOut { task } => core::Command::HandOut { task: Task::new(task) },
-            Command::Resign { to } => {
-                let to = to.as_deref().map(named).transpose()?;
-                if let Some(id) = to.filter(|to| self.board.leader() == Some(*to)) {
-                    let name = before.name(id);
-                    let what =
-                        format!("{name} leads already: name another that is to lead, or none");
-                    return Err(CommandError::Refused(what));
-                }
-                return self.resign(to, timeout);
-            }
-            Command::Add(member) => {
-                let outcome = Outcome::plain(format!("{} belongs to the cluster now", member.name));
-                let command = core::Command::Change(Change::Add(member));
-                let done = self.order(command, timeout)?;
-                return done.map(|_| outcome).map_err(|reason| words::refusal(&reason, &before));
-            }
-            Command::Remove { name, force } => return self.remove(named(&name)?, force, timeout),
-        };
-        self.order(command, timeout)?
-            .map(|done| words::outcome(&done, &before))
-            .map_err(|reason| words::refusal(&reason, &before))
     }
 }
 

@@ -9,7 +9,7 @@ mod view;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use super::clock;
 use super::events::EventLog;
@@ -254,12 +254,6 @@ impl Board {
             call();
         }
     }
-}
-
-/// Now, in milliseconds since the Unix epoch.
-pub(super) fn wall_clock_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crossbeam::channel::Sender;
 use parking_lot::Mutex;
 
-use super::election::Event;
+use super::inbox::Event;
 use crate::config::{Attribute, MemberConfig};
 use crate::rank::{Outcome, Sampler, Source};
 

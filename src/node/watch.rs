@@ -14,11 +14,12 @@ use crossbeam::channel::{Receiver, Sender, bounded};
 use crossbeam::select;
 
 use super::alerts::{self, Alerts};
+use super::clock::wall_clock_ms;
 use super::edited::Edited;
 use super::events::{Event, EventKind};
 use super::history::{Keeper, Leaderships, load};
 use super::problems::{Found, Problems, Sight};
-use super::publish::{Board, wall_clock_ms};
+use super::publish::Board;
 use super::status::{ChangeStatus, Status};
 use crate::store;
 

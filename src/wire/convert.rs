@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use super::members::Entry;
 use super::schema as wire;
 use super::values::{
     ballot, elected, freed, lap, ready, release, version as version_pair, version_of, wire_elected,
     wire_ready,
 };
+use crate::core::membership::Change;
 use crate::core::message as core;
 use crate::core::types::{Epoch, NodeId, Rank};
 
@@ -153,6 +155,53 @@ impl From<wire::Message> for core::Message {
             M::Outcome { number, result } => {
                 Self::Outcome { number, result: result.map(Into::into).map_err(Into::into) }
             }
+        }
+    }
+}
+
+impl From<core::Forwarded> for wire::Forwarded {
+    fn from(command: core::Forwarded) -> wire::Forwarded {
+        match command {
+            core::Forwarded::Resign { to } => Self::Resign { to: to.map(|id| id.0) },
+            core::Forwarded::Change(Change::Add(member)) => Self::Add { member: Entry(member) },
+            core::Forwarded::Change(Change::Remove { id, force }) => {
+                Self::Remove { id: id.0, force }
+            }
+        }
+    }
+}
+
+impl From<wire::Forwarded> for core::Forwarded {
+    fn from(command: wire::Forwarded) -> core::Forwarded {
+        match command {
+            wire::Forwarded::Resign { to } => Self::Resign { to: to.map(NodeId) },
+            wire::Forwarded::Add { member: Entry(member) } => Self::Change(Change::Add(member)),
+            wire::Forwarded::Remove { id, force } => {
+                Self::Change(Change::Remove { id: NodeId(id), force })
+            }
+        }
+    }
+}
+
+impl From<core::Taken> for wire::Taken {
+    fn from(what: core::Taken) -> Self {
+        match what {
+            core::Taken::Id => Self::Id,
+            core::Taken::Name => Self::Name,
+            core::Taken::Address => Self::Address,
+            core::Taken::Admin => Self::Admin,
+        }
+    }
+}
+
+impl From<wire::Taken> for core::Taken {
+    fn from(what: wire::Taken) -> Self {
+        use wire::Taken as T;
+        match what {
+            T::Id => Self::Id,
+            T::Name => Self::Name,
+            T::Address => Self::Address,
+            T::Admin => Self::Admin,
         }
     }
 }

@@ -4,11 +4,9 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::bounds::at_most;
-use super::schema::Forwarded;
 use super::values::{Version, version, version_of};
 use crate::core::limits::{ListError, MemberError};
-use crate::core::membership::{Change, MOST_MEMBERS, MOST_REMOVED, Member, MemberList};
-use crate::core::message as core;
+use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED, Member, MemberList};
 use crate::core::types::{NodeId, Role};
 
 /// A whole member list. It is read only if it is one that a cluster can have.
@@ -19,7 +17,7 @@ pub struct List(MemberList);
 /// One member. It is read only if it is one that a cluster can have.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(into = "EntryJson", try_from = "EntryJson")]
-pub struct Entry(Member);
+pub struct Entry(pub(super) Member);
 
 #[derive(Debug, Serialize, Deserialize)]
 struct ListJson {
@@ -119,57 +117,10 @@ impl From<EntryJson> for Member {
     }
 }
 
-impl From<core::Forwarded> for Forwarded {
-    fn from(command: core::Forwarded) -> Forwarded {
-        match command {
-            core::Forwarded::Resign { to } => Self::Resign { to: to.map(|id| id.0) },
-            core::Forwarded::Change(Change::Add(member)) => Self::Add { member: Entry(member) },
-            core::Forwarded::Change(Change::Remove { id, force }) => {
-                Self::Remove { id: id.0, force }
-            }
-        }
-    }
-}
-
-impl From<Forwarded> for core::Forwarded {
-    fn from(command: Forwarded) -> core::Forwarded {
-        match command {
-            Forwarded::Resign { to } => Self::Resign { to: to.map(NodeId) },
-            Forwarded::Add { member: Entry(member) } => Self::Change(Change::Add(member)),
-            Forwarded::Remove { id, force } => {
-                Self::Change(Change::Remove { id: NodeId(id), force })
-            }
-        }
-    }
-}
-
-impl From<core::Taken> for super::schema::Taken {
-    fn from(what: core::Taken) -> Self {
-        match what {
-            core::Taken::Id => Self::Id,
-            core::Taken::Name => Self::Name,
-            core::Taken::Address => Self::Address,
-            core::Taken::Admin => Self::Admin,
-        }
-    }
-}
-
-impl From<super::schema::Taken> for core::Taken {
-    fn from(what: super::schema::Taken) -> Self {
-        use super::schema::Taken as T;
-        match what {
-            T::Id => Self::Id,
-            T::Name => Self::Name,
-            T::Address => Self::Address,
-            T::Admin => Self::Admin,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::membership::ListVersion;
+    use crate::core::membership::{Change, ListVersion};
     use crate::core::types::Epoch;
     use crate::wire::frame::MAX_FRAME;
 

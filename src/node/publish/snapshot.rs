@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::{view, wall_clock_ms};
 use crate::core::membership::MemberList;
 use crate::core::message::Liveness;
+use crate::core::settings::{AlgorithmKind, Settings};
 use crate::core::split::Split;
 use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Task, Time};
-use crate::core::{Core, Phase, Reason, Transition};
+use crate::core::{Core, NodeStatus, Phase, Reason, Transition};
+use crate::node::clock;
 use crate::node::rejections::Rejections;
 use crate::node::status::ChangeStatus;
 use crate::node::words;
@@ -138,16 +139,22 @@ impl Snapshot {
         }
         self.changes.push_back(Arc::new(ChangeStatus {
             number: last + 1,
-            at_ms: wall_clock_ms(),
+            at_ms: clock::wall_clock_ms(),
             from: change.from.name().to_owned(),
             to: change.to.name().to_owned(),
-            halting: view::halting_word(settings, change.to),
+            halting: halting_word(settings, change.to),
             leader: change.leader.map(|id| members.name(id)),
             epoch: change.epoch.0,
             reason: change.reason.sentence(&members),
             cause: cause(&change.reason),
         }));
     }
+}
+
+/// Garcia-Molina's word for a phase; none with another algorithm than his.
+pub(super) fn halting_word(settings: &Settings, phase: Phase) -> Option<String> {
+    let halting = settings.algorithm == AlgorithmKind::Halting;
+    halting.then(|| NodeStatus::from(phase).name().to_owned())
 }
 
 /// The name of a reason as one word, such as leader_dead.

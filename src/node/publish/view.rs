@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Board, Snapshot};
+use super::Board;
+use super::snapshot::{Snapshot, halting_word};
 use crate::config::guarantee::Guarantee;
+use crate::core::Phase;
 use crate::core::membership::{Member, MemberList};
 use crate::core::message::Liveness;
-use crate::core::settings::{AlgorithmKind, RankKind, Settings};
+use crate::core::settings::{RankKind, Settings};
 use crate::core::split::Split;
 use crate::core::types::{Role, Time};
-use crate::core::{NodeStatus, Phase};
 use crate::node::clock;
 use crate::node::members::against_file;
 use crate::node::problems::tolerated;
@@ -131,12 +132,6 @@ impl Board {
 
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Garcia-Molina's word for a phase; none with another algorithm than his.
-pub(super) fn halting_word(settings: &Settings, phase: Phase) -> Option<String> {
-    let halting = settings.algorithm == AlgorithmKind::Halting;
-    halting.then(|| NodeStatus::from(phase).name().to_owned())
 }
 
 fn member_status(member: &Member, snapshot: &Snapshot, rank: RankKind) -> MemberStatus {

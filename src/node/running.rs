@@ -1,0 +1,177 @@
+//! The handle of a running node: commands, and the leadership of its member.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
+
+use super::events::EventLog;
+use super::handle::{Command, CommandError, Handle, Outcome};
+use super::history::Entry;
+use super::inbox::{Event, Order};
+use super::leadership::{Change, Leadership};
+use super::publish::Board;
+use super::status::Status;
+use super::tally::Tally;
+use super::words;
+use crate::core::types::Task;
+use crate::core::{self, membership};
+
+/// The handle of a [`Node`].
+#[derive(Clone)]
+pub struct NodeHandle {
+    pub(super) board: Arc<Board>,
+    pub(super) events: Sender<Event>,
+}
+
+impl NodeHandle {
+    /// A receiver of what becomes of this member's leadership from now on, without a detour: the election
+    /// thread tells it. [`Handle::events`](super::handle::Handle::events) tells everything else too, a little later.
+    ///
+    /// A receiver that falls behind by 1,024 changes misses the later ones.
+    #[must_use]
+    pub fn leadership_changes(&self) -> Receiver<Change> {
+        self.board.tidings.subscribe()
+    }
+
+    /// The leadership of this member, if it leads now.
+    #[must_use]
+    pub fn leadership(&self) -> Option<Leadership> {
+        self.board.tidings.leadership()
+    }
+
+    /// Delays the release of this member's leadership until the hold is dropped, and for at most 10 s once
+    /// the release is wanted. See [`NodeHandle::hold_for`].
+    ///
+    /// # Errors
+    /// When the election thread does not answer, since it is stopping.
+    pub fn hold(&self) -> Result<Hold, CommandError> {
+        self.hold_for(Duration::from_secs(10))
+    }
+
+    /// Delays the release of this member's leadership until the hold is dropped, and for at most this long
+    /// once the release is wanted.
+    ///
+    /// The hold counts from the return of this call on. So take it first, then ask [`NodeHandle::leadership`], then
+    /// begin to work. Of several holds the longest counts.
+    ///
+    /// # Errors
+    /// When a release is wanted and waits for other holds, or the election thread does not answer, since it is
+    /// stopping.
+    pub fn hold_for(&self, most: Duration) -> Result<Hold, CommandError> {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let unanswered = || CommandError::Unanswered("this node did not answer in time".to_owned());
+        let (held, holds) = bounded(1);
+        self.board.held_for(most);
+        let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+        let timeout = Duration::from_secs(5);
+        let event = Event::Held { number, most, held };
+        self.events.send_timeout(event, timeout).map_err(|_| unanswered())?;
+        let events = self.events.clone();
+        let hold = Hold { number, events }; // dropped, and undone, if nobody answers
+        match holds.recv_timeout(timeout) {
+            Ok(()) => Ok(hold),
+            Err(RecvTimeoutError::Timeout) => Err(unanswered()),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(CommandError::Refused("the leadership is about to end".to_owned()))
+            }
+        }
+    }
+}
+
+/// Delays the release of the leadership until it is dropped, at most for the time it was taken for.
+///
+/// While a member holds, its leadership ends in order (it resigns, is preempted, or stops) only after the last
+/// hold is dropped; [`Change::Ending`] says when that is wanted. Leadership that is *lost* is not
+/// delayed: then the work has to end before [`Leadership::remaining`] is over.
+#[derive(Debug)]
+pub struct Hold {
+    number: u64,
+    events: Sender<Event>,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let _ = self.events.send(Event::Unheld { number: self.number }); // the election thread may have ended
+    }
+}
+
+impl NodeHandle {
+    pub(super) fn order(
+        &self,
+        command: core::Command,
+        timeout: Duration,
+    ) -> Result<Result<core::message::Done, core::message::Refusal>, CommandError> {
+        let unanswered = || CommandError::Unanswered("this node did not answer in time".to_owned());
+        let (answer, answered) = bounded(1);
+        let order = Event::Order(Order { command, answer });
+        self.events.send_timeout(order, timeout).map_err(|_| unanswered())?;
+        answered.recv_timeout(timeout).map_err(|_| unanswered())
+    }
+}
+
+impl Handle for NodeHandle {
+    fn status(&self) -> Status {
+        self.board.status()
+    }
+
+    fn is_live(&self) -> bool {
+        self.board.is_live()
+    }
+
+    fn tally(&self) -> Arc<Tally> {
+        self.board.tally().clone()
+    }
+
+    fn events(&self) -> Arc<EventLog> {
+        self.board.events().clone()
+    }
+
+    fn history(&self) -> Arc<Vec<Entry>> {
+        self.board.history()
+    }
+
+    fn task(&self) -> Option<Vec<u8>> {
+        self.board.task().map(|task| task.content.to_vec())
+    }
+
+    fn command(&self, command: Command, timeout: Duration) -> Result<Outcome, CommandError> {
+        let before = self.board.members();
+        let named = |name: &str| match before.named(name) {
+            Some(member) => Ok(member.id),
+            None => {
+                let names = before.iter().map(|member| member.name.as_str());
+                let names = names.collect::<Vec<_>>().join(", ");
+                let what = format!("no member is named \"{name}\"; there are {names}");
+                Err(CommandError::Invalid(what))
+            }
+        };
+        let command = match command {
+            Command::Elect => core::Command::Elect,
+            Command::Reload => return self.board.reload(),
+            Command::HandOut { task } => core::Command::HandOut { task: Task::new(task) },
+            Command::Resign { to } => {
+                let to = to.as_deref().map(named).transpose()?;
+                if let Some(id) = to.filter(|to| self.board.leader() == Some(*to)) {
+                    let name = before.name(id);
+                    let what =
+                        format!("{name} leads already: name another that is to lead, or none");
+                    return Err(CommandError::Refused(what));
+                }
+                return self.resign(to, timeout);
+            }
+            Command::Add(member) => {
+                let outcome = Outcome::plain(format!("{} belongs to the cluster now", member.name));
+                let command = core::Command::Change(membership::Change::Add(member));
+                let done = self.order(command, timeout)?;
+                return done.map(|_| outcome).map_err(|reason| words::refusal(&reason, &before));
+            }
+            Command::Remove { name, force } => return self.remove(named(&name)?, force, timeout),
+        };
+        self.order(command, timeout)?
+            .map(|done| words::outcome(&done, &before))
+            .map_err(|reason| words::refusal(&reason, &before))
+    }
+}
