@@ -125,6 +125,8 @@ fn counted(registry: &mut Registry, tally: &Tally) {
     registry.register("electd_stalls", help, tally.stalls.clone());
     let help = "How many commands run here while this node leads";
     registry.register("electd_exec_running", help, tally.exec_running.clone());
+    let help = "How runs of the hook ended, and the changes that it was not told";
+    registry.register("electd_hooks", help, tally.hooks.clone());
     let help = "How long durable writes of the state took";
     registry.register("electd_store_write_seconds", help, tally.store_writes.clone());
 }

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::admin::Token;
 use crate::admin::client::{ClientError, Recipient};
+use crate::exec::hooks::HooksHandle;
 use crate::node::Node;
 use crate::node::edited::{Present, needs_restart};
 use crate::node::ranked::Ranks;
@@ -23,7 +24,7 @@ use super::{print, token};
 
 /// Let a running node read its configuration again.
 ///
-/// Its own rank (the figures of the attribute, and how often it is sampled) and the token of
+/// Its own rank (the figures of the attribute, and how often it is sampled), its hooks and the token of
 /// admin_token_file take effect at once, without a new election; a leader keeps the rank that it was elected with until the
 /// next one. All else needs a restart and is named, the
 /// timings too: a leader relies on what voters promised by theirs. A file with a problem changes nothing.
@@ -75,7 +76,8 @@ pub struct Reloader {
     /// Also lets one after the other have their turn.
     present: Present,
     ranks: Ranks,
-    token: Option<Token>,
+    hooks: HooksHandle,
+    token: Token,
 }
 
 impl Reloader {
@@ -84,10 +86,11 @@ impl Reloader {
         arguments: ConfigArgs,
         name: &str,
         node: &Node,
-        token: Option<Token>,
+        hooks: HooksHandle,
+        token: Token,
     ) -> Arc<Reloader> {
         let (name, present, ranks) = (name.to_owned(), node.present(), node.ranks());
-        Arc::new(Reloader { arguments, name, present, ranks, token })
+        Arc::new(Reloader { arguments, name, present, ranks, hooks, token })
     }
 
     /// Reads the file again. Gives what took effect and what needs a restart, in words.
@@ -103,9 +106,7 @@ impl Reloader {
         let token = token::configured(&found).map_err(|error| error.message)?;
         let restart = needs_restart(&present, &found, &self.name);
         let mut done = Vec::new();
-        if let Some(shared) = &self.token
-            && shared.replace(token)
-        {
+        if self.token.replace(token) {
             done.push("token");
         }
         // Another attribute would make ranks that no other member can compare with its own.
@@ -117,6 +118,12 @@ impl Reloader {
                 .map_err(|error| format!("the rank cannot be changed: {error}"))?;
             old.rank = own.rank;
             done.push("rank");
+        }
+        let old = present.members.iter_mut().find(|member| member.name == self.name);
+        if let Some(old) = old.filter(|old| old.hooks != own.hooks) {
+            self.hooks.replace(own.hooks.clone());
+            old.hooks = own.hooks;
+            done.push("hooks");
         }
         Ok(sentence(&done, &restart))
     }

@@ -24,6 +24,7 @@ use crate::admin::{self, ControlServer, Server, Token};
 use crate::config::{Config, node_name};
 use crate::core::types::Task;
 use crate::exec::attach::Attached;
+use crate::exec::hooks::Hooks;
 use crate::node::{Node, Start, StartError};
 use crate::store::{Store, Trouble};
 
@@ -96,7 +97,10 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     let control = ControlServer::start(control, node.handle(), move |stream| others.take(stream));
     let control = control.map_err(|error| CliError::new(Exit::Internal, error))?;
     let supervised = Supervised::start(node.handle());
-    let reloader = Reloader::new(run.config.clone(), name, &node, Some(token));
+    let hooks = config.member(name).and_then(|own| own.hooks.clone());
+    let hooks = Hooks::start(&node.handle(), &config.cluster, hooks);
+    let hooks = hooks.map_err(|error| CliError::new(Exit::Internal, error))?;
+    let reloader = Reloader::new(run.config.clone(), name, &node, hooks.handle(), token);
     let asked = reloader.clone();
     node.on_reload(move || asked.reload());
     let removal = signals.0.handle();
@@ -115,6 +119,7 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     node.stop(); // after the job has ended, if this node leads in order
     let job = job.map_or(Ok(()), Job::finish);
     attached.stop();
+    hooks.stop();
     control.stop();
     if let Some(server) = server {
         server.stop();

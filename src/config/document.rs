@@ -5,7 +5,7 @@ use std::path::Path;
 use super::choices::{ALGORITHMS, PREEMPTS, QUORUMS, nearest};
 use super::report::{Object, Report, Spot};
 use super::types::{Config, MemberConfig};
-use super::{members, rank, timing};
+use super::{hooks, members, rank, timing};
 use crate::core::limits::is_cluster_name;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum, Timing};
 
@@ -21,6 +21,7 @@ const KEYS: &[&str] = &[
     "trust_refused",
     "node",
     "admin_token_file",
+    "hooks",
 ];
 
 /// Reads the document; paths in it are relative to `folder`. Every key is read before the first
@@ -36,14 +37,20 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
     let data_dir = data_dir.and_then(|spot| report.path(spot, folder));
     let rank = rank::cluster(top.get("rank"), folder, report);
     let members = top.require("members", "list them, or let `electd init` write them", report);
-    let members = members.and_then(|spot| members::read(spot, rank.as_ref(), report));
+    let own_hooks = |spot: &Spot<'t>, report: &mut Report<'t>| hooks::read(spot, folder, report);
+    let members = members.and_then(|spot| members::read(spot, rank.as_ref(), own_hooks, report));
+    let hooks = optional(top.get("hooks"), |spot| hooks::read(spot, folder, report));
     let timing = timing::read(top.get("timing"), quorum, report);
     let algorithm = optional(top.get("algorithm"), |spot| report.choice(spot, ALGORITHMS));
     let preempt = optional(top.get("preempt"), |spot| preempt(spot, timing.as_ref(), report));
     let trust_refused = optional(top.get("trust_refused"), |spot| report.boolean(spot));
     let node = optional(top.get("node"), |spot| node(spot, members.as_deref(), report));
     let token = optional(top.get("admin_token_file"), |spot| report.path(spot, folder));
-    let quorum = quorum?;
+    let (quorum, hooks) = (quorum?, hooks?);
+    let mut members = members?;
+    for member in &mut members {
+        member.hooks = member.hooks.take().or_else(|| hooks.clone());
+    }
     Some(Config {
         file: std::path::PathBuf::new(), // `parse` knows it
         cluster: cluster?,
@@ -54,7 +61,7 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
         rank: rank?.kind,
         timing: timing?,
         trust_refused: trust_refused?.unwrap_or(trusts_refused(quorum)),
-        members: members?,
+        members,
         node: node?,
         admin_token_file: token?,
     })

@@ -22,6 +22,8 @@ struct Entry {
     _listen: Option<Value>,
     #[serde(default, rename = "rank")]
     _rank: Option<Value>,
+    #[serde(default, rename = "hooks")]
+    _hooks: Option<Value>,
 }
 
 #[derive(Default, Deserialize)]

@@ -7,18 +7,19 @@ use uuid::Uuid;
 use super::choices::ROLES;
 use super::rank::{self, ClusterRank};
 use super::report::{Object, Report, Spot};
-use super::types::MemberConfig;
+use super::types::{HooksConfig, MemberConfig};
 use crate::core::address::{BadAddress, HostPort};
 use crate::core::limits::{NAME_RULE, is_id, is_name};
 use crate::core::membership::MOST_MEMBERS;
 use crate::core::types::{NodeId, Role};
 
-const KEYS: &[&str] = &["name", "id", "address", "listen", "admin", "role", "rank"];
+const KEYS: &[&str] = &["name", "id", "address", "listen", "admin", "role", "rank", "hooks"];
 
 /// Reads `members`. Without a valid `rank` of the cluster, those of its members are not looked at.
 pub(super) fn read<'t>(
     spot: &Spot<'t>,
     rank: Option<&ClusterRank<'t>>,
+    own_hooks: impl Fn(&Spot<'t>, &mut Report<'t>) -> Option<HooksConfig>,
     report: &mut Report<'t>,
 ) -> Option<Vec<MemberConfig>> {
     let spots = report.list(spot)?;
@@ -34,7 +35,7 @@ pub(super) fn read<'t>(
     let rank = rank.map(|cluster| (cluster, alone));
     let mut taken = Taken::default();
     let members: Vec<Option<MemberConfig>> =
-        spots.iter().map(|spot| member(spot, rank, &mut taken, report)).collect();
+        spots.iter().map(|spot| member(spot, rank, &own_hooks, &mut taken, report)).collect();
     taken.check(report);
     let members: Vec<MemberConfig> = members.into_iter().collect::<Option<_>>()?;
     if !members.is_empty() && members.iter().all(|member| member.role != Role::Member) {
@@ -46,6 +47,7 @@ pub(super) fn read<'t>(
 fn member<'t>(
     spot: &Spot<'t>,
     rank: Option<(&ClusterRank<'t>, bool)>,
+    own_hooks: &impl Fn(&Spot<'t>, &mut Report<'t>) -> Option<HooksConfig>,
     taken: &mut Taken<'t>,
     report: &mut Report<'t>,
 ) -> Option<MemberConfig> {
@@ -68,9 +70,14 @@ fn member<'t>(
         None => Some(Role::default()),
     };
     let rank = rank.and_then(|(cluster, alone)| rank::member(&object, cluster, alone, report));
+    let hooks = match object.get("hooks") {
+        Some(spot) => own_hooks(spot, report).map(Some),
+        None => Some(None),
+    };
     let (address, listen, admin) = sockets?;
     let (name, id) = (name?, NodeId(id?));
-    Some(MemberConfig { name, id, address, listen, admin, role: role?, rank: rank? })
+    let (role, rank, hooks) = (role?, rank?, hooks?);
+    Some(MemberConfig { name, id, address, listen, admin, role, rank, hooks })
 }
 
 /// `address`, `listen` and `admin`, as they are written.

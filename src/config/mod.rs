@@ -16,10 +16,12 @@ mod choices;
 mod document;
 pub mod entry;
 pub mod guarantee;
+mod hooks;
 mod json;
 mod members;
 mod node;
 mod problem;
+mod program;
 mod rank;
 mod report;
 mod timing;
@@ -28,7 +30,7 @@ pub mod types;
 pub use node::{NodeNameError, node_name};
 pub use problem::{ConfigErrors, Position, Problem};
 pub(crate) use timing::with_unit;
-pub use types::{Attribute, Config, MemberConfig, RankConfig};
+pub use types::{Attribute, Config, HooksConfig, MemberConfig, RankConfig};
 
 use crate::core::settings::Quorum;
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::choices::RANKS;
 use super::report::{Object, Report, Spot};
-use super::timing;
 use super::types::{Attribute, RankConfig};
+use super::{program, timing};
 use crate::core::settings::RankKind;
 
 /// All keys of a `rank`. Which of them belong there depends on its kind.
@@ -118,7 +118,7 @@ impl Figures {
         let spot = |key| object.get(key).filter(|_| keys_of(kind).contains(&key));
         let priority = spot("priority").map(|spot| report.integer(spot));
         let path = spot("path").map(|spot| report.path(spot, folder));
-        let command = spot("command").map(|spot| command(spot, folder, report));
+        let command = spot("command").map(|spot| program::read(spot, folder, report));
         let timeout = spot("timeout").map(|spot| timing::duration(spot, SHORTEST_TIMEOUT, report));
         let every = spot("every").map(|spot| timing::duration(spot, SHORTEST_EVERY, report));
         let figures = Figures {
@@ -233,36 +233,4 @@ fn strangers<'t>(object: &Object<'t>, kind: RankKind, report: &mut Report<'t>) -
         report.wrong(spot, what, remedy);
     }
     found
-}
-
-/// A program and its arguments. A program with a slash in it is a path, and relative to the file
-/// like all paths; one without is looked for in PATH.
-fn command<'t>(
-    spot: &Spot<'t>,
-    folder: &Path,
-    report: &mut Report<'t>,
-) -> Option<(PathBuf, Vec<String>)> {
-    let words = report.list(spot)?;
-    if words.is_empty() {
-        report.wrong(spot, "is empty", "list a program and its arguments, such as [\"nproc\"]");
-        return None;
-    }
-    let words: Vec<_> = words.iter().map(|word| self::word(word, report)).collect();
-    let mut words = words.into_iter().collect::<Option<Vec<String>>>()?.into_iter();
-    let program = words.next().filter(|program| !program.is_empty());
-    let Some(program) = program else {
-        report.wrong(spot, "names no program", "put the program first, such as [\"nproc\"]");
-        return None;
-    };
-    let program = if program.contains('/') { folder.join(program) } else { PathBuf::from(program) };
-    Some((program, words.collect()))
-}
-
-fn word<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<String> {
-    let word = report.string(spot)?;
-    if word.contains('\0') {
-        report.wrong(spot, "holds a zero character", "remove it; no program can be given one");
-        return None;
-    }
-    Some(word)
 }

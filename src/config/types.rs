@@ -54,6 +54,19 @@ pub struct MemberConfig {
     pub role: Role,
     /// Its own rank: of the cluster's kind, with figures of its own or the cluster's.
     pub rank: RankConfig,
+    /// What is told of changes: its own, or the cluster's.
+    pub hooks: Option<HooksConfig>,
+}
+
+/// A program that is told what changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HooksConfig {
+    /// The program: a path, or a name that is looked for in PATH.
+    pub program: PathBuf,
+    /// What it is given; no shell reads it.
+    pub arguments: Vec<String>,
+    /// How long it may take.
+    pub timeout: Duration,
 }
 
 /// What a member is ranked by, with its figures.

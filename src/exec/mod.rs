@@ -8,9 +8,15 @@
 //! `electd exec` does the same beside a node that another process runs: [`remote`] is its view of that node, and
 //! [`attach`] the node's side of it.
 
+//!
+//! Hooks ([`hooks`]) are the other thing that is run for what becomes of a leadership: they are told, and nothing
+//! waits for them.
+
 pub mod attach;
 pub mod deadlines;
 pub mod guard;
+mod hook;
+pub mod hooks;
 mod job;
 pub mod leader;
 pub mod lock;

@@ -73,6 +73,10 @@ fn differences(present: &Config, found: &Config, name: &str) -> Option<String> {
     if present.rank == found.rank && of(present) != of(found) {
         parts.push("`electd reload` takes the rank".to_owned());
     }
+    let hooks = |config: &Config| config.member(name).map(|own| own.hooks.clone());
+    if hooks(present) != hooks(found) {
+        parts.push("`electd reload` takes the hooks".to_owned());
+    }
     let restart = needs_restart(present, found, name);
     let restart: Vec<_> = restart.into_iter().filter(|key| *key != MEMBERS).collect();
     if !restart.is_empty() {

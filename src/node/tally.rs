@@ -28,6 +28,8 @@ pub struct Tally {
     pub stalls: Counter,
     /// How many commands run while this node leads: those that hold its leadership, which the election notes.
     pub exec_running: Gauge,
+    /// How runs of the hook ended, and how many events it was not run for.
+    pub hooks: Family<Vec<(&'static str, String)>, Counter>,
     /// How long durable writes took.
     pub store_writes: Histogram,
     leaderless: Mutex<Leaderless>,
@@ -50,6 +52,7 @@ impl Tally {
             election_duration: Histogram::new(ELECTIONS),
             stalls: Counter::default(),
             exec_running: Gauge::default(),
+            hooks: Family::default(),
             store_writes,
             leaderless: Mutex::default(),
         }

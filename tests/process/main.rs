@@ -8,6 +8,7 @@ mod control;
 mod freeze;
 mod handover;
 mod history;
+mod hooks;
 mod hostile;
 mod impostor;
 mod jobs;

@@ -36,12 +36,33 @@ fn keys() {
         "\"admin\": \"127.0.0.1:7202\"",
         "\"colour\": [1, 2]",
         "8:99: members[1].colour: unknown key (value [1, 2]): remove it; the keys here are \
-         name, id, address, listen, admin, role, rank",
+         name, id, address, listen, admin, role, rank, hooks",
     );
     one_problem(
         "\"quorum\": \"none\",",
         "\"quorum\": \"none\", \"cluster\": \"other\",",
         "3:21: cluster: is given twice, first on line 2 (value \"other\"): keep one of them",
+    );
+}
+
+#[test]
+fn hooks() {
+    let with = |hooks: &str, problem: &str| {
+        let text = format!("\"quorum\": \"none\", \"hooks\": {hooks},");
+        one_problem("\"quorum\": \"none\",", &text, problem);
+    };
+    with(
+        "{}",
+        "3:30: hooks.on_change: is missing: list a program and its arguments, such as \
+         [\"/etc/electd/notify.sh\"]",
+    );
+    with(
+        "{\"on_change\": []}",
+        "3:44: hooks.on_change: is empty (value []): list a program and its arguments, such as [\"nproc\"]",
+    );
+    with(
+        "{\"on_change\": [\"x\"], \"timeout\": 10}",
+        "3:62: hooks.timeout: is a number without a unit (value 10): give it a unit, in quotes, such as \"10ms\"",
     );
 }
 

@@ -1,0 +1,202 @@
+//! One run of a hook: the event on its stdin and in its environment, its output to the log line by line, and the
+//! end of all that it started.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, PipeReader, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use log::info;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use crate::config::HooksConfig;
+use crate::node::events::Event;
+use crate::rank::HELPER;
+
+/// How many lines of one run are logged, and how many bytes of a line.
+const LINES: u64 = 100;
+const LINE: usize = 1000;
+/// How much is read at once, and once more when the program has ended.
+const PART: usize = 64 * 1024;
+/// The pause between two parts of a program that prints more than is logged.
+const PAUSE: Duration = Duration::from_millis(1);
+/// Between two looks whether the node is stopping.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How a run ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With exit code 0.
+    Well,
+    /// Otherwise, in words.
+    Badly(String),
+    /// It was killed after this time.
+    Late(Duration),
+    /// It could not be run.
+    NotRun(String),
+}
+
+impl Ended {
+    /// The word for it in the metrics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Ended::Well => "ok",
+            Ended::Badly(_) => "failed",
+            Ended::Late(_) => "timeout",
+            Ended::NotRun(_) => "not_run",
+        }
+    }
+}
+
+/// Runs the program for this event. `end` tells when it has to have ended, if the node is stopping.
+pub fn run(
+    config: &HooksConfig,
+    event: &Event,
+    cluster: &str,
+    end: &dyn Fn() -> Option<Instant>,
+) -> Ended {
+    let begin = Instant::now();
+    let started = start(config, event, cluster);
+    let (mut child, mut output) = match started {
+        Ok(started) => started,
+        Err(error) => return Ended::NotRun(error.to_string()),
+    };
+    let group = Pid::from_child(&child);
+    let late = || {
+        let due = begin + config.timeout;
+        Instant::now() >= end().map_or(due, |end| end.min(due))
+    };
+    let watched = watch(&child, &mut output, &late);
+    // Before the program is reaped, since its number may be another's afterwards.
+    let _ = kill_process_group(group, Signal::KILL);
+    let status = child.wait();
+    output.finish();
+    match (watched, status) {
+        (Ok(true), Ok(status)) => ended(status),
+        (Ok(false), _) => Ended::Late(begin.elapsed().min(config.timeout)),
+        (Err(error), _) | (_, Err(error)) => Ended::Badly(format!("cannot be watched: {error}")),
+    }
+}
+
+fn start(config: &HooksConfig, event: &Event, cluster: &str) -> io::Result<(Child, Output)> {
+    let (out, input) = io::pipe()?;
+    let mut child = Command::new(&config.program)
+        .args(&config.arguments)
+        .env("ELECTD_EVENT", event.event.name())
+        .env("ELECTD_CLUSTER", cluster)
+        .env("ELECTD_NODE", &event.node)
+        .env("ELECTD_LEADER", event.leader.as_deref().unwrap_or_default())
+        .env("ELECTD_EPOCH", event.epoch.to_string())
+        .env("ELECTD_MEMBER", event.member.as_deref().unwrap_or_default())
+        .env(HELPER.0, HELPER.1)
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(input.try_clone()?)
+        .stderr(input)
+        .spawn()?;
+    if let Some(stdin) = child.stdin.take() {
+        let stdin = File::from(OwnedFd::from(stdin));
+        let _ = ioctl_fionbio(&stdin, true); // it is far shorter than what a pipe takes
+        let _ = (&stdin).write_all(format!("{}\n", serde_json::json!(event)).as_bytes()); // it may not read
+    }
+    ioctl_fionbio(&out, true)?;
+    Ok((child, Output { pipe: Some(out), line: Vec::new(), lines: 0 }))
+}
+
+/// Logs what the program prints until it has ended; false if it is late.
+fn watch(child: &Child, output: &mut Output, late: &dyn Fn() -> bool) -> io::Result<bool> {
+    let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    let look = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
+    loop {
+        let mut fds = vec![PollFd::new(&ended, PollFlags::IN)];
+        fds.extend(output.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        match poll(&mut fds, Some(&look)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let [has_ended, has_printed] =
+            [0, 1].map(|at| fds.get(at).is_some_and(|fd: &PollFd<'_>| !fd.revents().is_empty()));
+        if has_printed {
+            output.read();
+        }
+        if has_ended {
+            return Ok(true);
+        }
+        if late() {
+            return Ok(false);
+        }
+    }
+}
+
+fn ended(status: ExitStatus) -> Ended {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => Ended::Well,
+        (Some(code), _) => Ended::Badly(format!("exited with code {code}")),
+        (None, signal) => Ended::Badly(format!("was ended by signal {}", signal.unwrap_or(0))),
+    }
+}
+
+/// What a program prints, on its way to the log.
+struct Output {
+    pipe: Option<PipeReader>,
+    /// The begin of a line.
+    line: Vec<u8>,
+    /// How many lines there were.
+    lines: u64,
+}
+
+impl Output {
+    /// Reads what is there, up to a limit.
+    fn read(&mut self) {
+        let Some(pipe) = &mut self.pipe else { return };
+        let mut part = vec![0; PART];
+        match pipe.read(&mut part) {
+            Ok(0) => self.pipe = None,
+            Ok(count) => part[..count].iter().for_each(|byte| self.take(*byte)),
+            Err(error) if is_soon(error.kind()) => {}
+            Err(_) => self.pipe = None,
+        }
+        if self.lines > LINES {
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn take(&mut self, byte: u8) {
+        if byte != b'\n' {
+            self.line.push(byte);
+        }
+        if byte == b'\n' || self.line.len() == LINE {
+            self.log();
+        }
+    }
+
+    fn log(&mut self) {
+        self.lines += 1;
+        let line = std::mem::take(&mut self.line);
+        if self.lines <= LINES {
+            let line: String =
+                String::from_utf8_lossy(&line).chars().flat_map(char::escape_debug).collect();
+            info!(event = "hook"; "hook: {line}");
+        }
+    }
+
+    /// Logs the rest, and how much was left out.
+    fn finish(&mut self) {
+        self.read();
+        if !self.line.is_empty() {
+            self.log();
+        }
+        if let Some(more) = self.lines.checked_sub(LINES).filter(|more| *more > 0) {
+            info!(event = "hook"; "hook: {more} more lines were left out");
+        }
+    }
+}
+
+fn is_soon(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}

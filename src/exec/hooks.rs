@@ -1,0 +1,238 @@
+//! Hooks: a program that is run for each change of what this node sees, one run after the other.
+//!
+//! The thread "hooks" reads the node's log of events, so that a program which hangs holds nobody up. When changes
+//! come faster than the program, only the newest of each kind waits; the others are counted.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crossbeam::channel::{Receiver, Sender, bounded};
+use log::{info, warn};
+use parking_lot::Mutex;
+
+use super::hook::{self, Ended};
+use crate::config::HooksConfig;
+use crate::node::events::{Event, EventId, EventKind, EventLog, KEPT};
+use crate::node::handle::Handle;
+use crate::node::tally::Tally;
+
+const STACK: usize = 256 * 1024;
+
+/// The thread that runs the hook of a node.
+pub struct Hooks {
+    shared: Arc<Shared>,
+    thread: JoinHandle<()>,
+}
+
+/// What other threads say to it. Cheap to clone.
+#[derive(Clone)]
+pub struct HooksHandle(Arc<Shared>);
+
+struct Shared {
+    config: Mutex<Option<HooksConfig>>,
+    /// When nothing is run any more.
+    end: Mutex<Option<Instant>>,
+    ring: Sender<()>,
+}
+
+impl HooksHandle {
+    /// Has another program run from now on, or none.
+    pub fn replace(&self, config: Option<HooksConfig>) {
+        *self.0.config.lock() = config;
+    }
+}
+
+impl Hooks {
+    /// Starts the thread. It tells all events since the start of the node.
+    ///
+    /// # Errors
+    /// When the thread cannot be had.
+    pub fn start(
+        node: &impl Handle,
+        cluster: &str,
+        config: Option<HooksConfig>,
+    ) -> io::Result<Hooks> {
+        let (ring, rings) = bounded(1);
+        let shared = Arc::new(Shared { config: config.into(), end: Mutex::default(), ring });
+        let log = node.events();
+        let bell = shared.clone();
+        log.on_news(move || _ = bell.ring.try_send(())); // full: it has yet to look
+        let worker = Worker {
+            seen: EventId { number: 0, ..log.last() },
+            log,
+            tally: node.tally(),
+            cluster: cluster.to_owned(),
+            shared: shared.clone(),
+            rings,
+            waiting: Waiting::default(),
+        };
+        let builder = thread::Builder::new().name("hooks".to_owned()).stack_size(STACK);
+        let thread = builder.spawn(move || worker.run())?;
+        Ok(Hooks { shared, thread })
+    }
+
+    /// What others say to the thread.
+    #[must_use]
+    pub fn handle(&self) -> HooksHandle {
+        HooksHandle(self.shared.clone())
+    }
+
+    /// After the node has stopped: the program is told what waits, for as long as one run may take, and the
+    /// thread ends.
+    pub fn stop(self) {
+        let patience = self.shared.config.lock().as_ref().map_or(Duration::ZERO, |it| it.timeout);
+        *self.shared.end.lock() = Some(Instant::now() + patience);
+        let _ = self.shared.ring.try_send(()); // full: it has yet to look
+        if self.thread.join().is_err() {
+            log::error!("the thread of the hooks panicked; this is a defect");
+        }
+    }
+}
+
+/// What the thread works with.
+struct Worker {
+    log: Arc<EventLog>,
+    tally: Arc<Tally>,
+    cluster: String,
+    shared: Arc<Shared>,
+    rings: Receiver<()>,
+    /// The event that was seen last.
+    seen: EventId,
+    waiting: Waiting,
+}
+
+impl Worker {
+    fn run(mut self) {
+        loop {
+            let end = *self.shared.end.lock();
+            self.look();
+            let config = self.shared.config.lock().clone();
+            let next = self.waiting.events.pop_front();
+            let over = end.is_some_and(|end| end <= Instant::now());
+            match (config, next) {
+                (Some(_), Some(_)) if over => {
+                    self.count("left_out", self.waiting.events.len() as u64 + 1);
+                    return;
+                }
+                (Some(config), Some(event)) => self.tell(&config, &event),
+                (None, Some(_)) => self.waiting.events.clear(),
+                (_, None) if end.is_some() => return,
+                // The ring lives as long as this thread.
+                (_, None) => _ = self.rings.recv(),
+            }
+        }
+    }
+
+    /// Takes note of new events.
+    fn look(&mut self) {
+        let new = self.log.after(self.seen, KEPT);
+        let left_out = self.waiting.take(&mut self.seen, new);
+        if left_out > 0 && self.shared.config.lock().is_some() {
+            self.count("left_out", left_out);
+            info!(event = "hook"; "the hook is not told {left_out} changes: newer ones of their kind came meanwhile");
+        }
+    }
+
+    /// Runs the program for an event.
+    fn tell(&self, config: &HooksConfig, event: &Event) {
+        let end = || *self.shared.end.lock();
+        let (what, name) = (event.event.name(), config.program.display());
+        let ended = hook::run(config, event, &self.cluster, &end);
+        match &ended {
+            Ended::Well => {}
+            Ended::Badly(how) => warn!(event = "hook"; "the hook {name} for {what} {how}"),
+            Ended::Late(after) => {
+                warn!(event = "hook"; "the hook {name} for {what} took longer than {after:?} and was killed");
+            }
+            Ended::NotRun(error) => {
+                warn!(event = "hook"; "the hook {name} for {what} cannot be run: {error}");
+            }
+        }
+        self.count(ended.name(), 1);
+    }
+
+    fn count(&self, result: &str, more: u64) {
+        self.tally.hooks.get_or_create(&vec![("result", result.to_owned())]).inc_by(more);
+    }
+}
+
+/// The events for which the program is to be run, oldest first: at most one of each kind, and of each member.
+#[derive(Default)]
+struct Waiting {
+    events: VecDeque<Arc<Event>>,
+}
+
+impl Waiting {
+    /// Takes new events. Tells how many are left out: since a newer one of their kind came, or they were
+    /// forgotten before they were seen.
+    fn take(&mut self, seen: &mut EventId, new: Vec<Arc<Event>>) -> u64 {
+        let mut left_out = 0;
+        for event in new {
+            let id: EventId = event.id.parse().unwrap_or(*seen);
+            left_out += id.number.saturating_sub(seen.number + 1);
+            *seen = id;
+            if !is_told(event.event) {
+                continue;
+            }
+            let before = self.events.len();
+            let same = |it: &Arc<Event>| (it.event, &it.member) == (event.event, &event.member);
+            self.events.retain(|waiting| !same(waiting));
+            left_out += (before - self.events.len()) as u64;
+            self.events.push_back(event);
+        }
+        left_out
+    }
+}
+
+/// Whether the program is run for such an event.
+fn is_told(kind: EventKind) -> bool {
+    !matches!(kind, EventKind::Problem | EventKind::ProblemOver)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::events::tests::event;
+
+    fn told(waiting: &Waiting) -> Vec<String> {
+        waiting.events.iter().map(|event| event.reason.clone()).collect()
+    }
+
+    #[test]
+    fn the_newest_of_each_kind_waits_in_order() {
+        let log = EventLog::new(1);
+        let kinds = [
+            (EventKind::NoLeader, None),
+            (EventKind::MemberDown, Some("a")),
+            (EventKind::MemberDown, Some("b")),
+            (EventKind::Problem, None),
+            (EventKind::NoLeader, None),
+            (EventKind::MemberDown, Some("a")),
+        ];
+        log.push(kinds.iter().enumerate().map(|(at, (kind, member))| Event {
+            event: *kind,
+            member: member.map(str::to_owned),
+            ..event(&at.to_string())
+        }));
+        let (mut waiting, mut seen) = (Waiting::default(), EventId { start: 1, number: 0 });
+        let new = log.after(seen, KEPT);
+        assert_eq!(waiting.take(&mut seen, new), 2);
+        assert_eq!(told(&waiting), ["2", "4", "5"]);
+        assert_eq!(seen, log.last());
+        let new = log.after(seen, KEPT);
+        assert_eq!(waiting.take(&mut seen, new), 0);
+    }
+
+    #[test]
+    fn what_was_forgotten_before_it_was_seen_is_counted() {
+        let log = EventLog::new(1);
+        log.push((0..KEPT + 5).map(|at| event(&at.to_string())));
+        let (mut waiting, mut seen) = (Waiting::default(), EventId { start: 1, number: 0 });
+        let new = log.after(seen, KEPT);
+        let left_out = waiting.take(&mut seen, new);
+        assert_eq!((left_out, waiting.events.len()), ((KEPT + 5 - 1) as u64, 1));
+    }
+}

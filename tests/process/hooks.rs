@@ -1,0 +1,134 @@
+//! Hooks: a program that is told each change, and programs that do not behave.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{Cluster, Node, ensure, eventually};
+
+/// A shell script as a hook.
+fn hook(script: &str, timeout: &str) -> Value {
+    json!({"on_change": ["sh", "-c", script], "timeout": timeout})
+}
+
+/// The lines of this file beside the cluster's own, once they are as many.
+fn lines(cluster: &Cluster, name: &str, at_least: usize) -> Vec<String> {
+    let file = cluster.file().with_file_name(name);
+    eventually(&format!("{name} has {at_least} lines"), || {
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        if lines.len() >= at_least { Ok(lines) } else { Err(text) }
+    })
+}
+
+#[track_caller]
+fn logs(node: &Node, text: &str) {
+    eventually(&format!("{} logs {text:?}", node.name), || {
+        ensure(node.log().contains(text), || node.log_tail(20))
+    });
+}
+
+/// A figure of the hooks in the metrics.
+fn count(node: &Node, result: &str) -> u64 {
+    let page = node.get("/metrics").unwrap().body;
+    let begin = format!("electd_hooks_total{{result=\"{result}\"}} ");
+    page.lines().find_map(|line| line.strip_prefix(&begin)?.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn each_change_is_told_in_order_with_the_event_on_stdin() {
+    let cluster = Cluster::prepare(2, |config| {
+        let script =
+            "echo \"$ELECTD_EVENT $ELECTD_NODE $ELECTD_LEADER $ELECTD_EPOCH $ELECTD_MEMBER\"; cat";
+        config["hooks"] = hook(script, "30s");
+    });
+    let script =
+        "{ echo \"$ELECTD_EVENT $ELECTD_LEADER $ELECTD_EPOCH $ELECTD_MEMBER\"; cat; } >>told";
+    let file = cluster.file();
+    let script = script.replace("told", &file.with_file_name("told").display().to_string());
+    let text = fs::read_to_string(&file).unwrap();
+    let mut config: Value = serde_json::from_str(&text).unwrap();
+    config["members"][0]["hooks"] = hook(&script, "30s"); // its own, not the cluster's
+    fs::write(&file, config.to_string()).unwrap();
+    (1..=2).for_each(|number| cluster.node(number).start());
+    let epoch = cluster.agree_on(2);
+    let leader = cluster.node(2);
+    logs(leader, &format!("hook: leading node-2 node-2 {epoch}"));
+
+    leader.kill_9();
+    cluster.agree_on(1);
+    cluster.node(1).stop_term();
+    assert_eq!(cluster.node(1).exit_code(), 0);
+    let told = lines(&cluster, "told", 2);
+    let at = |begin: &str| {
+        let found = told.iter().position(|line| line.starts_with(begin));
+        found.unwrap_or_else(|| panic!("{begin} is missing: {told:?}"))
+    };
+    let order = [
+        at(&format!("following node-2 {epoch}")),
+        at(&format!("leading node-1 {}", epoch + 1)),
+        at("stopping"),
+    ];
+    assert!(order.is_sorted(), "{told:?}");
+    assert!(told[at("member_down")].ends_with(" node-2"), "{told:?}");
+    let event: Value = serde_json::from_str(&told[order[1] + 1]).unwrap();
+    assert_eq!((&event["event"], &event["node"]), (&json!("leading"), &json!("node-1")));
+}
+
+#[test]
+fn hooks_that_do_not_behave_hold_nobody_up() {
+    let cluster = Cluster::prepare(4, |config| {
+        let members = config["members"].as_array_mut().unwrap();
+        members[0]["hooks"] = hook("exec sleep 1000", "200ms");
+        members[1]["hooks"] = hook("yes", "300ms");
+        members[2]["hooks"] = json!({"on_change": ["/no/such/program"]});
+        members[3]["hooks"] = hook("echo $$ >>forked; sleep 1000 & sleep 1000 & exit 3", "30s");
+    });
+    let forked = cluster.file().with_file_name("forked");
+    let text = fs::read_to_string(cluster.file()).unwrap();
+    fs::write(cluster.file(), text.replace(">>forked", &format!(">>{}", forked.display())))
+        .unwrap();
+    (1..=4).for_each(|number| cluster.node(number).start());
+    cluster.agree_on(4);
+    logs(cluster.node(1), "took longer than 200ms and was killed");
+    logs(cluster.node(2), "hook: y");
+    logs(cluster.node(2), "more lines were left out");
+    logs(cluster.node(3), "the hook /no/such/program for");
+    logs(cluster.node(3), "cannot be run: No such file");
+    logs(cluster.node(4), "for leading exited with code 3");
+    assert!(cluster.node(2).log().matches("hook: y").count() <= 500, "it prints millions");
+    for group in lines(&cluster, "forked", 1) {
+        let group = rustix::process::Pid::from_raw(group.parse().unwrap()).unwrap();
+        eventually("nothing is left of its group", || {
+            let left = rustix::process::test_kill_process_group(group);
+            ensure(left.is_err(), || format!("{group:?} lives"))
+        });
+    }
+    // More changes come than the slow program can be told.
+    for _ in 0..3 {
+        let (leader, _) = cluster.agree();
+        let _ = cluster.node(leader).post("/resign", "");
+    }
+    for (number, result) in [(1, "timeout"), (2, "timeout"), (3, "not_run"), (4, "failed")] {
+        eventually(&format!("node-{number} counts {result}"), || {
+            let count = count(cluster.node(number), result);
+            ensure(count > 0, || "it does not".to_owned())
+        });
+    }
+    cluster.node(1).stop_term();
+    assert_eq!(cluster.node(1).exit_code(), 0);
+}
+
+#[test]
+fn another_hook_counts_after_a_reload() {
+    let cluster = Cluster::start_with(1, |config| config["hooks"] = hook("echo first", "30s"));
+    cluster.agree_on(1);
+    logs(cluster.node(1), "hook: first");
+    let text = fs::read_to_string(cluster.file()).unwrap();
+    fs::write(cluster.file(), text.replace("echo first", "echo second")).unwrap();
+    let answer = cluster.node(1).post("/reload", "").unwrap();
+    assert_eq!(answer.json()["result"], "changed at once: hooks");
+    cluster.node(1).stop_term();
+    assert_eq!(cluster.node(1).exit_code(), 0);
+    logs(cluster.node(1), "hook: second");
+}
