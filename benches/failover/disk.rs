@@ -38,6 +38,7 @@ impl Disk {
             task: Default::default(),
             removed: false,
             met: [].into(),
+            drain: None,
         };
         let start = Instant::now();
         self.store.save(&record).expect("the disk can be written");

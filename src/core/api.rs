@@ -85,6 +85,11 @@ pub enum Input {
         /// Its value.
         value: Option<i64>,
     },
+    /// The member's health check passed often enough, or failed often enough.
+    Checked {
+        /// Whether it passed.
+        healthy: bool,
+    },
     /// All records up to this number are durable.
     Persisted {
         /// The number.

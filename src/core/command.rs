@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::membership::Change;
 use super::message::{Done, Forwarded, Refusal};
 use super::planted::Fault;
-use super::types::{CommandId, Epoch, Incarnation, NodeId, Task, Time};
+use super::types::{CommandId, Drain, Epoch, Incarnation, NodeId, Task, Time};
 
 /// How many commands may wait for the leader at once.
 pub(super) const MOST_WAITING: usize = 64;
@@ -27,6 +27,10 @@ pub enum Command {
         /// The task.
         task: Task,
     },
+    /// This member hands over if it leads, and does not lead any more, restarts included.
+    Drain(Drain),
+    /// A member that was drained, or that resigned, may lead again.
+    Undrain,
     /// The process is about to end.
     Stop,
 }

@@ -114,7 +114,8 @@ impl Context<'_> {
         let members = self.state.membership.to_store().clone();
         let removed = self.state.membership.has_left();
         let met = self.state.detector.met().filter(|_| vote.is_some()).collect();
-        let record = Durable { epoch, reserved, leader, members, task, vote, removed, met };
+        let drain = self.state.eligibility.drain().cloned();
+        let record = Durable { epoch, reserved, leader, members, task, vote, removed, met, drain };
         self.out.push(Output::Persist { number, record });
         number
     }

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::membership::{ListVersion, MemberList};
-use super::message::Message;
+use super::message::{Done, Message};
 use super::planted::Fault;
-use super::types::{CommandId, Epoch, Incarnation, NodeId, Task};
+use super::types::{CommandId, Drain, Epoch, Incarnation, NodeId, Task};
 
 /// How far ahead epochs are reserved, and when it is time to reserve again.
 const AHEAD: u64 = 16;
@@ -36,6 +36,8 @@ pub struct Durable {
     pub removed: bool,
     /// With a majority: the greatest incarnation that each peer proved to have, in id order.
     pub met: Arc<[(NodeId, Incarnation)]>,
+    /// An operator keeps this member from leading.
+    pub drain: Option<Drain>,
 }
 
 impl Durable {
@@ -104,8 +106,8 @@ pub(super) enum Then {
     List,
     /// It tells a member this; its own vote it counts itself.
     Tell(NodeId, Message),
-    /// It answers this command: the task has been taken.
-    Answer(CommandId),
+    /// It answers this command, which is done.
+    Answer(CommandId, Done),
 }
 
 impl Then {
@@ -114,7 +116,7 @@ impl Then {
     fn replaces(&self, older: &Then) -> bool {
         match (self, older) {
             (Then::Tell(to, new), Then::Tell(peer, old)) => to == peer && new.kind() == old.kind(),
-            (Then::Answer(_), _) => false,
+            (Then::Answer(..), _) => false,
             _ => discriminant(self) == discriminant(older),
         }
     }
@@ -205,7 +207,7 @@ impl Records {
 
     /// How many commands wait for a record.
     pub fn commands(&self) -> usize {
-        self.waiting.iter().filter(|(_, then)| matches!(then, Then::Answer(_))).count()
+        self.waiting.iter().filter(|(_, then)| matches!(then, Then::Answer(..))).count()
     }
 
     /// All records up to this number are durable: gives what is to be done now.
@@ -255,13 +257,16 @@ mod tests {
         records.then(1, Then::List);
         records.then(1, Then::Tell(peer, probe(1)));
         records.then(2, Then::Tell(peer, probe(1)));
-        records.then(2, Then::Answer(CommandId(1)));
-        records.then(3, Then::Answer(CommandId(2)));
+        records.then(2, Then::Answer(CommandId(1), Done::TaskTaken));
+        records.then(3, Then::Answer(CommandId(2), Done::TaskTaken));
         assert_eq!(records.commands(), 2);
         assert_eq!(records.written(1), [Then::List, Then::Tell(peer, probe(1))]);
         records.then(3, Then::Tell(peer, probe(2)));
         records.then(4, Then::Tell(peer, probe(3)));
-        assert_eq!(records.written(3), [1, 2].map(|id| Then::Answer(CommandId(id))));
+        assert_eq!(
+            records.written(3),
+            [1, 2].map(|id| Then::Answer(CommandId(id), Done::TaskTaken))
+        );
         assert_eq!(records.awaited_by(|then| matches!(then, Then::Tell(..))), Some(4));
         assert_eq!(records.written(4), [Then::Tell(peer, probe(3))]);
     }

@@ -25,11 +25,23 @@ impl Turn<'_> {
             }
             Command::HandOut { task } => match self.hand_out(task) {
                 Ok(record) => {
-                    self.cx.state.records.then(record, Then::Answer(id));
+                    self.cx.state.records.then(record, Then::Answer(id, Done::TaskTaken));
                     return;
                 }
                 Err(refusal) => Err(refusal),
             },
+            Command::Drain(drain) => match self.drain(drain) {
+                Ok((record, done)) => {
+                    self.cx.state.records.then(record, Then::Answer(id, done));
+                    return;
+                }
+                Err(refusal) => Err(refusal),
+            },
+            Command::Undrain => {
+                let record = self.undrain();
+                self.cx.state.records.then(record, Then::Answer(id, Done::Undrained));
+                return;
+            }
             Command::Change(change) => match self.cx.state.leader() {
                 Some(leader) => {
                     self.forward(id, leader.id, Forwarded::Change(change));

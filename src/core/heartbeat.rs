@@ -13,6 +13,10 @@ use super::types::{Epoch, Incarnation, NodeId, Rank, Time};
 impl Turn<'_> {
     /// One heartbeat round: a sign of life to every member that is not proved dead.
     pub fn beat(&mut self) {
+        self.hand_over_if_unfit();
+        if !self.cx.state.leads() {
+            return;
+        }
         let now = self.cx.now;
         let state = &mut self.cx.state;
         let number = state.course.beat(now);

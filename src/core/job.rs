@@ -24,6 +24,8 @@ pub(super) struct Job {
 pub(super) enum Ending {
     /// An operator asked the leader to hand over, to this member if any.
     Resign(Option<NodeId>),
+    /// The leader is drained or unhealthy.
+    Unfit,
     /// This higher member takes over.
     Preempted(NodeId),
     /// The process is about to end; these commands asked for it.

@@ -65,7 +65,7 @@ use split::Split;
 use state::State;
 use timer::Timer;
 use turn::Turn;
-use types::{Incarnation, NodeId, Rank, Task, Time};
+use types::{Drain, Incarnation, NodeId, Rank, Task, Time};
 
 /// One member of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -214,6 +214,18 @@ impl Core {
     #[must_use]
     pub fn stands(&self) -> bool {
         self.state.stands()
+    }
+
+    /// Why an operator keeps this member from leading, if one does.
+    #[must_use]
+    pub fn drain(&self) -> Option<&Drain> {
+        self.state.eligibility.drain()
+    }
+
+    /// Whether the health check of this member passes, or it has none.
+    #[must_use]
+    pub fn is_healthy(&self) -> bool {
+        self.state.eligibility.is_healthy()
     }
 
     /// Whether an operator had it hand over: it stands back until it is needed or restarted.

@@ -40,6 +40,13 @@ pub enum Done {
         /// It led, and handed over first.
         handed_over: bool,
     },
+    /// The member does not lead from now on, restarts included. If it led, it is handing over to the member named.
+    Drained {
+        /// Who is to lead next.
+        successor: Option<NodeId>,
+    },
+    /// The member may lead again.
+    Undrained,
     /// The coordinator took the task, has stored it and hands it out, in a new epoch.
     TaskTaken,
 }

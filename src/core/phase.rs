@@ -168,6 +168,10 @@ pub enum Reason {
     Preempted(NodeId),
     /// An operator asked the leader to hand over.
     Resigned,
+    /// An operator drained the leader.
+    Drained,
+    /// The health check of the leader failed.
+    Unhealthy,
     /// The member missed its turn for this long: stalled, suspended or starved.
     Stalled(Duration),
     /// This member's rank rose above that of the leader, whom it asked to hand over.
@@ -252,6 +256,8 @@ impl Reason {
             Reason::SameEpoch(id) => format!("met leader {} in the same epoch", name(id)),
             Reason::Preempted(id) => format!("higher member {} takes over", name(id)),
             Reason::Resigned => "resigned".into(),
+            Reason::Drained => "drained by an operator".into(),
+            Reason::Unhealthy => "its health check fails".into(),
             Reason::Stalled(time) => format!("stalled for {} ms", time.as_millis()),
             Reason::Outranks(id) => format!("its rank rose above leader {}'s", name(id)),
             Reason::LeaderGaveUp(id) => format!("{} does not lead any more", name(id)),
@@ -269,8 +275,7 @@ impl Reason {
             Reason::MajorityAgrees => "a majority of the voters would vote for it".into(),
             Reason::NoMajority(Duration::ZERO) => "no majority of the voters agrees yet".into(),
             Reason::NoMajority(wait) => {
-                let wait = wait.as_millis();
-                format!("a majority of the voters is bound for {wait} ms more")
+                format!("a majority of the voters is bound for {} ms more", wait.as_millis())
             }
             Reason::Isolated => "no majority of the voters answers".into(),
             Reason::Uninformed(unmet) => format!(

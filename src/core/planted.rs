@@ -128,6 +128,10 @@ faults! {
         "A leader hands over while its job runs.";
     JobUntold "majority-job-untold": "bully majority jobs" 12,
         "A leader that stepped down frees its votes while its job runs.";
+    DrainForgotten "jobs-drain-forgotten": "bully majority jobs" 82,
+        "A drained member may lead after a restart.";
+    UnfitLeads "jobs-unfit-leads": "bully majority jobs" 208,
+        "A drained leader does not hand over.";
     FileWins "majority-file-wins": "bully majority stay" 18,
         "An edited file wins over the voters of a record that has voted.";
     LateHeartbeat "majority-late-heartbeat": "bully majority stay" 202,

@@ -1,9 +1,14 @@
-//! This member's own rank where it changes.
+//! This member's own rank and eligibility where they change: samples, health checks and drains.
 
+use super::command::MOST_WAITING;
 use super::context::Context;
+use super::job::Ending;
+use super::message::{Done, Refusal};
 use super::phase::Reason;
-use super::settings::Preempt;
+use super::planted::Fault;
+use super::settings::{Alone, Preempt};
 use super::turn::Turn;
+use super::types::Drain;
 
 impl Context<'_> {
     /// Takes the latest sample as this member's rank, at the start of an election and after its
@@ -26,6 +31,60 @@ impl Turn<'_> {
     /// keeps the one that it was elected with: a change by itself deposes nobody.
     pub fn sampled(&mut self, value: Option<i64>) {
         self.cx.state.eligibility.sampled(value);
+        self.take_what_changed();
+    }
+
+    /// The own health check passes or fails from now on.
+    pub fn checked(&mut self, healthy: bool) {
+        self.cx.state.eligibility.checked(healthy);
+        self.hand_over_if_unfit();
+        self.take_what_changed();
+    }
+
+    /// An operator keeps this member from leading. Tells the record that holds it, and what was achieved.
+    pub fn drain(&mut self, drain: Drain) -> Result<(u64, Done), Refusal> {
+        let state = &self.cx.state;
+        let successor = state.best_other().filter(|_| state.leads());
+        if state.leads() && successor.is_none() {
+            return Err(Refusal::NoSuccessor);
+        }
+        if state.records.commands() >= MOST_WAITING {
+            return Err(Refusal::TooMany);
+        }
+        self.cx.state.eligibility.set_drain(Some(drain));
+        let record = self.cx.persist();
+        self.hand_over_if_unfit();
+        self.take_what_changed();
+        Ok((record, Done::Drained { successor }))
+    }
+
+    /// This member may lead again. Tells the record that holds that.
+    pub fn undrain(&mut self) -> u64 {
+        self.cx.state.eligibility.set_drain(None);
+        self.cx.state.eligibility.is_needed(); // a resignation is undone as well
+        let record = self.cx.persist();
+        self.take_what_changed();
+        record
+    }
+
+    /// A leader that is drained or unhealthy hands over, as soon as another member may lead.
+    pub fn hand_over_if_unfit(&mut self) {
+        let state = &self.cx.state;
+        if !state.leads() || !state.eligibility.is_unfit() || Fault::UnfitLeads.is_planted() {
+            return;
+        }
+        let drained = state.eligibility.drain().is_some();
+        let alone = !drained && state.settings.health == Some(Alone::StepDown);
+        let successor = state.best_other();
+        if (successor.is_none() && !alone) || self.waits_for_job(Ending::Unfit) {
+            return;
+        }
+        self.cx.freeze_rank(); // or the others would take this member for eligible
+        self.release(successor, if drained { Reason::Drained } else { Reason::Unhealthy });
+    }
+
+    /// Takes what changed of the own rank or eligibility, unless an election is under way or this member leads.
+    fn take_what_changed(&mut self) {
         if self.cx.state.elects() || self.cx.state.leads() {
             return;
         }

@@ -80,6 +80,9 @@ pub fn restart(
         vote: last.and_then(|last| last.vote),
         leader: last.and_then(|last| last.leader),
         met: last.map(|last| last.met.clone()).unwrap_or_default(),
+        drain: last
+            .and_then(|last| last.drain.clone())
+            .filter(|_| !Fault::DrainForgotten.is_planted()),
     };
     let task = match (given, last) {
         (Some(task), Some(last)) => task.given_over(&last.task, epoch),
@@ -96,6 +99,7 @@ pub fn restart(
         vote,
         removed: false,
         met: restored.met.clone(),
+        drain: restored.drain.clone(),
     };
     Ok(Start { members, task, restored, record })
 }
@@ -180,6 +184,7 @@ mod tests {
             preempt: Preempt::Always,
             rank: RankKind::Id,
             value: None,
+            health: None,
             task: Task::default(),
             hierarchy: true,
             timing: Timing { heartbeat: SECOND, failure: SECOND, message: SECOND, lease: SECOND },
@@ -204,7 +209,8 @@ mod tests {
         before.durable.vote = Some(Vote { promised: SECOND * 9, ..Vote::default() });
         before.durable.met = [(id(2), Incarnation(8))].into();
         let start = restart(Some(&before), &file(Quorum::Majority, &members), None).unwrap();
-        let Restored { incarnation, epoch, floor, reserved, vote, leader, met } = start.restored;
+        let Restored { incarnation, epoch, floor, reserved, vote, leader, met, .. } =
+            start.restored;
         assert_eq!(met, before.durable.met);
         assert_eq!((incarnation, epoch, floor), (Incarnation(4), Epoch(7), Epoch(9)));
         assert_eq!((vote, leader), (before.durable.vote, Some(id(2))));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::durable::Vote;
 use super::membership::MemberList;
-use super::types::{Epoch, Incarnation, NodeId, Task};
+use super::types::{Drain, Epoch, Incarnation, NodeId, Task};
 
 /// The election algorithm that nominates a leader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -138,6 +138,27 @@ impl fmt::Display for Preempt {
     }
 }
 
+/// What a leader does whose health check fails while no other member may lead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Alone {
+    /// It leads on: an unhealthy leader is better than none.
+    #[default]
+    Lead,
+    /// It steps down: no leader is better than an unhealthy one.
+    StepDown,
+}
+
+impl Alone {
+    /// The word for this choice in config and status.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Alone::Lead => "lead",
+            Alone::StepDown => "step-down",
+        }
+    }
+}
+
 /// The timings, all derived from `failure` unless given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Timing {
@@ -207,6 +228,9 @@ pub struct Settings {
     pub rank: RankKind,
     /// This member's attribute at its start; without one it stands back until it has one.
     pub value: Option<i64>,
+    /// Where a check decides whether this member is healthy: what it does if the check fails and no other may
+    /// lead. It is not eligible before the check has passed once.
+    pub health: Option<Alone>,
     /// What a coordinator of the halting algorithm hands out, until it learns of another.
     pub task: Task,
     /// Ring: the run of a greater initiator ends that of a lesser one (seed 004). Without it the
@@ -240,4 +264,6 @@ pub struct Restored {
     pub leader: Option<NodeId>,
     /// The greatest incarnation that each peer proved to an earlier run of this member.
     pub met: Arc<[(NodeId, Incarnation)]>,
+    /// An operator keeps this member from leading.
+    pub drain: Option<Drain>,
 }

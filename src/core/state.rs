@@ -70,7 +70,11 @@ impl State {
             voter: Voter::new(now, restored.vote, led, settings.timing.lease),
             candidacy: Candidacy::default(),
             endings: Endings::default(),
-            eligibility: Eligibility::new(settings.value),
+            eligibility: Eligibility::new(
+                settings.value,
+                settings.health.is_none(),
+                restored.drain,
+            ),
             settings: Arc::new(settings),
         };
         let alone = state.voters() == 1;

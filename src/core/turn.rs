@@ -9,7 +9,7 @@ use super::context::Context;
 use super::detector::{ConnectionId, Peer};
 use super::durable::Then;
 use super::leadership::question::Stage;
-use super::message::{Done, Envelope, Liveness, Message};
+use super::message::{Envelope, Liveness, Message};
 use super::note::Note;
 use super::phase::{Phase, Reason};
 use super::timer::Timer;
@@ -36,6 +36,7 @@ impl Turn<'_> {
                 self.message(connection, from, envelope);
             }
             Input::Sampled { value } => self.sampled(value),
+            Input::Checked { healthy } => self.checked(healthy),
             Input::Persisted { number } => self.persisted(number),
             Input::JobStarted { stops_within } => self.job_started(stops_within),
             Input::JobEnded => self.job_ended(),
@@ -162,8 +163,8 @@ impl Turn<'_> {
                 Then::Promise(longest) => state.voter.stored_promise(longest),
                 Then::List => state.membership.store(own),
                 Then::Tell(to, message) => self.tell_durable(to, message),
-                Then::Answer(id) => {
-                    self.cx.out.push(Output::Answer { id, result: Ok(Done::TaskTaken) });
+                Then::Answer(id, done) => {
+                    self.cx.out.push(Output::Answer { id, result: Ok(done) });
                 }
             }
         }

@@ -171,6 +171,22 @@ impl Role {
     }
 }
 
+/// An operator keeps a member from leading, restarts included, until the operator lets it lead again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Drain {
+    /// When it began, in milliseconds since 1970. The core only stores it.
+    pub since: u64,
+    /// When it ends by itself, if it does: the caller lets the member lead again then.
+    pub until: Option<u64>,
+    /// The operator's words, of at most [`Drain::LONGEST`] bytes; the caller sees to that.
+    pub reason: String,
+}
+
+impl Drain {
+    /// The most bytes of a reason.
+    pub const LONGEST: usize = 200;
+}
+
 /// Names a command, so that its answer finds whoever gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandId(pub u64);

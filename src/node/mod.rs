@@ -200,6 +200,7 @@ fn settings(config: &Config, own: &MemberConfig) -> Settings {
         preempt: config.preempt,
         rank: config.rank,
         value: None,
+        health: None,
         task: Task::default(),
         hierarchy: true,
         timing: config.timing,

@@ -119,6 +119,13 @@ pub fn outcome(done: &Done, members: &MemberList) -> Outcome {
             Outcome { sentence, successor }
         }
         Done::TaskTaken => Outcome { sentence: "the task is handed out".into(), successor: None },
+        Done::Drained { successor } => {
+            let successor = successor.map(|id| members.name(id));
+            let to = successor.as_ref().map(|name| format!(", and hands over to {name}"));
+            let sentence = format!("this node does not lead from now on{}", to.unwrap_or_default());
+            Outcome { sentence, successor }
+        }
+        Done::Undrained => Outcome::plain("this node may lead again".to_owned()),
         Done::Stopped => Outcome { sentence: "stopping".into(), successor: None },
     }
 }

@@ -17,6 +17,12 @@ pub enum Deed {
     Returned,
     /// Processes stopped in order.
     Stops,
+    /// Members drained by an operator.
+    Drains,
+    /// Members undrained.
+    Undrains,
+    /// Health checks that passed or failed from then on.
+    Checks,
     /// Elections asked for.
     Elects,
     /// Resignations asked for.
@@ -139,7 +145,7 @@ pub enum Deed {
 }
 
 /// All deeds with their names, in the order in which they are shown.
-const TITLES: [(Deed, &str); 65] = [
+const TITLES: [(Deed, &str); 68] = [
     (Deed::Starts, "starts and restarts"),
     (Deed::Kills, "processes killed"),
     (Deed::Vanished, "hosts vanished"),
@@ -200,6 +206,9 @@ const TITLES: [(Deed, &str); 65] = [
     (Deed::Estranged, "sides estranged by changes"),
     (Deed::Ended, "removed members ended"),
     (Deed::Barred, "removed members barred"),
+    (Deed::Drains, "members drained"),
+    (Deed::Undrains, "members undrained"),
+    (Deed::Checks, "health checks that changed"),
     (Deed::JobsStarted, "jobs started"),
     (Deed::JobsEnded, "  ended in order, of these"),
     (Deed::Elected, "leaders elected"),

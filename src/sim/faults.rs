@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::aim::Aim;
 use super::deeds::Deed;
+use super::fitness::Change;
 use super::members::Wish;
 use super::node::{Death, Node};
 use super::setup::TIMING;
@@ -29,6 +30,8 @@ pub(super) enum Fault {
     Stop,
     /// The member's attribute has changed, or cannot be had.
     Sample(Option<i64>),
+    /// A member is drained or undrained, or its health check passes or fails.
+    Fit(Change),
     /// A process is called although nothing has happened.
     Tick,
     /// The present leader is given a task of this content.
@@ -176,6 +179,7 @@ pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
             world.faults.count(Deed::Stops);
             command(world, node, Command::Stop);
         }
+        Fault::Fit(change) => world.change_fitness(node, change),
         Fault::Sample(value) => {
             world.faults.count(Deed::Samples);
             world.nodes[node].settings.value = value; // what the next process finds

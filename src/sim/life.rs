@@ -40,6 +40,7 @@ impl World {
             )
         });
         self.arm(node);
+        self.start_checking(node);
     }
 
     /// Ends a process, at once.

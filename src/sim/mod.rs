@@ -17,6 +17,7 @@ mod deeds;
 mod drive;
 mod error;
 mod faults;
+mod fitness;
 mod jobs;
 mod life;
 mod lists;

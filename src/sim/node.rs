@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::clock::Clock;
 use super::drive::Drive;
+use super::fitness::Fitness;
 use super::pause::Pause;
 use crate::core::durable::Durable;
 use crate::core::membership::MemberList;
@@ -32,6 +33,7 @@ pub(super) struct Node {
     pub host: bool,
     pub disk: Disk,
     pub drive: Drive,
+    pub fitness: Fitness,
     pub clock: Clock,
     /// When its process turned last, by its clock.
     pub turned: Time,
@@ -89,6 +91,7 @@ impl Node {
             host: true,
             disk: Disk::empty(),
             drive: Drive::default(),
+            fitness: Fitness::default(),
             clock,
             turned: Time(0),
             pause: None,

@@ -11,7 +11,7 @@ use super::jobs::Jobs;
 use super::settle::{revive, settle, step};
 use super::setup::{Delays, FaultSet, Setup, TIMING};
 use super::world::World;
-use super::{members, stay, storm, trouble};
+use super::{fitness, members, stay, storm, trouble};
 use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, Timing};
 use crate::trace::{Detail, Line};
@@ -79,6 +79,9 @@ const TASKS: u64 = 0x7461_736b_7300;
 /// And the moments at which the power fails everywhere, in one seed of sixteen.
 const OUTAGES: u64 = 0x6f75_7461_6765;
 
+/// And what makes members fit to lead or not.
+const FITNESS: u64 = 0x0066_6974_6e65_7373;
+
 /// And the storms.
 const STORMS: u64 = 0x7374_6f72_6d73;
 
@@ -129,6 +132,9 @@ impl Schedule {
         }
         if beyond_model && self.algorithm == AlgorithmKind::Halting {
             add_tasks(&mut Random::new(self.seed ^ TASKS), &mut plan);
+        }
+        if self.faults == FaultSet::Jobs {
+            fitness::add(&mut Random::new(self.seed ^ FITNESS), &mut world, &mut plan);
         }
         let what = live_through(&mut world, plan);
         self.sum_up(world, what)
@@ -207,6 +213,7 @@ fn live_through(world: &mut World, plan: Plan) -> Result<Duration, String> {
     }
     world.weather.clear();
     world.resume(|_| true);
+    world.heal_checks();
     revive(world);
     let until = world.now + world.changing().max(world.ending());
     while step(world, until)? {}

@@ -146,7 +146,7 @@ fn nobody_stands(world: &World, alive: &[(usize, &Core)]) -> bool {
         Quorum::Majority => {
             let settings = &world.nodes[at].settings;
             let role = world.members.at(at).map(|member| member.role);
-            role == Some(Role::Member) && settings.value.is_some()
+            role == Some(Role::Member) && settings.value.is_some() && core.drain().is_none()
         }
     };
     alive.iter().all(|(at, core)| core.leader().is_none() && !could_stand(*at, core))
@@ -165,7 +165,11 @@ fn is_settled(world: &World, alive: &[(usize, &Core)]) -> bool {
         |(_, epoch): (usize, Epoch)| alive.iter().all(|(at, _)| world.checker.named(*at) <= epoch);
     let standing = alive.iter().filter(|(_, core)| core.stands());
     let best = || standing.max_by_key(|(_, core)| core.rank()).map(|(at, _)| *at);
-    (agreed.is_some() || nobody_stands(world, alive))
+    // A drained leader leads on only where no other is eligible.
+    let drained = agreed.is_some_and(|(leader, _)| {
+        world.is_drained(leader) && alive.iter().any(|(at, core)| *at != leader && core.stands())
+    });
+    (agreed.is_some() && !drained || nobody_stands(world, alive))
         && (world.setup.quorum == Quorum::None || agreed.is_none_or(newest))
         && alive.iter().all(|(at, core)| up_to_date(*at, core))
         && (world.setup.preempt == Preempt::Never || best() == agreed.map(|(leader, _)| leader))

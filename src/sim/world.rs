@@ -104,6 +104,7 @@ impl World {
             preempt: setup.preempt,
             rank: setup.rank,
             value: *value,
+            health: None,
             task: Task::new(member.name.as_bytes()),
             hierarchy: setup.hierarchy,
             timing: setup.timing,
@@ -282,6 +283,7 @@ impl World {
         self.outputs = out;
         self.check(node);
         self.look_after_job(node);
+        self.look_at_fitness(node);
         self.arm(node);
         self.leave(node);
     }
@@ -308,6 +310,7 @@ impl World {
             Output::Changed(change) => self.changed(node, &change),
             // The last output of a process that was asked to stop: it ends in order.
             Output::Answer { result: Ok(Done::Stopped), .. } => self.die(node, Death::Killed),
+            Output::Answer { result: Ok(Done::Drained { .. }), .. } => self.was_drained(node),
             Output::Answer { id: CHANGE, result } => self.answered(node, result),
             Output::Note(Note::ListOverruled { .. }) => self.faults.count(Deed::Overruled),
             Output::Members(list) => self.take_list(node, list),

@@ -15,19 +15,24 @@ use uuid::Uuid;
 
 use crate::core::durable::{Durable, Grant, Vote};
 use crate::core::limits::GREATEST;
-use crate::core::membership::{ListVersion, Member, MemberList};
+use crate::core::membership::{ListVersion, MemberList};
 use crate::core::restart::Kept;
 use crate::core::settings::Timing;
-use crate::core::types::{Epoch, Incarnation, NodeId, Role, Task, TaskVersion, Version};
+use crate::core::types::{Drain, Epoch, Incarnation, NodeId, Task, TaskVersion};
+
+use entries::{DrainEntry, MemberEntry, VersionEntry};
+
+mod entries;
 
 /// The newest format of the state file that this electd reads.
 ///
 /// Format 2 may hold a task, which format 1 does not know; format 3 what a voter granted; format 4
 /// a member list that was changed, with admin addresses and those that were removed; format 5 the
 /// version of a task, without which it is the least. Format 6 ends with a checksum of all that comes
-/// before it, so every record is written in it; the older ones are still read. A list that never changed
-/// is that of the config file, which says more.
-pub const FORMAT: u64 = 6;
+/// before it, so every record is written in it at least; the older ones are still read. Format 7 is written
+/// where an operator drained the member, so that no electd that knows nothing of drains lets it lead. A list that
+/// never changed is that of the config file, which says more.
+pub const FORMAT: u64 = 7;
 
 /// The first format that ends with a checksum.
 const CHECKED: u64 = 6;
@@ -55,6 +60,8 @@ pub struct Record {
     pub removed: bool,
     /// With a majority: the greatest incarnation that each peer proved to have.
     pub met: Arc<[(NodeId, Incarnation)]>,
+    /// An operator keeps this member from leading.
+    pub drain: Option<Drain>,
 }
 
 /// Why bytes are not a record.
@@ -70,17 +77,29 @@ impl Record {
     /// What this start of a member must not forget.
     #[must_use]
     pub fn of(id: NodeId, incarnation: Incarnation, durable: Durable) -> Record {
-        let Durable { epoch, reserved, leader, members, task, vote, removed, met } = durable;
+        let Durable { epoch, reserved, leader, members, task, vote, removed, met, drain } = durable;
         let members = Arc::unwrap_or_clone(members);
-        Record { id, incarnation, epoch, reserved, leader, vote, members, task, removed, met }
+        Record {
+            id,
+            incarnation,
+            epoch,
+            reserved,
+            leader,
+            vote,
+            members,
+            task,
+            removed,
+            met,
+            drain,
+        }
     }
 
     /// The same for the next start.
     #[must_use]
     pub fn into_kept(self) -> Kept {
-        let Record { epoch, reserved, leader, vote, task, removed, met, .. } = self;
+        let Record { epoch, reserved, leader, vote, task, removed, met, drain, .. } = self;
         let members = Arc::new(self.members);
-        let durable = Durable { epoch, reserved, leader, members, task, vote, removed, met };
+        let durable = Durable { epoch, reserved, leader, members, task, vote, removed, met, drain };
         Kept { incarnation: self.incarnation, durable }
     }
 
@@ -164,31 +183,15 @@ struct StateFile {
     /// From format 3 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     vote: Option<VoteEntry>,
+    /// From format 7 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    drain: Option<DrainEntry>,
     /// In base64; from format 2 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     task: Option<String>,
     /// From format 5 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     task_version: Option<VersionEntry>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct VersionEntry {
-    epoch: u64,
-    counter: u64,
-}
-
-impl From<Version> for VersionEntry {
-    fn from(version: Version) -> VersionEntry {
-        VersionEntry { epoch: version.epoch.0, counter: version.counter }
-    }
-}
-
-impl From<VersionEntry> for Version {
-    fn from(entry: VersionEntry) -> Version {
-        Version { epoch: Epoch(entry.epoch), counter: entry.counter }
-    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -211,27 +214,6 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MemberEntry {
-    id: Uuid,
-    name: String,
-    address: String,
-    /// From format 4 on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    admin: Option<String>,
-    #[serde(with = "RoleWord")]
-    role: Role,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Role", rename_all = "lowercase")]
-enum RoleWord {
-    Member,
-    Witness,
-    Observer,
-}
-
 impl From<&Record> for StateFile {
     fn from(record: &Record) -> StateFile {
         let version = record.members.version();
@@ -251,7 +233,7 @@ impl From<&Record> for StateFile {
         }
         let removed: Vec<Uuid> = record.members.removed().iter().map(|id| id.0).collect();
         StateFile {
-            format: FORMAT,
+            format: if record.drain.is_some() { FORMAT } else { CHECKED },
             id: record.id.0,
             incarnation: record.incarnation.0,
             epoch: record.epoch.0,
@@ -264,6 +246,7 @@ impl From<&Record> for StateFile {
             left: record.removed,
             met: record.met.iter().map(|(id, incarnation)| (id.0, incarnation.0)).collect(),
             vote,
+            drain: record.drain.clone().map(DrainEntry::from),
             task: task.map(|task| STANDARD.encode(task)),
             task_version: task_version.map(VersionEntry::from),
         }
@@ -289,6 +272,8 @@ impl TryFrom<StateFile> for Record {
         }
         let task = task(file.format, file.task, file.task_version)?;
         let vote = vote(file.format, file.vote)?;
+        let drain = file.drain.map(|entry| entry.judge(file.format)).transpose();
+        let drain = drain.map_err(|what| damaged("drain", what))?;
         let version = ListVersion::from(file.version);
         if file.format < 4
             && (!file.removed.is_empty()
@@ -312,6 +297,7 @@ impl TryFrom<StateFile> for Record {
             vote,
             removed: file.left,
             met: file.met.iter().map(|(id, number)| (NodeId(*id), Incarnation(*number))).collect(),
+            drain,
         })
     }
 }
@@ -360,25 +346,6 @@ fn task(
         return Err(damaged(format!("has {} bytes; the most is {}", bytes.len(), Task::LONGEST)));
     }
     Ok(Task { version, content: bytes.into() })
-}
-
-impl From<&Member> for MemberEntry {
-    fn from(member: &Member) -> MemberEntry {
-        MemberEntry {
-            id: member.id.0,
-            name: member.name.clone(),
-            address: member.address.clone(),
-            admin: member.admin.clone(),
-            role: member.role,
-        }
-    }
-}
-
-impl From<MemberEntry> for Member {
-    fn from(entry: MemberEntry) -> Member {
-        let MemberEntry { id, name, address, admin, role } = entry;
-        Member { id: NodeId(id), name, address, admin, role }
-    }
 }
 
 #[cfg(test)]

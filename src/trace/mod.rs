@@ -147,6 +147,8 @@ impl Narrator<'_> {
                 format!("is asked to remove {}", self.name(*id))
             }
             Command::HandOut { task } => format!("is given a task of {} bytes", task.content.len()),
+            Command::Drain(_) => "is drained".to_owned(),
+            Command::Undrain => "is undrained".to_owned(),
             Command::Stop => "is asked to stop".to_owned(),
         }
     }

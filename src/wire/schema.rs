@@ -314,6 +314,8 @@ pub enum Done {
     Resigned { epoch: Number, successor: Option<Uuid> },
     Stopped,
     TaskTaken,
+    Drained { successor: Option<Uuid> },
+    Undrained,
     Added { id: Uuid },
     Removed { id: Uuid, stored: bool, handed_over: bool },
 }

@@ -193,6 +193,10 @@ impl From<core::Done> for wire::Done {
             }
             core::Done::Stopped => Self::Stopped,
             core::Done::TaskTaken => Self::TaskTaken,
+            core::Done::Drained { successor } => {
+                Self::Drained { successor: successor.map(|id| id.0) }
+            }
+            core::Done::Undrained => Self::Undrained,
             core::Done::Added(id) => Self::Added { id: id.0 },
             core::Done::Removed { id, stored, handed_over } => {
                 Self::Removed { id: id.0, stored, handed_over }
@@ -210,6 +214,8 @@ impl From<wire::Done> for core::Done {
             }
             wire::Done::Stopped => Self::Stopped,
             wire::Done::TaskTaken => Self::TaskTaken,
+            wire::Done::Drained { successor } => Self::Drained { successor: successor.map(NodeId) },
+            wire::Done::Undrained => Self::Undrained,
             wire::Done::Added { id } => Self::Added(NodeId(id)),
             wire::Done::Removed { id, stored, handed_over } => {
                 Self::Removed { id: NodeId(id), stored, handed_over }

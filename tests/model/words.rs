@@ -69,6 +69,7 @@ fn settings(number: u128) -> Settings {
         preempt: Preempt::Never,
         rank: RankKind::Id,
         value: Some(0),
+        health: None,
         task: Task::default(),
         hierarchy: true,
         timing: TIMING,

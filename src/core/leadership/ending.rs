@@ -100,6 +100,7 @@ impl Turn<'_> {
         match ending {
             // What makes it impossible by now also lets this member lead on.
             Some(Ending::Resign(to)) if leads => _ = self.resign(to),
+            Some(Ending::Unfit) if leads => self.hand_over_if_unfit(),
             Some(Ending::Preempted(by)) if leads && self.cx.state.detector.counts(by) => {
                 self.release(Some(by), Reason::Preempted(by));
             }

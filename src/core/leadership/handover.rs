@@ -123,6 +123,7 @@ impl Turn<'_> {
             Some(next) if !matches!(reason, Reason::Stopped | Reason::Removed) => {
                 self.algorithm.get().await_leader(&mut self.cx, next, reason);
             }
+            None if reason == Reason::Unhealthy => self.call(reason), // it is not eligible, and waits
             _ => self.cx.become_stopping(reason), // nobody is preempted or resigns for nobody
         }
         self.cx.say_released(epoch, successor);

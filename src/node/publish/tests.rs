@@ -37,6 +37,7 @@ fn settings() -> Settings {
         preempt: Preempt::Always,
         rank: RankKind::Id,
         value: Some(0),
+        health: None,
         task: Task::default(),
         hierarchy: true,
         timing: TIMING,

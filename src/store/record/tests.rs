@@ -2,7 +2,8 @@
 
 use super::super::file::LARGEST;
 use super::*;
-use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED};
+use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED, Member};
+use crate::core::types::Role;
 
 /// The id of member `n` in these tests.
 pub fn id(n: u128) -> NodeId {
@@ -33,6 +34,7 @@ pub fn record(epoch: u64) -> Record {
         task: Task::default(),
         removed: false,
         met: [].into(),
+        drain: None,
     }
 }
 
@@ -272,8 +274,22 @@ fn bytes_that_are_no_utf8_are_damage() {
 
 #[test]
 fn a_newer_format_is_not_taken_for_damage() {
-    let newer = br#"{"format": 7, "id": 17, "epochs": {}}"#;
-    assert_eq!(Record::from_json(newer), Err(Unfit::Newer(7)));
+    let newer = br#"{"format": 8, "id": 17, "epochs": {}}"#;
+    assert_eq!(Record::from_json(newer), Err(Unfit::Newer(8)));
+}
+
+#[test]
+fn a_drained_member_is_written_in_a_format_that_an_older_electd_refuses() {
+    let drain = Drain { since: 5, until: Some(9), reason: "new disk".to_owned() };
+    let drained = Record { drain: Some(drain), ..record(7) };
+    let text = json(&drained);
+    assert!(text.contains("\"format\": 7"), "{text}");
+    assert_eq!(Record::from_json(text.as_bytes()), Ok(drained.clone()));
+    assert!(json(&record(7)).contains("\"format\": 6"));
+
+    let reason = "x".repeat(Drain::LONGEST + 1);
+    let wordy = Record { drain: Some(Drain { reason, ..Drain::default() }), ..record(7) };
+    assert!(matches!(Record::from_json(json(&wordy).as_bytes()), Err(Unfit::Damaged(_))));
 }
 
 #[test]

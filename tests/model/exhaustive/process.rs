@@ -61,6 +61,7 @@ fn settings(place: usize, founders: usize, life: u64) -> Settings {
         preempt: Preempt::Always,
         rank: RankKind::Id,
         value: Some(0),
+        health: None,
         task: Task::default(),
         hierarchy: true,
         timing: TIMING,

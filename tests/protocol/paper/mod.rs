@@ -3,6 +3,7 @@
 mod again;
 mod arrival;
 mod bully;
+mod fitness;
 mod halting;
 mod hollow;
 mod majority;

@@ -69,6 +69,7 @@ pub fn settings(algorithm: AlgorithmKind, number: u8) -> Settings {
         preempt: Preempt::Always,
         rank: RankKind::Id,
         value: Some(0),
+        health: None,
         task: task(number),
         hierarchy: true,
         timing: TIMING,
@@ -265,7 +266,7 @@ pub fn connection(from: u8) -> ConnectionId {
 pub fn hello_of(number: u8, settings: &Settings) -> Hello {
     let mut out = Vec::new();
     let (id, instance) = (id(number), u64::from(number));
-    let other = Settings { id, instance, value: Some(0), ..settings.clone() };
+    let other = Settings { id, instance, value: Some(0), health: None, ..settings.clone() };
     let dialed = Input::Dialed { peer: settings.id, attempt: 1 };
     Process::alone(other).core.handle(Time(0), dialed, &mut out);
     let hello = out.into_iter().find_map(|output| match output {

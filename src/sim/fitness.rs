@@ -1,0 +1,136 @@
+//! Members that are drained and undrained, and health checks that fail and pass.
+
+use super::deeds::Deed;
+use super::faults::{Fault, Plan};
+use super::setup::TIMING;
+use super::world::World;
+use crate::core::random::Random;
+use crate::core::settings::Alone;
+use crate::core::types::{Drain, Time};
+use crate::core::{Command, CommandId, Input, Phase};
+
+/// Names the commands of this file in their answers.
+const FITNESS: CommandId = CommandId(2);
+
+/// What makes a member fit to lead, as far as this world knows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fitness {
+    /// Whether its check passes, where it has one.
+    healthy: bool,
+    /// Its operator asked for a drain last, and not for its end.
+    wanted: bool,
+    /// Its operator was told so since.
+    drained: bool,
+    /// So it was when its process started, and ever since.
+    started_drained: bool,
+}
+
+impl Default for Fitness {
+    fn default() -> Fitness {
+        Fitness { healthy: true, wanted: false, drained: false, started_drained: false }
+    }
+}
+
+/// What changes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// An operator drains a member, or undrains it.
+    Drained(bool),
+    /// The check of a member passes or fails from now on.
+    Healthy(bool),
+}
+
+/// Draws which members have a health check, and adds checks that change and drains to a plan.
+pub(super) fn add(random: &mut Random, world: &mut World, plan: &mut Plan) {
+    if random.below(2) == 0 {
+        return;
+    }
+    let nodes = world.nodes.len();
+    for node in &mut world.nodes {
+        node.settings.health = match random.below(4) {
+            0 => Some(Alone::Lead),
+            1 => Some(Alone::StepDown),
+            _ => None,
+        };
+    }
+    let period = TIMING.failure * (4 + random.below(8) as u32);
+    for _ in 0..random.below(12) {
+        let (at, node) = (Time(0) + random.up_to(period), random.below(nodes as u64) as usize);
+        let change = match random.below(8) {
+            0..3 => Change::Drained(true),
+            3 | 4 => Change::Drained(false),
+            draw => Change::Healthy(draw == 5),
+        };
+        plan.push((at, node, Fault::Fit(change)));
+    }
+    plan.sort_by_key(|(at, _, _)| *at);
+}
+
+impl World {
+    pub(super) fn change_fitness(&mut self, node: usize, change: Change) {
+        match change {
+            Change::Drained(drained) if self.nodes[node].core.is_some() => {
+                self.drain(node, drained)
+            }
+            Change::Drained(_) => {}
+            Change::Healthy(healthy) => self.check_health(node, healthy),
+        }
+    }
+
+    /// An operator drains a member, or undrains it.
+    fn drain(&mut self, node: usize, drained: bool) {
+        self.faults.count(if drained { Deed::Drains } else { Deed::Undrains });
+        let command = if drained { Command::Drain(Drain::default()) } else { Command::Undrain };
+        let own = &mut self.nodes[node].fitness;
+        own.wanted = drained;
+        own.drained &= drained; // it may lead as soon as it is undrained
+        own.started_drained &= drained;
+        self.tell_now(node, Input::Command { id: FITNESS, command });
+    }
+
+    /// The operator is told that a member is drained.
+    pub(super) fn was_drained(&mut self, node: usize) {
+        let own = &mut self.nodes[node].fitness;
+        own.drained = own.wanted;
+    }
+
+    /// The check of a member passes or fails from now on.
+    fn check_health(&mut self, node: usize, healthy: bool) {
+        if self.nodes[node].settings.health.is_some() {
+            self.faults.count(Deed::Checks);
+            self.nodes[node].fitness.healthy = healthy;
+            self.tell_now(node, Input::Checked { healthy });
+        }
+    }
+
+    /// A process starts: its first check comes soon.
+    pub(super) fn start_checking(&mut self, node: usize) {
+        let own = &mut self.nodes[node];
+        own.fitness.started_drained = own.fitness.drained;
+        let healthy = own.fitness.healthy;
+        if own.settings.health.is_some() {
+            self.tell_now(node, Input::Checked { healthy });
+        }
+    }
+
+    /// All checks pass from now on.
+    pub(super) fn heal_checks(&mut self) {
+        for node in 0..self.nodes.len() {
+            self.check_health(node, true);
+        }
+    }
+
+    /// No process that started drained leads before it is undrained.
+    pub(super) fn look_at_fitness(&mut self, node: usize) {
+        let own = &self.nodes[node];
+        let barred = own.fitness.drained && own.fitness.started_drained;
+        if barred && own.core.as_ref().is_some_and(|core| core.phase() == Phase::Leading) {
+            self.checker.fail(self.now, format_args!("node-{} leads, and is drained", node + 1));
+        }
+    }
+
+    /// Whether this member is drained, as far as its operator knows.
+    pub(super) fn is_drained(&self, node: usize) -> bool {
+        self.nodes[node].fitness.drained
+    }
+}
