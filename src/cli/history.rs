@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use jiff::SignedDuration;
 use serde_json::json;
 
 use crate::node::history::{Entry, History as Told};
@@ -118,7 +117,7 @@ fn text(merged: &[Entry], now_ms: u64) -> String {
     let header = ["LEADER", "EPOCH", "FROM", "UNTIL", "FOR", "NOBODY BEFORE", "BECAUSE"];
     let row = |led: &Entry| {
         let end = if led.lasts { Some(now_ms) } else { led.until_ms };
-        let lasted = end.map(|end| length(end.saturating_sub(led.since_ms)));
+        let lasted = end.map(|end| print::length(end.saturating_sub(led.since_ms)));
         let until = match (led.lasts, led.until_ms) {
             (true, _) => "now".to_owned(),
             (false, Some(until)) => moment(until),
@@ -130,23 +129,14 @@ fn text(merged: &[Entry], now_ms: u64) -> String {
             moment(led.since_ms),
             until,
             lasted.unwrap_or_else(|| "-".to_owned()),
-            length(led.leaderless_ms),
+            print::length(led.leaderless_ms),
             led.reason.clone(),
         ]
     };
     let table = print::table(&header, merged.iter().map(row));
     let count = merged.len();
-    let total = length(leaderless(merged));
+    let total = print::length(leaderless(merged));
     format!("{table}\n{count} leaderships; between them nobody led for {total} in all\n")
-}
-
-/// A time, in milliseconds where it is short.
-fn length(ms: u64) -> String {
-    let seconds = i64::try_from(ms / 1000).unwrap_or(i64::MAX);
-    match ms {
-        0..10_000 => format!("{ms} ms"),
-        _ => format!("{:#}", SignedDuration::from_secs(seconds)),
-    }
 }
 
 #[cfg(test)]

@@ -3,10 +3,12 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use comfy_table::{Table, presets};
+use comfy_table::{ContentArrangement, Table, presets};
+use jiff::SignedDuration;
 use serde_json::{Number, Value};
 
 use super::error::CliError;
+use super::screen;
 
 /// Writes results to stdout, as they are.
 ///
@@ -35,16 +37,30 @@ pub fn message(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// A table in plain columns, which `awk` reads as well.
+/// A table in plain columns, which `awk` reads as well. On a terminal that is too narrow the words of a column are
+/// wrapped.
 #[must_use]
 pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header.iter().copied()).add_rows(rows);
+    if let Some(width) = screen::width() {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
     let lines = table.lines().map(|line| format!("{}\n", line.trim_end()));
     lines.collect()
+}
+
+/// A time, in milliseconds where it is short.
+#[must_use]
+pub fn length(ms: u64) -> String {
+    let seconds = i64::try_from(ms / 1000).unwrap_or(i64::MAX);
+    match ms {
+        0..10_000 => format!("{ms} ms"),
+        _ => format!("{:#}", SignedDuration::from_secs(seconds)),
+    }
 }
 
 /// A duration in milliseconds for JSON, whole where it is.

@@ -4,22 +4,33 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use clap::Args;
+use crossbeam::channel::RecvTimeoutError;
 use serde_json::{Value, json};
 
-use crate::node::status::{self, MemberStatus, PartitionStatus, RankStatus};
+use crate::node::status::{self, MemberStatus, RankStatus};
 
 use super::args::{Output, OutputArgs};
-use super::ask::{Asked, NodeArgs, any_answer, leader_of, moment};
+use super::ask::{Asked, NodeArgs, Targets, any_answer, leader_of, moment};
 use super::error::CliError;
 use super::exit::Exit;
 use super::judge::{Verdict, failures, judge};
+use super::overview::{overview, partition, state};
 use super::print;
+use super::screen::{self, Screen};
+use super::watch;
+
+/// Between two looks with --watch.
+const REDRAW: Duration = Duration::from_secs(1);
 
 /// Show the state of one node, or of all.
 ///
 /// Without --node and --admin all members are asked, and each answers in a row of the table. With
 /// one of them, that node alone is asked, and shows all that it knows: the guarantee, the members
 /// as it sees them, who was refused and why, and the reason of its last change.
+///
+/// A row has for how long the node has been up, and how long it takes to acknowledge a heartbeat of the leader; below
+/// them is since when the leader leads and why the one before does not. On a terminal the states have
+/// colours, unless NO_COLOR is set.
 ///
 /// Problems come first: a member that is down, a disk that is full, a file that differs.
 ///
@@ -30,6 +41,7 @@ use super::print;
 Examples:
   electd status --config cluster.json                    all nodes, a row each
   electd status --config cluster.json --node node-1      all that node-1 knows
+  electd status --config cluster.json --watch            the same, redrawn every second
   electd status --config cluster.json --verbose          also what is guaranteed, in full
   electd status --admin 127.0.0.1:7201 --output json     the same as GET /status there")]
 pub struct Status {
@@ -41,28 +53,52 @@ pub struct Status {
     /// Say what is guaranteed too, in full.
     #[arg(long, short)]
     verbose: bool,
+
+    /// Show it again every second, in place, until Ctrl-C. For changes line by line there is `electd watch`.
+    #[arg(long, conflicts_with = "output")]
+    watch: bool,
 }
 
 impl Status {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let targets = self.nodes.targets()?;
+        if self.watch {
+            return self.redraw(&targets);
+        }
         let asked = targets.ask(&targets.client(None));
         let verbose = self.verbose;
         match (self.output.output, asked.as_slice()) {
             (output, [Asked { answer: Ok(status), .. }]) if targets.one => match output {
                 Output::Json => print::json(&json!(status)),
-                Output::Table => print::result(&details(status, verbose)),
+                Output::Table => print::result(&screen::painted(&details(status, verbose))),
             },
             (_, _) if targets.one => Ok(()),
             // A row each, also where nobody answers: the rows say why.
             (Output::Json, all) => print::json(&document(all)),
-            (Output::Table, all) => print::result(&overview(all, verbose)),
+            (Output::Table, all) => print::result(&screen::painted(&overview(all, verbose))),
         }?;
         any_answer(&asked)?;
         match judge(&asked).verdict {
             Verdict::Well => Ok(()),
             _ => Err(CliError::silent(Exit::No)),
+        }
+    }
+
+    /// Shows the state again and again, until Ctrl-C.
+    fn redraw(&self, targets: &Targets) -> Result<(), CliError> {
+        let (mut screen, ends) = (Screen::open()?, watch::ends()?);
+        let client = targets.client(None);
+        loop {
+            let asked = targets.ask(&client);
+            let text = match asked.as_slice() {
+                [Asked { answer: Ok(status), .. }] if targets.one => details(status, self.verbose),
+                all => overview(all, self.verbose),
+            };
+            screen.draw(&text)?;
+            if ends.recv_timeout(REDRAW) != Err(RecvTimeoutError::Timeout) {
+                return Ok(());
+            }
         }
     }
 }
@@ -80,74 +116,13 @@ fn document(asked: &[Asked]) -> Value {
     json!({ "nodes": asked.iter().map(node).collect::<Vec<_>>() })
 }
 
-/// All nodes, for people: a row each, what is wrong, and which of them led beside another.
-fn overview(asked: &[Asked], verbose: bool) -> String {
-    let header = ["NODE", "STATE", "LEADER", "EPOCH", "AGE", "NOTE"];
-    let mut text = print::table(&header, asked.iter().map(row));
-    let judgement = judge(asked);
-    let _ = writeln!(text, "\n{}", judgement.summary());
-    for problem in &judgement.problems {
-        let _ = writeln!(text, "problem: {problem}");
-    }
-    let known = asked.iter().find_map(|asked| asked.answer.as_ref().ok()).filter(|_| verbose);
-    if let Some(status) = known {
-        let _ = writeln!(text, "{}: {}", status.cluster, status.guarantee);
-    }
-    for status in asked.iter().filter_map(|asked| asked.answer.as_ref().ok()) {
-        if let Some(met) = &status.partition {
-            let _ = writeln!(text, "{}: {}", status.node.name, partition(met));
-        }
-    }
-    text
-}
-
-fn row(asked: &Asked) -> Vec<String> {
-    let name = asked.name().to_owned();
-    match &asked.answer {
-        Ok(status) => vec![
-            name,
-            state(status),
-            leader_of(status).map_or("-", |leader| &leader.name).to_owned(),
-            status.epoch.to_string(),
-            format!("{} ms", status.age_ms),
-            note(status),
-        ],
-        Err(error) => {
-            let unknown = || "-".to_owned();
-            vec![name, unknown(), unknown(), unknown(), unknown(), error.to_string()]
-        }
-    }
-}
-
-/// The state, and its word in the halting algorithm.
-fn state(status: &status::Status) -> String {
-    match &status.halting {
-        Some(halting) => format!("{}, {}", status.state, halting.status),
-        None => status.state.clone(),
-    }
-}
-
-/// What deserves a word: a stall, a problem, a refusal, else why it is in this state.
-fn note(status: &status::Status) -> String {
-    if status.stalled {
-        return "stalled: its view is old, and it vouches for no leader".to_owned();
-    }
-    if let Some(problem) = status.problems.first() {
-        return format!("{}: {}", problem.kind, problem.text);
-    }
-    if let Some(refusal) = status.rejections.first() {
-        return format!("refusal, {}: {}", refusal.peer, refusal.reason);
-    }
-    status.changes.last().map(|change| change.reason.clone()).unwrap_or_default()
-}
-
 /// One node, with all that it knows.
 fn details(status: &status::Status, verbose: bool) -> String {
     let mut text = String::new();
     for (key, value) in facts(status, verbose) {
         let _ = writeln!(text, "{key:<12}{value}");
     }
-    let header = ["MEMBER", "STATUS", "ROLE", "RANK", "ADDRESS", "ID"];
+    let header = ["MEMBER", "STATUS", "RTT", "ROLE", "RANK", "ADDRESS", "ID"];
     let _ = write!(text, "\n{}", print::table(&header, status.members.iter().map(member)));
     if !status.rejections.is_empty() {
         let rows = status
@@ -160,11 +135,11 @@ fn details(status: &status::Status, verbose: bool) -> String {
 }
 
 fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> {
-    let uptime = status.uptime_ms / 1000;
+    let uptime = print::length(status.uptime_ms);
     let leader = leader_of(status)
         .map_or("none known".to_owned(), |leader| format!("{} at {}", leader.name, leader.address));
     let mut facts = vec![
-        ("node", format!("{}, start {}, up {uptime}s", status.node.name, status.incarnation)),
+        ("node", format!("{}, start {}, up {uptime}", status.node.name, status.incarnation)),
         (
             "cluster",
             format!(
@@ -211,6 +186,10 @@ fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> 
         facts.extend(halter.chain([("task", format!("{} bytes", halting.task_bytes))]));
     }
     facts.extend(status.partition.iter().map(|met| ("partition", partition(met))));
+    if let Some(led) = &status.last_leadership {
+        let (since, reason) = (moment(led.since_ms), &led.reason);
+        facts.push(("led since", format!("{since} by {}, as {reason}", led.leader)));
+    }
     if let Some(change) = status.changes.last() {
         let when = moment(change.at_ms);
         facts.push(("last change", format!("{} -> {} at {when}", change.from, change.to)));
@@ -220,17 +199,6 @@ fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> 
         facts.push(("dropped", format!("{count} messages, {queue}")));
     }
     facts
-}
-
-/// That there were two leaders, and for how long.
-fn partition(met: &PartitionStatus) -> String {
-    let PartitionStatus { own_epoch, other, lasted_at_most_ms, healed_ms_ago } = met;
-    let ago = Duration::from_secs(healed_ms_ago / 1000);
-    format!(
-        "there were two leaders until {ago:?} ago: {} in epoch {} beside this node in epoch \
-         {own_epoch}, for at most {lasted_at_most_ms} ms",
-        other.name, other.epoch
-    )
 }
 
 /// The rank that this node is compared by, and where it was read last. The two may differ: a
@@ -261,6 +229,7 @@ fn member(member: &MemberStatus) -> Vec<String> {
     vec![
         member.name.clone(),
         status,
+        member.rtt_ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1} ms")),
         role.clone(),
         rank(&member.rank),
         member.address.clone(),

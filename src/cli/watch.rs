@@ -247,7 +247,7 @@ impl Follower {
 }
 
 /// Signals Ctrl-C, and that nobody reads stdout any more.
-fn ends() -> Result<Receiver<()>, CliError> {
+pub fn ends() -> Result<Receiver<()>, CliError> {
     let (end, ends) = channel::bounded(1);
     let interrupt = end.clone();
     // A signal that finds the channel full is one too many.

@@ -1,0 +1,165 @@
+//! All nodes of a cluster at a glance, for `electd status`.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use crate::node::status::{self, PartitionStatus};
+
+use super::ask::{Asked, leader_of, leads, moment, newest_leader};
+use super::judge::judge;
+use super::print;
+use super::transition::now;
+
+/// All nodes, for people: a row each, what is wrong, and which of them led beside another.
+pub fn overview(asked: &[Asked], verbose: bool) -> String {
+    let header = ["NODE", "STATE", "LEADER", "EPOCH", "UP", "RTT", "NOTE"];
+    let mut text = print::table(&header, asked.iter().map(|node| row(node, asked)));
+    let judgement = judge(asked);
+    let _ = writeln!(text, "\n{}", judgement.summary());
+    if let Some(since) = since(asked) {
+        let _ = writeln!(text, "{since}");
+    }
+    for problem in &judgement.problems {
+        let _ = writeln!(text, "problem: {problem}");
+    }
+    let known = asked.iter().find_map(|asked| asked.answer.as_ref().ok()).filter(|_| verbose);
+    if let Some(status) = known {
+        let _ = writeln!(text, "{}: {}", status.cluster, status.guarantee);
+    }
+    for status in asked.iter().filter_map(|asked| asked.answer.as_ref().ok()) {
+        if let Some(met) = &status.partition {
+            let _ = writeln!(text, "{}: {}", status.node.name, partition(met));
+        }
+    }
+    text
+}
+
+fn row(asked: &Asked, all: &[Asked]) -> Vec<String> {
+    let name = asked.name().to_owned();
+    match &asked.answer {
+        Ok(status) => vec![
+            name,
+            state(status),
+            leader_of(status).map_or("-", |leader| &leader.name).to_owned(),
+            status.epoch.to_string(),
+            print::length(status.uptime_ms),
+            round_trip(&status.node.id, all),
+            note(status),
+        ],
+        Err(error) => {
+            let unknown = || "-".to_owned();
+            vec![name, unknown(), unknown(), unknown(), unknown(), unknown(), error.to_string()]
+        }
+    }
+}
+
+/// What deserves a word: a stall, a problem, a refusal, else why it is in this state.
+fn note(status: &status::Status) -> String {
+    if status.stalled {
+        return "stalled: its view is old, and it vouches for no leader".to_owned();
+    }
+    if let Some(problem) = status.problems.first() {
+        return format!("{}: {}", problem.kind, problem.text);
+    }
+    if let Some(refusal) = status.rejections.first() {
+        return format!("refusal, {}: {}", refusal.peer, refusal.reason);
+    }
+    status.changes.last().map(|change| change.reason.clone()).unwrap_or_default()
+}
+
+/// The state, and its word in the halting algorithm.
+pub fn state(status: &status::Status) -> String {
+    match &status.halting {
+        Some(halting) => format!("{}, {}", status.state, halting.status),
+        None => status.state.clone(),
+    }
+}
+
+/// That there were two leaders, and for how long.
+pub fn partition(met: &PartitionStatus) -> String {
+    let PartitionStatus { own_epoch, other, lasted_at_most_ms, healed_ms_ago } = met;
+    let ago = Duration::from_secs(healed_ms_ago / 1000);
+    format!(
+        "there were two leaders until {ago:?} ago: {} in epoch {} beside this node in epoch \
+         {own_epoch}, for at most {lasted_at_most_ms} ms",
+        other.name, other.epoch
+    )
+}
+
+/// How long this node takes to acknowledge a heartbeat, as the leader measured it.
+fn round_trip(id: &str, all: &[Asked]) -> String {
+    let leader = all.iter().filter_map(|asked| asked.answer.as_ref().ok()).find(|one| leads(one));
+    let member = leader.and_then(|leader| leader.members.iter().find(|member| member.id == id));
+    let time = member.and_then(|member| member.rtt_ms);
+    time.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1} ms"))
+}
+
+/// Since when the leader leads and why the one before does not, as it knows itself, or another node.
+fn since(asked: &[Asked]) -> Option<String> {
+    let newest = newest_leader(asked)?;
+    let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    let told = answers.filter_map(|status| Some((status, status.last_leadership.as_ref()?)));
+    let of_it = told.filter(|(_, led)| (led.epoch, &led.leader) == (newest.epoch, &newest.name));
+    // A node that was started under this leader knows neither.
+    let (_, led) = of_it.max_by_key(|(status, led)| (led.cause != "start", leads(status)))?;
+    let lasts = print::length(now().saturating_sub(led.since_ms));
+    let begin = format!("since {} ({lasts})", moment(led.since_ms));
+    Some(match (&led.before, led.cause.as_str()) {
+        (_, "start") => format!("{begin}; no node that answers saw the one before"),
+        (Some(before), _) => format!(
+            "{begin}; before it {before} led: {}; nobody led for {}",
+            led.reason,
+            print::length(led.leaderless_ms)
+        ),
+        (None, _) => format!("{begin}: {}", led.reason),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::ask::tests::{following, silent, status};
+    use crate::node::history::Entry;
+    use crate::node::status::{MemberStatus, RankStatus};
+
+    #[test]
+    fn the_leader_tells_round_trips_and_when_and_why_it_began_to_lead() {
+        let mut leader = status("b", Some(("b", 7)));
+        leader.state = "leading".to_owned();
+        leader.last_leadership = Some(Entry {
+            leader: "b".to_owned(),
+            epoch: 7,
+            since_ms: 1_700_000_000_123,
+            until_ms: None,
+            lasts: true,
+            before: Some("c".to_owned()),
+            cause: "leader_dead".to_owned(),
+            reason: "leader c is dead: redial refused".to_owned(),
+            leaderless_ms: 12,
+        });
+        let follower = following("a", Some(("b", 7)));
+        leader.members = vec![MemberStatus {
+            id: follower.answer.as_ref().unwrap().node.id.clone(),
+            name: "a".to_owned(),
+            address: "127.0.0.1:1".to_owned(),
+            admin: None,
+            role: "member".to_owned(),
+            stands: true,
+            status: "alive".to_owned(),
+            rtt_ms: Some(0.42),
+            passed_over: None,
+            rank: RankStatus { by: "id".to_owned(), value: serde_json::Value::Null },
+        }];
+        let asked = [Asked { answer: Ok(leader), ..silent("b") }, follower, silent("c")];
+        let text = overview(&asked, false);
+        assert!(text.contains("since 2023-11-14T22:13:20.123Z ("), "{text}");
+        assert!(
+            text.contains(
+                "; before it c led: leader c is dead: redial refused; nobody led for 12 ms\n"
+            ),
+            "{text}"
+        );
+        let row = text.lines().find(|line| line.starts_with("a ")).unwrap();
+        assert!(row.contains("0.4 ms") && row.contains("1m 1s"), "{row}");
+    }
+}

@@ -1,0 +1,112 @@
+//! What a terminal can do that a file cannot: it has a width, it shows colours, and it can be drawn again.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+use rustix::termios::tcgetwinsize;
+
+use super::error::CliError;
+use super::exit::Exit;
+
+/// Words of a status, and the colours that they get.
+const COLOURS: [(&str, AnsiColor); 7] = [
+    ("leading", AnsiColor::Green),
+    ("following", AnsiColor::Cyan),
+    ("electing", AnsiColor::Yellow),
+    ("waiting", AnsiColor::Yellow),
+    ("starting", AnsiColor::Yellow),
+    ("stalled", AnsiColor::Red),
+    ("problem", AnsiColor::Red),
+];
+
+/// How wide stdout is, if it is a terminal.
+pub fn width() -> Option<u16> {
+    let stdout = io::stdout();
+    let size = tcgetwinsize(&stdout).ok().filter(|_| stdout.is_terminal())?;
+    Some(size.ws_col).filter(|columns| *columns > 0)
+}
+
+/// The text with colours, if stdout is a terminal that shows them, and NO_COLOR does not forbid it.
+pub fn painted(text: &str) -> String {
+    match AutoStream::choice(&io::stdout()) {
+        ColorChoice::Never => text.to_owned(),
+        _ => paint(text),
+    }
+}
+
+/// The first word of each line that has a colour gets it; the header has none.
+fn paint(text: &str) -> String {
+    let mut painted = String::new();
+    for line in text.split_inclusive('\n') {
+        let found =
+            COLOURS.iter().filter_map(|(word, colour)| Some((line.find(word)?, *word, *colour)));
+        let Some((at, word, colour)) = found.min_by_key(|(at, ..)| *at) else {
+            painted.push_str(line);
+            continue;
+        };
+        let style = Style::new().fg_color(Some(colour.into())).bold();
+        let (before, after) = (&line[..at], &line[at + word.len()..]);
+        let _ = write!(painted, "{before}{style}{word}{style:#}{after}");
+    }
+    painted
+}
+
+/// A terminal that is drawn in place.
+pub struct Screen(());
+
+impl Screen {
+    /// Clears the terminal.
+    ///
+    /// # Errors
+    /// 2, when stdout is no terminal.
+    pub fn open() -> Result<Screen, CliError> {
+        if width().is_none() {
+            let what = "--watch draws on a terminal, and stdout is none: use `electd watch`, which prints a line a change";
+            return Err(CliError::new(Exit::Usage, what));
+        }
+        write(b"\x1b[2J")?;
+        Ok(Screen(()))
+    }
+
+    /// Draws this in place of what is there, as much as fits.
+    ///
+    /// # Errors
+    /// When stdout is closed.
+    pub fn draw(&mut self, text: &str) -> Result<(), CliError> {
+        let rows = tcgetwinsize(io::stdout()).map_or(24, |size| size.ws_row);
+        write(frame(&painted(text), rows.into()).as_bytes())
+    }
+}
+
+/// From the first place on: each line and nothing behind it, then nothing below.
+fn frame(text: &str, rows: usize) -> String {
+    let lines = text.lines().take(rows.saturating_sub(1));
+    let lines: String = lines.map(|line| format!("{line}\x1b[K\r\n")).collect();
+    format!("\x1b[H{lines}\x1b[J")
+}
+
+fn write(bytes: &[u8]) -> Result<(), CliError> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
+    written.map_err(|error| CliError::stdout(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_word_with_a_colour_has_it_and_the_rest_stays() {
+        let text = "NODE  STATE\na     leading  it follows nobody, stalled\nb     -\n";
+        let green = "\u{1b}[1m\u{1b}[32mleading\u{1b}[0m";
+        assert_eq!(paint(text), text.replacen("leading", green, 1));
+        assert_eq!(painted(text), text, "a test's stdout shows no colours");
+    }
+
+    #[test]
+    fn a_frame_erases_what_was_there_and_is_no_higher_than_the_terminal() {
+        assert_eq!(frame("a\nb\nc\n", 3), "\u{1b}[Ha\u{1b}[K\r\nb\u{1b}[K\r\n\u{1b}[J");
+    }
+}
