@@ -20,8 +20,8 @@
 //!
 //! [`core`] is the election as a pure state machine; the simulator and the node run the same
 //! code. Around it: `wire` (frames and JSON), `net` (sockets), [`store`] (durable state), [`rank`]
-//! (samples of an attribute), [`config`], [`node`] (the election thread), [`exec`] (a command that
-//! runs while a node leads), [`admin`] (HTTP) and [`cli`]. Arrows point inwards:
+//! (samples of an attribute), [`config`], [`node`] (the election thread), [`exec`] (commands that
+//! run while a node leads, and hooks), [`admin`] (HTTP) and [`cli`]. Arrows point inwards:
 //! nothing in the core knows of the rooms around it.
 //!
 //! # Threads of a node
@@ -38,9 +38,13 @@
 //! | reader-PEER | its connection | end of stream, an error, or its socket is shut down |
 //! | writer-PEER | its queue, orders, the back-off between dials | its queue is let go of |
 //! | admin | all sockets of HTTP, and a bell | it was told to stop, and answers under way are given |
+//! | control | the same for the control socket | as admin |
 //! | admin-command, at most 16 | the election thread's outcome of one command | it has that |
 //! | job, with `run -- CMD` | changes of the leadership, the end of the guard, the time to renew its deadline | the node has stopped, or CMD ended |
 //! | job-guard, while CMD runs | the end of the guard | the guard has ended |
+//! | exec-N, at most 64 | an attached `electd exec`, changes of the leadership, the next heartbeat | the connection and the guard have ended |
+//! | exec-N-in | what that one says | its socket is shut down |
+//! | hooks | a ring of the log of events, a program | the node has stopped |
 //! | supervisor, under a service manager | the time of the next sign of life | it was told to stop |
 //! | log | lines that stderr did not take at once, and ten seconds | the process ends |
 //! | ctrl-c | INT | the process ends |

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::lines::{Line, Lines};
 use super::worker::{ASTRAY, FILE, MANNER, POLITE, STUBBORN, command};
 use super::{only_child, with_majority};
-use crate::support::{Cluster, ensure, eventually};
+use crate::support::{Cluster, ensure, eventually, http};
 
 /// An `electd exec`; killed, and its command with it, when this is dropped.
 struct Attached(Child);
@@ -247,4 +247,33 @@ fn a_resignation_is_answered_when_the_command_has_ended() {
     assert_eq!(answer.code, 200, "{answer:?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "ended\n");
     assert_eq!(second.code(), 76);
+}
+
+/// An exec that is killed tells nobody that its command has ended: its guard's lock does.
+#[test]
+fn a_dead_execs_command_is_awaited() {
+    let cluster = Cluster::start(2);
+    cluster.agree_on(2);
+    let node = cluster.node(2);
+    let begin = ["--stop-after", "1000s", "--", "sh", "-c", "echo; exec sleep 1000"];
+    let mut exec = Attached(exec(&cluster, 2, &begin).stdout(Stdio::piped()).spawn().unwrap());
+    exec.0.stdout.as_mut().unwrap().read_exact(&mut [0; 1]).unwrap();
+    let guard = only_child(exec.pid()).unwrap();
+    let command = only_child(guard).unwrap();
+    kill_process(guard, Signal::STOP).unwrap();
+    kill_process(exec.pid(), Signal::KILL).unwrap();
+    let state = node.state();
+    let answer = std::thread::scope(|scope| {
+        let asked = scope.spawn(|| http::tell(&state, "POST", "/resign", "").unwrap());
+        eventually("the node waits for the guard", || {
+            let waits = node.log().contains("electd exec ended while its command ran");
+            ensure(waits && !asked.is_finished(), || node.log_tail(10))
+        });
+        kill_process(guard, Signal::CONT).unwrap();
+        asked.join().unwrap()
+    });
+    assert_eq!(answer.code, 200, "{answer:?}");
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", command.as_raw_nonzero()));
+    assert!(stat.is_err() || stat.unwrap().contains(") Z "), "the command outlived the leadership");
+    cluster.agree_on(1);
 }
