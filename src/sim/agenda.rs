@@ -1,10 +1,10 @@
 //! What is still to happen in a simulated world, in the order in which it will.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use super::jobs::JobEvent;
-use super::transit::Transit;
 use crate::core::Input;
+use crate::core::message::{Envelope, Hello, Rejection};
 use crate::core::types::Time;
 
 /// Something that is to happen. Small, as a million of them may be moved about.
@@ -46,6 +46,68 @@ pub(super) enum Event {
     },
     /// Something moves on in the network.
     Transit(Transit),
+}
+
+/// What moves on in the network.
+#[derive(Clone, Debug)]
+pub(super) enum Transit {
+    /// The back-off of a link is over.
+    Dial(Pair),
+    /// A dial arrives.
+    Knock(Pair),
+    /// A dial was taken by this life of the other process.
+    Opened(Pair, u64),
+    /// A dial was refused.
+    Refused(Pair),
+    /// A dial got no answer.
+    TimedOut(Pair),
+    /// Something arrives at the accepter's host.
+    Arrives(usize, Payload),
+    /// The accepter's process takes it.
+    Taken(usize, Payload),
+    /// What met a cut is sent again.
+    Retry(usize),
+    /// The accepter's answer to a hello arrives.
+    Reply(usize, Result<Box<Hello>, Box<Rejection>>),
+    /// The answer to a hello should have come by now.
+    NoReply(usize),
+    /// The accepter's end of a connection is closed, and the dialer could see it.
+    Closed(usize),
+    /// The dialer sees that its connection has ended.
+    Broken(usize),
+    /// The redial arrives that follows the end of a connection.
+    Redial(usize),
+}
+
+/// A link, in the state in which it had this token.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pair {
+    pub from: usize,
+    pub to: usize,
+    pub token: u64,
+}
+
+/// What a dialer writes.
+#[derive(Clone, Debug)]
+pub(super) enum Payload {
+    Hello(Box<Hello>),
+    Message {
+        envelope: Rc<Envelope>,
+        /// Whether the election is not over before it has arrived.
+        elects: bool,
+    },
+    End,
+}
+
+/// What is to happen to a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum JobEvent {
+    /// The process that leads tells that a job starts, and starts it.
+    Starts,
+    /// It has ended.
+    Ends,
+    /// The process learns that.
+    Told,
 }
 
 /// The events to come, by when they are due; of one time the first that was noted is the first.

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use super::clock::millis;
 use super::content::{self, Content};
-use super::life::millis;
 use super::lists::Lists;
 use super::node::{Disk, Node};
 use super::page::Page;

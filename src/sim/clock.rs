@@ -73,6 +73,11 @@ fn scale(time: u64, by: u64, of: u64) -> u64 {
     time.checked_mul(by).map_or_else(|| wide().unwrap_or(u64::MAX), |product| product / of)
 }
 
+/// A time for people.
+pub(super) fn millis(time: Time) -> f64 {
+    time.0 as f64 / 1e6
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

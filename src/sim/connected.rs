@@ -1,7 +1,7 @@
 //! All members connected, and known to each other as alive, before an election with chosen
 //! initiators begins.
 
-use super::network::{LinkState, id};
+use super::links::{LinkState, id};
 use super::world::World;
 use crate::core::detector::ConnectionId;
 use crate::core::message::Hello;

@@ -1,7 +1,7 @@
 //! Why a simulation was not run, or did not end well.
 
-use super::life::millis;
-use super::scenario::MOST_NODES;
+use super::clock::millis;
+use super::setup::MOST_NODES;
 use crate::core::settings::AlgorithmKind;
 use crate::core::types::Time;
 

@@ -1,56 +1,16 @@
 //! What is done to a cluster in a random life: drawn from the seed, then inflicted on the world.
 
-use std::time::Duration;
-
-use super::aim::Aim;
 use super::deeds::Deed;
-use super::fitness::Change;
-use super::members::Wish;
 use super::node::{Death, Node};
+use super::plan::Fault;
+use super::plan::Plan;
 use super::setup::TIMING;
-use super::trouble::{Trouble, befall};
+use super::trouble::befall;
 use super::world::World;
 use crate::core::random::Random;
 use crate::core::settings::RankKind;
 use crate::core::types::{Task, Time};
 use crate::core::{Command, CommandId, Input};
-
-/// What is done to a cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
-    /// A process is started, and its host if that is gone.
-    Start,
-    /// A process dies after so many further outputs.
-    Die(Death, u64),
-    /// A host comes back without its process.
-    HostReturns,
-    /// An operator asks for something; to resign to the member at this place.
-    Elect,
-    Resign(Option<usize>),
-    Stop,
-    /// The member's attribute has changed, or cannot be had.
-    Sample(Option<i64>),
-    /// A member is drained or undrained, or its health check passes or fails.
-    Fit(Change),
-    /// A process is called although nothing has happened.
-    Tick,
-    /// The present leader is given a task of this content.
-    HandOut(u64),
-    /// Somebody asks for a change of the members.
-    Change(Wish),
-    /// A disk writes nothing for so long.
-    StallDisk(Duration),
-    /// This, to one that is found when it happens; to the member named if nobody fits.
-    Aimed(Aim, Box<Fault>),
-    /// What the model rules out; `leader` where it is aimed at a present one.
-    Trouble {
-        leader: bool,
-        trouble: Trouble,
-    },
-}
-
-/// What is done, when and to whom, in order of time.
-pub(super) type Plan = Vec<(Time, usize, Fault)>;
 
 /// Draws a plan for so many nodes, whose ranks may change.
 pub(super) fn plan(random: &mut Random, nodes: usize, changes: bool) -> Plan {

@@ -1,7 +1,7 @@
 //! Members that are drained and undrained, and health checks that fail and pass.
 
 use super::deeds::Deed;
-use super::faults::{Fault, Plan};
+use super::plan::{Change, Fault, Plan};
 use super::setup::TIMING;
 use super::world::World;
 use crate::core::random::Random;
@@ -11,34 +11,6 @@ use crate::core::{Command, CommandId, Input, Phase};
 
 /// Names the commands of this file in their answers.
 const FITNESS: CommandId = CommandId(2);
-
-/// What makes a member fit to lead, as far as this world knows.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Fitness {
-    /// Whether its check passes, where it has one.
-    healthy: bool,
-    /// Its operator asked for a drain last, and not for its end.
-    wanted: bool,
-    /// Its operator was told so since.
-    drained: bool,
-    /// So it was when its process started, and ever since.
-    started_drained: bool,
-}
-
-impl Default for Fitness {
-    fn default() -> Fitness {
-        Fitness { healthy: true, wanted: false, drained: false, started_drained: false }
-    }
-}
-
-/// What changes of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
-    /// An operator drains a member, or undrains it.
-    Drained(bool),
-    /// The check of a member passes or fails from now on.
-    Healthy(bool),
-}
 
 /// Draws which members have a health check, and adds checks that change and drains to a plan.
 pub(super) fn add(random: &mut Random, world: &mut World, plan: &mut Plan) {

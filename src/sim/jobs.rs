@@ -9,62 +9,16 @@
 use std::time::Duration;
 
 use super::agenda::Event;
+use super::agenda::JobEvent;
 use super::deeds::Deed;
+use super::guards::Job;
 use super::node::Node;
-use super::setup::TIMING;
 use super::world::World;
-use crate::core::random::Random;
 use crate::core::types::{Epoch, Time};
 use crate::core::{Core, Input, Phase};
 
-/// What is drawn for jobs comes from a sequence of its own.
-const JOBS: u64 = 0x6a6f_6273;
-
 /// The longest from the lead to the start of a job, and from the death of a process to that of its job.
 const SOON: Duration = Duration::from_millis(5);
-
-/// The jobs of a world.
-#[derive(Debug)]
-pub(super) struct Jobs {
-    random: Random,
-    of: Vec<Job>,
-    /// How long a job may take to end in order.
-    pub stops_within: Duration,
-    /// Whether no two may run at one instant: what proves a death frees votes before the guard has acted.
-    exclusive: bool,
-}
-
-/// The job of one host.
-#[derive(Clone, Copy, Debug, Default)]
-struct Job {
-    /// Counts what was started here, so that what is meant for an earlier job does not end a later.
-    number: u64,
-    /// The epoch that it was started for. None while nothing was told to the process.
-    epoch: Option<Epoch>,
-    /// It runs until then, by its host's clock, unless it ends before.
-    until: Time,
-    /// It is about to end, or to be started.
-    moving: bool,
-}
-
-/// What is to happen to a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum JobEvent {
-    /// The process that leads tells that a job starts, and starts it.
-    Starts,
-    /// It has ended.
-    Ends,
-    /// The process learns that.
-    Told,
-}
-
-impl Jobs {
-    pub fn new(seed: u64, nodes: usize, exclusive: bool) -> Jobs {
-        let mut random = Random::new(seed ^ JOBS);
-        let stops_within = TIMING.message + random.up_to(TIMING.failure * 2);
-        Jobs { random, of: vec![Job::default(); nodes], stops_within, exclusive }
-    }
-}
 
 /// The epoch in which a process leads, and until when by its clock.
 fn leads(core: &Core, now: Time) -> Option<(Epoch, Time)> {

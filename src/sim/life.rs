@@ -3,18 +3,17 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::agenda::Event;
+use super::agenda::{Event, Payload};
 use super::counts::is_election;
 use super::deeds::Deed;
 use super::node::{Death, Node};
 use super::setup::Delays;
-use super::transit::Payload;
 use super::uptime::Uptime;
 use super::votes::Word;
 use super::world::World;
 use crate::core::durable::Durable;
 use crate::core::message::{Envelope, Kind, Message};
-use crate::core::types::{NodeId, Time};
+use crate::core::types::NodeId;
 use crate::core::{Core, Input, Phase, Reason, Transition};
 use crate::trace::{self, Line, Narrator, What};
 
@@ -249,9 +248,4 @@ impl World {
             self.lines.push(Line { time: self.now, node, what: what() });
         }
     }
-}
-
-/// A time for people.
-pub(super) fn millis(time: Time) -> f64 {
-    time.0 as f64 / 1e6
 }

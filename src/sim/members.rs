@@ -4,31 +4,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::agenda::Payload;
 use super::deeds::Deed;
-use super::faults::{Fault, Plan};
-use super::network::{FIRST_PAUSE, LinkState};
+use super::links::{FIRST_PAUSE, LinkState};
 use super::node::Node;
+use super::plan::Wish;
+use super::plan::{Fault, Plan};
 use super::setup::TIMING;
-use super::transit::Payload;
+use super::world::CHANGE;
 use super::world::World;
 use crate::core::membership::{Change, ListVersion, Member, MemberList};
 use crate::core::message::{Done, Refusal};
 use crate::core::random::Random;
 use crate::core::settings::Quorum;
 use crate::core::types::{NodeId, Role, Time};
-use crate::core::{Command, CommandId, Core, Input, Phase};
-
-/// The changes that are asked for have this number; nothing else has.
-pub(super) const CHANGE: CommandId = CommandId(2);
-
-/// A change of the members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
-    /// The member at this place is added.
-    Add(usize),
-    /// The member at this place is removed; the present leader where none is named.
-    Remove { who: Option<usize>, force: bool },
-}
+use crate::core::{Command, Core, Input, Phase};
 
 /// Draws who is outside of the first list, at most two: who is in it can lead without them.
 pub(super) fn newcomers(random: &mut Random, roles: &[Role], nodes: usize) -> Vec<usize> {

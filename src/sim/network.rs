@@ -7,138 +7,18 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::agenda::Event;
+use super::agenda::{Event, Payload, Transit};
 use super::deeds::Deed;
+use super::links::FIRST_PAUSE;
+use super::links::Fate;
+use super::links::LinkState;
+use super::links::PATIENCE;
 use super::node::Death;
-use super::transit::{Pair, Payload, Transit};
 use super::world::World;
 use crate::core::Input;
 use crate::core::detector::ConnectionId;
 use crate::core::message::{Envelope, Hello, Kind, Rejection};
 use crate::core::types::Time;
-
-/// The first pause between two dials; it doubles up to `failure`.
-pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(10);
-
-/// How long a dial to a host that does not answer takes.
-pub(super) const PATIENCE: Duration = Duration::from_millis(400);
-
-/// All links and connections.
-#[derive(Debug)]
-pub(super) struct Network {
-    size: usize,
-    links: Vec<Link>,
-    connections: Vec<Connection>,
-}
-
-/// What one member has to do with its connection to another.
-#[derive(Clone, Debug)]
-pub(super) struct Link {
-    pub state: LinkState,
-    /// Changes with every state, so that what was meant for an earlier one is not done.
-    token: u64,
-    pub attempt: u64,
-    pub pause: Duration,
-    /// An order to dial waits for the end of what goes on.
-    pub redial: bool,
-    /// The connection that the other side has welcomed.
-    pub accepted: Option<usize>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LinkState {
-    Resting,
-    Dialing,
-    /// Open to this life of the other process; the core is asked what to say.
-    Opened(u64),
-    /// Has said hello.
-    Greeting(usize),
-    /// Has said hello, and is to be closed again.
-    Doomed(usize),
-    Up(usize),
-}
-
-#[derive(Debug)]
-pub(super) struct Connection {
-    pub from: usize,
-    pub to: usize,
-    /// The life of the process that accepted it.
-    pub life: u64,
-    /// Nothing arrives before what was sent earlier.
-    ready: Time,
-    /// The accepter has closed it.
-    pub shut: bool,
-    /// The dialer would see its end if it looked.
-    pub ended: bool,
-    pub fate: Fate,
-    /// What met a cut and is sent again and again, and since when nothing came through.
-    pub stuck: Vec<Payload>,
-    pub troubled: Option<Time>,
-}
-
-/// What became of a connection on the way between its two ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    Whole,
-    /// The accepter's end is gone: what arrives is answered with a reset.
-    Reset,
-    /// What is sent on it vanishes.
-    Hole,
-}
-
-impl Network {
-    pub fn new(size: usize) -> Network {
-        let link = Link {
-            state: LinkState::Resting,
-            token: 0,
-            attempt: 0,
-            pause: FIRST_PAUSE,
-            redial: false,
-            accepted: None,
-        };
-        Network { size, links: vec![link; size * size], connections: Vec::new() }
-    }
-
-    pub fn link(&mut self, from: usize, to: usize) -> &mut Link {
-        &mut self.links[from * self.size + to]
-    }
-
-    pub fn connection(&mut self, at: usize) -> &mut Connection {
-        &mut self.connections[at]
-    }
-
-    pub fn enter(&mut self, from: usize, to: usize, state: LinkState) -> Pair {
-        let link = self.link(from, to);
-        link.state = state;
-        link.token += 1;
-        Pair { from, to, token: link.token }
-    }
-
-    pub fn is_present(&mut self, pair: Pair) -> bool {
-        self.link(pair.from, pair.to).token == pair.token
-    }
-
-    /// A connection to this life of a process.
-    pub fn connect(&mut self, from: usize, to: usize, life: u64) -> usize {
-        self.connections.push(Connection {
-            from,
-            to,
-            life,
-            ready: Time(0),
-            shut: false,
-            ended: false,
-            fate: Fate::Whole,
-            stuck: Vec::new(),
-            troubled: None,
-        });
-        self.connections.len() - 1
-    }
-}
-
-/// A connection's number as the core knows it.
-pub(super) fn id(connection: usize) -> ConnectionId {
-    ConnectionId(connection as u64)
-}
 
 impl World {
     /// A new process dials all others.

@@ -4,17 +4,47 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::agenda::Event;
 use super::clock::Clock;
 use super::drive::Drive;
-use super::fitness::Fitness;
-use super::pause::Pause;
 use crate::core::durable::Durable;
 use crate::core::membership::MemberList;
 use crate::core::random::Random;
 use crate::core::restart::{Kept, Start, restart, whose_members};
 use crate::core::settings::{Restored, Settings};
 use crate::core::types::{Epoch, Incarnation, NodeId, Time};
-use crate::core::{Core, Input, Phase};
+use crate::core::{Core, Input, Output, Phase};
+
+/// A pause of a process.
+#[derive(Debug)]
+pub(super) struct Pause {
+    /// Its name, to be ended by.
+    pub id: u32,
+    pub since: Time,
+    /// What the turn put out amid which it began, if it began amid one: nothing of it was shown or sent.
+    pub turn: Option<Vec<Output>>,
+    /// What waits for the process, in the order in which it came.
+    pub pile: Vec<Event>,
+}
+
+/// What makes a member fit to lead, as far as this world knows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fitness {
+    /// Whether its check passes, where it has one.
+    pub healthy: bool,
+    /// Its operator asked for a drain last, and not for its end.
+    pub wanted: bool,
+    /// Its operator was told so since.
+    pub drained: bool,
+    /// So it was when its process started, and ever since.
+    pub started_drained: bool,
+}
+
+impl Default for Fitness {
+    fn default() -> Fitness {
+        Fitness { healthy: true, wanted: false, drained: false, started_drained: false }
+    }
+}
 
 /// A host and its process.
 #[derive(Debug)]

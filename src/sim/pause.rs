@@ -5,26 +5,11 @@
 
 use std::time::Duration;
 
-use super::agenda::Event;
+use super::agenda::{Event, JobEvent, Transit};
 use super::deeds::Deed;
-use super::jobs::JobEvent;
-use super::node::Node;
-use super::transit::Transit;
+use super::node::{Node, Pause};
 use super::world::World;
-use crate::core::types::Time;
 use crate::core::{Input, Output};
-
-/// A pause of a process.
-#[derive(Debug)]
-pub(super) struct Pause {
-    /// Its name, to be ended by.
-    id: u32,
-    since: Time,
-    /// What the turn put out amid which it began, if it began amid one: nothing of it was shown or sent.
-    turn: Option<Vec<Output>>,
-    /// What waits for the process, in the order in which it came.
-    pile: Vec<Event>,
-}
 
 impl World {
     /// Pauses a process that runs: every other one amid its next turn, when that is taken and

@@ -5,9 +5,9 @@
 //! user timeout); the dialer sees that at its next send, or when it looks after `failure`. The
 //! accepter only reads: it notices nothing, until the dialer says hello again.
 
+use super::agenda::{Payload, Transit};
 use super::deeds::Deed;
-use super::network::{Fate, LinkState};
-use super::transit::{Payload, Transit};
+use super::links::{Fate, LinkState};
 use super::world::World;
 
 impl World {

@@ -7,8 +7,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::network::id;
+use super::links::id;
 use super::node::Death;
+use super::setup::MOST_NODES;
 use super::setup::{Delays, Setup, TIMING};
 use super::world::World;
 use super::{Counts, SimError};
@@ -18,9 +19,6 @@ use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind, Timing};
 use crate::core::types::{Epoch, Incarnation, Rank, Task, Time};
 use crate::core::{Command, CommandId, Input, Redial};
 use crate::trace::{self, Detail, Line};
-
-/// The most nodes of a scenario: each knows every other.
-pub const MOST_NODES: usize = 1000;
 
 /// An election to be run.
 #[derive(Clone, Debug)]

@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
+use super::clock::millis;
 use super::deeds::Deed;
-use super::faults::{Fault, inflict};
-use super::life::millis;
-use super::network::PATIENCE;
+use super::faults::inflict;
+use super::links::PATIENCE;
+use super::plan::Fault;
 use super::setup::TIMING;
 use super::trouble::SLOWEST;
 use super::world::World;

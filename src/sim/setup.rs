@@ -15,6 +15,9 @@ pub const TIMING: Timing = Timing {
     lease: Duration::from_millis(400),
 };
 
+/// The most nodes of a scenario: each knows every other.
+pub const MOST_NODES: usize = 1000;
+
 /// How long messages take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delays {

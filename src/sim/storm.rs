@@ -4,11 +4,9 @@
 use std::time::Duration;
 
 use super::aim::Aim;
-use super::faults::{Fault, Plan};
-use super::members::Wish;
 use super::node::Death;
+use super::plan::{Fault, Plan, Shape, Trouble, Way, Wish};
 use super::setup::TIMING;
-use super::trouble::{Shape, Trouble, Way};
 use super::weather::Disturbance;
 use crate::core::random::Random;
 use crate::core::types::Time;

@@ -3,63 +3,15 @@
 use std::rc::Rc;
 
 use super::agenda::Event;
+use super::agenda::Pair;
+use super::agenda::Payload;
+use super::agenda::Transit;
 use super::deeds::Deed;
-use super::network::{Fate, LinkState, PATIENCE, id};
+use super::links::{Fate, LinkState, PATIENCE, id};
 use super::terrain::Blocked;
 use super::world::World;
-use crate::core::message::{Envelope, Hello, Rejection};
+use crate::core::message::{Hello, Rejection};
 use crate::core::{Input, Redial};
-
-/// What moves on in the network.
-#[derive(Clone, Debug)]
-pub(super) enum Transit {
-    /// The back-off of a link is over.
-    Dial(Pair),
-    /// A dial arrives.
-    Knock(Pair),
-    /// A dial was taken by this life of the other process.
-    Opened(Pair, u64),
-    /// A dial was refused.
-    Refused(Pair),
-    /// A dial got no answer.
-    TimedOut(Pair),
-    /// Something arrives at the accepter's host.
-    Arrives(usize, Payload),
-    /// The accepter's process takes it.
-    Taken(usize, Payload),
-    /// What met a cut is sent again.
-    Retry(usize),
-    /// The accepter's answer to a hello arrives.
-    Reply(usize, Result<Box<Hello>, Box<Rejection>>),
-    /// The answer to a hello should have come by now.
-    NoReply(usize),
-    /// The accepter's end of a connection is closed, and the dialer could see it.
-    Closed(usize),
-    /// The dialer sees that its connection has ended.
-    Broken(usize),
-    /// The redial arrives that follows the end of a connection.
-    Redial(usize),
-}
-
-/// A link, in the state in which it had this token.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pair {
-    pub from: usize,
-    pub to: usize,
-    pub token: u64,
-}
-
-/// What a dialer writes.
-#[derive(Clone, Debug)]
-pub(super) enum Payload {
-    Hello(Box<Hello>),
-    Message {
-        envelope: Rc<Envelope>,
-        /// Whether the election is not over before it has arrived.
-        elects: bool,
-    },
-    End,
-}
 
 /// What a dial finds.
 enum Door {
@@ -210,7 +162,7 @@ impl World {
         match reply {
             Ok(welcome) => {
                 self.network.enter(from, to, LinkState::Up(at));
-                self.network.link(from, to).pause = super::network::FIRST_PAUSE;
+                self.network.link(from, to).pause = super::links::FIRST_PAUSE;
                 self.give(from, Input::Welcomed { peer, welcome: *welcome });
                 if doomed && self.network.link(from, to).state == LinkState::Up(at) {
                     self.hang_up(from, to, at);

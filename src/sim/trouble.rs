@@ -4,11 +4,13 @@
 use std::time::Duration;
 
 use super::clock::Clock;
-use super::deeds::Deed;
-use super::faults::{Fault, Plan};
 use super::node::Death;
+use super::plan::Shape;
+use super::plan::Trouble;
+use super::plan::Way;
+use super::plan::{Fault, Plan};
 use super::setup::TIMING;
-use super::weather::{Disturbance, Links};
+use super::weather::Disturbance;
 use super::world::World;
 use crate::core::random::Random;
 use crate::core::settings::Quorum;
@@ -16,104 +18,6 @@ use crate::core::types::{Role, Time};
 
 /// The most by which a message is late.
 pub(super) const SLOWEST: Duration = Duration::from_millis(2000);
-
-/// What begins, or happens, to a member and those around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// Messages on some links suffer; named to be ended, and whether it is one more in a row.
-    Begin(u32, Disturbance, Shape, bool),
-    /// The process does nothing for a while; named to be ended.
-    Pause(u32),
-    /// What has this name ends.
-    End(u32),
-    /// The connections between the member and another break. Whether the dialer and the accepter
-    /// notice, and the dialer at once.
-    Break { other: usize, dialer: bool, at_once: bool, accepter: bool },
-    /// The member's clock steps forward.
-    Step(Duration),
-}
-
-/// Which links.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// All.
-    All,
-    /// Those between members with different digits.
-    Groups([u8; 8]),
-    /// The member's own.
-    Own(Way),
-    /// Those of the member and another to and from the rest.
-    With(usize),
-    /// That between the member and another.
-    Pair(usize, Way),
-    /// Any.
-    Some(u64),
-}
-
-/// Which of the two directions of links, as the member sees them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    Both,
-    In,
-    Out,
-}
-
-impl Way {
-    fn draw(random: &mut Random) -> Way {
-        match random.below(4) {
-            0 => Way::In,
-            1 => Way::Out,
-            _ => Way::Both,
-        }
-    }
-
-    /// Whether a link leads this way.
-    fn leads(self, member: usize, from: usize, to: usize) -> bool {
-        (self != Way::In && from == member) || (self != Way::Out && to == member)
-    }
-}
-
-impl Shape {
-    /// Whom a cut of this shape concerns.
-    pub fn draw(random: &mut Random, nodes: usize) -> Shape {
-        let other = random.below(nodes as u64) as usize;
-        match random.below(8) {
-            0 | 1 => {
-                let groups = 2 + random.below(2);
-                Shape::Groups(std::array::from_fn(|_| random.below(groups) as u8))
-            }
-            2 | 3 => Shape::Own(Way::draw(random)),
-            4 => Shape::With(other),
-            5 | 6 => Shape::Pair(other, Way::draw(random)),
-            _ => Shape::Some(random.draw()),
-        }
-    }
-
-    pub fn kind(self) -> Deed {
-        match self {
-            Shape::All | Shape::Groups(_) | Shape::With(_) => Deed::Splits,
-            Shape::Own(Way::Both) => Deed::Isolated,
-            Shape::Own(_) | Shape::Pair(_, Way::In | Way::Out) => Deed::OneWay,
-            Shape::Pair(..) | Shape::Some(_) => Deed::Partial,
-        }
-    }
-
-    fn links(self, nodes: usize, member: usize) -> Links {
-        Links::among(nodes, |from, to| match self {
-            Shape::All => true,
-            Shape::Groups(digits) => digits[from % 8] != digits[to % 8],
-            Shape::Own(way) => way.leads(member, from, to),
-            Shape::With(other) => {
-                let inside = |at| at == member || at == other;
-                inside(from) != inside(to)
-            }
-            Shape::Pair(other, way) => {
-                way.leads(member, from, to) && (from == other || to == other)
-            }
-            Shape::Some(draw) => draw.rotate_right((from * 8 + to) as u32) & 1 == 1,
-        })
-    }
-}
 
 /// The roles of so many members, at least one of which may lead.
 pub(super) fn roles(random: &mut Random, nodes: usize) -> Vec<Role> {
@@ -320,12 +224,5 @@ pub(super) fn befall(world: &mut World, node: usize, leader: bool, trouble: Trou
         // within a tenth. Those that such a step cannot shorten are of the one who leads.
         Trouble::Step(_) if world.setup.quorum == Quorum::Majority && !leaders.contains(&node) => {}
         Trouble::Step(by) => world.step_clock(node, by),
-    }
-}
-
-impl Shape {
-    /// Whether a cut of this shape cuts the member off.
-    fn beheads(self) -> bool {
-        matches!(self, Shape::Own(_) | Shape::With(_))
     }
 }

@@ -11,9 +11,8 @@ use super::checker::Checker;
 use super::clock::Clock;
 use super::counts::Counts;
 use super::deeds::{Deed, Faults};
-use super::jobs::Jobs;
-use super::members::CHANGE;
-use super::network::Network;
+use super::guards::Jobs;
+use super::links::Network;
 use super::node::{Death, Node};
 use super::setup::{Delays, Setup, TIMING};
 use super::terrain::Terrain;
@@ -24,7 +23,7 @@ use crate::core::message::Done;
 use crate::core::random::Random;
 use crate::core::settings::{Settings, Timing};
 use crate::core::types::{NodeId, Task, Time};
-use crate::core::{Core, Input, Note, Output};
+use crate::core::{CommandId, Core, Input, Note, Output};
 use crate::trace::{self, Line};
 
 /// The time of every message in lock-step.
@@ -32,6 +31,9 @@ const STEP: Duration = Duration::from_millis(10);
 
 /// More events than any run has; a thousand nodes in one election make two million.
 const MOST_STEPS: u64 = 20_000_000;
+
+/// The changes that are asked for have this number; nothing else has.
+pub(super) const CHANGE: CommandId = CommandId(2);
 
 /// All nodes and what goes on between them.
 #[derive(Debug)]

@@ -5,33 +5,14 @@ use std::time::Duration;
 
 use super::super::aim::Aim;
 use super::super::deeds::Deed;
-use super::super::faults::{Fault, inflict};
-use super::super::members::Wish;
+use super::super::faults::inflict;
 use super::super::node::Death;
+use super::super::plan::{Fault, Trouble, Wish};
 use super::super::setup::TIMING;
-use super::super::trouble::Trouble;
 use super::super::world::World;
-use super::Life;
-use super::files::Upkeep;
-use super::ills::Ill;
+use super::life::{DOINGS, Doing, Life, Plan, Upkeep};
 use crate::core::random::Random;
 use crate::core::types::Time;
-
-/// Something that happens.
-#[derive(Clone, Debug)]
-pub(super) enum Doing {
-    /// From now on this is ill.
-    Ill(Ill),
-    /// A process is started, where it can be.
-    Start(usize),
-    /// A process ends, and this is done to its file or disk; it is started later on its own.
-    Stop(usize, Death, Upkeep),
-    /// Anything that may happen to a process; whether right after a command.
-    Fault(usize, Fault, bool),
-}
-
-/// What happens, and when.
-pub(super) type Plan = Vec<(Time, Doing)>;
 
 /// The first starts of all.
 pub(super) fn starts(life: &mut Life, spread: Duration) -> Plan {
@@ -45,7 +26,7 @@ pub(super) fn add(life: &mut Life, plan: &mut Plan) {
     let Life { world, random, .. } = life;
     let mut draw = Draw { random, world, plan, pauses: 0 };
     for _ in 0..draw.random.below(4) {
-        let at = draw.world.now + draw.random.up_to(TIMING.failure * super::DOINGS);
+        let at = draw.world.now + draw.random.up_to(TIMING.failure * DOINGS);
         draw.doing(at);
     }
 }

@@ -5,51 +5,10 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::super::deeds::Deed;
-use super::Life;
+use super::life::{Life, Upkeep};
 use crate::core::membership::{ListVersion, Member, MemberList};
-use crate::core::random::Random;
 use crate::core::settings::Quorum;
 use crate::core::types::{NodeId, Role};
-
-/// What is done. A list that names a member twice, or nobody that may lead, is no configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Upkeep {
-    /// Nothing: it was a restart.
-    None,
-    /// The file lists this member no more.
-    Drop(usize),
-    /// It lists one that does not exist.
-    Ghost,
-    /// It gives this member another role.
-    Recast(usize, Role),
-    /// It gives this member another name and another address.
-    Rename(usize),
-    /// The disk is emptied.
-    Wipe,
-    /// The disk goes back to what an earlier start found on it.
-    RollBack,
-    /// The disk of another member is put in its place.
-    Swap,
-}
-
-impl Upkeep {
-    pub fn draw(random: &mut Random, nodes: usize) -> Upkeep {
-        let other = random.below(nodes as u64) as usize;
-        match random.below(12) {
-            0 | 1 => Upkeep::Drop(other),
-            2 => Upkeep::Ghost,
-            3 | 4 => {
-                let roles = [Role::Member, Role::Witness, Role::Observer];
-                Upkeep::Recast(other, roles[random.below(3) as usize])
-            }
-            5 => Upkeep::Rename(other),
-            6 => Upkeep::Wipe,
-            7 => Upkeep::RollBack,
-            8 => Upkeep::Swap,
-            _ => Upkeep::None,
-        }
-    }
-}
 
 impl Life {
     /// Does it to a member whose process is down. What no configuration may say is not done.

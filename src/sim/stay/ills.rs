@@ -7,33 +7,12 @@ use super::super::node::Death;
 use super::super::terrain::Blocked;
 use super::super::weather::{Disturbance, Links};
 use super::super::world::World;
-use super::Life;
+use super::life::{Ill, Life};
 use crate::core::random::Random;
 use crate::core::settings::Quorum;
 
 /// The names of the cuts that stay.
 const NAME: u32 = 1 << 20;
-
-/// What is ill.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ill {
-    /// This member has a wrong address of that one.
-    Address(usize, usize, Blocked),
-    /// Nobody can dial this member, which dials all others.
-    Port(usize, Blocked),
-    /// Nothing passes between these two.
-    Link(usize, usize),
-    /// What this one sends to that one is lost.
-    Way(usize, usize),
-    /// The writes of this disk take between so long and so long.
-    Slow(usize, Duration, Duration),
-    /// This disk writes nothing any more.
-    Stuck(usize),
-    /// One in so many writes of this disk fails.
-    Fails(usize, u64),
-    /// This member's host is gone for good.
-    Gone(usize),
-}
 
 /// Draws what is ill in a world: a few things, rarely many.
 pub(super) fn draw(random: &mut Random, world: &World) -> Vec<Ill> {

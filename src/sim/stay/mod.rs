@@ -9,6 +9,7 @@ mod doings;
 mod draw;
 mod files;
 mod ills;
+mod life;
 mod promise;
 mod tried;
 mod worst;
@@ -23,20 +24,10 @@ use super::world::World;
 use crate::core::random::Random;
 use crate::core::settings::Quorum;
 use crate::core::types::Time;
-use doings::{Doing, Plan};
-use ills::Ill;
+use life::{DOINGS, Doing, Life, Plan, SETTLING, WELL};
 
 /// All that is drawn for these worlds comes from a sequence of its own.
 const STAY: u64 = 0x7374_6179_7374;
-
-/// For so long, times `failure`, all is well before the first of what stays, where a life begins well.
-const WELL: u32 = 6;
-
-/// What happens in a chapter happens within so many `failure`.
-const DOINGS: u32 = 4;
-
-/// So many `failure` later somebody has to lead.
-const SETTLING: u32 = 16;
 
 /// For so many `failure` it is measured.
 const MEASURED: u32 = 10;
@@ -47,28 +38,6 @@ const LONGER: u32 = 4;
 
 /// With a majority: no more elections than this in that time.
 const ELECTIONS: u64 = 5;
-
-/// One life.
-struct Life {
-    world: World,
-    random: Random,
-    /// Whose disk lost or forgot something, by their places.
-    lost: Vec<bool>,
-    /// Whose host is gone for good.
-    gone: Vec<bool>,
-    /// Who has the disk of another.
-    foreign: Vec<bool>,
-    /// Whose file names other members, or other roles, than the files of the rest.
-    edited: Vec<bool>,
-    /// Whether all voters met once while all was well, or were told to begin without that.
-    informed: bool,
-    /// Whether longer timings were tried once.
-    tried: bool,
-    /// What is ill, where that is one thing at the worst place, and who was to lead.
-    worst: Option<(Ill, usize)>,
-    /// How much longer than usual all takes: some members have longer timings.
-    stretch: u32,
-}
 
 /// Lives through the seed of this schedule. Tells what became of the world, and how long it took to settle.
 pub(super) fn live(schedule: Schedule) -> (World, Result<Duration, String>) {
@@ -143,13 +112,6 @@ impl Life {
             self.world.now = at;
             self.perform(doing);
         }
-        Ok(())
-    }
-
-    fn pass(&mut self, time: Duration) -> Result<(), String> {
-        let until = self.world.now + time;
-        while step(&mut self.world, until)? {}
-        self.world.now = until;
         Ok(())
     }
 

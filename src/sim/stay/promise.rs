@@ -6,7 +6,7 @@
 //! write its disk.
 
 use super::super::world::World;
-use super::Life;
+use super::life::Life;
 use crate::core::Core;
 use crate::core::membership::{Member, MemberList};
 use crate::core::settings::Quorum;

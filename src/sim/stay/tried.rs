@@ -2,11 +2,11 @@
 //! with their own again. What was promised meanwhile is waited for once, and by no later start.
 
 use super::super::deeds::Deed;
-use super::super::faults::{Fault, inflict};
+use super::super::faults::inflict;
 use super::super::node::Death;
+use super::super::plan::Fault;
 use super::super::setup::TIMING;
-use super::Life;
-use super::doings::{Doing, Plan};
+use super::life::{DOINGS, Doing, Life, Plan, SETTLING, WELL};
 use crate::core::random::Random;
 use crate::core::settings::{Quorum, Timing};
 
@@ -36,10 +36,10 @@ impl Life {
         };
         self.world.faults.count(Deed::Tried);
         self.restart_with(own.iter().map(longer));
-        self.pass(TIMING.failure * super::SETTLING * self.stretch)?;
+        self.pass(TIMING.failure * SETTLING * self.stretch)?;
         self.restart_with(own.iter().copied());
         let promised = own.iter().map(|timing| timing.lease * LONGER).max().unwrap_or_default();
-        self.pass(promised * 10 / 9 + TIMING.failure * super::WELL * self.stretch)
+        self.pass(promised * 10 / 9 + TIMING.failure * WELL * self.stretch)
     }
 
     fn restart_with(&mut self, timings: impl Iterator<Item = Timing>) {
@@ -52,7 +52,7 @@ impl Life {
 
     /// The power fails everywhere, and is back at once.
     pub(super) fn add_outage(&mut self, plan: &mut Plan) {
-        let at = self.world.now + self.random.up_to(TIMING.failure * super::DOINGS);
+        let at = self.world.now + self.random.up_to(TIMING.failure * DOINGS);
         for node in 0..self.world.nodes.len() {
             plan.push((at, Doing::Fault(node, Fault::Die(Death::Killed, 0), false)));
             let back = at + self.random.up_to(TIMING.message);

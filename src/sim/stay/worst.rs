@@ -4,10 +4,7 @@
 use super::super::node::Death;
 use super::super::setup::TIMING;
 use super::super::world::World;
-use super::Life;
-use super::doings::{Doing, Plan};
-use super::files::Upkeep;
-use super::ills::Ill;
+use super::life::{DOINGS, Doing, Ill, Life, Plan, Upkeep};
 use crate::core::random::Random;
 use crate::core::types::Role;
 
@@ -40,9 +37,9 @@ pub(super) fn draw(seed: u64, world: &World) -> Option<(Ill, usize)> {
 impl Life {
     /// Who was to lead is restarted: it finds another leader, and wants to lead again.
     pub(super) fn restart(&mut self, node: usize, plan: &mut Plan) {
-        let at = self.world.now + TIMING.failure * super::DOINGS;
+        let at = self.world.now + TIMING.failure * DOINGS;
         plan.push((at, Doing::Stop(node, Death::Killed, Upkeep::None)));
-        let back = at + TIMING.failure + self.random.up_to(TIMING.failure * super::DOINGS);
+        let back = at + TIMING.failure + self.random.up_to(TIMING.failure * DOINGS);
         plan.push((back, Doing::Start(node)));
     }
 }

@@ -1,0 +1,168 @@
+//! What may be done to a cluster in a run, when and to whom.
+
+use std::time::Duration;
+
+use super::aim::Aim;
+use super::deeds::Deed;
+use super::node::Death;
+use super::weather::{Disturbance, Links};
+use crate::core::random::Random;
+use crate::core::types::Time;
+
+/// What is done to a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// A process is started, and its host if that is gone.
+    Start,
+    /// A process dies after so many further outputs.
+    Die(Death, u64),
+    /// A host comes back without its process.
+    HostReturns,
+    /// An operator asks for something; to resign to the member at this place.
+    Elect,
+    Resign(Option<usize>),
+    Stop,
+    /// The member's attribute has changed, or cannot be had.
+    Sample(Option<i64>),
+    /// A member is drained or undrained, or its health check passes or fails.
+    Fit(Change),
+    /// A process is called although nothing has happened.
+    Tick,
+    /// The present leader is given a task of this content.
+    HandOut(u64),
+    /// Somebody asks for a change of the members.
+    Change(Wish),
+    /// A disk writes nothing for so long.
+    StallDisk(Duration),
+    /// This, to one that is found when it happens; to the member named if nobody fits.
+    Aimed(Aim, Box<Fault>),
+    /// What the model rules out; `leader` where it is aimed at a present one.
+    Trouble {
+        leader: bool,
+        trouble: Trouble,
+    },
+}
+
+/// What changes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// An operator drains a member, or undrains it.
+    Drained(bool),
+    /// The check of a member passes or fails from now on.
+    Healthy(bool),
+}
+
+/// What is done, when and to whom, in order of time.
+pub(super) type Plan = Vec<(Time, usize, Fault)>;
+
+/// A change of the members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// The member at this place is added.
+    Add(usize),
+    /// The member at this place is removed; the present leader where none is named.
+    Remove { who: Option<usize>, force: bool },
+}
+
+/// What begins, or happens, to a member and those around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// Messages on some links suffer; named to be ended, and whether it is one more in a row.
+    Begin(u32, Disturbance, Shape, bool),
+    /// The process does nothing for a while; named to be ended.
+    Pause(u32),
+    /// What has this name ends.
+    End(u32),
+    /// The connections between the member and another break. Whether the dialer and the accepter
+    /// notice, and the dialer at once.
+    Break { other: usize, dialer: bool, at_once: bool, accepter: bool },
+    /// The member's clock steps forward.
+    Step(Duration),
+}
+
+/// Which links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// All.
+    All,
+    /// Those between members with different digits.
+    Groups([u8; 8]),
+    /// The member's own.
+    Own(Way),
+    /// Those of the member and another to and from the rest.
+    With(usize),
+    /// That between the member and another.
+    Pair(usize, Way),
+    /// Any.
+    Some(u64),
+}
+
+/// Which of the two directions of links, as the member sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Both,
+    In,
+    Out,
+}
+
+impl Way {
+    fn draw(random: &mut Random) -> Way {
+        match random.below(4) {
+            0 => Way::In,
+            1 => Way::Out,
+            _ => Way::Both,
+        }
+    }
+
+    /// Whether a link leads this way.
+    fn leads(self, member: usize, from: usize, to: usize) -> bool {
+        (self != Way::In && from == member) || (self != Way::Out && to == member)
+    }
+}
+
+impl Shape {
+    /// Whom a cut of this shape concerns.
+    pub fn draw(random: &mut Random, nodes: usize) -> Shape {
+        let other = random.below(nodes as u64) as usize;
+        match random.below(8) {
+            0 | 1 => {
+                let groups = 2 + random.below(2);
+                Shape::Groups(std::array::from_fn(|_| random.below(groups) as u8))
+            }
+            2 | 3 => Shape::Own(Way::draw(random)),
+            4 => Shape::With(other),
+            5 | 6 => Shape::Pair(other, Way::draw(random)),
+            _ => Shape::Some(random.draw()),
+        }
+    }
+
+    pub fn kind(self) -> Deed {
+        match self {
+            Shape::All | Shape::Groups(_) | Shape::With(_) => Deed::Splits,
+            Shape::Own(Way::Both) => Deed::Isolated,
+            Shape::Own(_) | Shape::Pair(_, Way::In | Way::Out) => Deed::OneWay,
+            Shape::Pair(..) | Shape::Some(_) => Deed::Partial,
+        }
+    }
+
+    pub fn links(self, nodes: usize, member: usize) -> Links {
+        Links::among(nodes, |from, to| match self {
+            Shape::All => true,
+            Shape::Groups(digits) => digits[from % 8] != digits[to % 8],
+            Shape::Own(way) => way.leads(member, from, to),
+            Shape::With(other) => {
+                let inside = |at| at == member || at == other;
+                inside(from) != inside(to)
+            }
+            Shape::Pair(other, way) => {
+                way.leads(member, from, to) && (from == other || to == other)
+            }
+            Shape::Some(draw) => draw.rotate_right((from * 8 + to) as u32) & 1 == 1,
+        })
+    }
+
+    /// Whether a cut of this shape cuts the member off.
+    pub fn beheads(self) -> bool {
+        matches!(self, Shape::Own(_) | Shape::With(_))
+    }
+}

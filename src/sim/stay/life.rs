@@ -1,0 +1,129 @@
+//! A life in a world that stays broken: the world, what is ill in it, and what happens to it.
+
+use std::time::Duration;
+
+use super::super::node::Death;
+use super::super::plan::Fault;
+use super::super::settle::step;
+use super::super::terrain::Blocked;
+use super::super::world::World;
+use crate::core::random::Random;
+use crate::core::types::{Role, Time};
+
+/// For so long, times `failure`, all is well before the first of what stays, where a life begins well.
+pub(super) const WELL: u32 = 6;
+
+/// What happens in a chapter happens within so many `failure`.
+pub(super) const DOINGS: u32 = 4;
+
+/// So many `failure` later somebody has to lead.
+pub(super) const SETTLING: u32 = 16;
+
+/// What is ill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ill {
+    /// This member has a wrong address of that one.
+    Address(usize, usize, Blocked),
+    /// Nobody can dial this member, which dials all others.
+    Port(usize, Blocked),
+    /// Nothing passes between these two.
+    Link(usize, usize),
+    /// What this one sends to that one is lost.
+    Way(usize, usize),
+    /// The writes of this disk take between so long and so long.
+    Slow(usize, Duration, Duration),
+    /// This disk writes nothing any more.
+    Stuck(usize),
+    /// One in so many writes of this disk fails.
+    Fails(usize, u64),
+    /// This member's host is gone for good.
+    Gone(usize),
+}
+
+/// Something that happens.
+#[derive(Clone, Debug)]
+pub(super) enum Doing {
+    /// From now on this is ill.
+    Ill(Ill),
+    /// A process is started, where it can be.
+    Start(usize),
+    /// A process ends, and this is done to its file or disk; it is started later on its own.
+    Stop(usize, Death, Upkeep),
+    /// Anything that may happen to a process; whether right after a command.
+    Fault(usize, Fault, bool),
+}
+
+/// What happens, and when.
+pub(super) type Plan = Vec<(Time, Doing)>;
+
+/// What is done. A list that names a member twice, or nobody that may lead, is no configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Upkeep {
+    /// Nothing: it was a restart.
+    None,
+    /// The file lists this member no more.
+    Drop(usize),
+    /// It lists one that does not exist.
+    Ghost,
+    /// It gives this member another role.
+    Recast(usize, Role),
+    /// It gives this member another name and another address.
+    Rename(usize),
+    /// The disk is emptied.
+    Wipe,
+    /// The disk goes back to what an earlier start found on it.
+    RollBack,
+    /// The disk of another member is put in its place.
+    Swap,
+}
+
+impl Upkeep {
+    pub fn draw(random: &mut Random, nodes: usize) -> Upkeep {
+        let other = random.below(nodes as u64) as usize;
+        match random.below(12) {
+            0 | 1 => Upkeep::Drop(other),
+            2 => Upkeep::Ghost,
+            3 | 4 => {
+                let roles = [Role::Member, Role::Witness, Role::Observer];
+                Upkeep::Recast(other, roles[random.below(3) as usize])
+            }
+            5 => Upkeep::Rename(other),
+            6 => Upkeep::Wipe,
+            7 => Upkeep::RollBack,
+            8 => Upkeep::Swap,
+            _ => Upkeep::None,
+        }
+    }
+}
+
+/// One life.
+pub(super) struct Life {
+    pub world: World,
+    pub random: Random,
+    /// Whose disk lost or forgot something, by their places.
+    pub lost: Vec<bool>,
+    /// Whose host is gone for good.
+    pub gone: Vec<bool>,
+    /// Who has the disk of another.
+    pub foreign: Vec<bool>,
+    /// Whose file names other members, or other roles, than the files of the rest.
+    pub edited: Vec<bool>,
+    /// Whether all voters met once while all was well, or were told to begin without that.
+    pub informed: bool,
+    /// Whether longer timings were tried once.
+    pub tried: bool,
+    /// What is ill, where that is one thing at the worst place, and who was to lead.
+    pub worst: Option<(Ill, usize)>,
+    /// How much longer than usual all takes: some members have longer timings.
+    pub stretch: u32,
+}
+
+impl Life {
+    /// Lets this time pass.
+    pub fn pass(&mut self, time: Duration) -> Result<(), String> {
+        let until = self.world.now + time;
+        while step(&mut self.world, until)? {}
+        self.world.now = until;
+        Ok(())
+    }
+}
