@@ -184,6 +184,28 @@ impl Client {
         self.command(to, "POST", "resign", &json!({ "to": next }).to_string())
     }
 
+    /// Asks this node not to lead any more: for so long, or until it is undrained.
+    ///
+    /// # Errors
+    /// When nobody answers there, or the node refuses.
+    pub fn drain(
+        &self,
+        to: Recipient<'_>,
+        length: Option<&str>,
+        reason: &str,
+    ) -> Result<Achieved, ClientError> {
+        let body = json!({ "for": length, "reason": reason });
+        self.command(to, "POST", "drain", &body.to_string())
+    }
+
+    /// Asks this node to lead again where it may.
+    ///
+    /// # Errors
+    /// When nobody answers there, or the node refuses.
+    pub fn undrain(&self, to: Recipient<'_>) -> Result<Achieved, ClientError> {
+        self.command(to, "POST", "undrain", "{}")
+    }
+
     /// Asks this node to have a member added, by its entry.
     ///
     /// # Errors
@@ -222,7 +244,7 @@ impl Client {
         path: &str,
         body: &str,
     ) -> Result<Achieved, ClientError> {
-        let ends = path == "resign" || method == "DELETE";
+        let ends = ["resign", "drain"].contains(&path) || method == "DELETE";
         let patience = if ends { HANDOVER_ANSWER } else { COMMAND_ANSWER };
         let address = to.address;
         if let Some(socket) = control::of_address(address) {

@@ -3,11 +3,12 @@
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::config::entry;
+use crate::config::{entry, with_unit};
 use crate::core::limits::is_name;
 use crate::node::handle::{Command, Handle};
 use crate::node::history::History;
@@ -78,6 +79,8 @@ enum Route {
     History,
     Metrics,
     Elections,
+    Drain,
+    Undrain,
     Reload,
     Resign,
     Task,
@@ -91,7 +94,7 @@ const ATTACH: &str = "/exec";
 /// What precedes the name of a member in a path.
 const MEMBER: &str = "/members/";
 
-const ROUTES: [(&str, Route); 14] = [
+const ROUTES: [(&str, Route); 16] = [
     ("/status", Route::Status),
     ("/leader", Route::Leader),
     ("/follower", Route::Follower),
@@ -101,6 +104,8 @@ const ROUTES: [(&str, Route); 14] = [
     ("/history", Route::History),
     ("/metrics", Route::Metrics),
     ("/elections", Route::Elections),
+    ("/drain", Route::Drain),
+    ("/undrain", Route::Undrain),
     ("/reload", Route::Reload),
     ("/resign", Route::Resign),
     ("/task", Route::Task),
@@ -118,18 +123,17 @@ impl Route {
 
     /// Whether it is there to be read.
     fn shows(self) -> bool {
-        use Route::{Elections, Member, Members, Reload, Resign};
-        !matches!(self, Elections | Reload | Resign | Members | Member)
+        use Route::{Drain, Elections, Member, Members, Reload, Resign, Undrain};
+        !matches!(self, Drain | Undrain | Elections | Reload | Resign | Members | Member)
     }
 
     /// The method by which the node can be told something there.
     fn commands(self) -> Option<&'static str> {
         match self {
-            Route::Elections | Route::Reload | Route::Resign | Route::Task | Route::Members => {
-                Some("POST")
-            }
             Route::Member => Some("DELETE"),
-            _ => None,
+            Route::Task => Some("POST"),
+            _ if self.shows() => None,
+            _ => Some("POST"),
         }
     }
 
@@ -285,7 +289,17 @@ struct Resignation {
     to: Option<String>,
 }
 
-/// The body of `POST /elections` and `POST /reload`.
+/// The body of `POST /drain`.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Draining {
+    #[serde(default, rename = "for")]
+    length: Option<String>,
+    #[serde(default)]
+    reason: String,
+}
+
+/// The body of `POST /elections`, `POST /undrain` and `POST /reload`.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
@@ -299,10 +313,28 @@ fn command(route: Route, request: &Request, body: &[u8]) -> Result<Command, Resp
         Route::Member => removal(request),
         Route::Resign => parse::<Resignation>(body, r#"{"to": "NAME"}"#)
             .map(|resignation| Command::Resign { to: resignation.to }),
+        Route::Drain => drain(body),
+        Route::Undrain => parse::<Nothing>(body, "{}").map(|Nothing {}| Command::Undrain),
         Route::Reload => parse::<Nothing>(body, "{}").map(|Nothing {}| Command::Reload),
         Route::Task => Ok(Command::HandOut { task: body.to_vec() }),
         _ => parse::<Nothing>(body, "{}").map(|Nothing {}| Command::Elect),
     }
+}
+
+/// `POST /drain`.
+fn drain(body: &[u8]) -> Result<Command, Response> {
+    let Draining { length, reason } =
+        parse::<Draining>(body, r#"{"for": "1h", "reason": "TEXT"}"#)?;
+    let time = |text: &String| {
+        let time = with_unit(text).and_then(|time| Duration::try_from(time).ok());
+        time.ok_or_else(|| {
+            let sentence =
+                format!("\"for\": \"{text}\" is no time: give a number and a unit, such as 1h");
+            Response::error(400, sentence)
+        })
+    };
+    let length = length.as_ref().map(time).transpose()?;
+    Ok(Command::Drain { length, reason })
 }
 
 /// `DELETE /members/NAME?force=true`.

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use clap::Args;
 use crossbeam::channel::{self, Receiver};
-use jiff::Timestamp;
 
 use crate::admin::client::{Client, ClientError};
 use crate::config::{Config, node_name};
@@ -241,14 +240,6 @@ pub fn leader_of(status: &Status) -> Option<&LeaderStatus> {
 pub fn newest_leader(asked: &[Asked]) -> Option<&LeaderStatus> {
     let statuses = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
     statuses.filter_map(leader_of).max_by_key(|leader| leader.epoch)
-}
-
-/// A moment, given in milliseconds since the Unix epoch, in UTC.
-pub fn moment(at_ms: u64) -> String {
-    i64::try_from(at_ms)
-        .ok()
-        .and_then(|at| Timestamp::from_millisecond(at).ok())
-        .map_or_else(|| at_ms.to_string(), |at| format!("{at:.3}"))
 }
 
 /// Statuses for the tests of the commands.

@@ -6,9 +6,10 @@ use clap::Args;
 use serde_json::json;
 
 use crate::node::history::{Entry, History as Told};
+use crate::node::moment;
 
 use super::args::{Output, OutputArgs};
-use super::ask::{NodeArgs, moment};
+use super::ask::NodeArgs;
 use super::error::CliError;
 use super::print;
 use super::transition::now;

@@ -10,6 +10,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 pub mod args;
 mod ask;
 mod check;
+mod drain;
 pub mod error;
 mod exec;
 pub mod exit;
@@ -72,6 +73,8 @@ enum Command {
     Watch(watch::Watch),
     Reload(reload::Reload),
     Resign(resign::Resign),
+    Drain(drain::Drain),
+    Undrain(drain::Undrain),
     Member(member::Members),
     Simulate(simulate::Simulate),
     Completions(manual::Completions),
@@ -92,6 +95,8 @@ impl Command {
             Command::Watch(watch) => watch.run(),
             Command::Reload(reload) => reload.run(),
             Command::Resign(resign) => resign.run(),
+            Command::Drain(drain) => drain.run(),
+            Command::Undrain(undrain) => undrain.run(),
             Command::Member(members) => members.run(),
             Command::Simulate(simulate) => simulate.run(),
             Command::Completions(completions) => completions.run(),

@@ -3,9 +3,10 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use crate::node::moment;
 use crate::node::status::{self, PartitionStatus};
 
-use super::ask::{Asked, leader_of, leads, moment, newest_leader};
+use super::ask::{Asked, leader_of, leads, newest_leader};
 use super::judge::judge;
 use super::print;
 use super::transition::now;

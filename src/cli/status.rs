@@ -7,10 +7,11 @@ use clap::Args;
 use crossbeam::channel::RecvTimeoutError;
 use serde_json::{Value, json};
 
+use crate::node::moment;
 use crate::node::status::{self, MemberStatus, RankStatus};
 
 use super::args::{Output, OutputArgs};
-use super::ask::{Asked, NodeArgs, Targets, any_answer, leader_of, moment};
+use super::ask::{Asked, NodeArgs, Targets, any_answer, leader_of};
 use super::error::CliError;
 use super::exit::Exit;
 use super::judge::{Verdict, failures, judge};
@@ -169,6 +170,10 @@ fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> 
         format!("{}, since {}: {}", problem.kind, problem.since, problem.text)
     };
     facts.splice(2..2, status.problems.iter().map(|found| ("problem", problem(found))));
+    if let Some(drain) = &status.drain {
+        let until = drain.until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
+        facts.insert(2, ("drained", format!("since {}{until}: {}", drain.since, drain.reason)));
+    }
     if verbose {
         facts.push(("guarantee", status.guarantee.clone()));
     }

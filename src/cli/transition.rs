@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use crate::admin::client::ClientError;
 use crate::node::events::{Event, EventKind};
+use crate::node::moment;
 use crate::node::status::Status;
 
-use super::ask::{leader_of, moment};
+use super::ask::leader_of;
 
 /// What a line tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -70,7 +70,7 @@ faults! {
         "A halted member waits for ever for an organiser that gave up.";
     LeadsBeforeDurable "halting-not-durable": "halting none model" 3,
         "An epoch is led in that is not durable.";
-    OlderTask "halting-older-task": "halting majority all" 60_757,
+    OlderTask "halting-older-task": "halting majority all" 16_771,
         "A member goes back to an older task, as its newer one was lost on its way.";
     ReplyLost "halting-reply-lost": "halting none model" 25_769,
         "A reply does not wait for the connection to the caller.";

@@ -3,6 +3,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::core::types::Time;
@@ -19,4 +20,12 @@ pub fn now() -> Time {
 pub fn wall_clock_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A moment, given in milliseconds since the Unix epoch, in UTC.
+pub fn moment(at_ms: u64) -> String {
+    i64::try_from(at_ms)
+        .ok()
+        .and_then(|at| Timestamp::from_millisecond(at).ok())
+        .map_or_else(|| at_ms.to_string(), |at| format!("{at:.3}"))
 }

@@ -31,6 +31,16 @@ pub enum Command {
         /// Even if no majority is left, or nobody who may lead.
         force: bool,
     },
+    /// This node does not lead any more, restarts included. If it leads, it hands over first, and the answer
+    /// waits for that.
+    Drain {
+        /// For how long; without it until [`Command::Undrain`].
+        length: Option<Duration>,
+        /// The operator's words, at most 200 bytes.
+        reason: String,
+    },
+    /// This node may lead again, if it was drained or has resigned.
+    Undrain,
     /// This node reads its configuration again.
     Reload,
     /// The leader of the halting algorithm hands out this task, of at most 64 KiB.

@@ -45,6 +45,7 @@ use crate::net::{self, Inbox, Net};
 use crate::store::{Record, Store, Writer};
 
 pub use alerts::VERSION;
+pub(crate) use clock::moment;
 use edited::{Edited, Present};
 use election::Election;
 pub use error::StartError;
@@ -126,7 +127,7 @@ impl Node {
         let (handle, thread) = started.map_err(StartError::Thread)?;
         let present = Present::new(config.clone().into());
         let edited = Edited::new(present.clone(), name);
-        let watch = Watch::start(handle.board.clone(), config.state_dir(name), edited);
+        let watch = Watch::start(handle.clone(), config.state_dir(name), edited);
         let watch = watch.map_err(StartError::Thread)?;
         let ranks = Ranks::new(sampler, handle.events.clone());
         Ok(Node { handle, thread, ranks, watch, present })

@@ -4,13 +4,17 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crossbeam::channel::bounded;
+
 use super::NodeHandle;
+use super::clock::wall_clock_ms;
 use super::handle::{CommandError, Outcome};
+use super::inbox::{Event, Order};
 use super::words;
 use crate::core::Command;
 use crate::core::membership::Change;
 use crate::core::message::{Done, Refusal};
-use crate::core::types::NodeId;
+use crate::core::types::{Drain, NodeId};
 
 /// How long a member waits for the end of another's leadership: it does not know how long that may be held.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -35,6 +39,43 @@ impl NodeHandle {
             self.await_release(epoch.0)?;
         }
         Ok(words::outcome(&done, &members))
+    }
+
+    /// Keeps this member from leading from now on, and waits until it does not lead.
+    pub(super) fn drain(
+        &self,
+        length: Option<Duration>,
+        reason: String,
+        timeout: Duration,
+    ) -> Result<Outcome, CommandError> {
+        let (length, most) = (length.map(|length| length.as_millis()), Drain::LONGEST);
+        if reason.len() > most || reason.chars().any(char::is_control) {
+            let what = format!(
+                "the reason has {} bytes: give it at most {most}, and no line breaks or other control characters",
+                reason.len()
+            );
+            return Err(CommandError::Invalid(what));
+        }
+        let since = wall_clock_ms();
+        let end = |ms| since.saturating_add(u64::try_from(ms).unwrap_or(u64::MAX));
+        let drain = Drain { since, until: length.map(end), reason };
+        let (members, led) = (self.board.members(), self.leadership());
+        let done = self.order(Command::Drain(drain), timeout)?;
+        let done = done.map_err(|reason| words::refusal(&reason, &members))?;
+        if let (Done::Drained { successor: Some(_) }, Some(led)) = (&done, led) {
+            self.await_release(led.epoch())?;
+        }
+        Ok(words::outcome(&done, &members))
+    }
+
+    /// Lets this member lead again if its drain is over by now. Waits for nothing: it is tried again.
+    pub(super) fn end_drain(&self) {
+        let until = self.board.snapshot().drain.and_then(|drain| drain.until);
+        if until.is_some_and(|until| until <= wall_clock_ms()) {
+            let (answer, _) = bounded(1);
+            let order = Event::Order(Order { command: Command::Undrain, answer });
+            let _ = self.events.try_send(order);
+        }
     }
 
     /// Has a member removed. A leader hands over first, which takes until its commands have ended.

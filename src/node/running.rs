@@ -151,6 +151,8 @@ impl Handle for NodeHandle {
         let command = match command {
             Command::Elect => core::Command::Elect,
             Command::Reload => return self.board.reload(),
+            Command::Drain { length, reason } => return self.drain(length, reason, timeout),
+            Command::Undrain => core::Command::Undrain,
             Command::HandOut { task } => core::Command::HandOut { task: Task::new(task) },
             Command::Resign { to } => {
                 let to = to.as_deref().map(named).transpose()?;

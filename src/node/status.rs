@@ -40,6 +40,9 @@ pub struct Status {
     /// How the present member list differs from the file of this node, in words; null where it does
     /// not.
     pub differs_from_file: Option<String>,
+    /// Why an operator keeps this node from leading; null if none does.
+    #[serde(default)]
+    pub drain: Option<DrainStatus>,
     /// All members, in id order.
     pub members: Vec<MemberStatus>,
     /// This start's number.
@@ -77,6 +80,17 @@ pub struct Status {
     /// read this status and wants all that follows.
     #[serde(default)]
     pub last_event: Option<String>,
+}
+
+/// That an operator keeps a node from leading.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrainStatus {
+    /// Since when, such as `2026-11-22T10:58:33.123Z`.
+    pub since: String,
+    /// When it ends by itself; null if it does not.
+    pub until: Option<String>,
+    /// The operator's words.
+    pub reason: String,
 }
 
 /// Something that is wrong.

@@ -13,6 +13,7 @@ use std::time::Duration;
 use crossbeam::channel::{Receiver, Sender, bounded};
 use crossbeam::select;
 
+use super::NodeHandle;
 use super::alerts::{self, Alerts};
 use super::clock::wall_clock_ms;
 use super::edited::Edited;
@@ -36,9 +37,9 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Starts the thread. The state of the node is in this folder.
-    pub fn start(board: Arc<Board>, folder: PathBuf, edited: Edited) -> io::Result<Watch> {
+    pub fn start(handle: NodeHandle, folder: PathBuf, edited: Edited) -> io::Result<Watch> {
         let (end, ended) = bounded(0);
-        let watcher = Watcher::new(board, folder, edited)?;
+        let watcher = Watcher::new(handle, folder, edited)?;
         let builder = thread::Builder::new().name("watch".to_owned()).stack_size(STACK);
         let thread = builder.spawn(move || watcher.run(&ended))?;
         Ok(Watch { end, thread })
@@ -55,6 +56,7 @@ impl Watch {
 
 /// What the thread works with.
 struct Watcher {
+    handle: NodeHandle,
     board: Arc<Board>,
     folder: PathBuf,
     edited: Edited,
@@ -69,10 +71,12 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(board: Arc<Board>, folder: PathBuf, edited: Edited) -> io::Result<Watcher> {
+    fn new(handle: NodeHandle, folder: PathBuf, edited: Edited) -> io::Result<Watcher> {
+        let board = handle.board.clone();
         let history = Leaderships::new(wall_clock_ms(), load(&folder));
         board.show_history(history.entries());
         Ok(Watcher {
+            handle,
             board,
             keeper: Keeper::start(&folder)?,
             folder,
@@ -100,6 +104,7 @@ impl Watcher {
     }
 
     fn look(&mut self) {
+        self.handle.end_drain();
         let sight = self.sight();
         let status = self.board.status();
         let (began, over) = self.problems.look(&status, &sight);

@@ -5,6 +5,7 @@ mod support;
 mod chaos;
 mod cluster;
 mod control;
+mod drain;
 mod freeze;
 mod handover;
 mod history;

@@ -7,7 +7,7 @@ use crate::core::membership::MemberList;
 use crate::core::message::Liveness;
 use crate::core::settings::{AlgorithmKind, Settings};
 use crate::core::split::Split;
-use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Task, Time};
+use crate::core::types::{Drain, Epoch, Incarnation, NodeId, Rank, Task, Time};
 use crate::core::{Core, NodeStatus, Phase, Reason, Transition};
 use crate::node::clock;
 use crate::node::rejections::Rejections;
@@ -38,6 +38,8 @@ pub struct Snapshot {
     pub(super) task: Task,
     /// The last other leader that was met.
     pub(super) split: Option<Split>,
+    /// Why an operator keeps this node from leading.
+    pub drain: Option<Drain>,
     pub(super) changes: VecDeque<Arc<ChangeStatus>>,
     pub rejections: Rejections,
     /// Members that have other timings, in words, each with the start that said so.
@@ -71,6 +73,7 @@ impl Snapshot {
             halter: None,
             task: Task::default(),
             split: None,
+            drain: None,
             changes: VecDeque::new(),
             rejections: Rejections::default(),
             timings: BTreeMap::new(),
@@ -89,6 +92,7 @@ impl Snapshot {
         self.lease = core.lease_until();
         self.halter = core.halter();
         self.split = core.split();
+        self.drain = core.drain().cloned();
         self.task.clone_from(core.task());
         let value = |rank: Rank| Some(rank.value).filter(|value| *value != i64::MIN);
         let (id, stands, status) = (core.id(), core.stands(), Liveness::Alive);

@@ -18,8 +18,8 @@ use crate::node::clock;
 use crate::node::members::against_file;
 use crate::node::problems::tolerated;
 use crate::node::status::{
-    ChangeStatus, HaltingStatus, LeaderStatus, MemberStatus, MessageCount, NodeRef, OtherLeader,
-    PartitionStatus, RankStatus, Status,
+    ChangeStatus, DrainStatus, HaltingStatus, LeaderStatus, MemberStatus, MessageCount, NodeRef,
+    OtherLeader, PartitionStatus, RankStatus, Status,
 };
 
 impl Board {
@@ -65,6 +65,11 @@ impl Board {
             guarantee: guarantee.text(),
             worst_failover_ms: guarantee.worst_failover.map(millis),
             differs_from_file: against_file(list, &self.file.read()),
+            drain: snapshot.drain.as_ref().map(|drain| DrainStatus {
+                since: clock::moment(drain.since),
+                until: drain.until.map(clock::moment),
+                reason: drain.reason.clone(),
+            }),
             members: list
                 .iter()
                 .map(|member| MemberStatus {
