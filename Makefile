@@ -20,7 +20,7 @@ BIN  := $(DESTDIR)$(PREFIX)/bin
 SHARE := $(DESTDIR)$(PREFIX)/share
 UNITS := $(DESTDIR)$(PREFIX)/lib/systemd/system
 
-.PHONY: help build install test test-long lint fmt run-cluster run-node run-job sim exhaustive mutants bench cargo rust-tools
+.PHONY: help build install deb interop test test-long lint fmt run-cluster run-node run-job sim exhaustive mutants bench cargo rust-tools
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -30,15 +30,27 @@ help: ## show this list
 build: cargo ## build target/release/electd
 	$(CARGO) build --release
 
-install: build ## install the program, its manual, completions and unit: make install [PREFIX=/usr/local] [DESTDIR=]
-	install -D -m 755 target/release/electd $(BIN)/electd
-	target/release/electd man --out $(SHARE)/man/man1
+# The program that is installed, packed and tried with other tools.
+PROGRAM ?= target/release/electd
+
+install: build install-files ## install the program, its manual, completions and unit: make install [PREFIX=/usr/local] [DESTDIR=]
+
+.PHONY: install-files
+install-files:
+	install -D -m 755 $(PROGRAM) $(BIN)/electd
+	$(PROGRAM) man --out $(SHARE)/man/man1
 	install -d $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
-	target/release/electd completions bash > $(SHARE)/bash-completion/completions/electd
-	target/release/electd completions zsh > $(SHARE)/zsh/site-functions/_electd
-	target/release/electd completions fish > $(SHARE)/fish/vendor_completions.d/electd.fish
+	$(PROGRAM) completions bash > $(SHARE)/bash-completion/completions/electd
+	$(PROGRAM) completions zsh > $(SHARE)/zsh/site-functions/_electd
+	$(PROGRAM) completions fish > $(SHARE)/fish/vendor_completions.d/electd.fish
 	install -d $(UNITS)
 	sed 's|@BIN@|$(PREFIX)/bin|' packaging/electd@.service > $(UNITS)/electd@.service
+
+deb: build ## build a Debian package: target/deb/electd_VERSION_ARCH.deb
+	sh packaging/deb.sh $(PROGRAM) $(VERSION) target/deb
+
+interop: build ## try electd with HAProxy, Prometheus, systemd's tools, curl and dpkg, where they are installed
+	sh tests/interop/run.sh $(PROGRAM) $(VERSION)
 
 test: cargo ## run the tests, but for those that take long
 	$(CARGO) test

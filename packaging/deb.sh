@@ -1,0 +1,37 @@
+#!/bin/sh
+# Builds a Debian package of a built program: deb.sh PROGRAM VERSION OUT. `make deb` calls it. DEBFULLNAME and DEBEMAIL
+# say who maintains it.
+set -eu
+cd "$(dirname "$0")/.."
+program=$1 version=$2 out=$3
+command -v dpkg-deb >/dev/null || { echo "dpkg-deb is missing: run this on Debian or Ubuntu" >&2; exit 1; }
+arch=$(dpkg --print-architecture)
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+chmod 755 "$tree"
+make --no-print-directory --silent install-files PROGRAM="$program" PREFIX=/usr DESTDIR="$tree"
+
+if command -v strip >/dev/null; then strip --strip-unneeded "$tree/usr/bin/electd"; fi
+
+doc=$tree/usr/share/doc/electd
+install -D -m 644 packaging/electd.sysusers "$tree/usr/lib/sysusers.d/electd.conf"
+install -d -m 755 "$tree/etc/electd" "$doc/examples"
+"$program" init --member a=10.0.0.1 --member b=10.0.0.2 --member c=10.0.0.3 --data-dir /var/lib/electd \
+    --out "$doc/examples/cluster.json" >/dev/null 2>&1
+chmod 644 "$doc/examples/cluster.json"
+cp -r examples/prometheus "$doc/examples/"
+install -m 644 LICENSE "$doc/copyright"
+gzip -9nc CHANGELOG.md > "$doc/NEWS.gz"
+gzip -9n "$tree"/usr/share/man/man1/*.1
+
+# The C library that the program was built with, or a later one, is all that it needs.
+libc=$(grep -ao 'GLIBC_[0-9]*\.[0-9]*' "$tree/usr/bin/electd" | sed 's/GLIBC_//' | sort -uV | tail -n 1)
+install -d "$tree/DEBIAN"
+maintainer="${DEBFULLNAME:-electd} <${DEBEMAIL:-root@localhost}>"
+sed -e "s/@VERSION@/$version/" -e "s/@MAINTAINER@/$maintainer/" -e "s/@ARCH@/$arch/" -e "s/@DEPENDS@/libc6 (>= $libc), libgcc-s1/" \
+    packaging/debian/control.in > "$tree/DEBIAN/control"
+install -m 755 packaging/debian/postinst packaging/debian/postrm "$tree/DEBIAN/"
+package=$out/electd_${version}_$arch.deb
+mkdir -p "$out"
+dpkg-deb --root-owner-group --build "$tree" "$package" >/dev/null
+echo "$package"

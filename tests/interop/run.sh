@@ -1,0 +1,147 @@
+#!/bin/sh
+# Tries electd with the real tools that operators run beside it: run.sh PROGRAM VERSION. `make interop` calls it.
+# It starts three nodes on this machine, says which tools are missing, and ends with 1 if something does not work.
+set -u
+cd "$(dirname "$0")/../.."
+dir=$(mktemp -d)
+mkdir "$dir/bin"
+cp "$1" "$dir/bin/electd"
+electd=$dir/bin/electd version=$2
+failed=0
+pids=
+
+finish() {
+    for pid in $pids; do kill "$pid" 2>/dev/null; done
+    wait 2>/dev/null
+    rm -rf "$dir"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+say() { printf '%-8s %s\n' "$1" "$2"; }
+ok() { say ok "$1"; }
+bad() { say FAILED "$1"; failed=1; }
+
+# Whether this tool is installed; says so if it is not.
+has() {
+    command -v "$1" >/dev/null && return
+    say missing "$1: $2"
+    return 1
+}
+
+# Runs a command until it succeeds, for ten seconds at most.
+await() {
+    tries=100
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries - 1))
+        [ $tries -gt 0 ] || return 1
+        sleep 0.1
+    done
+}
+
+# Runs a command in the background, and remembers it.
+background() {
+    "$@" >>"$dir/log" 2>&1 &
+    pids="$pids $!"
+    last=$!
+}
+
+leader() { "$electd" leader --config "$dir/cluster.json" --output json | sed -n 's/.*"name": "\(.*\)".*/\1/p' | head -n 1; }
+leads() { [ "$(leader)" = "$1" ]; }
+
+"$electd" init --nodes 3 --out "$dir/cluster.json" >/dev/null 2>&1 || { bad "electd init"; exit 1; }
+for node in node-1 node-2 node-3; do
+    background "$electd" run --config "$dir/cluster.json" --node $node
+    eval "pid_$(echo $node | tr - _)=$last"
+done
+if await leads node-3; then ok "three nodes run, and node-3 leads"; else bad "three nodes elect node-3"; exit 1; fi
+
+if has curl "GET /events as a stream"; then
+    id=$(curl -s http://127.0.0.1:7201/status | sed -n 's/.*"last_event": *"\([^"]*\)".*/\1/p')
+    first=$(curl -sN --max-time 1 http://127.0.0.1:7201/events -H 'Last-Event-ID: 1-0' | grep -m 1 '^event: ')
+    case $first in event:*) ok "curl -N reads events: $first" ;; *) bad "curl reads no event after 1-0 (last $id)" ;; esac
+    curl -fs http://127.0.0.1:7203/leader >/dev/null && ! curl -fs http://127.0.0.1:7201/leader >/dev/null \
+        && ok "curl -f /leader holds at the leader alone" || bad "curl -f /leader"
+fi
+
+if has promtool "the alert rules and their tests"; then
+    (cd examples/prometheus && promtool check rules electd-rules.yml && promtool test rules electd-rules-test.yml) \
+        >"$dir/promtool" 2>&1 && ok "promtool takes the rules, and their tests pass" || { bad "promtool"; cat "$dir/promtool"; }
+fi
+
+if has prometheus "a scrape of /metrics" && has curl "a question to Prometheus"; then
+    cat >"$dir/prometheus.yml" <<END
+global: {scrape_interval: 1s}
+rule_files: ["$PWD/examples/prometheus/electd-rules.yml"]
+scrape_configs:
+  - job_name: electd
+    static_configs: [{targets: ["127.0.0.1:7201", "127.0.0.1:7202", "127.0.0.1:7203"], labels: {cluster: demo}}]
+END
+    background prometheus --config.file="$dir/prometheus.yml" --storage.tsdb.path="$dir/tsdb" \
+        --web.listen-address=127.0.0.1:17290
+    one_leads() {
+        curl -s http://127.0.0.1:17290/api/v1/query --data-urlencode 'query=sum(electd_is_leader) == 1 and count(electd_is_leader) == 3' \
+            | grep -q '"value":'
+    }
+    await one_leads && ok "Prometheus scrapes three nodes, one of which leads" || bad "Prometheus scrapes /metrics"
+fi
+
+if has haproxy "a load balancer that follows the leader" && has curl "its client"; then
+    cat >"$dir/haproxy.cfg" <<END
+defaults
+  mode http
+  timeout connect 1s
+  timeout client 10s
+  timeout server 10s
+frontend front
+  bind 127.0.0.1:17280
+  default_backend leader
+backend leader
+  option httpchk GET /leader
+  http-check expect status 200
+  default-server check inter 100ms fall 1 rise 1 on-marked-down shutdown-sessions
+  server node-1 127.0.0.1:7201
+  server node-2 127.0.0.1:7202
+  server node-3 127.0.0.1:7203
+END
+    background haproxy -f "$dir/haproxy.cfg" -db
+    served_by() { curl -fs --max-time 1 http://127.0.0.1:17280/leader | grep -q "\"name\": *\"$1\"" \
+        && curl -fs --max-time 1 http://127.0.0.1:17280/leader >/dev/null; }
+    await served_by node-3 && ok "HAProxy sends requests to node-3, which leads" || bad "HAProxy finds the leader"
+    kill -9 "$pid_node_3"
+    await leads node-2 && await served_by node-2 && ok "HAProxy follows to node-2 when node-3 is killed" \
+        || bad "HAProxy follows the leader"
+fi
+
+if has systemd-analyze "the unit"; then
+    mkdir -p "$dir/units"
+    sed "s|@BIN@|$(dirname "$electd")|" 'packaging/electd@.service' >"$dir/units/electd@.service"
+    SYSTEMD_UNIT_PATH="$dir/units:" systemd-analyze verify --man=no "$dir/units/electd@.service" 2>"$dir/verify"
+    # Other units of this machine may have problems of their own.
+    if grep -q 'electd@' "$dir/verify"; then bad "systemd-analyze verify"; grep 'electd@' "$dir/verify"; else
+        ok "systemd-analyze verify has nothing to say of the unit"; fi
+    figure=$(systemd-analyze security --offline=true "$dir/units/electd@.service" 2>/dev/null | tail -n 1)
+    say note "systemd-analyze security: ${figure:-not told}"
+fi
+
+if has dpkg-deb "the package" && has dpkg "its installation"; then
+    if package=$(sh packaging/deb.sh "$electd" "$version" "$dir"); then
+        mkdir -p "$dir/root/var/lib/dpkg/info" "$dir/root/var/lib/dpkg/updates" "$dir/root/etc"
+        : >"$dir/root/var/lib/dpkg/status"
+        # The dependencies and the user belong to a whole system: here it is the files that are looked at.
+        dpkg --root="$dir/root" --force-depends --force-script-chrootless --force-not-root --no-triggers --unpack \
+            "$package" >"$dir/dpkg" 2>&1
+        missing=
+        for file in usr/bin/electd usr/lib/systemd/system/electd@.service usr/share/man/man1/electd.1.gz \
+            usr/share/bash-completion/completions/electd usr/lib/sysusers.d/electd.conf \
+            usr/share/doc/electd/examples/cluster.json; do
+            [ -s "$dir/root/$file" ] || missing="$missing $file"
+        done
+        [ -z "$missing" ] && ok "dpkg installs $(basename "$package") into an empty root" || { bad "dpkg: without$missing"; cat "$dir/dpkg"; }
+        "$dir/root/usr/bin/electd" check --config "$dir/root/usr/share/doc/electd/examples/cluster.json" >/dev/null \
+            && ok "the packed program takes the packed example" || bad "the packed example"
+    else
+        bad "packaging/deb.sh"
+    fi
+fi
+exit $failed
