@@ -1,5 +1,6 @@
 //! The control socket of a node, `control.sock` in its state folder: the way by which commands reach it on its
-//! own host. Whoever may open the socket may act for the node, so it belongs to the node's user alone.
+//! own host. Whoever may open the socket may act for the node, so it is for the node's user alone, and for
+//! a group if the configuration names one.
 //!
 //! The path of a Unix socket has at most 107 bytes. A longer one is reached through the descriptor of its folder.
 
@@ -60,13 +61,14 @@ pub struct Control {
 }
 
 impl Control {
-    /// Listens in this state folder. A socket that an earlier process left there is replaced: so the caller
-    /// holds the lock of the folder.
+    /// Listens in this state folder, for the user of this process and for this group, if one is named. A socket
+    /// that an earlier process left there is replaced: so the caller holds the lock of the folder.
     ///
     /// # Errors
-    /// When the socket cannot be made, or another kind of file has its name.
-    pub fn listen(state: &Path) -> io::Result<Control> {
+    /// When the socket cannot be made or given to the group, or another kind of file has its name.
+    pub fn listen(state: &Path, group: Option<&str>) -> io::Result<Control> {
         let file = path(state);
+        let group = group.map(group_id).transpose()?;
         match fs::symlink_metadata(&file) {
             Ok(left) if left.file_type().is_socket() => fs::remove_file(&file)?,
             Ok(_) => return Err(io::Error::other("a file that is no socket is there: remove it")),
@@ -76,7 +78,9 @@ impl Control {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         through_short_path(&file, |short| socket.bind(&SockAddr::unix(short)?))?;
         // Nobody can connect before it listens.
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o600))?;
+        let mode = if group.is_some() { 0o660 } else { 0o600 };
+        std::os::unix::fs::chown(&file, None, group)?;
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode))?;
         let made = fs::symlink_metadata(&file)?;
         socket.listen(BACKLOG)?;
         Ok(Control { socket, file, identity: (made.dev(), made.ino()) })
@@ -95,6 +99,22 @@ impl Drop for Control {
             let _ = fs::remove_file(&self.file); // the next node replaces it
         }
     }
+}
+
+/// The number of a group, by its name in /etc/group or by itself.
+fn group_id(name: &str) -> io::Result<u32> {
+    if let Ok(number) = name.parse() {
+        return Ok(number);
+    }
+    let groups = fs::read_to_string("/etc/group")?;
+    let found = groups.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        (fields.next() == Some(name)).then(|| fields.nth(1)?.parse().ok()).flatten()
+    });
+    found.ok_or_else(|| {
+        let what = format!("there is no group \"{name}\" in /etc/group: correct control_group");
+        io::Error::new(ErrorKind::InvalidInput, what)
+    })
 }
 
 /// Calls this with a path to the same file that fits into the address of a socket.
@@ -267,10 +287,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path();
         assert_eq!(reach(state), Reach::Absent);
-        let dead = Control::listen(state).unwrap();
+        let dead = Control::listen(state, None).unwrap();
         let mode = fs::metadata(path(state)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let later = Control::listen(state).unwrap();
+        let later = Control::listen(state, None).unwrap();
         drop(dead);
         assert_eq!(reach(state), Reach::Open, "who ends leaves the later one's file alone");
         drop(later);
@@ -278,11 +298,23 @@ mod tests {
     }
 
     #[test]
+    fn a_group_may_be_let_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = fs::metadata(folder.path()).unwrap().gid();
+        let _control = Control::listen(folder.path(), Some(&own.to_string())).unwrap();
+        let made = fs::metadata(path(folder.path())).unwrap();
+        assert_eq!((made.gid(), made.permissions().mode() & 0o777), (own, 0o660));
+        let unknown = Control::listen(folder.path(), Some("no such group")).unwrap_err();
+        assert!(unknown.to_string().contains("correct control_group"), "{unknown}");
+        assert_eq!(group_id("root").unwrap(), 0);
+    }
+
+    #[test]
     fn a_long_path_is_no_obstacle() {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("x".repeat(200));
         fs::create_dir(&state).unwrap();
-        let control = Control::listen(&state).unwrap();
+        let control = Control::listen(&state, None).unwrap();
         assert_eq!(reach(&state), Reach::Open);
         drop(control);
         assert_eq!(reach(&state), Reach::Absent);
@@ -292,14 +324,16 @@ mod tests {
     fn another_file_of_its_name_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(path(folder.path()), "mine").unwrap();
-        assert!(Control::listen(folder.path()).unwrap_err().to_string().contains("no socket"));
+        assert!(
+            Control::listen(folder.path(), None).unwrap_err().to_string().contains("no socket")
+        );
         assert_eq!(fs::read_to_string(path(folder.path())).unwrap(), "mine");
     }
 
     #[test]
     fn a_full_backlog_is_told_after_a_while() {
         let folder = tempfile::tempdir().unwrap();
-        let control = Control::listen(folder.path()).unwrap();
+        let control = Control::listen(folder.path(), None).unwrap();
         control.socket.listen(0).unwrap();
         let mut waiting = Vec::new();
         let refused = loop {

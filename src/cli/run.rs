@@ -163,7 +163,7 @@ fn listen(config: &Config, name: &str) -> Result<Option<TcpListener>, CliError> 
 /// Makes the control socket of this member.
 fn listen_for_control(config: &Config, name: &str) -> Result<Control, CliError> {
     let state = config.state_dir(name);
-    Control::listen(&state).map_err(|error| {
+    Control::listen(&state, config.control_group.as_deref()).map_err(|error| {
         let what = format!("cannot listen on {}: {error}", control::path(&state).display());
         CliError::new(Exit::Listen, what)
     })

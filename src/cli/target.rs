@@ -51,7 +51,8 @@ impl Target {
         let Status { cluster, node, .. } = &status;
         if differs(&self.cluster, cluster) || differs(&self.id, &node.id) {
             let meant = self.cluster.as_deref().unwrap_or("?");
-            let id = self.id.as_ref().map(|id| format!(" (id {id})")).unwrap_or_default();
+            let id = self.id.as_ref().filter(|_| meant == cluster);
+            let id = id.map(|id| format!(" (id {id})")).unwrap_or_default();
             let sentence = format!(
                 "node at {address} is {} of cluster {cluster} (id {}), not {}{id} of {meant}: correct the configuration",
                 node.name,

@@ -22,6 +22,7 @@ const KEYS: &[&str] = &[
     "node",
     "admin_token_file",
     "hooks",
+    "control_group",
 ];
 
 /// Reads the document; paths in it are relative to `folder`. Every key is read before the first
@@ -46,6 +47,7 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
     let trust_refused = optional(top.get("trust_refused"), |spot| report.boolean(spot));
     let node = optional(top.get("node"), |spot| node(spot, members.as_deref(), report));
     let token = optional(top.get("admin_token_file"), |spot| report.path(spot, folder));
+    let group = optional(top.get("control_group"), |spot| report.string(spot));
     let (quorum, hooks) = (quorum?, hooks?);
     let mut members = members?;
     for member in &mut members {
@@ -64,6 +66,7 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
         members,
         node: node?,
         admin_token_file: token?,
+        control_group: group?,
     })
 }
 

@@ -33,8 +33,10 @@ pub struct Config {
     pub members: Vec<MemberConfig>,
     /// This process's member, where the file names it.
     pub node: Option<String>,
-    /// The file with the bearer token for POST from other hosts.
+    /// The file with the bearer token for commands over TCP.
     pub admin_token_file: Option<PathBuf>,
+    /// The group that may use the control socket too, by its name or number.
+    pub control_group: Option<String>,
 }
 
 /// One member of the configuration.

@@ -178,7 +178,7 @@ impl Serving<'_> {
         loop {
             self.tell()?;
             let leads = self.told != Some((0, 0));
-            let pause = if leads { self.attached.heartbeat } else { Duration::from_secs(60) };
+            let pause = if leads { self.attached.heartbeat / 2 } else { Duration::from_secs(60) };
             select! {
                 recv(changes) -> change => {
                     if let Ok(Change::Ending { .. }) = change {

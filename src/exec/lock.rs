@@ -28,7 +28,9 @@ pub fn path(state: &Path) -> PathBuf {
 
 /// Takes the lock. It is held until the file is closed.
 pub(super) fn take(path: &Path) -> io::Result<File> {
-    let file = File::options().create(true).truncate(false).write(true).open(path)?;
+    // Whoever may use the control socket by its group may only read the file.
+    let file = File::options().create(true).truncate(false).write(true).open(path);
+    let file = file.or_else(|_| File::open(path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {

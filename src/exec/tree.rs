@@ -100,6 +100,7 @@ pub fn reap() -> Option<(Pid, WaitStatus)> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::process::{Command, Stdio};
 
     use super::*;
@@ -107,12 +108,15 @@ mod tests {
     #[test]
     fn a_helper_is_known_by_its_environment() {
         for helps in [true, false] {
-            let mut command = Command::new("cat"); // it lives until its stdin is closed
-            command.stdin(Stdio::piped()).env_remove(HELPER.0);
+            let mut command = Command::new("sh");
+            command.args(["-c", "echo; read _"]).env_remove(HELPER.0); // until its stdin is closed
+            command.stdin(Stdio::piped()).stdout(Stdio::piped());
             if helps {
                 command.env(HELPER.0, HELPER.1);
             }
             let mut child = command.spawn().unwrap();
+            // A moment before it runs, its environment is empty.
+            child.stdout.as_mut().unwrap().read_exact(&mut [0; 1]).unwrap();
             assert_eq!(is_helper(Pid::from_child(&child)), helps);
             drop(child.stdin.take());
             child.wait().unwrap();

@@ -105,6 +105,7 @@ pub fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str
         ("rank.by", old.rank != new.rank),
         ("timing", old.timing != new.timing),
         ("trust_refused", old.trust_refused != new.trust_refused),
+        ("control_group", old.control_group != new.control_group),
         (MEMBERS, members(old) != members(new)),
         ("its listen or admin address", own(old) != own(new)),
     ];

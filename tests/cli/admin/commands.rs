@@ -136,7 +136,8 @@ fn nobody_commands_over_tcp_without_the_token_from_this_host_neither() {
 fn whoever_may_open_the_control_socket_commands() {
     let node = FakeNode::new();
     let folder = tempfile::tempdir().unwrap();
-    let server = ControlServer::start(Control::listen(folder.path()).unwrap(), node.clone(), drop);
+    let server =
+        ControlServer::start(Control::listen(folder.path(), None).unwrap(), node.clone(), drop);
     let client = Client::new(None);
     let address = control::address(folder.path());
     let own = client.status(&address).unwrap();

@@ -169,7 +169,7 @@ impl Beside {
             Fault::Freeze => node.freeze(),
             Fault::Resign => _ = node.post("/resign", ""),
         }
-        let next = self.lines.runs_next(Some(before));
+        self.lines.runs_next(Some(before));
         match fault {
             Fault::FreezeExec => signal(Signal::CONT),
             Fault::Freeze => node.thaw(),
@@ -182,7 +182,9 @@ impl Beside {
         node.start();
         eventually("the node serves its control socket", || node.post("/reload", ""));
         self.attach(number);
-        next
+        // A leader hands over only to members that it has met.
+        self.cluster.agree();
+        self.lines.runs_next(Some(before))
     }
 }
 

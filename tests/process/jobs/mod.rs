@@ -115,7 +115,9 @@ impl Jobs {
             }
             _ => {}
         }
-        next
+        // A leader hands over only to members that it has met.
+        self.cluster.agree();
+        self.lines.runs_next(Some(leader))
     }
 
     /// Ends all nodes in order; nothing of any command is left then.
