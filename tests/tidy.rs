@@ -223,7 +223,7 @@ impl Source {
             });
             if let Some((head, tree)) = used {
                 let hands_on = head.rsplit('\n').next().is_some_and(|line| line.contains("pub"));
-                let tree: String = tree.split_whitespace().collect();
+                let tree = tree.split_whitespace().collect::<Vec<_>>().join(" ");
                 found.extend(leaves(&tree).into_iter().map(|path| (hands_on, path)));
             } else {
                 let part_of_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
@@ -239,7 +239,8 @@ impl Source {
 }
 
 fn segments(path: &str) -> Vec<String> {
-    path.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    let parts = path.split("::").map(str::trim);
+    parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
 /// The single paths of the tree of a `use`.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::limits::{GREATEST, is_cluster_name, is_line};
 use crate::core::settings::Timing;
-use crate::core::types::{Epoch, Incarnation};
+use crate::core::types::{self, Epoch, Incarnation};
 
 /// An epoch, round, counter, incarnation or number of a message: never above [`GREATEST`], so that
 /// there is always a number above it.
@@ -157,6 +157,17 @@ where
     }
 
     from.deserialize_seq(Entries::<T, MOST>(PhantomData))
+}
+
+/// The version of a member list or of a task: an epoch and a counter.
+pub type Version = [Number; 2];
+
+pub fn version(version: types::Version) -> Version {
+    [version.epoch.into(), Number::of(version.counter)]
+}
+
+pub fn version_of([epoch, counter]: Version) -> types::Version {
+    types::Version { epoch: epoch.into(), counter: counter.get() }
 }
 
 #[cfg(test)]

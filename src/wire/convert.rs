@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
+use super::bounds::{version as version_pair, version_of};
 use super::members::Entry;
 use super::schema as wire;
-use super::values::{
-    ballot, elected, freed, lap, ready, release, version as version_pair, version_of, wire_elected,
-    wire_ready,
-};
+use super::values::{ballot, elected, freed, lap, ready, release, wire_elected, wire_ready};
 use crate::core::membership::Change;
 use crate::core::message as core;
 use crate::core::types::{Epoch, NodeId, Rank};

@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::bounds::at_most;
-use super::values::{Version, version, version_of};
+use super::bounds::{Version, at_most, version, version_of};
 use crate::core::limits::{ListError, MemberError};
 use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED, Member, MemberList};
 use crate::core::types::{NodeId, Role};

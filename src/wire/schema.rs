@@ -6,8 +6,7 @@ use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
-use super::bounds::{ClusterName, Line, Nanos, Number, at_most, bounded};
-use super::values::Version;
+use super::bounds::{ClusterName, Line, Nanos, Number, Version, at_most, bounded};
 use crate::core;
 use crate::core::membership::MOST_MEMBERS;
 

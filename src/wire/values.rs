@@ -2,23 +2,11 @@
 
 use uuid::Uuid;
 
-use super::bounds::Number;
+use super::bounds::{Number, Version, version, version_of};
 use super::schema as wire;
 use crate::core::message as core;
 use crate::core::message::View;
-use crate::core::types as core_types;
 use crate::core::types::{Epoch, NodeId, Rank, Task, TaskVersion};
-
-/// The version of a member list or of a task: an epoch and a counter.
-pub type Version = [Number; 2];
-
-pub fn version(version: core_types::Version) -> Version {
-    [version.epoch.into(), Number::of(version.counter)]
-}
-
-pub fn version_of([epoch, counter]: Version) -> core_types::Version {
-    core_types::Version { epoch: epoch.into(), counter: counter.get() }
-}
 
 impl From<Task> for wire::Task {
     fn from(task: Task) -> Self {
