@@ -25,7 +25,7 @@ enum Life {
     Known,
     /// It was not, and no earlier life of the sender was thought alive.
     New,
-    /// An earlier life of the sender was thought alive until now.
+    /// An earlier run of the sender was thought alive until now.
     Restarted,
 }
 
@@ -141,7 +141,7 @@ impl Turn<'_> {
         }
         let life = self.meet(&welcome);
         if life != Life::Known {
-            self.close_inbound(peer); // of an earlier life
+            self.close_inbound(peer); // of an earlier run
         }
         self.cx.state.membership.note_refusal(peer, false);
         let (mut reached, mut newer) = (false, false);
@@ -190,7 +190,7 @@ impl Turn<'_> {
             _ => false,
         };
         if waits {
-            self.cx.look_around(self.cx.state.settings.timing.failure * 2);
+            self.cx.discover(self.cx.state.settings.timing.failure * 2);
         }
         let removed = reason == Rejection::Removed(own);
         self.cx.out.push(Output::Note(Note::Rejected { peer, reason }));
@@ -210,7 +210,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The leader has met a newer life of a peer: what is still open leads to the older one, and
+    /// The leader has met a newer run of a peer: what is still open leads to the older one, and
     /// the word that the peer is alive must not keep the newer one out.
     pub fn forget_earlier_life(&mut self, report: &MemberReport) {
         let peer = report.id;

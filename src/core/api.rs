@@ -80,7 +80,7 @@ pub enum Input {
         /// The message.
         envelope: Envelope,
     },
-    /// The member's attribute was sampled anew; none if that failed, so that it stands back.
+    /// The member's attribute was sampled anew; none if that failed, so that it is not eligible.
     Sampled {
         /// Its value.
         value: Option<i64>,

@@ -166,7 +166,7 @@ impl Context<'_> {
     }
 
     /// Looks for the others for at least this long from now, before it elects.
-    pub fn look_around(&mut self, time: Duration) {
+    pub fn discover(&mut self, time: Duration) {
         self.state.course.discover_until(self.now + time);
         if self.state.phase() == Phase::Starting {
             self.state.timers.arm(Timer::PowerOn, self.state.course.discovery_ends());
@@ -175,8 +175,8 @@ impl Context<'_> {
 
     /// Whether this member still looks for the others, so that an election has to wait: then it
     /// goes on with that.
-    pub fn looks_on(&mut self, reason: &Reason) -> bool {
-        let looks = self.state.looks_around(self.now);
+    pub fn keeps_discovering(&mut self, reason: &Reason) -> bool {
+        let looks = self.state.is_discovering(self.now);
         if looks && self.state.phase() != Phase::Starting {
             self.become_starting(reason.clone());
         }

@@ -67,7 +67,7 @@ impl Eligibility {
         self.resigned
     }
 
-    /// An operator has it hand over: it stands back until it is needed.
+    /// An operator has it hand over: it is not eligible until it is needed.
     pub fn resign(&mut self) {
         self.resigned = true;
     }

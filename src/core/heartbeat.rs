@@ -45,7 +45,7 @@ impl Turn<'_> {
             number: state.course.round(),
             rank: state.rank(),
             lease: state.settings.timing.lease,
-            settled: state.settled_list(),
+            settled: state.committed_list(),
             members,
         };
         self.cx.mark_told(&to);

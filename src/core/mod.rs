@@ -98,8 +98,8 @@ impl Core {
         turn.tally();
         turn.look_for_unreachable();
         turn.forward_postponed();
-        turn.settle_list();
-        turn.weigh_change();
+        turn.mark_list_committed();
+        turn.advance_change();
         turn.forget_old_promises();
         let stands = state.stands();
         state.eligibility.note(stands);
@@ -228,7 +228,7 @@ impl Core {
         self.state.eligibility.is_healthy()
     }
 
-    /// Whether an operator had it hand over: it stands back until it is needed or restarted.
+    /// Whether an operator had it hand over: it is not eligible until it is needed or restarted.
     #[must_use]
     pub fn has_resigned(&self) -> bool {
         self.state.eligibility.has_resigned()

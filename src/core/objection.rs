@@ -15,7 +15,7 @@ impl State {
             let unknown = self.detector.get(hello.id).is_none() && !self.learns_of_stranger(hello);
             unknown.then(|| {
                 let older =
-                    !hello.list.supersedes(self.membership.list()) && self.is_list_settled();
+                    !hello.list.supersedes(self.membership.list()) && self.is_list_committed();
                 // Without a majority a later leader stamps its own list anew, and with it this member.
                 let later = !self.needs_majority()
                     && hello.view.epoch > self.view().epoch

@@ -79,7 +79,7 @@ faults! {
     TimeoutAny "halting-timeout-any": "halting none model" 3,
         "A coordinator that leads no more still counts as there.";
     EarlyBallot "ring-early-ballot": "ring none model" 14_542,
-        "Who still looks for the others sends ballots past those it has not met.";
+        "A member that is still discovering the others sends ballots past those it has not met.";
     FlagKept "ring-flag-kept": "ring none model" 26,
         "A greater run does not clear the flag of having participated.";
     NoRunTimer "ring-no-run-timer": "ring none model" 4_215,

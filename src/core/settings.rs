@@ -168,7 +168,7 @@ pub struct Timing {
     pub failure: Duration,
     /// The longest that one message takes, its processing included.
     pub message: Duration,
-    /// With a majority: for how long a voter promises not to grant another nominee anything.
+    /// With a majority: for how long a voter promises not to grant another candidate a vote.
     pub lease: Duration,
 }
 
@@ -226,7 +226,7 @@ pub struct Settings {
     pub preempt: Preempt,
     /// What members are ranked by.
     pub rank: RankKind,
-    /// This member's attribute at its start; without one it stands back until it has one.
+    /// This member's attribute at its start; without one it is not eligible until it has one.
     pub value: Option<i64>,
     /// Where a check decides whether this member is healthy: what it does if the check fails and no other may
     /// lead. It is not eligible before the check has passed once.
@@ -254,11 +254,11 @@ pub struct Restored {
     pub incarnation: Incarnation,
     /// The greatest epoch known when the last record was written.
     pub epoch: Epoch,
-    /// No round of an earlier life was above this; own rounds start above it.
+    /// No round of an earlier run was above this; own rounds start above it.
     pub floor: Epoch,
     /// Epochs up to this one are already durably reserved for this life.
     pub reserved: Epoch,
-    /// What an earlier life knew as a voter; what [`Vote::first`] makes of it is durable already.
+    /// What an earlier run knew as a voter; what [`Vote::first`] makes of it is durable already.
     pub vote: Option<Vote>,
     /// Who led in `epoch`, if the last record told.
     pub leader: Option<NodeId>,

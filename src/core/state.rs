@@ -174,7 +174,7 @@ impl State {
     }
 
     /// Whether others may not know that this member stands again. Who follows it knows.
-    pub(super) fn is_doubted(&self) -> bool {
+    pub(super) fn eligibility_unannounced(&self) -> bool {
         self.eligibility.was_ineligible() && self.stands()
     }
 
@@ -221,7 +221,7 @@ impl State {
 
     /// Whether this member still looks for the others, or was refused its id: it would win against those whom it has
     /// not met, in a round that they may win as well.
-    pub(super) fn looks_around(&self, now: Time) -> bool {
+    pub(super) fn is_discovering(&self, now: Time) -> bool {
         now < self.course.discovery_ends() && (!self.detector.all_connected() || self.is_behind())
     }
 

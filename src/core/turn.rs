@@ -67,9 +67,9 @@ impl Turn<'_> {
         }
     }
 
-    /// Calls an election. Who still looks for the others looks on first.
+    /// Calls an election. A member that is still discovering the others goes on with that first.
     pub fn call(&mut self, reason: Reason) {
-        if !self.cx.looks_on(&reason) {
+        if !self.cx.keeps_discovering(&reason) {
             self.algorithm.get().start(&mut self.cx, reason);
         }
     }
@@ -90,7 +90,7 @@ impl Turn<'_> {
             Message::Heartbeat { epoch, number, rank, lease, settled, members } => {
                 let leader = (from, envelope.incarnation);
                 self.heartbeat(leader, epoch, number, rank, lease, &members);
-                self.cx.note_settled(from, settled);
+                self.cx.note_committed(from, settled);
             }
             Message::Acknowledge { incarnation, epoch, number, rank, stands } => {
                 self.acknowledged(from, (incarnation, epoch, number), rank, stands);
@@ -170,7 +170,7 @@ impl Turn<'_> {
         }
         match self.cx.state.course.take_stored() {
             Some(view) => self.follow_stored(view),
-            None => self.resume(),
+            None => self.unpark(),
         }
     }
 

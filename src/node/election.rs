@@ -14,9 +14,9 @@ use crossbeam::select;
 use log::{info, warn};
 
 use super::clock;
-use super::farewell;
 use super::inbox::{Event, Order};
 use super::leadership::Change;
+use super::linger;
 use super::members;
 use super::publish::{Board, Snapshot};
 use super::story::Story;
@@ -115,7 +115,7 @@ impl Election {
         if self.removed {
             self.board.removed();
         } else {
-            farewell::await_successor(&self.core, &self.events);
+            linger::await_successor(&self.core, &self.events);
         }
         (self.net, self.store)
     }

@@ -109,7 +109,7 @@ impl Election for Bully {
 /// Whether a member may rank higher than this one; or may win beside it, as it has not heard that this
 /// one stands again. (With a majority nobody wins beside another.)
 fn is_rival(cx: &Context, peer: &Peer) -> bool {
-    let doubted = cx.state.is_doubted() && !cx.state.needs_majority();
+    let doubted = cx.state.eligibility_unannounced() && !cx.state.needs_majority();
     let may_lead = || cx.state.membership.list().get(peer.rank.id).is_some_and(Member::may_lead);
     cx.state.may_be_above(peer) || doubted && may_lead()
 }
@@ -302,7 +302,7 @@ impl Bully {
             cx.take_over(leader.id, Reason::TakingOver(leader.id));
         } else if cx.state.elects() && !cx.state.rests(cx.now) {
             // One election at a time.
-        } else if cx.state.looks_around(cx.now) {
+        } else if cx.state.is_discovering(cx.now) {
             cx.state.epochs.invite(round);
         } else {
             // Below a round seen or reserved this member may have led already.

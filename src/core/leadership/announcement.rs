@@ -69,7 +69,7 @@ impl Turn<'_> {
 
     /// A hello, or the reply to something older, tells of a leader. Only the leader itself is
     /// followed on its word: it says hello to all, and what third members know of it may be of
-    /// an earlier life.
+    /// an earlier run.
     pub fn told(&mut self, from: NodeId, view: View) {
         let state = &self.cx.state;
         let news = view > state.view() && !(state.leads() && state.needs_majority());
@@ -110,8 +110,8 @@ impl Turn<'_> {
         if state.voter.is_beyond(view.epoch) || state.is_of_another(leader.id, view.epoch) {
             return;
         }
-        // Who still looks for the others could not lead at once: there would be no leader meanwhile.
-        let may_take_over = state.preempts_at_once() && !state.looks_around(self.cx.now);
+        // A member that is still discovering the others could not lead at once: there would be no leader meanwhile.
+        let may_take_over = state.preempts_at_once() && !state.is_discovering(self.cx.now);
         let takes_over = state.may_ask_for_release(leader) && may_take_over;
         let known = state.leader() == Some(leader) && state.view() == view;
         if state.course.storing() == Some(view) {

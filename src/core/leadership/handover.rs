@@ -20,8 +20,8 @@ impl Context<'_> {
             Preempt::Always => majority.then_some(self.now),
             Preempt::Never => None,
         };
-        // Who still looks for the others could not lead at once.
-        if due.is_some_and(|due| due <= self.now) && !self.state.looks_around(self.now) {
+        // A member that is still discovering the others could not lead at once.
+        if due.is_some_and(|due| due <= self.now) && !self.state.is_discovering(self.now) {
             self.request_handover();
         }
     }
@@ -78,7 +78,7 @@ impl Turn<'_> {
         } else if self.is_about_to_lead(epoch) {
             // Some have its task already; it is not released before it is led in.
         } else if !self.repeat_release(from) && self.cx.state.may_disown(epoch) {
-            // An earlier life of this member led, and never will again.
+            // An earlier run of this member led, and never will again.
             self.cx.note_round(epoch);
             let stands = self.cx.state.stands();
             self.cx.send(from, Message::Release { epoch, successor: None, stands });

@@ -180,7 +180,7 @@ impl Context<'_> {
 
 impl Turn<'_> {
     /// A parked nomination goes on, if it may by now.
-    pub fn resume(&mut self) {
+    pub fn unpark(&mut self) {
         if let Some((aim, round)) = self.cx.state.candidacy.parked
             && self.cx.state.may_go_on(round)
         {
@@ -199,7 +199,7 @@ impl Turn<'_> {
                 state.candidacy.withdraw_until_disk_writes();
                 self.cx.become_waiting(self.cx.now, Reason::DiskLags);
             }
-            _ if state.looks_around(self.cx.now) => self.call(Reason::NoCoordinator),
+            _ if state.is_discovering(self.cx.now) => self.call(Reason::NoCoordinator),
             _ if state.candidacy.denied.is_some() => self.await_voters(),
             _ => self.algorithm.get().expire(&mut self.cx, Timer::Coordinator),
         }

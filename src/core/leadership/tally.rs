@@ -141,7 +141,7 @@ impl Turn<'_> {
         self.cx.state.timers.cancel(Timer::Voters);
         let state = &self.cx.state;
         match purpose {
-            Purpose::Win => self.resume(),
+            Purpose::Win => self.unpark(),
             Purpose::Reclaim if self.may_reclaim(epoch) => {
                 self.cx.become_leading(epoch, Reason::Reclaimed);
                 self.algorithm.get().reclaimed(&mut self.cx);

@@ -27,7 +27,7 @@ pub enum Objection {
     Older(Epoch),
     /// The voter promised the leader of this epoch to vote for no other candidate until then.
     Promised(Epoch, Time),
-    /// An earlier life may have made a promise that runs until then.
+    /// An earlier run may have made a promise that runs until then.
     Muted(Time),
 }
 
@@ -61,7 +61,7 @@ pub struct Voter {
     /// Up to this epoch it knows nothing of the votes of a run whose record was lost.
     floor: Epoch,
     promise: Option<Promise>,
-    /// Promises of an earlier life may run until then.
+    /// Promises of an earlier run may run until then.
     muted_until: Time,
     /// The longest promise ever made or about to be, and the longest that is durable.
     longest: Duration,
@@ -73,7 +73,7 @@ pub struct Voter {
 }
 
 impl Voter {
-    /// A voter that starts now. What an earlier life promised is waited for; what
+    /// A voter that starts now. What an earlier run promised is waited for; what
     /// [`Vote::first`] says is durable already.
     #[must_use]
     pub fn new(now: Time, restored: Option<Vote>, led: Option<Grant>, lease: Duration) -> Voter {
@@ -216,7 +216,7 @@ impl Voter {
         true
     }
 
-    /// When it is mute no more, the promises of earlier lives have run out: the next life need not wait
+    /// When it is mute no more, the promises of earlier runs have run out: the next life need not wait
     /// for them. It has to wait for those of this one, and for those of `lease` that this member is about
     /// to make. Tells whether a shorter time is to be made durable.
     pub fn forget_old_promises(&mut self, now: Time, lease: Duration) -> bool {

@@ -219,7 +219,7 @@ impl Turn<'_> {
     }
 
     /// At the end of a turn: makes the change that is wanted, or ends it.
-    pub fn weigh_change(&mut self) {
+    pub fn advance_change(&mut self) {
         let state = &self.cx.state;
         let leads = state.leads_by_list();
         let Some(wanted) = state.membership.wanted().filter(|_| leads) else { return };

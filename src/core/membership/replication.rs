@@ -22,14 +22,14 @@ impl State {
     }
 
     /// The version of the present list, if it is settled; before, the least of all.
-    pub(in crate::core) fn settled_list(&self) -> ListVersion {
+    pub(in crate::core) fn committed_list(&self) -> ListVersion {
         let settled = self.membership.is_committed().then(|| self.membership.version());
         settled.unwrap_or_default()
     }
 
     /// Whether nothing can bring back an older list than the present one, as far as is known: who is
     /// not in it may be told so.
-    pub(in crate::core) fn is_list_settled(&self) -> bool {
+    pub(in crate::core) fn is_list_committed(&self) -> bool {
         if self.needs_majority() {
             self.membership.is_committed()
         } else {
@@ -119,7 +119,7 @@ impl Context<'_> {
     }
 
     /// A leader says which list is settled.
-    pub fn note_settled(&mut self, leader: NodeId, version: ListVersion) {
+    pub fn note_committed(&mut self, leader: NodeId, version: ListVersion) {
         let present =
             version == self.state.membership.version() && version != ListVersion::default();
         if present && self.state.follows(leader) {
@@ -203,7 +203,7 @@ impl Turn<'_> {
     /// At the end of a turn, with a majority: the leader's list is settled once a majority has it. A list that
     /// an earlier leader stamped is stamped anew first. Some voter may have a later one of that leader, which
     /// no majority has stored and in which this leader is not even named: neither could take the other's.
-    pub fn settle_list(&mut self) {
+    pub fn mark_list_committed(&mut self) {
         let state = &mut *self.cx.state;
         if !state.needs_majority() || !state.leads_by_list() || state.membership.is_committed() {
             return;

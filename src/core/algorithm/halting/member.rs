@@ -102,7 +102,7 @@ impl Halting {
         let (leader, epoch) = self.halted.filter(|_| accepted)?;
         cx.state.records.hold(task.clone());
         self.ready = epoch;
-        self.patients.clear();
+        self.halted_by_us.clear();
         self.refused.clear();
         self.look_after_coordinator_from(cx, cx.now);
         Some(View { epoch, leader: Some(leader) })

@@ -59,7 +59,7 @@ pub struct Halting {
     up: BTreeSet<NodeId>,
     /// Whom it halted and did not hand the task since it last had a coordinator: they watch this
     /// one, also after it gave up.
-    patients: BTreeSet<NodeId>,
+    halted_by_us: BTreeSet<NodeId>,
     /// The HALT that this member obeys: its organiser and round.
     halted: Option<(Rank, Epoch)>,
     /// The last round whose READY it took.
@@ -219,9 +219,9 @@ impl Halting {
 
     /// Forgets what was organised and obeyed so far.
     fn clear(&mut self) {
-        let patients = std::mem::take(&mut self.patients);
+        let halted_by_us = std::mem::take(&mut self.halted_by_us);
         let refused = std::mem::take(&mut self.refused);
-        *self = Halting { calls: self.calls, patients, refused, ..Halting::default() };
+        *self = Halting { calls: self.calls, halted_by_us, refused, ..Halting::default() };
     }
 
     /// Gives up, and awaits the outcome of somebody else's election for T2.

@@ -16,7 +16,7 @@ impl Halting {
     /// the others looks on first.
     pub(super) fn begin(&mut self, cx: &mut Context, reason: Reason) {
         self.clear();
-        if cx.looks_on(&reason) {
+        if cx.keeps_discovering(&reason) {
             return;
         }
         let incumbent = cx.state.leads() && !cx.state.preempts_at_once();
@@ -85,7 +85,7 @@ impl Halting {
     }
 
     fn send_halt(&mut self, cx: &mut Context, to: Vec<NodeId>) {
-        self.patients.extend(&to);
+        self.halted_by_us.extend(&to);
         let rank = cx.state.rank();
         let (number, round, incumbent) = (self.call, self.round, self.incumbent);
         cx.send_all(to, Message::Halt { number, round, rank, incumbent });
@@ -126,7 +126,7 @@ impl Halting {
             return;
         }
         self.step = Step::Readying;
-        self.patients.clear(); // from now on they call this one when they do not hear it
+        self.halted_by_us.clear(); // from now on they call this one when they do not hear it
         let (number, round, task) = (self.call_up(cx), self.round, cx.state.records.task().clone());
         cx.send_all(self.up.iter().copied().collect(), Message::Ready { number, round, task });
     }
@@ -151,7 +151,7 @@ impl Halting {
             return;
         }
         self.clear();
-        self.patients.clear();
+        self.halted_by_us.clear();
         self.refused.clear();
         self.election = self.calls;
         cx.become_leading(round, Reason::AllReady);
@@ -206,7 +206,7 @@ impl Halting {
             }
             (_, true) => self.go_on(cx),
             (_, false) => {
-                self.patients.remove(&from);
+                self.halted_by_us.remove(&from);
                 if self.goes_on_without(cx, from) {
                     self.go_on(cx);
                 } else {
@@ -312,7 +312,7 @@ impl Halting {
             self.look_after_coordinator(cx);
             return;
         }
-        let halted: Vec<NodeId> = self.patients.union(&self.up).copied().collect();
+        let halted: Vec<NodeId> = self.halted_by_us.union(&self.up).copied().collect();
         if !halted.is_empty() {
             cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
             cx.send_all(halted, Message::Alive { number: 0 });

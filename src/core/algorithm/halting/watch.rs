@@ -93,7 +93,7 @@ impl Halting {
     pub(super) fn look_at_coordinator(&mut self, cx: &mut Context, asker: NodeId) {
         match cx.state.phase() {
             Phase::Leading => self.check_all(cx),
-            Phase::Starting if !cx.state.looks_around(cx.now) => {
+            Phase::Starting if !cx.state.is_discovering(cx.now) => {
                 self.begin(cx, Reason::Joined(asker));
             }
             Phase::Waiting if cx.state.rests(cx.now) => self.begin(cx, Reason::Joined(asker)),

@@ -136,9 +136,9 @@ impl Ring {
         run.epoch > decided(cx) && run >= self.run
     }
 
-    /// Begins a run. Who still looks for the others looks on first.
+    /// Begins a run. A member that is still discovering the others goes on with that first.
     fn call(&mut self, cx: &mut Context, reason: Reason) {
-        if !cx.looks_on(&reason) {
+        if !cx.keeps_discovering(&reason) {
             self.begin(cx, reason);
         }
     }
@@ -202,7 +202,7 @@ impl Ring {
         } else if left_out_leader(cx, from) {
             cx.send_view(from);
             self.left_out = Some(ballot);
-        } else if cx.state.looks_around(cx.now)
+        } else if cx.state.is_discovering(cx.now)
             && (ballot.hops == 0 || !Fault::EarlyBallot.is_planted())
         {
             self.keep(cx, ballot, from);
@@ -217,7 +217,7 @@ impl Ring {
         }
     }
 
-    /// Who still looks for the others does not know yet who is next in the ring.
+    /// A member that is still discovering the others does not know yet who is next in the ring.
     fn keep(&mut self, cx: &mut Context, ballot: Ballot, from: NodeId) {
         if cx.state.phase() != Phase::Starting {
             cx.become_starting(Reason::Joined(from));
