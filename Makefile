@@ -59,9 +59,11 @@ test-long: cargo ## run those that take long, and the model in an optimized buil
 	$(CARGO) test --test process -- --ignored
 	$(CARGO) test --profile model --test model
 
-lint: rust-tools ## check the format, and clippy without a warning
+lint: rust-tools ## check the format, clippy and the documentation, without a warning
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets -- -D warnings
+	$(CARGO) clippy --lib --no-default-features -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --quiet
 
 fmt: rust-tools ## format the code
 	$(CARGO) fmt

@@ -16,12 +16,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Features
+//!
+//! | feature | what it brings |
+//! |---|---|
+//! | `cli` (default) | the command line, `exec`, and `http` |
+//! | `http` | the HTTP interface of a node and its client, `admin` |
+//!
+//! `default-features = false` is the library alone: no command line and no HTTP. docs/api.md says what of it is kept
+//! stable.
+//!
 //! # Rooms
 //!
 //! [`core`] is the election as a pure state machine; the simulator and the node run the same
 //! code. Around it: `wire` (frames and JSON), `net` (sockets), [`store`] (durable state), [`rank`]
-//! (samples of an attribute), [`config`], [`node`] (the election thread), [`exec`] (commands that
-//! run while a node leads, and hooks), [`admin`] (HTTP) and [`cli`]. Arrows point inwards:
+//! (samples of an attribute), [`config`], [`node`] (the election thread), `exec` (commands that
+//! run while a node leads, and hooks), `admin` (HTTP) and `cli`. Arrows point inwards:
 //! nothing in the core knows of the rooms around it.
 //!
 //! # Threads of a node
@@ -49,10 +59,13 @@
 //! | log | lines that stderr did not take at once, and ten seconds | the process ends |
 //! | ctrl-c | INT | the process ends |
 
+#[cfg(feature = "http")]
 pub mod admin;
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod config;
 pub mod core;
+#[cfg(feature = "cli")]
 pub mod exec;
 mod net;
 pub mod node;

@@ -92,7 +92,7 @@ impl Server {
         self.address
     }
 
-    /// Stops: answers under way are finished, within [`limits::GRACE`], and all threads joined.
+    /// Stops: answers under way are finished, within their time, and all threads joined.
     ///
     /// A command under way is waited for. Stop the node first: that answers it, and load
     /// balancers see its end on `GET /leader` rather than a closed port.

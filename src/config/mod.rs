@@ -29,6 +29,7 @@ pub mod types;
 
 pub use node::{NodeNameError, node_name};
 pub use problem::{ConfigErrors, Position, Problem};
+#[cfg(feature = "cli")]
 pub(crate) use timing::with_unit;
 pub use types::{Attribute, Config, HooksConfig, MemberConfig, RankConfig};
 

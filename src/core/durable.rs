@@ -1,7 +1,7 @@
 //! What is durable: the record that a member writes, and what the member does once its disk has written it.
 //!
 //! A member says nothing that a crash could make it forget. Whatever builds on a record therefore waits in
-//! one queue, [`Records`], until the disk has written that record. Epochs are reserved ahead of their use,
+//! one queue, `Records`, until the disk has written that record. Epochs are reserved ahead of their use,
 //! so that neither a candidate nor a follower waits for the disk.
 
 use std::mem::discriminant;

@@ -1,6 +1,6 @@
 //! Runs a command while a node leads: this process's own, or another process's ([`super::leader`]).
 //!
-//! The runner holds the leadership for as long as anything of a job ([`super::job`]) runs, so that a leadership
+//! The runner holds the leadership for as long as anything of a job (`job.rs`) runs, so that a leadership
 //! which ends in order is released after the job.
 
 use std::io;

@@ -61,6 +61,7 @@ impl Leadership {
     }
 
     /// When the leadership ends if it is not renewed.
+    #[cfg(feature = "cli")]
     pub(crate) fn until(&self) -> Time {
         Time(self.until.load(Ordering::Acquire))
     }

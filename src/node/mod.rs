@@ -45,6 +45,7 @@ use crate::net::{self, Inbox, Net};
 use crate::store::{Record, Store, Writer};
 
 pub use alerts::VERSION;
+#[cfg(feature = "cli")]
 pub(crate) use clock::moment;
 use edited::{Edited, Present};
 use election::Election;
@@ -157,7 +158,7 @@ impl Node {
         self.present.clone()
     }
 
-    /// Calls this for [`Command::Reload`]: it reads the configuration again, and gives what took effect or
+    /// Calls this for [`Command::Reload`](handle::Command::Reload): it reads the configuration again, and gives what took effect or
     /// why nothing did, in words.
     pub fn on_reload(&self, call: impl Fn() -> Result<String, String> + Send + Sync + 'static) {
         self.handle.board.on_reload(Box::new(call));

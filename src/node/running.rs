@@ -19,7 +19,7 @@ use super::words;
 use crate::core::types::Task;
 use crate::core::{self, membership};
 
-/// The handle of a [`Node`].
+/// The handle of a [`Node`](super::Node).
 #[derive(Clone)]
 pub struct NodeHandle {
     pub(super) board: Arc<Board>,
