@@ -50,10 +50,20 @@ fn level(change: &Transition) -> Level {
 
 /// A change as one word, as `GET /events` has it; and what is worth a warning.
 fn event(change: &Transition) -> &'static str {
-    use Reason::{HaltedBy, ListChanged, Outranks, Preempted, Removed, Resigned, Stopped};
+    use Reason::{
+        Drained, HaltedBy, ListChanged, Outranks, Preempted, Removed, Resigned, Stopped, Unhealthy,
+    };
     let in_order = matches!(
         change.reason,
-        HaltedBy(_) | ListChanged | Outranks(_) | Preempted(_) | Removed | Resigned | Stopped
+        Drained
+            | HaltedBy(_)
+            | ListChanged
+            | Outranks(_)
+            | Preempted(_)
+            | Removed
+            | Resigned
+            | Stopped
+            | Unhealthy
     );
     match (change.from, change.to) {
         _ if matches!(change.reason, Reason::Stalled(_)) => "stalled",
@@ -116,6 +126,7 @@ mod tests {
             |reason| Transition { from: Phase::Leading, to: Phase::Starting, reason, ..waits(1) };
         assert_eq!(level(&ends(Reason::LeaseEnded)), Level::Warn);
         assert_eq!(level(&ends(Reason::Resigned)), Level::Info);
+        assert_eq!(level(&ends(Reason::Drained)), Level::Info);
         assert_eq!(event(&ends(Reason::Stalled(Duration::from_secs(1)))), "stalled");
         let taken_in = Transition { to: Phase::Reorganizing, ..ends(Reason::NewTask) };
         assert_eq!((level(&taken_in), event(&taken_in)), (Level::Info, "no_leader"));
