@@ -106,8 +106,6 @@ faults! {
         "An older leader is acknowledged after a grant.";
     OlderRelease "majority-older-release": "bully majority all" 93,
         "The release of an older epoch frees a voter, whoever it is bound to.";
-    OwnRemovalStored "majority-own-removal-stored": "bully majority all" 50_074_890,
-        "A leader that removes itself has that on its disk before any other.";
     OwnVoteFree "majority-own-vote-free": "bully majority all" 1_596,
         "The own vote obeys no rule.";
     OwnVoteUnstored "majority-own-vote-unstored": "bully majority all" 3,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::core::membership::{Change, ListVersion, MemberList};
-use crate::core::planted::Fault;
 use crate::core::types::{NodeId, Role, Time};
 
 /// How many strangers that said hello are remembered.
@@ -142,8 +141,7 @@ impl Membership {
     /// The list for the disk. A leader that removes itself may be the only one that knows of it, and its
     /// vote still be needed by the others: it could not start by a list that does not name it.
     pub fn to_store(&self) -> &Arc<MemberList> {
-        let kept = self.is_kept() || Fault::OwnRemovalStored.is_planted();
-        self.last_named.as_ref().filter(|_| !kept).unwrap_or(&self.list)
+        self.last_named.as_ref().filter(|_| !self.is_kept()).unwrap_or(&self.list)
     }
 
     /// Whether this member removed itself, by a list that it made.

@@ -200,16 +200,17 @@ impl Turn<'_> {
         }
     }
 
-    /// At the end of a turn, with a majority: the leader's list is settled once a majority has it. A list that
-    /// an earlier leader stamped is stamped anew first. Some voter may have a later one of that leader, which
-    /// no majority has stored and in which this leader is not even named: neither could take the other's.
+    /// At the end of a turn, with a majority: the leader's list is committed once a majority has it. A list that
+    /// an earlier leader stamped is stamped anew first, even a committed one. Some voter may have a later list of
+    /// that leader, which no majority has stored and in which this leader is not even named: neither could take
+    /// the other's.
     pub fn mark_list_committed(&mut self) {
         let state = &mut *self.cx.state;
-        if !state.needs_majority() || !state.leads_by_list() || state.membership.is_committed() {
+        if !state.needs_majority() || !state.leads_by_list() {
             return;
         }
         if state.stamped_own_list() {
-            if state.is_list_stored() {
+            if !state.membership.is_committed() && state.is_list_stored() {
                 state.membership.commit();
             }
         } else if state.membership.version() != ListVersion::default() {

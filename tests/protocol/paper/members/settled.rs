@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use electd::core::membership::{ListVersion, Member, MemberList};
-use electd::core::message::{Message, Rejection};
+use electd::core::message::{Message, Opinion, Rejection};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings};
 use electd::core::types::{Epoch, Role};
 
@@ -163,6 +163,38 @@ fn a_new_leader_stamps_whatever_list_was_changed_before() {
     .0;
     hears(&mut p1, 2, tells(&list(version(1, 4), &[1, 2, 3, 5])));
     assert_eq!(numbers(&p1), [1, 2, 3, 5]);
+}
+
+/// P4 led in epoch 1, and told P5 that the list is settled. P4 may have stored a later list of that epoch alone, in
+/// which P5 is not named: P4 would take nothing from P5 that is older.
+#[test]
+fn a_new_leader_stamps_even_a_list_that_it_knows_to_be_settled() {
+    let (members, quorum) = (list(version(1, 3), &[1, 2, 3, 4, 5]), Quorum::Majority);
+    let mut p5 = Process::with(Settings { members, quorum, ..settings(AlgorithmKind::Bully, 5) }).0;
+    hears(&mut p5, 4, heartbeat(4, 1, version(1, 3)));
+    disk(&mut p5);
+    assert_eq!(p5.leader(), Some(id(4)));
+    let mut sent = p5.loses(4);
+    for _ in 0..4 {
+        let asked = std::mem::take(&mut sent);
+        for (_, message) in asked {
+            let says = match message {
+                Message::PreVote { number, .. } => {
+                    Message::PreVoteReply { number, opinion: Opinion::Yes, epoch: Epoch(1) }
+                }
+                Message::VoteRequest { number, epoch, .. } => {
+                    Message::Vote { incarnation: p5.core.incarnation(), number, epoch }
+                }
+                _ => continue,
+            };
+            for voter in [1, 2, 3] {
+                sent.extend(hears(&mut p5, voter, says.clone()).sent);
+            }
+        }
+        sent.extend(p5.stores());
+    }
+    assert_eq!(p5.leader(), Some(id(5)));
+    assert_eq!(p5.core.members().version().epoch, p5.core.view().epoch);
 }
 
 /// "Voters are the members that are not observers": what those have stored may come back older.
