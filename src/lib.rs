@@ -30,7 +30,7 @@
 //!
 //! [`core`] is the election as a pure state machine; the simulator and the node run the same
 //! code. Around it: `wire` (frames and JSON), `net` (sockets), [`store`] (durable state), [`rank`]
-//! (samples of an attribute), [`config`], [`node`] (the election thread), `exec` (commands that
+//! (samples of an attribute, the health check), [`config`], [`node`] (the election thread), `exec` (commands that
 //! run while a node leads, and hooks), `admin` (HTTP) and `cli`. Arrows point inwards:
 //! nothing in the core knows of the rooms around it.
 //!
@@ -42,6 +42,7 @@
 //! | election | its queue of events and commands, or the core's deadline | it was told to stop |
 //! | store | records to write | its writer is stopped |
 //! | rank, where the rank changes | the time of the next sample, a program | it was told to stop |
+//! | health, where there is a check | the time of the next check, a program | it was told to stop |
 //! | watch | a ring of the election thread, or half a second | it was told to stop |
 //! | history | another leadership to be kept on disk | the thread "watch" ends |
 //! | listener | accept | its socket is shut down |

@@ -56,6 +56,10 @@ fn state(registry: &mut Registry, status: &Status) {
         let left = ConstGauge::new(left as f64 / 1000.0);
         registry.register("electd_lease_remaining_seconds", help, left);
     }
+    if let Some(health) = &status.health {
+        let healthy = ConstGauge::new(u64::from(health.healthy));
+        registry.register("electd_healthy", "Whether the health check passes", healthy);
+    }
     let problems = Family::<Labels, Gauge>::default();
     for kind in ProblemKind::ALL {
         let count = status.problems.iter().filter(|problem| problem.kind == kind.name()).count();

@@ -265,6 +265,7 @@ pub mod tests {
             quorum: "none".to_owned(),
             algorithm: "bully".to_owned(),
             preempt: "always".to_owned(),
+            health: None,
             rank_source: "all are equal, the id decides".to_owned(),
             guarantee: "one leader while all reach each other".to_owned(),
             worst_failover_ms: Some(900),

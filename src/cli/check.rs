@@ -10,18 +10,18 @@ use super::error::CliError;
 use super::print::{self, millis};
 use super::token;
 use crate::config::guarantee::Guarantee;
-use crate::config::{Config, MemberConfig, node_name};
+use crate::config::{Config, HealthConfig, MemberConfig, node_name};
 use crate::core::bounds;
 use crate::core::settings::{Preempt, Quorum, RankKind, Timing};
 use crate::exec::deadlines::Deadlines;
 use crate::node::members::{find_state, stored_against_file};
-use crate::node::{StartError, ranked};
-use crate::rank::{Outcome, Sample};
+use crate::node::{StartError, checked, ranked};
+use crate::rank::{Finding, Outcome, Sample};
 use crate::store::measure;
 
 /// Validate a configuration; print its timings and what they guarantee.
 ///
-/// With a node, its rank is read once, on this host: a command is run; with --node the
+/// With a node, its rank is read once and its health checked once, on this host: commands are run; with --node the
 /// `admin_token_file` is read too; and if the members changed since the file was written, as far as
 /// this node has stored, it is said how. State of this node under another name is an error, as it is
 /// for `run`. A few durable writes are made where the state of this node is or will be, to tell how long
@@ -61,7 +61,8 @@ impl Check {
         }
         let found = node.map(|node| Found {
             node,
-            sample: ranked::sample(node),
+            sample: ranked::sample(&config, node),
+            health: checked::check(&config, node),
             disk: measure(&config.state_dir(&node.name)).map_err(|error| error.to_string()),
         });
         match self.output.output {
@@ -75,6 +76,8 @@ impl Check {
 struct Found<'c> {
     node: &'c MemberConfig,
     sample: Outcome,
+    /// What its health check found, if it has one.
+    health: Option<Finding>,
     /// How long a durable write takes where its state is, or why that cannot be told.
     disk: Result<Duration, String>,
 }
@@ -122,6 +125,7 @@ fn text(config: &Config, found: Option<&Found>) -> String {
 
 fn summary(config: &Config, found: Option<&Found>) -> String {
     let node = found.map(|found| found.node);
+    let checked = config.members.iter().filter(|member| member.health.is_some()).count();
     let mut lines = vec![
         ("cluster", config.cluster.clone()),
         ("quorum", config.quorum.name().to_owned()),
@@ -130,6 +134,10 @@ fn summary(config: &Config, found: Option<&Found>) -> String {
         ("rank", ranking(config.rank)),
         ("data_dir", config.data_dir.display().to_string()),
     ];
+    if checked > 0 {
+        let all = config.members.len();
+        lines.push(("health", format!("{checked} of {all} members have a health check")));
+    }
     if let Some(node) = node {
         let state = config.state_dir(&node.name);
         lines.push(("node", format!("{}, its state in {}", node.name, state.display())));
@@ -139,6 +147,10 @@ fn summary(config: &Config, found: Option<&Found>) -> String {
     }
     if let Some(found) = found {
         lines.push(("its rank", rank_words(&found.sample)));
+        if let Some(health) = &found.node.health {
+            lines.push(("its check", health.to_string()));
+        }
+        lines.extend(found.health.iter().map(|health| ("its health", health_words(health))));
         lines.push(("its disk", found.disk_words(config)));
     }
     lines.iter().map(|(key, value)| format!("{key:<11}{value}\n")).collect()
@@ -170,6 +182,15 @@ fn rank_words(sample: &Outcome) -> String {
     match sample {
         Ok(Sample { value, from }) => format!("{value} ({from})"),
         Err(why) => format!("none: {why}; without one it stands back"),
+    }
+}
+
+/// A health check that was run now.
+fn health_words(found: &Finding) -> String {
+    match (&found.failure, found.output.as_str()) {
+        (Some(why), _) => format!("fails: {why}; unhealthy, a node does not lead"),
+        (None, "") => "passes".to_owned(),
+        (None, output) => format!("passes: {output}"),
     }
 }
 
@@ -246,6 +267,11 @@ fn object(config: &Config, found: Option<&Found>) -> Value {
             Ok(Sample { value, from }) => json!({ "value": value, "from": from }),
             Err(why) => json!({ "value": null, "from": format!("none: {why}") }),
         }),
+        "node_health": found.and_then(|found| found.health.as_ref()).map(|health| json!({
+            "passes": health.failure.is_none(),
+            "output": health.output,
+            "failure": health.failure,
+        })),
         "members": config.members.iter().map(member).collect::<Vec<_>>(),
         "timing": {
             "heartbeat_ms": millis(timing.heartbeat),
@@ -274,6 +300,20 @@ fn member_object(member: &MemberConfig, changes: bool) -> Value {
         "admin": member.admin,
         "role": member.role.name(),
         "rank": member.rank.attribute.to_string(),
+        "health": member.health.as_ref().map(health_object),
         "rank_every_ms": changes.then(|| millis(member.rank.every)),
+    })
+}
+
+fn health_object(health: &HealthConfig) -> Value {
+    let mut command = vec![health.program.display().to_string()];
+    command.extend(health.arguments.iter().cloned());
+    json!({
+        "command": command,
+        "every_ms": millis(health.every),
+        "timeout_ms": millis(health.timeout),
+        "fall": health.fall,
+        "rise": health.rise,
+        "alone": health.alone.name(),
     })
 }

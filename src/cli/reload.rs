@@ -10,9 +10,12 @@ use serde_json::json;
 
 use crate::admin::Token;
 use crate::admin::client::{ClientError, Recipient};
+use crate::config::HealthConfig;
+use crate::core::settings::Alone;
 use crate::exec::hooks::HooksHandle;
 use crate::node::Node;
-use crate::node::edited::{Present, needs_restart};
+use crate::node::checked::Checks;
+use crate::node::edited::{Present, is_checked_otherwise, needs_restart};
 use crate::node::ranked::Ranks;
 
 use super::args::{ConfigArgs, Output, OutputArgs};
@@ -24,7 +27,7 @@ use super::{print, token};
 
 /// Let a running node read its configuration again.
 ///
-/// Its own rank (the figures of the attribute, and how often it is sampled), its hooks and the token of
+/// Its own rank (the figures of the attribute, and how often it is sampled), its hooks, its health check and the token of
 /// admin_token_file take effect at once, without a new election; a leader keeps the rank that it was elected with until the
 /// next one. All else needs a restart and is named, the
 /// timings too: a leader relies on what voters promised by theirs. A file with a problem changes nothing.
@@ -76,6 +79,7 @@ pub struct Reloader {
     /// Also lets one after the other have their turn.
     present: Present,
     ranks: Ranks,
+    checks: Checks,
     hooks: HooksHandle,
     token: Token,
 }
@@ -89,8 +93,9 @@ impl Reloader {
         hooks: HooksHandle,
         token: Token,
     ) -> Arc<Reloader> {
-        let (name, present, ranks) = (name.to_owned(), node.present(), node.ranks());
-        Arc::new(Reloader { arguments, name, present, ranks, hooks, token })
+        let (name, present) = (name.to_owned(), node.present());
+        let (ranks, checks) = (node.ranks(), node.checks());
+        Arc::new(Reloader { arguments, name, present, ranks, checks, hooks, token })
     }
 
     /// Reads the file again. Gives what took effect and what needs a restart, in words.
@@ -118,6 +123,17 @@ impl Reloader {
                 .map_err(|error| format!("the rank cannot be changed: {error}"))?;
             old.rank = own.rank;
             done.push("rank");
+        }
+        if is_checked_otherwise(&present, &found, &self.name) {
+            self.checks
+                .replace(own.health.as_ref())
+                .map_err(|error| format!("the health check cannot be changed: {error}"))?;
+            done.push("health");
+        }
+        let old = present.members.iter_mut().find(|member| member.name == self.name);
+        if let Some(old) = old {
+            let alone = old.health.as_ref().map_or_else(Alone::default, |health| health.alone);
+            old.health = own.health.map(|health| HealthConfig { alone, ..health });
         }
         let old = present.members.iter_mut().find(|member| member.name == self.name);
         if let Some(old) = old.filter(|old| old.hooks != own.hooks) {

@@ -166,9 +166,6 @@ fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> 
         ),
         ("age", format!("{} ms", status.age_ms)),
     ];
-    let problem = |problem: &status::Problem| {
-        format!("{}, since {}: {}", problem.kind, problem.since, problem.text)
-    };
     facts.splice(2..2, status.problems.iter().map(|found| ("problem", problem(found))));
     if let Some(drain) = &status.drain {
         let until = drain.until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
@@ -177,6 +174,7 @@ fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> 
     if verbose {
         facts.push(("guarantee", status.guarantee.clone()));
     }
+    facts.extend(own_health(status).map(|health| ("health", health)));
     if let Some(left) = status.lease_remaining_ms {
         facts.push(("lease", format!("{left} ms left")));
     }
@@ -206,12 +204,26 @@ fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> 
     facts
 }
 
+fn problem(problem: &status::Problem) -> String {
+    format!("{}, since {}: {}", problem.kind, problem.since, problem.text)
+}
+
 /// The rank that this node is compared by, and where it was read last. The two may differ: a
 /// rank is frozen for an election, and a leader keeps the one that it was elected with.
 fn own_rank(status: &status::Status) -> String {
     let own = status.members.iter().find(|member| member.id == status.node.id);
     let rank = own.map(|own| rank(&own.rank)).unwrap_or_default();
     format!("{rank} ({})", status.rank_source)
+}
+
+/// What the health check of this node found.
+fn own_health(status: &status::Status) -> Option<String> {
+    let health = status.health.as_ref()?;
+    let (word, since) = (if health.healthy { "healthy" } else { "unhealthy" }, &health.since);
+    let failure = health.failure.as_ref().map(|why| format!("; {why}"));
+    let output = Some(&health.output).filter(|output| !output.is_empty());
+    let more = failure.or_else(|| output.map(|output| format!(": {output}"))).unwrap_or_default();
+    Some(format!("{word} since {since}{more}"))
 }
 
 fn rank(rank: &RankStatus) -> String {

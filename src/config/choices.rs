@@ -1,7 +1,7 @@
 //! The words that choices in the file may take.
 
 use crate::core::limits::quote;
-use crate::core::settings::{AlgorithmKind, Preempt, Quorum, RankKind};
+use crate::core::settings::{AlgorithmKind, Alone, Preempt, Quorum, RankKind};
 use crate::core::types::Role;
 
 /// A word and what it stands for.
@@ -21,6 +21,10 @@ pub(super) const ALGORITHMS: &[Choice<AlgorithmKind>] = &[
 /// `preempt`, where it is a word
 pub(super) const PREEMPTS: &[Choice<Preempt>] =
     &[("always", Preempt::Always), ("never", Preempt::Never)];
+
+/// `health.alone`
+pub(super) const ALONES: &[Choice<Alone>] =
+    &[("lead", Alone::Lead), ("step-down", Alone::StepDown)];
 
 /// `role`
 pub(super) const ROLES: &[Choice<Role>] =

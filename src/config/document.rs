@@ -5,9 +5,10 @@ use std::path::Path;
 use super::choices::{ALGORITHMS, PREEMPTS, QUORUMS, nearest};
 use super::report::{Object, Report, Spot};
 use super::types::{Config, MemberConfig};
-use super::{hooks, members, rank, timing};
+use super::{health, hooks, members, rank, timing};
 use crate::core::limits::is_cluster_name;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum, Timing};
+use crate::core::types::Role;
 
 const KEYS: &[&str] = &[
     "cluster",
@@ -23,6 +24,7 @@ const KEYS: &[&str] = &[
     "admin_token_file",
     "hooks",
     "control_group",
+    "health",
 ];
 
 /// Reads the document; paths in it are relative to `folder`. Every key is read before the first
@@ -38,9 +40,9 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
     let data_dir = data_dir.and_then(|spot| report.path(spot, folder));
     let rank = rank::cluster(top.get("rank"), folder, report);
     let members = top.require("members", "list them, or let `electd init` write them", report);
-    let own_hooks = |spot: &Spot<'t>, report: &mut Report<'t>| hooks::read(spot, folder, report);
-    let members = members.and_then(|spot| members::read(spot, rank.as_ref(), own_hooks, report));
+    let members = members.and_then(|spot| members::read(spot, rank.as_ref(), folder, report));
     let hooks = optional(top.get("hooks"), |spot| hooks::read(spot, folder, report));
+    let health = optional(top.get("health"), |spot| health::read(spot, folder, report));
     let timing = timing::read(top.get("timing"), quorum, report);
     let algorithm = optional(top.get("algorithm"), |spot| report.choice(spot, ALGORITHMS));
     let preempt = optional(top.get("preempt"), |spot| preempt(spot, timing.as_ref(), report));
@@ -48,10 +50,12 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
     let node = optional(top.get("node"), |spot| node(spot, members.as_deref(), report));
     let token = optional(top.get("admin_token_file"), |spot| report.path(spot, folder));
     let group = optional(top.get("control_group"), |spot| report.string(spot));
-    let (quorum, hooks) = (quorum?, hooks?);
+    let (quorum, hooks, health) = (quorum?, hooks?, health?);
     let mut members = members?;
     for member in &mut members {
         member.hooks = member.hooks.take().or_else(|| hooks.clone());
+        let for_all = health.clone().filter(|_| member.role == Role::Member); // the others never lead
+        member.health = member.health.take().or(for_all);
     }
     Some(Config {
         file: std::path::PathBuf::new(), // `parse` knows it

@@ -1,25 +1,29 @@
 //! The members: each entry by itself, then what no two of them may share.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use uuid::Uuid;
 
 use super::choices::ROLES;
 use super::rank::{self, ClusterRank};
 use super::report::{Object, Report, Spot};
-use super::types::{HooksConfig, MemberConfig};
+use super::types::MemberConfig;
+use super::{health, hooks};
 use crate::core::address::{BadAddress, HostPort};
 use crate::core::limits::{NAME_RULE, is_id, is_name};
 use crate::core::membership::MOST_MEMBERS;
 use crate::core::types::{NodeId, Role};
 
-const KEYS: &[&str] = &["name", "id", "address", "listen", "admin", "role", "rank", "hooks"];
+const KEYS: &[&str] =
+    &["name", "id", "address", "listen", "admin", "role", "rank", "hooks", "health"];
 
 /// Reads `members`. Without a valid `rank` of the cluster, those of its members are not looked at.
+/// Paths are relative to `folder`.
 pub(super) fn read<'t>(
     spot: &Spot<'t>,
     rank: Option<&ClusterRank<'t>>,
-    own_hooks: impl Fn(&Spot<'t>, &mut Report<'t>) -> Option<HooksConfig>,
+    folder: &Path,
     report: &mut Report<'t>,
 ) -> Option<Vec<MemberConfig>> {
     let spots = report.list(spot)?;
@@ -35,7 +39,7 @@ pub(super) fn read<'t>(
     let rank = rank.map(|cluster| (cluster, alone));
     let mut taken = Taken::default();
     let members: Vec<Option<MemberConfig>> =
-        spots.iter().map(|spot| member(spot, rank, &own_hooks, &mut taken, report)).collect();
+        spots.iter().map(|spot| member(spot, rank, folder, &mut taken, report)).collect();
     taken.check(report);
     let members: Vec<MemberConfig> = members.into_iter().collect::<Option<_>>()?;
     if !members.is_empty() && members.iter().all(|member| member.role != Role::Member) {
@@ -47,7 +51,7 @@ pub(super) fn read<'t>(
 fn member<'t>(
     spot: &Spot<'t>,
     rank: Option<(&ClusterRank<'t>, bool)>,
-    own_hooks: &impl Fn(&Spot<'t>, &mut Report<'t>) -> Option<HooksConfig>,
+    folder: &Path,
     taken: &mut Taken<'t>,
     report: &mut Report<'t>,
 ) -> Option<MemberConfig> {
@@ -71,13 +75,17 @@ fn member<'t>(
     };
     let rank = rank.and_then(|(cluster, alone)| rank::member(&object, cluster, alone, report));
     let hooks = match object.get("hooks") {
-        Some(spot) => own_hooks(spot, report).map(Some),
+        Some(spot) => hooks::read(spot, folder, report).map(Some),
+        None => Some(None),
+    };
+    let health = match object.get("health") {
+        Some(spot) => health::read(spot, folder, report).map(Some),
         None => Some(None),
     };
     let (address, listen, admin) = sockets?;
     let (name, id) = (name?, NodeId(id?));
-    let (role, rank, hooks) = (role?, rank?, hooks?);
-    Some(MemberConfig { name, id, address, listen, admin, role, rank, hooks })
+    let (role, rank, hooks, health) = (role?, rank?, hooks?, health?);
+    Some(MemberConfig { name, id, address, listen, admin, role, rank, hooks, health })
 }
 
 /// `address`, `listen` and `admin`, as they are written.

@@ -16,6 +16,7 @@ mod choices;
 mod document;
 pub mod entry;
 pub mod guarantee;
+mod health;
 mod hooks;
 mod json;
 mod members;
@@ -31,7 +32,7 @@ pub use node::{NodeNameError, node_name};
 pub use problem::{ConfigErrors, Position, Problem};
 #[cfg(feature = "cli")]
 pub(crate) use timing::with_unit;
-pub use types::{Attribute, Config, HooksConfig, MemberConfig, RankConfig};
+pub use types::{Attribute, Config, HealthConfig, HooksConfig, MemberConfig, RankConfig};
 
 use crate::core::settings::Quorum;
 

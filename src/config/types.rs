@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::core::settings::{AlgorithmKind, Preempt, Quorum, RankKind, Timing};
+use crate::core::settings::{AlgorithmKind, Alone, Preempt, Quorum, RankKind, Timing};
 use crate::core::types::{NodeId, Role};
 
 /// The configuration of a cluster, validated as a whole.
@@ -58,6 +58,41 @@ pub struct MemberConfig {
     pub rank: RankConfig,
     /// What is told of changes: its own, or the cluster's.
     pub hooks: Option<HooksConfig>,
+    /// What tells whether it is fit to lead: its own, or the cluster's where it may lead.
+    pub health: Option<HealthConfig>,
+}
+
+/// A program that exits with 0 where its member is fit to lead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HealthConfig {
+    /// The program: a path, or a name that is looked for in PATH.
+    pub program: PathBuf,
+    /// What it is given; no shell reads it.
+    pub arguments: Vec<String>,
+    /// The time from the begin of one check to that of the next.
+    pub every: Duration,
+    /// How long one may take.
+    pub timeout: Duration,
+    /// So many failures in a row make a healthy member unhealthy.
+    pub fall: u32,
+    /// So many passes in a row make an unhealthy member healthy.
+    pub rise: u32,
+    /// What an unhealthy leader does while no other member may lead.
+    pub alone: Alone,
+}
+
+/// In words.
+impl fmt::Display for HealthConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HealthConfig { program, arguments, every, timeout, fall, rise, alone } = self;
+        write!(f, "`{}", program.display())?;
+        arguments.iter().try_for_each(|argument| write!(f, " {argument}"))?;
+        write!(
+            f,
+            "` every {every:?}, each for at most {timeout:?}; unhealthy after {fall} failures in a row, "
+        )?;
+        write!(f, "healthy after {rise} passes; alone: {}", alone.name())
+    }
 }
 
 /// A program that is told what changes.

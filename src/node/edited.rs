@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 
 use super::members;
 use super::publish::Board;
-use crate::config::{self, Config, MemberConfig};
+use crate::config::{self, Config, HealthConfig, MemberConfig};
+use crate::core::settings::Alone;
 
 /// The configuration that counts at present: as the node was started with it, and what a reload changed.
 pub type Present = Arc<Mutex<Config>>;
@@ -77,12 +78,25 @@ fn differences(present: &Config, found: &Config, name: &str) -> Option<String> {
     if hooks(present) != hooks(found) {
         parts.push("`electd reload` takes the hooks".to_owned());
     }
+    if is_checked_otherwise(present, found, name) {
+        parts.push("`electd reload` takes the health check".to_owned());
+    }
     let restart = needs_restart(present, found, name);
     let restart: Vec<_> = restart.into_iter().filter(|key| *key != MEMBERS).collect();
     if !restart.is_empty() {
         parts.push(format!("a restart of this node takes {}", restart.join(", ")));
     }
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// Whether the health check differs in what a reload takes: all but what an unhealthy leader does alone.
+#[must_use]
+pub fn is_checked_otherwise(old: &Config, new: &Config, name: &str) -> bool {
+    let health = |config: &Config| {
+        let health = config.member(name)?.health.clone()?;
+        Some(HealthConfig { alone: Alone::default(), ..health })
+    };
+    health(old) != health(new)
 }
 
 const MEMBERS: &str = "members (or change them with `electd member`)";
@@ -96,6 +110,7 @@ pub fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str
         (member.id, member.name.clone(), member.address.clone(), member.role)
     };
     let members = |config: &Config| config.members.iter().map(member).collect::<Vec<_>>();
+    let alone = |config: &Config| config.member(name)?.health.as_ref().map(|health| health.alone);
     let differing = [
         ("cluster", old.cluster != new.cluster),
         ("quorum", old.quorum != new.quorum),
@@ -107,6 +122,7 @@ pub fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str
         ("trust_refused", old.trust_refused != new.trust_refused),
         ("control_group", old.control_group != new.control_group),
         (MEMBERS, members(old) != members(new)),
+        ("health.alone", alone(old).unwrap_or_default() != alone(new).unwrap_or_default()),
         ("its listen or admin address", own(old) != own(new)),
     ];
     differing.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
@@ -131,6 +147,23 @@ mod tests {
         new.members[0].address = "127.0.0.9:1".to_owned();
         new.members[1].admin = None;
         assert_eq!(needs_restart(&old, &new, "node-1"), ["timing", MEMBERS]);
+    }
+
+    #[test]
+    fn of_a_health_check_only_what_is_done_alone_needs_a_restart() {
+        let old = read(TEXT);
+        let with = |health: &str| {
+            let text = TEXT.replacen('{', &format!("{{\"health\": {health}, "), 1);
+            read(&text)
+        };
+        let (check, other) = (with(r#"{"command": ["true"]}"#), with(r#"{"command": ["false"]}"#));
+        let alone = with(r#"{"command": ["true"], "alone": "step-down"}"#);
+        let reload = Some("`electd reload` takes the health check".to_owned());
+        for (old, new) in [(&old, &check), (&check, &other), (&other, &old)] {
+            assert_eq!(differences(old, new, "node-1"), reload);
+        }
+        let restart = Some("a restart of this node takes health.alone".to_owned());
+        assert_eq!(differences(&check, &alone, "node-1"), restart);
     }
 
     #[test]

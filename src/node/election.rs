@@ -180,6 +180,7 @@ impl Election {
                 self.snapshot.sampled(&outcome);
                 Some(Input::Sampled { value: outcome.ok().map(|sample| sample.value) })
             }
+            Event::Checked { healthy } => Some(Input::Checked { healthy }),
             Event::Held { .. } => None, // taken before
             Event::Unheld { number } => {
                 let last = self.holds.remove(&number).is_some() && self.holds.is_empty();

@@ -19,6 +19,8 @@ pub enum Event {
     Stored(Result<u64, StoreError>),
     /// The attribute that this member is ranked by.
     Sampled(rank::Outcome),
+    /// The health check found this member healthy, or not any more.
+    Checked { healthy: bool },
     /// A command.
     Order(Order),
     /// Somebody holds the leadership from now on, and is told that it does.

@@ -2,6 +2,7 @@
 //! out the handle by which others see it.
 
 mod alerts;
+pub mod checked;
 mod clock;
 pub mod edited;
 mod election;
@@ -23,6 +24,7 @@ mod round_trips;
 mod running;
 pub mod status;
 mod story;
+mod surroundings;
 pub mod tally;
 mod watch;
 mod words;
@@ -45,6 +47,7 @@ use crate::net::{self, Inbox, Net};
 use crate::store::{Record, Store, Writer};
 
 pub use alerts::VERSION;
+use checked::Checks;
 #[cfg(feature = "cli")]
 pub(crate) use clock::moment;
 use edited::{Edited, Present};
@@ -54,6 +57,7 @@ use inbox::Event;
 use publish::Board;
 use ranked::Ranks;
 pub use running::NodeHandle;
+use surroundings::Surroundings;
 use watch::Watch;
 
 /// How many events may wait for the election thread before readers wait.
@@ -70,6 +74,7 @@ pub struct Node {
     handle: NodeHandle,
     thread: ElectionThread,
     ranks: Ranks,
+    checks: Checks,
     watch: Watch,
     present: Present,
 }
@@ -117,21 +122,27 @@ impl Node {
         settings.task = found.task;
         let channel = bounded(EVENTS);
         // Before anybody can dial: the first hello tells the rank.
-        let started = ranked::start(own, channel.0.clone());
+        let surroundings = Surroundings::new(config, name);
+        let started = ranked::start(own, channel.0.clone(), &surroundings);
         let (sampler, sample) = started.map_err(StartError::Thread)?;
         settings.value = sample.as_ref().ok().map(|sample| sample.value);
         let socket = listen(&own.listen)?;
         let seed = settings.instance;
         let core = Core::new(clock::now(), settings, found.restored, seed);
         let board = Arc::new(Board::new(&core, file, &sample, store.pace()));
+        surroundings.set_board(board.clone());
         let started = start_threads(config, core, store, socket, channel, board);
         let (handle, thread) = started.map_err(StartError::Thread)?;
         let present = Present::new(config.clone().into());
         let edited = Edited::new(present.clone(), name);
         let watch = Watch::start(handle.clone(), config.state_dir(name), edited);
         let watch = watch.map_err(StartError::Thread)?;
-        let ranks = Ranks::new(sampler, handle.events.clone());
-        Ok(Node { handle, thread, ranks, watch, present })
+        let ranks = Ranks::new(sampler, handle.events.clone(), surroundings.clone());
+        let checks = Checks::new(handle.board.clone(), handle.events.clone(), surroundings);
+        if let Some(health) = &own.health {
+            checks.start(health).map_err(StartError::Thread)?;
+        }
+        Ok(Node { handle, thread, ranks, checks, watch, present })
     }
 
     /// A handle for those who watch and command this node.
@@ -150,6 +161,12 @@ impl Node {
     #[must_use]
     pub fn ranks(&self) -> Ranks {
         self.ranks.clone()
+    }
+
+    /// What changes the health check while the node runs.
+    #[must_use]
+    pub fn checks(&self) -> Checks {
+        self.checks.clone()
     }
 
     /// The configuration that counts at present, to be changed by whoever makes a change take effect.
@@ -187,6 +204,7 @@ impl Node {
             Err(_) => log::error!("the election thread panicked"),
         }
         self.ranks.stop();
+        self.checks.stop();
         self.watch.stop();
     }
 }
@@ -202,7 +220,7 @@ fn settings(config: &Config, own: &MemberConfig) -> Settings {
         preempt: config.preempt,
         rank: config.rank,
         value: None,
-        health: None,
+        health: own.health.as_ref().map(|health| health.alone),
         task: Task::default(),
         hierarchy: true,
         timing: config.timing,

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use super::status::{MemberStatus, Problem, RejectionStatus, Status};
+use super::status::{HealthStatus, MemberStatus, Problem, RejectionStatus, Status};
 
 /// The kind of a problem. The names are part of electd's interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub enum ProblemKind {
     Storage,
     /// This node has no rank, so it is not eligible.
     Rank,
+    /// The health check of this node fails, so it is not eligible.
+    Health,
     /// A member does not answer.
     PeerDown,
     /// A member refuses this node, or this node a member.
@@ -26,9 +28,10 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// All of them.
-    pub const ALL: [ProblemKind; 7] = [
+    pub const ALL: [ProblemKind; 8] = [
         ProblemKind::Storage,
         ProblemKind::Rank,
+        ProblemKind::Health,
         ProblemKind::PeerDown,
         ProblemKind::Rejected,
         ProblemKind::Stalled,
@@ -42,6 +45,7 @@ impl ProblemKind {
         match self {
             ProblemKind::Storage => "storage",
             ProblemKind::Rank => "rank",
+            ProblemKind::Health => "health",
             ProblemKind::PeerDown => "peer_down",
             ProblemKind::Rejected => "rejected",
             ProblemKind::Stalled => "stalled",
@@ -151,6 +155,9 @@ fn find(status: &Status, sight: &Sight) -> Vec<Found> {
     if let Some(why) = status.rank_source.strip_prefix("none: ") {
         add(ProblemKind::Rank, "", format!("no rank, so this node is not eligible: {why}"));
     }
+    if let Some(text) = status.health.as_ref().and_then(|health| unhealthy(health, sight.settled)) {
+        add(ProblemKind::Health, "", text);
+    }
     for (name, difference) in &sight.timings {
         add(ProblemKind::ConfigDiffers, name, format!("{name} has other timings: {difference}"));
     }
@@ -161,6 +168,16 @@ fn find(status: &Status, sight: &Sight) -> Vec<Found> {
         add(ProblemKind::ConfigDiffers, EDITED, text.clone());
     }
     found
+}
+
+/// That this node is unhealthy. Right after its start the first check may need its time.
+fn unhealthy(health: &HealthStatus, is_settled: bool) -> Option<String> {
+    match &health.failure {
+        _ if health.healthy => None,
+        Some(why) => Some(format!("unhealthy, so this node is not eligible: {why}")),
+        None => is_settled
+            .then(|| "no health check has ended yet, so this node is not eligible".to_owned()),
+    }
 }
 
 /// That a member does not answer, or cannot be told anything.

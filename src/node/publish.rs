@@ -18,7 +18,7 @@ use super::history::Entry;
 use super::leadership::Tidings;
 use super::problems::Sight;
 use super::round_trips::RoundTrips;
-use super::status::Problem;
+use super::status::{HealthStatus, Problem};
 use super::tally::Tally;
 use crate::core::Core;
 use crate::core::membership::MemberList;
@@ -58,6 +58,8 @@ pub struct Board {
     news: (Sender<()>, Receiver<()>),
     /// What is wrong, as the thread "watch" found it last.
     problems: RwLock<Arc<Vec<Problem>>>,
+    /// What the health check found last; none where there is no check.
+    health: RwLock<Option<HealthStatus>>,
     events: Arc<EventLog>,
     /// Who led when, oldest first.
     history: RwLock<Arc<Vec<Entry>>>,
@@ -92,6 +94,7 @@ impl Board {
             turned: AtomicU64::new(now.0),
             news: bounded(1),
             problems: RwLock::default(),
+            health: RwLock::default(),
             events: Arc::new(EventLog::new(core.incarnation().0)),
             history: RwLock::default(),
             tidings: Tidings::default(),
@@ -161,6 +164,16 @@ impl Board {
     /// Shows who led when.
     pub fn show_history(&self, history: Arc<Vec<Entry>>) {
         *self.history.write() = history;
+    }
+
+    /// What the health check found last.
+    pub fn health(&self) -> Option<HealthStatus> {
+        self.health.read().clone()
+    }
+
+    /// Shows what the health check found.
+    pub fn show_health(&self, health: Option<HealthStatus>) {
+        *self.health.write() = health;
     }
 
     /// Shows what is wrong.

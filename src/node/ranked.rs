@@ -8,25 +8,27 @@ use crossbeam::channel::Sender;
 use parking_lot::Mutex;
 
 use super::inbox::Event;
-use crate::config::{Attribute, MemberConfig};
+use super::surroundings::Surroundings;
+use crate::config::{Attribute, Config, MemberConfig};
 use crate::rank::{Outcome, Sampler, Source};
 
-/// Takes one sample of a member's rank now, on this host. It may take as long as its command's
+/// Takes one sample of the rank of a member of this cluster now, on this host. It may take as long as its command's
 /// timeout, or a name server.
 ///
 /// # Errors
 /// In words, when there is nothing to be read.
-pub fn sample(member: &MemberConfig) -> Outcome {
-    source(member).sample()
+pub fn sample(config: &Config, member: &MemberConfig) -> Outcome {
+    source(member).sample(&Surroundings::new(config, &member.name).variables())
 }
 
 /// Takes the first sample, and starts to take the others for the election thread.
 pub(super) fn start(
     member: &MemberConfig,
     events: Sender<Event>,
+    surroundings: &Surroundings,
 ) -> io::Result<(Sampler, Outcome)> {
     let deliver = move |outcome| events.send(Event::Sampled(outcome)).is_ok();
-    Sampler::start(source(member), member.rank.every, deliver)
+    Sampler::start(source(member), member.rank.every, surroundings.variables(), deliver)
 }
 
 fn source(member: &MemberConfig) -> Source {
@@ -48,11 +50,16 @@ fn source(member: &MemberConfig) -> Source {
 pub struct Ranks {
     sampler: Arc<Mutex<Option<Sampler>>>,
     events: Sender<Event>,
+    surroundings: Surroundings,
 }
 
 impl Ranks {
-    pub(super) fn new(sampler: Sampler, events: Sender<Event>) -> Ranks {
-        Ranks { sampler: Arc::new(Mutex::new(Some(sampler))), events }
+    pub(super) fn new(
+        sampler: Sampler,
+        events: Sender<Event>,
+        surroundings: Surroundings,
+    ) -> Ranks {
+        Ranks { sampler: Arc::new(Mutex::new(Some(sampler))), events, surroundings }
     }
 
     /// Samples no more.
@@ -69,7 +76,7 @@ impl Ranks {
     /// When the system has no thread left; nothing has changed then.
     pub fn replace(&self, own: &MemberConfig) -> io::Result<()> {
         let mut sampler = self.sampler.lock();
-        let (new, first) = start(own, self.events.clone())?;
+        let (new, first) = start(own, self.events.clone(), &self.surroundings)?;
         if let Some(old) = sampler.replace(new) {
             old.stop();
         }

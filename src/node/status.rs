@@ -26,6 +26,9 @@ pub struct Status {
     pub preempt: String,
     /// Where this node's rank was read last, in words; or "none: " and why it has none.
     pub rank_source: String,
+    /// What this node's health check found; null where it has none.
+    #[serde(default)]
+    pub health: Option<HealthStatus>,
     /// What only the halting algorithm has; null with the others.
     pub halting: Option<HaltingStatus>,
     /// Time left of the lease, if this node leads; null in mode none and for all others.
@@ -98,10 +101,24 @@ pub struct DrainStatus {
 pub struct Problem {
     /// When it was seen first, such as `2026-11-22T10:58:33.123Z`.
     pub since: String,
-    /// storage, rank, peer_down, rejected, stalled, quorum_margin or config_differs.
+    /// storage, rank, health, peer_down, rejected, stalled, quorum_margin or config_differs.
     pub kind: String,
     /// What is wrong, in words.
     pub text: String,
+}
+
+/// What the health check of a node found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HealthStatus {
+    /// Whether the node may lead, as far as its health goes. Not before the first check passed.
+    pub healthy: bool,
+    /// Since when, such as `2026-11-22T10:58:33.123Z`.
+    pub since: String,
+    /// The last line that the latest check printed; at most 200 characters.
+    pub output: String,
+    /// How the latest check failed, in words, and the last that failed where the node is unhealthy and passes; null
+    /// where the latest passed, or none has ended yet.
+    pub failure: Option<String>,
 }
 
 /// A node in the halting algorithm, in the words of its paper.

@@ -1,125 +1,35 @@
-//! The number that a program prints: run without a shell, in a process group of its own, for a
-//! limited time. However that ends, the group is ended and the program is reaped; only a KILL of
-//! electd itself leaves a program that runs just then to its own devices.
+//! The number that a program prints.
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Read};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::io::ioctl_fionbio;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use super::program::Program;
+use super::stop::Stop;
+use super::{Outcome, Sample, Variables};
 
-use super::stop::{Stop, Woken};
-use super::{HELPER, Outcome, Sample};
-
-/// A program may print so much on each of its two outputs; nobody reads more.
-const MOST: usize = 64 * 1024;
 /// The longest piece of what it printed that is told, in characters.
 const TOLD: usize = 200;
 
 /// Runs a program and reads the number on the first line that it prints.
-pub fn sample(program: &Path, arguments: &[String], timeout: Duration, stop: &Stop) -> Outcome {
-    let name = [program.display().to_string()].into_iter().chain(arguments.iter().cloned());
-    let name = format!("`{}`", name.collect::<Vec<_>>().join(" "));
-    let mut command = Command::new(program);
-    command.args(arguments).process_group(0).env(HELPER.0, HELPER.1);
-    let told = |why: String| format!("{name} {why}");
-    let printed = run(&mut command, timeout, stop).map_err(told)?;
-    let value = number(&printed).map_err(told)?;
-    Ok(Sample { value, from: format!("{value}, printed by {name}") })
-}
-
-/// What a program that ended well printed; otherwise, in words, how it ended.
-fn run(command: &mut Command, timeout: Duration, stop: &Stop) -> Result<Vec<u8>, String> {
-    let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = piped.spawn().map_err(|error| format!("cannot be run: {error}"))?;
-    let group = Pid::from_child(&child);
-    let watched = watch(&mut child, Instant::now() + timeout, stop);
-    // Before the program is reaped, since its number may be another's afterwards. The group is
-    // ended also after a program that went well: what it left running is in nobody's care.
-    let _ = kill_process_group(group, Signal::KILL);
-    let status = child.wait();
-    let [out, error] = match watched {
-        Ok((Woken::Ready(_), printed)) => printed,
-        Ok((Woken::Stopped, _)) => return Err("was ended, as this node stops".to_owned()),
-        Ok((Woken::Late, _)) => return Err(format!("took longer than {timeout:?}")),
-        Err(error) => return Err(format!("cannot be watched: {error}")),
+pub fn sample(
+    program: &Path,
+    arguments: &[String],
+    timeout: Duration,
+    variables: &Variables,
+    stop: &Stop,
+) -> Outcome {
+    let program = Program { program, arguments, timeout };
+    let ran = program.run(variables, stop);
+    let [out, error] = &ran.printed;
+    let read = match &ran.failure {
+        None => number(out),
+        Some(how) => match first_line(error) {
+            line if ran.is_whole && !line.is_empty() => Err(format!("{how}: {}", quote(&line))),
+            _ => Err(how.clone()),
+        },
     };
-    if out.len().max(error.len()) > MOST {
-        return Err(format!("printed more than {MOST} bytes"));
-    }
-    match status {
-        Ok(status) if status.success() => Ok(out),
-        Ok(status) => Err(failure(status, &error)),
-        Err(error) => Err(format!("cannot be waited for: {error}")),
-    }
-}
-
-/// Reads what a program prints on both its outputs, until it has ended, is late or printed too
-/// much.
-fn watch(child: &mut Child, deadline: Instant, stop: &Stop) -> io::Result<(Woken, [Vec<u8>; 2])> {
-    let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
-    let out = child.stdout.take().map(OwnedFd::from);
-    let error = child.stderr.take().map(OwnedFd::from);
-    let mut pipes = [Pipe::new(out)?, Pipe::new(error)?];
-    loop {
-        let open = pipes.iter().filter_map(|pipe| pipe.open.as_ref().map(AsFd::as_fd));
-        let woken =
-            stop.wait(&[ended.as_fd()].into_iter().chain(open).collect::<Vec<_>>(), deadline)?;
-        if let Woken::Ready(_) = woken {
-            // After its end too: what it printed last is still in the pipe.
-            pipes.iter_mut().for_each(Pipe::read);
-        }
-        let too_much = pipes.iter().any(|pipe| pipe.printed.len() > MOST);
-        let goes_on = matches!(&woken, Woken::Ready(ready) if !ready[0]);
-        if !goes_on || too_much {
-            return Ok((woken, pipes.map(|pipe| pipe.printed)));
-        }
-    }
-}
-
-/// One output of a program, until it is closed.
-struct Pipe {
-    open: Option<File>,
-    printed: Vec<u8>,
-}
-
-impl Pipe {
-    fn new(pipe: Option<OwnedFd>) -> io::Result<Pipe> {
-        let open = pipe.map(File::from);
-        open.iter().try_for_each(|pipe| ioctl_fionbio(pipe, true))?;
-        Ok(Pipe { open, printed: Vec::new() })
-    }
-
-    /// Reads what is there, and no more than a byte too much.
-    fn read(&mut self) {
-        let Some(pipe) = &mut self.open else { return };
-        let have = self.printed.len();
-        self.printed.resize(MOST + 1, 0);
-        let outcome = pipe.read(&mut self.printed[have..]);
-        self.printed.truncate(have + outcome.as_ref().copied().unwrap_or(0));
-        let waits = |kind| matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted);
-        if !outcome.map_or_else(|error| waits(error.kind()), |count| count > 0) {
-            self.open = None;
-        }
-    }
-}
-
-/// How a program failed, and the first that it said about it.
-fn failure(status: ExitStatus, error: &[u8]) -> String {
-    let how = match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exited with code {code}"),
-        (None, Some(signal)) => format!("was ended by signal {signal}"),
-        (None, None) => format!("ended: {status}"),
-    };
-    match first_line(error) {
-        line if line.is_empty() => how,
-        line => format!("{how}: {}", quote(&line)),
-    }
+    let value = read.map_err(|why| format!("{program} {why}"))?;
+    Ok(Sample { value, from: format!("{value}, printed by {program}") })
 }
 
 fn number(printed: &[u8]) -> Result<i64, String> {
@@ -145,18 +55,24 @@ fn quote(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::time::Instant;
 
-    use rustix::process::test_kill_process;
+    use rustix::process::{Pid, test_kill_process};
 
     use super::*;
+    use crate::rank::no_variables;
 
     /// Far longer than any program here takes; only a failing test waits for it.
     const PATIENCE: Duration = Duration::from_secs(20);
 
+    fn run(program: &str, arguments: &[&str], timeout: Duration, stop: &Stop) -> Outcome {
+        let arguments: Vec<String> = arguments.iter().map(|&word| word.to_owned()).collect();
+        sample(Path::new(program), &arguments, timeout, &no_variables(), stop)
+    }
+
     fn shell(script: &str, timeout: Duration) -> Outcome {
         let (_stopper, stop) = Stop::new().unwrap();
-        let arguments = ["-c".to_owned(), script.to_owned()];
-        sample(Path::new("sh"), &arguments, timeout, &stop)
+        run("sh", &["-c", script], timeout, &stop)
     }
 
     #[track_caller]
@@ -181,8 +97,7 @@ mod tests {
     #[test]
     fn no_shell_reads_the_arguments() {
         let (_stopper, stop) = Stop::new().unwrap();
-        let error =
-            sample(Path::new("echo"), &["$((1+1))".to_owned()], PATIENCE, &stop).unwrap_err();
+        let error = run("echo", &["$((1+1))"], PATIENCE, &stop).unwrap_err();
         assert!(error.contains("printed \"$((1+1))\""), "{error}");
     }
 
@@ -201,7 +116,7 @@ mod tests {
         fails("printf '\\033[31m'", "printed \"\\u{1b}[31m\", which is no whole number of 64 bits");
         fails("yes", "printed more than 65536 bytes");
         let (_stopper, stop) = Stop::new().unwrap();
-        let error = sample(Path::new("/no/such/program"), &[], PATIENCE, &stop).unwrap_err();
+        let error = run("/no/such/program", &[], PATIENCE, &stop).unwrap_err();
         assert!(error.starts_with("`/no/such/program` cannot be run: No such file"), "{error}");
     }
 
@@ -260,8 +175,7 @@ mod tests {
             }
             drop(stopper);
         });
-        let arguments = ["-c".to_owned(), script];
-        let error = sample(Path::new("sh"), &arguments, PATIENCE, &stop).unwrap_err();
+        let error = run("sh", &["-c", &script], PATIENCE, &stop).unwrap_err();
         waiter.join().unwrap();
         assert!(error.ends_with("was ended, as this node stops"), "{error}");
         is_gone(&folder);

@@ -1,19 +1,25 @@
-//! Samples of the attribute that members are ranked by: what is read, and from where, in words.
+//! What a member learns of its own host: samples of the attribute that members are ranked by, and its health
+//! check; in numbers, and in words.
 //!
 //! A sample may take long (a disk that hangs, a name that does not resolve, a slow program), so
-//! the [`Sampler`] takes it on a thread of its own.
+//! the [`Sampler`] takes it on a thread of its own. So does the [`Checker`] with the check.
 
 mod address;
+mod check;
 mod command;
 mod cpu;
 mod folder;
+mod program;
+mod running;
 mod sampler;
 mod stop;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+pub use check::{Check, Checker, Finding, Verdict};
 pub use sampler::Sampler;
 use stop::Stop;
 
@@ -25,6 +31,9 @@ const FIRST_COMMAND: Duration = Duration::from_secs(3);
 /// The variable by which a program is known that electd runs for itself, and its value: it is no part of the job
 /// that runs while this node leads.
 pub const HELPER: (&str, &str) = ("ELECTD_HELPER", "1");
+
+/// The variables that tell a program which member runs it and where that one stands; asked for before each run.
+pub type Variables = Arc<dyn Fn() -> Vec<(&'static str, String)> + Send + Sync>;
 
 /// Where a member's attribute comes from. A greater value ranks higher.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,13 +78,13 @@ impl Source {
     ///
     /// # Errors
     /// In words, when there is nothing to be read.
-    pub fn sample(&self) -> Outcome {
+    pub fn sample(&self, variables: &Variables) -> Outcome {
         let (_stopper, stop) = Stop::new().map_err(|error| no_pipe(&error))?;
-        self.sample_until(&stop)
+        self.sample_until(variables, &stop)
     }
 
     /// Takes a sample; a command is ended when `stop` says so.
-    fn sample_until(&self, stop: &Stop) -> Outcome {
+    fn sample_until(&self, variables: &Variables, stop: &Stop) -> Outcome {
         match self {
             Source::Id => Ok(Sample { value: 0, from: "all are equal, the id decides".to_owned() }),
             Source::Priority(value) => {
@@ -86,7 +95,7 @@ impl Source {
             Source::Disk(path) => folder::free_bytes(path),
             Source::Files(path) => folder::count_files(path),
             Source::Command { program, arguments, timeout } => {
-                command::sample(program, arguments, *timeout, stop)
+                command::sample(program, arguments, *timeout, variables, stop)
             }
         }
     }
@@ -113,4 +122,10 @@ impl Source {
 
 fn no_pipe(error: &io::Error) -> String {
     format!("no pipe can be opened: {error}")
+}
+
+/// For tests: programs are told nothing.
+#[cfg(test)]
+fn no_variables() -> Variables {
+    Arc::new(Vec::new)
 }

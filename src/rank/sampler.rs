@@ -4,29 +4,17 @@
 //! stopped, or after its first good sample where the attribute does not change.
 
 use std::io;
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::{self, Receiver, Sender};
+use crossbeam::channel::{self, Sender};
 
-use super::stop::{Stop, Stopper, Woken};
-use super::{Outcome, Source};
-
-/// How long a stop waits for a sample under way. One that hangs in the system ends with the
-/// process.
-const GRACE: Duration = Duration::from_millis(300);
+use super::running::Running;
+use super::stop::{Stop, Woken};
+use super::{Outcome, Source, Variables};
 
 /// The handle of the thread; none where the attribute is known without.
 #[derive(Debug)]
 pub struct Sampler(Option<Running>);
-
-#[derive(Debug)]
-struct Running {
-    stopper: Stopper,
-    /// Ends with the thread.
-    ended: Receiver<()>,
-    thread: JoinHandle<()>,
-}
 
 impl Sampler {
     /// Takes the first sample and gives it back; the later ones, each `every` after the one
@@ -40,34 +28,30 @@ impl Sampler {
     pub fn start(
         source: Source,
         every: Duration,
+        variables: Variables,
         deliver: impl Fn(Outcome) -> bool + Send + 'static,
     ) -> io::Result<(Sampler, Outcome)> {
         if source.is_fixed() {
-            return Ok((Sampler(None), source.sample()));
+            return Ok((Sampler(None), source.sample(&variables)));
         }
         let patience = source.patience();
-        let (stopper, stop) = Stop::new()?;
         // Without room: a sample that nobody waits for any more is not lost in it.
         let (first, taken) = channel::bounded(0);
-        let (end, ended) = channel::bounded(0);
-        let work = Work { source, every, stop, deliver, failing: false, _end: end };
-        let thread = thread::Builder::new().name("rank".to_owned()).spawn(|| work.run(first))?;
+        let running = Running::start("rank", move |stop| {
+            Work { source, every, variables, stop, deliver, failing: false }.run(first);
+        })?;
         let outcome = taken.recv_timeout(patience).unwrap_or_else(|_| {
             let why = format!("the first sample takes longer than {patience:?}");
             log::warn!(event = "rank"; "no rank: {why}; until there is one, this node stands back");
             Err(why)
         });
-        Ok((Sampler(Some(Running { stopper, ended, thread })), outcome))
+        Ok((Sampler(Some(running)), outcome))
     }
 
     /// Ends the thread, and a command that runs.
     pub fn stop(self) {
-        let Some(Running { stopper, ended, thread }) = self.0 else { return };
-        drop(stopper);
-        if ended.recv_timeout(GRACE) == Err(channel::RecvTimeoutError::Timeout) {
-            log::warn!("a sample of the rank hangs; it ends with this process");
-        } else if thread.join().is_err() {
-            log::error!("the rank thread panicked");
+        if let Some(running) = self.0 {
+            running.stop();
         }
     }
 }
@@ -76,12 +60,11 @@ impl Sampler {
 struct Work<F> {
     source: Source,
     every: Duration,
+    variables: Variables,
     stop: Stop,
     deliver: F,
     /// Whether the last sample failed.
     failing: bool,
-    /// Dropped at the end.
-    _end: Sender<()>,
 }
 
 impl<F: Fn(Outcome) -> bool> Work<F> {
@@ -100,7 +83,7 @@ impl<F: Fn(Outcome) -> bool> Work<F> {
 
     /// A sample; none when the sampler was stopped meanwhile, which may have spoilt it.
     fn take(&mut self) -> Option<Outcome> {
-        let outcome = self.source.sample_until(&self.stop);
+        let outcome = self.source.sample_until(&self.variables, &self.stop);
         let goes_on = self.waits_for(Duration::ZERO);
         goes_on.then(|| {
             self.log(&outcome);
@@ -134,8 +117,13 @@ impl<F: Fn(Outcome) -> bool> Work<F> {
 mod tests {
     use std::fs;
     use std::path::Path;
+    use std::thread;
+
+    use crossbeam::channel::Receiver;
 
     use super::*;
+    use crate::rank::no_variables;
+    use crate::rank::running::GRACE;
 
     /// Far longer than any sample here takes; only a failing test waits for it.
     const PATIENCE: Duration = Duration::from_secs(20);
@@ -146,7 +134,7 @@ mod tests {
     fn start(source: Source, every: Duration) -> (Sampler, Outcome, Receiver<Outcome>) {
         let (sender, samples) = channel::bounded(0);
         let deliver = move |outcome| sender.send(outcome).is_ok();
-        let (sampler, first) = Sampler::start(source, every, deliver).unwrap();
+        let (sampler, first) = Sampler::start(source, every, no_variables(), deliver).unwrap();
         (sampler, first, samples)
     }
 
@@ -207,7 +195,7 @@ mod tests {
 
         let (stopper, stop) = Stop::new().unwrap();
         let source = command("sleep", "1000", PATIENCE * 100);
-        let thread = thread::spawn(move || source.sample_until(&stop));
+        let thread = thread::spawn(move || source.sample_until(&no_variables(), &stop));
         drop(stopper);
         let error = thread.join().unwrap().unwrap_err();
         assert!(error.ends_with("was ended, as this node stops"), "{error}");

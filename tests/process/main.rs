@@ -8,6 +8,7 @@ mod control;
 mod drain;
 mod freeze;
 mod handover;
+mod health;
 mod history;
 mod hooks;
 mod hostile;

@@ -105,6 +105,8 @@ fn each_kind_has_its_words() {
     let mut status = status("none", members(&["alive"; 2]));
     status.stalled = true;
     status.rank_source = "none: the program is missing".to_owned();
+    let failure = Some("`check` exited with code 1: no disk".to_owned());
+    status.health = Some(HealthStatus { failure, ..HealthStatus::default() });
     status.members[1].passed_over = Some("heard, but cannot be dialed".to_owned());
     let sight = Sight {
         storage: Some("no space".to_owned()),
@@ -114,9 +116,34 @@ fn each_kind_has_its_words() {
         settled: true,
     };
     let kinds: Vec<&str> = seen(&status, &sight).into_iter().map(|(kind, _)| kind).collect();
-    let all =
-        ["storage", "stalled", "peer_down", "rejected", "rank", "config_differs", "config_differs"];
+    let all = [
+        "storage",
+        "stalled",
+        "peer_down",
+        "rejected",
+        "rank",
+        "health",
+        "config_differs",
+        "config_differs",
+    ];
     assert_eq!(kinds, all);
+}
+
+#[test]
+fn a_node_is_unhealthy_when_its_check_failed_or_takes_long_to_end_for_the_first_time() {
+    let mut status = status("none", members(&["alive"; 2]));
+    let mut said = |healthy, failure: Option<&str>, sight: &Sight| {
+        let failure = failure.map(str::to_owned);
+        status.health = Some(HealthStatus { healthy, failure, ..HealthStatus::default() });
+        seen(&status, sight)
+    };
+    assert_eq!(said(false, None, &Sight::default()), [], "it has just started");
+    let words = "no health check has ended yet, so this node is not eligible";
+    assert_eq!(said(false, None, &settled()), [("health", words.to_owned())]);
+    let words = "unhealthy, so this node is not eligible: `check` exited with code 1";
+    let failure = Some("`check` exited with code 1");
+    assert_eq!(said(false, failure, &Sight::default()), [("health", words.to_owned())]);
+    assert_eq!(said(true, failure, &settled()), [], "one failure is none");
 }
 
 #[test]

@@ -55,6 +55,7 @@ impl Board {
             algorithm: settings.algorithm.name().to_owned(),
             preempt: settings.preempt.to_string(),
             rank_source: snapshot.rank_source.to_string(),
+            health: self.health(),
             halting: halting_word(settings, phase).map(|status| HaltingStatus {
                 status,
                 halter: snapshot.halter.map(|id| list.name(id)),

@@ -146,6 +146,7 @@ pub fn status(state: &str, leader: Option<&str>) -> Status {
         quorum: "none".to_owned(),
         algorithm: "bully".to_owned(),
         preempt: "always".to_owned(),
+        health: None,
         rank_source: "all are equal, the id decides".to_owned(),
         guarantee: "one leader while all reach each other".to_owned(),
         worst_failover_ms: Some(900),

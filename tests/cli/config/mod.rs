@@ -2,5 +2,6 @@
 
 mod commands;
 mod files;
+mod health;
 mod problems;
 mod ranks;

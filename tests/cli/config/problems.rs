@@ -36,7 +36,7 @@ fn keys() {
         "\"admin\": \"127.0.0.1:7202\"",
         "\"colour\": [1, 2]",
         "8:99: members[1].colour: unknown key (value [1, 2]): remove it; the keys here are \
-         name, id, address, listen, admin, role, rank, hooks",
+         name, id, address, listen, admin, role, rank, hooks, health",
     );
     one_problem(
         "\"quorum\": \"none\",",

@@ -1,0 +1,130 @@
+//! A member's health check: from its entry in the configuration to what the election thread hears of it.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam::channel::Sender;
+use parking_lot::Mutex;
+
+use super::clock::{moment, wall_clock_ms};
+use super::inbox::Event;
+use super::publish::Board;
+use super::status::HealthStatus;
+use super::surroundings::Surroundings;
+use crate::config::{Config, HealthConfig, MemberConfig};
+use crate::rank::{Check, Checker, Finding, Verdict};
+
+/// Runs a member's health check once, now, on this host; none where it has no check. It may take as long as its
+/// timeout.
+#[must_use]
+pub fn check(config: &Config, member: &MemberConfig) -> Option<Finding> {
+    let variables = Surroundings::new(config, &member.name).variables();
+    let unable = |why| Finding { output: String::new(), failure: Some(why) };
+    let health = member.health.as_ref()?;
+    Some(of(health).run(&variables).unwrap_or_else(unable))
+}
+
+fn of(health: &HealthConfig) -> Check {
+    let HealthConfig { program, arguments, timeout, every, fall, rise, .. } = health.clone();
+    Check { program, arguments, timeout, every, fall, rise }
+}
+
+/// Lets the health check of a running member be changed from elsewhere. Cheap to clone.
+#[derive(Clone)]
+pub struct Checks {
+    checker: Arc<Mutex<Option<Checker>>>,
+    board: Arc<Board>,
+    events: Sender<Event>,
+    surroundings: Surroundings,
+}
+
+impl Checks {
+    /// Without a check so far.
+    pub(super) fn new(
+        board: Arc<Board>,
+        events: Sender<Event>,
+        surroundings: Surroundings,
+    ) -> Checks {
+        Checks { checker: Arc::default(), board, events, surroundings }
+    }
+
+    /// Runs this check from now on. The start of the node does not wait for its first result.
+    pub(super) fn start(&self, health: &HealthConfig) -> io::Result<()> {
+        let (board, events) = (self.board.clone(), self.events.clone());
+        if board.health().is_none() {
+            board.show_health(Some(HealthStatus::unknown()));
+        }
+        let deliver = move |verdict: Verdict, finding: Finding| {
+            log(verdict, &finding);
+            show(&board, verdict, finding);
+            if !verdict.is_new {
+                return true;
+            }
+            board.ring();
+            events.send(Event::Checked { healthy: verdict.healthy }).is_ok()
+        };
+        let checker = Checker::start(of(health), self.surroundings.variables(), deliver)?;
+        *self.checker.lock() = Some(checker);
+        Ok(())
+    }
+
+    /// Runs no check any more.
+    pub(super) fn stop(&self) {
+        let checker = self.checker.lock().take();
+        if let Some(checker) = checker {
+            checker.stop();
+        }
+    }
+
+    /// Runs another check from now on, whose first result decides at once; until then the last verdict counts.
+    /// Without one the member counts as healthy.
+    ///
+    /// # Errors
+    /// When the system has no thread left; no check runs then, and the last verdict stays.
+    pub fn replace(&self, health: Option<&HealthConfig>) -> io::Result<()> {
+        self.stop();
+        if let Some(health) = health {
+            return self.start(health);
+        }
+        self.board.show_health(None);
+        // The election may have ended.
+        let healthy = Event::Checked { healthy: true };
+        let _ = self.events.send_timeout(healthy, Duration::from_secs(1));
+        Ok(())
+    }
+}
+
+fn show(board: &Board, verdict: Verdict, finding: Finding) {
+    let (healthy, Finding { output, failure }) = (verdict.healthy, finding);
+    let before = board.health().filter(|before| before.healthy == healthy);
+    let (since, failed) = before.map_or((now(), None), |it| (it.since, it.failure));
+    // It is told why a node is unhealthy until it has passed often enough.
+    let failure = failure.or(failed.filter(|_| !healthy));
+    board.show_health(Some(HealthStatus { healthy, since, output, failure }));
+}
+
+impl HealthStatus {
+    /// No check has ended yet.
+    fn unknown() -> HealthStatus {
+        HealthStatus { since: now(), ..HealthStatus::default() }
+    }
+}
+
+fn now() -> String {
+    moment(wall_clock_ms())
+}
+
+/// Says once that the checks fail, and once that they pass.
+fn log(verdict: Verdict, finding: &Finding) {
+    match (verdict, &finding.failure) {
+        (Verdict { healthy: false, is_new: true }, Some(why)) => log::warn!(
+            event = "health";
+            "unhealthy: {why}; until it is healthy again, this node stands back from every election"
+        ),
+        (Verdict { healthy: true, is_new: true }, _) => {
+            log::info!(event = "health"; "healthy: the health check passes");
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,54 @@
+//! What the programs that read a rank or check the health are told of the node that runs them, as variables.
+
+use std::sync::{Arc, OnceLock};
+
+use super::publish::Board;
+use crate::config::Config;
+use crate::rank::Variables;
+
+/// Tells a program which member runs it, and where that one stands. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Surroundings {
+    cluster: Arc<str>,
+    node: Arc<str>,
+    /// There from the first sample of the rank on.
+    board: Arc<OnceLock<Arc<Board>>>,
+}
+
+impl Surroundings {
+    /// Of the node of this name.
+    pub fn new(config: &Config, name: &str) -> Surroundings {
+        let (cluster, node) = (config.cluster.as_str().into(), name.into());
+        Surroundings { cluster, node, board: Arc::default() }
+    }
+
+    /// From now on the node stands where this says.
+    pub fn set_board(&self, board: Arc<Board>) {
+        let _ = self.board.set(board); // a node has one
+    }
+
+    /// What a program is told, made anew for each run.
+    pub fn variables(&self) -> Variables {
+        let own = self.clone();
+        Arc::new(move || own.now())
+    }
+
+    fn now(&self) -> Vec<(&'static str, String)> {
+        let mut all = vec![
+            ("ELECTD_CLUSTER", self.cluster.to_string()),
+            ("ELECTD_NODE", self.node.to_string()),
+        ];
+        if let Some(board) = self.board.get() {
+            let status = board.status();
+            let leader = status.leader.map(|leader| leader.name).unwrap_or_default();
+            all.push(("ELECTD_STATE", status.state));
+            all.push(("ELECTD_LEADER", leader));
+            all.push(("ELECTD_EPOCH", status.epoch.to_string()));
+        } else {
+            let before =
+                [("ELECTD_STATE", "starting"), ("ELECTD_LEADER", ""), ("ELECTD_EPOCH", "0")];
+            all.extend(before.map(|(name, value)| (name, value.to_owned())));
+        }
+        all
+    }
+}

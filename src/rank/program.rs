@@ -1,0 +1,144 @@
+//! A program, run without a shell, in a process group of its own, for a limited time. However that
+//! ends, the group is ended and the program is reaped; only a KILL of electd itself leaves a program
+//! that runs just then to its own devices.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::io::ioctl_fionbio;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use super::stop::{Stop, Woken};
+use super::{HELPER, Variables};
+
+/// A program may print so much on each of its two outputs; nobody reads more.
+const MOST: usize = 64 * 1024;
+
+/// A program with all that it is given.
+#[derive(Clone, Copy)]
+pub struct Program<'p> {
+    pub program: &'p Path,
+    pub arguments: &'p [String],
+    pub timeout: Duration,
+}
+
+/// As it would be typed, in backquotes.
+impl fmt::Display for Program<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}", self.program.display())?;
+        self.arguments.iter().try_for_each(|argument| write!(f, " {argument}"))?;
+        f.write_str("`")
+    }
+}
+
+/// One run of a program that has ended.
+pub struct Ran {
+    /// In words how it failed; none where it exited with code 0.
+    pub failure: Option<String>,
+    /// Whether it came to its own end, so that what it printed is whole.
+    pub is_whole: bool,
+    /// What it printed on its output, and where it complains.
+    pub printed: [Vec<u8>; 2],
+}
+
+impl Program<'_> {
+    /// Runs it, until its timeout or until `stop` says so.
+    pub fn run(&self, variables: &Variables, stop: &Stop) -> Ran {
+        let cut =
+            |why: String| Ran { failure: Some(why), is_whole: false, printed: [vec![], vec![]] };
+        let mut command = Command::new(self.program);
+        command.args(self.arguments).process_group(0).env(HELPER.0, HELPER.1).envs(variables());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => return cut(format!("cannot be run: {error}")),
+        };
+        let group = Pid::from_child(&child);
+        let watched = watch(&mut child, Instant::now() + self.timeout, stop);
+        // Before the program is reaped, since its number may be another's afterwards. The group is
+        // ended also after a program that went well: what it left running is in nobody's care.
+        let _ = kill_process_group(group, Signal::KILL);
+        let status = child.wait();
+        let (woken, printed) = match watched {
+            Ok(watched) => watched,
+            Err(error) => return cut(format!("cannot be watched: {error}")),
+        };
+        let too_much = printed.iter().any(|printed| printed.len() > MOST);
+        let failure = match (woken, status) {
+            (Woken::Stopped, _) => Some("was ended, as this node stops".to_owned()),
+            (Woken::Late, _) => Some(format!("took longer than {:?}", self.timeout)),
+            (Woken::Ready(_), _) if too_much => Some(format!("printed more than {MOST} bytes")),
+            (Woken::Ready(_), Ok(status)) => {
+                return Ran { failure: failure(status), is_whole: true, printed };
+            }
+            (Woken::Ready(_), Err(error)) => Some(format!("cannot be waited for: {error}")),
+        };
+        Ran { failure, is_whole: false, printed }
+    }
+}
+
+/// Reads what a program prints on both its outputs, until it has ended, is late or printed too
+/// much.
+fn watch(child: &mut Child, deadline: Instant, stop: &Stop) -> io::Result<(Woken, [Vec<u8>; 2])> {
+    let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    let out = child.stdout.take().map(OwnedFd::from);
+    let error = child.stderr.take().map(OwnedFd::from);
+    let mut pipes = [Pipe::new(out)?, Pipe::new(error)?];
+    loop {
+        let open = pipes.iter().filter_map(|pipe| pipe.open.as_ref().map(AsFd::as_fd));
+        let woken =
+            stop.wait(&[ended.as_fd()].into_iter().chain(open).collect::<Vec<_>>(), deadline)?;
+        if let Woken::Ready(_) = woken {
+            // After its end too: what it printed last is still in the pipe.
+            pipes.iter_mut().for_each(Pipe::read);
+        }
+        let too_much = pipes.iter().any(|pipe| pipe.printed.len() > MOST);
+        let goes_on = matches!(&woken, Woken::Ready(ready) if !ready[0]);
+        if !goes_on || too_much {
+            return Ok((woken, pipes.map(|pipe| pipe.printed)));
+        }
+    }
+}
+
+/// One output of a program, until it is closed.
+struct Pipe {
+    open: Option<File>,
+    printed: Vec<u8>,
+}
+
+impl Pipe {
+    fn new(pipe: Option<OwnedFd>) -> io::Result<Pipe> {
+        let open = pipe.map(File::from);
+        open.iter().try_for_each(|pipe| ioctl_fionbio(pipe, true))?;
+        Ok(Pipe { open, printed: Vec::new() })
+    }
+
+    /// Reads what is there, and no more than a byte too much.
+    fn read(&mut self) {
+        let Some(pipe) = &mut self.open else { return };
+        let have = self.printed.len();
+        self.printed.resize(MOST + 1, 0);
+        let outcome = pipe.read(&mut self.printed[have..]);
+        self.printed.truncate(have + outcome.as_ref().copied().unwrap_or(0));
+        let waits = |kind| matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted);
+        if !outcome.map_or_else(|error| waits(error.kind()), |count| count > 0) {
+            self.open = None;
+        }
+    }
+}
+
+/// How a program failed, if it did.
+fn failure(status: ExitStatus) -> Option<String> {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => None,
+        (Some(code), _) => Some(format!("exited with code {code}")),
+        (None, Some(signal)) => Some(format!("was ended by signal {signal}")),
+        (None, None) => Some(format!("ended: {status}")),
+    }
+}
