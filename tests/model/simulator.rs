@@ -16,8 +16,14 @@ const BEYOND: u64 = 40;
 /// What happens in storms only.
 const STORMS: [&str; 1] = ["disks that stood still"];
 
-/// What happens only where members run jobs.
-const JOBS: [&str; 2] = ["jobs started", "  ended in order, of these"];
+/// What happens only where members run jobs, and are drained and checked.
+const JOBS: [&str; 5] = [
+    "members drained",
+    "members undrained",
+    "health checks that changed",
+    "jobs started",
+    "  ended in order, of these",
+];
 
 /// What happens only where faults stay; whatever is aimed at whom it meets happens in storms as well.
 const STAYS: [&str; 20] = [

@@ -125,7 +125,7 @@ fn a_first_start_with_a_dead_link_between_two_voters_names_them() {
     let Some(cluster) = parted(3, (2, 3), majority) else { return };
     for (number, unmet) in [(2, "node-3"), (3, "node-2")] {
         eventually("it names whom it has not met, and what to do", || {
-            let words = format!("this voter's store is empty and it has not met {unmet}:");
+            let words = format!("store is empty and it has not met {unmet}:");
             let log = cluster.node(number).log();
             ensure(log.contains(&words) && log.contains("--bootstrap"), || log)
         });

@@ -212,6 +212,11 @@ fn an_edited_file_makes_no_second_majority() {
     cluster.agree_on(5);
     let three = cluster.config()["members"].as_array().unwrap()[..3].to_vec();
     for number in [1, 2] {
+        // Before that it has promised nothing, and its file may still be corrected.
+        eventually("it has stored that it takes part", || {
+            let stored = std::fs::read_to_string(cluster.state_file(number)).unwrap_or_default();
+            ensure(stored.contains("\"informed\": true"), || stored.clone())
+        });
         cluster.node(number).kill_9();
         cluster.start_listing(number, &three);
     }
