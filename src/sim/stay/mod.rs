@@ -22,7 +22,7 @@ use super::settle::{step, views};
 use super::setup::TIMING;
 use super::world::World;
 use crate::core::random::Random;
-use crate::core::settings::Quorum;
+use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::core::types::Time;
 use life::{DOINGS, Doing, Life, Plan, SETTLING, WELL};
 
@@ -36,8 +36,11 @@ const MEASURED: u32 = 10;
 /// late for somebody whose clock is fast, and that costs an election.
 const LONGER: u32 = 4;
 
-/// With a majority: no more elections than this in that time.
+/// No more elections than this in that time.
 const ELECTIONS: u64 = 5;
+
+/// The same without a majority, where the leaders on both sides of a dead link take turns.
+const ELECTIONS_BY_TURNS: u64 = 8;
 
 /// Lives through the seed of this schedule. Tells what became of the world, and how long it took to settle.
 pub(super) fn live(schedule: Schedule) -> (World, Result<Duration, String>) {
@@ -105,6 +108,16 @@ impl Life {
         Ok(Duration::ZERO)
     }
 
+    /// How many elections there may be in the time that is measured. With halting and without a majority a leader
+    /// elects anew for each member that is not Normal, as often as one behind a dead link says so.
+    fn most_elections(&self) -> u64 {
+        match (self.world.setup.quorum, self.world.setup.algorithm) {
+            (Quorum::Majority, _) => ELECTIONS,
+            (Quorum::None, AlgorithmKind::Halting) => u64::MAX / u64::from(LONGER),
+            (Quorum::None, _) => ELECTIONS_BY_TURNS,
+        }
+    }
+
     fn live_through(&mut self, mut plan: Plan) -> Result<(), String> {
         plan.sort_by_key(|(at, _)| *at);
         for (at, doing) in plan {
@@ -131,8 +144,7 @@ impl Life {
             if !self.is_promised() {
                 return Ok(()); // a change of the members came to an end meanwhile
             }
-            let calm = self.world.setup.quorum == Quorum::None
-                || self.world.checker.elected - elected <= ELECTIONS * times;
+            let calm = self.world.checker.elected - elected <= self.most_elections() * times;
             if share >= self.least() && calm && self.is_agreed() {
                 self.world.faults.count(Deed::Promised);
                 return Ok(());
