@@ -69,6 +69,9 @@ fn stamp(file: &Path) -> Option<Stamp> {
 
 /// What a reload would take, and what a restart; the members are compared with the running list instead.
 fn differences(present: &Config, found: &Config, name: &str) -> Option<String> {
+    if found.member(name).is_none() {
+        return Some(format!("it lists no member \"{name}\" any more, so a reload refuses it"));
+    }
     let of = |config: &Config| config.member(name).map(|own| own.rank.clone());
     let mut parts = Vec::new();
     if present.rank == found.rank && of(present) != of(found) {
