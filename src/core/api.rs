@@ -201,9 +201,20 @@ pub enum Output {
 
 impl Output {
     /// Whether others wait for it, so that it comes before the rest of the same turn. A change of the phase
-    /// keeps its place among what is sent.
+    /// keeps its place among what is sent; and so does the end of a connection, which would otherwise hit the
+    /// one that was welcomed in its place.
     pub(super) fn is_awaited(&self) -> bool {
-        use Output::{Changed, Hello, Reject, Send, Welcome};
-        matches!(self, Changed(_) | Send { .. } | Hello { .. } | Welcome { .. } | Reject { .. })
+        use Output::{Changed, Close, Dial, Disconnect, Hello, Reject, Send, Welcome};
+        matches!(
+            self,
+            Changed(_)
+                | Send { .. }
+                | Hello { .. }
+                | Welcome { .. }
+                | Reject { .. }
+                | Close { .. }
+                | Disconnect { .. }
+                | Dial { .. }
+        )
     }
 }

@@ -1,6 +1,5 @@
 //! Members that are added and removed while a cluster of real processes runs.
 
-use std::fs;
 use std::process::Command;
 use std::thread;
 
@@ -184,26 +183,15 @@ fn a_restart_of_all_with_the_old_file_keeps_the_list(algorithm: AlgorithmKind) {
         cluster.nodes().iter().for_each(Node::kill_9);
         (1..=3).for_each(|number| cluster.start_listing(number, &entries[..3]));
         cluster.start_listing(4, &theirs);
-        let leader = eventually("somebody leads", || {
-            let status = cluster.node(1).status()?;
-            status.leader.map(|leader| leader.name).ok_or(status.state)
-        });
-        cluster.agree_on(leader.trim_start_matches("node-").parse().unwrap());
+        cluster.agree();
         until_listed(&cluster, &[1, 2, 3, 4]);
-        // All have one file here, and a node looks at its own again and again.
-        let write = |members: &[Value]| {
-            let mut file = cluster.config().clone();
-            file["members"] = members.into();
-            fs::write(cluster.file(), file.to_string()).unwrap();
-        };
-        write(&entries[..3]);
+        cluster.list(&entries[..3]); // the one file of all, which they look at again and again
         let words = "the members changed since the file was written: version ";
         eventually("node-1 tells how its file differs", || {
-            let differs = cluster.node(1).status()?.differs_from_file.unwrap_or_default();
-            let told = differs.starts_with(words) && differs.contains("is with node-4");
-            ensure(told, || differs)
+            let differs = cluster.status(1)?.differs_from_file.unwrap_or_default();
+            ensure(differs.starts_with(words), || differs)
         });
-        write(&theirs);
+        cluster.list(&theirs);
         let log = cluster.node(1).log(); // of the start: the version has changed since
         assert!(log.lines().any(|line| line.contains(words) && line.ends_with("is with node-4")));
         let check = Command::new(env!("CARGO_BIN_EXE_electd"))
@@ -211,8 +199,8 @@ fn a_restart_of_all_with_the_old_file_keeps_the_list(algorithm: AlgorithmKind) {
             .arg(cluster.file())
             .output()
             .unwrap();
-        let text = String::from_utf8(check.stdout).unwrap();
-        assert!(text.contains("is with node-2, node-3"), "{text}"); // its file lists two
+        let text = String::from_utf8(check.stdout).unwrap(); // its file lists two
+        assert!(text.contains("is with node-2, node-3"), "{text}");
     }
 }
 

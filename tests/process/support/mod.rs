@@ -266,11 +266,16 @@ impl Cluster {
         self.folder.path().join("cluster.json")
     }
 
-    /// Starts a node with a file that lists these members, and waits until it has read it.
-    pub fn start_listing(&self, number: usize, members: &[Value]) {
+    /// Writes these members into the cluster's file.
+    pub fn list(&self, members: &[Value]) {
         let mut config = self.config.clone();
         config["members"] = members.into();
         fs::write(self.file(), config.to_string()).unwrap();
+    }
+
+    /// Starts a node with a file that lists these members, and waits until it has read it.
+    pub fn start_listing(&self, number: usize, members: &[Value]) {
+        self.list(members);
         self.node(number).start();
         eventually(&format!("node-{number} answers"), || self.node(number).status());
     }
