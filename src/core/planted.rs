@@ -60,8 +60,6 @@ faults! {
         "A leader is named before its epoch is durable.";
     OlderCoordinator "bully-older-coordinator": "bully none model" 11,
         "An older COORDINATOR is accepted.";
-    StandsAgain "bully-stands-again": "bully none model" 60_182_031,
-        "Who stands again leads by what it was told before.";
     AnyElected "halting-any-elected": "halting majority all" 93,
         "ELECTED of the round is accepted from anybody, not only from the halter.";
     NoCheck "halting-no-check": "halting none model" 1,

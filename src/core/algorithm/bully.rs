@@ -222,8 +222,7 @@ impl Bully {
     /// Whether this member stands, and did not when it asked: what the others said then says nothing of
     /// who is to lead. Some of them may stand by now as well, as they found the same.
     fn stands_by_now(&self, cx: &Context) -> bool {
-        let news = !self.stands && !Fault::StandsAgain.is_planted();
-        cx.state.stands() && news && !self.asked.is_empty()
+        cx.state.stands() && !self.stands && !self.asked.is_empty()
     }
 
     fn unasked(&self, cx: &Context) -> BTreeSet<NodeId> {
