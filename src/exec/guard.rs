@@ -3,7 +3,9 @@
 //! It is started as `electd guard LOCK CMD ...`, with a pipe from electd as its stdin. Each frame on the pipe says
 //! when to send TERM and when to send KILL; a later frame replaces the earlier one. The guard acts by its own
 //! timer, so that it needs electd neither to run nor to answer; and it kills at once when the pipe ends, since
-//! electd has ended then. It ends with the command's exit code as soon as nothing of the command is left.
+//! electd has ended then. It ends with the command's exit code as soon as nothing of the command is left, and
+//! at no signal but KILL: TERM may be meant for the whole unit, and the kernel sends HUP to a frozen guard whose
+//! electd has died.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,6 +14,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -24,6 +27,7 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
 };
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::{lock, tree};
 use crate::node::now;
@@ -124,6 +128,10 @@ impl Guard {
     /// Takes the first frame and starts the command.
     fn start(lock: &Path, command: &[OsString]) -> io::Result<Guard> {
         let lock = lock::take(lock)?;
+        // By handlers, not by SIG_IGN: the command would inherit that.
+        for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+            signal_hook::flag::register(signal, Arc::default())?;
+        }
         let mut pipe = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         let mut first = [0; Frame::LENGTH];
         pipe.read_exact(&mut first)?;

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::lines::{Line, Lines};
-use super::worker::{ASTRAY, FILE, MANNER, POLITE, STUBBORN, command};
+use super::worker::{ASTRAY, FILE, MANNER, POLITE, STUBBORN, command, parent_of};
 use super::{only_child, with_majority};
 use crate::support::{Cluster, ensure, eventually, http};
 
@@ -226,7 +226,7 @@ fn a_resignation_is_answered_when_the_command_has_ended() {
     cluster.agree_on(3);
     let file = cluster.file().with_file_name("ended");
     let script = format!(
-        "echo; trap 'sleep 1; echo ended >{}; exit' TERM; while :; do sleep 0.05; done",
+        "trap 'sleep 1; echo ended >{}; exit' TERM; echo; while :; do sleep 0.05; done",
         file.display()
     );
     let begin = || {
@@ -257,13 +257,15 @@ fn a_dead_execs_command_is_awaited() {
     let cluster = Cluster::start(2);
     cluster.agree_on(2);
     let node = cluster.node(2);
-    let begin = ["--stop-after", "1000s", "--", "sh", "-c", "echo; exec sleep 1000"];
-    let mut exec = Attached(exec(&cluster, 2, &begin).stdout(Stdio::piped()).spawn().unwrap());
-    exec.0.stdout.as_mut().unwrap().read_exact(&mut [0; 1]).unwrap();
-    let guard = only_child(exec.pid()).unwrap();
-    let command = only_child(guard).unwrap();
-    kill_process(guard, Signal::STOP).unwrap();
-    kill_process(exec.pid(), Signal::KILL).unwrap();
+    let exec = exec(&cluster, 2, &["--stop-after", "1000s", "--", "sleep", "1000"]);
+    let parent = Attached(parent_of(&exec).stdout(Stdio::null()).spawn().unwrap());
+    let (exec, guard, command) = eventually("the command begins", || {
+        let exec = only_child(parent.pid()).ok_or("no exec")?;
+        let guard = only_child(exec).ok_or("no guard")?;
+        Ok((exec, guard, only_child(guard).ok_or("no command")?))
+    });
+    stop(guard);
+    kill_process(exec, Signal::KILL).unwrap();
     let state = node.state();
     let answer = std::thread::scope(|scope| {
         let asked = scope.spawn(|| http::tell(&state, "POST", "/resign", "").unwrap());
@@ -275,7 +277,40 @@ fn a_dead_execs_command_is_awaited() {
         asked.join().unwrap()
     });
     assert_eq!(answer.code, 200, "{answer:?}");
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", command.as_raw_nonzero()));
-    assert!(stat.is_err() || stat.unwrap().contains(") Z "), "the command outlived the leadership");
+    assert!(!lives(command), "the command outlived the leadership");
     cluster.agree_on(1);
+}
+
+/// The kernel sends HUP, and CONT, to a frozen process whose parent dies.
+#[test]
+fn a_frozen_guard_outlives_its_exec_and_ends_the_command() {
+    let cluster = Cluster::start_with(1, with_majority);
+    let lines = Lines::beside(&cluster);
+    cluster.agree_on(1);
+    let command = command();
+    let all: Vec<&str> = ["--"].into_iter().chain(command.iter().map(String::as_str)).collect();
+    let mut exec = exec(&cluster, 1, &all);
+    exec.env(FILE, lines.file()).env(MANNER, ASTRAY).stdout(Stdio::null());
+    let exec = Attached(exec.spawn().unwrap());
+    lines.runs_next(None);
+    let guard = only_child(exec.pid()).unwrap();
+    stop(guard);
+    drop(exec);
+    lines.assert_nobody_writes();
+}
+
+/// Stops this process, and waits until it stands still.
+fn stop(process: Pid) {
+    kill_process(process, Signal::STOP).unwrap();
+    let stat = format!("/proc/{}/stat", process.as_raw_nonzero());
+    eventually("it stands still", || {
+        let stat = std::fs::read_to_string(&stat).unwrap();
+        ensure(stat.contains(") T "), || stat)
+    });
+}
+
+/// Whether this process is there, and no zombie.
+fn lives(process: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use rustix::process::setsid;
+use rustix::process::{WaitOptions, getpid, set_child_subreaper, setsid, waitpid};
 use rustix::time::{ClockId, clock_gettime};
 use signal_hook::consts::SIGTERM;
 
@@ -18,6 +18,9 @@ use crate::support::breathe;
 pub const FILE: &str = "ELECTD_TEST_JOB_FILE";
 /// The variable that says how it behaves.
 pub const MANNER: &str = "ELECTD_TEST_JOB_MANNER";
+
+/// The variable with the words of the command that a parent is to run, as JSON.
+const COMMAND: &str = "ELECTD_TEST_COMMAND";
 
 /// Ends at TERM.
 pub const POLITE: &str = "polite";
@@ -55,6 +58,30 @@ fn is_what_the_nodes_run() {
         }
         manner => write_lines(&file, manner == POLITE),
     }
+}
+
+/// A process of this session that runs this command, and gets what the command leaves behind when it dies: the
+/// kernel does not wake a frozen process whose new parent could do so.
+pub fn parent_of(command: &Command) -> Command {
+    let words = [command.get_program()].into_iter().chain(command.get_args());
+    let words: Vec<&str> = words.map(|word| word.to_str().unwrap()).collect();
+    let mut parent = Command::new(env::current_exe().unwrap());
+    parent
+        .args(["jobs::worker::is_the_parent_of_a_command", "--exact", "--ignored", "--nocapture"])
+        .env(COMMAND, serde_json::to_string(&words).unwrap())
+        .stdin(Stdio::null());
+    parent
+}
+
+#[test]
+#[ignore = "another test runs it"]
+fn is_the_parent_of_a_command() {
+    let Ok(words) = env::var(COMMAND) else { return };
+    let words: Vec<String> = serde_json::from_str(&words).unwrap();
+    set_child_subreaper(Some(getpid())).unwrap();
+    let mut child = Command::new(&words[0]).args(&words[1..]).spawn().unwrap();
+    child.wait().unwrap();
+    while waitpid(None, WaitOptions::empty()).is_ok() {}
 }
 
 #[expect(clippy::zombie_processes, reason = "the guard reaps what this process leaves behind")]
