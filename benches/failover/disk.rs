@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use electd::core::membership::{ListVersion, MemberList};
-use electd::core::types::{Epoch, Incarnation, NodeId};
+use electd::core::types::{Epoch, Incarnation, NodeId, Pause};
 use electd::store::{Record, Store};
 use uuid::Uuid;
 
@@ -39,6 +39,7 @@ impl Disk {
             removed: false,
             met: [].into(),
             drain: None,
+            pause: Pause::default(),
         };
         let start = Instant::now();
         self.store.save(&record).expect("the disk can be written");

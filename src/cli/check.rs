@@ -131,7 +131,7 @@ fn summary(config: &Config, found: Option<&Found>) -> String {
         ("quorum", config.quorum.name().to_owned()),
         ("algorithm", config.algorithm.name().to_owned()),
         ("preempt", preemption(config.preempt)),
-        ("rank", ranking(config.rank)),
+        ("rank", ranking(config)),
         ("data_dir", config.data_dir.display().to_string()),
     ];
     if checked > 0 {
@@ -167,13 +167,17 @@ fn preemption(preempt: Preempt) -> String {
 }
 
 /// What it means to be ranked by this.
-fn ranking(rank: RankKind) -> String {
-    match rank {
+fn ranking(config: &Config) -> String {
+    let by = match config.rank {
         RankKind::Id => "by id".to_owned(),
         kind if kind.changes() => {
             format!("by {}, then by id; sampled again and again", kind.name())
         }
         kind => format!("by {}, then by id", kind.name()),
+    };
+    match config.margin {
+        margin if margin.is_none() => by,
+        margin => format!("{by}; preempts when it exceeds the leader's by more than {margin}"),
     }
 }
 
@@ -257,6 +261,7 @@ fn object(config: &Config, found: Option<&Found>) -> Value {
         "algorithm": config.algorithm.name(),
         "preempt": config.preempt.to_string(),
         "rank": config.rank.name(),
+        "margin": config.margin.to_string(),
         "trust_refused": config.trust_refused,
         "data_dir": config.data_dir,
         "node": node.map(|node| &node.name),

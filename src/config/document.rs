@@ -64,6 +64,7 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
         data_dir: data_dir?,
         algorithm: algorithm?.unwrap_or(AlgorithmKind::default()),
         preempt: preempt?.unwrap_or(Preempt::default()),
+        margin: rank.as_ref()?.margin,
         rank: rank?.kind,
         timing: timing?,
         trust_refused: trust_refused?.unwrap_or(trusts_refused(quorum)),

@@ -8,10 +8,15 @@ use super::choices::RANKS;
 use super::report::{Object, Report, Spot};
 use super::types::{Attribute, RankConfig};
 use super::{program, timing};
-use crate::core::settings::RankKind;
+use crate::core::settings::{Margin, RankKind};
 
 /// All keys of a `rank`. Which of them belong there depends on its kind.
-const KEYS: &[&str] = &["by", "priority", "path", "command", "timeout", "every"];
+const KEYS: &[&str] = &["by", "priority", "path", "command", "timeout", "every", MARGIN];
+
+/// The one figure that no member has for itself.
+const MARGIN: &str = "margin";
+/// The greatest share of the leader's value.
+const MOST_PERCENT: u32 = 1000;
 
 /// The time between two samples, where the file does not say.
 const EVERY: Duration = Duration::from_secs(30);
@@ -26,6 +31,8 @@ const SHORTEST_TIMEOUT: Duration = Duration::from_millis(10);
 pub(super) struct ClusterRank<'t> {
     /// What all members are ranked by.
     pub(super) kind: RankKind,
+    /// By how much a member must exceed the leader before it preempts.
+    pub(super) margin: Margin,
     figures: Figures,
     spot: Option<Spot<'t>>,
     folder: PathBuf,
@@ -49,15 +56,44 @@ pub(super) fn cluster<'t>(
 ) -> Option<ClusterRank<'t>> {
     let folder = folder.to_owned();
     let Some(spot) = spot else {
-        let (kind, figures) = (RankKind::Id, Figures::default());
-        return Some(ClusterRank { kind, figures, spot: None, folder });
+        let (kind, figures, margin) = (RankKind::Id, Figures::default(), Margin::NONE);
+        return Some(ClusterRank { kind, margin, figures, spot: None, folder });
     };
     let object = Object::open(spot, KEYS, report)?;
     let by = object.require("by", "say what members are ranked by, such as \"id\"", report)?;
     let kind = report.choice(by, RANKS)?;
-    let figures = Figures::read(&object, kind, &folder, report)?;
+    let figures = Figures::read(&object, kind, &folder, report);
+    let margin = match object.get(MARGIN) {
+        Some(spot) => margin(spot, report)?,
+        None => Margin::default_for(kind),
+    };
+    let figures = figures?;
     let fits = figures.fits(&object, report);
-    fits.then(|| ClusterRank { kind, figures, spot: Some(spot.clone()), folder })
+    fits.then(|| ClusterRank { kind, margin, figures, spot: Some(spot.clone()), folder })
+}
+
+/// A share of the leader's value, or an amount in the unit of the values.
+fn margin<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<Margin> {
+    let remedy = "give a share of the leader's value such as \"10%\", or an amount such as 500";
+    if spot.number().is_some() {
+        let amount = report.integer(spot)?;
+        let amount = u64::try_from(amount).map(Margin::Amount);
+        return amount.inspect_err(|_| report.wrong(spot, "is negative", remedy)).ok();
+    }
+    let text = report.string(spot)?;
+    let percent = text.strip_suffix('%').and_then(|number| number.parse().ok());
+    match percent {
+        Some(percent) if percent <= MOST_PERCENT => Some(Margin::Percent(percent)),
+        Some(_) => {
+            let most = format!("give at most \"{MOST_PERCENT}%\", or an amount such as 500");
+            report.wrong(spot, "is too great a share", most);
+            None
+        }
+        None => {
+            report.wrong(spot, "is no share: a whole number and % are", remedy);
+            None
+        }
+    }
 }
 
 /// Reads the `rank` of the member whose entry this is, and completes it with the cluster's.
@@ -87,7 +123,13 @@ pub(super) fn member<'t>(
         report.wrong(by, what, "remove it; all members are ranked by the same");
         return None;
     }
-    let own = Figures::read(&object, cluster.kind, &cluster.folder, report)?;
+    let own = Figures::read(&object, cluster.kind, &cluster.folder, report);
+    if let Some(spot) = object.get(MARGIN).filter(|_| keys_of(cluster.kind).contains(&MARGIN)) {
+        let remedy = "move it to the rank of the cluster";
+        report.wrong(spot, "is for all members alike", remedy);
+        return None;
+    }
+    let own = own?;
     let figures = own.over(&cluster.figures);
     if !figures.fits(&object, report) {
         return None;
@@ -100,10 +142,10 @@ pub(super) fn member<'t>(
 fn keys_of(kind: RankKind) -> &'static [&'static str] {
     match kind {
         RankKind::Id | RankKind::Address => &[],
-        RankKind::Priority => &["priority"],
-        RankKind::Cpu => &["every"],
-        RankKind::Disk | RankKind::Files => &["path", "every"],
-        RankKind::Command => &["command", "timeout", "every"],
+        RankKind::Priority => &["priority", MARGIN],
+        RankKind::Cpu => &["every", MARGIN],
+        RankKind::Disk | RankKind::Files => &["path", "every", MARGIN],
+        RankKind::Command => &["command", "timeout", "every", MARGIN],
     }
 }
 

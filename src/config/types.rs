@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::core::settings::{AlgorithmKind, Alone, Preempt, Quorum, RankKind, Timing};
+use crate::core::settings::{AlgorithmKind, Alone, Margin, Preempt, Quorum, RankKind, Timing};
 use crate::core::types::{NodeId, Role};
 
 /// The configuration of a cluster, validated as a whole.
@@ -25,6 +25,8 @@ pub struct Config {
     pub preempt: Preempt,
     /// What all members are ranked by.
     pub rank: RankKind,
+    /// By how much a rank must exceed the leader's before its member preempts.
+    pub margin: Margin,
     /// The timings, defaults filled in.
     pub timing: Timing,
     /// Whether a refused redial proves a death.

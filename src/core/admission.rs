@@ -290,7 +290,8 @@ impl Turn<'_> {
         let elects = state.settings.power_on == PowerOn::Elect;
         if state.phase() == Phase::Starting && elects {
             self.call(Reason::AllConnected);
-        } else if let Some(leader) = state.lower_leader().filter(|_| state.preempts_at_once()) {
+        } else if let Some(leader) = state.leader_to_preempt().filter(|_| state.preempts_at_once())
+        {
             self.cx.take_over(leader.id, Reason::TakingOver(leader.id));
         }
     }

@@ -31,6 +31,15 @@ pub enum Command {
     Drain(Drain),
     /// A member that was drained, or that resigned, may lead again.
     Undrain,
+    /// The leader pauses the cluster.
+    Pause {
+        /// Since when, in milliseconds since 1970.
+        since: u64,
+        /// When the pause ends by itself, if it does.
+        until: Option<u64>,
+    },
+    /// The leader resumes the cluster.
+    Resume,
     /// The process is about to end.
     Stop,
 }
@@ -191,6 +200,7 @@ impl Forwarded {
     pub(super) fn patience(&self) -> u32 {
         match self {
             Forwarded::Resign { .. } => 1,
+            Forwarded::Pause { .. } | Forwarded::Resume => 2, // the leader's disk writes before it answers
             Forwarded::Change(_) => 3,
         }
     }
@@ -199,6 +209,7 @@ impl Forwarded {
     fn may_end(&self, done: &Done) -> bool {
         match (self, done) {
             (Forwarded::Resign { .. }, Done::Resigned { .. }) => true,
+            (Forwarded::Pause { .. }, Done::Paused) | (Forwarded::Resume, Done::Resumed) => true,
             (Forwarded::Change(Change::Add(member)), Done::Added(id)) => member.id == *id,
             (Forwarded::Change(Change::Remove { id, .. }), Done::Removed { id: gone, .. }) => {
                 id == gone

@@ -115,7 +115,9 @@ impl Context<'_> {
         let removed = self.state.membership.has_left();
         let met = self.state.detector.met().filter(|_| vote.is_some()).collect();
         let drain = self.state.eligibility.drain().cloned();
-        let record = Durable { epoch, reserved, leader, members, task, vote, removed, met, drain };
+        let pause = self.state.pause;
+        let record =
+            Durable { epoch, reserved, leader, members, task, vote, removed, met, drain, pause };
         self.out.push(Output::Persist { number, record });
         number
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::membership::{ListVersion, MemberList};
 use super::message::{Done, Message};
 use super::planted::Fault;
-use super::types::{CommandId, Drain, Epoch, Incarnation, NodeId, Task};
+use super::types::{CommandId, Drain, Epoch, Incarnation, NodeId, Pause, Task};
 
 /// How far ahead epochs are reserved, and when it is time to reserve again.
 const AHEAD: u64 = 16;
@@ -38,6 +38,8 @@ pub struct Durable {
     pub met: Arc<[(NodeId, Incarnation)]>,
     /// An operator keeps this member from leading.
     pub drain: Option<Drain>,
+    /// Whether the cluster is paused, as far as this member knows.
+    pub pause: Pause,
 }
 
 impl Durable {

@@ -42,6 +42,14 @@ impl Turn<'_> {
                 self.cx.state.records.then(record, Then::Answer(id, Done::Undrained));
                 return;
             }
+            Command::Pause { since, until } => {
+                self.order_pause(id, Forwarded::Pause { since, until });
+                return;
+            }
+            Command::Resume => {
+                self.order_pause(id, Forwarded::Resume);
+                return;
+            }
             Command::Change(change) => match self.cx.state.leader() {
                 Some(leader) => {
                     self.forward(id, leader.id, Forwarded::Change(change));
@@ -92,7 +100,7 @@ impl Turn<'_> {
     }
 
     /// Passes a command on to the leader, which may be this member.
-    fn forward(&mut self, id: CommandId, leader: NodeId, command: Forwarded) {
+    pub fn forward(&mut self, id: CommandId, leader: NodeId, command: Forwarded) {
         let due = self.cx.now + self.cx.state.settings.timing.failure * command.patience();
         let asked = self.cx.state.view().epoch;
         if !self.cx.state.outbox.commands.add(id, leader, command, asked, due) {
@@ -145,6 +153,9 @@ impl Turn<'_> {
                 self.cx.send(from, Message::Outcome { number, result });
             }
             Forwarded::Change(change) => self.change((from, number), change),
+            Forwarded::Pause { .. } | Forwarded::Resume => {
+                self.pause_forwarded(from, number, &command);
+            }
         }
     }
 

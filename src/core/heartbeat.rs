@@ -8,7 +8,7 @@ use super::message::{Liveness, MemberReport, Message};
 use super::phase::{Phase, Reason};
 use super::timer::Timer;
 use super::turn::Turn;
-use super::types::{Epoch, Incarnation, NodeId, Rank, Time};
+use super::types::{Epoch, Incarnation, NodeId, Pause, Rank, Time};
 
 impl Turn<'_> {
     /// One heartbeat round: a sign of life to every member that is not proved dead.
@@ -47,6 +47,7 @@ impl Turn<'_> {
             lease: state.settings.timing.lease,
             settled: state.committed_list(),
             members,
+            pause: state.pause_to_tell(),
         };
         self.cx.mark_told(&to);
         self.cx.send_all(to, heartbeat);
@@ -61,8 +62,9 @@ impl Turn<'_> {
         number: u64,
         rank: Rank,
         lease: Duration,
-        members: &Arc<[MemberReport]>,
+        (members, pause): (&Arc<[MemberReport]>, Option<Pause>),
     ) {
+        self.cx.hear_pause(pause); // before this member judges whether it takes over
         let followed = self.announced(from, epoch, rank);
         let (own, stands) = (self.cx.state.rank(), self.cx.state.stands());
         // Who waits for its disk before it follows is alive as well, and says so.
@@ -72,8 +74,9 @@ impl Turn<'_> {
         // An outdated leader whose epoch this member does not know to be over is told of a later.
         let refused = state.view().epoch < epoch && state.voter.is_beyond(epoch);
         if (heeded || refused) && self.cx.promise(from, epoch, number, lease) {
+            let pause = self.cx.state.pause_to_tell_back(pause);
             let acknowledge =
-                Message::Acknowledge { incarnation, epoch, number, rank: own, stands };
+                Message::Acknowledge { incarnation, epoch, number, rank: own, stands, pause };
             self.cx.send(from, acknowledge);
         }
         if followed {

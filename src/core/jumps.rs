@@ -11,7 +11,7 @@ use super::message::{Envelope, Message, View};
 use super::planted::Fault;
 use super::settings::Timing;
 use super::state::State;
-use super::types::{Epoch, Version};
+use super::types::{Epoch, Pause, Version};
 
 /// The most by which an epoch, a round or a counter may be ahead. With ten elections a second it takes a
 /// cluster 13 years, and a member that was away so long is added anew.
@@ -29,6 +29,8 @@ struct Told {
     list: u64,
     /// Of a task.
     task: u64,
+    /// Of a pause.
+    pause: u64,
     lease: Duration,
 }
 
@@ -50,6 +52,14 @@ impl Told {
         Told { epoch: self.epoch.max(epoch), ..self }
     }
 
+    /// The same, with a pause.
+    fn and_pause(self, pause: Option<&Pause>) -> Told {
+        let Some(Version { epoch, counter }) = pause.map(|pause| pause.version) else {
+            return self;
+        };
+        Told { pause: counter, ..self }.and(epoch)
+    }
+
     /// All that a message tells which is kept.
     fn of(message: &Message) -> Told {
         match message {
@@ -62,7 +72,6 @@ impl Told {
             | Message::PreVoteReply { epoch, .. }
             | Message::Denial { epoch, .. }
             | Message::Vote { epoch, .. }
-            | Message::Acknowledge { epoch, .. }
             | Message::View(View { epoch, .. })
             | Message::Preempt { epoch, .. }
             | Message::Freed { epoch, .. }
@@ -77,8 +86,12 @@ impl Told {
             Message::VoteRequest { epoch, list, lease, .. } => {
                 Told { lease: *lease, ..Told::list(*list).and(*epoch) }
             }
-            Message::Heartbeat { epoch, settled, lease, .. } => {
-                Told { lease: *lease, ..Told::list(*settled).and(*epoch) }
+            Message::Heartbeat { epoch, settled, lease, pause, .. } => {
+                let told = Told { lease: *lease, ..Told::list(*settled).and(*epoch) };
+                told.and_pause(pause.as_ref())
+            }
+            Message::Acknowledge { epoch, pause, .. } => {
+                Told::epoch(*epoch).and_pause(pause.as_ref())
             }
             Message::List { list } => Told::list(list.version()),
             Message::Listed { version } => Told::list(*version),
@@ -125,11 +138,13 @@ impl State {
 
     /// Why what a message tells cannot have come about, if it cannot.
     pub(super) fn jump_of_message(&self, envelope: &Envelope) -> Option<Rejection> {
-        let Told { epoch, list, task, lease } = Told::of(&envelope.message).and(envelope.epoch);
+        let Told { epoch, list, task, pause, lease } =
+            Told::of(&envelope.message).and(envelope.epoch);
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         beyond("epoch", epoch.0, self.greatest_known(), MOST)
             .or_else(|| beyond("list version", list, self.greatest_counter(), MOST))
             .or_else(|| beyond("task version", task, self.records.task().version.counter, MOST))
+            .or_else(|| beyond("pause version", pause, self.pause.version.counter, MOST))
             .or_else(|| beyond("lease", nanos(lease), nanos(Timing::LONGEST), 0))
     }
 }

@@ -7,7 +7,7 @@ pub use super::hello::{Agreement, Hello, PROTOCOL_VERSION, Rejection};
 pub use super::kind::Kind;
 use super::membership::{ListVersion, MemberList};
 pub use super::outcome::{Done, Forwarded, Refusal, Taken};
-use super::types::{Epoch, Incarnation, NodeId, Rank, Task, TaskVersion};
+use super::types::{Epoch, Incarnation, NodeId, Pause, Rank, Task, TaskVersion};
 
 /// A message with what every message carries: where its sender stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -190,6 +190,8 @@ pub enum Message {
         settled: ListVersion,
         /// What the leader knows of all members.
         members: Arc<[MemberReport]>,
+        /// Whether the cluster is paused; none if it never was.
+        pause: Option<Pause>,
     },
     /// The reply to a heartbeat; echoes what it answers.
     Acknowledge {
@@ -203,6 +205,8 @@ pub enum Message {
         rank: Rank,
         /// Whether the sender may be nominated.
         stands: bool,
+        /// A pause, or the end of one, that the leader does not know.
+        pause: Option<Pause>,
     },
     /// The reply to an older request: the greatest epoch and its leader, as the sender knows
     /// them. Expects nothing.

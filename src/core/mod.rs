@@ -32,6 +32,7 @@ mod note;
 mod objection;
 mod outbox;
 mod outcome;
+mod pause;
 mod phase;
 pub mod planted;
 pub mod random;
@@ -65,7 +66,7 @@ use split::Split;
 use state::State;
 use timer::Timer;
 use turn::Turn;
-use types::{Drain, Incarnation, NodeId, Rank, Task, Time};
+use types::{Drain, Incarnation, NodeId, Pause, Rank, Task, Time};
 
 /// One member of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -220,6 +221,12 @@ impl Core {
     #[must_use]
     pub fn drain(&self) -> Option<&Drain> {
         self.state.eligibility.drain()
+    }
+
+    /// Whether the cluster is paused, as far as this member knows.
+    #[must_use]
+    pub fn pause(&self) -> &Pause {
+        &self.state.pause
     }
 
     /// Whether the health check of this member passes, or it has none.

@@ -3,7 +3,7 @@
 use super::hello::Rejection;
 use super::membership::ListVersion;
 use super::split::Split;
-use super::types::NodeId;
+use super::types::{NodeId, Pause};
 
 /// What an operator wants to know of the connections.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -62,6 +62,8 @@ pub enum Note {
         /// Its heartbeat, failure, message and lease times in nanoseconds.
         theirs: [u64; 4],
     },
+    /// The cluster is paused or resumed, as far as this member knows.
+    Paused(Pause),
     /// This member leads and met another that does.
     Split(Split),
 }

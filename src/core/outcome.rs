@@ -13,6 +13,15 @@ pub enum Forwarded {
     },
     /// Change the member list.
     Change(Change),
+    /// Pause the cluster.
+    Pause {
+        /// Since when, in milliseconds since 1970.
+        since: u64,
+        /// When the pause ends by itself, if it does.
+        until: Option<u64>,
+    },
+    /// Resume the cluster.
+    Resume,
 }
 
 /// What a command achieved.
@@ -47,6 +56,10 @@ pub enum Done {
     },
     /// The member may lead again.
     Undrained,
+    /// The cluster is paused: the leader has stored that.
+    Paused,
+    /// The cluster is not paused any more: the leader has stored that.
+    Resumed,
     /// The coordinator took the task, has stored it and hands it out, in a new epoch.
     TaskTaken,
 }

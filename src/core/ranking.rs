@@ -74,6 +74,9 @@ impl Turn<'_> {
             return;
         }
         let drained = state.eligibility.drain().is_some();
+        if !drained && state.is_paused() {
+            return; // an unhealthy leader of a paused cluster leads on
+        }
         let alone = !drained && state.settings.health == Some(Alone::StepDown);
         let successor = state.best_other();
         if (successor.is_none() && !alone) || self.waits_for_job(Ending::Unfit) {
@@ -89,8 +92,8 @@ impl Turn<'_> {
             return;
         }
         self.cx.freeze_rank();
-        let preempts = self.cx.state.settings.preempt == Preempt::Always;
-        if let Some(leader) = self.cx.state.lower_leader().filter(|_| preempts) {
+        let preempts = self.cx.state.preempt() == Preempt::Always;
+        if let Some(leader) = self.cx.state.leader_to_preempt().filter(|_| preempts) {
             self.cx.take_over(leader.id, Reason::Outranks(leader.id));
         }
     }

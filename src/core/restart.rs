@@ -83,6 +83,10 @@ pub fn restart(
         drain: last
             .and_then(|last| last.drain.clone())
             .filter(|_| !Fault::DrainForgotten.is_planted()),
+        pause: last
+            .map(|last| last.pause)
+            .filter(|_| !Fault::PauseForgotten.is_planted())
+            .unwrap_or_default(),
     };
     let task = match (given, last) {
         (Some(task), Some(last)) => task.given_over(&last.task, epoch),
@@ -100,6 +104,7 @@ pub fn restart(
         removed: false,
         met: restored.met.clone(),
         drain: restored.drain.clone(),
+        pause: restored.pause,
     };
     Ok(Start { members, task, restored, record })
 }
@@ -149,7 +154,7 @@ pub fn counting_members(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind, Timing};
+    use crate::core::settings::{AlgorithmKind, Margin, PowerOn, Preempt, RankKind, Timing};
     use crate::core::types::{Epoch, Role};
     use std::time::Duration;
     use uuid::Uuid;
@@ -183,6 +188,7 @@ mod tests {
             quorum,
             preempt: Preempt::Always,
             rank: RankKind::Id,
+            margin: Margin::NONE,
             value: None,
             health: None,
             task: Task::default(),

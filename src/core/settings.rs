@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::durable::Vote;
 use super::membership::MemberList;
-use super::types::{Drain, Epoch, Incarnation, NodeId, Task};
+use super::types::{Drain, Epoch, Incarnation, NodeId, Pause, Rank, Task};
 
 /// The election algorithm that nominates a leader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -138,6 +138,57 @@ impl fmt::Display for Preempt {
     }
 }
 
+/// By how much the value of a member's rank must exceed the leader's before the member preempts it. Two that
+/// are nearly equal would take turns otherwise, as their values change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Margin {
+    /// By more than this; with 0 the greater rank preempts.
+    Amount(u64),
+    /// By more than so many hundredths of the leader's value.
+    Percent(u32),
+}
+
+impl Margin {
+    /// The greater rank preempts.
+    pub const NONE: Margin = Margin::Amount(0);
+
+    /// What counts for a rank of this kind where the configuration does not say.
+    #[must_use]
+    pub fn default_for(rank: RankKind) -> Margin {
+        match rank {
+            RankKind::Cpu | RankKind::Disk | RankKind::Files => Margin::Percent(10),
+            _ => Margin::NONE,
+        }
+    }
+
+    /// Whether the greater rank preempts, however little it exceeds the other.
+    #[must_use]
+    pub fn is_none(self) -> bool {
+        matches!(self, Margin::Amount(0) | Margin::Percent(0))
+    }
+
+    /// Whether a rank exceeds that of a leader by more than this.
+    #[must_use]
+    pub fn is_exceeded(self, rank: Rank, leader: Rank) -> bool {
+        let (value, leads) = (i128::from(rank.value), i128::from(leader.value));
+        match self {
+            _ if self.is_none() => rank > leader,
+            Margin::Amount(amount) => value - leads > i128::from(amount),
+            Margin::Percent(percent) => (value - leads) * 100 > leads.abs() * i128::from(percent),
+        }
+    }
+}
+
+impl fmt::Display for Margin {
+    /// As in the configuration.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Margin::Amount(amount) => write!(f, "{amount}"),
+            Margin::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
+}
+
 /// What a leader does whose health check fails while no other member may lead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Alone {
@@ -226,6 +277,8 @@ pub struct Settings {
     pub preempt: Preempt,
     /// What members are ranked by.
     pub rank: RankKind,
+    /// By how much a rank must exceed the leader's before its member preempts.
+    pub margin: Margin,
     /// This member's attribute at its start; without one it is not eligible until it has one.
     pub value: Option<i64>,
     /// Where a check decides whether this member is healthy: what it does if the check fails and no other may
@@ -266,4 +319,35 @@ pub struct Restored {
     pub met: Arc<[(NodeId, Incarnation)]>,
     /// An operator keeps this member from leading.
     pub drain: Option<Drain>,
+    /// Whether the cluster was paused, as far as the last record told.
+    pub pause: Pause,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_margin_is_exceeded_by_more_than_itself() {
+        let rank = |value| Rank { value, id: NodeId::default() };
+        for (margin, leader, exceeds, not) in [
+            (Margin::Percent(10), 1000, 1101, 1100),
+            (Margin::Percent(10), -1000, -899, -900),
+            (Margin::Percent(10), 0, 1, 0),
+            (Margin::Amount(5), 7, 13, 12),
+            (Margin::Amount(1 << 63), i64::MIN, 1, 0),
+            (Margin::NONE, 7, 8, 7),
+            (Margin::Percent(0), 7, 8, 7),
+        ] {
+            let is_exceeded = |value| margin.is_exceeded(rank(value), rank(leader));
+            assert!(is_exceeded(exceeds) && !is_exceeded(not), "{margin}");
+        }
+    }
+
+    #[test]
+    fn of_equal_values_the_greater_id_preempts_only_without_a_margin() {
+        let rank = |id| Rank { value: 3, id: NodeId(uuid::Uuid::from_u128(id)) };
+        assert!(Margin::NONE.is_exceeded(rank(2), rank(1)));
+        assert!(!Margin::Amount(1).is_exceeded(rank(2), rank(1)));
+    }
 }

@@ -18,7 +18,7 @@ use super::phase::Phase;
 use super::planted::Fault;
 use super::settings::{PowerOn, Preempt, Quorum, Restored, Settings};
 use super::timer::TimerTable;
-use super::types::{Epoch, NodeId, Rank, Role, Time};
+use super::types::{Epoch, NodeId, Pause, Rank, Role, Time};
 
 /// All that a member knows, but for the state of its election algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +42,8 @@ pub struct State {
     pub(super) endings: Endings,
     /// Whether it wants to lead, and its rank.
     pub(super) eligibility: Eligibility,
+    /// Whether the cluster is paused.
+    pub(super) pause: Pause,
 }
 
 impl State {
@@ -75,6 +77,7 @@ impl State {
                 settings.health.is_none(),
                 restored.drain,
             ),
+            pause: restored.pause,
             settings: Arc::new(settings),
         };
         let alone = state.voters() == 1;
@@ -189,6 +192,17 @@ impl State {
         self.leader().filter(|leader| self.may_ask_for_release(*leader))
     }
 
+    /// The same, where it exceeds the leader's rank by more than the margin: then it preempts, unless `preempt` or
+    /// a pause keeps it from that.
+    pub(super) fn leader_to_preempt(&self) -> Option<Rank> {
+        self.lower_leader().filter(|leader| self.exceeds(*leader))
+    }
+
+    /// Whether this member exceeds the rank of a leader by more than the margin.
+    pub(super) fn exceeds(&self, leader: Rank) -> bool {
+        self.settings.margin.is_exceeded(self.rank(), leader)
+    }
+
     /// Whether this member comes before that leader, and can tell it so. It follows a leader that it hears and
     /// cannot tell anything: that one would never hand over, and be overthrown again and again.
     pub(super) fn may_ask_for_release(&self, leader: Rank) -> bool {
@@ -259,7 +273,16 @@ impl State {
     /// Whether a higher member takes over without following first. With a majority it follows, and
     /// asks the voters whether they would vote for it.
     pub(super) fn preempts_at_once(&self) -> bool {
-        self.settings.preempt == Preempt::Always && !self.needs_majority()
+        self.preempt() == Preempt::Always && !self.needs_majority()
+    }
+
+    /// Whether a live member preempts this leader at once. (Without a margin a member that was never met may.)
+    pub(super) fn may_be_preempted_at_once(&self) -> bool {
+        let (margin, own) = (self.settings.margin, self.rank());
+        let exceeds =
+            |peer: &Peer| peer.counts() && peer.stands && margin.is_exceeded(peer.rank, own);
+        let any = || self.detector.iter().any(|(_, peer)| exceeds(peer));
+        self.preempts_at_once() && (margin.is_none() || any())
     }
 
     /// Whether this member promised its vote to the leader that it follows.

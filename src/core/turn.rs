@@ -87,12 +87,13 @@ impl Turn<'_> {
             Message::Coordinator { epoch, rank } => {
                 self.announced(from, epoch, rank);
             }
-            Message::Heartbeat { epoch, number, rank, lease, settled, members } => {
+            Message::Heartbeat { epoch, number, rank, lease, settled, members, pause } => {
                 let leader = (from, envelope.incarnation);
-                self.heartbeat(leader, epoch, number, rank, lease, &members);
+                self.heartbeat(leader, epoch, number, rank, lease, (&members, pause));
                 self.cx.note_committed(from, settled);
             }
-            Message::Acknowledge { incarnation, epoch, number, rank, stands } => {
+            Message::Acknowledge { incarnation, epoch, number, rank, stands, pause } => {
+                self.cx.hear_pause(pause);
                 self.acknowledged(from, (incarnation, epoch, number), rank, stands);
             }
             Message::View(view) => self.replied(from, view),

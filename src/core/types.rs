@@ -187,6 +187,20 @@ impl Drain {
     pub const LONGEST: usize = 200;
 }
 
+/// Whether the cluster is paused: nobody preempts a live leader then, and no leader hands over for its health.
+/// A leader says it, and the greatest one that a member hears of counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pause {
+    /// Grows with each pause and each resume. The least belongs to a cluster that was never paused.
+    pub version: Version,
+    /// Whether it is paused, or was until a leader resumed it.
+    pub paused: bool,
+    /// When that began, in milliseconds since 1970. The core only stores it, as it does the end.
+    pub since: u64,
+    /// When the pause ends by itself, if it does: the leader's caller resumes the cluster then.
+    pub until: Option<u64>,
+}
+
 /// Names a command, so that its answer finds whoever gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandId(pub u64);

@@ -121,6 +121,7 @@ pub fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str
         ("algorithm", old.algorithm != new.algorithm),
         ("preempt", old.preempt != new.preempt),
         ("rank.by", old.rank != new.rank),
+        ("rank.margin", old.margin != new.margin),
         ("timing", old.timing != new.timing),
         ("trust_refused", old.trust_refused != new.trust_refused),
         ("control_group", old.control_group != new.control_group),

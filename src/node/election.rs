@@ -318,6 +318,13 @@ impl Election {
             Note::Uninformed { voters } => {
                 warn!(event = "uninformed"; "{}", words::uninformed(&voters, &members));
             }
+            Note::Paused(pause) if pause.paused => {
+                let until = pause.until.map(clock::moment);
+                let until =
+                    until.map_or("until it is resumed".to_owned(), |at| format!("until {at}"));
+                info!(event = "paused"; "the cluster is paused {until}: nobody preempts, and no leader hands over for its health");
+            }
+            Note::Paused(_) => info!(event = "resumed"; "the cluster is not paused any more"),
             Note::Split(split) => {
                 warn!(event = "split"; "{}", words::split(&split, &members));
             }

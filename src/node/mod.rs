@@ -219,6 +219,7 @@ fn settings(config: &Config, own: &MemberConfig) -> Settings {
         quorum: config.quorum,
         preempt: config.preempt,
         rank: config.rank,
+        margin: config.margin,
         value: None,
         health: own.health.as_ref().map(|health| health.alone),
         task: Task::default(),

@@ -89,14 +89,16 @@ mod tests {
     fn heartbeat(number: u64) -> Output {
         let (epoch, rank, lease) = (Epoch(2), Rank { value: 0, id: id(3) }, Duration::ZERO);
         let (settled, members) = (ListVersion::default(), Arc::new([]));
-        let message = Message::Heartbeat { epoch, number, rank, lease, settled, members };
+        let message =
+            Message::Heartbeat { epoch, number, rank, lease, settled, members, pause: None };
         Output::Send { to: vec![id(1), id(2)], envelope: envelope(message) }
     }
 
     fn acknowledged(from: u128, number: u64) -> Input {
         let (incarnation, epoch, rank) =
             (Incarnation(1), Epoch(2), Rank { value: 0, id: id(from) });
-        let message = Message::Acknowledge { incarnation, epoch, number, rank, stands: true };
+        let message =
+            Message::Acknowledge { incarnation, epoch, number, rank, stands: true, pause: None };
         Input::Message { connection: ConnectionId(1), from: id(from), envelope: envelope(message) }
     }
 

@@ -126,6 +126,8 @@ pub fn outcome(done: &Done, members: &MemberList) -> Outcome {
             Outcome { sentence, successor }
         }
         Done::Undrained => Outcome::plain("this node may lead again".to_owned()),
+        Done::Paused => Outcome::plain("the cluster is paused".to_owned()),
+        Done::Resumed => Outcome::plain("the cluster is not paused any more".to_owned()),
         Done::Stopped => Outcome { sentence: "stopping".into(), successor: None },
     }
 }

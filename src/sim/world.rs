@@ -21,7 +21,7 @@ use super::weather::Weather;
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::message::Done;
 use crate::core::random::Random;
-use crate::core::settings::{Settings, Timing};
+use crate::core::settings::{Margin, Settings, Timing};
 use crate::core::types::{NodeId, Task, Time};
 use crate::core::{CommandId, Core, Input, Note, Output};
 use crate::trace::{self, Line};
@@ -105,6 +105,7 @@ impl World {
             quorum: setup.quorum,
             preempt: setup.preempt,
             rank: setup.rank,
+            margin: Margin::NONE,
             value: *value,
             health: None,
             task: Task::new(member.name.as_bytes()),

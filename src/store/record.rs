@@ -18,9 +18,9 @@ use crate::core::limits::GREATEST;
 use crate::core::membership::{ListVersion, MemberList};
 use crate::core::restart::Kept;
 use crate::core::settings::Timing;
-use crate::core::types::{Drain, Epoch, Incarnation, NodeId, Task, TaskVersion};
+use crate::core::types::{Drain, Epoch, Incarnation, NodeId, Pause, Task, TaskVersion};
 
-use entries::{DrainEntry, MemberEntry, VersionEntry};
+use entries::{DRAINS, DrainEntry, MemberEntry, PAUSES, PauseEntry, VersionEntry};
 
 mod entries;
 
@@ -30,9 +30,9 @@ mod entries;
 /// a member list that was changed, with admin addresses and those that were removed; format 5 the
 /// version of a task, without which it is the least. Format 6 ends with a checksum of all that comes
 /// before it, so every record is written in it at least; the older ones are still read. Format 7 is written
-/// where an operator drained the member, so that no electd that knows nothing of drains lets it lead. A list that
-/// never changed is that of the config file, which says more.
-pub const FORMAT: u64 = 7;
+/// where an operator drained the member, so that no electd that knows nothing of drains lets it lead;
+/// format 8 where the cluster was ever paused. A list that never changed is that of the config file, which says more.
+pub const FORMAT: u64 = PAUSES;
 
 /// The first format that ends with a checksum.
 const CHECKED: u64 = 6;
@@ -62,6 +62,8 @@ pub struct Record {
     pub met: Arc<[(NodeId, Incarnation)]>,
     /// An operator keeps this member from leading.
     pub drain: Option<Drain>,
+    /// Whether the cluster is paused, as far as this member knows.
+    pub pause: Pause,
 }
 
 /// Why bytes are not a record.
@@ -77,7 +79,8 @@ impl Record {
     /// What this start of a member must not forget.
     #[must_use]
     pub fn of(id: NodeId, incarnation: Incarnation, durable: Durable) -> Record {
-        let Durable { epoch, reserved, leader, members, task, vote, removed, met, drain } = durable;
+        let Durable { epoch, reserved, leader, members, task, vote, removed, met, drain, pause } =
+            durable;
         let members = Arc::unwrap_or_clone(members);
         Record {
             id,
@@ -91,15 +94,17 @@ impl Record {
             removed,
             met,
             drain,
+            pause,
         }
     }
 
     /// The same for the next start.
     #[must_use]
     pub fn into_kept(self) -> Kept {
-        let Record { epoch, reserved, leader, vote, task, removed, met, drain, .. } = self;
+        let Record { epoch, reserved, leader, vote, task, removed, met, drain, pause, .. } = self;
         let members = Arc::new(self.members);
-        let durable = Durable { epoch, reserved, leader, members, task, vote, removed, met, drain };
+        let durable =
+            Durable { epoch, reserved, leader, members, task, vote, removed, met, drain, pause };
         Kept { incarnation: self.incarnation, durable }
     }
 
@@ -186,6 +191,9 @@ struct StateFile {
     /// From format 7 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     drain: Option<DrainEntry>,
+    /// From format 8 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pause: Option<PauseEntry>,
     /// In base64; from format 2 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     task: Option<String>,
@@ -233,7 +241,11 @@ impl From<&Record> for StateFile {
         }
         let removed: Vec<Uuid> = record.members.removed().iter().map(|id| id.0).collect();
         StateFile {
-            format: if record.drain.is_some() { FORMAT } else { CHECKED },
+            format: match (record.pause > Pause::default(), &record.drain) {
+                (true, _) => PAUSES,
+                (false, Some(_)) => DRAINS,
+                (false, None) => CHECKED,
+            },
             id: record.id.0,
             incarnation: record.incarnation.0,
             epoch: record.epoch.0,
@@ -247,6 +259,7 @@ impl From<&Record> for StateFile {
             met: record.met.iter().map(|(id, incarnation)| (id.0, incarnation.0)).collect(),
             vote,
             drain: record.drain.clone().map(DrainEntry::from),
+            pause: PauseEntry::of(record.pause),
             task: task.map(|task| STANDARD.encode(task)),
             task_version: task_version.map(VersionEntry::from),
         }
@@ -274,6 +287,8 @@ impl TryFrom<StateFile> for Record {
         let vote = vote(file.format, file.vote)?;
         let drain = file.drain.map(|entry| entry.judge(file.format)).transpose();
         let drain = drain.map_err(|what| damaged("drain", what))?;
+        let pause = file.pause.map(|entry| entry.judge(file.format)).transpose();
+        let pause = pause.map_err(|what| damaged("pause", what))?.unwrap_or_default();
         let version = ListVersion::from(file.version);
         if file.format < 4
             && (!file.removed.is_empty()
@@ -298,6 +313,7 @@ impl TryFrom<StateFile> for Record {
             removed: file.left,
             met: file.met.iter().map(|(id, number)| (NodeId(*id), Incarnation(*number))).collect(),
             drain,
+            pause,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::bounds::{version as version_pair, version_of};
+use super::bounds::{Number, version as version_pair, version_of};
 use super::members::Entry;
 use super::schema as wire;
 use super::values::{ballot, elected, freed, lap, ready, release, wire_elected, wire_ready};
@@ -14,6 +14,10 @@ fn coordinator(epoch: Epoch, rank: Rank) -> wire::Message {
     wire::Message::Coordinator { epoch: epoch.into(), rank: rank.into() }
 }
 
+fn announced(epoch: Number, rank: wire::Rank) -> core::Message {
+    core::Message::Coordinator { epoch: epoch.into(), rank: rank.into() }
+}
+
 impl From<&core::Message> for wire::Message {
     fn from(message: &core::Message) -> Self {
         use core::Message as M;
@@ -23,15 +27,16 @@ impl From<&core::Message> for wire::Message {
             }
             M::Answer { round } => Self::Answer { round: round.into() },
             M::Coordinator { epoch, rank } => coordinator(epoch, rank),
-            M::Heartbeat { epoch, number, rank, lease, settled, members } => {
+            M::Heartbeat { epoch, number, rank, lease, settled, members, pause } => {
                 let members = members.iter().copied().map(Into::into).collect();
                 let (epoch, rank, lease_ns) = (epoch.into(), rank.into(), lease.into());
-                let settled = version_pair(settled);
-                Self::Heartbeat { epoch, number, rank, lease_ns, settled, members }
+                let (settled, pause) = (version_pair(settled), pause.map(Into::into));
+                Self::Heartbeat { epoch, number, rank, lease_ns, settled, members, pause }
             }
-            M::Acknowledge { incarnation, epoch, number, rank, stands } => {
+            M::Acknowledge { incarnation, epoch, number, rank, stands, pause } => {
                 let (incarnation, epoch) = (incarnation.into(), epoch.into());
-                Self::Acknowledge { incarnation, epoch, number, rank: rank.into(), stands }
+                let (rank, pause) = (rank.into(), pause.map(Into::into));
+                Self::Acknowledge { incarnation, epoch, number, rank, stands, pause }
             }
             M::View(view) => Self::View(view.into()),
             M::Preempt { epoch, rank, votes } => {
@@ -93,18 +98,18 @@ impl From<wire::Message> for core::Message {
                 Self::Election { round: round.into(), rank: rank.into(), stands }
             }
             M::Answer { round } => Self::Answer { round: round.into() },
-            M::Coordinator { epoch, rank } => {
-                Self::Coordinator { epoch: epoch.into(), rank: rank.into() }
+            M::Coordinator { epoch, rank } => announced(epoch, rank),
+            M::Heartbeat { epoch, number, rank, lease_ns, settled, members, pause } => {
+                let (epoch, rank, lease) = (epoch.into(), rank.into(), lease_ns.into());
+                let settled = version_of(settled);
+                let members = members.into_iter().map(Into::into);
+                let (members, pause) = (members.collect(), pause.map(Into::into));
+                Self::Heartbeat { epoch, number, rank, lease, settled, members, pause }
             }
-            M::Heartbeat { epoch, number, rank, lease_ns, settled, members } => {
-                let (epoch, rank) = (epoch.into(), rank.into());
-                let (lease, settled) = (lease_ns.into(), version_of(settled));
-                let members = members.into_iter().map(Into::into).collect();
-                Self::Heartbeat { epoch, number, rank, lease, settled, members }
-            }
-            M::Acknowledge { incarnation, epoch, number, rank, stands } => {
+            M::Acknowledge { incarnation, epoch, number, rank, stands, pause } => {
                 let (incarnation, epoch) = (incarnation.into(), epoch.into());
-                Self::Acknowledge { incarnation, epoch, number, rank: rank.into(), stands }
+                let (rank, pause) = (rank.into(), pause.map(Into::into));
+                Self::Acknowledge { incarnation, epoch, number, rank, stands, pause }
             }
             M::View(view) => Self::View(view.into()),
             M::Preempt { epoch, rank, votes } => {
@@ -161,6 +166,10 @@ impl From<core::Forwarded> for wire::Forwarded {
     fn from(command: core::Forwarded) -> wire::Forwarded {
         match command {
             core::Forwarded::Resign { to } => Self::Resign { to: to.map(|id| id.0) },
+            core::Forwarded::Pause { since, until } => {
+                Self::Pause { since_ms: Number::of(since), until_ms: until.map(Number::of) }
+            }
+            core::Forwarded::Resume => Self::Resume,
             core::Forwarded::Change(Change::Add(member)) => Self::Add { member: Entry(member) },
             core::Forwarded::Change(Change::Remove { id, force }) => {
                 Self::Remove { id: id.0, force }
@@ -173,6 +182,10 @@ impl From<wire::Forwarded> for core::Forwarded {
     fn from(command: wire::Forwarded) -> core::Forwarded {
         match command {
             wire::Forwarded::Resign { to } => Self::Resign { to: to.map(NodeId) },
+            wire::Forwarded::Pause { since_ms, until_ms } => {
+                Self::Pause { since: since_ms.get(), until: until_ms.map(Number::get) }
+            }
+            wire::Forwarded::Resume => Self::Resume,
             wire::Forwarded::Add { member: Entry(member) } => Self::Change(Change::Add(member)),
             wire::Forwarded::Remove { id, force } => {
                 Self::Change(Change::Remove { id: NodeId(id), force })

@@ -11,7 +11,7 @@ use crate::core::message::{
     Message, Opinion, PROTOCOL_VERSION, Refusal, Rejection, Run, Taken, View,
 };
 use crate::core::settings::{AlgorithmKind, Quorum};
-use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, TaskVersion};
+use crate::core::types::{Epoch, Incarnation, NodeId, Pause, Rank, Role, Task, TaskVersion};
 
 /// The id with this number.
 pub fn id(number: u128) -> NodeId {
@@ -36,16 +36,22 @@ pub fn every_message() -> Vec<Message> {
     let leader = Member { admin: None, role: Role::Member, ..leader };
     let present = MemberList::new(list, vec![member.clone(), leader]).with_removed(vec![id(2)]);
     let (incarnation, status, stands) = (Incarnation(2), Liveness::Suspected, false);
-    let members = [MemberReport { id: id(1), incarnation, status, stands, value: -7 }].into();
+    let members: Arc<[MemberReport]> =
+        [MemberReport { id: id(1), incarnation, status, stands, value: -7 }].into();
     let run = Run { epoch: round, initiator: id(3) };
     let candidate = Candidate { stands: true, rank, incarnation: Incarnation(5) };
     let version = TaskVersion { epoch, counter: 3 };
     let task = Task { version, content: (*b"any \xff\0 bytes").into() };
+    let (settled, pause) = (list, None);
+    let heartbeat = Message::Heartbeat { epoch, number, rank, lease, settled, members, pause };
+    let incarnation = Incarnation(6);
+    let acknowledge =
+        Message::Acknowledge { incarnation, epoch, number, rank, stands: true, pause };
     let mut messages = vec![
         Message::Election { round, rank, stands: true },
         Message::Answer { round },
         Message::Coordinator { epoch, rank },
-        Message::Heartbeat { epoch, number, rank, lease, settled: list, members },
+        heartbeat,
         Message::PreVote { number, epoch, list },
         Message::PreVoteReply {
             number,
@@ -56,7 +62,7 @@ pub fn every_message() -> Vec<Message> {
         Message::VoteRequest { number, epoch, lease, list },
         Message::Vote { incarnation: Incarnation(3), number, epoch },
         Message::Denial { number, opinion: Opinion::No { wait: lease }, epoch },
-        Message::Acknowledge { incarnation: Incarnation(6), epoch, number, rank, stands: true },
+        acknowledge,
         Message::View(View { epoch, leader: Some(rank) }),
         Message::Preempt { epoch, rank, votes: vec![id(3), id(4)] },
         Message::Lower { round },
@@ -76,8 +82,26 @@ pub fn every_message() -> Vec<Message> {
         Message::List { list: Arc::new(present) },
         Message::Listed { version: list },
     ];
+    messages.extend(paused());
     messages.extend(commands(member));
     messages
+}
+
+/// What members say of a pause.
+fn paused() -> Vec<Message> {
+    let (epoch, number, rank) = (Epoch(7), 9, Rank { value: -3, id: id(4) });
+    let (lease, members) = (Duration::from_millis(400), [].into());
+    let settled = ListVersion { epoch, counter: 2 };
+    let pause = Some(Pause { version: settled, paused: true, since: 5, until: Some(9) });
+    let incarnation = Incarnation(6);
+    vec![
+        Message::Heartbeat { epoch, number, rank, lease, settled, members, pause },
+        Message::Acknowledge { incarnation, epoch, number, rank, stands: true, pause },
+        Message::Forward { number, command: Forwarded::Pause { since: 5, until: Some(9) } },
+        Message::Forward { number, command: Forwarded::Resume },
+        Message::Outcome { number, result: Ok(Done::Paused) },
+        Message::Outcome { number, result: Ok(Done::Resumed) },
+    ]
 }
 
 /// Commands that are passed on, and how they end.

@@ -173,6 +173,9 @@ pub enum Message {
         settled: Version,
         #[serde(deserialize_with = "at_most::<_, _, MOST_MEMBERS>")]
         members: Vec<MemberReport>,
+        /// Earlier versions know of no pause.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pause: Option<Pause>,
     },
     Acknowledge {
         incarnation: Number,
@@ -181,6 +184,9 @@ pub enum Message {
         number: u64,
         rank: Rank,
         stands: bool,
+        /// Earlier versions know of no pause.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pause: Option<Pause>,
     },
     View(View),
     Preempt {
@@ -290,6 +296,15 @@ pub struct MemberReport {
     pub value: i64,
 }
 
+/// Whether the cluster is paused; the times in milliseconds since 1970.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Pause {
+    pub version: Version,
+    pub paused: bool,
+    pub since_ms: Number,
+    pub until_ms: Option<Number>,
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Liveness {
@@ -304,6 +319,8 @@ pub enum Forwarded {
     Resign { to: Option<Uuid> },
     Add { member: super::members::Entry },
     Remove { id: Uuid, force: bool },
+    Pause { since_ms: Number, until_ms: Option<Number> },
+    Resume,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -315,6 +332,8 @@ pub enum Done {
     TaskTaken,
     Drained { successor: Option<Uuid> },
     Undrained,
+    Paused,
+    Resumed,
     Added { id: Uuid },
     Removed { id: Uuid, stored: bool, handed_over: bool },
 }

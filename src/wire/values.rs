@@ -6,7 +6,7 @@ use super::bounds::{Number, Version, version, version_of};
 use super::schema as wire;
 use crate::core::message as core;
 use crate::core::message::View;
-use crate::core::types::{Epoch, NodeId, Rank, Task, TaskVersion};
+use crate::core::types::{Epoch, NodeId, Pause, Rank, Task, TaskVersion};
 
 impl From<Task> for wire::Task {
     fn from(task: Task) -> Self {
@@ -172,6 +172,20 @@ impl From<wire::MemberReport> for core::MemberReport {
     }
 }
 
+impl From<Pause> for wire::Pause {
+    fn from(Pause { version, paused, since, until }: Pause) -> Self {
+        let (since_ms, until_ms) = (Number::of(since), until.map(Number::of));
+        wire::Pause { version: super::bounds::version(version), paused, since_ms, until_ms }
+    }
+}
+
+impl From<wire::Pause> for Pause {
+    fn from(wire::Pause { version, paused, since_ms, until_ms }: wire::Pause) -> Self {
+        let (since, until) = (since_ms.get(), until_ms.map(Number::get));
+        Pause { version: version_of(version), paused, since, until }
+    }
+}
+
 impl From<core::Done> for wire::Done {
     fn from(done: core::Done) -> Self {
         match done {
@@ -185,6 +199,8 @@ impl From<core::Done> for wire::Done {
                 Self::Drained { successor: successor.map(|id| id.0) }
             }
             core::Done::Undrained => Self::Undrained,
+            core::Done::Paused => Self::Paused,
+            core::Done::Resumed => Self::Resumed,
             core::Done::Added(id) => Self::Added { id: id.0 },
             core::Done::Removed { id, stored, handed_over } => {
                 Self::Removed { id: id.0, stored, handed_over }
@@ -204,6 +220,8 @@ impl From<wire::Done> for core::Done {
             wire::Done::TaskTaken => Self::TaskTaken,
             wire::Done::Drained { successor } => Self::Drained { successor: successor.map(NodeId) },
             wire::Done::Undrained => Self::Undrained,
+            wire::Done::Paused => Self::Paused,
+            wire::Done::Resumed => Self::Resumed,
             wire::Done::Added { id } => Self::Added(NodeId(id)),
             wire::Done::Removed { id, stored, handed_over } => {
                 Self::Removed { id: NodeId(id), stored, handed_over }

@@ -12,7 +12,9 @@ use electd::core::membership::{Change, ListVersion, Member, MemberList};
 use electd::core::message::{Done, Envelope, Hello, Message, View};
 use electd::core::random::Random;
 use electd::core::restart::{Start, restart};
-use electd::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Settings, Timing};
+use electd::core::settings::{
+    AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Settings, Timing,
+};
 use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
 use electd::core::{Command, CommandId, Core, Input, Output};
 use uuid::Uuid;
@@ -68,6 +70,7 @@ fn settings(number: u128) -> Settings {
         quorum: Quorum::Majority,
         preempt: Preempt::Never,
         rank: RankKind::Id,
+        margin: Margin::NONE,
         value: Some(0),
         health: None,
         task: Task::default(),

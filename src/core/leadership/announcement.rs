@@ -48,8 +48,9 @@ impl Turn<'_> {
         if self.cx.state.course.storing().is_some_and(|later| view < later) {
             return false; // the later one is followed as soon as it is durable
         }
-        if self.cx.state.course.takeover() == Some(view) && self.cx.state.may_ask_for_release(rank)
-        {
+        let state = &self.cx.state;
+        let asks = state.course.takeover() == Some(view) && !state.is_paused();
+        if asks && state.may_ask_for_release(rank) {
             self.cx.ask_for_release(epoch, from);
         } else {
             self.accept(view, rank);
@@ -112,7 +113,8 @@ impl Turn<'_> {
         }
         // A member that is still discovering the others could not lead at once: there would be no leader meanwhile.
         let may_take_over = state.preempts_at_once() && !state.is_discovering(self.cx.now);
-        let takes_over = state.may_ask_for_release(leader) && may_take_over;
+        let higher = state.may_ask_for_release(leader) && state.exceeds(leader);
+        let takes_over = higher && may_take_over;
         let known = state.leader() == Some(leader) && state.view() == view;
         if state.course.storing() == Some(view) {
             return; // its leader is followed as soon as it is durable

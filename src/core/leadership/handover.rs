@@ -15,13 +15,14 @@ impl Context<'_> {
     /// member has stood for long enough. It goes on following until the leader does.
     pub fn request_handover_if_due(&mut self) {
         let majority = self.state.needs_majority();
-        let due = match self.state.settings.preempt {
+        let due = match self.state.preempt() {
             Preempt::After(after) => self.state.eligibility.due(after),
             Preempt::Always => majority.then_some(self.now),
             Preempt::Never => None,
         };
         // A member that is still discovering the others could not lead at once.
-        if due.is_some_and(|due| due <= self.now) && !self.state.is_discovering(self.now) {
+        let due = due.is_some_and(|due| due <= self.now) && !self.state.is_discovering(self.now);
+        if due && self.state.leader_to_preempt().is_some() {
             self.request_handover();
         }
     }
@@ -60,6 +61,7 @@ impl Turn<'_> {
         // Who waits for the outcome of a change hears it first; the other asks again.
         let changes = state.membership.wanted().is_some();
         let higher = state.is_above(rank, true)
+            && !self.is_kept_by_pause()
             && !changes
             && self.stood_for_long_enough(from)
             && self.may_succeed(from)

@@ -9,7 +9,7 @@ use super::super::clock;
 use super::Board;
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::settings::{
-    AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
+    AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
 };
 use crate::core::types::{Epoch, Incarnation, NodeId, Role, Task, Time};
 use crate::core::{Core, Input, Output, Phase};
@@ -36,6 +36,7 @@ fn settings() -> Settings {
         quorum: Quorum::Majority,
         preempt: Preempt::Always,
         rank: RankKind::Id,
+        margin: Margin::NONE,
         value: Some(0),
         health: None,
         task: Task::default(),

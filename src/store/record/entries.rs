@@ -3,11 +3,14 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::core::limits::GREATEST;
 use crate::core::membership::Member;
-use crate::core::types::{Drain, Epoch, NodeId, Role, Version};
+use crate::core::types::{Drain, Epoch, NodeId, Pause, Role, Version};
 
 /// The first format that knows of drains.
-const DRAINS: u64 = 7;
+pub(super) const DRAINS: u64 = 7;
+/// The first format that knows of pauses.
+pub(super) const PAUSES: u64 = 8;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,6 +68,40 @@ impl From<MemberEntry> for Member {
     fn from(entry: MemberEntry) -> Member {
         let MemberEntry { id, name, address, admin, role } = entry;
         Member { id: NodeId(id), name, address, admin, role }
+    }
+}
+
+/// The pause of the cluster, or the end of one.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PauseEntry {
+    version: VersionEntry,
+    paused: bool,
+    /// In milliseconds since 1970, as is the end.
+    since: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until: Option<u64>,
+}
+
+impl PauseEntry {
+    /// The entry of a cluster that was ever paused.
+    pub fn of(pause: Pause) -> Option<PauseEntry> {
+        let Pause { version, paused, since, until } = pause;
+        let version = version.into();
+        (pause > Pause::default()).then_some(PauseEntry { version, paused, since, until })
+    }
+
+    /// The pause, if a file of this format may hold it; else why not.
+    pub fn judge(self, format: u64) -> Result<Pause, String> {
+        let PauseEntry { version, paused, since, until } = self;
+        if format < PAUSES {
+            return Err(format!("it is not known in format {format}"));
+        }
+        let numbers = [version.epoch, version.counter, since, until.unwrap_or_default()];
+        if let Some(number) = numbers.into_iter().find(|number| *number > GREATEST) {
+            return Err(format!("{number} is beyond {GREATEST}"));
+        }
+        Ok(Pause { version: version.into(), paused, since, until })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::super::file::LARGEST;
 use super::*;
 use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED, Member};
-use crate::core::types::Role;
+use crate::core::types::{Role, Version};
 
 /// The id of member `n` in these tests.
 pub fn id(n: u128) -> NodeId {
@@ -35,6 +35,7 @@ pub fn record(epoch: u64) -> Record {
         removed: false,
         met: [].into(),
         drain: None,
+        pause: Pause::default(),
     }
 }
 
@@ -274,8 +275,8 @@ fn bytes_that_are_no_utf8_are_damage() {
 
 #[test]
 fn a_newer_format_is_not_taken_for_damage() {
-    let newer = br#"{"format": 8, "id": 17, "epochs": {}}"#;
-    assert_eq!(Record::from_json(newer), Err(Unfit::Newer(8)));
+    let newer = br#"{"format": 9, "id": 17, "epochs": {}}"#;
+    assert_eq!(Record::from_json(newer), Err(Unfit::Newer(9)));
 }
 
 #[test]
@@ -297,4 +298,19 @@ fn a_record_that_reserves_too_little_stays_readable() {
     let record = Record { reserved: Epoch(3), ..record(7) };
     let read = Record::from_json(json(&record).as_bytes()).unwrap();
     assert_eq!(read.reserved, Epoch(7));
+}
+
+#[test]
+fn a_pause_is_written_in_a_format_that_an_older_electd_refuses_and_so_is_its_end() {
+    let version = Version { epoch: Epoch(7), counter: 1 };
+    let paused = Pause { version, paused: true, since: 5, until: Some(9) };
+    let resumed = Pause { paused: false, since: 0, until: None, ..paused };
+    for pause in [paused, resumed] {
+        let record = Record { pause, ..record(7) };
+        let text = json(&record);
+        assert!(text.contains("\"format\": 8"), "{text}");
+        assert_eq!(Record::from_json(text.as_bytes()), Ok(record));
+    }
+    let beyond = Record { pause: Pause { since: u64::MAX, ..paused }, ..record(7) };
+    assert!(matches!(Record::from_json(json(&beyond).as_bytes()), Err(Unfit::Damaged(_))));
 }

@@ -137,7 +137,7 @@ fn figures_of_another_kind_are_refused() {
         r#"{"by": "disk", "path": "/", "priority": 3}"#,
         ["", r#"{"timeout": "1s"}"#],
         &["3:69: rank.priority: does not belong to a rank by disk (value 3): remove it; the \
-           figures of this rank are path, every"],
+           figures of this rank are path, every, margin"],
     );
     refused(
         r#"{"by": "address", "every": "30s"}"#,
@@ -151,7 +151,7 @@ fn figures_of_another_kind_are_refused() {
         r#"{"by": "priority", "priority": 1}"#,
         ["", r#"{"priority": 2, "every": "1s"}"#],
         &["8:39: members[1].rank.every: does not belong to a rank by priority (value \"1s\"): \
-           remove it; the figures of this rank are priority"],
+           remove it; the figures of this rank are priority, margin"],
     );
 }
 
@@ -301,4 +301,74 @@ fn taking_over_after_a_while() {
     ] {
         assert_eq!(preempt(value).problems(), [expected], "{value}");
     }
+}
+
+/// What `check` says of the margin.
+#[track_caller]
+fn margin_of(rank: &str) -> Value {
+    let output = ranked(rank, ["", ""]).check(&["--output", "json"]);
+    assert_eq!(stderr(&output), "", "{rank}");
+    serde_json::from_slice::<Value>(&output.stdout).unwrap()["margin"].clone()
+}
+
+#[test]
+fn a_margin_is_a_share_or_an_amount_and_a_tenth_where_the_value_wavers() {
+    for (rank, margin) in [
+        (r#"{"by": "disk", "path": "/", "margin": "25%"}"#, "25%"),
+        (r#"{"by": "command", "command": ["nproc"], "margin": 3}"#, "3"),
+        (r#"{"by": "cpu", "margin": 0}"#, "0"),
+        (r#"{"by": "cpu"}"#, "10%"),
+        (r#"{"by": "disk", "path": "/"}"#, "10%"),
+        (r#"{"by": "files", "path": "/"}"#, "10%"),
+        (r#"{"by": "command", "command": ["nproc"]}"#, "0"),
+        (r#"{"by": "priority", "priority": 1}"#, "0"),
+        (r#"{"by": "id"}"#, "0"),
+        ("", "0"),
+    ] {
+        assert_eq!(margin_of(rank), margin, "{rank}");
+    }
+    let text = stdout(&ranked(r#"{"by": "cpu"}"#, ["", ""]).check(&[]));
+    assert!(text.contains("preempts when it exceeds the leader's by more than 10%"), "{text}");
+}
+
+#[test]
+fn a_margin_that_makes_no_sense_is_refused() {
+    let with = |margin: &str, expected: &str| {
+        let rank = format!(r#"{{"by": "priority", "priority": 1, "margin": {margin}}}"#);
+        refused(&rank, ["", ""], &[expected]);
+    };
+    let remedy = "give a share of the leader's value such as \"10%\", or an amount such as 500";
+    with("-1", &format!("3:73: rank.margin: is negative (value -1): {remedy}"));
+    with(
+        r#""ten""#,
+        &format!(
+            "3:73: rank.margin: is no share: a whole number and % are (value \"ten\"): {remedy}"
+        ),
+    );
+    with(
+        r#""1001%""#,
+        "3:73: rank.margin: is too great a share (value \"1001%\"): give at most \"1000%\", or an amount such as 500",
+    );
+    let id = r#"{"by": "id", "margin": "10%"}"#;
+    refused(
+        id,
+        ["", ""],
+        &[
+            "3:52: rank.margin: does not belong to a rank by id (value \"10%\"): remove it; this rank has no figures",
+        ],
+    );
+}
+
+#[test]
+fn a_margin_is_for_all_members_alike() {
+    let own = r#"{"priority": 1, "margin": 3}"#;
+    let rank = r#"{"by": "priority", "priority": 1}"#;
+    let problems = ranked(rank, [own, ""]).problems();
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(
+        problems[0].contains(
+            "rank.margin: is for all members alike (value 3): move it to the rank of the cluster"
+        ),
+        "{problems:?}"
+    );
 }

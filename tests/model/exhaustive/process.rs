@@ -9,7 +9,9 @@ use electd::core::durable::{Durable, Grant};
 use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::Message;
 use electd::core::restart::{Kept, NoStart, Start, restart};
-use electd::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Settings, Timing};
+use electd::core::settings::{
+    AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Settings, Timing,
+};
 use electd::core::types::{Epoch, Incarnation, NodeId, Role, Task, Time};
 use electd::core::{Core, Input, Output, Phase};
 use uuid::Uuid;
@@ -60,6 +62,7 @@ fn settings(place: usize, founders: usize, life: u64) -> Settings {
         quorum: Quorum::Majority,
         preempt: Preempt::Always,
         rank: RankKind::Id,
+        margin: Margin::NONE,
         value: Some(0),
         health: None,
         task: Task::default(),

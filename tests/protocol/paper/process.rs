@@ -9,7 +9,7 @@ use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::{Envelope, Hello, Message, View};
 use electd::core::restart::{Kept, Start, restart};
 use electd::core::settings::{
-    AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
+    AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
 };
 use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
 use electd::core::{Command, CommandId, Core, Input, NodeStatus, Output, Redial};
@@ -68,6 +68,7 @@ pub fn settings(algorithm: AlgorithmKind, number: u8) -> Settings {
         quorum: Quorum::None,
         preempt: Preempt::Always,
         rank: RankKind::Id,
+        margin: Margin::NONE,
         value: Some(0),
         health: None,
         task: task(number),

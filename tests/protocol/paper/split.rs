@@ -31,7 +31,10 @@ fn isolated(algorithm: AlgorithmKind, heard: u64) -> Process {
 fn acknowledges(p5: &mut Process, other: u8, number: u64) {
     let (epoch, rank) = (Epoch(1), rank(other));
     let incarnation = p5.core.incarnation();
-    p5.hears(other, Message::Acknowledge { incarnation, epoch, number, rank, stands: true });
+    p5.hears(
+        other,
+        Message::Acknowledge { incarnation, epoch, number, rank, stands: true, pause: None },
+    );
 }
 
 #[test]

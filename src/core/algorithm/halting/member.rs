@@ -29,7 +29,8 @@ impl Halting {
         let older = View { epoch: round, leader: Some(rank) } <= cx.state.view();
         let above = cx.state.stands() && cx.state.rank() > rank;
         // Two that halt each other would both wait: then the incumbent gives way.
-        let yields = !cx.state.preempts_at_once() && !self.organises(cx.state);
+        let preempts = cx.state.preempts_at_once() && cx.state.exceeds(rank);
+        let yields = !preempts && !self.organises(cx.state);
         let subject = !above || incumbent && yields;
         let accepted = !older && subject && !self.obeys_better(cx, rank, round);
         if accepted {

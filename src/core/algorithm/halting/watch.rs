@@ -30,7 +30,10 @@ impl Halting {
     /// itself.
     pub(super) fn checked(&mut self, cx: &mut Context, from: NodeId, normal: bool) {
         let peer = cx.state.detector.get(from);
-        let above = peer.is_some_and(|peer| cx.state.is_above(peer.rank, peer.stands));
+        let (own, margin) = (cx.state.rank(), cx.state.settings.margin);
+        let above = peer.is_some_and(|peer| {
+            cx.state.is_above(peer.rank, peer.stands) && margin.is_exceeded(peer.rank, own)
+        });
         let takes_over = above && cx.state.preempts_at_once();
         if !normal && !takes_over && !Fault::NoCheck.is_planted() {
             self.begin(cx, Reason::NotNormal(from));

@@ -78,7 +78,7 @@ fn an_acknowledgement_counts_for_what_it_answers() {
 /// The acknowledgement of the second heartbeat of another life.
 fn of_life(life: u64) -> Message {
     let (incarnation, epoch) = (Incarnation(life), Epoch(1));
-    Message::Acknowledge { incarnation, epoch, number: 2, rank: rank(1), stands: true }
+    Message::Acknowledge { incarnation, epoch, number: 2, rank: rank(1), stands: true, pause: None }
 }
 
 /// "Voters are the members that are not observers": what those acknowledge binds nobody.

@@ -82,12 +82,12 @@ fn heartbeat(epoch: u64, number: u64, from: u8) -> Message {
 fn promising(lease: Duration, epoch: u64, number: u64, from: u8) -> Message {
     let (epoch, rank, members) = (Epoch(epoch), rank(from), Arc::default());
     let settled = ListVersion::default();
-    Message::Heartbeat { epoch, number, rank, lease, settled, members }
+    Message::Heartbeat { epoch, number, rank, lease, settled, members, pause: None }
 }
 
 fn acknowledge(epoch: u64, number: u64, from: u8) -> Message {
     let (incarnation, epoch, rank) = (Incarnation(1), Epoch(epoch), rank(from));
-    Message::Acknowledge { incarnation, epoch, number, rank, stands: true }
+    Message::Acknowledge { incarnation, epoch, number, rank, stands: true, pause: None }
 }
 
 fn preempt(epoch: u64, from: u8, votes: &[u8]) -> Message {

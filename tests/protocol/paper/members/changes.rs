@@ -62,6 +62,7 @@ fn with_a_majority_the_list_is_confirmed_before_it_changes_and_stored_before_it_
         number: 1,
         rank: rank(voter),
         stands: true,
+        pause: None,
     };
     assert_eq!(lists(&hears(&mut p5, 1, heard(1)).sent), []);
     assert_eq!(lists(&hears(&mut p5, 2, heard(2)).sent), []);

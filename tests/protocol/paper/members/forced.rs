@@ -186,7 +186,14 @@ fn who_removed_itself_learns_of_a_stranger_that_it_belongs_to_a_newer_list() {
 /// The acknowledgement of this heartbeat, by one that does not stand.
 fn acknowledge(number: u64, from: u8) -> Message {
     let (incarnation, epoch) = (Incarnation(1), Epoch(1));
-    Message::Acknowledge { incarnation, epoch, number, rank: rank(from), stands: false }
+    Message::Acknowledge {
+        incarnation,
+        epoch,
+        number,
+        rank: rank(from),
+        stands: false,
+        pause: None,
+    }
 }
 
 /// The same of the leader itself, without a majority.

@@ -20,7 +20,15 @@ fn settles(epoch: u64, settled: ListVersion) -> Message {
 
 fn heartbeat(from: u8, epoch: u64, settled: ListVersion) -> Message {
     let (epoch, rank, members) = (Epoch(epoch), rank(from), Arc::default());
-    Message::Heartbeat { epoch, number: 1, rank, lease: TIMING.lease, settled, members }
+    Message::Heartbeat {
+        epoch,
+        number: 1,
+        rank,
+        lease: TIMING.lease,
+        settled,
+        members,
+        pause: None,
+    }
 }
 
 /// What a leader says is settled in its next heartbeat.
@@ -38,7 +46,7 @@ fn acknowledge(leader: &mut Process, number: u64) {
     for voter in [1, 2, 3] {
         let (incarnation, epoch, rank) = (leader.core.incarnation(), Epoch(1), rank(voter));
         let stands = true;
-        let heard = Message::Acknowledge { incarnation, epoch, number, rank, stands };
+        let heard = Message::Acknowledge { incarnation, epoch, number, rank, stands, pause: None };
         hears(leader, voter, heard);
     }
 }

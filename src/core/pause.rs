@@ -1,0 +1,117 @@
+//! The pause of a whole cluster: while it lasts, nobody preempts a live leader, and no leader hands over for
+//! its health. A leader that dies is replaced as ever, and orders such as `resign` and `drain` count.
+//!
+//! The leader that is told of a pause or of its end stores that under a greater version, and tells it with every
+//! heartbeat; a member takes the greatest that it hears of, and stores it. A member that knows a greater one than
+//! its leader, since that one missed it, says so with its acknowledgements. So the pause outlives its leader as long as one
+//! member that follows the next leader knows of it. Until a member knows, its leader refuses to hand over to it.
+
+use super::api::Output;
+use super::command::MOST_WAITING;
+use super::context::Context;
+use super::durable::Then;
+use super::message::{Done, Forwarded, Message, Refusal};
+use super::note::Note;
+use super::planted::Fault;
+use super::settings::Preempt;
+use super::state::State;
+use super::turn::Turn;
+use super::types::{CommandId, NodeId, Pause};
+
+impl State {
+    /// Whether the cluster is paused, as far as this member knows.
+    pub(super) fn is_paused(&self) -> bool {
+        self.pause.paused
+    }
+
+    /// Whether a higher member takes over by now: not while the cluster is paused.
+    pub(super) fn preempt(&self) -> Preempt {
+        if self.is_paused() { Preempt::Never } else { self.settings.preempt }
+    }
+
+    /// The pause or its end, to be told to others; none in a cluster that was never paused.
+    pub(super) fn pause_to_tell(&self) -> Option<Pause> {
+        Some(self.pause).filter(|pause| *pause > Pause::default())
+    }
+
+    /// The same, if it is greater than the one that a leader told.
+    pub(super) fn pause_to_tell_back(&self, told: Option<Pause>) -> Option<Pause> {
+        self.pause_to_tell().filter(|own| *own > told.unwrap_or_default())
+    }
+}
+
+impl Context<'_> {
+    /// Another member tells of a pause or of its end: the greatest counts.
+    pub fn hear_pause(&mut self, told: Option<Pause>) {
+        let Some(told) = told.filter(|told| *told > self.state.pause) else { return };
+        self.take_pause(told);
+    }
+
+    /// This leader pauses the cluster or resumes it. Tells the record that holds that.
+    fn set_pause(&mut self, paused: bool, since: u64, until: Option<u64>) -> u64 {
+        let version = self.state.pause.version.next(self.state.view().epoch);
+        self.take_pause(Pause { version, paused, since, until })
+    }
+
+    fn take_pause(&mut self, pause: Pause) -> u64 {
+        self.state.pause = pause;
+        self.out.push(Output::Note(Note::Paused(pause)));
+        self.persist()
+    }
+}
+
+impl Turn<'_> {
+    /// An operator asks for a pause or for its end: the leader carries that out, and tells the others at once.
+    pub fn order_pause(&mut self, id: CommandId, command: Forwarded) {
+        let own = self.cx.state.id();
+        match self.cx.state.leader() {
+            Some(leader) if leader.id != own => self.forward(id, leader.id, command),
+            Some(_) => match self.carry_out_pause(&command) {
+                Ok((record, done)) => self.cx.state.records.then(record, Then::Answer(id, done)),
+                Err(refusal) => self.cx.out.push(Output::Answer { id, result: Err(refusal) }),
+            },
+            None => {
+                let result = Err(Refusal::NoLeader);
+                self.cx.out.push(Output::Answer { id, result });
+            }
+        }
+    }
+
+    /// Another member passes such a command on.
+    pub fn pause_forwarded(&mut self, from: NodeId, number: u64, command: &Forwarded) {
+        match self.carry_out_pause(command) {
+            Ok((record, done)) => {
+                let outcome = Message::Outcome { number, result: Ok(done) };
+                self.cx.state.records.then(record, Then::Tell(from, outcome));
+            }
+            Err(refusal) => {
+                self.cx.send(from, Message::Outcome { number, result: Err(refusal) });
+            }
+        }
+    }
+
+    fn carry_out_pause(&mut self, command: &Forwarded) -> Result<(u64, Done), Refusal> {
+        let state = &self.cx.state;
+        if !state.leads() {
+            return Err(Refusal::NotLeader);
+        }
+        if state.records.commands() >= MOST_WAITING {
+            return Err(Refusal::TooMany);
+        }
+        let carried_out = match *command {
+            Forwarded::Pause { since, until } => {
+                (self.cx.set_pause(true, since, until), Done::Paused)
+            }
+            _ => (self.cx.set_pause(false, 0, None), Done::Resumed),
+        };
+        let others = self.cx.all_others();
+        self.beat_to(others);
+        self.hand_over_if_unfit(); // it may have waited for the end of the pause
+        Ok(carried_out)
+    }
+
+    /// Whether this leader stays, whoever outranks it: the cluster is paused.
+    pub fn is_kept_by_pause(&self) -> bool {
+        self.cx.state.is_paused() && !Fault::PauseUnheeded.is_planted()
+    }
+}
