@@ -52,12 +52,16 @@ impl Exec {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         if self.job.is_empty() {
-            return Err(CliError::new(Exit::Usage, "say what to run: electd exec -- CMD"));
+            return Err(CliError::new(
+                Exit::Usage,
+                "say what to run: electd exec -- CMD, or give --address",
+            ));
         }
         let config = self.config.load()?;
         let name = node_name(&config, self.config.node().as_deref())?;
         Messages::start();
         let (stopping, signal) = stop_at_signals()?;
+        self.job.check()?;
         let node = attach(&config, name)?;
         let plan = self.job.plan(&config, name, config.state_dir(name).join(&node.lock), false);
         let end = runner::run(&node, &plan, &stopping);

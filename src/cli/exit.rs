@@ -17,7 +17,7 @@ pub enum Exit {
     Unavailable,
     /// A defect in electd.
     Internal,
-    /// An address cannot be listened on.
+    /// An address cannot be listened on, or held.
     Listen,
     /// The data directory is locked or cannot be written.
     DataDir,

@@ -5,38 +5,47 @@ use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use crossbeam::channel::{Sender, bounded};
 
 use super::args::duration;
 use super::error::CliError;
 use super::exit::Exit;
 use crate::config::Config;
+use crate::exec::address::check::{self, Refused};
+use crate::exec::address::spec::Address;
 use crate::exec::deadlines::Deadlines;
 use crate::exec::lock;
 use crate::exec::plan::{End, Plan, Restart};
 use crate::exec::runner;
 use crate::node::NodeHandle;
 
-/// What to run while this node leads.
+/// What to run, and the addresses to hold, while this node leads.
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("job").args(["command", "address"]).multiple(true))]
 pub struct JobArgs {
     /// Exit with 75 if the node has not come to lead within this time, such as 30s; 0s: unless it leads now.
-    #[arg(long, value_name = "TIME", value_parser = duration, requires = "command")]
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "job")]
     wait: Option<Duration>,
 
     /// How long CMD may take to end after TERM, when the leadership ends in order; then KILL.
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", requires = "command")]
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", requires = "job")]
     stop_after: Duration,
 
     /// Whether CMD is started again when it ends by itself, after 1 s at first and 1 min at most.
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t, requires = "command")]
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, requires = "job")]
     restart: RestartArg,
 
     /// What follows when CMD ends by itself: the node hands over, or leads on. Without it: resign with run,
     /// exit with exec.
-    #[arg(long, value_name = "WHAT", value_enum, requires = "command")]
+    #[arg(long, value_name = "WHAT", value_enum, requires = "job")]
     then: Option<Then>,
+
+    /// Add this address, such as 10.0.0.9/24%eth0, to its interface while the node leads, announce it, and remove it before
+    /// any other member leads; while CMD runs, if there is one. May be given several times; needs CAP_NET_ADMIN and
+    /// CAP_NET_RAW.
+    #[arg(long, value_name = "CIDR%IFACE")]
+    address: Vec<Address>,
 
     /// The program to run while the node leads, and its arguments. electd ends with CMD's exit code.
     #[arg(last = true, value_name = "CMD")]
@@ -90,9 +99,23 @@ pub struct Job {
 }
 
 impl JobArgs {
-    /// Whether there is anything to run.
+    /// Whether there is nothing to run and no address to hold.
     pub fn is_empty(&self) -> bool {
-        self.command.is_empty()
+        self.command.is_empty() && self.address.is_empty()
+    }
+
+    /// Whether this host can hold the addresses.
+    ///
+    /// # Errors
+    /// With the reason why not.
+    pub fn check(&self) -> Result<(), CliError> {
+        check::check(&self.address).map_err(|refused| {
+            let exit = match refused {
+                Refused::Twice(_) => Exit::Usage,
+                _ => Exit::Listen,
+            };
+            CliError::new(exit, refused)
+        })
     }
 
     /// What follows when the command has ended by itself, if that was said.
@@ -110,6 +133,7 @@ impl JobArgs {
         };
         Plan {
             command: self.command.clone(),
+            addresses: self.address.clone(),
             wait: self.wait,
             stop_after: self.stop_after,
             restart,

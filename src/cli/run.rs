@@ -28,7 +28,7 @@ use crate::exec::hooks::Hooks;
 use crate::node::{Node, Start, StartError};
 use crate::store::{Store, Trouble};
 
-/// Run a node in the foreground, and a command while it leads.
+/// Run a node in the foreground, and a command or an address while it leads.
 ///
 /// It logs to stderr, one line a change; what repeats is counted and told every 10 s. Under systemd the lines have
 /// priorities. RUST_LOG=debug says more, and repeats all. HUP makes it read its file again, as
@@ -40,7 +40,8 @@ Examples:
   electd run --config cluster.json --node node-1
   ELECTD_CONFIG=cluster.json ELECTD_NODE=node-1 electd run
   electd run --config cluster.json --node node-1 --task work.json
-  electd run --config cluster.json --node node-1 -- /usr/bin/my-service --port 80")]
+  electd run --config cluster.json --node node-1 -- /usr/bin/my-service --port 80
+  electd run --config cluster.json --node node-1 --address 10.0.0.9/24%eth0")]
 pub struct Run {
     #[command(flatten)]
     config: ConfigArgs,
@@ -87,6 +88,7 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     let start = Start { task, bootstrap: run.bootstrap };
     let admin = listen(config, name).map_err(|error| held(config, name).unwrap_or(error))?;
     job::await_last(config, name)?;
+    run.job.check()?;
     let node = Node::start_with(config, name, start)?;
     let control = listen_for_control(config, name)?; // the node's lock says that no other process does
     let shared = token.clone();

@@ -1,11 +1,14 @@
-//! The guard: a process between electd and the command that electd runs while it leads.
+//! The guard: a process between electd and the command that electd runs while it leads. It holds the addresses, too.
 //!
-//! It is started as `electd guard LOCK CMD ...`, with a pipe from electd as its stdin. Each frame on the pipe says
+//! It is started as `electd guard LOCK [ADDRESS ...] -- [CMD ...]`, with a pipe from electd as its stdin. Each frame on the pipe says
 //! when to send TERM and when to send KILL; a later frame replaces the earlier one. The guard acts by its own
 //! timer, so that it needs electd neither to run nor to answer; and it kills at once when the pipe ends, since
 //! electd has ended then. It ends with the command's exit code as soon as nothing of the command is left, and
 //! at no signal but KILL: TERM may be meant for the whole unit, and the kernel sends HUP to a frozen guard whose
 //! electd has died.
+//!
+//! The addresses are there before the command begins, and go when nothing of it is left; or when it should have been
+//! gone, if KILL does not end it. A guard without a command removes them when TERM is due.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,7 +23,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitStatus, getpid, getppid, pidfd_open,
+    Pid, PidfdFlags, Signal, WaitStatus, getpid, getppid, kill_process, pidfd_open,
     set_parent_process_death_signal,
 };
 use rustix::time::{
@@ -29,6 +32,10 @@ use rustix::time::{
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+use thiserror::Error;
+
+use super::address::held::{Held, NotHeld};
+use super::address::spec::Address;
 use super::{lock, tree};
 use crate::node::now;
 
@@ -38,6 +45,27 @@ const GUARDED: &str = "guarded";
 
 /// The longest that a killed process may take to be gone before the guard says so and goes on trying.
 const GONE: Duration = Duration::from_secs(5);
+
+/// A guard that cannot hold its addresses ends by this signal: every exit code may be the command's.
+pub const NO_ADDRESS: Signal = Signal::USR2;
+
+/// Between the guard's lock and addresses, and the command.
+pub const SEPARATOR: &str = "--";
+
+/// Why a guard gave up.
+#[derive(Debug, Error)]
+enum Failed {
+    #[error("{0}")]
+    Address(#[from] NotHeld),
+    #[error("the guard of the job failed: {0}")]
+    Guard(#[from] io::Error),
+}
+
+impl From<Errno> for Failed {
+    fn from(error: Errno) -> Failed {
+        Failed::Guard(error.into())
+    }
+}
 
 /// When a job is to be ended, in nanoseconds of CLOCK_BOOTTIME.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,17 +110,31 @@ pub fn if_asked() -> Option<ExitCode> {
     }
 }
 
-fn guard(mut arguments: Vec<OsString>) -> ExitCode {
-    let command = arguments.split_off(1.min(arguments.len()));
-    let lock = PathBuf::from(arguments.pop().unwrap_or_default());
-    match Guard::start(&lock, &command).and_then(Guard::run) {
+fn guard(arguments: Vec<OsString>) -> ExitCode {
+    match try_guard(arguments) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("electd: the guard of the job failed: {error}");
+            eprintln!("electd: {error}");
             tree::kill_all(GONE, |_| false, |_, _| ());
+            if matches!(error, Failed::Address(_)) {
+                let _ = kill_process(getpid(), NO_ADDRESS); // this process ends here
+            }
             ExitCode::from(70)
         }
     }
+}
+
+fn try_guard(mut arguments: Vec<OsString>) -> Result<u8, Failed> {
+    let end = arguments.iter().position(|argument| argument == SEPARATOR);
+    let command = arguments.split_off(end.map_or(arguments.len(), |end| end + 1));
+    let mut arguments = arguments.into_iter();
+    let lock = PathBuf::from(arguments.next().unwrap_or_default());
+    let addresses = arguments.filter(|argument| argument != SEPARATOR).map(|argument| {
+        let text = argument.to_string_lossy();
+        text.parse().map_err(|error| io::Error::other(format!("{text}: {error}")))
+    });
+    let addresses = addresses.collect::<Result<Vec<Address>, _>>()?;
+    Guard::start(&lock, &addresses, &command)?.run()
 }
 
 /// Becomes the command: the kernel kills it if the guard dies from now on.
@@ -118,15 +160,18 @@ struct Guard {
     _lock: File,
     timer: OwnedFd,
     frame: Frame,
-    /// The command's own process, and how it ended.
-    command: Pid,
+    addresses: Held,
+    /// From KILL on, what is left of the command may keep the addresses so long.
+    grace: Duration,
+    /// The command's own process, if there is a command, and how it ended.
+    command: Option<Pid>,
     ended: Option<u8>,
     termed: bool,
 }
 
 impl Guard {
-    /// Takes the first frame and starts the command.
-    fn start(lock: &Path, command: &[OsString]) -> io::Result<Guard> {
+    /// Takes the first frame, adds the addresses and starts the command.
+    fn start(lock: &Path, addresses: &[Address], command: &[OsString]) -> Result<Guard, Failed> {
         let lock = lock::take(lock)?;
         // By handlers, not by SIG_IGN: the command would inherit that.
         for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
@@ -140,26 +185,31 @@ impl Guard {
         let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC)?;
         let frame = Frame::read(first);
         if frame.term <= now().0 {
-            return Err(io::Error::other("the leadership ended before the job began"));
+            return Err(io::Error::other("the leadership ended before the job began").into());
         }
         // Whoever finds the lock free after the death of electd relies on it that no command begins.
         if is_closed(&pipe)? {
-            return Err(io::Error::other("electd ended before the job began"));
+            return Err(io::Error::other("electd ended before the job began").into());
         }
-        // std has no way to set the parent-death signal: a second process of this binary does, and execs.
-        let child = Command::new("/proc/self/exe")
-            .args([GUARDED, &getpid().as_raw_nonzero().to_string()])
-            .args(command)
-            .process_group(0)
-            .stdin(Stdio::null())
-            .spawn()?;
-        let command = Pid::from_child(&child);
-        Ok(Guard { pipe, _lock: lock, timer, frame, command, ended: None, termed: false })
+        let addresses = Held::begin(addresses)??;
+        let grace = Duration::from_nanos(frame.kill.saturating_sub(frame.term) / 2);
+        let command = if command.is_empty() { None } else { Some(begin(command)?) };
+        Ok(Guard {
+            pipe,
+            _lock: lock,
+            timer,
+            frame,
+            addresses,
+            grace,
+            command,
+            ended: None,
+            termed: false,
+        })
     }
 
     /// Until nothing of the command is left. Tells its exit code.
-    fn run(mut self) -> io::Result<u8> {
-        let watch = pidfd_open(self.command, PidfdFlags::empty())?;
+    fn run(mut self) -> Result<u8, Failed> {
+        let watch = self.command.map(|pid| pidfd_open(pid, PidfdFlags::empty())).transpose()?;
         loop {
             let electd_lives = self.take_frames();
             self.reap();
@@ -168,9 +218,16 @@ impl Guard {
             }
             if now().0 >= self.frame.term && !self.termed {
                 self.termed = true;
+                if self.command.is_none() {
+                    return Ok(self.kill());
+                }
                 tree::signal(&tree::descendants(), Signal::TERM);
             }
-            self.wait(&watch)?;
+            if let Err(error) = self.addresses.tend() {
+                self.kill();
+                return Err(error.into());
+            }
+            self.wait(watch.as_ref())?;
         }
     }
 
@@ -190,53 +247,73 @@ impl Guard {
     /// Takes note of all children that have ended: the command, and orphans that it left.
     fn reap(&mut self) {
         while let Some((pid, status)) = tree::reap() {
-            if pid == self.command {
+            if Some(pid) == self.command {
                 self.ended = Some(code(status));
             }
         }
     }
 
-    /// Kills all that is left. Tells the exit code of the command.
+    /// Kills all that is left, and removes the addresses. Tells the exit code of the command.
     fn kill(&mut self) -> u8 {
+        let mut left = self.try_kill(self.grace);
+        self.addresses.release();
         let mut told = false;
         loop {
-            let (command, mut ended) = (self.command, self.ended);
-            let left = tree::kill_all(
-                GONE,
-                |_| false,
-                |pid, status| {
-                    if pid == command {
-                        ended = Some(code(status));
-                    }
-                },
-            );
-            self.ended = ended;
-            self.reap();
             if left.is_empty() {
-                return self.ended.unwrap_or(128 + 9);
+                let none = if self.command.is_some() { 128 + 9 } else { 0 };
+                return self.ended.unwrap_or(none);
             }
-            if !told {
+            left = self.try_kill(GONE);
+            if !told && !left.is_empty() {
                 eprintln!("electd: KILL did not end these processes of the job yet: {left:?}");
                 told = true;
             }
         }
     }
 
-    /// Until electd writes, the command ends, or TERM or KILL is due.
-    fn wait(&self, watch: &OwnedFd) -> io::Result<()> {
+    /// Kills all that is left, for so long. Tells what is left then.
+    fn try_kill(&mut self, patience: Duration) -> Vec<Pid> {
+        let (command, mut ended) = (self.command, self.ended);
+        let left = tree::kill_all(
+            patience,
+            |_| false,
+            |pid, status| {
+                if Some(pid) == command {
+                    ended = Some(code(status));
+                }
+            },
+        );
+        self.ended = ended;
+        self.reap();
+        left
+    }
+
+    /// Until electd writes, the command ends, the addresses are to be tended, or TERM or KILL is due.
+    fn wait(&self, watch: Option<&OwnedFd>) -> io::Result<()> {
         let due = if self.termed { self.frame.kill } else { self.frame.term.min(self.frame.kill) };
+        let due = due.min(self.addresses.due().0);
         let spec = Itimerspec { it_interval: timespec(0), it_value: timespec(due.max(1)) };
         timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &spec)?;
-        let mut fds = [
-            PollFd::new(&self.pipe, PollFlags::IN),
-            PollFd::new(watch, PollFlags::IN),
-            PollFd::new(&self.timer, PollFlags::IN),
-        ];
+        let mut fds =
+            vec![PollFd::new(&self.pipe, PollFlags::IN), PollFd::new(&self.timer, PollFlags::IN)];
+        fds.extend(watch.map(|watch| PollFd::new(watch, PollFlags::IN)));
         match poll(&mut fds, None) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Starts the command.
+fn begin(command: &[OsString]) -> io::Result<Pid> {
+    // std has no way to set the parent-death signal: a second process of this binary does, and execs.
+    let child = Command::new("/proc/self/exe")
+        .args([GUARDED, &getpid().as_raw_nonzero().to_string()])
+        .args(command)
+        .process_group(0)
+        .stdin(Stdio::null())
+        .spawn()?;
+    Ok(Pid::from_child(&child))
 }
 
 /// Whether nobody can write on this pipe any more.

@@ -13,7 +13,7 @@ use log::{info, warn};
 use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::guard::{Frame, GUARD};
+use super::guard::{Frame, GUARD, NO_ADDRESS, SEPARATOR};
 use super::leader::Leader;
 use super::plan::Plan;
 use crate::core::types::Time;
@@ -34,6 +34,8 @@ pub enum JobEnd {
     WithStop(u8),
     /// Since its guard died; the job was killed.
     GuardLost,
+    /// Since its guard could not hold an address.
+    NoAddress,
 }
 
 /// One start of the command.
@@ -76,6 +78,8 @@ impl<'a, L: Leader> Job<'a, L> {
         let child = Command::new("/proc/self/exe")
             .arg(GUARD)
             .arg(&plan.lock)
+            .args(plan.addresses.iter().map(ToString::to_string))
+            .arg(SEPARATOR)
             .args(&plan.command)
             .env("ELECTD_CLUSTER", &plan.cluster)
             .env("ELECTD_NODE", &plan.node)
@@ -85,9 +89,8 @@ impl<'a, L: Leader> Job<'a, L> {
             .stdin(Stdio::from(reader))
             .spawn()?;
         let guard = Pid::from_child(&child);
-        let name = plan.command.first().map(|program| program.display().to_string());
         let number = guard.as_raw_nonzero();
-        info!("runs {} in epoch {epoch}, guard {number}", name.unwrap_or_default());
+        info!("{} in epoch {epoch}, guard {number}", words(plan));
         let ended = await_end(child)?;
         Ok(Job {
             node,
@@ -190,6 +193,7 @@ impl<'a, L: Leader> Job<'a, L> {
         let termed = self.was_termed || Time(self.told.term) <= now();
         let told_to_end = termed || !self.leadership.is_valid();
         match status.code().and_then(|code| u8::try_from(code).ok()) {
+            _ if status.signal() == Some(NO_ADDRESS.as_raw()) => (true, JobEnd::NoAddress),
             _ if lost && !told_to_end && !self.overruled => (true, JobEnd::GuardLost),
             _ if lost => (true, JobEnd::WithLeadership),
             code if self.stopped && self.leadership.is_valid() => {
@@ -206,6 +210,14 @@ impl<'a, L: Leader> Job<'a, L> {
             }
         }
     }
+}
+
+/// What the guard does.
+fn words(plan: &Plan) -> String {
+    let addresses: Vec<String> = plan.addresses.iter().map(ToString::to_string).collect();
+    let holds = (!addresses.is_empty()).then(|| format!("holds {}", addresses.join(", ")));
+    let runs = plan.command.first().map(|program| format!("runs {}", program.display()));
+    holds.into_iter().chain(runs).collect::<Vec<_>>().join(" and ")
 }
 
 /// When TERM and KILL are due, as the leadership stands now; none if it has ended.

@@ -3,7 +3,8 @@
 //! Three processes carry it. *electd* starts a guard when it comes to lead, and tells it over a pipe until when
 //! the leadership holds ([`runner`]). The *guard* ([`guard`]) is the same binary in a process group of its own: it
 //! starts the command, passes TERM and KILL on, and ends everything that the command left behind. The *command*
-//! is killed by the kernel when its guard dies.
+//! is killed by the kernel when its guard dies. Beside the command, or in its place, the guard holds addresses
+//! ([`address`]).
 //!
 //! `electd exec` does the same beside a node that another process runs: [`remote`] is its view of that node, and
 //! [`attach`] the node's side of it.
@@ -12,6 +13,7 @@
 //! Hooks ([`hooks`]) are the other thing that is run for what becomes of a leadership: they are told, and nothing
 //! waits for them.
 
+pub mod address;
 pub mod attach;
 pub mod deadlines;
 pub mod guard;

@@ -4,13 +4,16 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::address::spec::Address;
 use super::deadlines::Deadlines;
 
-/// The command to run, and how.
+/// The command to run and the addresses to hold, and how.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The program and its arguments; no shell reads them.
+    /// The program and its arguments; no shell reads them. None with addresses alone.
     pub command: Vec<OsString>,
+    /// What the host has as its addresses meanwhile.
+    pub addresses: Vec<Address>,
     /// Give up if this node has not come to lead within this time.
     pub wait: Option<Duration>,
     /// From TERM to KILL, where the leadership ends in order.

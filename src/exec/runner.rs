@@ -10,6 +10,7 @@ use crossbeam::channel::{Receiver, RecvTimeoutError, TryRecvError, never};
 use crossbeam::select;
 use log::{error, warn};
 
+use super::address::netlink::remove_left;
 use super::job::{Job, JobEnd};
 use super::leader::Leader;
 use super::plan::{End, Plan, Restart};
@@ -56,8 +57,12 @@ pub fn run(node: &impl Leader, plan: &Plan, stopping: &Receiver<()>) -> End {
             (JobEnd::WithStop(code), _) => return End::Stopped(Some(code)),
             (JobEnd::WithLeadership, _) if plan.returns => continue,
             (JobEnd::WithLeadership, _) => return End::Lost,
-            (JobEnd::GuardLost, _) => {
-                warn!("the guard of the job was killed, and the job with it: the node hands over");
+            (lost @ (JobEnd::GuardLost | JobEnd::NoAddress), _) => {
+                let why = match lost {
+                    JobEnd::NoAddress => "the guard of the job cannot hold its addresses",
+                    _ => "the guard of the job was killed, and the job with it",
+                };
+                warn!("{why}: the node hands over");
                 node.hand_over();
                 if !plan.returns {
                     return End::Lost;
@@ -123,6 +128,11 @@ fn run_once<L: Leader>(
     // Whatever went wrong: nothing of the job is left when the leadership may go.
     if ended.as_ref().is_ok_and(|(guard_died, _)| *guard_died) {
         end_orphans();
+        if let Err(error) = remove_left(&plan.addresses) {
+            error!(
+                "cannot remove the addresses that the guard left: {error}; the kernel does soon"
+            );
+        }
     }
     tree::adopt_orphans(false)?;
     drop(hold);

@@ -2,6 +2,7 @@
 
 mod support;
 
+mod addresses;
 mod chaos;
 mod cluster;
 mod control;

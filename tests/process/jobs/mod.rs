@@ -132,7 +132,7 @@ impl Jobs {
 }
 
 /// The one child of a process that works for a job.
-fn only_child(parent: Pid) -> Option<Pid> {
+pub fn only_child(parent: Pid) -> Option<Pid> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let mut pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     pids.find(|pid| {

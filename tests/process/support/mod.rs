@@ -15,6 +15,7 @@ pub mod impostor;
 pub mod liar;
 pub mod network;
 pub mod node;
+mod places;
 mod record;
 pub mod recorder;
 pub mod stray;
@@ -22,10 +23,8 @@ pub mod stray;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::process;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -34,12 +33,12 @@ use electd::core::settings::{AlgorithmKind, Timing};
 use electd::node::status::Status;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use uuid::Uuid;
 
 pub(crate) use each::for_each_algorithm;
 pub use each::{has_joined, the_highest_comes_back};
 pub use network::Network;
 pub use node::{Condition, Node};
+use places::{ascending_ids, free_places, own_host};
 use record::Record;
 
 /// Far longer than anything takes, even on a machine that is ten times slower and busy.
@@ -132,10 +131,16 @@ impl Cluster {
 
     /// Starts a node at the end of each cable of a network.
     pub fn on(network: Network, change: impl FnOnce(&mut Value)) -> Cluster {
+        let cluster = Cluster::prepare_on(network, change);
+        cluster.nodes.iter().for_each(Node::start);
+        cluster
+    }
+
+    /// The same, with nodes that have not been started yet.
+    pub fn prepare_on(network: Network, change: impl FnOnce(&mut Value)) -> Cluster {
         let mut cluster = Cluster::at(&network.places(), own_host(), change);
         for (number, node) in (1..).zip(&mut cluster.nodes) {
             node.home = Some(network.home(number));
-            node.start();
         }
         cluster.network = Some(network);
         cluster
@@ -373,27 +378,4 @@ fn in_short(status: &Status) -> String {
 /// A folder for files that no test waits for, where there is one in memory: others may keep the disk busy.
 fn folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
-}
-
-/// A loopback address that no other cluster has, in this process or in another.
-fn own_host() -> Ipv4Addr {
-    static LAST: AtomicU32 = AtomicU32::new(0);
-    let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-    assert!(number < 1 << 10, "more clusters than addresses");
-    let below = (process::id() % (1 << 14)) << 10 | number;
-    Ipv4Addr::from(127 << 24 | below)
-}
-
-/// Two free ports for each of `n` nodes. All are held until the last is found, so that none
-/// comes twice.
-fn free_places(host: Ipv4Addr, n: usize) -> Vec<(SocketAddr, SocketAddr)> {
-    let port = || TcpListener::bind((host, 0)).unwrap();
-    let held: Vec<_> = (0..n).map(|_| (port(), port())).collect();
-    let address = |socket: &TcpListener| socket.local_addr().unwrap();
-    held.iter().map(|(peer, admin)| (address(peer), address(admin))).collect()
-}
-
-/// Fresh ids, in the order in which electd ranks them.
-fn ascending_ids(n: usize) -> BTreeSet<Uuid> {
-    (0..n).map(|_| Uuid::new_v4()).collect()
 }

@@ -89,6 +89,37 @@ impl Network {
         format!("{}-{node}", self.title)
     }
 
+    /// Makes the switch a host of its own with these addresses. Gives its namespace.
+    pub fn client(&self, addresses: &[&str]) -> String {
+        let switch = self.switch();
+        for address in addresses {
+            let nodad: &[&str] = if address.contains(':') { &["nodad"] } else { &[] };
+            let add = ["-n", &switch, "address", "add", address, "dev", "switch"];
+            ip(&[&add[..], nodad].concat()).unwrap();
+        }
+        switch
+    }
+
+    /// The node that the client would send to for this address.
+    pub fn holder_to_client(&self, address: &str) -> Option<usize> {
+        let known = ip_says(&["-n", &self.switch(), "neigh", "show", address]).ok()?;
+        let is_known = |node: &usize| known.contains(&hardware(*node));
+        (1..=self.nodes).find(is_known)
+    }
+
+    /// Gives a node one more interface with this name, or takes it away.
+    pub fn interface(&self, node: usize, name: &str, there: bool) {
+        let home = self.home(node);
+        if there {
+            let other = format!("{name}-end");
+            let pair = ["link", "add", name, "type", "veth", "peer", "name", &other];
+            ip(&[&["-n", &home], &pair[..]].concat()).unwrap();
+            ip(&["-n", &home, "link", "set", name, "up"]).unwrap();
+        } else {
+            ip(&["-n", &home, "link", "delete", name]).unwrap();
+        }
+    }
+
     /// Cuts a node off, or takes it back: both ways, to and from all, at one instant.
     pub fn plug(&self, node: usize, plugged: bool) {
         let (switch, port) = (self.switch(), port(node));
@@ -236,9 +267,14 @@ fn port(node: usize) -> String {
 
 /// Calls `ip`. An error in words where it is missing or says no.
 fn ip(arguments: &[&str]) -> Result<(), String> {
+    ip_says(arguments).map(drop)
+}
+
+fn ip_says(arguments: &[&str]) -> Result<String, String> {
     let called = Command::new("ip").args(arguments).output();
     let output = called.map_err(|error| format!("ip: {error}"))?;
     let words = String::from_utf8_lossy(&output.stderr);
     let said = || format!("ip {}: {}", arguments.join(" "), words.trim());
-    output.status.success().then_some(()).ok_or_else(said)
+    let answer = || String::from_utf8_lossy(&output.stdout).into_owned();
+    output.status.success().then(answer).ok_or_else(said)
 }

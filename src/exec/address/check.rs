@@ -1,0 +1,102 @@
+//! Whether this host can hold addresses, asked before the node starts.
+
+use std::io;
+use std::net::IpAddr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::thread::{CapabilitySet, capabilities};
+use thiserror::Error;
+
+use super::netlink::{LIFETIME, Netlink, Present};
+use super::spec::Address;
+
+/// After its lifetime, the kernel may keep an address so much longer: it looks once a second.
+const SLACK: Duration = Duration::from_secs(2);
+
+/// Between two looks whether an address has gone.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Why this host cannot hold an address.
+#[derive(Debug, Error)]
+pub enum Refused {
+    /// It was given more than once.
+    #[error("--address {0} is given twice: give it once")]
+    Twice(IpAddr),
+    /// This process may not.
+    #[error(
+        "--address needs the capability {0}: run electd as root, or give its unit AmbientCapabilities=CAP_NET_ADMIN CAP_NET_RAW"
+    )]
+    Capability(&'static str),
+    /// The interface is not there.
+    #[error("--address {0}: this host has no interface \"{name}\" (see `ip link`)", name = .0.interface)]
+    NoInterface(Address),
+    /// The host has it already.
+    #[error(
+        "--address {0}: this host has {ip} already, on {1}; electd adds and removes it itself: take it from the \
+         host's own configuration, or end what renews it", ip = .0.ip
+    )]
+    Exists(Address, String),
+    /// The kernel could not be asked.
+    #[error("--address: cannot ask the kernel for the addresses of this host: {0}")]
+    Kernel(#[from] io::Error),
+}
+
+/// Whether this host can hold these addresses, before anybody relies on that. Waits for an address that another
+/// process of electd left here when it was killed together with its guard: the kernel removes it soon.
+///
+/// # Errors
+/// With the first reason why not.
+pub fn check(addresses: &[Address]) -> Result<(), Refused> {
+    if addresses.is_empty() {
+        return Ok(());
+    }
+    let twice = |at: usize| addresses[..at].iter().any(|before| before.ip == addresses[at].ip);
+    if let Some(at) = (0..addresses.len()).find(|at| twice(*at)) {
+        return Err(Refused::Twice(addresses[at].ip));
+    }
+    let own = capabilities(None).map_err(io::Error::from)?.effective;
+    for (capability, name) in
+        [(CapabilitySet::NET_ADMIN, "CAP_NET_ADMIN"), (CapabilitySet::NET_RAW, "CAP_NET_RAW")]
+    {
+        if !own.contains(capability) {
+            return Err(Refused::Capability(name));
+        }
+    }
+    let mut netlink = Netlink::open()?;
+    addresses.iter().try_for_each(|address| check_one(&mut netlink, address))
+}
+
+fn check_one(netlink: &mut Netlink, address: &Address) -> Result<(), Refused> {
+    let index =
+        netlink.index(&address.interface)?.ok_or_else(|| Refused::NoInterface(address.clone()))?;
+    let begin = Instant::now();
+    while let Some(found) = netlink.find(address.ip)? {
+        // Nothing else gives an address so short a life; while another process renews it, it does not go.
+        let is_left = found.index == index && found.is_mortal();
+        if !is_left || begin.elapsed() > LIFETIME + SLACK {
+            let name = netlink.name(found.index).unwrap_or_else(|_| found.index.to_string());
+            return Err(Refused::Exists(address.clone(), name));
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+impl Present {
+    /// Whether it is about to go unless somebody renews it.
+    fn is_mortal(&self) -> bool {
+        self.valid_seconds.is_some_and(|valid| u64::from(valid) <= LIFETIME.as_secs())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_address_is_refused_twice() {
+        let twice = ["10.0.0.9/24%lo", "10.0.0.9/32%eth0"].map(|text| text.parse().unwrap());
+        assert!(matches!(check(&twice), Err(Refused::Twice(_))));
+    }
+}

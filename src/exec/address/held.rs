@@ -1,0 +1,122 @@
+//! The addresses of one leadership, as its guard holds them.
+
+use std::io;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::announce;
+use super::netlink::{LIFETIME, Mode, Netlink};
+use super::spec::Address;
+use crate::core::types::Time;
+use crate::node::now;
+
+/// Between two renewals of the lifetime: two may fail before the kernel removes the address.
+const RENEWAL: Duration = Duration::from_millis(LIFETIME.as_millis() as u64 / 3);
+
+/// The address is announced at once, and so long after that: a switch or a neighbour may lose one frame.
+const ANNOUNCED_AFTER: [Duration; 3] =
+    [Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(3)];
+
+/// Why an address cannot be held, or not any more.
+#[derive(Debug, Error)]
+#[error("cannot {verb} the address {address}: {why}")]
+pub struct NotHeld {
+    verb: &'static str,
+    address: Address,
+    why: String,
+}
+
+/// Addresses that this host has, until this is dropped or [`Held::release`] is called.
+pub struct Held {
+    netlink: Netlink,
+    /// With the numbers of their interfaces.
+    addresses: Vec<(Address, u32)>,
+    begin: Time,
+    renewal: Time,
+    /// How many of the later announcements have been made.
+    announced: usize,
+}
+
+impl Held {
+    /// Adds all of these, and announces them.
+    ///
+    /// # Errors
+    /// If one cannot be added; none of them is there then.
+    pub fn begin(addresses: &[Address]) -> io::Result<Result<Held, NotHeld>> {
+        let netlink = Netlink::open()?;
+        let begin = now();
+        let mut held =
+            Held { netlink, addresses: Vec::new(), begin, renewal: begin + RENEWAL, announced: 0 };
+        for address in addresses {
+            if let Err(error) = held.add(address) {
+                return Ok(Err(not_held("add", address, &error)));
+            }
+        }
+        held.announce();
+        Ok(Ok(held))
+    }
+
+    fn add(&mut self, address: &Address) -> io::Result<()> {
+        let index = self.netlink.index(&address.interface)?;
+        let index = index.ok_or_else(|| io::Error::other("the interface is gone"))?;
+        self.netlink.add(address, index, Mode::Begin)?;
+        self.addresses.push((address.clone(), index));
+        Ok(())
+    }
+
+    fn announce(&self) {
+        for (address, index) in &self.addresses {
+            if let Err(error) = announce::announce(address, *index) {
+                eprintln!("electd: cannot announce the address {address}: {error}");
+            }
+        }
+    }
+
+    /// When [`Held::tend`] is due.
+    pub fn due(&self) -> Time {
+        let announcement = ANNOUNCED_AFTER.get(self.announced).map(|after| self.begin + *after);
+        announcement.map_or(self.renewal, |at| at.min(self.renewal))
+    }
+
+    /// Renews and announces the addresses, where that is due.
+    ///
+    /// # Errors
+    /// If one cannot be renewed, as when its interface has gone.
+    pub fn tend(&mut self) -> Result<(), NotHeld> {
+        let now = now();
+        if self.renewal <= now && !self.addresses.is_empty() {
+            self.renewal = now + RENEWAL;
+            for (address, index) in &self.addresses {
+                let renewed = self.netlink.add(address, *index, Mode::Renew);
+                renewed.map_err(|error| not_held("keep", address, &error))?;
+            }
+        }
+        if ANNOUNCED_AFTER.get(self.announced).is_some_and(|after| self.begin + *after <= now) {
+            self.announced += 1;
+            self.announce();
+        }
+        Ok(())
+    }
+
+    /// Removes them all.
+    pub fn release(&mut self) {
+        for (address, index) in self.addresses.drain(..) {
+            if let Err(error) = self.netlink.remove(&address, index) {
+                eprintln!(
+                    "electd: cannot remove the address {address}: {error}; the kernel does within {LIFETIME:?}"
+                );
+            }
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+fn not_held(verb: &'static str, address: &Address, error: &io::Error) -> NotHeld {
+    NotHeld { verb, address: address.clone(), why: error.to_string() }
+}

@@ -1,0 +1,230 @@
+//! The kernel's addresses: asked for, added and removed by netlink.
+//!
+//! The kernel answers within the call that sends the request, so that a blocking socket waits for nobody; a time limit
+//! is there all the same.
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
+    NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::address::{
+    AddressAttribute, AddressFlags, AddressHeader, AddressMessage, CacheInfo,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    self, AddressFamily as Family, RecvFlags, SendFlags, SocketFlags, SocketType, netdevice,
+};
+
+use super::spec::Address;
+
+/// For how long the kernel keeps an address that nobody renews.
+pub const LIFETIME: Duration = Duration::from_secs(3);
+
+/// The kernel writes no longer answers at once.
+const ANSWER: usize = 64 * 1024;
+
+/// The longest wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A conversation with the kernel.
+pub(super) struct Netlink {
+    socket: OwnedFd,
+    number: u32,
+}
+
+/// An address that this host has.
+pub(super) struct Present {
+    /// The number of its interface.
+    pub index: u32,
+    /// For how long it is valid; none for ever.
+    pub valid_seconds: Option<u32>,
+}
+
+/// Whether an address may be there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// It must not be.
+    Begin,
+    /// It is, and begins its life anew.
+    Renew,
+}
+
+impl Netlink {
+    pub(super) fn open() -> io::Result<Netlink> {
+        let socket =
+            net::socket_with(Family::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+        set_socket_timeout(&socket, Timeout::Send, Some(PATIENCE))?;
+        Ok(Netlink { socket, number: 0 })
+    }
+
+    /// The number of an interface, if it is there.
+    pub(super) fn index(&self, interface: &str) -> io::Result<Option<u32>> {
+        match netdevice::name_to_index(&self.socket, interface) {
+            Ok(index) => Ok(Some(index)),
+            Err(Errno::NODEV) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The name of an interface.
+    pub(super) fn name(&self, index: u32) -> io::Result<String> {
+        Ok(netdevice::index_to_name(&self.socket, index)?)
+    }
+
+    /// This address, on whichever interface it is.
+    pub(super) fn find(&mut self, ip: IpAddr) -> io::Result<Option<Present>> {
+        let mut message = AddressMessage::default();
+        message.header.family = family(ip);
+        let mut found = None;
+        self.ask(RouteNetlinkMessage::GetAddress(message), NLM_F_DUMP, |answer| {
+            if let RouteNetlinkMessage::NewAddress(answer) = answer {
+                found = found.take().or(present(&answer, ip));
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// Gives an address its lifetime.
+    pub(super) fn add(&mut self, address: &Address, index: u32, mode: Mode) -> io::Result<()> {
+        let seconds = u32::try_from(LIFETIME.as_secs()).unwrap_or(u32::MAX);
+        let mut message = message(address, index);
+        let mut life = CacheInfo::default();
+        life.ifa_valid = seconds;
+        // An IPv6 host would else speak from this address of its own accord, and lose what it began with it.
+        life.ifa_preferred = if address.ip.is_ipv4() { seconds } else { 0 };
+        message.attributes.push(AddressAttribute::CacheInfo(life));
+        if address.ip.is_ipv6() {
+            // Its last holder may still be there for a moment, and would win.
+            message.attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
+        }
+        let how = match mode {
+            Mode::Begin => NLM_F_CREATE | NLM_F_EXCL,
+            Mode::Renew => NLM_F_CREATE | NLM_F_REPLACE,
+        };
+        self.ask(RouteNetlinkMessage::NewAddress(message), NLM_F_ACK | how, |_| ())
+    }
+
+    /// Removes an address, which may have gone by itself.
+    pub(super) fn remove(&mut self, address: &Address, index: u32) -> io::Result<()> {
+        let message = RouteNetlinkMessage::DelAddress(message(address, index));
+        match self.ask(message, NLM_F_ACK, |_| ()) {
+            Err(error) if is_gone(&error) => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Sends a request, and takes its answers to the last.
+    fn ask(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+        mut take: impl FnMut(RouteNetlinkMessage),
+    ) -> io::Result<()> {
+        self.number += 1;
+        let mut header = NetlinkHeader::default();
+        header.flags = NLM_F_REQUEST | flags;
+        header.sequence_number = self.number;
+        let mut request = NetlinkMessage::new(header, NetlinkPayload::from(message));
+        request.finalize();
+        let mut bytes = vec![0; request.buffer_len()];
+        request.serialize(&mut bytes);
+        net::send(&self.socket, &bytes, SendFlags::empty())?;
+        let mut buffer = vec![0; ANSWER];
+        loop {
+            let (length, _) = match net::recv(&self.socket, &mut buffer[..], RecvFlags::empty()) {
+                Err(Errno::INTR) => continue,
+                received => received?,
+            };
+            if self.read(&buffer[..length], &mut take)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads the messages of one answer. Tells whether the last of all is among them.
+    fn read(
+        &self,
+        mut bytes: &[u8],
+        take: &mut impl FnMut(RouteNetlinkMessage),
+    ) -> io::Result<bool> {
+        while !bytes.is_empty() {
+            let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes)
+                .map_err(io::Error::other)?;
+            let length = usize::try_from(answer.header.length).unwrap_or(usize::MAX).max(1);
+            bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+            if answer.header.sequence_number != self.number {
+                continue; // the answer to a question that was given up
+            }
+            match answer.payload {
+                NetlinkPayload::Done(_) => return Ok(true),
+                NetlinkPayload::Error(error) if error.code.is_none() => return Ok(true),
+                NetlinkPayload::Error(error) => return Err(error.to_io()),
+                NetlinkPayload::InnerMessage(message) => take(message),
+                _ => {}
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Removes what a guard left that was killed.
+pub fn remove_left(addresses: &[Address]) -> io::Result<()> {
+    if addresses.is_empty() {
+        return Ok(());
+    }
+    let mut netlink = Netlink::open()?;
+    for address in addresses {
+        if let Some(index) = netlink.index(&address.interface)? {
+            netlink.remove(address, index)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the kernel says that the address, or its interface, is not there.
+fn is_gone(error: &io::Error) -> bool {
+    let gone = [Errno::ADDRNOTAVAIL, Errno::NODEV, Errno::NXIO];
+    gone.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+fn family(ip: IpAddr) -> AddressFamily {
+    if ip.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
+}
+
+fn message(address: &Address, index: u32) -> AddressMessage {
+    let mut message = AddressMessage::default();
+    message.header = AddressHeader {
+        family: family(address.ip),
+        prefix_len: address.prefix,
+        index,
+        ..AddressHeader::default()
+    };
+    let ip = [AddressAttribute::Local(address.ip), AddressAttribute::Address(address.ip)];
+    message.attributes.extend(ip);
+    message
+}
+
+/// What the kernel says of an address, if it is this one.
+fn present(message: &AddressMessage, ip: IpAddr) -> Option<Present> {
+    let has = |attribute: &AddressAttribute| match attribute {
+        AddressAttribute::Local(found) => *found == ip,
+        AddressAttribute::Address(found) => *found == ip && ip.is_ipv6(), // else of the other end
+        _ => false,
+    };
+    message.attributes.iter().any(has).then(|| {
+        let valid = message.attributes.iter().find_map(|attribute| match attribute {
+            AddressAttribute::CacheInfo(life) => Some(life.ifa_valid),
+            _ => None,
+        });
+        let valid_seconds = valid.filter(|seconds| *seconds != u32::MAX);
+        Present { index: message.header.index, valid_seconds }
+    })
+}

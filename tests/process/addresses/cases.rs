@@ -1,0 +1,138 @@
+//! What surrounds an address: the command beside it, a host where nobody is left, an interface that goes, and what is
+//! refused before the node starts.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use rustix::process::{Signal, kill_process};
+
+use super::{ADDRESSES, OPTIONS, Scene};
+use crate::jobs::only_child;
+use crate::support::network::inside;
+use crate::support::{Node, ensure, eventually};
+
+#[test]
+fn the_address_is_there_before_the_command_and_until_it_has_ended() {
+    let Some(scene) = Scene::prepare() else { return };
+    let node = scene.cluster.node(1);
+    let file = |name: &str| scene.cluster.file().with_file_name(name);
+    let show = |to: &str| format!("ip -o address show dev cable > {}", file(to).display());
+    // It ends when TERM has come, some time after.
+    let script = format!(
+        "{}; trap 'sleep 0.3; {}; exit 7' TERM; while :; do sleep 0.05; done",
+        show("begin"),
+        show("end")
+    );
+    let more = [&OPTIONS[..], &["--", "sh", "-c", &script]].concat();
+    (1..=3).for_each(|number| scene.cluster.node(number).start_with(&more));
+    let (leader, _) = scene.cluster.agree();
+    let shown = |name: &str| {
+        let text = fs::read_to_string(file(name)).unwrap_or_default();
+        ensure(ADDRESSES.iter().all(|address| text.contains(address)), || text.clone())
+    };
+    eventually("the command begins with the addresses", || shown("begin"));
+    for number in (1..=3).filter(|number| *number != leader).chain([leader]) {
+        scene.cluster.node(number).stop_term();
+        scene.cluster.node(number).exit_code();
+    }
+    eventually("the command ends with the addresses", || shown("end"));
+    scene.presence.until_gone();
+    scene.presence.assert_never_two();
+    assert!(
+        node.log().contains("10.0.0.99/24%cable, fd00::99/64%cable and runs sh") || leader != 1
+    );
+}
+
+#[test]
+fn the_kernel_removes_the_addresses_where_nobody_is_left() {
+    let Some(scene) = Scene::start() else { return };
+    scene.cluster.agree();
+    let leader = eventually("the leader's host has the addresses", || scene.presence.holder());
+    let node = scene.cluster.node(leader);
+    node.freeze(); // so that it does not act for its guard
+    kill_process(only_child(node.pid()).unwrap(), Signal::KILL).unwrap();
+    assert_eq!(scene.presence.holder(), Ok(leader), "somebody acted");
+    node.kill_9();
+    // The next process waits until the kernel has removed what is left.
+    node.start_with(&OPTIONS);
+    scene.cluster.agree();
+    eventually("the leader's host alone has the addresses", || scene.presence.holder());
+    assert!(node.log().matches(" starts ").count() == 2, "{}", node.log_tail(10));
+}
+
+#[test]
+fn an_interface_that_goes_takes_the_leadership_along() {
+    let Some(scene) = Scene::prepare() else { return };
+    let network = scene.cluster.network();
+    (1..=3).for_each(|number| network.interface(number, "extra", true));
+    let more = ["--address", "10.0.0.99/32%extra", "--address", "fd00::99/128%extra"];
+    (1..=3).for_each(|number| scene.cluster.node(number).start_with(&more));
+    scene.cluster.agree();
+    let leader = eventually("a host has the addresses", || scene.presence.holder());
+    network.interface(leader, "extra", false);
+    let next = eventually("another host has the addresses", || {
+        let holder = scene.presence.holder()?;
+        ensure(holder != leader, || format!("it is {holder}"))?;
+        Ok(holder)
+    });
+    let log = scene.cluster.node(leader).log();
+    assert!(log.contains("cannot keep the address 10.0.0.99/32%extra: No such device"), "{log}");
+    assert!(log.contains("cannot hold its addresses: the node hands over"), "{log}");
+    let (agreed, _) = scene.cluster.agree();
+    assert_eq!(agreed, next);
+    scene.presence.assert_never_two();
+}
+
+/// Runs a node in its namespace, by this program if not by itself; it ends since it is refused.
+fn refused(node: &Node, scene: &Scene, before: &[&str], more: &[&str]) -> Output {
+    let electd = [env!("CARGO_BIN_EXE_electd"), "run", "--node", &node.name, "--config"];
+    let file = scene.cluster.file().display().to_string();
+    let all = [before, &electd, &[&file], more].concat();
+    inside(node.home.as_ref().unwrap(), || Command::new(all[0]).args(&all[1..]).output().unwrap())
+}
+
+#[test]
+fn an_address_that_cannot_be_held_is_refused_before_the_node_starts() {
+    let Some(scene) = Scene::prepare() else { return };
+    let node = scene.cluster.node(1);
+    let check = |before: &[&str], more: &[&str], code: i32, said: &str| {
+        let output = refused(node, &scene, before, more);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{more:?}: {text}");
+        assert!(text.contains(said), "{more:?}: {text}");
+        assert!(!node.state().join("state.json").exists(), "the node has started");
+    };
+    check(&[], &["--address", "10.0.0.99"], 2, "write it as 10.0.0.9/24%eth0");
+    let twice = ["--address", "10.0.0.99/24%cable", "--address", "10.0.0.99/32%lo"];
+    check(&[], &twice, 2, "--address 10.0.0.99 is given twice");
+    check(&[], &["--address", "10.0.0.99/24%nic"], 71, "no interface \"nic\"");
+    check(&[], &["--address", "10.0.0.1/32%lo"], 71, "this host has 10.0.0.1 already, on cable");
+    let without = ["setpriv", "--bounding-set=-net_raw"];
+    if Command::new("setpriv").arg("--version").output().is_ok() {
+        check(&without, &OPTIONS, 71, "needs the capability CAP_NET_RAW");
+        check(&["setpriv", "--bounding-set=-net_admin"], &OPTIONS, 71, "CAP_NET_ADMIN");
+    } else {
+        println!("skipped: to go without a capability needs setpriv");
+    }
+}
+
+#[test]
+fn an_address_that_another_process_renews_is_refused() {
+    let Some(scene) = Scene::start() else { return };
+    scene.cluster.agree();
+    let leader = eventually("the leader's host has the addresses", || scene.presence.holder());
+    // Another node on the same host. It waits first, as if a killed process had left the address.
+    let mut config = scene.cluster.config().clone();
+    config["data_dir"] = "other".into();
+    let (address, admin) = ("127.0.0.1:7301", "127.0.0.1:7302");
+    config["members"] = serde_json::json!([{
+        "name": "other", "id": uuid::Uuid::new_v4(), "address": address, "admin": admin,
+    }]);
+    let places = (address.parse().unwrap(), admin.parse().unwrap());
+    let mut other = scene.cluster.process(1, places, "other", &config);
+    other.home = Some(scene.cluster.network().home(leader));
+    other.start_with(&["--address", "fd00::99/64%cable"]);
+    assert_eq!(other.exit_code(), 71, "{}", other.log_tail(5));
+    let log = other.log();
+    assert!(log.contains("this host has fd00::99 already, on cable"), "{log}");
+}
