@@ -13,10 +13,10 @@ use crate::admin::client::{ClientError, Recipient};
 use crate::config::HealthConfig;
 use crate::core::settings::Alone;
 use crate::exec::hooks::HooksHandle;
-use crate::node::Node;
 use crate::node::checked::Checks;
-use crate::node::edited::{Present, is_checked_otherwise, needs_restart};
+use crate::node::edited::{Present, is_checked_otherwise, is_timed_otherwise, needs_restart};
 use crate::node::ranked::Ranks;
+use crate::node::{Node, NodeHandle};
 
 use super::args::{ConfigArgs, Output, OutputArgs};
 use super::ask::{Asked, NodeArgs};
@@ -27,10 +27,9 @@ use super::{print, token};
 
 /// Let a running node read its configuration again.
 ///
-/// Its own rank (the figures of the attribute, and how often it is sampled), its hooks, its health check and the token of
-/// admin_token_file take effect at once, without a new election; a leader keeps the rank that it was elected with until the
-/// next one. All else needs a restart and is named, the
-/// timings too: a leader relies on what voters promised by theirs. A file with a problem changes nothing.
+/// The timings, its own rank (the figures of the attribute, and how often it is sampled), its hooks, its health check and the
+/// token of admin_token_file take effect at once, without a new election; a leader keeps the rank that it was elected with until
+/// the next one. All else needs a restart and is named. A file with a problem changes nothing.
 /// The signal HUP does the same, and tells the outcome in the log.
 ///
 /// Exit codes: 0 done; 69 the node does not answer; 78 the file has problems.
@@ -76,6 +75,7 @@ impl Reload {
 pub struct Reloader {
     arguments: ConfigArgs,
     name: String,
+    node: NodeHandle,
     /// Also lets one after the other have their turn.
     present: Present,
     ranks: Ranks,
@@ -94,8 +94,8 @@ impl Reloader {
         token: Token,
     ) -> Arc<Reloader> {
         let (name, present) = (name.to_owned(), node.present());
-        let (ranks, checks) = (node.ranks(), node.checks());
-        Arc::new(Reloader { arguments, name, present, ranks, checks, hooks, token })
+        let (ranks, checks, node) = (node.ranks(), node.checks(), node.handle());
+        Arc::new(Reloader { arguments, name, node, present, ranks, checks, hooks, token })
     }
 
     /// Reads the file again. Gives what took effect and what needs a restart, in words.
@@ -110,7 +110,16 @@ impl Reloader {
         let own = found.member(&self.name).ok_or_else(missing)?.clone();
         let token = token::configured(&found).map_err(|error| error.message)?;
         let restart = needs_restart(&present, &found, &self.name);
+        let timed = is_timed_otherwise(&present, &found);
+        if timed {
+            self.node.may_retime(&found.timing)?;
+        }
         let mut done = Vec::new();
+        if timed {
+            self.node.retime(found.timing).map_err(|error| error.to_string())?;
+            present.timing = found.timing;
+            done.push("timings");
+        }
         if self.token.replace(token) {
             done.push("token");
         }
@@ -162,8 +171,8 @@ mod tests {
 
     #[test]
     fn what_changed_and_what_needs_a_restart_is_one_sentence() {
-        let told = sentence(&["rank"], &["timing"]);
-        assert_eq!(told, "changed at once: rank; needs a restart of this node: timing");
+        let told = sentence(&["rank"], &["preempt"]);
+        assert_eq!(told, "changed at once: rank; needs a restart of this node: preempt");
         assert_eq!(sentence(&[], &[]), "nothing to change at once");
     }
 }

@@ -94,7 +94,7 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     let shared = token.clone();
     let server = admin.map(|socket| Server::start(socket, node.handle(), shared)).transpose();
     let server = server.map_err(|error| CliError::new(Exit::Internal, error))?;
-    let attached = Attached::new(node.handle(), config.state_dir(name), config.timing.heartbeat);
+    let attached = Attached::new(node.handle(), config.state_dir(name));
     let others = attached.clone();
     let control = ControlServer::start(control, node.handle(), move |stream| others.take(stream));
     let control = control.map_err(|error| CliError::new(Exit::Internal, error))?;

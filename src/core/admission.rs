@@ -13,7 +13,7 @@ use super::message::{Agreement, Hello, MemberReport, PROTOCOL_VERSION, Rejection
 use super::note::Note;
 use super::phase::{Phase, Reason};
 use super::planted::Fault;
-use super::settings::{PowerOn, Timing};
+use super::settings::PowerOn;
 use super::state::State;
 use super::turn::Turn;
 use super::types::{Epoch, NodeId, Time};
@@ -46,7 +46,7 @@ impl State {
             incarnation: self.records.incarnation(),
             instance: self.instance_for(to),
             agreement: Arc::new(Agreement::of(&self.settings)),
-            timing: self.own_timing(),
+            timing: self.settings.timing.nanos(),
             rank: self.rank(),
             stands: self.stands(),
             view: View {
@@ -65,13 +65,6 @@ impl State {
         let mut hasher = DefaultHasher::new();
         (self.settings.instance, peer).hash(&mut hasher);
         hasher.finish()
-    }
-
-    /// This member's timings, in nanoseconds.
-    fn own_timing(&self) -> [u64; 4] {
-        let Timing { heartbeat, failure, message, lease } = self.settings.timing;
-        [heartbeat, failure, message, lease]
-            .map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
     }
 }
 
@@ -242,6 +235,7 @@ impl Turn<'_> {
             peer.instance = hello.instance;
             peer.rank = hello.rank;
             peer.stands = hello.stands;
+            peer.timing = Some(hello.timing);
             peer.told = None;
             if life != Life::Known {
                 (peer.unreachable, peer.untold_since) = Default::default();
@@ -250,9 +244,8 @@ impl Turn<'_> {
         });
         self.cx.state.detector.hear(hello.id, self.cx.now);
         self.cx.note_round(hello.round);
-        if life != Life::Known && self.cx.state.own_timing() != hello.timing {
-            let peer = hello.id;
-            self.cx.out.push(Output::Note(Note::TimingDiffers { peer, theirs: hello.timing }));
+        if life != Life::Known {
+            self.note_timing(hello.id, hello.timing);
         }
         life
     }

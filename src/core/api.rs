@@ -10,6 +10,7 @@ use super::membership::MemberList;
 use super::message::{Done, Envelope, Hello, Refusal, Rejection};
 use super::note::Note;
 use super::phase::Transition;
+use super::settings::Timing;
 use super::types::{CommandId, NodeId, Time};
 
 /// What happens to a member.
@@ -89,6 +90,11 @@ pub enum Input {
     Checked {
         /// Whether it passed.
         healthy: bool,
+    },
+    /// The configuration was read again: these timings count from now on.
+    Timed {
+        /// All of them, which fit together.
+        timing: Timing,
     },
     /// All records up to this number are durable.
     Persisted {

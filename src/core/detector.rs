@@ -68,6 +68,7 @@ impl Detector {
             declared: None,
             rank: Rank { value: 0, id: member.id },
             stands: member.may_lead(),
+            timing: None,
             called: Epoch(0),
             inbound: None,
             outbound: false,
@@ -333,7 +334,7 @@ impl Detector {
         let mut again = None;
         for (id, since) in watched {
             let Some(peer) = self.get(id).filter(|peer| peer.alive()) else { continue };
-            let due = peer.heard.map_or(since, |heard| heard.max(since)) + limit;
+            let due = peer.heard.map_or(since, |heard| heard.max(since)) + peer.silence(limit);
             if due <= now {
                 silent.push(id);
             } else {

@@ -98,6 +98,7 @@ impl Told {
             Message::Reply { .. }
             | Message::Probe { .. }
             | Message::Alive { .. }
+            | Message::Timing { .. }
             | Message::Forward { .. }
             | Message::Outcome { .. } => Told::default(),
         }

@@ -52,6 +52,8 @@ pub enum Kind {
     Release,
     /// [`Message::Freed`]
     Freed,
+    /// [`Message::Timing`]
+    Timing,
     /// [`Message::List`]
     List,
     /// [`Message::Listed`]
@@ -66,7 +68,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Kind; 28] = [
+    pub const ALL: [Kind; 29] = [
         Kind::Election,
         Kind::Answer,
         Kind::Lower,
@@ -90,6 +92,7 @@ impl Kind {
         Kind::Preempt,
         Kind::Release,
         Kind::Freed,
+        Kind::Timing,
         Kind::List,
         Kind::Listed,
         Kind::Task,
@@ -124,6 +127,7 @@ impl Kind {
             Kind::Preempt => "preempt",
             Kind::Release => "release",
             Kind::Freed => "freed",
+            Kind::Timing => "timing",
             Kind::List => "list",
             Kind::Listed => "listed",
             Kind::Task => "task",
@@ -167,6 +171,7 @@ impl Message {
             Message::Preempt { .. } => Kind::Preempt,
             Message::Release { .. } => Kind::Release,
             Message::Freed { .. } => Kind::Freed,
+            Message::Timing { .. } => Kind::Timing,
             Message::List { .. } => Kind::List,
             Message::Listed { .. } => Kind::Listed,
             Message::Task(_) => Kind::Task,

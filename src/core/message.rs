@@ -238,6 +238,11 @@ pub enum Message {
         /// Whether the sender may be nominated again.
         stands: bool,
     },
+    /// The sender has other timings from now on than its hello said. Expects nothing.
+    Timing {
+        /// As in [`Hello::timing`].
+        timing: [u64; 4],
+    },
     /// The member list, to whoever has an older one. Expects [`Message::Listed`].
     List {
         /// The whole list.

@@ -39,6 +39,7 @@ pub mod random;
 mod ranking;
 mod reach;
 pub mod restart;
+mod retiming;
 pub mod settings;
 pub mod split;
 pub mod standing;
@@ -193,7 +194,7 @@ impl Core {
         self.state.records.task()
     }
 
-    /// The settings that this member started with.
+    /// The settings that this member started with; the timings are those that count now.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.state.settings

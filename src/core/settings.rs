@@ -227,6 +227,13 @@ impl Timing {
     /// The longest that any of them may be. Above this it is a typing mistake, or a lie.
     pub const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
+    /// All of them in nanoseconds, as members tell each other: heartbeat, failure, message, lease.
+    #[must_use]
+    pub fn nanos(&self) -> [u64; 4] {
+        [self.heartbeat, self.failure, self.message, self.lease]
+            .map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+    }
+
     /// T1: how long an asker waits for an ANSWER, two messages.
     #[must_use]
     pub fn t1(&self) -> Duration {
@@ -247,6 +254,10 @@ impl Timing {
         self.failure.saturating_sub(self.message * 2)
     }
 }
+
+/// No promise is longer than so many own leases: a member whose lease is so much longer has a wrong file or
+/// lies, and would bind this voter for as long, restarts included.
+pub const LONGEST_PROMISE: u32 = 16;
 
 /// What a member does when it starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

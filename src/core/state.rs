@@ -24,6 +24,8 @@ use super::types::{Epoch, NodeId, Pause, Rank, Role, Time};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     pub(super) settings: Arc<Settings>,
+    /// When its timings changed last: silence before that was judged by the older ones.
+    pub(super) retimed: Time,
     /// The member list, and who has it.
     pub(super) membership: Membership,
     /// Its phase, and what belongs to that.
@@ -79,6 +81,7 @@ impl State {
             ),
             pause: restored.pause,
             settings: Arc::new(settings),
+            retimed: Time::default(),
         };
         let alone = state.voters() == 1;
         if state.settings.bootstrap || alone {

@@ -37,6 +37,7 @@ impl Turn<'_> {
             }
             Input::Sampled { value } => self.sampled(value),
             Input::Checked { healthy } => self.checked(healthy),
+            Input::Timed { timing } => self.retime(timing),
             Input::Persisted { number } => self.persisted(number),
             Input::JobStarted { stops_within } => self.job_started(stops_within),
             Input::JobEnded => self.job_ended(),
@@ -126,6 +127,7 @@ impl Turn<'_> {
                 self.released(from, epoch, successor, stands);
             }
             Message::Freed { leader, epoch } => self.cx.state.voter.release(leader, epoch),
+            Message::Timing { timing } => self.told_timing(from, timing),
             Message::Forward { number, command } => self.forwarded(from, number, command),
             Message::Outcome { number, result } => self.cx.hear_outcome(from, number, result),
             Message::List { list } => self.list(from, envelope.epoch, &list),

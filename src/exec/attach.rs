@@ -28,7 +28,7 @@ use super::lock;
 use super::words::{self, FromExec, FromNode, PROTOCOL};
 use crate::node::NodeHandle;
 use crate::node::handle::{Command, Handle};
-use crate::node::leadership::{Change, Hold};
+use crate::node::leadership::{Change, Hold, Leadership};
 
 /// How many processes may be attached at once.
 const MOST: u64 = 64;
@@ -48,8 +48,6 @@ pub struct Attached {
     node: NodeHandle,
     /// The state folder.
     state: PathBuf,
-    /// How often the leadership is renewed.
-    heartbeat: Duration,
     closing: Arc<AtomicBool>,
     lines: Arc<Mutex<BTreeMap<u64, Line>>>,
 }
@@ -63,9 +61,9 @@ struct Line {
 impl Attached {
     /// Nobody yet.
     #[must_use]
-    pub fn new(node: NodeHandle, state: PathBuf, heartbeat: Duration) -> Attached {
+    pub fn new(node: NodeHandle, state: PathBuf) -> Attached {
         let (closing, lines) = (Arc::default(), Arc::default());
-        Attached { node, state, heartbeat, closing, lines }
+        Attached { node, state, closing, lines }
     }
 
     /// Takes a process in that asked for it on this connection. Does not wait for it.
@@ -110,7 +108,7 @@ impl Attached {
 
     /// The life of one connection.
     fn serve(&self, number: u64, stream: &UnixStream, input: UnixStream, lock: &Path) {
-        let mut line = Serving { attached: self, stream, hold: None, told: None };
+        let mut line = Serving { attached: self, stream, hold: None, told: None, renewal: None };
         if let Err(error) = line.run(number, input, lock) {
             log::debug!("the connection of exec-{number} ended: {error}");
         }
@@ -161,6 +159,8 @@ struct Serving<'a> {
     hold: Option<Hold>,
     /// The epoch and the end of the leadership, as they were told last; (0, 0) for none.
     told: Option<(u64, u64)>,
+    /// For how long a renewal is good, as it was told last.
+    renewal: Option<u64>,
 }
 
 impl Serving<'_> {
@@ -178,7 +178,8 @@ impl Serving<'_> {
         loop {
             self.tell()?;
             let leads = self.told != Some((0, 0));
-            let pause = if leads { self.attached.heartbeat / 2 } else { Duration::from_secs(60) };
+            // It is renewed with each heartbeat.
+            let pause = if leads { node.timing().heartbeat / 2 } else { Duration::from_secs(60) };
             select! {
                 recv(changes) -> change => {
                     if let Ok(Change::Ending { .. }) = change {
@@ -197,14 +198,16 @@ impl Serving<'_> {
     /// Tells the leadership, if it changed or was renewed.
     fn tell(&mut self) -> io::Result<()> {
         let leadership = self.attached.node.leadership();
+        let renewal = leadership.as_ref().and_then(Leadership::renewal);
+        let renewal = renewal.and_then(|time| u64::try_from(time.as_nanos()).ok());
         let now = leadership.map_or((0, 0), |leads| (leads.epoch(), leads.until().0));
-        if self.told == Some(now) {
+        if self.told == Some(now) && self.renewal == renewal {
             return Ok(());
         }
-        self.told = Some(now);
+        (self.told, self.renewal) = (Some(now), renewal);
         let word = match now {
             (0, 0) => FromNode::DoesNotLead,
-            (epoch, until) => FromNode::Leads { epoch, until },
+            (epoch, until) => FromNode::Leads { epoch, until, renewal },
         };
         words::write(self.stream, &word)
     }

@@ -20,10 +20,15 @@ impl Deadlines {
     /// a leader that stood still counts itself as failed.
     #[must_use]
     pub fn of(config: &Config) -> Deadlines {
-        let whole = match config.quorum {
+        Deadlines::of_renewal(match config.quorum {
             Quorum::Majority => config.timing.lease * 9 / 11,
             Quorum::None => config.timing.stall(),
-        };
+        })
+    }
+
+    /// The same where one heartbeat is good for so long.
+    #[must_use]
+    pub fn of_renewal(whole: Duration) -> Deadlines {
         Deadlines { term: whole / 4, kill: whole / 8 }
     }
 }

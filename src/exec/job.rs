@@ -13,6 +13,7 @@ use log::{info, warn};
 use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::deadlines::Deadlines;
 use super::guard::{Frame, GUARD, NO_ADDRESS, SEPARATOR};
 use super::leader::Leader;
 use super::plan::Plan;
@@ -169,9 +170,13 @@ impl<'a, L: Leader> Job<'a, L> {
         }
     }
 
+    fn deadlines(&self) -> Deadlines {
+        deadlines(self.plan, self.leadership)
+    }
+
     /// A guard that has not acted by then is not waited for.
     fn late(&self) -> Time {
-        Time(self.told.kill) + self.plan.deadlines.kill / 2
+        Time(self.told.kill) + self.deadlines().kill / 2
     }
 
     /// Until the guard is to be told again: halfway to the moment when it would act.
@@ -180,7 +185,7 @@ impl<'a, L: Leader> Job<'a, L> {
             return PAUSE;
         }
         if self.was_late {
-            return self.plan.deadlines.kill / 4;
+            return self.deadlines().kill / 4;
         }
         let until_term = Time(self.told.term).since(now()) / 2;
         let until_late = self.late().since(now());
@@ -220,16 +225,22 @@ fn words(plan: &Plan) -> String {
     holds.into_iter().chain(runs).collect::<Vec<_>>().join(" and ")
 }
 
+/// When the job is ended before the end of the leadership, by the timings that count now.
+fn deadlines(plan: &Plan, leadership: &Leadership) -> Deadlines {
+    leadership.renewal().map_or(plan.deadlines, Deadlines::of_renewal)
+}
+
 /// When TERM and KILL are due, as the leadership stands now; none if it has ended.
 fn frame(plan: &Plan, leadership: &Leadership, stop_by: Option<Time>) -> Option<Frame> {
     let left = leadership.remaining();
     let until = now() + left;
     let before =
         |part: Duration| until.0.saturating_sub(u64::try_from(part.as_nanos()).unwrap_or(0));
-    let kill = before(plan.deadlines.kill);
+    let deadlines = deadlines(plan, leadership);
+    let kill = before(deadlines.kill);
     (!left.is_zero()).then(|| match stop_by {
         Some(by) => Frame { term: 0, kill: kill.min(by.0) },
-        None => Frame { term: before(plan.deadlines.term), kill },
+        None => Frame { term: before(deadlines.term), kill },
     })
 }
 

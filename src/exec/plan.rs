@@ -22,7 +22,7 @@ pub struct Plan {
     pub restart: Restart,
     /// Whether the command is run again after it was ended for its leadership.
     pub returns: bool,
-    /// When a job is ended if the leadership is not renewed.
+    /// When a job is ended if the leadership is not renewed, where the node does not say for how long a renewal is good.
     pub deadlines: Deadlines,
     /// The file that the guard locks while anything of the job runs.
     pub lock: PathBuf,

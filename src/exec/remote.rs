@@ -20,7 +20,8 @@ use rustix::io::fcntl_dupfd_cloexec;
 use super::leader::Leader;
 use super::words::{self, FromExec, FromNode};
 use crate::core::types::Time;
-use crate::node::leadership::{Change, Leadership, Tidings};
+use crate::node::leadership::{Change, Leadership, Term, Tidings};
+use crate::node::now;
 
 /// How long the node may take to answer.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -107,9 +108,10 @@ fn listen(
 /// Takes over where the leadership stands.
 fn take(word: Option<FromNode>, tidings: &Tidings) {
     match word {
-        Some(FromNode::Leads { epoch, until }) => {
+        Some(FromNode::Leads { epoch, until, renewal }) => {
             let before = tidings.leadership().map(|leadership| leadership.epoch());
-            tidings.show(Some((epoch, Time(until))));
+            let renewal = renewal.map(Duration::from_nanos);
+            tidings.show(Some(Term { epoch, until: Time(until), renewal, now: now() }));
             if before != Some(epoch) {
                 tidings.tell(&Change::Leading { epoch });
             }

@@ -29,6 +29,9 @@ pub enum FromNode {
         epoch: u64,
         /// When that ends, in nanoseconds of CLOCK_BOOTTIME.
         until: u64,
+        /// For how long a renewal is good, in nanoseconds. An older node does not say so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        renewal: Option<u64>,
     },
     /// The node does not lead, or not any more.
     DoesNotLead,
@@ -82,7 +85,8 @@ mod tests {
     fn lines_are_read_as_they_were_written() {
         let words = [
             FromNode::Welcome { lock: "exec-1.lock".to_owned() },
-            FromNode::Leads { epoch: 7, until: u64::MAX },
+            FromNode::Leads { epoch: 7, until: u64::MAX, renewal: None },
+            FromNode::Leads { epoch: 7, until: 9, renewal: Some(3) },
             FromNode::DoesNotLead,
             FromNode::Held(true),
             FromNode::Resigned(None),

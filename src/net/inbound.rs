@@ -18,6 +18,7 @@ use super::counters::{Counters, Drop};
 use super::deadline::{Deadline, connect};
 use super::inbox::{Event, Inbox};
 use super::knock::{Answer, Gate, Knock};
+use super::patience::Patience;
 use super::peers::Peers;
 use super::places::{Places, Step};
 use super::threads::name_thread;
@@ -79,7 +80,7 @@ impl Inbound {
 pub struct Reception {
     pub peers: Peers,
     pub places: Places,
-    pub patience: Duration,
+    pub patience: Patience,
     pub inbox: Inbox,
     pub counters: Arc<Counters>,
 }
@@ -125,7 +126,7 @@ impl Reception {
             Answer::Welcome(peer, frame) => (frame, Some(peer)),
             Answer::Reject(frame) => (frame, None),
         };
-        let sent = Deadline::new(stream, self.patience).write_all(&frame);
+        let sent = Deadline::new(stream, self.patience.step()).write_all(&frame);
         if let (Err(error), Some(peer)) = (sent, peer) {
             debug!("the welcome did not reach {address}: {error}");
             self.ended(connection, gate, peer);
@@ -208,10 +209,10 @@ impl Reception {
         let _turn = self.places.take_turn(peer, Step::Redial).ok_or(Redial::Failed)?;
         let peers = self.peers.now();
         let known = peers.iter().find(|known| known.id == peer).ok_or(Redial::Failed)?;
-        let resolve = || self.places.resolve(&known.address, self.patience);
+        let resolve = || self.places.resolve(&known.address, self.patience.step());
         let place = self.places.of(peer).map(|place| vec![place]);
         let addresses = place.map_or_else(resolve, Ok).map_err(|_| Redial::Failed)?;
-        connect(&addresses, self.patience).map_err(|error| match error.kind() {
+        connect(&addresses, self.patience.step()).map_err(|error| match error.kind() {
             ErrorKind::ConnectionRefused => Redial::Refused,
             _ => Redial::Failed,
         })
@@ -221,7 +222,7 @@ impl Reception {
     /// connections before its listener, and resets a call that came between the two. One that
     /// lives waits for a hello meanwhile.
     fn is_reset(&self, stream: &TcpStream) -> bool {
-        let end = Deadline::new(stream, self.patience).read(&mut [0; 1]);
+        let end = Deadline::new(stream, self.patience.step()).read(&mut [0; 1]);
         end.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset)
     }
 

@@ -12,6 +12,7 @@ mod knock;
 mod line;
 mod listener;
 mod outbound;
+mod patience;
 mod peers;
 mod places;
 mod threads;
@@ -26,12 +27,12 @@ use crate::core::{Input, Output};
 
 pub use bind::listen;
 pub use counters::Counters;
-use deadline::STEP;
 use inbound::{Inbound, Reception};
 pub use inbox::{Event, Inbox};
 use knock::Knock;
 use listener::Listener;
 use outbound::Outbound;
+use patience::Patience;
 pub use peers::PeerAddress;
 use peers::Peers;
 use places::Places;
@@ -42,6 +43,7 @@ pub struct Net {
     outbound: Outbound,
     listener: Listener,
     peers: Peers,
+    patience: Patience,
 }
 
 impl Net {
@@ -57,13 +59,14 @@ impl Net {
         counters: Arc<Counters>,
         seed: u64,
     ) -> io::Result<Net> {
-        let patience = failure.min(STEP);
+        let patience = Patience::new(failure);
         let places = Places::default();
-        let outbound = Outbound::start(&peers, failure, (&inbox, &places), &counters, seed)?;
+        let outbound = Outbound::start(&peers, &patience, (&inbox, &places), &counters, seed)?;
         let peers = Peers::new(peers);
-        let reception = Reception { peers: peers.clone(), places, patience, inbox, counters };
+        let reception =
+            Reception { peers: peers.clone(), places, patience: patience.clone(), inbox, counters };
         let listener = Listener::start(socket, reception)?;
-        Ok(Net { inbound: Inbound::default(), outbound, listener, peers })
+        Ok(Net { inbound: Inbound::default(), outbound, listener, peers, patience })
     }
 
     /// Dials these from now on, and nobody else. Never waits: the threads of those that are not
@@ -73,6 +76,11 @@ impl Net {
             self.inbound.disconnect(gone);
         }
         self.peers.replace(peers);
+    }
+
+    /// Another `failure` from now on.
+    pub fn set_failure(&self, failure: Duration) {
+        self.patience.set(failure);
     }
 
     /// Takes a dialer's hello, to be answered by a later output.

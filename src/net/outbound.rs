@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use crossbeam::channel::{Sender, bounded};
 use log::warn;
@@ -12,6 +11,7 @@ use log::warn;
 use super::counters::{Counters, Drop};
 use super::inbox::Inbox;
 use super::line::{Line, line};
+use super::patience::Patience;
 use super::peers::PeerAddress;
 use super::places::Places;
 use super::threads::thread_name;
@@ -29,7 +29,7 @@ pub struct Outbound {
     writers: BTreeMap<NodeId, Handle>,
     /// The writers of members that were removed: they end by themselves.
     leaving: Vec<JoinHandle<()>>,
-    failure: Duration,
+    patience: Patience,
     inbox: Inbox,
     places: Places,
     counters: Arc<Counters>,
@@ -53,14 +53,15 @@ impl Handle {
 impl Outbound {
     pub fn start(
         peers: &[PeerAddress],
-        failure: Duration,
+        patience: &Patience,
         (inbox, places): (&Inbox, &Places),
         counters: &Arc<Counters>,
         seed: u64,
     ) -> io::Result<Outbound> {
         let (inbox, places, counters) = (inbox.clone(), places.clone(), counters.clone());
+        let patience = patience.clone();
         let (writers, leaving) = (BTreeMap::new(), Vec::new());
-        let mut outbound = Outbound { writers, leaving, failure, inbox, places, counters, seed };
+        let mut outbound = Outbound { writers, leaving, patience, inbox, places, counters, seed };
         peers.iter().try_for_each(|peer| outbound.add(peer))?;
         Ok(outbound)
     }
@@ -72,7 +73,7 @@ impl Outbound {
         self.seed = self.seed.wrapping_add(1);
         let writer = Writer::new(
             peer.clone(),
-            self.failure,
+            self.patience.clone(),
             (self.inbox.clone(), self.places.clone()),
             (backlog, ordered),
             self.seed,

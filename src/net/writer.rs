@@ -20,6 +20,7 @@ use socket2::SockRef;
 use super::deadline::{Deadline, STEP, connect};
 use super::inbox::Inbox;
 use super::line::{Backlog, ended};
+use super::patience::Patience;
 use super::peers::PeerAddress;
 use super::places::Places;
 use crate::core::Input;
@@ -41,8 +42,7 @@ pub enum Control {
 
 pub struct Writer {
     peer: PeerAddress,
-    failure: Duration,
-    patience: Duration,
+    patience: Patience,
     places: Places,
     inbox: Inbox,
     backlog: Backlog,
@@ -68,13 +68,13 @@ impl From<io::Error> for End {
 impl Writer {
     pub fn new(
         peer: PeerAddress,
-        failure: Duration,
+        patience: Patience,
         (inbox, places): (Inbox, Places),
         (backlog, orders): (Backlog, Receiver<Control>),
         seed: u64,
     ) -> Writer {
-        let (patience, random, attempt) = (failure.min(STEP), Random::new(seed), 0);
-        Writer { peer, failure, patience, places, inbox, backlog, orders, random, attempt }
+        let (random, attempt) = (Random::new(seed), 0);
+        Writer { peer, patience, places, inbox, backlog, orders, random, attempt }
     }
 
     /// The life of a writer thread.
@@ -89,7 +89,7 @@ impl Writer {
                     let end = self.write(&stream);
                     self.close(&stream);
                     since = Instant::now();
-                    if since.duration_since(opened) >= self.failure {
+                    if since.duration_since(opened) >= self.patience.failure() {
                         pause = FIRST_PAUSE; // it was of use
                     }
                     end
@@ -101,7 +101,7 @@ impl Writer {
             }
             match self.rest(since, pause) {
                 Some(true) => pause = FIRST_PAUSE,
-                Some(false) => pause = (pause * 2).min(self.failure),
+                Some(false) => pause = (pause * 2).min(self.patience.failure()),
                 None => return,
             }
         }
@@ -125,21 +125,21 @@ impl Writer {
     /// Dials and exchanges hellos.
     fn open(&mut self) -> Result<Arc<TcpStream>, End> {
         let peer = self.peer.id;
-        let addresses = self.places.resolve(&self.peer.address, self.patience)?;
-        let stream = connect(&addresses, self.patience).inspect_err(|error| {
+        let addresses = self.places.resolve(&self.peer.address, self.patience.step())?;
+        let stream = connect(&addresses, self.patience.step()).inspect_err(|error| {
             if error.kind() == ErrorKind::ConnectionRefused {
                 self.inbox.input(Input::Refused { peer });
             }
         })?;
         stream.set_nodelay(true)?;
-        SockRef::from(&stream).set_tcp_user_timeout(Some(self.failure.max(STEP)))?;
+        SockRef::from(&stream).set_tcp_user_timeout(Some(self.patience.failure().max(STEP)))?;
         self.attempt += 1;
         let attempt = self.attempt;
         if !self.inbox.input(Input::Dialed { peer, attempt }) {
             return Err(End::Node);
         }
         let hello = self.await_hello()?;
-        let mut timed = Deadline::new(&stream, self.patience);
+        let mut timed = Deadline::new(&stream, self.patience.step());
         timed.write_all(&hello)?;
         let mut payload = Vec::new();
         wire::read_frame(&mut timed, &mut payload).map_err(|error| {
@@ -168,7 +168,7 @@ impl Writer {
 
     /// Waits for the election thread to say what the hello is to tell.
     fn await_hello(&self) -> Result<Frame, End> {
-        let until = Instant::now() + self.patience;
+        let until = Instant::now() + self.patience.step();
         loop {
             match self.orders.recv_deadline(until) {
                 Ok(Control::Hello(attempt, hello)) if attempt == self.attempt => return Ok(hello),
@@ -202,7 +202,7 @@ impl Writer {
                         return End::Node;
                     }
                 },
-                default(self.failure) => {
+                default(self.patience.failure()) => {
                     if ended(stream) {
                         return End::Connection;
                     }
@@ -213,7 +213,7 @@ impl Writer {
 
     /// The last words of a node that is stopping.
     fn flush(&self, stream: &TcpStream) {
-        let mut timed = Deadline::new(stream, self.patience);
+        let mut timed = Deadline::new(stream, self.patience.step());
         for queued in self.backlog.queue.try_iter() {
             if timed.write_all(queued.rest()).is_err() {
                 return;
@@ -226,7 +226,7 @@ impl Writer {
         if ended(stream) {
             return Err(ErrorKind::ConnectionReset.into());
         }
-        Deadline::new(stream, self.patience).write_all(frame)
+        Deadline::new(stream, self.patience.step()).write_all(frame)
     }
 
     /// Ends a connection: says so, and drops what was queued for it.

@@ -81,6 +81,9 @@ fn differences(present: &Config, found: &Config, name: &str) -> Option<String> {
     if hooks(present) != hooks(found) {
         parts.push("`electd reload` takes the hooks".to_owned());
     }
+    if is_timed_otherwise(present, found) {
+        parts.push("`electd reload` takes the timings".to_owned());
+    }
     if is_checked_otherwise(present, found, name) {
         parts.push("`electd reload` takes the health check".to_owned());
     }
@@ -100,6 +103,13 @@ pub fn is_checked_otherwise(old: &Config, new: &Config, name: &str) -> bool {
         Some(HealthConfig { alone: Alone::default(), ..health })
     };
     health(old) != health(new)
+}
+
+/// Whether the timings differ, so that a reload takes them. Those of another guarantee were not judged by the rules of
+/// this one.
+#[must_use]
+pub fn is_timed_otherwise(old: &Config, new: &Config) -> bool {
+    old.timing != new.timing && old.quorum == new.quorum
 }
 
 const MEMBERS: &str = "members (or change them with `electd member`)";
@@ -122,7 +132,7 @@ pub fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str
         ("preempt", old.preempt != new.preempt),
         ("rank.by", old.rank != new.rank),
         ("rank.margin", old.margin != new.margin),
-        ("timing", old.timing != new.timing),
+        ("timing", old.timing != new.timing && !is_timed_otherwise(old, new)),
         ("trust_refused", old.trust_refused != new.trust_refused),
         ("control_group", old.control_group != new.control_group),
         (MEMBERS, members(old) != members(new)),
@@ -135,6 +145,8 @@ pub fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use crate::core::settings::Quorum;
 
     const TEXT: &str = include_str!("../../conf/cluster.json");
 
@@ -150,7 +162,9 @@ mod tests {
         new.timing.failure *= 2;
         new.members[0].address = "127.0.0.9:1".to_owned();
         new.members[1].admin = None;
-        assert_eq!(needs_restart(&old, &new, "node-1"), ["timing", MEMBERS]);
+        assert_eq!(needs_restart(&old, &new, "node-1"), [MEMBERS]);
+        new.quorum = Quorum::Majority;
+        assert_eq!(needs_restart(&old, &new, "node-1"), ["quorum", "timing", MEMBERS]);
     }
 
     #[test]
@@ -181,7 +195,7 @@ mod tests {
         assert_eq!(differences(&old, &new, "node-1").as_deref(), Some(rank));
         assert_eq!(differences(&old, &new, "node-2"), None, "the rank of another");
         new.timing.failure *= 2;
-        let both = format!("{rank}; a restart of this node takes timing");
+        let both = format!("{rank}; `electd reload` takes the timings");
         assert_eq!(differences(&old, &new, "node-1"), Some(both));
     }
 }

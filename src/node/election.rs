@@ -104,6 +104,10 @@ impl Election {
             batch = if waiting { batch + 1 } else { 0 };
             if let Some(Event::Held { number, most, held }) = event {
                 self.hold(number, most, &held);
+            } else if let Some(Event::Timed { timing, done }) = event {
+                self.net.set_failure(timing.failure);
+                self.turn(Input::Timed { timing });
+                let _ = done.try_send(()); // whoever asked may have given up
             } else if let Some(input) = event.and_then(|event| self.input(event)) {
                 self.turn(input);
             }
@@ -181,7 +185,7 @@ impl Election {
                 Some(Input::Sampled { value: outcome.ok().map(|sample| sample.value) })
             }
             Event::Checked { healthy } => Some(Input::Checked { healthy }),
-            Event::Held { .. } => None, // taken before
+            Event::Held { .. } | Event::Timed { .. } => None, // taken before
             Event::Unheld { number } => {
                 let last = self.holds.remove(&number).is_some() && self.holds.is_empty();
                 self.count_holds();
@@ -336,15 +340,11 @@ impl Election {
             ),
             Note::TimingDiffers { peer, theirs } => {
                 let name = members.name(peer);
-                let [heartbeat, failure, message, lease] = theirs.map(Duration::from_nanos);
-                let theirs = format!(
-                    "heartbeat {heartbeat:?}, failure {failure:?}, message {message:?}, lease {lease:?}"
-                );
+                let theirs = words::timing(theirs);
                 warn!(
                     event = "config_differs", peer = name;
                     "{name} has other timings ({theirs}): the bounds that status shows do not hold"
                 );
-                self.snapshot.other_timings(peer, &self.core, theirs);
             }
         }
         self.publish(now);

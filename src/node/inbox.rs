@@ -6,6 +6,7 @@ use crossbeam::channel::Sender;
 
 use crate::core::Command;
 use crate::core::message::{Done, Refusal};
+use crate::core::settings::Timing;
 use crate::net::Event as NetEvent;
 use crate::rank;
 use crate::store::StoreError;
@@ -21,6 +22,8 @@ pub enum Event {
     Sampled(rank::Outcome),
     /// The health check found this member healthy, or not any more.
     Checked { healthy: bool },
+    /// The configuration was read again: these timings count from now on; told once they do.
+    Timed { timing: Timing, done: Sender<()> },
     /// A command.
     Order(Order),
     /// Somebody holds the leadership from now on, and is told that it does.

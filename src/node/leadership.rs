@@ -11,8 +11,9 @@ use parking_lot::RwLock;
 use super::clock;
 use super::fanout::Fanout;
 pub use super::running::Hold;
+use crate::core::settings::{Quorum, Settings};
 use crate::core::types::Time;
-use crate::core::{Core, Phase};
+use crate::core::{Core, Phase, bounds};
 
 /// How many changes may wait for one receiver; a receiver that is slower misses the later ones.
 const CHANGES: usize = 1024;
@@ -44,6 +45,8 @@ pub struct Leadership {
     epoch: u64,
     /// The end of it, in nanoseconds of CLOCK_BOOTTIME; 0 once it has ended.
     until: Arc<AtomicU64>,
+    /// For how long a renewal is good, in nanoseconds; 0 where nobody said so.
+    renewal: Arc<AtomicU64>,
 }
 
 impl Leadership {
@@ -66,10 +69,52 @@ impl Leadership {
         Time(self.until.load(Ordering::Acquire))
     }
 
+    /// For how long a renewal is good at most, as the timings are now; none where the node did not say so.
+    #[cfg(feature = "cli")]
+    pub(crate) fn renewal(&self) -> Option<Duration> {
+        let renewal = Duration::from_nanos(self.renewal.load(Ordering::Acquire));
+        (!renewal.is_zero()).then_some(renewal)
+    }
+
     /// How long the leadership holds if it is not renewed; zero once it has ended.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         Time(self.until.load(Ordering::Acquire)).since(clock::now())
+    }
+}
+
+/// What a leader knows of its leadership at one instant.
+pub(crate) struct Term {
+    /// The epoch that it leads in.
+    pub epoch: u64,
+    /// Until when that holds.
+    pub until: Time,
+    /// For how long a renewal is good, if that is known.
+    pub renewal: Option<Duration>,
+    /// The instant.
+    pub now: Time,
+}
+
+impl Term {
+    /// For how long a renewal is good from now on. Where a reload made that longer, the older time counts until the
+    /// first renewal by the new one: else a job would be ended as if that were overdue.
+    fn renewal_after(&self, present: &Leadership) -> u64 {
+        let (older, newer) = (present.renewal.load(Ordering::Acquire), nanos(self.renewal));
+        let left = nanos(Some(self.until.since(self.now)));
+        if newer > older && left < newer - newer / 4 { older } else { newer }
+    }
+}
+
+fn nanos(time: Option<Duration>) -> u64 {
+    time.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// For how long a heartbeat is good: 9/11 of the lease; without a majority, the time after which a leader that
+/// stood still counts itself as failed.
+fn renewal(settings: &Settings) -> Duration {
+    match settings.quorum {
+        Quorum::Majority => bounds::certain(settings.timing.lease),
+        Quorum::None => settings.timing.stall(),
     }
 }
 
@@ -110,25 +155,32 @@ impl Tidings {
     /// Takes over where the core stands now, before anybody else is told.
     pub fn update(&self, core: &Core, now: Time) {
         let leads = core.phase() == Phase::Leading;
-        self.show(leads.then(|| (core.view().epoch.0, core.believable_until(now))));
+        self.show(leads.then(|| Term {
+            epoch: core.view().epoch.0,
+            until: core.believable_until(now),
+            renewal: Some(renewal(core.settings())),
+            now,
+        }));
     }
 
     /// Takes over the epoch that this member leads in, and until when that holds; none if it does not lead.
-    pub(crate) fn show(&self, leading: Option<(u64, Time)>) {
-        let leads = leading.is_some();
-        let (epoch, until) = leading.unwrap_or((0, Time(0)));
+    pub(crate) fn show(&self, leading: Option<Term>) {
         let before = self.present.upgradable_read();
-        match &*before {
-            Some(present) if leads && present.epoch == epoch => {
-                present.until.store(until.0, Ordering::Release);
+        match (&*before, &leading) {
+            (Some(present), Some(term)) if present.epoch == term.epoch => {
+                present.renewal.store(term.renewal_after(present), Ordering::Release);
+                present.until.store(term.until.0, Ordering::Release);
                 return;
             }
-            Some(present) => present.until.store(0, Ordering::Release),
-            None if !leads => return,
-            None => {}
+            (Some(present), _) => present.until.store(0, Ordering::Release),
+            (None, None) => return,
+            (None, Some(_)) => {}
         }
-        let until = Arc::new(AtomicU64::new(until.0));
-        *parking_lot::RwLockUpgradableReadGuard::upgrade(before) =
-            leads.then_some(Leadership { epoch, until });
+        let leadership = leading.map(|term| Leadership {
+            epoch: term.epoch,
+            until: Arc::new(AtomicU64::new(term.until.0)),
+            renewal: Arc::new(AtomicU64::new(nanos(term.renewal))),
+        });
+        *parking_lot::RwLockUpgradableReadGuard::upgrade(before) = leadership;
     }
 }

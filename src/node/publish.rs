@@ -20,9 +20,10 @@ use super::problems::Sight;
 use super::round_trips::RoundTrips;
 use super::status::{HealthStatus, Problem};
 use super::tally::Tally;
+use super::words;
 use crate::core::Core;
 use crate::core::membership::MemberList;
-use crate::core::settings::Settings;
+use crate::core::settings::{LONGEST_PROMISE, Quorum, Settings, Timing};
 use crate::core::types::{Incarnation, NodeId, Task, Time};
 use crate::net::Counters;
 use crate::rank;
@@ -130,6 +131,35 @@ impl Board {
         Some(task).filter(|task| !task.content.is_empty())
     }
 
+    /// The timings that count.
+    pub fn timing(&self) -> Timing {
+        self.snapshot.read().timing
+    }
+
+    /// Whether these timings may replace the present ones while the others keep theirs: a voter promises
+    /// nothing for longer than 16 times its own lease.
+    ///
+    /// # Errors
+    /// With the member that is too far from them.
+    pub fn may_take(&self, timing: &Timing) -> Result<(), String> {
+        let snapshot = self.snapshot.read().clone();
+        let nanos = timing.nanos()[3];
+        let far =
+            |lease: u64| lease.max(nanos) > lease.min(nanos).saturating_mul(LONGEST_PROMISE.into());
+        let others = snapshot.members.iter().filter_map(|known| Some((known.id, known.timing?[3])));
+        let far = { others }.find(|(_, lease)| far(*lease));
+        match far.filter(|_| self.settings.quorum == Quorum::Majority) {
+            None => Ok(()),
+            Some((id, theirs)) => Err(format!(
+                "timing: lease {:?} and the {:?} of {} are more than {LONGEST_PROMISE} times apart, so that \
+                 one would not vote for the other: change the timings in smaller steps, on all members each time",
+                timing.lease,
+                Duration::from_nanos(theirs),
+                snapshot.list.name(id)
+            )),
+        }
+    }
+
     /// Replaces the snapshot.
     pub fn publish(&self, snapshot: &Snapshot) {
         let snapshot = Arc::new(snapshot.clone());
@@ -189,11 +219,15 @@ impl Board {
     /// What a look for problems sees besides the status.
     pub fn sight(&self) -> Sight {
         let (snapshot, now) = (self.snapshot.read().clone(), clock::now());
-        let (list, failure) = (&snapshot.list, self.settings.timing.failure);
-        let timings = snapshot.timings.iter();
+        let (list, failure) = (&snapshot.list, snapshot.timing.failure);
+        let own = snapshot.timing.nanos();
+        let timings = snapshot.members.iter().filter_map(|known| {
+            let theirs = known.timing.filter(|theirs| *theirs != own)?;
+            Some((list.name(known.id), words::timing(theirs)))
+        });
         Sight {
             rejected: snapshot.rejections.recent(list, now, failure),
-            timings: timings.map(|(id, (_, words))| (list.name(*id), words.clone())).collect(),
+            timings: timings.collect(),
             settled: now.since(self.started) > failure,
             ..Sight::default()
         }
@@ -216,7 +250,7 @@ impl Board {
 
     /// Whether the election thread turned within `failure`.
     pub fn is_live(&self) -> bool {
-        self.since_turn(clock::now()) < self.settings.timing.failure
+        self.since_turn(clock::now()) < self.timing().failure
     }
 
     /// The members of the cluster.

@@ -16,6 +16,7 @@ use super::publish::Board;
 use super::status::Status;
 use super::tally::Tally;
 use super::words;
+use crate::core::settings::Timing;
 use crate::core::types::Task;
 use crate::core::{self, membership};
 
@@ -99,6 +100,35 @@ impl Drop for Hold {
 }
 
 impl NodeHandle {
+    /// The timings that count at present: those of the start, or of the last reload.
+    #[must_use]
+    pub fn timing(&self) -> Timing {
+        self.board.timing()
+    }
+
+    /// Whether these timings could replace the present ones while this node runs: see [`NodeHandle::retime`].
+    ///
+    /// # Errors
+    /// With a member whose lease is too far from the new one, in words.
+    pub fn may_retime(&self, timing: &Timing) -> Result<(), String> {
+        self.board.may_take(timing)
+    }
+
+    /// These timings count from now on. They have to be those of a valid configuration. No leadership ends by
+    /// it: what was promised by the older timings holds for as long as it was promised.
+    ///
+    /// # Errors
+    /// When the election thread does not answer, since it is stopping.
+    pub fn retime(&self, timing: Timing) -> Result<(), CommandError> {
+        let unanswered = || CommandError::Unanswered("this node did not answer in time".to_owned());
+        let (done, is_done) = bounded(1);
+        let timeout = Duration::from_secs(5);
+        self.events
+            .send_timeout(Event::Timed { timing, done }, timeout)
+            .map_err(|_| unanswered())?;
+        is_done.recv_timeout(timeout).map_err(|_| unanswered())
+    }
+
     pub(super) fn order(
         &self,
         command: core::Command,

@@ -1,5 +1,7 @@
 //! The core's refusals and notes, in words for operators.
 
+use std::time::Duration;
+
 use super::handle::{CommandError, Outcome};
 use crate::core::detector::Peer;
 use crate::core::membership::{MOST_MEMBERS, MemberList};
@@ -202,4 +204,10 @@ pub fn refusal(reason: &Refusal, members: &MemberList) -> CommandError {
         Refusal::HandedOver => "the leader handed over; ask the next one".into(),
         Refusal::Stopping => "this node is stopping; ask another".into(),
     })
+}
+
+/// Timings in words: heartbeat, failure, message and lease, in nanoseconds.
+pub fn timing(nanos: [u64; 4]) -> String {
+    let [heartbeat, failure, message, lease] = nanos.map(Duration::from_nanos);
+    format!("heartbeat {heartbeat:?}, failure {failure:?}, message {message:?}, lease {lease:?}")
 }

@@ -1,5 +1,7 @@
 //! Messages in words.
 
+use std::time::Duration;
+
 use super::{Detail, Narrator};
 use crate::core::message::{Ballot, Kind, Lap, Message, Opinion, Run, View};
 
@@ -79,6 +81,7 @@ impl Narrator<'_> {
             Message::Release { epoch, successor: Some(next), .. } => {
                 format!("epoch {epoch}, for {}", self.members.name(*next))
             }
+            Message::Timing { timing } => format!("{:?}", timing.map(Duration::from_nanos)),
             Message::Freed { leader, epoch } => {
                 format!("epoch {epoch}, of {}", self.members.name(*leader))
             }

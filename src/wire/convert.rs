@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::bounds::{Number, version as version_pair, version_of};
 use super::members::Entry;
 use super::schema as wire;
-use super::values::{ballot, elected, freed, lap, ready, release, wire_elected, wire_ready};
+use super::values::{
+    ballot, elected, freed, lap, ready, release, wire_elected, wire_ready, wire_timing,
+};
 use crate::core::membership::Change;
 use crate::core::message as core;
 use crate::core::types::{Epoch, NodeId, Rank};
@@ -76,6 +78,7 @@ impl From<&core::Message> for wire::Message {
             M::Lap(lap) => lap.into(),
             M::Probe { number } => Self::Probe { number },
             M::Alive { number } => Self::Alive { number },
+            M::Timing { timing } => Self::Timing { timing: wire_timing(timing) },
             M::Freed { leader, epoch } => Self::Freed { leader: leader.0, epoch: epoch.into() },
             M::Release { epoch, successor, stands } => {
                 Self::Release { epoch: epoch.into(), successor: successor.map(|id| id.0), stands }
@@ -150,6 +153,7 @@ impl From<wire::Message> for core::Message {
             M::Lap { run, leader, hops } => Self::Lap(lap(run, leader, hops)),
             M::Probe { number } => Self::Probe { number },
             M::Alive { number } => Self::Alive { number },
+            M::Timing { timing } => Self::Timing { timing: timing.map(Into::into) },
             M::Freed { leader, epoch } => freed(leader, epoch),
             M::Release { epoch, successor, stands } => release(epoch, successor, stands),
             M::Forward { number, command } => Self::Forward { number, command: command.into() },

@@ -1,10 +1,10 @@
 //! Conversions of the first words on a connection between the core's types and those of the JSON.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::bounds::{ClusterName, Line};
 use super::schema as wire;
+use super::values::wire_timing;
 use crate::core::message as core;
 use crate::core::message::Rejection;
 use crate::core::settings::{AlgorithmKind, Quorum};
@@ -28,7 +28,7 @@ impl From<&core::Hello> for wire::Hello {
             quorum: line(agreement.quorum.name()),
             preempt: line(&agreement.preempt),
             rank_by: line(&agreement.rank),
-            timing: hello.timing.map(|nanos| Duration::from_nanos(nanos).into()),
+            timing: wire_timing(hello.timing),
             rank: hello.rank.value,
             stands: hello.stands,
             view: hello.view.into(),

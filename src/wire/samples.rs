@@ -78,6 +78,7 @@ pub fn every_message() -> Vec<Message> {
         Message::Probe { number },
         Message::Alive { number },
         Message::Freed { leader: rank.id, epoch },
+        Message::Timing { timing: [100, 500, 50, 400].map(|ms| ms * 1_000_000) },
         Message::Release { epoch, successor: None, stands: false },
         Message::List { list: Arc::new(present) },
         Message::Listed { version: list },

@@ -199,6 +199,9 @@ pub enum Message {
         leader: Uuid,
         epoch: Number,
     },
+    Timing {
+        timing: [Nanos; 4],
+    },
     Release {
         epoch: Number,
         successor: Option<Uuid>,

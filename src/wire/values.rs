@@ -1,8 +1,10 @@
 //! Conversions of what messages carry between the core's types and those of the JSON.
 
+use std::time::Duration;
+
 use uuid::Uuid;
 
-use super::bounds::{Number, Version, version, version_of};
+use super::bounds::{Nanos, Number, Version, version, version_of};
 use super::schema as wire;
 use crate::core::message as core;
 use crate::core::message::View;
@@ -290,4 +292,8 @@ impl From<wire::Refusal> for core::Refusal {
             R::HandedOver => Self::HandedOver,
         }
     }
+}
+
+pub fn wire_timing(timing: [u64; 4]) -> [Nanos; 4] {
+    timing.map(|nanos| Duration::from_nanos(nanos).into())
 }

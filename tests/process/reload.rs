@@ -2,11 +2,14 @@
 //! nothing.
 
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::support::{Cluster, ensure, eventually};
+use crate::support::{Cluster, ensure, eventually, http};
 
 fn by_priority(config: &mut Value) {
     config["rank"] = json!({"by": "priority", "priority": 1});
@@ -43,12 +46,12 @@ fn a_rank_takes_effect_at_once_and_what_needs_a_restart_is_named() {
         by_priority(config);
         config["preempt"] = "never".into();
         config["members"][0]["rank"] = json!({"priority": 7});
-        config["timing"]["failure"] = "6s".into();
+        config["trust_refused"] = false.into();
     });
     let output = reload(&cluster, "node-1");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert_eq!(said, "changed at once: rank; needs a restart of this node: timing\n");
+    assert_eq!(said, "changed at once: rank; needs a restart of this node: trust_refused\n");
     until_priority(&cluster, 1, 7);
     assert_eq!(cluster.agree_on(2), epoch, "nobody lost its leadership");
 }
@@ -119,11 +122,12 @@ fn an_edited_file_is_a_problem_until_all_of_it_counts() {
     until_told(&["was edited and cannot be used"]);
     write(&cluster, |config| config["rank"] = json!({"by": "priority", "priority": 3}));
     until_told(&[]);
-    let log = cluster.node(1).log();
-    assert!(
-        log.contains("WARN  node-1: config_differs: ") && log.contains("no problem any more"),
-        "{log}"
-    );
+    // The status tells a moment before the log does.
+    eventually("the log tells when it began and when it was over", || {
+        let log = cluster.node(1).log();
+        let told = ["WARN  node-1: config_differs: ", "no problem any more"];
+        ensure(told.iter().all(|told| log.contains(told)), || log)
+    });
 }
 
 #[test]
@@ -138,4 +142,199 @@ fn a_token_is_replaced_without_a_restart() {
     let reloaded = || cluster.node(1).post("/reload", "").unwrap().json()["result"].clone();
     assert_eq!(reloaded(), "changed at once: token");
     assert_eq!(reloaded(), "nothing to change at once");
+}
+
+/// What is shared by all files of these tests.
+fn steady(config: &mut Value) {
+    by_priority(config);
+    config["quorum"] = "majority".into();
+    config["preempt"] = "never".into();
+    config["admin_token_file"] = "token".into();
+}
+
+/// Timings that differ in all that they say, and never leave a busy machine too little time.
+const TIMINGS: [[&str; 4]; 4] = [
+    ["100ms", "5s", "1s", "4s"],
+    // Rarer heartbeats than the `failure` of the next ones lets anybody miss twice.
+    ["4s", "16s", "2s", "16s"],
+    ["50ms", "6s", "700ms", "3s"],
+    ["1s", "30s", "3s", "20s"],
+];
+
+fn timing([heartbeat, failure, message, lease]: [&str; 4]) -> Value {
+    json!({"heartbeat": heartbeat, "failure": failure, "message": message, "lease": lease})
+}
+
+/// Does this while all nodes are asked all the time.
+fn under_load(cluster: &Cluster, work: impl FnOnce()) {
+    let (stop, asked) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for node in cluster.nodes().iter().chain(cluster.nodes()) {
+            let (admin, stop, asked) = (node.admin, &stop, &asked);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    for path in ["/leader", "/status", "/metrics"] {
+                        let answered = http::ask(admin, "GET", path, "").is_ok();
+                        asked.fetch_add(u64::from(answered), Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+        let outcome = catch_unwind(AssertUnwindSafe(work));
+        stop.store(true, Ordering::Relaxed); // or the threads would be waited for in vain
+        outcome.unwrap_or_else(|panic| resume_unwind(panic));
+    });
+    assert!(asked.load(Ordering::Relaxed) > 100, "the nodes were asked all the time");
+}
+
+/// Nodes are reloaded one after the other, so that all timings meet all others.
+#[test]
+fn a_hundred_reloads_under_load_lose_no_leader() {
+    let cluster = Cluster::prepare(3, steady);
+    let token = cluster.file().with_file_name("token");
+    fs::write(&token, "token-0").unwrap();
+    cluster.nodes().iter().for_each(|node| node.start());
+    let epoch = cluster.agree_on(3);
+    under_load(&cluster, || {
+        for round in 1..=100 {
+            let number = round % 3 + 1;
+            fs::write(&token, format!("token-{round}")).unwrap();
+            write(&cluster, |config| {
+                steady(config);
+                config["timing"] = timing(TIMINGS[round % TIMINGS.len()]);
+                config["members"][number - 1]["rank"] = json!({"priority": 1 + round});
+            });
+            let answer = cluster.node(number).post("/reload", "").unwrap();
+            assert_eq!(answer.code, 200, "{answer:?}");
+            assert_eq!(answer.json()["result"], "changed at once: timings, token, rank");
+            let leader = cluster.status(3).unwrap();
+            assert_eq!((&*leader.state, leader.epoch), ("leading", epoch), "after {round}");
+        }
+    });
+    for number in 1..=3 {
+        // They have the same again, and say so to each other.
+        cluster.node(number).post("/reload", "").unwrap();
+    }
+    assert_eq!(cluster.agree_on(3), epoch);
+    for number in 1..=3 {
+        eventually(&format!("node-{number} sees nothing wrong"), || {
+            let problems = cluster.status(number)?.problems;
+            ensure(problems.is_empty(), || format!("{problems:?}"))
+        });
+        let changes = cluster.status(number).unwrap().changes;
+        let last = changes.last().unwrap();
+        assert_eq!(last.epoch, epoch, "nobody lost its leader: {changes:?}");
+        assert!(["leading", "following"].contains(&&*last.to), "{changes:?}");
+    }
+}
+
+#[test]
+fn timings_that_others_do_not_have_are_a_problem_until_they_do() {
+    let cluster = Cluster::start_with(3, |config| config["quorum"] = "majority".into());
+    let epoch = cluster.agree_on(3);
+    let guarantee = cluster.status(2).unwrap().guarantee;
+    let until_named = |number: usize, named: &[&str]| {
+        eventually(&format!("node-{number} names {named:?}"), || {
+            let problems = cluster.status(number)?.problems;
+            let all = problems.iter().map(|problem| &*problem.text).collect::<Vec<_>>().join("; ");
+            let told = named.iter().all(|named| all.contains(named));
+            ensure(told && all.is_empty() == named.is_empty(), || all)
+        });
+    };
+    write(&cluster, |config| {
+        config["quorum"] = "majority".into();
+        config["timing"]["failure"] = "7s".into();
+    });
+    until_named(1, &["`electd reload` takes the timings"]);
+    assert_eq!(reload(&cluster, "node-1").status.code(), Some(0));
+    until_named(1, &["node-2 has other timings: heartbeat 100ms, failure 5s"]);
+    until_named(2, &["node-1 has other timings: heartbeat 100ms, failure 7s", "`electd reload`"]);
+    for name in ["node-2", "node-3"] {
+        assert_eq!(reload(&cluster, name).status.code(), Some(0));
+    }
+    until_named(1, &[]);
+    until_named(2, &[]);
+    assert_ne!(cluster.status(2).unwrap().guarantee, guarantee, "it follows from the timings");
+    // So long a lease would bind the other for longer than it lets anybody.
+    write(&cluster, |config| {
+        config["quorum"] = "majority".into();
+        config["timing"]["failure"] = "200s".into();
+    });
+    let refused = cluster.node(1).post("/reload", "").unwrap();
+    assert_eq!(refused.code, 400);
+    let error = refused.error();
+    assert!(error.contains("lease 160s and the 5.6s of node-2 are more than 16 times"), "{error}");
+    assert_eq!(cluster.agree_on(3), epoch);
+}
+
+type Breaks = fn(&mut Value);
+
+/// Files with a problem, and words that name it.
+const BROKEN: [(Breaks, &[&str]); 18] = [
+    (|config| config["timing"]["failure"] = "soon".into(), &["timing.failure", "soon", "duration"]),
+    (|config| config["timing"]["failure"] = 500.into(), &["timing.failure", "500ms"]),
+    (|config| config["timing"]["heartbeat"] = "4s".into(), &["twice the heartbeat"]),
+    (|config| config["timing"]["message"] = "2500ms".into(), &["stalled"]),
+    (|config| config["timing"]["lease"] = "6s".into(), &["lease 6s is above failure 5s"]),
+    (|config| config["timing"]["lease"] = "1s".into(), &["too short to be renewed"]),
+    (|config| config["timing"]["failure"] = "25h".into(), &["longer than a day"]),
+    (|config| config["timing"]["patience"] = "1s".into(), &["patience"]),
+    (|config| config["quorum"] = "most".into(), &["quorum", "most"]),
+    (|config| config["algorithm"] = "paxos".into(), &["algorithm", "paxos"]),
+    (|config| config["preempt"] = "sometimes".into(), &["preempt", "sometimes"]),
+    (|config| config["rank"] = json!({"by": "beauty"}), &["rank.by", "beauty"]),
+    (|config| config["no_such_key"] = 1.into(), &["no_such_key"]),
+    (|config| config["members"][0]["address"] = "nowhere".into(), &["address", "nowhere"]),
+    (|config| config["members"][1]["id"] = "7".into(), &["members[1].id"]),
+    (|config| config["members"] = json!([]), &["members"]),
+    (|config| config["members"][0]["name"] = "other".into(), &["no member \"node-1\""]),
+    (
+        |config| {
+            config["cluster"] = 5.into();
+            config["health"] = json!({"command": [], "fall": 0});
+        },
+        &["cluster", "health.command", "health.fall"],
+    ),
+];
+
+#[test]
+fn twenty_broken_files_change_nothing_and_each_problem_is_named() {
+    let cluster = Cluster::prepare(1, |config| {
+        steady(config);
+        config["members"][0]["rank"] = json!({"priority": 4});
+    });
+    let good = fs::read_to_string(cluster.file()).unwrap();
+    let token = cluster.file().with_file_name("token");
+    fs::write(&token, "token").unwrap();
+    cluster.node(1).start();
+    let epoch = cluster.agree_on(1);
+    let refused = |what: &str, named: &[&str]| {
+        let answer = cluster.node(1).post("/reload", "").unwrap();
+        assert_eq!(answer.code, 400, "{what}: {answer:?}");
+        let error = answer.error();
+        named.iter().for_each(|named| assert!(error.contains(named), "{what}: {named} in {error}"));
+        let now = cluster.status(1).unwrap();
+        assert_eq!((&*now.state, now.epoch), ("leading", epoch), "{what}");
+        assert_eq!(now.members[0].rank.value, 4, "{what}");
+    };
+    for (breaks, named) in BROKEN {
+        let mut config: Value = serde_json::from_str(&good).unwrap();
+        // What a good file would change as well.
+        config["members"][0]["rank"] = json!({"priority": 9});
+        config["members"].as_array_mut().unwrap().push(json!({
+            "name": "node-2", "address": "127.0.0.1:1",
+            "id": "00000000-0000-4000-8000-000000000001"
+        }));
+        breaks(&mut config);
+        fs::write(cluster.file(), config.to_string()).unwrap();
+        refused(&config.to_string(), named);
+    }
+    fs::write(cluster.file(), &good[..good.len() / 2]).unwrap();
+    refused("half a file", &["cluster.json:1:"]);
+    fs::write(cluster.file(), &good).unwrap();
+    fs::remove_file(&token).unwrap();
+    refused("no token", &["token"]);
+    fs::write(&token, "token").unwrap();
+    let answer = cluster.node(1).post("/reload", "").unwrap();
+    assert_eq!(answer.json()["result"], "nothing to change at once");
 }

@@ -13,6 +13,9 @@ use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub u64);
 
+/// A member whose heartbeats are rarer than that is suspected between two of them.
+const MOST_FAILURES: u32 = 16;
+
 /// What this member knows of another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Peer {
@@ -37,6 +40,8 @@ pub struct Peer {
     pub rank: Rank,
     /// Whether it may be nominated.
     pub stands: bool,
+    /// Its timings, as it told them last.
+    pub timing: Option<[u64; 4]>,
     /// The round of its last ELECTION as one that stands: a leader of an earlier epoch may not know.
     pub called: Epoch,
     /// The connection on which it speaks to this member, and where it comes from.
@@ -90,6 +95,15 @@ impl Peer {
     #[must_use]
     pub fn counts(&self) -> bool {
         self.alive() && (!self.unreachable || Fault::DeafCounts.is_planted())
+    }
+
+    /// For how long it may be silent where others may be for `limit`: at least two of its own heartbeats, as
+    /// its timings may differ; but no file or lie lets it be silent for ever.
+    #[must_use]
+    pub(super) fn silence(&self, limit: Duration) -> Duration {
+        let heartbeat =
+            self.timing.map_or(Duration::ZERO, |[nanos, ..]| Duration::from_nanos(nanos));
+        limit.max(heartbeat.saturating_mul(2).min(limit.saturating_mul(MOST_FAILURES)))
     }
 
     /// Whether it was heard within the last `limit`.

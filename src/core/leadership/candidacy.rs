@@ -89,11 +89,17 @@ impl Candidacy {
     }
 
     /// The voters are asked now. Gives the number of the question.
-    pub(super) fn ask(&mut self, purpose: Purpose, stage: Stage, epoch: Epoch, now: Time) -> u64 {
+    pub(super) fn ask(
+        &mut self,
+        purpose: Purpose,
+        stage: Stage,
+        epoch: Epoch,
+        (now, lease): (Time, Duration),
+    ) -> u64 {
         self.questions += 1;
         let same = self.question.as_ref().filter(|asked| asked.stage == stage);
         let repeats = same.map_or(0, |asked| asked.repeats + 1);
-        let mut question = Question::new(purpose, stage, epoch, self.questions, now);
+        let mut question = Question::new(purpose, stage, epoch, self.questions, (now, lease));
         question.repeats = repeats;
         self.question = Some(question);
         self.questions

@@ -12,9 +12,10 @@ const ROUNDS: usize = 32;
 /// The lease of one epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Lease {
-    /// When each of the last heartbeat rounds was sent.
+    /// Until when each of the last heartbeat rounds binds a voter that acknowledges it.
     sent: VecDeque<(u64, Time)>,
-    /// For each voter: when the latest vote request or heartbeat that it answered was sent.
+    /// For each voter: until when it is bound by what it answered. Each vote request and heartbeat counts
+    /// for as long as it asked for, so that the timings may change meanwhile.
     acknowledged: BTreeMap<NodeId, Time>,
     /// Until when a majority of the voters was bound before their list changed last. Two lists that
     /// differ by one voter have no majorities apart, so this holds for the new list as well.
@@ -22,61 +23,57 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// The lease of a leader that asked for votes at this time and got those of these voters.
+    /// The lease of a leader that asked for votes at this time, as promises of this length, and got those
+    /// of these voters.
     #[must_use]
-    pub fn new(sent: Time, voters: impl Iterator<Item = NodeId>) -> Lease {
-        let acknowledged = voters.map(|id| (id, sent)).collect();
+    pub fn new(sent: Time, length: Duration, voters: impl Iterator<Item = NodeId>) -> Lease {
+        let until = sent + bounds::certain(length);
+        let acknowledged = voters.map(|id| (id, until)).collect();
         Lease { acknowledged, ..Lease::default() }
     }
 
-    /// A heartbeat round was sent.
-    pub fn sent(&mut self, number: u64, now: Time) {
+    /// A heartbeat round was sent, which asks for promises of this length.
+    pub fn sent(&mut self, number: u64, now: Time, length: Duration) {
         if self.sent.len() == ROUNDS {
             self.sent.pop_front();
         }
-        self.sent.push_back((number, now));
+        self.sent.push_back((number, now + bounds::certain(length)));
     }
 
     /// A voter acknowledged a heartbeat round.
     pub fn acknowledge(&mut self, voter: NodeId, number: u64) {
         let sent = self.sent.iter().rev().find(|(sent, _)| *sent == number);
-        if let Some((_, sent)) = sent {
-            let latest = self.acknowledged.entry(voter).or_insert(*sent);
-            *latest = (*latest).max(*sent);
+        if let Some((_, until)) = sent {
+            let latest = self.acknowledged.entry(voter).or_insert(*until);
+            *latest = (*latest).max(*until);
         }
     }
 
-    /// When it ends, where so many voters are a majority and promise for `length`: counted from
-    /// the *sending* of what a majority acknowledged.
+    /// When it ends, where so many voters are a majority: counted from the *sending* of what a majority
+    /// acknowledged.
     #[must_use]
-    pub fn until(&self, majority: usize, length: Duration) -> Time {
-        self.kept.max(self.bound(majority, length))
+    pub fn until(&self, majority: usize) -> Time {
+        self.kept.max(self.bound(majority))
     }
 
     /// The list of the voters changes by one of them, from one with this majority. What was kept
     /// from an earlier change is lost: two changes may leave majorities that do not meet.
-    pub fn change_voters(
-        &mut self,
-        majority: usize,
-        length: Duration,
-        votes: impl Fn(NodeId) -> bool,
-    ) {
-        self.kept = self.bound(majority, length);
+    pub fn change_voters(&mut self, majority: usize, votes: impl Fn(NodeId) -> bool) {
+        self.kept = self.bound(majority);
         self.acknowledged.retain(|id, _| votes(*id));
     }
 
     /// Whether a majority of the present voters alone is bound for as long: only then may the list
     /// change again.
     #[must_use]
-    pub fn is_settled(&self, majority: usize, length: Duration) -> bool {
-        self.bound(majority, length) >= self.kept
+    pub fn is_settled(&self, majority: usize) -> bool {
+        self.bound(majority) >= self.kept
     }
 
-    fn bound(&self, majority: usize, length: Duration) -> Time {
+    fn bound(&self, majority: usize) -> Time {
         let mut times: Vec<Time> = self.acknowledged.values().copied().collect();
         times.sort_unstable_by(|a, b| b.cmp(a));
-        let since = majority.checked_sub(1).and_then(|at| times.get(at));
-        since.map_or(Time::default(), |since| *since + bounds::certain(length))
+        majority.checked_sub(1).and_then(|at| times.get(at)).copied().unwrap_or_default()
     }
 }
 
@@ -92,39 +89,54 @@ mod tests {
     #[test]
     fn it_counts_from_the_sending_of_what_a_majority_acknowledged() {
         let length = Duration::from_nanos(1100);
-        let mut lease = Lease::new(Time(100), [id(1), id(2), id(3)].into_iter());
-        assert_eq!(lease.until(3, length), Time(1000));
-        lease.sent(1, Time(200));
-        lease.sent(2, Time(300));
+        let mut lease = Lease::new(Time(100), length, [id(1), id(2), id(3)].into_iter());
+        assert_eq!(lease.until(3), Time(1000));
+        lease.sent(1, Time(200), length);
+        lease.sent(2, Time(300), length);
         lease.acknowledge(id(1), 2);
-        assert_eq!(lease.until(3, length), Time(1000), "nobody has acknowledged");
+        assert_eq!(lease.until(3), Time(1000), "nobody has acknowledged");
         lease.acknowledge(id(2), 2);
         lease.acknowledge(id(3), 1);
-        assert_eq!(lease.until(3, length), Time(1100));
+        assert_eq!(lease.until(3), Time(1100));
         lease.acknowledge(id(4), 1);
-        assert_eq!(lease.until(2, length), Time(1200));
+        assert_eq!(lease.until(2), Time(1200));
         lease.acknowledge(id(3), 7);
-        assert_eq!(lease.until(3, length), Time(1100), "a number that was never sent");
+        assert_eq!(lease.until(3), Time(1100), "a number that was never sent");
     }
 
     #[test]
     fn a_change_of_the_voters_keeps_what_the_last_majority_promised_and_no_more() {
         let length = Duration::from_nanos(1100);
-        let mut lease = Lease::new(Time(100), [id(1), id(2), id(3)].into_iter());
-        lease.sent(1, Time(200));
+        let mut lease = Lease::new(Time(100), length, [id(1), id(2), id(3)].into_iter());
+        lease.sent(1, Time(200), length);
         lease.acknowledge(id(1), 1);
         lease.acknowledge(id(3), 1);
-        lease.change_voters(2, length, |voter| voter != id(3));
-        assert!(!lease.is_settled(2, length));
-        assert_eq!(lease.until(2, length), Time(1100), "1 and 3 are bound");
-        lease.change_voters(2, length, |_| true);
-        assert_eq!(lease.until(2, length), Time(1000), "1 and 2 are, since the vote");
-        assert!(lease.is_settled(2, length));
+        lease.change_voters(2, |voter| voter != id(3));
+        assert!(!lease.is_settled(2));
+        assert_eq!(lease.until(2), Time(1100), "1 and 3 are bound");
+        lease.change_voters(2, |_| true);
+        assert_eq!(lease.until(2), Time(1000), "1 and 2 are, since the vote");
+        assert!(lease.is_settled(2));
+    }
+
+    /// A reload gave the leader another lease: nobody is bound for longer than it promised.
+    #[test]
+    fn what_was_promised_by_another_length_holds_for_that() {
+        let (short, long) = (Duration::from_nanos(110), Duration::from_nanos(1100));
+        let mut lease = Lease::new(Time(100), short, [id(1), id(2)].into_iter());
+        lease.sent(1, Time(150), long);
+        assert_eq!(lease.until(2), Time(190));
+        lease.acknowledge(id(1), 1);
+        assert_eq!((lease.until(1), lease.until(2)), (Time(1050), Time(190)));
+        lease.acknowledge(id(2), 1);
+        lease.sent(2, Time(160), short);
+        [1, 2].into_iter().for_each(|voter| lease.acknowledge(id(voter), 2));
+        assert_eq!(lease.until(2), Time(1050), "the longer promise holds on");
     }
 
     #[test]
     fn without_a_majority_there_is_none() {
-        let lease = Lease::new(Time(100), [id(1)].into_iter());
-        assert_eq!(lease.until(2, Duration::from_nanos(1100)), Time(0));
+        let lease = Lease::new(Time(100), Duration::from_nanos(1100), [id(1)].into_iter());
+        assert_eq!(lease.until(2), Time(0));
     }
 }

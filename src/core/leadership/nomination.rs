@@ -103,8 +103,8 @@ impl Context<'_> {
         if self.state.candidacy.question.as_ref().is_some_and(|asked| asked.epoch != epoch) {
             self.drop_question();
         }
-        let number = self.state.candidacy.ask(purpose, stage, epoch, self.now);
         let lease = self.state.settings.timing.lease;
+        let number = self.state.candidacy.ask(purpose, stage, epoch, (self.now, lease));
         self.ask_self(stage, epoch, lease);
         let list = self.state.membership.version();
         let mut voters = self.all_others();

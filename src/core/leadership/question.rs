@@ -40,6 +40,8 @@ pub struct Question {
     pub number: u64,
     /// When it was sent: a lease counts from then.
     sent: Time,
+    /// For how long a vote is a promise.
+    length: Duration,
     /// How often the same was asked before, as not enough voters answered in time.
     pub repeats: u32,
     /// Enough voters agreed.
@@ -55,9 +57,15 @@ pub struct Question {
 }
 
 impl Question {
-    /// A question that is sent now.
+    /// A question that is sent now, for votes that are promises of this length.
     #[must_use]
-    pub fn new(purpose: Purpose, stage: Stage, epoch: Epoch, number: u64, sent: Time) -> Question {
+    pub fn new(
+        purpose: Purpose,
+        stage: Stage,
+        epoch: Epoch,
+        number: u64,
+        (sent, length): (Time, Duration),
+    ) -> Question {
         let (yes, yes_if, no, uninformed) = Default::default();
         let (repeats, agreed) = (0, false);
         Question {
@@ -66,6 +74,7 @@ impl Question {
             epoch,
             number,
             sent,
+            length,
             repeats,
             agreed,
             yes,
@@ -127,7 +136,7 @@ impl Question {
     /// The lease of a candidate that these votes have elected.
     #[must_use]
     pub fn lease(&self) -> Lease {
-        Lease::new(self.sent, self.yes.iter().copied())
+        Lease::new(self.sent, self.length, self.yes.iter().copied())
     }
 
     /// Whether so many disagreed of the voters that may say anything that the rest is no majority.

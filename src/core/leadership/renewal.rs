@@ -20,7 +20,7 @@ impl State {
     }
 
     fn end_of(&self, lease: &Lease) -> Time {
-        lease.until(self.majority(), self.settings.timing.lease)
+        lease.until(self.majority())
     }
 
     /// Whether enough voters have voted for this member in this epoch, and that lease has not run out.
@@ -58,12 +58,18 @@ impl Context<'_> {
         let (own, now, epoch) = (self.state.id(), self.now, self.state.view().epoch);
         let (length, votes) = (self.state.settings.timing.lease, self.state.is_voter(own));
         if let Some(lease) = self.state.course.lease_mut() {
-            lease.sent(number, now);
+            lease.sent(number, now, length);
             // This leader may have removed itself, or have been no voter when it was elected and have
             // voted for another candidate since.
             if votes && self.state.voter.promise(now, own, epoch, length) {
-                lease.acknowledge(own, number);
-                self.arm_lease();
+                // A reload may have made the lease longer than any record says.
+                match self.state.voter.remembers(length) {
+                    true => {
+                        lease.acknowledge(own, number);
+                        self.arm_lease();
+                    }
+                    false => _ = self.persist(),
+                }
             }
         }
     }
@@ -83,14 +89,14 @@ impl Turn<'_> {
 
     /// A voter acknowledged a heartbeat round.
     pub fn prolong(&mut self, voter: NodeId, number: u64) {
-        let counts = self.cx.state.is_voter(voter);
+        let (counts, length) = (self.cx.state.is_voter(voter), self.cx.state.settings.timing.lease);
         let number = match Fault::OlderCopy.is_planted() {
             true => self.cx.state.course.round(),
             false => number,
         };
         if let Some(lease) = self.cx.state.course.lease_mut().filter(|_| counts) {
             if Fault::LeaseFromReceipt.is_planted() {
-                lease.sent(number, self.cx.now);
+                lease.sent(number, self.cx.now, length);
             }
             lease.acknowledge(voter, number);
             self.cx.arm_lease();

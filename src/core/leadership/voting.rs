@@ -13,13 +13,10 @@ use crate::core::message::{Message, Opinion};
 use crate::core::note::Note;
 use crate::core::phase::Phase;
 use crate::core::planted::Fault;
+use crate::core::settings::LONGEST_PROMISE;
 use crate::core::state::State;
 use crate::core::turn::Turn;
 use crate::core::types::{Epoch, Incarnation, NodeId};
-
-/// No promise is longer than so many own leases: a member whose lease is so much longer has a wrong file or
-/// lies, and would bind this voter for as long, restarts included.
-const LONGEST_PROMISE: u32 = 16;
 
 impl Context<'_> {
     /// Whether this voter would promise anything for so long.

@@ -39,8 +39,7 @@ impl State {
     /// what it promised, whatever the last change kept of an older one.
     pub(in crate::core) fn may_change_list(&self) -> bool {
         let own = self.stamped_own_list();
-        let (majority, length) = (self.majority(), self.settings.timing.lease);
-        let settled = |lease: &Lease| lease.is_settled(majority, length);
+        let settled = |lease: &Lease| lease.is_settled(self.majority());
         let bound = self.course.lease().is_some_and(settled);
         let confirmed = match own {
             true => self.is_list_stored(),
@@ -132,10 +131,10 @@ impl Context<'_> {
     /// Takes a list as the present one, and has it stored.
     fn take_list(&mut self, list: Arc<MemberList>) {
         let (own, state) = (self.state.id(), &mut *self.state);
-        let (majority, length) = (state.majority(), state.settings.timing.lease);
+        let majority = state.majority();
         if let Some(lease) = state.course.lease_mut() {
             let votes = |id| list.get(id).is_some_and(Member::votes);
-            lease.change_voters(majority, length, votes);
+            lease.change_voters(majority, votes);
         }
         state.detector.adopt(&list, own);
         state.membership.adopt(list.clone());

@@ -1,11 +1,11 @@
 //! One state of a node, as its readers see it: what the election thread keeps up to date, and copies for them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::core::membership::MemberList;
 use crate::core::message::Liveness;
-use crate::core::settings::{AlgorithmKind, Settings};
+use crate::core::settings::{AlgorithmKind, Settings, Timing};
 use crate::core::split::Split;
 use crate::core::types::{Drain, Epoch, Incarnation, NodeId, Rank, Task, Time};
 use crate::core::{Core, NodeStatus, Phase, Reason, Transition};
@@ -42,8 +42,8 @@ pub struct Snapshot {
     pub drain: Option<Drain>,
     pub(super) changes: VecDeque<Arc<ChangeStatus>>,
     pub rejections: Rejections,
-    /// Members that have other timings, in words, each with the start that said so.
-    pub(super) timings: BTreeMap<NodeId, (Incarnation, String)>,
+    /// The timings that count.
+    pub(super) timing: Timing,
 }
 
 /// What is known of one member.
@@ -56,6 +56,8 @@ pub(super) struct Known {
     pub(super) passed_over: Option<&'static str>,
     /// The attribute that it is compared by; none while it has none, or has not been met.
     pub(super) value: Option<i64>,
+    /// Its timings, as it told them last; none of this node, and of one that has not been met.
+    pub(super) timing: Option<[u64; 4]>,
 }
 
 impl Snapshot {
@@ -76,7 +78,7 @@ impl Snapshot {
             drain: None,
             changes: VecDeque::new(),
             rejections: Rejections::default(),
-            timings: BTreeMap::new(),
+            timing: core.settings().timing,
         };
         snapshot.sampled(sample);
         snapshot.update(core, now);
@@ -93,16 +95,19 @@ impl Snapshot {
         self.halter = core.halter();
         self.split = core.split();
         self.drain = core.drain().cloned();
+        self.timing = core.settings().timing;
         self.task.clone_from(core.task());
         let value = |rank: Rank| Some(rank.value).filter(|value| *value != i64::MIN);
         let (id, stands, status) = (core.id(), core.stands(), Liveness::Alive);
         let passed_over = None;
-        let own = Known { id, stands, status, passed_over, value: value(core.rank()) };
+        let timing = None;
+        let own = Known { id, stands, status, passed_over, value: value(core.rank()), timing };
         let others = core.detector().iter().map(|(id, peer)| {
             let met = peer.incarnation > Incarnation(0);
             let value = value(peer.rank).filter(|_| met);
             let passed_over = words::passed_over(peer);
-            Known { id, stands: peer.stands, status: peer.status, passed_over, value }
+            let (stands, status, timing) = (peer.stands, peer.status, peer.timing);
+            Known { id, stands, status, passed_over, value, timing }
         });
         if !Arc::ptr_eq(&self.list, core.members()) {
             self.list.clone_from(core.members());
@@ -111,18 +116,7 @@ impl Snapshot {
         let changed = self.members.len() != members.len()
             || self.members.iter().zip(&members).any(|(a, b)| (a.id, a.status) != (b.id, b.status));
         self.members = members;
-        if !self.timings.is_empty() {
-            let start = |id: NodeId| core.detector().get(id).map(|peer| peer.incarnation);
-            self.timings.retain(|id, (told, _)| start(*id) == Some(*told));
-        }
         changed
-    }
-
-    /// Notes that this start of a member has other timings.
-    pub fn other_timings(&mut self, peer: NodeId, core: &Core, difference: String) {
-        if let Some(known) = core.detector().get(peer) {
-            self.timings.insert(peer, (known.incarnation, difference));
-        }
     }
 
     /// Notes where a sample of the own rank came from.

@@ -11,7 +11,7 @@ use crate::config::guarantee::Guarantee;
 use crate::core::Phase;
 use crate::core::membership::{Member, MemberList};
 use crate::core::message::Liveness;
-use crate::core::settings::{RankKind, Settings};
+use crate::core::settings::{RankKind, Settings, Timing};
 use crate::core::split::Split;
 use crate::core::types::{Role, Time};
 use crate::node::clock;
@@ -23,8 +23,8 @@ use crate::node::status::{
 };
 
 impl Board {
-    fn guarantee(&self, list: &MemberList) -> Guarantee {
-        let Settings { algorithm, quorum, ref timing, trust_refused, .. } = self.settings;
+    fn guarantee(&self, list: &MemberList, timing: &Timing) -> Guarantee {
+        let Settings { algorithm, quorum, trust_refused, .. } = self.settings;
         let roles: Vec<Role> = list.iter().map(|member| member.role).collect();
         Guarantee::of(algorithm, quorum, timing, &roles, trust_refused)
     }
@@ -34,7 +34,7 @@ impl Board {
         let snapshot = self.snapshot.read().clone();
         let now = clock::now();
         let (settings, list) = (&self.settings, &snapshot.list);
-        let guarantee = self.guarantee(list);
+        let guarantee = self.guarantee(list, &snapshot.timing);
         // A stalled member counts itself as failed; until it can say so itself, this does.
         let stalled = snapshot.phase != Phase::Stopping && !self.is_believable(&snapshot, now);
         let phase = if stalled { Phase::Starting } else { snapshot.phase };
