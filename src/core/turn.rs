@@ -108,7 +108,7 @@ impl Turn<'_> {
                 let candidate = (from, envelope.incarnation);
                 self.asked_for_vote(candidate, number, epoch, lease, list);
             }
-            Message::PreVote { .. } | Message::VoteRequest { .. } => {}
+            Message::PreVote { .. } | Message::VoteRequest { .. } | Message::Alive { .. } => {} // heard
             Message::PreVoteReply { number, opinion, epoch } => {
                 self.opinion(from, Stage::PreVote, number, opinion, epoch);
             }
@@ -122,7 +122,6 @@ impl Turn<'_> {
                 self.cx.tell_if_behind(from);
                 self.cx.send(from, Message::Alive { number });
             }
-            Message::Alive { .. } => {} // that it was heard is noted
             Message::Release { epoch, successor, stands } => {
                 self.released(from, epoch, successor, stands);
             }
