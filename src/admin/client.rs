@@ -194,8 +194,7 @@ impl Client {
         length: Option<&str>,
         reason: &str,
     ) -> Result<Achieved, ClientError> {
-        let body = json!({ "for": length, "reason": reason });
-        self.command(to, "POST", "drain", &body.to_string())
+        self.command(to, "POST", "drain", &json!({ "for": length, "reason": reason }).to_string())
     }
 
     /// Asks this node to lead again where it may.
@@ -204,6 +203,22 @@ impl Client {
     /// When nobody answers there, or the node refuses.
     pub fn undrain(&self, to: Recipient<'_>) -> Result<Achieved, ClientError> {
         self.command(to, "POST", "undrain", "{}")
+    }
+
+    /// Asks this node to have the cluster paused: for so long, or until it is resumed.
+    ///
+    /// # Errors
+    /// When nobody answers there, or the node refuses.
+    pub fn pause(&self, to: Recipient<'_>, length: Option<&str>) -> Result<Achieved, ClientError> {
+        self.command(to, "POST", "pause", &json!({ "for": length }).to_string())
+    }
+
+    /// Asks this node to have the cluster resumed.
+    ///
+    /// # Errors
+    /// When nobody answers there, or the node refuses.
+    pub fn resume(&self, to: Recipient<'_>) -> Result<Achieved, ClientError> {
+        self.command(to, "POST", "resume", "{}")
     }
 
     /// Asks this node to have a member added, by its entry.

@@ -48,6 +48,8 @@ fn state(registry: &mut Registry, status: &Status) {
     };
     gauge("electd_is_leader", "Whether this node leads", leads.into());
     gauge("electd_has_leader", "Whether this node knows a leader", has_leader.into());
+    let paused = u64::from(status.pause.is_some());
+    gauge("electd_paused", "Whether the cluster is paused, as far as this node knows", paused);
     gauge("electd_epoch", "The epoch that this node knows", status.epoch);
     let help = "How many more members may fail before nobody can lead";
     gauge("electd_failures_tolerated", help, status.failures_tolerated);

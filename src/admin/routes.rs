@@ -81,6 +81,8 @@ enum Route {
     Elections,
     Drain,
     Undrain,
+    Pause,
+    Resume,
     Reload,
     Resign,
     Task,
@@ -94,7 +96,7 @@ const ATTACH: &str = "/exec";
 /// What precedes the name of a member in a path.
 const MEMBER: &str = "/members/";
 
-const ROUTES: [(&str, Route); 16] = [
+const ROUTES: [(&str, Route); 18] = [
     ("/status", Route::Status),
     ("/leader", Route::Leader),
     ("/follower", Route::Follower),
@@ -106,6 +108,8 @@ const ROUTES: [(&str, Route); 16] = [
     ("/elections", Route::Elections),
     ("/drain", Route::Drain),
     ("/undrain", Route::Undrain),
+    ("/pause", Route::Pause),
+    ("/resume", Route::Resume),
     ("/reload", Route::Reload),
     ("/resign", Route::Resign),
     ("/task", Route::Task),
@@ -123,8 +127,11 @@ impl Route {
 
     /// Whether it is there to be read.
     fn shows(self) -> bool {
-        use Route::{Drain, Elections, Member, Members, Reload, Resign, Undrain};
-        !matches!(self, Drain | Undrain | Elections | Reload | Resign | Members | Member)
+        use Route::{Drain, Elections, Member, Members, Pause, Reload, Resign, Resume, Undrain};
+        !matches!(
+            self,
+            Drain | Undrain | Pause | Resume | Elections | Reload | Resign | Members | Member
+        )
     }
 
     /// The method by which the node can be told something there.
@@ -299,7 +306,15 @@ struct Draining {
     reason: String,
 }
 
-/// The body of `POST /elections`, `POST /undrain` and `POST /reload`.
+/// The body of `POST /pause`.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pausing {
+    #[serde(default, rename = "for")]
+    length: Option<String>,
+}
+
+/// The body of `POST /elections`, `POST /undrain`, `POST /resume` and `POST /reload`.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
@@ -315,6 +330,12 @@ fn command(route: Route, request: &Request, body: &[u8]) -> Result<Command, Resp
             .map(|resignation| Command::Resign { to: resignation.to }),
         Route::Drain => drain(body),
         Route::Undrain => parse::<Nothing>(body, "{}").map(|Nothing {}| Command::Undrain),
+        Route::Pause => {
+            let Pausing { length } = parse::<Pausing>(body, r#"{"for": "30m"}"#)?;
+            let length = length.as_deref().map(time).transpose()?;
+            Ok(Command::Pause { length })
+        }
+        Route::Resume => parse::<Nothing>(body, "{}").map(|Nothing {}| Command::Resume),
         Route::Reload => parse::<Nothing>(body, "{}").map(|Nothing {}| Command::Reload),
         Route::Task => Ok(Command::HandOut { task: body.to_vec() }),
         _ => parse::<Nothing>(body, "{}").map(|Nothing {}| Command::Elect),
@@ -325,16 +346,18 @@ fn command(route: Route, request: &Request, body: &[u8]) -> Result<Command, Resp
 fn drain(body: &[u8]) -> Result<Command, Response> {
     let Draining { length, reason } =
         parse::<Draining>(body, r#"{"for": "1h", "reason": "TEXT"}"#)?;
-    let time = |text: &String| {
-        let time = with_unit(text).and_then(|time| Duration::try_from(time).ok());
-        time.ok_or_else(|| {
-            let sentence =
-                format!("\"for\": \"{text}\" is no time: give a number and a unit, such as 1h");
-            Response::error(400, sentence)
-        })
-    };
-    let length = length.as_ref().map(time).transpose()?;
+    let length = length.as_deref().map(time).transpose()?;
     Ok(Command::Drain { length, reason })
+}
+
+/// For how long something is to last.
+fn time(text: &str) -> Result<Duration, Response> {
+    let time = with_unit(text).and_then(|time| Duration::try_from(time).ok());
+    time.ok_or_else(|| {
+        let sentence =
+            format!("\"for\": \"{text}\" is no time: give a number and a unit, such as 1h");
+        Response::error(400, sentence)
+    })
 }
 
 /// `DELETE /members/NAME?force=true`.

@@ -25,6 +25,7 @@ mod manual;
 mod member;
 mod order;
 mod overview;
+mod pause;
 pub mod print;
 mod reload;
 mod resign;
@@ -75,6 +76,8 @@ enum Command {
     Resign(resign::Resign),
     Drain(drain::Drain),
     Undrain(drain::Undrain),
+    Pause(pause::Pause),
+    Resume(pause::Resume),
     Member(member::Members),
     Simulate(simulate::Simulate),
     Completions(manual::Completions),
@@ -97,6 +100,8 @@ impl Command {
             Command::Resign(resign) => resign.run(),
             Command::Drain(drain) => drain.run(),
             Command::Undrain(undrain) => undrain.run(),
+            Command::Pause(pause) => pause.run(),
+            Command::Resume(resume) => resume.run(),
             Command::Member(members) => members.run(),
             Command::Simulate(simulate) => simulate.run(),
             Command::Completions(completions) => completions.run(),

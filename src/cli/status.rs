@@ -135,6 +135,21 @@ fn details(status: &status::Status, verbose: bool) -> String {
     text
 }
 
+/// The orders of operators that last: a pause of the cluster, a drain of this node.
+fn orders(status: &status::Status) -> Vec<(&'static str, String)> {
+    let until = |until: &Option<String>| {
+        until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default()
+    };
+    let paused = status.pause.as_ref().map(|pause| {
+        let until = until(&pause.until);
+        ("paused", format!("since {}{until}: nobody preempts the leader", pause.since))
+    });
+    let drained = status.drain.as_ref().map(|drain| {
+        ("drained", format!("since {}{}: {}", drain.since, until(&drain.until), drain.reason))
+    });
+    paused.into_iter().chain(drained).collect()
+}
+
 fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> {
     let uptime = print::length(status.uptime_ms);
     let leader = leader_of(status)
@@ -167,10 +182,7 @@ fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> 
         ("age", format!("{} ms", status.age_ms)),
     ];
     facts.splice(2..2, status.problems.iter().map(|found| ("problem", problem(found))));
-    if let Some(drain) = &status.drain {
-        let until = drain.until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
-        facts.insert(2, ("drained", format!("since {}{until}: {}", drain.since, drain.reason)));
-    }
+    facts.splice(2..2, orders(status));
     if verbose {
         facts.push(("guarantee", status.guarantee.clone()));
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::membership::Change;
 use super::message::{Done, Forwarded, Refusal};
 use super::planted::Fault;
-use super::types::{CommandId, Drain, Epoch, Incarnation, NodeId, Task, Time};
+use super::types::{CommandId, Drain, Epoch, Incarnation, NodeId, Task, Time, Version};
 
 /// How many commands may wait for the leader at once.
 pub(super) const MOST_WAITING: usize = 64;
@@ -39,7 +39,10 @@ pub enum Command {
         until: Option<u64>,
     },
     /// The leader resumes the cluster.
-    Resume,
+    Resume {
+        /// Only if this is the version of the pause that is to end, and this member leads.
+        only: Option<Version>,
+    },
     /// The process is about to end.
     Stop,
 }

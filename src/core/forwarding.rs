@@ -46,7 +46,8 @@ impl Turn<'_> {
                 self.order_pause(id, Forwarded::Pause { since, until });
                 return;
             }
-            Command::Resume => {
+            Command::Resume { only } if !self.may_resume(only) => Err(Refusal::NotLeader),
+            Command::Resume { .. } => {
                 self.order_pause(id, Forwarded::Resume);
                 return;
             }

@@ -16,7 +16,7 @@ use super::planted::Fault;
 use super::settings::Preempt;
 use super::state::State;
 use super::turn::Turn;
-use super::types::{CommandId, NodeId, Pause};
+use super::types::{CommandId, NodeId, Pause, Version};
 
 impl State {
     /// Whether the cluster is paused, as far as this member knows.
@@ -75,6 +75,13 @@ impl Turn<'_> {
                 self.cx.out.push(Output::Answer { id, result });
             }
         }
+    }
+
+    /// Whether the cluster may be resumed; where only a certain pause is to end, whether this member leads and that
+    /// is the present one.
+    pub fn may_resume(&self, only: Option<Version>) -> bool {
+        let state = &self.cx.state;
+        only.is_none_or(|only| state.leads() && state.pause.version == only)
     }
 
     /// Another member passes such a command on.

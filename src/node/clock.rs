@@ -1,11 +1,12 @@
 //! The node's clock: CLOCK_BOOTTIME, which goes on while the machine is suspended, so that a
 //! member that slept through its leadership notices.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::core::limits::GREATEST;
 use crate::core::types::Time;
 
 /// Now, since the boot of the machine.
@@ -20,6 +21,12 @@ pub fn now() -> Time {
 pub fn wall_clock_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The moment that is so long after this one, both in milliseconds since the Unix epoch.
+pub fn after(at_ms: u64, length: Duration) -> u64 {
+    let length = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
+    at_ms.saturating_add(length).min(GREATEST)
 }
 
 /// A moment, given in milliseconds since the Unix epoch, in UTC.

@@ -41,6 +41,14 @@ pub enum Command {
     },
     /// This node may lead again, if it was drained or has resigned.
     Undrain,
+    /// The whole cluster: nobody preempts, and no leader hands over for its health; a dead one is replaced. Passed
+    /// on to the leader by any node.
+    Pause {
+        /// For how long; without it until [`Command::Resume`].
+        length: Option<Duration>,
+    },
+    /// The cluster is not paused any more. Passed on to the leader by any node.
+    Resume,
     /// This node reads its configuration again.
     Reload,
     /// The leader of the halting algorithm hands out this task, of at most 64 KiB.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::bounded;
 
 use super::NodeHandle;
-use super::clock::wall_clock_ms;
+use super::clock::{after, wall_clock_ms};
 use super::handle::{CommandError, Outcome};
 use super::inbox::{Event, Order};
 use super::words;
@@ -48,7 +48,7 @@ impl NodeHandle {
         reason: String,
         timeout: Duration,
     ) -> Result<Outcome, CommandError> {
-        let (length, most) = (length.map(|length| length.as_millis()), Drain::LONGEST);
+        let most = Drain::LONGEST;
         if reason.len() > most || reason.chars().any(char::is_control) {
             let what = format!(
                 "the reason has {} bytes: give it at most {most}, and no line breaks or other control characters",
@@ -57,8 +57,8 @@ impl NodeHandle {
             return Err(CommandError::Invalid(what));
         }
         let since = wall_clock_ms();
-        let end = |ms| since.saturating_add(u64::try_from(ms).unwrap_or(u64::MAX));
-        let drain = Drain { since, until: length.map(end), reason };
+        let until = length.map(|length| after(since, length));
+        let drain = Drain { since, until, reason };
         let (members, led) = (self.board.members(), self.leadership());
         let done = self.order(Command::Drain(drain), timeout)?;
         let done = done.map_err(|reason| words::refusal(&reason, &members))?;
@@ -72,10 +72,22 @@ impl NodeHandle {
     pub(super) fn end_drain(&self) {
         let until = self.board.snapshot().drain.and_then(|drain| drain.until);
         if until.is_some_and(|until| until <= wall_clock_ms()) {
-            let (answer, _) = bounded(1);
-            let order = Event::Order(Order { command: Command::Undrain, answer });
-            let _ = self.events.try_send(order);
+            self.try_order(Command::Undrain);
         }
+    }
+
+    /// Resumes the cluster if this node leads it and its pause is over by now. Waits for nothing: it is tried again.
+    pub(super) fn end_pause(&self) {
+        let pause = self.board.snapshot().pause;
+        let is_over = pause.until.is_some_and(|until| until <= wall_clock_ms());
+        if pause.paused && is_over && self.leadership().is_some() {
+            self.try_order(Command::Resume { only: Some(pause.version) });
+        }
+    }
+
+    fn try_order(&self, command: Command) {
+        let (answer, _) = bounded(1);
+        let _ = self.events.try_send(Event::Order(Order { command, answer }));
     }
 
     /// Has a member removed. A leader hands over first, which takes until its commands have ended.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
+use super::clock::{after, wall_clock_ms};
 use super::events::EventLog;
 use super::handle::{Command, CommandError, Handle, Outcome};
 use super::history::Entry;
@@ -183,6 +184,12 @@ impl Handle for NodeHandle {
             Command::Reload => return self.board.reload(),
             Command::Drain { length, reason } => return self.drain(length, reason, timeout),
             Command::Undrain => core::Command::Undrain,
+            Command::Pause { length } => {
+                let since = wall_clock_ms();
+                let until = length.map(|length| after(since, length));
+                core::Command::Pause { since, until }
+            }
+            Command::Resume => core::Command::Resume { only: None },
             Command::HandOut { task } => core::Command::HandOut { task: Task::new(task) },
             Command::Resign { to } => {
                 let to = to.as_deref().map(named).transpose()?;

@@ -46,6 +46,9 @@ pub struct Status {
     /// Why an operator keeps this node from leading; null if none does.
     #[serde(default)]
     pub drain: Option<DrainStatus>,
+    /// Since when the cluster is paused, as far as this node knows; null if it is not.
+    #[serde(default)]
+    pub pause: Option<PauseStatus>,
     /// All members, in id order.
     pub members: Vec<MemberStatus>,
     /// This start's number.
@@ -94,6 +97,15 @@ pub struct DrainStatus {
     pub until: Option<String>,
     /// The operator's words.
     pub reason: String,
+}
+
+/// That the cluster is paused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PauseStatus {
+    /// Since when, such as `2026-11-22T10:58:33.123Z`.
+    pub since: String,
+    /// When it ends by itself; null if it does not.
+    pub until: Option<String>,
 }
 
 /// Something that is wrong.

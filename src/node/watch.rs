@@ -105,6 +105,7 @@ impl Watcher {
 
     fn look(&mut self) {
         self.handle.end_drain();
+        self.handle.end_pause();
         let sight = self.sight();
         let status = self.board.status();
         let (began, over) = self.problems.look(&status, &sight);

@@ -150,7 +150,7 @@ impl Narrator<'_> {
             Command::Drain(_) => "is drained".to_owned(),
             Command::Undrain => "is undrained".to_owned(),
             Command::Pause { .. } => "is asked to pause the cluster".to_owned(),
-            Command::Resume => "is asked to resume the cluster".to_owned(),
+            Command::Resume { .. } => "is asked to resume the cluster".to_owned(),
             Command::Stop => "is asked to stop".to_owned(),
         }
     }

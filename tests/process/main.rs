@@ -21,6 +21,7 @@ mod logs;
 mod majority;
 mod members;
 mod partitions;
+mod pause;
 mod peer;
 mod rank;
 mod refusals;

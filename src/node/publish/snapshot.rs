@@ -7,7 +7,7 @@ use crate::core::membership::MemberList;
 use crate::core::message::Liveness;
 use crate::core::settings::{AlgorithmKind, Settings, Timing};
 use crate::core::split::Split;
-use crate::core::types::{Drain, Epoch, Incarnation, NodeId, Rank, Task, Time};
+use crate::core::types::{Drain, Epoch, Incarnation, NodeId, Pause, Rank, Task, Time};
 use crate::core::{Core, NodeStatus, Phase, Reason, Transition};
 use crate::node::clock;
 use crate::node::rejections::Rejections;
@@ -40,6 +40,8 @@ pub struct Snapshot {
     pub(super) split: Option<Split>,
     /// Why an operator keeps this node from leading.
     pub drain: Option<Drain>,
+    /// Whether the cluster is paused.
+    pub pause: Pause,
     pub(super) changes: VecDeque<Arc<ChangeStatus>>,
     pub rejections: Rejections,
     /// The timings that count.
@@ -76,6 +78,7 @@ impl Snapshot {
             task: Task::default(),
             split: None,
             drain: None,
+            pause: Pause::default(),
             changes: VecDeque::new(),
             rejections: Rejections::default(),
             timing: core.settings().timing,
@@ -96,6 +99,7 @@ impl Snapshot {
         self.split = core.split();
         self.drain = core.drain().cloned();
         self.timing = core.settings().timing;
+        self.pause = *core.pause();
         self.task.clone_from(core.task());
         let value = |rank: Rank| Some(rank.value).filter(|value| *value != i64::MIN);
         let (id, stands, status) = (core.id(), core.stands(), Liveness::Alive);

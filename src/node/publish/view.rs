@@ -13,13 +13,13 @@ use crate::core::membership::{Member, MemberList};
 use crate::core::message::Liveness;
 use crate::core::settings::{RankKind, Settings, Timing};
 use crate::core::split::Split;
-use crate::core::types::{Role, Time};
+use crate::core::types::{Pause, Role, Time};
 use crate::node::clock;
 use crate::node::members::against_file;
 use crate::node::problems::tolerated;
 use crate::node::status::{
     ChangeStatus, DrainStatus, HaltingStatus, LeaderStatus, MemberStatus, MessageCount, NodeRef,
-    OtherLeader, PartitionStatus, RankStatus, Status,
+    OtherLeader, PartitionStatus, PauseStatus, RankStatus, Status,
 };
 
 impl Board {
@@ -71,6 +71,7 @@ impl Board {
                 until: drain.until.map(clock::moment),
                 reason: drain.reason.clone(),
             }),
+            pause: pause_status(&snapshot.pause),
             members: list
                 .iter()
                 .map(|member| MemberStatus {
@@ -138,6 +139,11 @@ impl Board {
 
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn pause_status(pause: &Pause) -> Option<PauseStatus> {
+    let since = clock::moment(pause.since);
+    pause.paused.then(|| PauseStatus { since, until: pause.until.map(clock::moment) })
 }
 
 fn member_status(member: &Member, snapshot: &Snapshot, rank: RankKind) -> MemberStatus {

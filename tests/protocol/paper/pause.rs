@@ -1,7 +1,7 @@
 //! A paused cluster: nobody preempts a live leader, and no leader hands over for its health.
 
 use electd::core::message::{Done, Message, Refusal};
-use electd::core::settings::{AlgorithmKind, Alone, Settings};
+use electd::core::settings::{AlgorithmKind, Alone, PowerOn, Settings};
 use electd::core::types::{CommandId, Epoch, Incarnation, Pause, Version};
 use electd::core::{Command, Input, Output, Phase};
 
@@ -86,7 +86,7 @@ fn a_leader_of_a_paused_cluster_stays_until_it_is_resumed() {
     assert!(!releases(&sent) && p4.core.phase() == Phase::Leading);
     assert!(sent.iter().any(|(_, message)| matches!(message, Message::View(_))), "{sent:?}");
 
-    order(&mut p4, Command::Resume);
+    order(&mut p4, Command::Resume { only: None });
     assert!(releases(&p5_preempts(&mut p4)));
 }
 
@@ -96,7 +96,7 @@ fn an_unhealthy_leader_of_a_paused_cluster_leads_on_until_it_is_resumed() {
     pauses(&mut p4);
     assert!(!releases(&p4.take(Input::Checked { healthy: false })));
     assert!(!releases(&p4.after(TIMING.heartbeat)));
-    let resumed = order(&mut p4, Command::Resume);
+    let resumed = order(&mut p4, Command::Resume { only: None });
     let released = |output: &Output| match output {
         Output::Send { envelope, .. } => matches!(envelope.message, Message::Release { .. }),
         _ => false,
@@ -132,6 +132,22 @@ fn a_higher_member_that_learns_of_a_pause_follows() {
         let asks = sent.iter().any(|(_, message)| matches!(message, Message::Preempt { .. }));
         assert!(asks || algorithm == AlgorithmKind::Halting, "{algorithm:?} {sent:?}");
     }
+}
+
+/// "The coordinator takes in whom it hears to be not Normal."
+#[test]
+fn with_the_halting_algorithm_it_waits_to_be_taken_in() {
+    let discovers = Settings { power_on: PowerOn::Elect, ..settings(AlgorithmKind::Halting, 5) };
+    let mut p5 = Process::alone(discovers);
+    p5.meets(3);
+    p5.hears(3, heartbeat(2, 3, None));
+    [1, 2, 4].into_iter().for_each(|other| drop(p5.meets(other)));
+    let sent = p5.hears(3, heartbeat(2, 3, None));
+    assert!(sent.iter().any(|(_, message)| matches!(message, Message::Preempt { .. })));
+    p5.hears(3, heartbeat(2, 3, Some(paused(2, true))));
+    let epoch = Epoch(2);
+    let sent = p5.hears(3, Message::AreYouNormal { number: 7, epoch });
+    assert_eq!(sent, [(vec![3], Message::Reply { number: 7, accepted: false })]);
 }
 
 #[test]
@@ -205,4 +221,19 @@ fn who_does_not_lead_passes_the_order_on_and_a_member_without_a_leader_refuses_i
     };
     assert!(outputs.iter().any(passed_on));
     assert!(!p2.core.pause().paused, "the leader's word counts");
+}
+
+#[test]
+fn the_end_of_one_pause_does_not_end_the_next() {
+    let mut p4 = p4_leads();
+    pauses(&mut p4);
+    let first = p4.core.pause().version;
+    pauses(&mut p4);
+    let only = Some(first);
+    let refused = answer(&order(&mut p4, Command::Resume { only }));
+    assert_eq!(refused, Some(Err(Refusal::NotLeader)));
+    assert!(p4.core.pause().paused);
+    let only = Some(p4.core.pause().version);
+    order(&mut p4, Command::Resume { only });
+    assert!(!p4.core.pause().paused);
 }

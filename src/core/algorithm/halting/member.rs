@@ -117,7 +117,9 @@ impl Halting {
     /// A leader lives that has not taken this member in: it will, as it checks who is Normal.
     pub(super) fn found_leader(&mut self, cx: &mut Context, view: View, leader: NodeId) {
         let obeys = cx.state.phase().is_halted();
-        let waits = cx.state.phase() == Phase::Waiting && self.awaits == Some(leader);
+        // A leader of a paused cluster does not release, and takes in whom it hears to be not Normal.
+        let refused = cx.state.is_paused() && cx.state.course.takeover().is_some();
+        let waits = cx.state.phase() == Phase::Waiting && self.awaits == Some(leader) && !refused;
         if waits && !cx.state.detector.counts(leader) {
             // It hears no reply of this member, and so cannot take it in; but it leads.
             cx.arm(Timer::Coordinator, cx.state.settings.timing.failure * 2);
