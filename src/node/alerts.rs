@@ -51,12 +51,17 @@ impl Alerts {
             let (role, name) = (role(status, &found.about), &found.about);
             info!(event = "member_up", member = name; "{role} {name} is up; {}", left(status));
         }
-        let is_told_here = |found: &&Found| of(found, ProblemKind::Storage) || found.is_of_file();
+        let is_told_here = |found: &&Found| {
+            of(found, ProblemKind::Storage) || of(found, ProblemKind::Rank) || found.is_of_file()
+        };
         for found in began.iter().filter(is_told_here) {
             warn!(event = "problem", kind = found.kind.name(); "{}: {}", found.kind.name(), found.text);
         }
-        for found in over.iter().filter(is_told_here) {
-            info!(event = "problem_over", kind = found.kind.name(); "{}: no problem any more", found.kind.name());
+        for found in over.iter().filter(|found| !is_told_elsewhere(found.kind)) {
+            let kind = found.kind.name();
+            let about = status.members.iter().find(|member| member.name == found.about);
+            let with = about.map_or_else(String::new, |member| format!(" with {}", member.name));
+            info!(event = "problem_over", kind = kind; "{kind}: no problem any more{with}");
         }
         self.majority(status, is_settled);
     }
@@ -78,6 +83,12 @@ impl Alerts {
             info!(event = "majority_back"; "the majority is back: {}", left(status));
         }
     }
+}
+
+/// Whether other lines tell the end of such a problem.
+fn is_told_elsewhere(kind: ProblemKind) -> bool {
+    use ProblemKind::{Health, PeerDown, QuorumMargin, Stalled};
+    matches!(kind, Health | PeerDown | QuorumMargin | Stalled)
 }
 
 /// Logs that this node leads: the story of a failover in one line.

@@ -1,0 +1,218 @@
+//! Each kind of problem, with its real cause: it is seen in the status, by `electd status`, in the metrics, by
+//! `electd health` and in the log, and is gone from all of them when it is over.
+//!
+//! How long that takes is printed (`cargo test --test process -- problems:: --nocapture`).
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::support::{Cluster, ensure, eventually, watchful};
+
+fn with_majority(config: &mut Value) {
+    watchful(config);
+    config["quorum"] = "majority".into();
+}
+
+/// A cluster of three in which all is well.
+fn well(change: impl FnOnce(&mut Value)) -> Cluster {
+    let cluster = Cluster::start_with(3, |config| {
+        with_majority(config);
+        change(config);
+    });
+    cluster.agree_on(3);
+    (1..=3).for_each(|number| no_problem(&cluster, number));
+    cluster
+}
+
+fn electd(cluster: &Cluster, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+    command.arg(args[0]).arg("--config").arg(cluster.file()).args(&args[1..]);
+    for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "ELECTD_ADMIN"] {
+        command.env_remove(variable);
+    }
+    command.output().unwrap()
+}
+
+/// Waits until this node has this problem, in these words, wherever one looks.
+#[track_caller]
+fn seen(cluster: &Cluster, number: usize, kind: &str, words: &str, log: &str) {
+    let start = Instant::now();
+    eventually(&format!("node-{number} has the problem {kind}: {words}"), || {
+        let problems = cluster.status(number)?.problems;
+        let told = problems.iter().any(|found| found.kind == kind && found.text.contains(words));
+        ensure(told, || format!("{problems:?}"))?;
+        let page = cluster.node(number).get("/metrics")?.body;
+        let line = format!("electd_problems{{kind=\"{kind}\"}} ");
+        let counted = page.lines().find_map(|found| found.strip_prefix(&line));
+        ensure(counted.is_some_and(|count| count != "0"), || format!("{counted:?} in\n{page}"))?;
+        let written = cluster.node(number).log();
+        ensure(written.contains(log), || format!("no {log:?} in\n{written}"))
+    });
+    println!("{kind}: seen after {:?}", start.elapsed());
+    eventually("the commands tell it", || {
+        let health = electd(cluster, &["health"]);
+        let line = String::from_utf8_lossy(&health.stdout).into_owned();
+        ensure(health.status.code() == Some(1) && line.contains(words), || format!("{health:?}"))?;
+        let status = electd(cluster, &["status"]);
+        let rows = String::from_utf8_lossy(&status.stdout).into_owned();
+        // Long lines are wrapped.
+        let rows = rows.split_whitespace().collect::<Vec<_>>().join(" ");
+        ensure(status.status.code() == Some(1) && rows.contains(words), || format!("{status:?}"))
+    });
+}
+
+fn no_problem(cluster: &Cluster, number: usize) {
+    eventually(&format!("node-{number} has no problem"), || {
+        let problems = cluster.status(number)?.problems;
+        ensure(problems.is_empty(), || format!("{problems:?}"))?;
+        let page = cluster.node(number).get("/metrics")?.body;
+        let counts: Vec<_> = page.lines().filter(|it| it.starts_with("electd_problems{")).collect();
+        ensure(!counts.is_empty() && counts.iter().all(|it| it.ends_with(" 0")), || page.clone())
+    });
+}
+
+/// Waits until all is well again, and this node's log says so.
+#[track_caller]
+fn over(cluster: &Cluster, number: usize, kind: &str, log: &str) {
+    let start = Instant::now();
+    (1..=3).for_each(|number| no_problem(cluster, number));
+    eventually("the log tells that it is over", || {
+        let written = cluster.node(number).log();
+        ensure(written.contains(log), || format!("no {log:?} in\n{written}"))
+    });
+    println!("{kind}: over after {:?}", start.elapsed());
+    eventually("the commands tell that all is well", || {
+        for command in ["health", "status"] {
+            let output = electd(cluster, &[command]);
+            ensure(output.status.code() == Some(0), || format!("{output:?}"))?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_dead_voter() {
+    let cluster = well(|_| {});
+    cluster.node(1).kill_9();
+    seen(&cluster, 3, "peer_down", "node-1 is down", "WARN  node-3: voter node-1 is down");
+    seen(&cluster, 3, "quorum_margin", "2 of 3 voters left", "no further failure tolerated");
+    cluster.node(1).start();
+    over(&cluster, 3, "peer_down", "voter node-1 is up");
+}
+
+#[test]
+fn a_frozen_peer() {
+    let cluster = well(|_| {});
+    cluster.node(1).freeze();
+    // The commands would wait for it as well.
+    eventually("it is down", || {
+        let problems = cluster.status(3)?.problems;
+        let silent = problems.iter().any(|found| found.text == "node-1 is down: silent");
+        ensure(silent, || format!("{problems:?}"))
+    });
+    cluster.node(1).thaw();
+    over(&cluster, 3, "peer_down", "voter node-1 is up");
+}
+
+#[test]
+fn a_failing_check() {
+    let folder = tempfile::tempdir().unwrap();
+    let ill = folder.path().join("ill");
+    let script = format!("test ! -e {}-$ELECTD_NODE || {{ echo ill; exit 1; }}", ill.display());
+    let cluster = well(|config| {
+        let check = json!({"command": ["sh", "-c", script], "every": "200ms", "timeout": "190ms"});
+        config["health"] = check;
+    });
+    let file = folder.path().join("ill-node-1");
+    fs::write(&file, "").unwrap();
+    seen(&cluster, 1, "health", "exited with code 1: ill", "unhealthy: ");
+    fs::remove_file(file).unwrap();
+    over(&cluster, 1, "health", "healthy: the health check passes");
+}
+
+#[test]
+fn a_rank_that_cannot_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let counted = folder.path().join("counted");
+    fs::create_dir(&counted).unwrap();
+    let cluster = well(|config| {
+        config["rank"] = json!({"by": "files", "path": counted, "every": "200ms"});
+    });
+    fs::remove_dir(&counted).unwrap();
+    seen(&cluster, 1, "rank", "no rank, so this node is not eligible", "rank: no rank");
+    fs::create_dir(&counted).unwrap();
+    over(&cluster, 1, "rank", "rank: no problem any more");
+}
+
+#[test]
+fn a_refused_member() {
+    let cluster = well(|_| {});
+    let stranger = cluster.stranger(1, |config| config["algorithm"] = "ring".into());
+    cluster.node(1).kill_9();
+    stranger.start();
+    seen(&cluster, 3, "rejected", "node-1 is refused", "node-1 is refused: ");
+    stranger.kill_9();
+    cluster.node(1).start();
+    over(&cluster, 3, "rejected", "rejected: no problem any more with node-1");
+}
+
+#[test]
+fn an_edited_file() {
+    let cluster = well(|_| {});
+    let before = fs::read_to_string(cluster.file()).unwrap();
+    let mut config = cluster.config().clone();
+    config["preempt"] = "never".into();
+    fs::write(cluster.file(), config.to_string()).unwrap();
+    let words = "a restart of this node takes preempt";
+    seen(&cluster, 3, "config_differs", words, "WARN  node-3: config_differs: ");
+    fs::write(cluster.file(), before).unwrap();
+    over(&cluster, 3, "config_differs", "config_differs: no problem any more");
+}
+
+/// A small file system; unmounted when it is dropped.
+struct Disk(PathBuf);
+
+impl Disk {
+    /// None where this user may not mount one.
+    fn mount(folder: PathBuf) -> Option<Disk> {
+        fs::create_dir_all(&folder).unwrap();
+        let mut mount = Command::new("mount");
+        let mount = mount.args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(&folder).output();
+        mount.is_ok_and(|output| output.status.success()).then_some(Disk(folder))
+    }
+
+    /// Writes until nothing more fits.
+    fn fill(&self) {
+        let _ = fs::write(self.0.join("filled"), vec![0; 1 << 20]); // it ends when the disk is full
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).output();
+    }
+}
+
+#[test]
+fn a_full_disk() {
+    let cluster = Cluster::prepare(3, with_majority);
+    let folder = cluster.state_file(1).parent().unwrap().to_path_buf();
+    let Some(disk) = Disk::mount(folder) else {
+        println!("left out: mounting a file system takes root");
+        return;
+    };
+    cluster.nodes().iter().for_each(|node| node.start());
+    cluster.agree_on(3);
+    (1..=3).for_each(|number| no_problem(&cluster, number));
+    disk.fill();
+    seen(&cluster, 1, "storage", "has room for 0 bytes", "WARN  node-1: storage: ");
+    assert_eq!(cluster.node(1).get("/readyz").unwrap().code, 503);
+    fs::remove_file(disk.0.join("filled")).unwrap();
+    over(&cluster, 1, "storage", "storage: no problem any more");
+    assert_eq!(cluster.node(1).get("/readyz").unwrap().code, 200);
+    cluster.nodes().iter().for_each(|node| node.kill_9()); // before their disk is gone
+}
