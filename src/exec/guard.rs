@@ -8,7 +8,8 @@
 //! electd has died.
 //!
 //! The addresses are there before the command begins, and go when nothing of it is left; or when it should have been
-//! gone, if KILL does not end it. A guard without a command removes them when TERM is due.
+//! gone, if KILL does not end it. A guard without a command removes them when KILL is due, or at once when the
+//! leadership is to end in order: there is nothing that needs time to end.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -70,7 +71,7 @@ impl From<Errno> for Failed {
 /// When a job is to be ended, in nanoseconds of CLOCK_BOOTTIME.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// TERM is sent then, once.
+    /// TERM is sent then, once; 0 when the leadership is lost or to end in order.
     pub term: u64,
     /// KILL is sent then, to all that is left.
     pub kill: u64,
@@ -216,11 +217,11 @@ impl Guard {
             if self.ended.is_some() || !electd_lives || now().0 >= self.frame.kill {
                 return Ok(self.kill());
             }
-            if now().0 >= self.frame.term && !self.termed {
+            if self.command.is_none() && self.frame.term == 0 {
+                return Ok(self.kill());
+            }
+            if self.command.is_some() && now().0 >= self.frame.term && !self.termed {
                 self.termed = true;
-                if self.command.is_none() {
-                    return Ok(self.kill());
-                }
                 tree::signal(&tree::descendants(), Signal::TERM);
             }
             if let Err(error) = self.addresses.tend() {
@@ -290,7 +291,8 @@ impl Guard {
 
     /// Until electd writes, the command ends, the addresses are to be tended, or TERM or KILL is due.
     fn wait(&self, watch: Option<&OwnedFd>) -> io::Result<()> {
-        let due = if self.termed { self.frame.kill } else { self.frame.term.min(self.frame.kill) };
+        let termed = self.termed || self.command.is_none();
+        let due = if termed { self.frame.kill } else { self.frame.term.min(self.frame.kill) };
         let due = due.min(self.addresses.due().0);
         let spec = Itimerspec { it_interval: timespec(0), it_value: timespec(due.max(1)) };
         timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &spec)?;

@@ -204,7 +204,8 @@ impl<'a, L: Leader> Job<'a, L> {
             code if self.stopped && self.leadership.is_valid() => {
                 (false, JobEnd::WithStop(code.unwrap_or(u8::MAX)))
             }
-            _ if told_to_end => {
+            // Without a command, a guard ends for nothing else.
+            _ if told_to_end || self.plan.command.is_empty() => {
                 info!("the job has ended, since the leadership does");
                 (false, JobEnd::WithLeadership)
             }

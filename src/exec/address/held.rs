@@ -11,12 +11,12 @@ use super::spec::Address;
 use crate::core::types::Time;
 use crate::node::now;
 
-/// Between two renewals of the lifetime: two may fail before the kernel removes the address.
+/// Between two renewals of the lifetime: two may fail before the kernel removes the address. With each goes an
+/// announcement, since neighbours may have lost the last, or have heard another leader's when the members were parted.
 const RENEWAL: Duration = Duration::from_millis(LIFETIME.as_millis() as u64 / 3);
 
-/// The address is announced at once, and so long after that: a switch or a neighbour may lose one frame.
-const ANNOUNCED_AFTER: [Duration; 3] =
-    [Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(3)];
+/// The address is announced at once, and so long after that: a switch or a neighbour may lose a frame.
+const ANNOUNCED_AFTER: Duration = Duration::from_millis(200);
 
 /// Why an address cannot be held, or not any more.
 #[derive(Debug, Error)]
@@ -32,10 +32,9 @@ pub struct Held {
     netlink: Netlink,
     /// With the numbers of their interfaces.
     addresses: Vec<(Address, u32)>,
-    begin: Time,
     renewal: Time,
-    /// How many of the later announcements have been made.
-    announced: usize,
+    /// When they are announced for the second time.
+    announcement: Option<Time>,
 }
 
 impl Held {
@@ -45,9 +44,8 @@ impl Held {
     /// If one cannot be added; none of them is there then.
     pub fn begin(addresses: &[Address]) -> io::Result<Result<Held, NotHeld>> {
         let netlink = Netlink::open()?;
-        let begin = now();
-        let mut held =
-            Held { netlink, addresses: Vec::new(), begin, renewal: begin + RENEWAL, announced: 0 };
+        let (renewal, announcement) = (now() + RENEWAL, Some(now() + ANNOUNCED_AFTER));
+        let mut held = Held { netlink, addresses: Vec::new(), renewal, announcement };
         for address in addresses {
             if let Err(error) = held.add(address) {
                 return Ok(Err(not_held("add", address, &error)));
@@ -75,8 +73,7 @@ impl Held {
 
     /// When [`Held::tend`] is due.
     pub fn due(&self) -> Time {
-        let announcement = ANNOUNCED_AFTER.get(self.announced).map(|after| self.begin + *after);
-        announcement.map_or(self.renewal, |at| at.min(self.renewal))
+        self.announcement.map_or(self.renewal, |at| at.min(self.renewal))
     }
 
     /// Renews and announces the addresses, where that is due.
@@ -85,15 +82,16 @@ impl Held {
     /// If one cannot be renewed, as when its interface has gone.
     pub fn tend(&mut self) -> Result<(), NotHeld> {
         let now = now();
-        if self.renewal <= now && !self.addresses.is_empty() {
+        if self.renewal <= now {
             self.renewal = now + RENEWAL;
             for (address, index) in &self.addresses {
                 let renewed = self.netlink.add(address, *index, Mode::Renew);
                 renewed.map_err(|error| not_held("keep", address, &error))?;
             }
+            self.announce();
         }
-        if ANNOUNCED_AFTER.get(self.announced).is_some_and(|after| self.begin + *after <= now) {
-            self.announced += 1;
+        if self.announcement.is_some_and(|at| at <= now) {
+            self.announcement = None;
             self.announce();
         }
         Ok(())

@@ -2,9 +2,9 @@
 //! refused before the node starts.
 
 use std::fs;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::{ADDRESSES, OPTIONS, Scene};
 use crate::jobs::only_child;
@@ -14,7 +14,6 @@ use crate::support::{Node, ensure, eventually};
 #[test]
 fn the_address_is_there_before_the_command_and_until_it_has_ended() {
     let Some(scene) = Scene::prepare() else { return };
-    let node = scene.cluster.node(1);
     let file = |name: &str| scene.cluster.file().with_file_name(name);
     let show = |to: &str| format!("ip -o address show dev cable > {}", file(to).display());
     // It ends when TERM has come, some time after.
@@ -38,9 +37,8 @@ fn the_address_is_there_before_the_command_and_until_it_has_ended() {
     eventually("the command ends with the addresses", || shown("end"));
     scene.presence.until_gone();
     scene.presence.assert_never_two();
-    assert!(
-        node.log().contains("10.0.0.99/24%cable, fd00::99/64%cable and runs sh") || leader != 1
-    );
+    let log = scene.cluster.node(leader).log();
+    assert!(log.contains("holds 10.0.0.99/24%cable, fd00::99/64%cable and runs sh"), "{log}");
 }
 
 #[test]
@@ -58,6 +56,34 @@ fn the_kernel_removes_the_addresses_where_nobody_is_left() {
     scene.cluster.agree();
     eventually("the leader's host alone has the addresses", || scene.presence.holder());
     assert!(node.log().matches(" starts ").count() == 2, "{}", node.log_tail(10));
+}
+
+#[test]
+fn exec_holds_the_addresses_of_a_node_that_runs_already() {
+    let Some(scene) = Scene::prepare() else { return };
+    scene.cluster.nodes().iter().for_each(Node::start);
+    let (leader, _) = scene.cluster.agree();
+    let exec = |node: &Node| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+        command.args(["exec", "--restart", "always", "--node", &node.name, "--config"]);
+        command.arg(scene.cluster.file()).args(OPTIONS);
+        node.at_home(|| command.spawn().unwrap())
+    };
+    let mut all: Vec<Child> = scene.cluster.nodes().iter().map(exec).collect();
+    eventually("the leader's host has the addresses", || {
+        ensure(scene.presence.holder()? == leader, || "another has".to_owned())
+    });
+    scene.cluster.node(leader).post("/resign", "").unwrap();
+    eventually("another host has the addresses", || {
+        ensure(scene.presence.holder()? != leader, || "it has not moved".to_owned())
+    });
+    scene.presence.assert_never_two();
+    all.iter().for_each(|exec| kill_process(Pid::from_child(exec), Signal::TERM).unwrap());
+    for exec in &mut all {
+        let code = exec.wait().unwrap().code();
+        assert!(code == Some(0) || code == Some(128 + 15), "{code:?}");
+    }
+    scene.presence.until_gone();
 }
 
 #[test]
