@@ -20,7 +20,7 @@ BIN  := $(DESTDIR)$(PREFIX)/bin
 SHARE := $(DESTDIR)$(PREFIX)/share
 UNITS := $(DESTDIR)$(PREFIX)/lib/systemd/system
 
-.PHONY: help build install deb interop test test-long lint fmt run-cluster run-node run-job sim exhaustive mutants bench cargo rust-tools
+.PHONY: help build install deb interop test test-long lint fmt run-cluster run-node run-job sim exhaustive mutants bench bench-address cargo rust-tools
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -95,6 +95,9 @@ mutants: cargo ## plant faults, see the simulator find them: make mutants [MUTAN
 
 bench: cargo ## measure the time from a leader's death to the next leader
 	$(CARGO) bench --bench failover
+
+bench-address: cargo ## measure the outage of an address beside keepalived's: needs root, ip and keepalived
+	$(CARGO) bench --bench address
 
 cargo:
 	@command -v $(CARGO) >/dev/null || { \
