@@ -353,18 +353,36 @@ fn a_ballot_that_left_out_a_live_leader_goes_no_further() {
     assert_eq!(sent, [(vec![4], ballot(run(3, 4), 4, 2))], "it may be gone");
 }
 
+/// P3 of five of which only these may lead.
+fn witness_beside(members: &[u8]) -> Process {
+    let file = ring(3);
+    let recast = |(at, member): (usize, &Member)| {
+        let may_lead = members.contains(&(at as u8 + 1));
+        Member { role: if may_lead { Role::Member } else { Role::Witness }, ..member.clone() }
+    };
+    let members = file.members.iter().enumerate().map(recast).collect();
+    let members = Arc::new(MemberList::new(file.members.version(), members));
+    Process::with(Settings { members, ..file }).0
+}
+
+/// What P3, which may not lead, sends of its own run.
+fn own_ballot(hops: u32) -> Message {
+    let own = Candidate { stands: false, ..candidate(3) };
+    Message::Ballot(Ballot { run: run(1, 3), candidate: own, hops })
+}
+
 /// The only member that may lead is never sent a ballot, as the link between it and the one before it is dead.
 #[test]
 fn who_may_not_lead_sends_its_own_ballot_to_who_may_and_was_left_out() {
-    let file = ring(3);
-    let role = |number: u8| if number == 5 { Role::Member } else { Role::Witness };
-    let recast =
-        |(at, member): (usize, &Member)| Member { role: role(at as u8 + 1), ..member.clone() };
-    let members = file.members.iter().enumerate().map(recast).collect();
-    let members = Arc::new(MemberList::new(file.members.version(), members));
-    let mut p3 = Process::with(Settings { members, ..file }).0;
-    let own = Candidate { stands: false, ..candidate(3) };
-    let ballot = |hops| Message::Ballot(Ballot { run: run(1, 3), candidate: own, hops });
-    assert_eq!(told(p3.calls()), [(vec![4], ballot(1))]);
-    assert_eq!(told(p3.hears(2, ballot(4))), [(vec![5], ballot(1))]);
+    let mut p3 = witness_beside(&[5]);
+    assert_eq!(told(p3.calls()), [(vec![4], own_ballot(1))]);
+    assert_eq!(told(p3.hears(2, own_ballot(4))), [(vec![5], own_ballot(1))]);
+}
+
+/// P2 passed the ballot on as it is: its vote is not free, or it was added just now.
+#[test]
+fn a_ballot_that_comes_back_goes_to_another_than_the_member_that_passed_it_on() {
+    let mut p3 = witness_beside(&[1, 2]);
+    p3.calls();
+    assert_eq!(told(p3.hears(2, own_ballot(4))), [(vec![1], own_ballot(1))]);
 }

@@ -103,7 +103,7 @@ impl Election for Ring {
         if aim == Aim::Call {
             self.initiate(cx, round, Reason::MajorityAgrees);
         } else if cx.state.stands() && self.run.epoch > cx.state.view().epoch {
-            self.returned(cx, Reason::BallotBack); // it may have to be claimed yet
+            self.returned(cx, None, Reason::BallotBack); // it may have to be claimed yet
         } else {
             self.begin(cx, Reason::BallotLost);
         }
@@ -231,6 +231,7 @@ impl Ring {
 
     /// Sends a ballot on, or stops it.
     fn vote(&mut self, cx: &mut Context, ballot: Ballot, reason: Reason) {
+        let by = if let Reason::Joined(from) = reason { Some(from) } else { None };
         if ballot.run > self.run || cx.state.phase() != Phase::Electing {
             self.take_part(cx, ballot.run, reason);
         }
@@ -242,7 +243,7 @@ impl Ring {
             // A better one has gone on. Where the ring was repaired, both might come back.
         } else if candidate.rank.id == own.rank.id {
             if candidate.incarnation == own.incarnation && open {
-                self.returned(cx, Reason::BallotBack);
+                self.returned(cx, by, Reason::BallotBack);
             }
         } else if self.nominee == Some(candidate) {
             // It came once more: from a member that repairs the ring, or after a lap without its candidate.
@@ -265,10 +266,10 @@ impl Ring {
     }
 
     /// "If msg comes back to you: i.e. id matches your id, you are the leader, and you have the
-    /// highest attr." Unless this member may not lead: then nobody may.
-    fn returned(&mut self, cx: &mut Context, reason: Reason) {
+    /// highest attr." Unless this member may not lead: then nobody may that passed it on.
+    fn returned(&mut self, cx: &mut Context, by: Option<NodeId>, reason: Reason) {
         if !cx.state.stands() {
-            self.awaited = self.send_to_left_out(cx);
+            self.awaited = self.send_to_left_out(cx, by);
             cx.become_awaiting(patience(cx), Reason::MayNotLead);
         } else if cx.nominate(self.run.epoch, Aim::Lead, &reason) {
             self.lead(cx, reason);

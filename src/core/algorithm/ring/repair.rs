@@ -30,7 +30,7 @@ impl Ring {
             self.repeat(cx);
             self.watch(cx);
         } else if let Message::Ballot(_) = message {
-            self.returned(cx, Reason::Highest);
+            self.returned(cx, None, Reason::Highest);
         }
     }
 
@@ -55,10 +55,18 @@ impl Ring {
     }
 
     /// The ballot of this member has come back, and it may not lead. One that may, and that it knows to live, was
-    /// left out, as the link between it and the member before it is dead: the ballot goes straight there. Tells
-    /// to whom it went.
-    pub(super) fn send_to_left_out(&mut self, cx: &mut Context) -> Option<NodeId> {
-        let best = cx.state.best_other().filter(|best| cx.state.detector.is_within_reach(*best))?;
+    /// left out, as the link between it and the member before it is dead: the ballot goes straight there, but not to
+    /// the member that passed it on last, which would have put itself in. Tells to whom it went.
+    pub(super) fn send_to_left_out(
+        &mut self,
+        cx: &mut Context,
+        by: Option<NodeId>,
+    ) -> Option<NodeId> {
+        let others = cx.state.detector.standing().map(|peer| peer.rank);
+        let best = others.filter(|rank| Some(rank.id) != by).max()?.id;
+        if !cx.state.detector.is_within_reach(best) {
+            return None;
+        }
         if !cx.is_ignored(best) && self.hops <= most_hops(cx) {
             let candidate = own(cx);
             cx.send(best, Message::Ballot(Ballot { run: self.run, candidate, hops: self.hops }));
