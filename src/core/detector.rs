@@ -254,7 +254,7 @@ impl Detector {
     /// Takes the word of the leader of this epoch. Tells whether the member was thought alive until now
     /// and is not any more. The leader's word revives nobody whom this member has lost and cannot tell
     /// anything: the link between the two is dead, and whoever waits for an answer waits in vain. The same holds
-    /// for one that was never met, and was waited for in vain on the leader's word before.
+    /// for one that was not heard yet, and was waited for in vain on the leader's word before.
     pub fn hearsay(&mut self, epoch: Epoch, report: &MemberReport) -> bool {
         let mut lost = false;
         self.change(report.id, |peer| {
@@ -268,7 +268,8 @@ impl Detector {
             let in_vain = !peer.alive() && peer.vouched == report.incarnation;
             let cut_off = (in_vain || same && peer.is_lost()) && !peer.outbound;
             if !cut_off || Fault::LostRevive.is_planted() {
-                let revived = report.status == Liveness::Alive && !same;
+                let unheard = !same || peer.heard.is_none();
+                let revived = report.status == Liveness::Alive && unheard;
                 peer.vouched = if revived { report.incarnation } else { Incarnation(0) };
                 peer.status = report.status;
             }

@@ -91,6 +91,14 @@ fn the_leaders_word_revives_nobody_again_who_was_never_met_and_waited_for_in_vai
     assert!(!follower.is_alive(id(2)), "the link to it is dead");
     follower.hearsay(Epoch(1), &MemberReport { incarnation: Incarnation(5), ..report });
     assert!(follower.is_alive(id(2)), "it was restarted, and may connect soon");
+
+    let mut follower = Detector::new(&list(&[1, 2, 3]), id(1));
+    follower.change(id(2), |peer| peer.incarnation = incarnation);
+    follower.hearsay(Epoch(1), &report);
+    assert!(follower.is_alive(id(2)), "its number is known, and it may connect soon");
+    follower.lose(id(2), Liveness::Suspected);
+    follower.hearsay(Epoch(1), &report);
+    assert!(!follower.is_alive(id(2)), "it was not heard meanwhile");
 }
 
 #[test]
