@@ -5,7 +5,8 @@
 //! is closed, or the network carries connections one way only. However loud it is, it hears neither a
 //! question nor an answer, so nobody may wait for it. At power-on and after its restart it has
 //! `failure` to be reached. A peer that answers and never leads is no better; it is asked again, and
-//! its answer is not waited for.
+//! its answer is not waited for. Of two leaders that do not hear each other each one waits, longer each time,
+//! before it acts on a third member's word.
 
 use std::time::Duration;
 
@@ -42,6 +43,17 @@ impl Turn<'_> {
 }
 
 impl Context<'_> {
+    /// Whether this leader ends its epoch for the list of another leader, which it does not hear and a third member told:
+    /// less often each time, as the other one ends the next epoch in turn.
+    pub fn heeds_later_list(&mut self) -> bool {
+        let (unit, now) = (self.state.settings.timing.t2(), self.now);
+        let heeds = !self.state.candidacy.rests(now);
+        if heeds {
+            self.state.candidacy.rest(unit, now);
+        }
+        heeds
+    }
+
     /// A leader was overruled on the word of a third member: it waits longer each time for the other
     /// leader, which it may not hear, as each of the two ends what the other began.
     pub fn rest(&mut self) {

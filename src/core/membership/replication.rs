@@ -172,9 +172,10 @@ impl Turn<'_> {
         }
         // A stranger is not heard otherwise, nor is whoever it follows.
         let heard = state.detector.get(from).is_some() && epoch >= version.epoch;
-        if leads && (state.needs_majority() || heard) {
+        if leads && (state.needs_majority() || heard || !self.cx.heeds_later_list()) {
             return;
         }
+        let state = &self.cx.state;
         let rival = version == state.membership.version();
         let leader = state.leader().map(|leader| leader.id).filter(|leader| *leader != from);
         if named {

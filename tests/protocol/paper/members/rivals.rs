@@ -10,7 +10,7 @@ use electd::core::types::{Epoch, Incarnation};
 use electd::core::{Input, Phase};
 
 use super::{add, ask, disk, hears, hears_in, leader, list, lists, says_hello, tells, version};
-use crate::paper::process::{Process, connection, coordinator, hello_of, id, rank};
+use crate::paper::process::{Process, TIMING, connection, coordinator, hello_of, id, rank};
 
 /// Two lists of one version: the first takes the place of the second.
 fn rivals() -> [Arc<MemberList>; 2] {
@@ -140,6 +140,24 @@ fn the_bully_leads_anew_at_once() {
     assert_eq!((p5.core.phase(), p5.core.view().epoch), (Phase::Leading, Epoch(5)));
     assert_eq!(lists(&sent).last(), Some(&(vec![1, 2, 3, 4], version(5, 4))));
     assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5, 6]);
+}
+
+/// The other leader, which P5 does not hear, does the same: each would end the other's epoch at every heartbeat.
+#[test]
+fn a_leader_that_is_told_of_later_lists_again_and_again_waits_longer_each_time() {
+    let mut p5 = leader(Quorum::None);
+    let hears_of = |p5: &mut Process, epoch| {
+        hears(p5, 2, tells(&list(version(epoch, 3), &[1, 2, 3, 4, 5])));
+        p5.core.view().epoch
+    };
+    assert_eq!(hears_of(&mut p5, 4), Epoch(5));
+    assert_eq!(hears_of(&mut p5, 6), Epoch(7), "the first time may be chance");
+    assert_eq!(hears_of(&mut p5, 8), Epoch(7));
+    let end = p5.now + TIMING.t2() * 2;
+    while p5.now < end {
+        p5.after(TIMING.heartbeat);
+    }
+    assert_eq!(hears_of(&mut p5, 8), Epoch(9));
 }
 
 /// The same of a hello; and who says that it has stored such a list is told the present one, so that
