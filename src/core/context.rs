@@ -101,6 +101,7 @@ impl Context<'_> {
             Phase::Stopping => self.state.records.last_record(round),
             _ => self.state.records.next_record(round),
         };
+        self.state.records.hand_over(self.now);
         let View { epoch, leader } = self.state.view();
         let before = self.state.voter.led_in(epoch); // an earlier run knew, this one has not heard
         let leader = leader.map(|leader| leader.id).or(before);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::membership::{ListVersion, MemberList};
 use super::message::{Done, Message};
 use super::planted::Fault;
-use super::types::{CommandId, Drain, Epoch, Incarnation, NodeId, Pause, Task};
+use super::types::{CommandId, Drain, Epoch, Incarnation, NodeId, Pause, Task, Time};
 
 /// How far ahead epochs are reserved, and when it is time to reserve again.
 const AHEAD: u64 = 16;
@@ -139,13 +139,15 @@ pub(super) struct Records {
     asked: Epoch,
     /// What is done when the record of this number is durable, in the order in which it is done.
     waiting: Vec<(u64, Then)>,
+    /// Since when the disk has not told of a record, if it has one to write.
+    silent: Option<Time>,
 }
 
 impl Records {
     /// No record yet; epochs up to `reserved` are durable.
     pub fn new(incarnation: Incarnation, reserved: Epoch, task: Task) -> Records {
         let (last, durable, asked, waiting) = (0, reserved, reserved, Vec::new());
-        Records { incarnation, task, last, durable, asked, waiting }
+        Records { incarnation, task, last, durable, asked, waiting, silent: None }
     }
 
     /// The task that was handed out last.
@@ -212,8 +214,19 @@ impl Records {
         self.waiting.iter().filter(|(_, then)| matches!(then, Then::Answer(..))).count()
     }
 
+    /// The disk has something to write from now on, if it had not.
+    pub fn hand_over(&mut self, now: Time) {
+        self.silent.get_or_insert(now);
+    }
+
+    /// Whether the disk has something to write and told of no record for so long: it may stand still.
+    pub fn stand_still(&self, limit: Duration, now: Time) -> bool {
+        self.silent.is_some_and(|since| now.since(since) >= limit)
+    }
+
     /// All records up to this number are durable: gives what is to be done now.
-    pub fn written(&mut self, number: u64) -> Vec<Then> {
+    pub fn written(&mut self, number: u64, now: Time) -> Vec<Then> {
+        self.silent = (number < self.last).then_some(now);
         let due: Vec<_> = self.waiting.extract_if(.., |(record, _)| *record <= number).collect();
         for (_, then) in &due {
             if let Then::Reserve(epoch) = then {
@@ -238,7 +251,7 @@ mod tests {
         assert_eq!(records.next_record(Epoch(LOW + 1)), (1, next));
         assert!(!records.cover(next), "asked for is not written");
         assert_eq!(records.next_record(Epoch(LOW + 2)), (2, next));
-        records.written(1);
+        records.written(1, Time(0));
         assert!(records.cover(next));
     }
 
@@ -247,7 +260,7 @@ mod tests {
         let mut records = Records::new(Incarnation(1), Epoch(AHEAD), Task::default());
         records.next_record(Epoch(AHEAD));
         assert_eq!(records.last_record(Epoch(3)), (2, Epoch(3)));
-        records.written(2);
+        records.written(2, Time(0));
         assert!(records.cover(Epoch(AHEAD)), "of this run");
         assert!(!records.cover(Epoch(AHEAD + 1)), "asked for, and given back");
     }
@@ -262,14 +275,14 @@ mod tests {
         records.then(2, Then::Answer(CommandId(1), Done::TaskTaken));
         records.then(3, Then::Answer(CommandId(2), Done::TaskTaken));
         assert_eq!(records.commands(), 2);
-        assert_eq!(records.written(1), [Then::List, Then::Tell(peer, probe(1))]);
+        assert_eq!(records.written(1, Time(0)), [Then::List, Then::Tell(peer, probe(1))]);
         records.then(3, Then::Tell(peer, probe(2)));
         records.then(4, Then::Tell(peer, probe(3)));
         assert_eq!(
-            records.written(3),
+            records.written(3, Time(0)),
             [1, 2].map(|id| Then::Answer(CommandId(id), Done::TaskTaken))
         );
         assert_eq!(records.awaited_by(|then| matches!(then, Then::Tell(..))), Some(4));
-        assert_eq!(records.written(4), [Then::Tell(peer, probe(3))]);
+        assert_eq!(records.written(4, Time(0)), [Then::Tell(peer, probe(3))]);
     }
 }

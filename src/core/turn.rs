@@ -158,7 +158,7 @@ impl Turn<'_> {
     /// All records up to this number are durable: what waited for that goes on.
     pub fn persisted(&mut self, number: u64) {
         self.cx.state.candidacy.disk_writes();
-        for then in self.cx.state.records.written(number) {
+        for then in self.cx.state.records.written(number, self.cx.now) {
             let (own, state) = (self.cx.state.id(), &mut *self.cx.state);
             match then {
                 Then::Reserve(_) | Then::Vote => {} // the queue itself knows

@@ -151,7 +151,12 @@ impl Turn<'_> {
         list: ListVersion,
     ) {
         self.cx.exchange_lists(from, list);
-        let opinion = self.cx.judge(from, epoch, list);
+        // It could not store its vote, and the candidate would have ended a leader's epoch for nothing.
+        let failure = self.cx.state.settings.timing.failure;
+        let opinion = match self.cx.state.records.stand_still(failure, self.cx.now) {
+            true => Opinion::No { wait: failure },
+            false => self.cx.judge(from, epoch, list),
+        };
         let epoch = self.cx.greatest_epoch();
         // At a first start the question may come before the connection back to the candidate is up.
         let reply = Message::PreVoteReply { number, opinion, epoch };

@@ -112,11 +112,25 @@ fn a_grant_that_waits_for_the_disk_makes_way_for_the_next() {
     assert_eq!(p3.stores(), to(&[4], grant(3, 3)));
 }
 
+/// It could store no vote, and a leader would hand over for nothing.
+#[test]
+fn a_voter_whose_disk_stands_still_offers_no_vote() {
+    let mut p3 = voter(3);
+    p3.hears(4, heartbeat(1, 1, 4));
+    p3.after(TIMING.failure - MOMENT);
+    assert_eq!(would(&mut p3, 5, 2), Opinion::Yes, "it may be slow");
+    p3.after(MOMENT);
+    assert_eq!(would(&mut p3, 5, 2), Opinion::No { wait: TIMING.failure });
+    p3.stores();
+    assert_eq!(would(&mut p3, 5, 2), Opinion::Yes);
+}
+
 /// "Promise: runs for `lease` from the receipt of the CLAIM or of each heartbeat."
 #[test]
 fn every_heartbeat_is_a_promise_anew() {
     let mut p3 = voter(3);
     assert_eq!(p3.hears(4, heartbeat(1, 1, 4)), to(&[4], acknowledge(1, 1, 3)));
+    p3.stores();
     p3.after(TIMING.heartbeat);
     assert_eq!(would(&mut p3, 5, 2), yes_if(1, TIMING.lease - TIMING.heartbeat));
     assert_eq!(p3.hears(4, heartbeat(1, 2, 4)), to(&[4], acknowledge(1, 2, 3)));
