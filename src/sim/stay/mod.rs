@@ -40,7 +40,7 @@ const LONGER: u32 = 4;
 const ELECTIONS: u64 = 5;
 
 /// The same without a majority, where the leaders on both sides of a dead link take turns.
-const ELECTIONS_BY_TURNS: u64 = 8;
+const ELECTIONS_BY_TURNS: u64 = 10;
 
 /// Lives through the seed of this schedule. Tells what became of the world, and how long it took to settle.
 pub(super) fn live(schedule: Schedule) -> (World, Result<Duration, String>) {

@@ -3,13 +3,13 @@
 //! With a majority: where more than half of the voters live, are connected with each other in both
 //! directions, can write their disks, have lost nothing, and one of them may lead. Whatever the others are
 //! and do, it must not keep these from having a leader. Without one: where anybody lives that may lead and can
-//! write its disk.
+//! write its disk; with the ring, one that is linked with at least half of the others.
 
 use super::super::world::World;
 use super::life::Life;
 use crate::core::Core;
 use crate::core::membership::{Member, MemberList};
-use crate::core::settings::Quorum;
+use crate::core::settings::{AlgorithmKind, Quorum};
 
 /// So many steps the search takes at most: in a world where more is needed, nothing is promised.
 const STEPS: u32 = 2000;
@@ -51,13 +51,25 @@ impl Life {
                 let differ = self.edited.iter().any(|edited| *edited);
                 // A newcomer waits to be added to the cluster that it knows of.
                 let list = world.newest_list(true);
-                let leads = |at: &usize| list.get(world.id(*at)).is_some() && may_lead(world, *at);
+                let leads = |at: &usize| {
+                    let is_member = list.get(world.id(*at)).is_some();
+                    is_member && may_lead(world, *at) && is_within_ring(world, *at)
+                };
                 all.into_iter().find(leads).filter(|_| !differ).map(|at| vec![at])
             }
             // A first start needs all voters once, or --bootstrap.
             Quorum::Majority if !self.informed => None,
-            Quorum::Majority => self.majority(all),
+            Quorum::Majority => {
+                self.majority(all.into_iter().filter(|at| self.may_vote(*at)).collect())
+            }
         }
+    }
+
+    /// Whether a voter knows where the cluster stands. A newcomer learns it from a leader that counts its vote, or from
+    /// all other voters; until then it grants nothing.
+    fn may_vote(&self, at: usize) -> bool {
+        let world = &self.world;
+        !world.setup.newcomers.contains(&at) || world.nodes[at].disk.has_voted()
     }
 
     /// Whether all that live agree: in each group of fully connected members those that run name one of it, where
@@ -138,6 +150,14 @@ fn may_lead(world: &World, at: usize) -> bool {
     listed.is_some_and(Member::may_lead)
         && node.settings.value.is_some()
         && core.is_some_and(|core| !core.has_resigned())
+}
+
+/// Whether enough of those that live can hand a ballot back to this member: no ring goes around dead links that leave
+/// a member to fewer than half of the others.
+fn is_within_ring(world: &World, at: usize) -> bool {
+    let others = || world.live().filter(|(other, _)| *other != at);
+    let linked = others().filter(|(other, _)| are_linked(world, at, *other)).count();
+    world.setup.algorithm != AlgorithmKind::Ring || 2 * linked >= others().count()
 }
 
 /// Whether each of two members can dial the other, and all arrives that they say.
