@@ -30,8 +30,8 @@
 //!
 //! [`core`] is the election as a pure state machine; the simulator and the node run the same
 //! code. Around it: `wire` (frames and JSON), `net` (sockets), [`store`] (durable state), [`rank`]
-//! (samples of an attribute, the health check), [`config`], [`node`] (the election thread), `exec` (commands that
-//! run while a node leads, and hooks), `admin` (HTTP) and `cli`. Arrows point inwards:
+//! (samples of an attribute, the health check), [`config`], [`node`] (the election thread), `exec` (commands and
+//! addresses while a node leads, and hooks), `admin` (HTTP) and `cli`. Arrows point inwards:
 //! nothing in the core knows of the rooms around it.
 //!
 //! # Threads of a node

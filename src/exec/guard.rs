@@ -161,7 +161,8 @@ struct Guard {
     _lock: File,
     timer: OwnedFd,
     frame: Frame,
-    addresses: Held,
+    /// None where none are asked for: the unit of a service manager may forbid even to look.
+    addresses: Option<Held>,
     /// From KILL on, what is left of the command may keep the addresses so long.
     grace: Duration,
     /// The command's own process, if there is a command, and how it ended.
@@ -192,7 +193,7 @@ impl Guard {
         if is_closed(&pipe)? {
             return Err(io::Error::other("electd ended before the job began").into());
         }
-        let addresses = Held::begin(addresses)??;
+        let addresses = if addresses.is_empty() { None } else { Some(Held::begin(addresses)??) };
         let grace = Duration::from_nanos(frame.kill.saturating_sub(frame.term) / 2);
         let command = if command.is_empty() { None } else { Some(begin(command)?) };
         Ok(Guard {
@@ -224,7 +225,7 @@ impl Guard {
                 self.termed = true;
                 tree::signal(&tree::descendants(), Signal::TERM);
             }
-            if let Err(error) = self.addresses.tend() {
+            if let Some(Err(error)) = self.addresses.as_mut().map(Held::tend) {
                 self.kill();
                 return Err(error.into());
             }
@@ -257,7 +258,7 @@ impl Guard {
     /// Kills all that is left, and removes the addresses. Tells the exit code of the command.
     fn kill(&mut self) -> u8 {
         let mut left = self.try_kill(self.grace);
-        self.addresses.release();
+        self.addresses = None;
         let mut told = false;
         loop {
             if left.is_empty() {
@@ -293,7 +294,7 @@ impl Guard {
     fn wait(&self, watch: Option<&OwnedFd>) -> io::Result<()> {
         let termed = self.termed || self.command.is_none();
         let due = if termed { self.frame.kill } else { self.frame.term.min(self.frame.kill) };
-        let due = due.min(self.addresses.due().0);
+        let due = self.addresses.as_ref().map_or(due, |held| due.min(held.due().0));
         let spec = Itimerspec { it_interval: timespec(0), it_value: timespec(due.max(1)) };
         timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &spec)?;
         let mut fds =

@@ -1,7 +1,9 @@
 //! Whether this host can hold addresses, asked before the node starts.
 
+use std::fs;
 use std::io;
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -31,6 +33,9 @@ pub enum Refused {
     /// The interface is not there.
     #[error("--address {0}: this host has no interface \"{name}\" (see `ip link`)", name = .0.interface)]
     NoInterface(Address),
+    /// The interface carries no IPv6.
+    #[error("--address {0}: IPv6 is disabled on {name} ({file} is not 0)", name = .0.interface, file = .1.display())]
+    NoIpv6(Address, PathBuf),
     /// The host has it already.
     #[error(
         "--address {0}: this host has {ip} already, on {1}; electd adds and removes it itself: take it from the \
@@ -70,6 +75,13 @@ pub fn check(addresses: &[Address]) -> Result<(), Refused> {
 fn check_one(netlink: &mut Netlink, address: &Address) -> Result<(), Refused> {
     let index =
         netlink.index(&address.interface)?.ok_or_else(|| Refused::NoInterface(address.clone()))?;
+    if address.ip.is_ipv6() {
+        let file = Path::new("/proc/sys/net/ipv6/conf").join(&address.interface);
+        let file = file.join("disable_ipv6");
+        if !fs::read_to_string(&file).is_ok_and(|text| text.trim() == "0") {
+            return Err(Refused::NoIpv6(address.clone(), file));
+        }
+    }
     let begin = Instant::now();
     while let Some(found) = netlink.find(address.ip)? {
         // Nothing else gives an address so short a life; while another process renews it, it does not go.

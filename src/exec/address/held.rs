@@ -27,7 +27,7 @@ pub struct NotHeld {
     why: String,
 }
 
-/// Addresses that this host has, until this is dropped or [`Held::release`] is called.
+/// Addresses that this host has, until this is dropped.
 pub struct Held {
     netlink: Netlink,
     /// With the numbers of their interfaces.
@@ -35,6 +35,8 @@ pub struct Held {
     renewal: Time,
     /// When they are announced for the second time.
     announcement: Option<Time>,
+    /// The last announcement failed, and that was said.
+    unheard: bool,
 }
 
 impl Held {
@@ -45,7 +47,8 @@ impl Held {
     pub fn begin(addresses: &[Address]) -> io::Result<Result<Held, NotHeld>> {
         let netlink = Netlink::open()?;
         let (renewal, announcement) = (now() + RENEWAL, Some(now() + ANNOUNCED_AFTER));
-        let mut held = Held { netlink, addresses: Vec::new(), renewal, announcement };
+        let mut held =
+            Held { netlink, addresses: Vec::new(), renewal, announcement, unheard: false };
         for address in addresses {
             if let Err(error) = held.add(address) {
                 return Ok(Err(not_held("add", address, &error)));
@@ -63,12 +66,18 @@ impl Held {
         Ok(())
     }
 
-    fn announce(&self) {
+    /// A failure is said once, until an announcement succeeds.
+    fn announce(&mut self) {
+        let mut failed = false;
         for (address, index) in &self.addresses {
             if let Err(error) = announce::announce(address, *index) {
-                eprintln!("electd: cannot announce the address {address}: {error}");
+                if !self.unheard {
+                    eprintln!("electd: cannot announce the address {address}: {error}");
+                }
+                failed = true;
             }
         }
+        self.unheard = failed;
     }
 
     /// When [`Held::tend`] is due.
@@ -98,7 +107,7 @@ impl Held {
     }
 
     /// Removes them all.
-    pub fn release(&mut self) {
+    fn release(&mut self) {
         for (address, index) in self.addresses.drain(..) {
             if let Err(error) = self.netlink.remove(&address, index) {
                 eprintln!(

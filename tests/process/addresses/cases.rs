@@ -133,6 +133,9 @@ fn an_address_that_cannot_be_held_is_refused_before_the_node_starts() {
     check(&[], &twice, 2, "--address 10.0.0.99 is given twice");
     check(&[], &["--address", "10.0.0.99/24%nic"], 71, "no interface \"nic\"");
     check(&[], &["--address", "10.0.0.1/32%lo"], 71, "this host has 10.0.0.1 already, on cable");
+    let disable = "/proc/sys/net/ipv6/conf/cable/disable_ipv6";
+    node.at_home(|| fs::write(disable, "1")).unwrap();
+    check(&[], &["--address", "fd00::99/64%cable"], 71, "IPv6 is disabled on cable");
     let without = ["setpriv", "--bounding-set=-net_raw"];
     if Command::new("setpriv").arg("--version").output().is_ok() {
         check(&without, &OPTIONS, 71, "needs the capability CAP_NET_RAW");

@@ -5,6 +5,7 @@ mod cases;
 mod presence;
 
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, kill_process};
@@ -48,6 +49,10 @@ struct Scene {
 impl Scene {
     /// None, with a line that says so, where this process may not make one.
     fn prepare() -> Option<Scene> {
+        if !Path::new("/proc/net/if_inet6").exists() {
+            println!("skipped: this host has no IPv6");
+            return None;
+        }
         let network = Network::of(3)?;
         let client = network.client(&CLIENT);
         let cluster = Cluster::prepare_on(network, with_majority);
