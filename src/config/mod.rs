@@ -69,6 +69,11 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// Validates the text of a configuration. `path` says where it comes from: errors name it, and
 /// paths in the text start at its folder.
 ///
+/// ```
+/// let error = electd::config::parse("{}", "cluster.json".as_ref()).unwrap_err();
+/// assert!(error.problems.iter().any(|problem| problem.key == "quorum"));
+/// ```
+///
 /// # Errors
 /// With all problems found in the text.
 pub fn parse(text: &str, path: &Path) -> Result<Config, ConfigErrors> {

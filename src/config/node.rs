@@ -29,6 +29,14 @@ pub enum NodeNameError {
 /// The name of this process's member: the one that was given, then the file's `node`, then the member
 /// named like this host.
 ///
+/// ```
+/// # let node = electd::node::example::leader()?;
+/// # let file = node.config();
+/// let config = electd::config::load(&file)?;
+/// assert_eq!(electd::config::node_name(&config, Some("a"))?, "a");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// With the names of all members.
 pub fn node_name<'c>(config: &'c Config, given: Option<&str>) -> Result<&'c str, NodeNameError> {

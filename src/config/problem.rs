@@ -4,6 +4,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// All problems found in one file, in the order of the file.
+///
+/// ```
+/// let errors = electd::config::parse("{", "cluster.json".as_ref()).unwrap_err();
+/// assert!(errors.to_string().starts_with("cluster.json:1:"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.lines())]
 pub struct ConfigErrors {

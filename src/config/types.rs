@@ -8,6 +8,14 @@ use crate::core::settings::{AlgorithmKind, Alone, Margin, Preempt, Quorum, RankK
 use crate::core::types::{NodeId, Role};
 
 /// The configuration of a cluster, validated as a whole.
+///
+/// ```
+/// # let node = electd::node::example::leader()?;
+/// # let file = node.config();
+/// let config = electd::config::load(&file)?;
+/// assert_eq!((config.cluster.as_str(), config.members.len()), ("example", 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// The file that it was read from.
@@ -163,18 +171,44 @@ impl fmt::Display for Attribute {
 
 impl Config {
     /// The member with this name.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// # let file = node.config();
+    /// let config = electd::config::load(&file)?;
+    /// assert!(config.member("a").is_some() && config.member("b").is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn member(&self, name: &str) -> Option<&MemberConfig> {
         self.members.iter().find(|member| member.name == name)
     }
 
     /// What each member is for.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// # let file = node.config();
+    /// let config = electd::config::load(&file)?;
+    /// use electd::core::types::Role;
+    ///
+    /// assert_eq!(config.roles(), [Role::Member]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn roles(&self) -> Vec<Role> {
         self.members.iter().map(|member| member.role).collect()
     }
 
     /// The folder of a node's state.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// # let file = node.config();
+    /// let config = electd::config::load(&file)?;
+    /// assert!(config.state_dir("a").ends_with("data/a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn state_dir(&self, name: &str) -> PathBuf {
         self.data_dir.join(name)

@@ -19,6 +19,12 @@ pub const KEPT: usize = 1024;
 const QUEUE: usize = 256;
 
 /// What happened. The names are part of electd's interface.
+///
+/// ```
+/// use electd::node::events::EventKind;
+///
+/// assert_eq!(EventKind::MemberDown.name(), "member_down");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
@@ -90,6 +96,16 @@ impl FromStr for EventId {
 }
 
 /// One change of what a node sees.
+///
+/// ```
+/// # let node = electd::node::example::leader()?;
+/// use electd::node::handle::Handle;
+///
+/// let events = node.handle().events();
+/// let json = events.after("1-0".parse()?, 1).iter().map(|event| serde_json::json!(**event)).collect::<Vec<_>>();
+/// println!("{json:?}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Names it for ever, such as `3-17`.
@@ -171,6 +187,12 @@ impl EventLog {
     }
 
     /// The id of the event that came last.
+    ///
+    /// ```
+    /// use electd::node::events::EventLog;
+    ///
+    /// assert_eq!(EventLog::new(7).last().to_string(), "7-0", "the seventh start, and nothing yet");
+    /// ```
     #[must_use]
     pub fn last(&self) -> EventId {
         EventId { start: self.start, number: self.inner.lock().last }
@@ -178,6 +200,16 @@ impl EventLog {
 
     /// Those of the kept events that came after this one, at most so many. After an event of an earlier
     /// start come all of this one.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::Handle;
+    ///
+    /// let events = node.handle().events();
+    /// let read = events.last();
+    /// assert!(events.after(read, 10).len() <= 10); // what came since
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn after(&self, id: EventId, most: usize) -> Vec<Arc<Event>> {
         let inner = self.inner.lock();
@@ -189,6 +221,17 @@ impl EventLog {
 
     /// New events from now on. At most 256 wait; those that come while as many wait are left out and
     /// counted. To unsubscribe, drop the receiver.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::Handle;
+    ///
+    /// let events = node.handle().events().subscribe();
+    /// for event in events.try_iter() {
+    ///     println!("{}", event.reason);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn subscribe(&self) -> Receiver<Arc<Event>> {
         self.subscribers.subscribe()

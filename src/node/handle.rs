@@ -12,6 +12,19 @@ use super::tally::Tally;
 use crate::core::membership::Member;
 
 /// A command to a node, from its HTTP interface or from a program that embeds it.
+///
+/// ```
+/// # let node = electd::node::example::leader()?;
+/// use electd::node::handle::{Command, Handle};
+/// use std::time::Duration;
+///
+/// let drain = Command::Drain { length: Some(Duration::from_secs(3600)), reason: "new disk".into() };
+/// match node.handle().command(drain, Duration::from_secs(5)) {
+///     Ok(outcome) => println!("{}", outcome.sentence),
+///     Err(error) => println!("{error}"), // nobody could succeed it
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Call an election. A no-op while one is under way.
@@ -59,6 +72,16 @@ pub enum Command {
 }
 
 /// What a command achieved, in words and for programs.
+///
+/// ```
+/// # let node = electd::node::example::leader()?;
+/// use electd::node::handle::{Command, Handle, Outcome};
+/// use std::time::Duration;
+///
+/// let Outcome { sentence, successor } = node.handle().command(Command::Undrain, Duration::from_secs(5))?;
+/// println!("{sentence}; next is {}", successor.unwrap_or("nobody".into()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// One sentence.
@@ -75,6 +98,17 @@ impl Outcome {
 }
 
 /// Why a command was not carried out.
+///
+/// ```
+/// # let node = electd::node::example::leader()?;
+/// use electd::node::handle::{Command, CommandError, Handle};
+/// use std::time::Duration;
+///
+/// let resign = Command::Resign { to: Some("nobody".into()) };
+/// let error = node.handle().command(resign, Duration::from_secs(5)).unwrap_err();
+/// assert!(matches!(error, CommandError::Invalid(_)), "there is no such member");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CommandError {
     /// The request itself is wrong, such as the name of no member.
@@ -90,28 +124,103 @@ pub enum CommandError {
 
 /// A running node, as its HTTP interface and embedding programs see it. Cheap to clone; never
 /// holds up the election thread.
+///
+/// ```
+/// # let node = electd::node::example::leader()?;
+/// use electd::node::handle::Handle;
+///
+/// /// For a node, and for whatever stands in for one in tests.
+/// fn leader(node: &impl Handle) -> Option<String> {
+///     node.status().leader.map(|leader| leader.name)
+/// }
+/// assert_eq!(leader(&node.handle()).as_deref(), Some("a"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Handle: Clone + Send + Sync + 'static {
     /// One atomic view of the node. Never waits for the election thread.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::Handle;
+    ///
+    /// let status = node.handle().status();
+    /// assert_eq!((status.state.as_str(), status.failures_tolerated), ("leading", 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     fn status(&self) -> Status;
 
     /// Whether the election thread turned within `failure`.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::Handle;
+    ///
+    /// assert!(node.handle().is_live());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     fn is_live(&self) -> bool;
 
     /// What was counted on the node. Never waits for the election thread.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::Handle;
+    ///
+    /// println!("missed its turn {} times", node.handle().tally().stalls.get());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     fn tally(&self) -> Arc<Tally>;
 
     /// What changes on the node. Never waits for the election thread.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::Handle;
+    ///
+    /// for event in node.handle().events().after("1-0".parse()?, 100) {
+    ///     println!("{}: {}", event.id, event.reason);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     fn events(&self) -> Arc<EventLog>;
 
     /// Who led when, oldest first, at most 1,000. Never waits for the election thread.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::Handle;
+    ///
+    /// for leadership in node.handle().history().iter() {
+    ///     println!("{} led in epoch {}", leadership.leader, leadership.epoch);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     fn history(&self) -> Arc<Vec<Entry>>;
 
     /// The task that the leader handed out last; none where none was. Never waits for the election
     /// thread.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::Handle;
+    ///
+    /// assert_eq!(node.handle().task(), None, "only the halting algorithm has one");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     fn task(&self) -> Option<Vec<u8>>;
 
     /// Gives the node a command and waits for its outcome, at most this long; and longer for the end of a
     /// leadership that is held.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::{Command, Handle};
+    /// use std::time::Duration;
+    ///
+    /// let outcome = node.handle().command(Command::Elect, Duration::from_secs(5))?;
+    /// println!("{}", outcome.sentence);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When the command is wrong, refused by the state of the cluster, or not answered in time.

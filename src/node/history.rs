@@ -20,6 +20,17 @@ pub const KEPT: usize = 1000;
 const LONGEST: usize = 200;
 
 /// What `GET /history` answers.
+///
+/// ```
+/// # let node = electd::node::example::leader()?;
+/// use electd::node::handle::Handle;
+/// use electd::node::history::History;
+///
+/// let handle = node.handle();
+/// let leaderships = handle.history().to_vec();
+/// println!("{}", serde_json::json!(History { node: handle.status().node.name, leaderships }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
     /// The name of the node that saw this.

@@ -19,6 +19,20 @@ use crate::core::{Core, Phase, bounds};
 const CHANGES: usize = 1024;
 
 /// What a receiver of changes is told.
+///
+/// ```
+/// use electd::node::leadership::Change;
+///
+/// fn told(change: &Change) -> String {
+///     match change {
+///         Change::Leading { epoch } => format!("begins to work, in epoch {epoch}"),
+///         Change::Ending { within } => format!("ends its work within {within:?}"),
+///         _ => "does not work".to_owned(),
+///     }
+/// }
+/// assert_eq!(told(&Change::Leading { epoch: 4 }), "begins to work, in epoch 4");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
@@ -40,6 +54,17 @@ pub enum Change {
 /// The leadership of this member in one epoch.
 ///
 /// Cheap to clone, and cheap to ask: [`Leadership::is_valid`] takes no lock and never waits for the election.
+///
+/// ```
+/// # let node = electd::node::example::leader()?;
+/// let leadership = node.handle().leadership().ok_or("it does not lead")?;
+/// while leadership.is_valid() {
+///     // One step of the work, which the resource refuses if it has seen a greater epoch.
+///     println!("UPDATE job SET epoch = {0} WHERE epoch <= {0}", leadership.epoch());
+/// #   break;
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Leadership {
     epoch: u64,
@@ -51,6 +76,13 @@ pub struct Leadership {
 
 impl Leadership {
     /// The epoch: with a majority, a fencing token.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// let leadership = node.handle().leadership().ok_or("it does not lead")?;
+    /// assert!(leadership.epoch() > 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch
@@ -58,6 +90,15 @@ impl Leadership {
 
     /// Whether this member leads in that epoch at this instant. With a majority no other member leads at an
     /// instant at which this is true. It stays false once it was false because the leadership ended.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// let leadership = node.handle().leadership().ok_or("it does not lead")?;
+    /// assert!(leadership.is_valid());
+    /// drop(node); // it hands over, and ends
+    /// assert!(!leadership.is_valid());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn is_valid(&self) -> bool {
         clock::now().0 < self.until.load(Ordering::Acquire)
@@ -77,6 +118,14 @@ impl Leadership {
     }
 
     /// How long the leadership holds if it is not renewed; zero once it has ended.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// let handle = node.handle();
+    /// let leadership = handle.leadership().ok_or("it does not lead")?;
+    /// assert!(leadership.remaining() <= handle.timing().lease);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn remaining(&self) -> Duration {
         Time(self.until.load(Ordering::Acquire)).since(clock::now())

@@ -8,6 +8,8 @@ pub mod edited;
 mod election;
 mod error;
 pub mod events;
+#[doc(hidden)]
+pub mod example;
 mod fanout;
 pub mod handle;
 pub mod history;
@@ -64,12 +66,29 @@ use watch::Watch;
 const EVENTS: usize = 1024;
 
 /// Now by the clock that a [`leadership::Leadership`] is measured with: CLOCK_BOOTTIME.
+///
+/// ```
+/// let earlier = electd::node::now();
+/// assert!(electd::node::now() >= earlier);
+/// ```
 #[must_use]
 pub fn now() -> crate::core::types::Time {
     clock::now()
 }
 
 /// A running node. It runs until [`Node::stop`]; dropping it only lets go of this handle.
+///
+/// ```
+/// use electd::config;
+/// use electd::node::{Node, handle::Handle};
+///
+/// # fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let config = config::load("cluster.json".as_ref())?;
+/// let node = Node::start(&config, "a")?;
+/// println!("{}", node.handle().status().state);
+/// node.stop();
+/// # Ok(()) }
+/// ```
 pub struct Node {
     handle: NodeHandle,
     thread: ElectionThread,
@@ -80,6 +99,13 @@ pub struct Node {
 }
 
 /// What a start may add to the configuration.
+///
+/// ```
+/// use electd::node::Start;
+///
+/// let first = Start { bootstrap: true, ..Start::default() }; // of a cluster of which some host is missing
+/// assert_eq!(first.task, None);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Start {
     /// Halting: goes over the task that this member was handed last. It is what it hands out when
@@ -94,6 +120,17 @@ pub struct Start {
 impl Node {
     /// Starts the member with this name, with the task that it was handed last.
     ///
+    /// ```
+    /// use electd::node::{Node, StartError};
+    ///
+    /// # fn start(config: &electd::config::Config) {
+    /// match Node::start(config, "a") {
+    ///     Err(StartError::Store(error)) => println!("its state cannot be used: {error}"),
+    ///     started => started.unwrap().stop(),
+    /// }
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// When the state cannot be used or the address cannot be listened on.
     pub fn start(config: &Config, name: &str) -> Result<Node, StartError> {
@@ -101,6 +138,15 @@ impl Node {
     }
 
     /// Starts the member with this name, with more than what the configuration says.
+    ///
+    /// ```
+    /// use electd::node::{Node, Start};
+    ///
+    /// # fn run(config: &electd::config::Config) -> Result<(), Box<dyn std::error::Error>> {
+    /// let node = Node::start_with(config, "a", Start { bootstrap: true, ..Start::default() })?;
+    /// node.stop();
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// When the state cannot be used, the address cannot be listened on, or the task is longer
@@ -146,6 +192,15 @@ impl Node {
     }
 
     /// A handle for those who watch and command this node.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::Handle;
+    ///
+    /// let handle = node.handle();
+    /// std::thread::spawn(move || println!("{}", handle.status().state)).join().unwrap();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn handle(&self) -> NodeHandle {
         self.handle.clone()
@@ -153,23 +208,51 @@ impl Node {
 
     /// Calls this once when the member has been removed from the cluster: the election has ended
     /// then, and the node is to be stopped.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// let (removed, is_removed) = std::sync::mpsc::channel();
+    /// node.on_removal(move || _ = removed.send(()));
+    /// assert!(is_removed.try_recv().is_err(), "it belongs to the cluster");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn on_removal(&self, call: impl Fn() + Send + Sync + 'static) {
         self.handle.board.on_removal(Box::new(call));
     }
 
     /// What changes the rank while the node runs.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// let config = electd::config::load(&node.config())?;
+    /// let own = config.member("a").ok_or("the file does not list it")?;
+    /// node.ranks().replace(own)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn ranks(&self) -> Ranks {
         self.ranks.clone()
     }
 
     /// What changes the health check while the node runs.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// node.checks().replace(None)?; // without a check from now on
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn checks(&self) -> Checks {
         self.checks.clone()
     }
 
     /// The configuration that counts at present, to be changed by whoever makes a change take effect.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// assert_eq!(node.present().lock().cluster, "example");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn present(&self) -> Present {
         self.present.clone()
@@ -177,11 +260,28 @@ impl Node {
 
     /// Calls this for [`Command::Reload`](handle::Command::Reload): it reads the configuration again, and gives what took effect or
     /// why nothing did, in words.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::{Command, Handle};
+    /// use std::time::Duration;
+    ///
+    /// node.on_reload(|| Ok("nothing to change".to_owned()));
+    /// let outcome = node.handle().command(Command::Reload, Duration::from_secs(5))?;
+    /// assert_eq!(outcome.sentence, "nothing to change");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn on_reload(&self, call: impl Fn() -> Result<String, String> + Send + Sync + 'static) {
         self.handle.board.on_reload(Box::new(call));
     }
 
     /// Whether this member has been removed from the cluster.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// assert!(!node.is_removed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn is_removed(&self) -> bool {
         self.handle.board.is_removed()
@@ -189,6 +289,12 @@ impl Node {
 
     /// Hands over if it leads, closes all connections and, last, the listener, and joins all
     /// threads.
+    ///
+    /// ```
+    /// # fn end(node: electd::node::Node) {
+    /// node.stop(); // the others know at once that it leads no more
+    /// # }
+    /// ```
     pub fn stop(self) {
         let ended = self.is_removed();
         // Whoever holds the leadership is waited for.

@@ -22,6 +22,16 @@ use crate::core::types::Task;
 use crate::core::{self, membership};
 
 /// The handle of a [`Node`](super::Node).
+///
+/// ```
+/// # let node = electd::node::example::leader()?;
+/// use electd::node::handle::Handle;
+///
+/// let handle = node.handle();
+/// let elsewhere = handle.clone(); // for another thread
+/// assert_eq!(handle.status().epoch, elsewhere.status().epoch);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct NodeHandle {
     pub(super) board: Arc<Board>,
@@ -33,12 +43,41 @@ impl NodeHandle {
     /// thread tells it. [`Handle::events`](super::handle::Handle::events) tells everything else too, a little later.
     ///
     /// A receiver that falls behind by 1,024 changes misses the later ones.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::leadership::Change;
+    /// use std::time::Duration;
+    ///
+    /// let handle = node.handle();
+    /// let changes = handle.leadership_changes();
+    /// let hold = handle.hold_for(Duration::from_millis(50))?;
+    /// # let resigning = std::thread::spawn({ let handle = handle.clone(); move || {
+    /// #     use electd::node::handle::{Command, Handle};
+    /// #     handle.command(Command::Drain { length: None, reason: String::new() }, Duration::from_secs(5))
+    /// # }});
+    /// # drop(hold);
+    /// # let _ = resigning.join();
+    /// if let Ok(Change::Ending { within }) = changes.try_recv() {
+    ///     println!("the work has to end within {within:?}");
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn leadership_changes(&self) -> Receiver<Change> {
         self.board.tidings.subscribe()
     }
 
     /// The leadership of this member, if it leads now.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// if let Some(leadership) = node.handle().leadership() {
+    ///     println!("leads in epoch {}", leadership.epoch());
+    /// }
+    /// # assert!(node.handle().leadership().is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn leadership(&self) -> Option<Leadership> {
         self.board.tidings.leadership()
@@ -46,6 +85,17 @@ impl NodeHandle {
 
     /// Delays the release of this member's leadership until the hold is dropped, and for at most 10 s once
     /// the release is wanted. See [`NodeHandle::hold_for`].
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// let handle = node.handle();
+    /// let hold = handle.hold()?; // first, so that the leadership cannot be handed over in between
+    /// if let Some(leadership) = handle.leadership() {
+    ///     println!("writes in epoch {}", leadership.epoch());
+    /// }
+    /// drop(hold); // from now on another member may lead
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When the election thread does not answer, since it is stopping.
@@ -58,6 +108,15 @@ impl NodeHandle {
     ///
     /// The hold counts from the return of this call on. So take it first, then ask [`NodeHandle::leadership`], then
     /// begin to work. Of several holds the longest counts.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use std::time::Duration;
+    ///
+    /// let hold = node.handle().hold_for(Duration::from_secs(1))?;
+    /// drop(hold);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When a release is wanted and waits for other holds, or the election thread does not answer, since it is
@@ -88,6 +147,15 @@ impl NodeHandle {
 /// While a member holds, its leadership ends in order (it resigns, is preempted, or stops) only after the last
 /// hold is dropped; [`Change::Ending`] says when that is wanted. Leadership that is *lost* is not
 /// delayed: then the work has to end before [`Leadership::remaining`] is over.
+///
+/// ```
+/// # let node = electd::node::example::leader()?;
+/// {
+///     let _hold = node.handle().hold()?;
+///     assert!(node.handle().leadership().is_some());
+/// } // dropped here: the leadership may be released
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Hold {
     number: u64,
@@ -102,12 +170,26 @@ impl Drop for Hold {
 
 impl NodeHandle {
     /// The timings that count at present: those of the start, or of the last reload.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// let timing = node.handle().timing();
+    /// assert!(timing.failure >= timing.heartbeat * 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn timing(&self) -> Timing {
         self.board.timing()
     }
 
     /// Whether these timings could replace the present ones while this node runs: see [`NodeHandle::retime`].
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// let handle = node.handle();
+    /// assert_eq!(handle.may_retime(&handle.timing()), Ok(()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// With a member whose lease is too far from the new one, in words.
@@ -117,6 +199,17 @@ impl NodeHandle {
 
     /// These timings count from now on. They have to be those of a valid configuration. No leadership ends by
     /// it: what was promised by the older timings holds for as long as it was promised.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// let (handle, file) = (node.handle(), node.config());
+    /// let text = std::fs::read_to_string(&file)?.replacen('{', r#"{"timing": {"failure": "2s"},"#, 1);
+    /// let config = electd::config::parse(&text, &file)?;
+    /// handle.may_retime(&config.timing)?;
+    /// handle.retime(config.timing)?;
+    /// assert_eq!(handle.timing(), config.timing);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When the election thread does not answer, since it is stopping.

@@ -6,6 +6,18 @@ use super::history::Entry;
 use serde::{Deserialize, Serialize};
 
 /// A node's status. Field names and meanings are part of electd's interface.
+///
+/// ```
+/// # let node = electd::node::example::leader()?;
+/// use electd::node::handle::Handle;
+///
+/// let status = node.handle().status();
+/// for problem in &status.problems {
+///     println!("{} since {}: {}", problem.kind, problem.since, problem.text);
+/// }
+/// assert_eq!(status.leader.map(|leader| leader.name).as_deref(), Some("a"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// The cluster's name.
