@@ -21,7 +21,7 @@ use super::types::{CommandId, NodeId, Pause, Version};
 impl State {
     /// Whether the cluster is paused, as far as this member knows.
     pub(super) fn is_paused(&self) -> bool {
-        self.pause.paused
+        self.pause.paused && !Fault::PauseUnheeded.is_planted()
     }
 
     /// Whether a higher member takes over by now: not while the cluster is paused.
@@ -115,10 +115,5 @@ impl Turn<'_> {
         self.beat_to(others);
         self.hand_over_if_unfit(); // it may have waited for the end of the pause
         Ok(carried_out)
-    }
-
-    /// Whether this leader stays, whoever outranks it: the cluster is paused.
-    pub fn is_kept_by_pause(&self) -> bool {
-        self.cx.state.is_paused() && !Fault::PauseUnheeded.is_planted()
     }
 }

@@ -128,10 +128,10 @@ faults! {
         "A drained member may lead after a restart.";
     UnfitLeads "jobs-unfit-leads": "bully majority jobs" 208,
         "A drained leader does not hand over.";
-    PauseForgotten "jobs-pause-forgotten": "bully majority jobs" 0,
+    PauseForgotten "jobs-pause-forgotten": "bully majority jobs" 58,
         "A member forgets by a restart that the cluster is paused.";
-    PauseUnheeded "jobs-pause-unheeded": "bully majority jobs" 0,
-        "A leader of a paused cluster hands over to a higher member.";
+    PauseUnheeded "jobs-pause-unheeded": "bully majority jobs" 23,
+        "In a paused cluster members preempt, and leaders hand over, as ever.";
     FileWins "majority-file-wins": "bully majority stay" 18,
         "An edited file wins over the voters of a record that has voted.";
     LateHeartbeat "majority-late-heartbeat": "bully majority stay" 202,

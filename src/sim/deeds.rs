@@ -23,6 +23,10 @@ pub enum Deed {
     Undrains,
     /// Health checks that passed or failed from then on.
     Checks,
+    /// Pauses of the cluster asked for.
+    ClusterPauses,
+    /// Ends of such pauses asked for.
+    ClusterResumes,
     /// Elections asked for.
     Elects,
     /// Resignations asked for.
@@ -145,7 +149,7 @@ pub enum Deed {
 }
 
 /// All deeds with their names, in the order in which they are shown.
-const TITLES: [(Deed, &str); 68] = [
+const TITLES: [(Deed, &str); 70] = [
     (Deed::Starts, "starts and restarts"),
     (Deed::Kills, "processes killed"),
     (Deed::Vanished, "hosts vanished"),
@@ -209,6 +213,8 @@ const TITLES: [(Deed, &str); 68] = [
     (Deed::Drains, "members drained"),
     (Deed::Undrains, "members undrained"),
     (Deed::Checks, "health checks that changed"),
+    (Deed::ClusterPauses, "pauses asked for"),
+    (Deed::ClusterResumes, "ends of pauses asked for"),
     (Deed::JobsStarted, "jobs started"),
     (Deed::JobsEnded, "  ended in order, of these"),
     (Deed::Elected, "leaders elected"),

@@ -46,6 +46,7 @@ impl World {
             }
             Change::Drained(_) => {}
             Change::Healthy(healthy) => self.check_health(node, healthy),
+            Change::Paused(paused) => self.order_pause(node, paused),
         }
     }
 

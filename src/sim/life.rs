@@ -172,6 +172,7 @@ impl World {
         });
         let Some(core) = &self.nodes[node].core else { return };
         self.checker.changed(self.now, node, core, change, &self.nodes);
+        self.look_at_handover(node, change);
         self.nodes[node].leaves |= change.reason == Reason::Removed;
     }
 

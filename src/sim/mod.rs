@@ -28,6 +28,7 @@ mod network;
 mod node;
 mod page;
 mod pause;
+mod paused;
 mod plan;
 mod play;
 mod run;

@@ -12,7 +12,7 @@ use crate::core::membership::MemberList;
 use crate::core::random::Random;
 use crate::core::restart::{Kept, Start, restart, whose_members};
 use crate::core::settings::{Restored, Settings};
-use crate::core::types::{Epoch, Incarnation, NodeId, Time};
+use crate::core::types::{self, Epoch, Incarnation, NodeId, Time};
 use crate::core::{Core, Input, Output, Phase};
 
 /// A pause of a process.
@@ -38,11 +38,14 @@ pub(super) struct Fitness {
     pub drained: bool,
     /// So it was when its process started, and ever since.
     pub started_drained: bool,
+    /// The last pause, or the end of one, that it told an operator of as the leader.
+    pub pause: types::Pause,
 }
 
 impl Default for Fitness {
     fn default() -> Fitness {
-        Fitness { healthy: true, wanted: false, drained: false, started_drained: false }
+        let (wanted, drained, pause) = (false, false, types::Pause::default());
+        Fitness { healthy: true, wanted, drained, started_drained: false, pause }
     }
 }
 
@@ -274,6 +277,11 @@ impl Disk {
     /// Up to this epoch nothing is forgotten by a crash.
     pub fn kept(&self) -> Epoch {
         self.durable.epoch.max(self.durable.reserved)
+    }
+
+    /// The last pause, or the end of one, that a crash does not forget.
+    pub fn pause(&self) -> types::Pause {
+        self.durable.pause
     }
 
     /// The member list that a crash does not forget.

@@ -24,7 +24,7 @@ pub(super) enum Fault {
     Stop,
     /// The member's attribute has changed, or cannot be had.
     Sample(Option<i64>),
-    /// A member is drained or undrained, or its health check passes or fails.
+    /// A member is drained or undrained, its health check passes or fails, or the cluster is paused or resumed.
     Fit(Change),
     /// A process is called although nothing has happened.
     Tick,
@@ -50,6 +50,8 @@ pub(super) enum Change {
     Drained(bool),
     /// The check of a member passes or fails from now on.
     Healthy(bool),
+    /// An operator asks this member that the cluster be paused, or resumed.
+    Paused(bool),
 }
 
 /// What is done, when and to whom, in order of time.

@@ -11,7 +11,7 @@ use super::schedule::{Failure, Run, Schedule};
 use super::settle::{revive, settle, step};
 use super::setup::{Delays, FaultSet, Setup, TIMING};
 use super::world::World;
-use super::{fitness, members, stay, storm, trouble};
+use super::{fitness, members, paused, stay, storm, trouble};
 use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, Timing};
 use crate::trace::Detail;
@@ -31,6 +31,7 @@ const OUTAGES: u64 = 0x6f75_7461_6765;
 
 /// And what makes members fit to lead or not.
 const FITNESS: u64 = 0x0066_6974_6e65_7373;
+const PAUSES: u64 = 0x0070_6175_7365_7300;
 
 /// And the storms.
 const STORMS: u64 = 0x7374_6f72_6d73;
@@ -78,6 +79,7 @@ impl Schedule {
         }
         if self.faults == FaultSet::Jobs {
             fitness::add(&mut Random::new(self.seed ^ FITNESS), &mut world, &mut plan);
+            paused::add(&mut Random::new(self.seed ^ PAUSES), nodes, &mut plan);
         }
         let what = live_through(&mut world, plan);
         self.sum_up(world, what)

@@ -170,10 +170,15 @@ fn is_settled(world: &World, alive: &[(usize, &Core)]) -> bool {
     let drained = agreed.is_some_and(|(leader, _)| {
         world.is_drained(leader) && alive.iter().any(|(at, core)| *at != leader && core.stands())
     });
+    // All know of the last pause, or of its end, as the leader does.
+    let leader = agreed.and_then(|(leader, _)| world.nodes[leader].core.as_ref());
+    let pause = leader.map(|core| *core.pause());
+    let stays = world.setup.preempt == Preempt::Never || pause.is_some_and(|pause| pause.paused);
     (agreed.is_some() && !drained || nobody_stands(world, alive))
         && (world.setup.quorum == Quorum::None || agreed.is_none_or(newest))
         && alive.iter().all(|(at, core)| up_to_date(*at, core))
-        && (world.setup.preempt == Preempt::Never || best() == agreed.map(|(leader, _)| leader))
+        && (stays || best() == agreed.map(|(leader, _)| leader))
+        && alive.iter().all(|(_, core)| pause.is_none_or(|pause| *core.pause() == pause))
 }
 
 /// What each live member says.

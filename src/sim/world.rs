@@ -287,6 +287,7 @@ impl World {
         self.check(node);
         self.look_after_job(node);
         self.look_at_fitness(node);
+        self.look_at_pause(node);
         self.arm(node);
         self.leave(node);
     }
@@ -314,6 +315,9 @@ impl World {
             // The last output of a process that was asked to stop: it ends in order.
             Output::Answer { result: Ok(Done::Stopped), .. } => self.die(node, Death::Killed),
             Output::Answer { result: Ok(Done::Drained { .. }), .. } => self.was_drained(node),
+            Output::Answer { result: Ok(Done::Paused | Done::Resumed), .. } => {
+                self.was_paused(node);
+            }
             Output::Answer { id: CHANGE, result } => self.answered(node, result),
             Output::Note(Note::ListOverruled { .. }) => self.faults.count(Deed::Overruled),
             Output::Members(list) => self.take_list(node, list),

@@ -17,10 +17,12 @@ const BEYOND: u64 = 40;
 const STORMS: [&str; 1] = ["disks that stood still"];
 
 /// What happens only where members run jobs, and are drained and checked.
-const JOBS: [&str; 5] = [
+const JOBS: [&str; 7] = [
     "members drained",
     "members undrained",
     "health checks that changed",
+    "pauses asked for",
+    "ends of pauses asked for",
     "jobs started",
     "  ended in order, of these",
 ];

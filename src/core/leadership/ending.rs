@@ -95,13 +95,18 @@ impl Turn<'_> {
         true
     }
 
+    /// Whether the member that has preempted this leader is still there, and the cluster was not paused since.
+    fn may_hand_over_to(&self, member: NodeId) -> bool {
+        self.cx.state.detector.counts(member) && !self.cx.state.is_paused()
+    }
+
     fn end_leadership(&mut self, ending: Option<Ending>) {
         let leads = self.cx.state.phase() == Phase::Leading;
         match ending {
             // What makes it impossible by now also lets this member lead on.
             Some(Ending::Resign(to)) if leads => _ = self.resign(to),
             Some(Ending::Unfit) if leads => self.hand_over_if_unfit(),
-            Some(Ending::Preempted(by)) if leads && self.cx.state.detector.counts(by) => {
+            Some(Ending::Preempted(by)) if leads && self.may_hand_over_to(by) => {
                 self.release(Some(by), Reason::Preempted(by));
             }
             Some(Ending::Stop(asked)) => {

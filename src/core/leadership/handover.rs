@@ -61,7 +61,7 @@ impl Turn<'_> {
         // Who waits for the outcome of a change hears it first; the other asks again.
         let changes = state.membership.wanted().is_some();
         let higher = state.is_above(rank, true)
-            && !self.is_kept_by_pause()
+            && !state.is_paused()
             && !changes
             && self.stood_for_long_enough(from)
             && self.may_succeed(from)
