@@ -229,8 +229,13 @@ impl Ring {
         }
     }
 
-    /// Sends a ballot on, or stops it.
+    /// Sends a ballot on, or stops it. Below an epoch that it reserved this member may have led already: where nobody
+    /// else may lead, it calls a greater run.
     fn vote(&mut self, cx: &mut Context, ballot: Ballot, reason: Reason) {
+        let below = ballot.run.epoch <= cx.state.epochs.floor();
+        if below && own(cx).stands && !as_known(cx, ballot.candidate).stands {
+            return self.begin(cx, reason);
+        }
         let by = if let Reason::Joined(from) = reason { Some(from) } else { None };
         if ballot.run > self.run || cx.state.phase() != Phase::Electing {
             self.take_part(cx, ballot.run, reason);

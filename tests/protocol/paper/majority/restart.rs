@@ -191,6 +191,17 @@ fn a_restarted_member_of_a_ring_is_no_nominee_in_a_round_of_its_earlier_life() {
     }
 }
 
+/// Where nobody else may lead, its own votes are awaited: it calls a run that it may win.
+#[test]
+fn a_restarted_member_of_a_ring_calls_a_run_of_its_own_where_no_nominee_may_lead() {
+    let first = Process::with(majority(AlgorithmKind::Ring, 5)).0;
+    let candidate = Candidate { stands: false, rank: rank(1), incarnation: Incarnation(1) };
+    let mut p5 = restarted(&first);
+    let run = Run { epoch: Epoch(FLOOR), initiator: id(1) };
+    let sent = p5.hears(4, Message::Ballot(Ballot { run, candidate, hops: 4 }));
+    assert_eq!(sent[..1], to(&[1, 2, 3, 4], trial(1, FLOOR + 1)));
+}
+
 /// Why P3 refuses the hello of P4 in this life, if it does, having met the first one: of that process,
 /// or of another.
 fn refusal(mut p3: Process, incarnation: u64, another: bool) -> Option<Rejection> {
