@@ -32,7 +32,7 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// Any number of them may run beside one node. CMD is ended before any other member may lead: with TERM,
 /// then KILL; and at once if this process or the node is killed.
 ///
-/// Exit codes: CMD's own, and 126, 127, 128 + signal as in a shell; 69 no node runs here; 75 the node did not come to lead
+/// Exit codes: CMD's own, and 126, 127, 128 + signal as in a shell; 69 no node runs here; 71 an address cannot be held; 75 the node did not come to lead
 /// within --wait; 76 the leadership was lost and CMD ended for it; 78 the file is of another cluster.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -84,6 +84,12 @@ impl Exec {
             End::Lost => {
                 let what = format!("{name} does not lead any more, and the command was ended");
                 Err(CliError::new(Exit::Lost, what))
+            }
+            End::NoAddress => {
+                let what = format!(
+                    "an address could not be held on this host, and {name} was to hand over"
+                );
+                Err(CliError::new(Exit::Listen, what))
             }
             End::NodeGone => Err(CliError::new(Exit::Unavailable, format!("{name} has ended"))),
         }

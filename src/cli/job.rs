@@ -183,7 +183,9 @@ impl Job {
     pub fn finish(self) -> Result<(), CliError> {
         drop(self.stopping);
         match self.thread.join() {
-            Ok(End::Stopped(_) | End::Lost | End::NodeGone | End::Command(0)) => Ok(()),
+            Ok(End::Stopped(_) | End::Lost | End::NoAddress | End::NodeGone | End::Command(0)) => {
+                Ok(())
+            }
             Ok(End::Command(code)) => Err(CliError::silent(Exit::Command(code))),
             Ok(End::NotGained) => {
                 Err(CliError::new(Exit::NotGained, "this node did not come to lead within --wait"))

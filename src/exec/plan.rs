@@ -53,6 +53,8 @@ pub enum End {
     NotGained,
     /// The leadership ended, and the command for it.
     Lost,
+    /// An address could not be held.
+    NoAddress,
     /// The node has ended.
     NodeGone,
     /// It was to stop; with the exit code of the command, if that ran.

@@ -64,8 +64,10 @@ pub fn run(node: &impl Leader, plan: &Plan, stopping: &Receiver<()>) -> End {
                 };
                 warn!("{why}: the node hands over");
                 node.hand_over();
-                if !plan.returns {
-                    return End::Lost;
+                match lost {
+                    _ if plan.returns => {}
+                    JobEnd::NoAddress => return End::NoAddress,
+                    _ => return End::Lost,
                 }
                 true
             }
