@@ -237,3 +237,16 @@ fn the_end_of_one_pause_does_not_end_the_next() {
     order(&mut p4, Command::Resume { only });
     assert!(!p4.core.pause().paused);
 }
+
+#[test]
+fn a_leader_that_ends_its_job_for_a_higher_member_and_is_paused_meanwhile_leads_on() {
+    for pause in [false, true] {
+        let mut p4 = p4_leads();
+        p4.take(Input::JobStarted { stops_within: TIMING.failure });
+        assert!(!releases(&p5_preempts(&mut p4)), "its job runs");
+        if pause {
+            pauses(&mut p4);
+        }
+        assert_eq!(releases(&p4.take(Input::JobEnded)), !pause);
+    }
+}
