@@ -147,3 +147,21 @@ fn silence_before_the_change_is_judged_by_the_older_timings() {
     p3.after(TIMING.message);
     assert_eq!(p3.leader(), None);
 }
+
+/// The same where the leader looks sooner, as another member has been silent for longer.
+#[test]
+fn a_leader_judges_nobody_by_a_failure_that_did_not_count_then() {
+    let mut p5 = p5_leads();
+    let round = number(&retime(&mut p5, LONG));
+    p5.stores();
+    all_say(&mut p5, &[1, 2, 3], &acknowledge(1, round, 1));
+    for _ in 0..4 {
+        let round = number(&p5.after(LONG.heartbeat));
+        all_say(&mut p5, &[1, 2, 3], &acknowledge(1, round, 1));
+    }
+    p5.after(Duration::from_millis(900)); // the three are silent for longer than the shorter `failure`
+    retime(&mut p5, TIMING);
+    p5.after(Duration::from_millis(100)); // P4 was silent for as long as the longer timings let it
+    let alive = |number| p5.core.detector().is_alive(id(number));
+    assert_eq!([1, 2, 3, 4].map(alive), [true; 4], "all have a whole new `failure`");
+}
