@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use crossbeam::channel::{self, Receiver};
 
-use crate::admin::client::{Client, ClientError};
+use crate::admin::client::{Client, ClientError, Recipient};
 use crate::config::{Config, node_name};
 use crate::node::status::{LeaderStatus, MemberStatus, Status};
 
@@ -220,6 +220,12 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// To whom a command goes, if the node answered.
+    pub fn recipient(&self) -> Option<Recipient<'_>> {
+        let (address, status) = (self.target.admin.as_deref()?, self.answer.as_ref().ok()?);
+        Some(Recipient { address, cluster: &status.cluster, id: &status.node.id })
+    }
+
     /// The node's name, best by its own word.
     pub fn name(&self) -> &str {
         self.answer.as_ref().map_or(self.target.name(), |status| &status.node.name)

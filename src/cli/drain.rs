@@ -1,16 +1,12 @@
 //! `electd drain` and `electd undrain`: whether a member may lead.
 
 use clap::Args;
-use serde_json::json;
 
-use crate::admin::client::{Achieved, Client, ClientError, Recipient};
+use crate::admin::client::Client;
 
-use super::args::{Output, OutputArgs};
-use super::ask::{Asked, NodeArgs};
 use super::error::CliError;
 use super::exit::Exit;
-use super::order::TokenArgs;
-use super::print;
+use super::order::OrderArgs;
 
 /// Keep a member from leading, restarts included.
 ///
@@ -26,7 +22,7 @@ Examples:
   electd drain --config cluster.json --node node-1 --for 1h --reason 'new disk'")]
 pub struct Drain {
     #[command(flatten)]
-    node: OneNode,
+    order: OrderArgs,
     /// For so long, such as 1h; without it until undrained.
     #[arg(long = "for", value_name = "TIME")]
     length: Option<String>,
@@ -45,59 +41,20 @@ Examples:
   electd undrain --config cluster.json --node node-1")]
 pub struct Undrain {
     #[command(flatten)]
-    node: OneNode,
-}
-
-/// Which node is told, and how.
-#[derive(Args, Debug)]
-struct OneNode {
-    #[command(flatten)]
-    nodes: NodeArgs,
-    #[command(flatten)]
-    token: TokenArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    order: OrderArgs,
 }
 
 impl Drain {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
-        let Drain { node, length, reason } = self;
-        node.tell(|client, to| client.drain(to, length.as_deref(), &reason))
+        let Drain { order, length, reason } = self;
+        order.tell_one(Exit::Usage, |client, to| client.drain(to, length.as_deref(), &reason))
     }
 }
 
 impl Undrain {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
-        self.node.tell(Client::undrain)
-    }
-}
-
-impl OneNode {
-    fn tell(
-        self,
-        command: impl Fn(&Client, Recipient<'_>) -> Result<Achieved, ClientError>,
-    ) -> Result<(), CliError> {
-        let targets = self.nodes.own()?;
-        let client = self.token.client(&targets)?;
-        let asked = targets.ask_for_any(&client)?;
-        let answer = asked.iter().find_map(|Asked { target, answer }| {
-            let (address, status) = (target.admin.as_deref()?, answer.as_ref().ok()?);
-            let to = Recipient { address, cluster: &status.cluster, id: &status.node.id };
-            Some(command(&client, to))
-        });
-        let answer = answer.unwrap_or(Err(ClientError::NotServed));
-        let achieved = answer.map_err(|error| match &error {
-            ClientError::Refused { code: 400, .. } => CliError::new(Exit::Usage, error),
-            ClientError::Refused { code: 403 | 409, .. } => CliError::new(Exit::No, error),
-            _ => CliError::new(Exit::Unavailable, error),
-        })?;
-        match self.output.output {
-            Output::Json => {
-                print::json(&json!({ "result": achieved.result, "successor": achieved.successor }))
-            }
-            Output::Table => print::result(&format!("{}\n", achieved.result)),
-        }
+        self.order.tell_one(Exit::Usage, Client::undrain)
     }
 }

@@ -1,15 +1,17 @@
-//! Giving commands to a cluster by any of its nodes. Shared by all commands that change something.
+//! Giving commands to a cluster by any of its nodes, or to one node. Shared by all commands that change something.
 
 use std::path::PathBuf;
 
 use clap::Args;
+use serde_json::json;
 
 use crate::admin::client::{Achieved, Client, ClientError, Recipient};
 
-use super::ask::{Asked, Targets};
+use super::args::{Output, OutputArgs};
+use super::ask::{Asked, NodeArgs, Targets};
 use super::error::CliError;
 use super::exit::Exit;
-use super::token;
+use super::{print, token};
 
 /// The token that commands over TCP need.
 #[derive(Args, Clone, Debug)]
@@ -35,6 +37,64 @@ impl TokenArgs {
     }
 }
 
+/// To whom a command without words of its own goes, and how its result is printed.
+#[derive(Args, Debug)]
+pub struct OrderArgs {
+    #[command(flatten)]
+    nodes: NodeArgs,
+    #[command(flatten)]
+    token: TokenArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl OrderArgs {
+    /// Gives a command that is meant for the cluster.
+    ///
+    /// # Errors
+    /// As [`give`] says.
+    pub fn tell_any(
+        self,
+        command: impl Fn(&Client, Recipient<'_>) -> Result<Achieved, ClientError>,
+    ) -> Result<(), CliError> {
+        let targets = self.nodes.targets()?;
+        let client = self.token.client(&targets)?;
+        let asked = targets.ask_for_any(&client)?;
+        self.print(&give(&asked, |to| command(&client, to))?)
+    }
+
+    /// Gives a command that is meant for one node: the one that was named, or that of this host.
+    ///
+    /// # Errors
+    /// 1 when it is refused, `malformed` when the node cannot make sense of it, 69 when the node does not answer.
+    pub fn tell_one(
+        self,
+        malformed: Exit,
+        command: impl Fn(&Client, Recipient<'_>) -> Result<Achieved, ClientError>,
+    ) -> Result<(), CliError> {
+        let targets = self.nodes.own()?;
+        let client = self.token.client(&targets)?;
+        let asked = targets.ask_for_any(&client)?;
+        let to = asked.iter().find_map(Asked::recipient);
+        let answer = to.map_or(Err(ClientError::NotServed), |to| command(&client, to));
+        let achieved = answer.map_err(|error| match &error {
+            ClientError::Refused { code: 400, .. } => CliError::new(malformed, error),
+            ClientError::Refused { code: 403 | 409, .. } => CliError::new(Exit::No, error),
+            _ => CliError::new(Exit::Unavailable, error),
+        })?;
+        self.print(&achieved)
+    }
+
+    fn print(&self, achieved: &Achieved) -> Result<(), CliError> {
+        let Achieved { result, successor, .. } = achieved;
+        match self.output.output {
+            Output::Json if successor.is_none() => print::json(&json!({ "result": result })),
+            Output::Json => print::json(&json!({ "result": result, "successor": successor })),
+            Output::Table => print::result(&format!("{result}\n")),
+        }
+    }
+}
+
 /// Gives a command to the first node that takes it from here: the leader, or else another, and one
 /// that is about to end only if there is no other.
 ///
@@ -45,10 +105,9 @@ pub fn give(
     command: impl Fn(Recipient<'_>) -> Result<Achieved, ClientError>,
 ) -> Result<Achieved, CliError> {
     let mut refusal = CliError::new(Exit::Unavailable, "no node answers");
-    let answered = asked.iter().filter_map(|Asked { target, answer }| {
-        let (address, status) = (target.admin.as_deref()?, answer.as_ref().ok()?);
-        let to = Recipient { address, cluster: &status.cluster, id: &status.node.id };
-        Some((to, status.state.as_str()))
+    let answered = asked.iter().filter_map(|asked| {
+        let state = asked.answer.as_ref().ok()?.state.as_str();
+        Some((asked.recipient()?, state))
     });
     let mut answered: Vec<(Recipient<'_>, &str)> = answered.collect();
     answered.sort_by_key(|(_, state)| match *state {

@@ -6,10 +6,9 @@
 use std::sync::Arc;
 
 use clap::Args;
-use serde_json::json;
 
 use crate::admin::Token;
-use crate::admin::client::{ClientError, Recipient};
+use crate::admin::client::Client;
 use crate::config::HealthConfig;
 use crate::core::settings::Alone;
 use crate::exec::hooks::HooksHandle;
@@ -18,12 +17,11 @@ use crate::node::edited::{Present, is_checked_otherwise, is_timed_otherwise, nee
 use crate::node::ranked::Ranks;
 use crate::node::{Node, NodeHandle};
 
-use super::args::{ConfigArgs, Output, OutputArgs};
-use super::ask::{Asked, NodeArgs};
+use super::args::ConfigArgs;
 use super::error::CliError;
 use super::exit::Exit;
-use super::order::TokenArgs;
-use super::{print, token};
+use super::order::OrderArgs;
+use super::token;
 
 /// Let a running node read its configuration again.
 ///
@@ -40,34 +38,13 @@ Examples:
   electd reload --config cluster.json --node node-1")]
 pub struct Reload {
     #[command(flatten)]
-    nodes: NodeArgs,
-    #[command(flatten)]
-    token: TokenArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    order: OrderArgs,
 }
 
 impl Reload {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
-        let targets = self.nodes.own()?;
-        let client = self.token.client(&targets)?;
-        let asked = targets.ask_for_any(&client)?;
-        let answer = asked.iter().find_map(|Asked { target, answer }| {
-            let (address, status) = (target.admin.as_deref()?, answer.as_ref().ok()?);
-            let to = Recipient { address, cluster: &status.cluster, id: &status.node.id };
-            Some(client.reload(to))
-        });
-        let answer = answer.unwrap_or(Err(ClientError::NotServed));
-        let achieved = answer.map_err(|error| match &error {
-            ClientError::Refused { code: 400, .. } => CliError::new(Exit::Config, error),
-            ClientError::Refused { code: 403 | 409, .. } => CliError::new(Exit::No, error),
-            _ => CliError::new(Exit::Unavailable, error),
-        })?;
-        match self.output.output {
-            Output::Json => print::json(&json!({ "result": achieved.result })),
-            Output::Table => print::result(&format!("{}\n", achieved.result)),
-        }
+        self.order.tell_one(Exit::Config, Client::reload)
     }
 }
 
