@@ -43,7 +43,7 @@ enum Stage {
     Command(Delivery),
     /// It is told events.
     Stream(Stream),
-    /// The last answer was given. What the client still says is read and forgotten: to close with
+    /// The last answer was given. The rest that the client says is read and forgotten: to close with
     /// unread bytes would reset the connection, and the answer may be lost with it.
     Leaving,
 }
@@ -113,7 +113,7 @@ impl Connection {
         self.inbound.memory() + self.outbound.capacity() + asked
     }
 
-    /// What its socket is to be watched for. Whoever asked in part only is slow, and whoever is on its
+    /// What its socket is to be watched for. A client that asked in part only is slow, and so is one on its
     /// way out.
     pub fn interest(&self) -> Interest {
         match self.stage {

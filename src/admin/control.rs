@@ -1,5 +1,5 @@
 //! The control socket of a node, `control.sock` in its state folder: the way by which commands reach it on its
-//! own host. Whoever may open the socket may act for the node, so it is for the node's user alone, and for
+//! own host. Every process that may open the socket may act for the node, so it is for the node's user alone, and for
 //! a group if the configuration names one.
 //!
 //! The path of a Unix socket has at most 107 bytes. A longer one is reached through the descriptor of its folder.

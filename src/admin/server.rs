@@ -42,7 +42,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to serve. Whoever knows the token may command; without a token nobody may.
+    /// Starts to serve. A client that knows the token may command; without a token nobody may.
     ///
     /// There are at most 10,240 connections at once, and fewer where this process may not have the
     /// descriptors. One more, and the client host with the most gives up one.

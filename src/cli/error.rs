@@ -27,7 +27,7 @@ impl CliError {
         CliError { exit, message: String::new() }
     }
 
-    /// Results could not be written to stdout. Who closed the pipe has read enough, as `head`
+    /// Results could not be written to stdout. The reader that closed the pipe has read enough, as `head`
     /// does: that is no failure, but there is no sense in going on.
     #[must_use]
     pub fn stdout(error: &io::Error) -> CliError {

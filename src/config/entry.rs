@@ -8,7 +8,7 @@ use crate::core::limits::MemberError;
 use crate::core::membership::Member;
 use crate::core::types::{NodeId, Role};
 
-/// The entry as it stands in the file. What only the member itself needs is left to its own file.
+/// The entry as it stands in the file. Settings that only the member itself needs are left to its own file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {

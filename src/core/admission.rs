@@ -273,7 +273,7 @@ impl Turn<'_> {
         self.begin_if_all_connected();
     }
 
-    /// The wait at power-on ends when all of the newest list are connected. Who has found a lower leader
+    /// The wait at power-on ends when all of the newest list are connected. A member that has found a lower leader
     /// meanwhile takes over now.
     pub fn begin_if_all_connected(&mut self) {
         let state = &self.cx.state;

@@ -156,7 +156,7 @@ pub enum Output {
         /// Why.
         reason: Rejection,
     },
-    /// Send a message to each of these peers. What cannot be sent at once is dropped.
+    /// Send a message to each of these peers. If it cannot be sent at once, it is dropped.
     Send {
         /// The receivers.
         to: Vec<NodeId>,

@@ -66,7 +66,7 @@ impl Context<'_> {
     }
 
     /// All other members that can be told something: not proved dead, and the connection to
-    /// them is up. Whoever connects later is told then.
+    /// them is up. A member that connects later is told then.
     pub fn all_others(&self) -> Vec<NodeId> {
         let others = self.state.detector.iter();
         let within_reach = |peer: &Peer| peer.outbound && peer.status != Liveness::Dead;

@@ -93,7 +93,7 @@ impl Course {
         self.expects_heartbeat && self.phase() == Phase::Following && to.elects()
     }
 
-    /// Changes the phase. What belonged to the old one is gone.
+    /// Changes the phase. All that belonged to the old one is gone.
     pub fn enter(&mut self, to: Stage, now: Time) {
         let (from, phase) = (self.phase(), to.phase());
         self.expects_heartbeat = phase == Phase::Following || self.goes_on_expecting(phase);

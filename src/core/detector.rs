@@ -1,7 +1,7 @@
 //! The failure detector: what is known of every other member, first-hand and second-hand.
 //!
 //! Silence makes a suspect. A refused redial proves a death, and a hello of a new incarnation
-//! proves the death of the older one (seed 000, notes 8 and 9). What third members say of a
+//! proves the death of the older one (seed 000, notes 8 and 9). The word of third members on a
 //! member counts only for an incarnation not older than the one that was met.
 
 mod peer;
@@ -28,7 +28,7 @@ pub struct Detector {
     own: Option<usize>,
     /// One for each member, in the order of the list; the own one has no meaning.
     peers: Vec<Peer>,
-    /// The same in short, as third members are told of it; the own one is what was told last. Who hears
+    /// The same in short, as third members are told of it; the own one is what was told last. A member that hears
     /// the same from its leader shares it, so that most heartbeats are compared at a glance.
     reports: Arc<[MemberReport]>,
     connected: usize,

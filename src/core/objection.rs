@@ -34,7 +34,7 @@ impl State {
     }
 
     /// Without a majority: whether a stranger is let in, and its list taken first. It may have been added
-    /// while this member was away, and be the only one left that can tell it so. What is known of this
+    /// while this member was away, and be the only one left that can tell it so. The knowledge of this
     /// member itself never changes, once it was added; but that it was removed may be known by an older
     /// list only.
     ///

@@ -20,7 +20,7 @@ use super::turn::Turn;
 use super::types::NodeId;
 
 impl Turn<'_> {
-    /// Other timings count from now on. What waits for a time that has passed by these gets a whole one anew.
+    /// Other timings count from now on. A timer whose time has passed by these gets a whole one anew.
     pub fn retime(&mut self, timing: Timing) {
         let state = &mut *self.cx.state;
         if state.settings.timing == timing {

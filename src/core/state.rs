@@ -179,7 +179,7 @@ impl State {
         self.settings.rank.changes() || self.is_above(peer.rank, peer.stands)
     }
 
-    /// Whether others may not know that this member stands again. Who follows it knows.
+    /// Whether others may not know that this member stands again. Those that follow it know.
     pub(super) fn eligibility_unannounced(&self) -> bool {
         self.eligibility.was_ineligible() && self.stands()
     }
@@ -224,7 +224,7 @@ impl State {
     }
 
     /// Whether this member was overruled on a third member's word, more than once, and has waited for the
-    /// longer for a while. Who asks it to lead then has no leader; before that, it may only not have heard of the
+    /// longer for a while. A member that asks it to lead then has no leader; before that, it may only not have heard of the
     /// other one yet.
     pub(super) fn rests(&self, now: Time) -> bool {
         let long = self.course.since() + self.settings.timing.failure * 4 <= now;

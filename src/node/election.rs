@@ -49,7 +49,7 @@ pub struct Election {
     out: Vec<Output>,
     /// What is logged once the outputs have left.
     log: Vec<Transition>,
-    /// The last change: the same once more is no news. Who waits in vain for one that may lead finds that
+    /// The last change: the same once more is no news. A member that waits in vain for one that may lead finds that
     /// every T2.
     last_change: Option<Transition>,
     story: Story,
@@ -206,7 +206,7 @@ impl Election {
         self.board.tally().exec_running.set(count);
     }
 
-    /// One call of the core, and its outputs in their order. What must be durable before it is said
+    /// One call of the core, and its outputs in their order. A word that must be durable first
     /// waits for [`Input::Persisted`] inside the core.
     fn turn(&mut self, input: Input) {
         let now = clock::now();

@@ -121,7 +121,7 @@ impl Judge {
 pub struct Checker(Running);
 
 impl Checker {
-    /// Runs the check from now on. What each run found goes to `deliver`, which tells whether anybody still wants
+    /// Runs the check from now on. The finding of each run goes to `deliver`, which tells whether anybody still wants
     /// that.
     ///
     /// # Errors

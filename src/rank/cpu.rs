@@ -6,7 +6,7 @@ use std::thread;
 
 use super::{Outcome, Sample};
 
-/// The clock that the processor can reach, in kHz. What it runs at just now goes up and down.
+/// The clock that the processor can reach, in kHz. Its present speed goes up and down.
 const TOP: &str = "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq";
 /// Where virtual machines tell their clock.
 const INFO: &str = "proc/cpuinfo";

@@ -129,7 +129,7 @@ impl Checker {
         self.lists.forgot(node);
     }
 
-    /// A process is gone, and its page with it. What a client was told of its lease still counts,
+    /// A process is gone, and its page with it. The lease that a client was told of still counts,
     /// where nothing but time ends a promise.
     pub fn died(&mut self, node: usize) {
         let proofs = self.proofs;

@@ -49,7 +49,7 @@ impl World {
         callers
     }
 
-    /// A member meets all who call it, and is welcomed by each. What it would say is dropped: they know
+    /// A member meets all who call it, and is welcomed by each. Its messages are dropped: they know
     /// all of it.
     fn greet(&mut self, to: usize, callers: &[Caller]) {
         let (now, to) = (self.now, &mut self.nodes[to]);

@@ -151,7 +151,7 @@ impl Node {
     /// Starts a process with what the disk holds. The incarnation is durable before it runs.
     /// None does where the member was removed.
     pub fn start(&mut self, now: Time, random: &mut Random) -> Option<Restored> {
-        // Asked for until it has taken, and never again: a store that was lost must not vote. Whoever keeps
+        // Asked for until it has taken, and never again: a store that was lost must not vote. A member that keeps
         // it is refused where the store knows its cluster, and starts once without.
         let knows = self.disk.last().is_some_and(Durable::knows_its_cluster);
         self.settings.bootstrap &= self.keeps_bootstrap || !knows;

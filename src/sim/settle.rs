@@ -57,8 +57,8 @@ fn longest_wait(preempt: Preempt) -> Duration {
     }
 }
 
-/// With a majority: makes sure that one lives and may vote. What a voter of a first start does not
-/// know it learns when it meets all others, so all have to live where they were not told to begin.
+/// With a majority: makes sure that one lives and may vote. A voter of a first start learns the
+/// rest when it meets all others, so all have to live where they were not told to begin.
 pub(super) fn revive(world: &mut World) {
     if world.setup.quorum == Quorum::None {
         return;

@@ -1,5 +1,5 @@
 //! Storms: many faults within one or two `failure`, aimed at those that lead, stand for election or
-//! vote at that very moment. What takes three or four rare events in a row happens here.
+//! vote at that very moment. A fault that takes three or four rare events in a row happens here.
 
 use std::time::Duration;
 

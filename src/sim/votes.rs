@@ -180,8 +180,8 @@ impl Votes {
         })
     }
 
-    /// A voter leads itself. Who granted it that was not bound to an older leader any more, nor is
-    /// then any majority: what it promised itself holds nothing up.
+    /// A voter leads itself. The voters that elected it were not bound to an older leader any more, nor is
+    /// then any majority: its promise to itself holds nothing up.
     pub fn leads(&mut self, at: usize, epoch: Epoch) {
         self.voters[at].bound.take_if(|((bound, _), _)| *bound < epoch);
     }

@@ -116,7 +116,7 @@ impl Weather {
         lag
     }
 
-    /// How many copies of a message arrive that is sent now. What is said all the time would hardly
+    /// How many copies of a message arrive that is sent now. Messages that are sent all the time would hardly
     /// leave any to the rest.
     pub fn copies(
         &self,

@@ -83,7 +83,7 @@ impl Store {
     /// Makes a record durable: when this returns, it survives a power cut. Waits for the disk.
     ///
     /// # Errors
-    /// When the disk is full, read-only or broken. What was stored before is intact.
+    /// When the disk is full, read-only or broken. The record stored before is intact.
     pub fn save(&self, record: &Record) -> Result<(), StoreError> {
         let start = Instant::now();
         self.pace.begin();

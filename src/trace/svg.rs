@@ -1,8 +1,8 @@
 //! An election as a sequence diagram in SVG.
 //!
 //! Time runs downward, an event a row: what happens later stands lower, but rows are not to
-//! scale. What happens at one instant to several members has no order; who sends comes after
-//! whom it sends to, so that arrows are short and level. The drawing follows the reader's light
+//! scale. Events of one instant at several members have no order; a sender comes after
+//! its receiver, so that arrows are short and level. The drawing follows the reader's light
 //! or dark scheme where a browser shows it.
 
 use std::collections::BTreeMap;

@@ -179,7 +179,7 @@ fn finding(fault: Fault, life: Schedule) -> Option<String> {
     None
 }
 
-/// The first of the seeds below the bound that fails, and how. Whoever is free takes the next; those before a
+/// The first of the seeds below the bound that fails, and how. A thread that is free takes the next; those before a
 /// seed that fails are lived through to their end.
 fn search(fault: Fault, lives: Schedule, bound: u64) -> Option<(u64, String)> {
     let (next, end) = (AtomicU64::new(0), AtomicU64::new(bound));

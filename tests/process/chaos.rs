@@ -1,5 +1,5 @@
-//! Fifty random deaths, restarts and freezes of five processes. What must never happen is checked
-//! on every status that is read meanwhile; what must happen, after every step.
+//! Fifty random deaths, restarts and freezes of five processes. The test checks that what must never happen does not,
+//! on every status that is read meanwhile, and after every step that what must happen does.
 //!
 //! A failing run prints its seed: ELECTD_TEST_SEED=... cargo test --test process chaos replays the steps.
 

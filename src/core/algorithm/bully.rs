@@ -311,7 +311,7 @@ impl Bully {
         }
     }
 
-    /// Where all are asked, those that rank lower say so, and are not waited for. Who says so to one that
+    /// Where all are asked, those that rank lower say so, and are not waited for. A member that says so to one that
     /// does not stand, does not either.
     fn lower(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
         if round != self.round || !self.asked.contains(&from) || cx.state.phase() != Phase::Electing

@@ -201,8 +201,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Another member says whom it follows, or that it leads. Gives when it did so before. What it
-    /// says otherwise may have been under way for long, with such a word behind it.
+    /// Another member says whom it follows, or that it leads. Gives when it did so before. Anything else
+    /// that it says may have been under way for long, with such a word behind it.
     pub fn declares(&mut self, other: NodeId) -> Option<Time> {
         let (mut last, now) = (None, self.cx.now);
         self.cx.state.detector.change(other, |peer| last = peer.declared.replace(now));

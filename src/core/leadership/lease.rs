@@ -56,7 +56,7 @@ impl Lease {
         self.kept.max(self.bound(majority))
     }
 
-    /// The list of the voters changes by one of them, from one with this majority. What was kept
+    /// The list of the voters changes by one of them, from one with this majority. The time kept
     /// from an earlier change is lost: two changes may leave majorities that do not meet.
     pub fn change_voters(&mut self, majority: usize, votes: impl Fn(NodeId) -> bool) {
         self.kept = self.bound(majority);

@@ -73,8 +73,8 @@ pub struct Voter {
 }
 
 impl Voter {
-    /// A voter that starts now. What an earlier run promised is waited for; what
-    /// [`Vote::first`] says is durable already.
+    /// A voter that starts now. It waits for the end of what an earlier run promised; the record of
+    /// [`Vote::first`] is durable already.
     #[must_use]
     pub fn new(now: Time, restored: Option<Vote>, led: Option<Grant>, lease: Duration) -> Voter {
         let before = restored.unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::core::settings::Quorum;
 use crate::core::types::{NodeId, Role};
 
 impl Life {
-    /// Does it to a member whose process is down. What no configuration may say is not done.
+    /// Does it to a member whose process is down. Nothing is done that no configuration may say.
     pub(super) fn upkeep(&mut self, node: usize, what: Upkeep) {
         let place = |at: usize| self.world.id(at);
         match what {

@@ -167,7 +167,7 @@ fn are_linked(world: &World, one: usize, other: usize) -> bool {
     })
 }
 
-/// Some of these that are all linked with each other, and enough. What is enough stays so with more.
+/// Some of these that are all linked with each other, and enough. Enough members stay enough with more.
 fn clique(
     all: Vec<usize>,
     linked: &impl Fn(usize, usize) -> bool,

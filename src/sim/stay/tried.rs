@@ -1,5 +1,5 @@
 //! Timings that were tried once: all members ran with a far longer `failure` and `lease` for a while, and then
-//! with their own again. What was promised meanwhile is waited for once, and by no later start.
+//! with their own again. Their start waits once for what was promised meanwhile, and no later start does.
 
 use super::super::deeds::Deed;
 use super::super::faults::inflict;

@@ -3,8 +3,8 @@
 //! Own code, not a model checker crate. stateright 0.31 (of July 2025) was looked at: its search
 //! with several threads is not breadth first, so that a bound on the depth leaves out states within
 //! it; it keeps a path of its own with every open state; it knows no processes, whose turns can be
-//! taken once and looked up; and it brings in 47 crates, a web server among them. What is left of
-//! it for a core that is deterministic and can be hashed are the lines below.
+//! taken once and looked up; and it brings in 47 crates, a web server among them. For a core
+//! that is deterministic and can be hashed, the lines below are enough.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

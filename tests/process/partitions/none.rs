@@ -18,7 +18,7 @@ for_each_algorithm! {
     a_flapping_link_leaves_one_leader,
 }
 
-/// Restores the network. What follows is told beside the computed bound, which only a machine
+/// Restores the network. The outcome is told beside the computed bound, which only a machine
 /// without other work can keep: one leader, for all, in an epoch as great as any before.
 #[track_caller]
 fn heals(algorithm: AlgorithmKind, cluster: &Cluster) -> u64 {

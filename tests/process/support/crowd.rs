@@ -169,7 +169,7 @@ fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Whether the other side has ended the connection. What it said is read and forgotten.
+/// Whether the other side has ended the connection. Its words are read and forgotten.
 fn is_over(stream: &TcpStream) -> bool {
     let mut answer = [0; 4096];
     let mut stream = stream;

@@ -200,7 +200,7 @@ impl Drop for Network {
     }
 }
 
-/// Runs something in a namespace: on a thread that goes there and ends. What it starts stays there.
+/// Runs something in a namespace: on a thread that goes there and ends. Its children stay there.
 pub fn inside<T: Send>(namespace: &str, work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let thread = scope.spawn(|| {

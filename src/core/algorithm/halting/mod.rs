@@ -167,7 +167,7 @@ impl Election for Halting {
         self.wait_for(cx, Some(leader), cx.now, reason);
     }
 
-    /// Only READY makes a follower. Whoever finds a leader otherwise waits to be taken in.
+    /// Only READY makes a follower. A member that finds a leader otherwise waits to be taken in.
     fn may_follow(&mut self, cx: &mut Context, view: View, leader: NodeId) -> bool {
         let obeys = cx.state.phase() == Phase::Reorganizing && self.obeys(leader, view.epoch);
         let ready = obeys && self.ready == view.epoch;

@@ -159,7 +159,7 @@ impl Halting {
     }
 
     /// Who ranks higher and appeared meanwhile is asked before this member goes on; and a round
-    /// that a greater epoch overtook is of no use. Who may not lead waits until another does.
+    /// that a greater epoch overtook is of no use. A member that may not lead waits until another does.
     /// Tells whether this election is over.
     fn starts_over(&mut self, cx: &mut Context) -> bool {
         let overtaken = self.round <= cx.state.view().epoch;

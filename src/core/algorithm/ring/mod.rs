@@ -2,7 +2,7 @@
 //! seed 004.
 //!
 //! The members form a ring in id order, and each sends to the next one that lives. A member that
-//! misses the leader sends a ballot around. Whoever outranks its candidate puts itself there; whose
+//! misses the leader sends a ballot around. A member that outranks its candidate puts itself there; the candidate whose
 //! ballot comes back leads, in an epoch that the run began with, and is announced once around.
 //! `repair.rs` keeps the ring whole.
 

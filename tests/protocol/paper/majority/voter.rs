@@ -212,7 +212,7 @@ fn an_older_member_list_is_granted_nothing() {
 }
 
 /// The nominee's may be newer and known to few: it is asked for it, by being told the own one, and
-/// answers with its own. Who has the same is told nothing.
+/// answers with its own. A member that has the same is told nothing.
 #[test]
 fn a_voter_with_an_older_member_list_tells_the_nominee_its_own() {
     let list = ListVersion { counter: 2, ..ListVersion::default() };
