@@ -50,6 +50,10 @@ const GONE: Duration = Duration::from_secs(5);
 /// A guard that cannot hold its addresses ends by this signal: every exit code may be the command's.
 pub const NO_ADDRESS: Signal = Signal::USR2;
 
+/// A guard that ended its job by a deadline, though nobody had told it to end the job, ends by this signal. electd
+/// cannot know it from the clock: it may renew the leadership at the very moment.
+pub const BY_DEADLINE: Signal = Signal::USR1;
+
 /// Between the guard's lock and addresses, and the command.
 pub const SEPARATOR: &str = "--";
 
@@ -60,6 +64,16 @@ enum Failed {
     Address(#[from] NotHeld),
     #[error("the guard of the job failed: {0}")]
     Guard(#[from] io::Error),
+    #[error("the leadership ended before the job began")]
+    Late,
+}
+
+/// How a job ended.
+enum Ended {
+    /// With this code of the command.
+    With(u8),
+    /// By TERM or KILL, as the leadership was not renewed in time.
+    ByDeadline,
 }
 
 impl From<Errno> for Failed {
@@ -113,19 +127,27 @@ pub fn if_asked() -> Option<ExitCode> {
 
 fn guard(arguments: Vec<OsString>) -> ExitCode {
     match try_guard(arguments) {
-        Ok(code) => ExitCode::from(code),
+        Ok(Ended::With(code)) => ExitCode::from(code),
+        Ok(Ended::ByDeadline) => end_by(BY_DEADLINE),
         Err(error) => {
             eprintln!("electd: {error}");
             tree::kill_all(GONE, |_| false, |_, _| ());
-            if matches!(error, Failed::Address(_)) {
-                let _ = kill_process(getpid(), NO_ADDRESS); // this process ends here
+            match error {
+                Failed::Address(_) => end_by(NO_ADDRESS),
+                Failed::Late => end_by(BY_DEADLINE),
+                Failed::Guard(_) => ExitCode::from(70),
             }
-            ExitCode::from(70)
         }
     }
 }
 
-fn try_guard(mut arguments: Vec<OsString>) -> Result<u8, Failed> {
+/// Ends this process.
+fn end_by(signal: Signal) -> ExitCode {
+    let _ = kill_process(getpid(), signal);
+    ExitCode::from(70) // not reached
+}
+
+fn try_guard(mut arguments: Vec<OsString>) -> Result<Ended, Failed> {
     let end = arguments.iter().position(|argument| argument == SEPARATOR);
     let command = arguments.split_off(end.map_or(arguments.len(), |end| end + 1));
     let mut arguments = arguments.into_iter();
@@ -185,9 +207,10 @@ impl Guard {
         ioctl_fionbio(&pipe, true)?;
         tree::adopt_orphans(true)?;
         let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC)?;
-        let frame = Frame::read(first);
+        // This process may have begun late, and the leadership have been renewed meanwhile.
+        let frame = read_frames(&mut pipe, Frame::read(first)).0;
         if frame.term <= now().0 {
-            return Err(io::Error::other("the leadership ended before the job began").into());
+            return Err(Failed::Late);
         }
         // Whoever finds the lock free after the death of electd relies on it that no command begins.
         if is_closed(&pipe)? {
@@ -209,17 +232,19 @@ impl Guard {
         })
     }
 
-    /// Until nothing of the command is left. Tells its exit code.
-    fn run(mut self) -> Result<u8, Failed> {
+    /// Until nothing of the command is left. Tells how it ended.
+    fn run(mut self) -> Result<Ended, Failed> {
         let watch = self.command.map(|pid| pidfd_open(pid, PidfdFlags::empty())).transpose()?;
         loop {
             let electd_lives = self.take_frames();
             self.reap();
-            if self.ended.is_some() || !electd_lives || now().0 >= self.frame.kill {
-                return Ok(self.kill());
-            }
-            if self.command.is_none() && self.frame.term == 0 {
-                return Ok(self.kill());
+            let is_over = now().0 >= self.frame.kill;
+            let is_idle = self.command.is_none() && self.frame.term == 0;
+            if self.ended.is_some() || !electd_lives || is_over || is_idle {
+                let forced = self.termed || (is_over && self.ended.is_none());
+                let code = self.kill();
+                let by_deadline = forced && self.frame.term != 0;
+                return Ok(if by_deadline { Ended::ByDeadline } else { Ended::With(code) });
             }
             if self.command.is_some() && now().0 >= self.frame.term && !self.termed {
                 self.termed = true;
@@ -235,15 +260,9 @@ impl Guard {
 
     /// Takes what electd wrote. Tells whether it still can write.
     fn take_frames(&mut self) -> bool {
-        loop {
-            let mut bytes = [0; Frame::LENGTH];
-            match self.pipe.read(&mut bytes) {
-                Ok(Frame::LENGTH) => self.frame = Frame::read(bytes),
-                Ok(_) => return false,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return error.kind() == ErrorKind::WouldBlock,
-            }
-        }
+        let (frame, electd_lives) = read_frames(&mut self.pipe, self.frame);
+        self.frame = frame;
+        electd_lives
     }
 
     /// Takes note of all children that have ended: the command, and orphans that it left.
@@ -303,6 +322,19 @@ impl Guard {
         match poll(&mut fds, None) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The last frame that electd wrote, or else this one, and whether electd still can write.
+fn read_frames(pipe: &mut File, mut frame: Frame) -> (Frame, bool) {
+    loop {
+        let mut bytes = [0; Frame::LENGTH];
+        match pipe.read(&mut bytes) {
+            Ok(Frame::LENGTH) => frame = Frame::read(bytes),
+            Ok(_) => return (frame, false),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return (frame, error.kind() == ErrorKind::WouldBlock),
         }
     }
 }

@@ -14,7 +14,7 @@ use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::deadlines::Deadlines;
-use super::guard::{Frame, GUARD, NO_ADDRESS, SEPARATOR};
+use super::guard::{BY_DEADLINE, Frame, GUARD, NO_ADDRESS, SEPARATOR};
 use super::leader::Leader;
 use super::plan::Plan;
 use crate::core::types::Time;
@@ -52,8 +52,6 @@ pub struct Job<'a, L> {
     told: Frame,
     /// KILL comes then at the latest, once the leadership is to end in order.
     stop_by: Option<Time>,
-    /// TERM was due before the leadership was seen to be renewed.
-    was_termed: bool,
     /// The guard should have acted.
     was_late: bool,
     /// The guard was killed by this process.
@@ -102,7 +100,6 @@ impl<'a, L: Leader> Job<'a, L> {
             ended,
             told,
             stop_by: None,
-            was_termed: false,
             was_late: false,
             overruled: false,
             stopped: false,
@@ -142,7 +139,6 @@ impl<'a, L: Leader> Job<'a, L> {
 
     /// Tells the guard until when the leadership holds, if that changed. Kills a guard that did not act.
     fn tell(&mut self) {
-        self.was_termed |= Time(self.told.term) <= now();
         if self.node.is_gone() && !self.orphaned {
             self.orphaned = true; // as if the node were the guard's parent and had died
             self.told = Frame { term: 0, kill: now().0 };
@@ -194,26 +190,55 @@ impl<'a, L: Leader> Job<'a, L> {
     }
 
     fn end(&self, status: ExitStatus) -> (bool, JobEnd) {
-        let lost = status.signal().is_some();
-        let termed = self.was_termed || Time(self.told.term) <= now();
-        let told_to_end = termed || !self.leadership.is_valid();
-        match status.code().and_then(|code| u8::try_from(code).ok()) {
-            _ if status.signal() == Some(NO_ADDRESS.as_raw()) => (true, JobEnd::NoAddress),
-            _ if lost && !told_to_end && !self.overruled => (true, JobEnd::GuardLost),
-            _ if lost => (true, JobEnd::WithLeadership),
-            code if self.stopped && self.leadership.is_valid() => {
-                (false, JobEnd::WithStop(code.unwrap_or(u8::MAX)))
+        let is_valid = self.leadership.is_valid();
+        let ended = Ended {
+            status,
+            told_to_end: self.told.term == 0 || !is_valid,
+            overruled: self.overruled,
+            stopped: self.stopped && is_valid,
+            has_command: !self.plan.command.is_empty(),
+        };
+        let (guard_died, end) = ended.verdict();
+        match end {
+            JobEnd::WithLeadership => info!("the job has ended, since the leadership does"),
+            JobEnd::ByItself(code) => info!("the job ended by itself, with code {code}"),
+            _ => {}
+        }
+        (guard_died, end)
+    }
+}
+
+/// All that counts when a guard has ended.
+#[derive(Clone, Copy)]
+struct Ended {
+    status: ExitStatus,
+    /// The leadership ends, or the node does.
+    told_to_end: bool,
+    /// The guard was killed by this process.
+    overruled: bool,
+    /// Only since this process is to stop.
+    stopped: bool,
+    has_command: bool,
+}
+
+impl Ended {
+    /// Whether the guard may have left something, and how the job ended.
+    fn verdict(self) -> (bool, JobEnd) {
+        let signal = self.status.signal();
+        match self.status.code().and_then(|code| u8::try_from(code).ok()) {
+            _ if signal == Some(NO_ADDRESS.as_raw()) => (true, JobEnd::NoAddress),
+            _ if signal == Some(BY_DEADLINE.as_raw()) && self.stopped => {
+                (true, JobEnd::WithStop(128 + 15))
             }
+            _ if signal == Some(BY_DEADLINE.as_raw()) => (true, JobEnd::WithLeadership),
+            _ if signal.is_some() && !self.told_to_end && !self.overruled => {
+                (true, JobEnd::GuardLost)
+            }
+            _ if signal.is_some() => (true, JobEnd::WithLeadership),
+            code if self.stopped => (false, JobEnd::WithStop(code.unwrap_or(u8::MAX))),
             // Without a command, a guard ends for nothing else.
-            _ if told_to_end || self.plan.command.is_empty() => {
-                info!("the job has ended, since the leadership does");
-                (false, JobEnd::WithLeadership)
-            }
-            code => {
-                let code = code.unwrap_or(u8::MAX);
-                info!("the job ended by itself, with code {code}");
-                (false, JobEnd::ByItself(code))
-            }
+            _ if self.told_to_end || !self.has_command => (false, JobEnd::WithLeadership),
+            code => (false, JobEnd::ByItself(code.unwrap_or(u8::MAX))),
         }
     }
 }
@@ -253,4 +278,38 @@ fn await_end(mut guard: Child) -> io::Result<Receiver<io::Result<ExitStatus>>> {
         let _ = ended.send(guard.wait()); // the runner outlives its jobs
     })?;
     Ok(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// While the leadership is valid and nobody is to stop.
+    fn leading(status: i32) -> Ended {
+        let status = ExitStatus::from_raw(status);
+        Ended { status, told_to_end: false, overruled: false, stopped: false, has_command: true }
+    }
+
+    #[test]
+    fn a_command_that_its_guard_ended_by_the_deadline_has_not_ended_by_itself() {
+        let by_deadline = BY_DEADLINE.as_raw();
+        // The leadership was renewed just when TERM was due.
+        assert_eq!(leading(by_deadline).verdict(), (true, JobEnd::WithLeadership));
+        let stopped = Ended { stopped: true, ..leading(by_deadline) };
+        assert_eq!(stopped.verdict(), (true, JobEnd::WithStop(143)));
+    }
+
+    #[test]
+    fn the_code_of_a_command_counts_where_nobody_ended_it() {
+        let code = 3;
+        assert_eq!(leading(code << 8).verdict(), (false, JobEnd::ByItself(3)));
+        let told = Ended { told_to_end: true, ..leading(code << 8) };
+        assert_eq!(told.verdict(), (false, JobEnd::WithLeadership));
+        let stopped = Ended { told_to_end: true, stopped: true, ..leading(code << 8) };
+        assert_eq!(stopped.verdict(), (false, JobEnd::WithStop(3)));
+        let killed = Signal::KILL.as_raw();
+        assert_eq!(leading(killed).verdict(), (true, JobEnd::GuardLost));
+        let overruled = Ended { overruled: true, ..leading(killed) };
+        assert_eq!(overruled.verdict(), (true, JobEnd::WithLeadership));
+    }
 }

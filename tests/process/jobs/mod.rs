@@ -2,6 +2,7 @@
 //! and with nothing of it left over.
 
 mod attached;
+mod guard;
 mod lines;
 mod worker;
 
