@@ -40,6 +40,9 @@ struct Seen {
     task: TaskVersion,
 }
 
+/// So many nanoseconds may be lost where a time goes from one clock to true time, and from there to another clock.
+const ROUNDED: u64 = 2;
+
 /// What is promised of leaders and their epochs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Promise {
@@ -231,8 +234,10 @@ impl Checker {
         let end = all[node].clock.truly(page.end());
         let place = |id| all.iter().position(|node| node.settings.id == id);
         let bound = |id| {
-            place(id)
-                .is_some_and(|at| self.votes.is_bound(at, grant, node, all[at].clock.local(end)))
+            place(id).is_some_and(|at| {
+                let end = Time(all[at].clock.local(end).0.saturating_sub(ROUNDED));
+                self.votes.is_bound(at, grant, node, end)
+            })
         };
         page.content.is_majority(bound)
             || seen.former.as_ref().is_some_and(|list| list.is_majority(bound))
