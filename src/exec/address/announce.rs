@@ -27,7 +27,7 @@ const HOPS: u32 = 255;
 
 /// Announces an address on its interface. An interface without hardware addresses has no neighbours to tell.
 pub(super) fn announce(address: &Address, index: u32) -> io::Result<()> {
-    let Some(link) = link(&address.interface)? else { return Ok(()) };
+    let Some(link) = link(index)? else { return Ok(()) };
     let hardware = link.addr().unwrap_or_default();
     if hardware == Hardware::default() {
         return Ok(());
@@ -38,10 +38,10 @@ pub(super) fn announce(address: &Address, index: u32) -> io::Result<()> {
     }
 }
 
-/// The interface as the kernel's packet sockets address it.
-fn link(interface: &str) -> io::Result<Option<LinkAddr>> {
-    let mut all = getifaddrs()?.filter(|found| found.interface_name == interface);
-    Ok(all.find_map(|found| found.address?.as_link_addr().copied()))
+/// The interface as the kernel's packet sockets address it. It may have got another name.
+fn link(index: u32) -> io::Result<Option<LinkAddr>> {
+    let mut links = getifaddrs()?.filter_map(|found| found.address?.as_link_addr().copied());
+    Ok(links.find(|link| u32::try_from(link.ifindex()) == Ok(index)))
 }
 
 /// Sends a whole frame of Ethernet.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::thread::{CapabilitySet, capabilities};
 use thiserror::Error;
 
-use super::netlink::{LIFETIME, Netlink, Present};
+use super::netlink::{LIFETIME, Netlink};
 use super::spec::Address;
 
 /// After its lifetime, the kernel may keep an address so much longer: it looks once a second.
@@ -93,13 +93,6 @@ fn check_one(netlink: &mut Netlink, address: &Address) -> Result<(), Refused> {
         thread::sleep(LOOK);
     }
     Ok(())
-}
-
-impl Present {
-    /// Whether it is about to go unless somebody renews it.
-    fn is_mortal(&self) -> bool {
-        self.valid_seconds.is_some_and(|valid| u64::from(valid) <= LIFETIME.as_secs())
-    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! The addresses of one leadership, as its guard holds them.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use thiserror::Error;
 
 use super::announce;
-use super::netlink::{LIFETIME, Mode, Netlink};
+use super::netlink::{LIFETIME, Netlink};
 use super::spec::Address;
 use crate::core::types::Time;
 use crate::node::now;
@@ -54,23 +54,25 @@ impl Held {
                 return Ok(Err(not_held("add", address, &error)));
             }
         }
-        held.announce();
-        Ok(Ok(held))
+        Ok(held.announce().map(|()| held))
     }
 
     fn add(&mut self, address: &Address) -> io::Result<()> {
         let index = self.netlink.index(&address.interface)?;
         let index = index.ok_or_else(|| io::Error::other("the interface is gone"))?;
-        self.netlink.add(address, index, Mode::Begin)?;
+        self.netlink.add(address, index)?;
         self.addresses.push((address.clone(), index));
         Ok(())
     }
 
-    /// A failure is said once, until an announcement succeeds.
-    fn announce(&mut self) {
+    /// A failure is said once, until an announcement succeeds. On an interface that is down, nobody reaches the address.
+    fn announce(&mut self) -> Result<(), NotHeld> {
         let mut failed = false;
         for (address, index) in &self.addresses {
             if let Err(error) = announce::announce(address, *index) {
+                if error.kind() == ErrorKind::NetworkDown {
+                    return Err(not_held("keep", address, &error));
+                }
                 if !self.unheard {
                     eprintln!("electd: cannot announce the address {address}: {error}");
                 }
@@ -78,6 +80,7 @@ impl Held {
             }
         }
         self.unheard = failed;
+        Ok(())
     }
 
     /// When [`Held::tend`] is due.
@@ -88,20 +91,22 @@ impl Held {
     /// Renews and announces the addresses, where that is due.
     ///
     /// # Errors
-    /// If one cannot be renewed, as when its interface has gone.
+    /// If one cannot be renewed, as when its interface has gone, or is down.
     pub fn tend(&mut self) -> Result<(), NotHeld> {
         let now = now();
         if self.renewal <= now {
             self.renewal = now + RENEWAL;
             for (address, index) in &self.addresses {
-                let renewed = self.netlink.add(address, *index, Mode::Renew);
-                renewed.map_err(|error| not_held("keep", address, &error))?;
+                let was_there = self.netlink.renew(address, *index);
+                if !was_there.map_err(|error| not_held("keep", address, &error))? {
+                    eprintln!("electd: somebody removed the address {address}: it is added again");
+                }
             }
-            self.announce();
+            self.announce()?;
         }
         if self.announcement.is_some_and(|at| at <= now) {
             self.announcement = None;
-            self.announce();
+            self.announce()?;
         }
         Ok(())
     }

@@ -47,13 +47,11 @@ pub(super) struct Present {
     pub valid_seconds: Option<u32>,
 }
 
-/// Whether an address may be there already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
-    /// It must not be.
-    Begin,
-    /// It is, and begins its life anew.
-    Renew,
+impl Present {
+    /// Whether it is about to go unless somebody renews it.
+    pub(super) fn is_mortal(&self) -> bool {
+        self.valid_seconds.is_some_and(|valid| u64::from(valid) <= LIFETIME.as_secs())
+    }
 }
 
 impl Netlink {
@@ -92,8 +90,22 @@ impl Netlink {
         Ok(found)
     }
 
-    /// Gives an address its lifetime.
-    pub(super) fn add(&mut self, address: &Address, index: u32, mode: Mode) -> io::Result<()> {
+    /// Adds an address, which must not be there, with its lifetime.
+    pub(super) fn add(&mut self, address: &Address, index: u32) -> io::Result<()> {
+        self.put(address, index, NLM_F_EXCL)
+    }
+
+    /// Begins the lifetime of an address anew. Tells whether it was still there; it is added again if not.
+    pub(super) fn renew(&mut self, address: &Address, index: u32) -> io::Result<bool> {
+        match self.put(address, index, NLM_F_EXCL) {
+            Err(error) if error.raw_os_error() == Some(Errno::EXIST.raw_os_error()) => {
+                self.put(address, index, NLM_F_REPLACE).map(|()| true)
+            }
+            added => added.map(|()| false),
+        }
+    }
+
+    fn put(&mut self, address: &Address, index: u32, how: u16) -> io::Result<()> {
         let seconds = u32::try_from(LIFETIME.as_secs()).unwrap_or(u32::MAX);
         let mut message = message(address, index);
         let mut life = CacheInfo::default();
@@ -105,11 +117,8 @@ impl Netlink {
             // Its last holder may still be there for a moment, and would win.
             message.attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
         }
-        let how = match mode {
-            Mode::Begin => NLM_F_CREATE | NLM_F_EXCL,
-            Mode::Renew => NLM_F_CREATE | NLM_F_REPLACE,
-        };
-        self.ask(RouteNetlinkMessage::NewAddress(message), NLM_F_ACK | how, |_| ())
+        let flags = NLM_F_ACK | NLM_F_CREATE | how;
+        self.ask(RouteNetlinkMessage::NewAddress(message), flags, |_| ())
     }
 
     /// Removes an address, which may have gone by itself.
@@ -119,6 +128,15 @@ impl Netlink {
             Err(error) if is_gone(&error) => Ok(()),
             done => done,
         }
+    }
+
+    /// Also where the interface has got another name meanwhile.
+    fn remove_one_left(&mut self, address: &Address) -> io::Result<()> {
+        let index = match self.index(&address.interface)? {
+            None => self.find(address.ip)?.filter(Present::is_mortal).map(|found| found.index),
+            index => index,
+        };
+        index.map_or(Ok(()), |index| self.remove(address, index))
     }
 
     /// Sends a request, and takes its answers to the last.
@@ -175,18 +193,17 @@ impl Netlink {
     }
 }
 
-/// Removes what a guard left that was killed.
+/// Removes what a guard left that was killed: all that it can. Tells the last failure.
 pub fn remove_left(addresses: &[Address]) -> io::Result<()> {
     if addresses.is_empty() {
         return Ok(());
     }
     let mut netlink = Netlink::open()?;
+    let mut done = Ok(());
     for address in addresses {
-        if let Some(index) = netlink.index(&address.interface)? {
-            netlink.remove(address, index)?;
-        }
+        done = netlink.remove_one_left(address).and(done);
     }
-    Ok(())
+    done
 }
 
 /// Whether the kernel says that the address, or its interface, is not there.

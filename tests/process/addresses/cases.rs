@@ -109,6 +109,54 @@ fn an_interface_that_goes_takes_the_leadership_along() {
     scene.presence.assert_never_two();
 }
 
+#[test]
+fn an_interface_that_is_down_or_renamed_leaves_no_address_behind() {
+    let Some(scene) = Scene::prepare() else { return };
+    let network = scene.cluster.network();
+    (1..=3).for_each(|number| network.interface(number, "extra", true));
+    (1..=3).for_each(|number| {
+        let more = ["--address", "10.0.0.99/32%extra", "--address", "fd00::99/128%extra"];
+        scene.cluster.node(number).start_with(&more);
+    });
+    scene.cluster.agree();
+    let moved_from = |leader: usize| {
+        eventually("another host has the addresses", || {
+            let holder = scene.presence.holder()?;
+            ensure(holder != leader, || format!("it is {holder}"))?;
+            Ok(holder)
+        })
+    };
+    let first = eventually("a host has the addresses", || scene.presence.holder());
+    network.set_interface(first, "extra", &["down"]);
+    let second = moved_from(first);
+    let log = scene.cluster.node(first).log();
+    assert!(log.contains("cannot keep the address 10.0.0.99/32%extra: Network is down"), "{log}");
+    network.set_interface(first, "extra", &["up"]);
+    // electd removes what a killed guard leaves, under whichever name.
+    network.set_interface(second, "extra", &["name", "other"]);
+    let guard = only_child(scene.cluster.node(second).pid()).unwrap();
+    kill_process(guard, Signal::KILL).unwrap();
+    moved_from(second);
+    scene.presence.assert_never_two();
+}
+
+#[test]
+fn an_address_that_somebody_removes_is_added_again() {
+    let Some(scene) = Scene::start() else { return };
+    scene.cluster.agree();
+    let leader = eventually("the leader's host has the addresses", || scene.presence.holder());
+    let before = scene.presence.spans().len();
+    scene.cluster.network().remove_address(leader, "10.0.0.99/24");
+    eventually("the address is there again", || {
+        let again = scene.presence.spans().len() > before;
+        ensure(again && scene.presence.holder()? == leader, || "it is not".to_owned())
+    });
+    let log = scene.cluster.node(leader).log();
+    let said = "electd: somebody removed the address 10.0.0.99/24%cable: it is added again";
+    assert_eq!(log.matches(said).count(), 1, "{log}");
+    assert_eq!(log.matches("somebody removed").count(), 1, "{log}");
+}
+
 /// Runs a node in its namespace, by this program if not by itself; it ends since it is refused.
 fn refused(node: &Node, scene: &Scene, before: &[&str], more: &[&str]) -> Output {
     let electd = [env!("CARGO_BIN_EXE_electd"), "run", "--node", &node.name, "--config"];

@@ -120,6 +120,16 @@ impl Network {
         }
     }
 
+    /// Sets a node's interface, as with `ip link set`.
+    pub fn set_interface(&self, node: usize, name: &str, how: &[&str]) {
+        ip(&[&["-n", &self.home(node), "link", "set", name], how].concat()).unwrap();
+    }
+
+    /// Removes an address from a node's cable, as an operator does.
+    pub fn remove_address(&self, node: usize, address: &str) {
+        ip(&["-n", &self.home(node), "address", "delete", address, "dev", "cable"]).unwrap();
+    }
+
     /// Cuts a node off, or takes it back: both ways, to and from all, at one instant.
     pub fn plug(&self, node: usize, plugged: bool) {
         let (switch, port) = (self.switch(), port(node));
