@@ -350,14 +350,19 @@ fn drain(body: &[u8]) -> Result<Command, Response> {
     Ok(Command::Drain { length, reason })
 }
 
+/// What an operator may ask for: wall clocks count milliseconds, and 10 years are as good as no end.
+const SHORTEST: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_secs(87_600 * 60 * 60);
+
 /// For how long something is to last.
 fn time(text: &str) -> Result<Duration, Response> {
+    let refused = |why: &str| Response::error(400, format!("\"for\": \"{text}\" {why}"));
     let time = with_unit(text).and_then(|time| Duration::try_from(time).ok());
-    time.ok_or_else(|| {
-        let sentence =
-            format!("\"for\": \"{text}\" is no time: give a number and a unit, such as 1h");
-        Response::error(400, sentence)
-    })
+    let time = time.ok_or_else(|| refused("is no time: give a number and a unit, such as 1h"))?;
+    if !(SHORTEST..=LONGEST).contains(&time) {
+        return Err(refused("is out of range: give 1ms to 87600h, or leave it out for no end"));
+    }
+    Ok(time)
 }
 
 /// `DELETE /members/NAME?force=true`.

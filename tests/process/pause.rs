@@ -91,10 +91,16 @@ fn a_pause_that_makes_no_sense_is_refused_and_so_is_one_that_no_leader_could_car
         config["quorum"] = "majority".into();
     });
     cluster.agree_on(2);
-    let refused = electd(&cluster, &["pause", "--for", "12"]);
-    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
-    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(why.contains("\"12\" is no time: give a number and a unit"), "{why}");
+    for (text, said) in [
+        ("12", "\"12\" is no time: give a number and a unit"),
+        ("0s", "\"0s\" is out of range: give 1ms to 87600h"),
+        ("99999999999999h", "is out of range"),
+    ] {
+        let refused = electd(&cluster, &["pause", "--for", text]);
+        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+        let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(why.contains(said), "{why}");
+    }
     await_pause(&cluster, 1, false);
 
     cluster.node(2).kill_9();
