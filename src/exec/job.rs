@@ -10,9 +10,10 @@ use std::time::Duration;
 use crossbeam::channel::{Receiver, bounded, never};
 use crossbeam::select;
 use log::{info, warn};
-use rustix::io::ioctl_fionbio;
+use rustix::io::{ioctl_fionbio, ioctl_fionread};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::address::netlink::LIFETIME;
 use super::deadlines::Deadlines;
 use super::guard::{BY_DEADLINE, Frame, GUARD, NO_ADDRESS, SEPARATOR};
 use super::leader::Leader;
@@ -23,6 +24,10 @@ use crate::node::now;
 
 /// Between two looks at a guard that was killed.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// A guard that reads nothing for so long is frozen. That matters where it holds addresses: the kernel removes them after
+/// their lifetime, while the leadership goes on.
+const UNREAD: Duration = LIFETIME;
 
 /// How one job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +57,8 @@ pub struct Job<'a, L> {
     told: Frame,
     /// KILL comes then at the latest, once the leadership is to end in order.
     stop_by: Option<Time>,
+    /// The guard has not read since then.
+    unread: Option<Time>,
     /// The guard should have acted.
     was_late: bool,
     /// The guard was killed by this process.
@@ -100,6 +107,7 @@ impl<'a, L: Leader> Job<'a, L> {
             ended,
             told,
             stop_by: None,
+            unread: None,
             was_late: false,
             overruled: false,
             stopped: false,
@@ -139,6 +147,7 @@ impl<'a, L: Leader> Job<'a, L> {
 
     /// Tells the guard until when the leadership holds, if that changed. Kills a guard that did not act.
     fn tell(&mut self) {
+        let is_frozen = self.is_frozen(); // before it is told more
         if self.node.is_gone() && !self.orphaned {
             self.orphaned = true; // as if the node were the guard's parent and had died
             self.told = Frame { term: 0, kill: now().0 };
@@ -155,7 +164,7 @@ impl<'a, L: Leader> Job<'a, L> {
             }
             _ => {}
         }
-        if self.late() > now() || self.overruled {
+        if (self.late() > now() && !is_frozen) || self.overruled {
             return;
         }
         // This process may itself have stood still, and not have seen yet that the guard did act.
@@ -164,6 +173,16 @@ impl<'a, L: Leader> Job<'a, L> {
             let _ = kill_process(self.guard, Signal::KILL); // the kernel kills the command with it
             self.overruled = true;
         }
+    }
+
+    /// Whether a guard with addresses has read nothing of what it was told for long.
+    fn is_frozen(&mut self) -> bool {
+        if self.plan.addresses.is_empty() || !ioctl_fionread(&self.pipe).is_ok_and(|left| left > 0)
+        {
+            self.unread = None;
+            return false;
+        }
+        *self.unread.get_or_insert(now()) + UNREAD <= now()
     }
 
     fn deadlines(&self) -> Deadlines {

@@ -141,6 +141,21 @@ fn an_interface_that_is_down_or_renamed_leaves_no_address_behind() {
 }
 
 #[test]
+fn a_leader_whose_guard_is_frozen_has_the_addresses_again() {
+    let Some(scene) = Scene::start() else { return };
+    scene.cluster.agree();
+    let leader = eventually("the leader's host has the addresses", || scene.presence.holder());
+    let node = scene.cluster.node(leader);
+    let guard = only_child(node.pid()).unwrap();
+    let before = std::time::Instant::now();
+    kill_process(guard, Signal::STOP).unwrap();
+    scene.presence.next_holder(before);
+    let log = node.log();
+    assert!(log.contains("the guard of the job did not act in time: killing both"), "{log}");
+    scene.presence.assert_never_two();
+}
+
+#[test]
 fn an_address_that_somebody_removes_is_added_again() {
     let Some(scene) = Scene::start() else { return };
     scene.cluster.agree();
