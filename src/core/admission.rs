@@ -72,6 +72,7 @@ impl Turn<'_> {
     /// A connection to a peer is open: says hello.
     pub fn dialed(&mut self, peer: NodeId, attempt: u64) {
         let hello = self.cx.state.own_hello(self.cx.now, peer);
+        self.cx.state.detector.change(peer, |peer| peer.told_older_timing = false);
         self.cx.out.push(Output::Hello { to: peer, attempt, hello });
     }
 
@@ -157,6 +158,7 @@ impl Turn<'_> {
 
     /// A peer can be told from now on what would not have reached it before.
     fn say_what_was_lost(&mut self, peer: NodeId) {
+        self.repeat_timing(peer);
         self.forward_unsent(peer);
         match self.cx.state.course.takeover() {
             Some(View { epoch, leader: Some(leader) }) if leader.id == peer => {

@@ -76,6 +76,7 @@ impl Detector {
             standing: Standing::default(),
             list: ListVersion::default(),
             untold_since: None,
+            told_older_timing: false,
             unreachable: false,
             vouched: Incarnation(0),
             passed: Damping::default(),

@@ -120,6 +120,12 @@ faults! {
         "The grant of an earlier question counts.";
     StaleList "majority-stale-list": "bully majority all" 92,
         "An older list may stand, and neither a hello nor a voter hands over the newer one.";
+    AnswerStretched "majority-answer-stretched": "bully majority storm" 15,
+        "A leader counts an answer for its new lease, though its question asked for the older one.";
+    PromiseTooSoon "majority-promise-too-soon": "bully majority storm" 15,
+        "A voter acknowledges a longer promise than any before, and that is not durable yet.";
+    OwnPromiseUnstored "majority-own-promise-unstored": "bully majority storm" 61,
+        "A leader counts its own longer promise before that is durable.";
     JobNotAwaited "majority-job-not-awaited": "bully majority jobs" 2,
         "A leader hands over while its job runs.";
     JobUntold "majority-job-untold": "bully majority jobs" 12,

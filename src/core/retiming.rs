@@ -12,8 +12,10 @@
 use std::sync::Arc;
 
 use super::api::Output;
+use super::bounds;
 use super::message::Message;
 use super::note::Note;
+use super::planted::Fault;
 use super::settings::Timing;
 use super::timer::Timer;
 use super::turn::Turn;
@@ -25,6 +27,12 @@ impl Turn<'_> {
         let state = &mut *self.cx.state;
         if state.settings.timing == timing {
             return;
+        }
+        if Fault::AnswerStretched.is_planted()
+            && let Some(lease) = state.course.lease_mut()
+        {
+            let older = bounds::certain(state.settings.timing.lease);
+            lease.stretch(bounds::certain(timing.lease).saturating_sub(older));
         }
         Arc::make_mut(&mut state.settings).timing = timing;
         state.retimed = self.cx.now;
@@ -39,9 +47,31 @@ impl Turn<'_> {
             }
         }
         let others = self.cx.all_others();
+        self.note_who_was_not_told(&others);
         self.cx.send_all(others, Message::Timing { timing: timing.nanos() });
         if self.cx.state.leads() {
             self.beat(); // the next round may be due already, and the stall is counted from the last
+        }
+    }
+
+    /// The hello of a connection that is not up yet may have said the older timings.
+    fn note_who_was_not_told(&mut self, told: &[NodeId]) {
+        let peers = self.cx.state.detector.iter().map(|(id, _)| id);
+        for id in peers.filter(|id| !told.contains(id)).collect::<Vec<_>>() {
+            self.cx.state.detector.change(id, |peer| peer.told_older_timing = true);
+        }
+    }
+
+    /// The connection to a peer is up: it is told the timings if the hello said older ones.
+    pub(super) fn repeat_timing(&mut self, peer: NodeId) {
+        let mut older = false;
+        self.cx
+            .state
+            .detector
+            .change(peer, |peer| older = std::mem::take(&mut peer.told_older_timing));
+        if older {
+            let timing = self.cx.state.settings.timing.nanos();
+            self.cx.send(peer, Message::Timing { timing });
         }
     }
 

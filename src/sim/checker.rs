@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::time::Duration;
 
 use super::clock::millis;
 use super::content::{self, Content};
@@ -110,13 +111,21 @@ impl Checker {
     }
 
     /// "What a member claims never goes backwards, across restarts": a process starts with the
-    /// epoch that is on its disk, and its own rounds above what is reserved there.
-    pub fn starts(&mut self, now: Time, node: usize, epoch: Epoch, kept: Epoch) {
+    /// epoch that is on its disk, and its own rounds above what is reserved there. The disk says then how
+    /// long a promise of it may be.
+    pub fn starts(
+        &mut self,
+        now: Time,
+        node: usize,
+        (epoch, kept): (Epoch, Epoch),
+        promised: Duration,
+    ) {
         let seen = &mut self.seen[node];
         seen.view = View { epoch, leader: None };
         seen.task = TaskVersion::default(); // what the disk holds is seen at the first look
         let named = seen.named;
         self.votes.started(node);
+        self.votes.remembers(node, promised);
         if kept < named {
             let what = format_args!("node-{} forgot the epoch {named} that it named", node + 1);
             self.fail(now, what);
@@ -171,6 +180,7 @@ impl Checker {
     /// A disk holds something else now.
     pub fn stored(&mut self, now: Time, node: usize, disk: &Disk) {
         self.votes.stored(node, disk.granted());
+        self.votes.remembers(node, disk.promised());
         let judged = self.lists.stored(node, content::number(disk.members()));
         self.judged(now, node, judged);
     }
@@ -193,7 +203,7 @@ impl Checker {
         }
         self.seen[node].page = Some(page);
         self.judged(now, node, judged);
-        if leads && self.promise == Promise::Always && !self.is_backed(node, all) {
+        if leads && self.promise == Promise::Always && !self.is_backed(now, node, all) {
             self.fail(
                 now,
                 format_args!(
@@ -227,7 +237,7 @@ impl Checker {
     /// Whether what voters told binds a majority of them to this leader for as long as its page says:
     /// of those on its list or, right after a change, of those on the list before, which differs by
     /// one of them.
-    fn is_backed(&self, node: usize, all: &[Node]) -> bool {
+    fn is_backed(&self, now: Time, node: usize, all: &[Node]) -> bool {
         let seen = &self.seen[node];
         let Some(page) = &seen.page else { return true };
         let grant = (page.epoch, all[node].settings.id);
@@ -236,7 +246,7 @@ impl Checker {
         let bound = |id| {
             place(id).is_some_and(|at| {
                 let end = Time(all[at].clock.local(end).0.saturating_sub(ROUNDED));
-                self.votes.is_bound(at, grant, node, end)
+                self.votes.is_bound(at, grant, node, (all[at].clock.local(now), end))
             })
         };
         page.content.is_majority(bound)

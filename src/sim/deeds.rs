@@ -27,6 +27,8 @@ pub enum Deed {
     ClusterPauses,
     /// Ends of such pauses asked for.
     ClusterResumes,
+    /// Timings that a process was reloaded with.
+    Retimed,
     /// Elections asked for.
     Elects,
     /// Resignations asked for.
@@ -149,13 +151,14 @@ pub enum Deed {
 }
 
 /// All deeds with their names, in the order in which they are shown.
-const TITLES: [(Deed, &str); 70] = [
+const TITLES: [(Deed, &str); 71] = [
     (Deed::Starts, "starts and restarts"),
     (Deed::Kills, "processes killed"),
     (Deed::Vanished, "hosts vanished"),
     (Deed::Amid, "  deaths amid a turn, of these"),
     (Deed::Returned, "hosts back without process"),
     (Deed::Stops, "processes stopped"),
+    (Deed::Retimed, "timings reloaded"),
     (Deed::Elects, "elections asked for"),
     (Deed::Resigns, "resignations asked for"),
     (Deed::Tasks, "tasks given to a leader"),

@@ -140,18 +140,13 @@ pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
             command(world, node, Command::Stop);
         }
         Fault::Fit(change) => world.change_fitness(node, change),
+        Fault::Retime(timing) => world.retime(node, timing),
         Fault::Sample(value) => {
             world.faults.count(Deed::Samples);
             world.nodes[node].settings.value = value; // what the next process finds
             world.tell_now(node, Input::Sampled { value });
         }
-        Fault::HandOut(content) => {
-            if let Some(leader) = world.nodes.iter().position(Node::leads) {
-                world.faults.count(Deed::Tasks);
-                let task = Task::new(content.to_be_bytes());
-                command(world, leader, Command::HandOut { task });
-            }
-        }
+        Fault::HandOut(content) => hand_out(world, content),
         Fault::Change(wish) if runs => world.wish(node, wish),
         Fault::Tick if runs => world.tell_now(node, Input::Tick),
         Fault::StallDisk(length) => {
@@ -170,4 +165,12 @@ pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
 
 fn command(world: &mut World, node: usize, command: Command) {
     world.tell_now(node, Input::Command { id: CommandId(1), command });
+}
+
+fn hand_out(world: &mut World, content: u64) {
+    if let Some(leader) = world.nodes.iter().position(Node::leads) {
+        world.faults.count(Deed::Tasks);
+        let task = Task::new(content.to_be_bytes());
+        command(world, leader, Command::HandOut { task });
+    }
 }

@@ -30,7 +30,8 @@ impl World {
         let disk = &self.nodes[node].disk;
         let (epoch, kept) = (disk.epoch(), disk.kept());
         let Some(restored) = self.nodes[node].start(now, &mut self.random) else { return };
-        self.checker.starts(now, node, epoch, kept);
+        let promised = self.nodes[node].disk.promised();
+        self.checker.starts(now, node, (epoch, kept), promised);
         self.forget_job(node);
         self.say(node, || {
             format!(

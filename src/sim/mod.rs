@@ -31,6 +31,7 @@ mod pause;
 mod paused;
 mod plan;
 mod play;
+mod retiming;
 mod run;
 mod rupture;
 mod scenario;

@@ -294,6 +294,11 @@ impl Disk {
         self.durable.vote?.granted.map(|grant| (grant.epoch, grant.candidate))
     }
 
+    /// How long a promise may be that a crash does not forget.
+    pub fn promised(&self) -> Duration {
+        self.durable.vote.map_or(Duration::ZERO, |vote| vote.promised)
+    }
+
     /// Takes a record. Tells whether the disk is free and starts to write it.
     pub fn write(&mut self, number: u64, record: Durable) -> bool {
         let free = self.writing.is_none();

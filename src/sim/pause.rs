@@ -77,7 +77,7 @@ impl World {
     /// most a third of `failure`. It notices before it does anything else.
     fn stall(&mut self, node: usize, length: Duration) {
         let time = length + self.random.up_to(self.timing().failure / 3);
-        if time > self.timing().stall() {
+        if time > self.noticed_stall(node) {
             self.nodes[node].stalled = Some(time);
         }
     }

@@ -7,6 +7,7 @@ use super::deeds::Deed;
 use super::node::Death;
 use super::weather::{Disturbance, Links};
 use crate::core::random::Random;
+use crate::core::settings::Timing;
 use crate::core::types::Time;
 
 /// What is done to a cluster.
@@ -26,6 +27,8 @@ pub(super) enum Fault {
     Sample(Option<i64>),
     /// A member is drained or undrained, its health check passes or fails, or the cluster is paused or resumed.
     Fit(Change),
+    /// The file of a member says these timings, and its process reads that again.
+    Retime(Timing),
     /// A process is called although nothing has happened.
     Tick,
     /// The present leader is given a task of this content.

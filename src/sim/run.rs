@@ -11,7 +11,7 @@ use super::schedule::{Failure, Run, Schedule};
 use super::settle::{revive, settle, step};
 use super::setup::{Delays, FaultSet, Setup, TIMING};
 use super::world::World;
-use super::{fitness, members, paused, stay, storm, trouble};
+use super::{fitness, members, paused, retiming, stay, storm, trouble};
 use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, Timing};
 use crate::trace::Detail;
@@ -35,6 +35,9 @@ const PAUSES: u64 = 0x0070_6175_7365_7300;
 
 /// And the storms.
 const STORMS: u64 = 0x7374_6f72_6d73;
+
+/// And the timings that members are reloaded with.
+const RETIMING: u64 = 0x7265_7469_6d65;
 
 impl Schedule {
     /// Lives through the schedule.
@@ -73,6 +76,7 @@ impl Schedule {
             let mut storms = Random::new(self.seed ^ STORMS);
             let newcomers = changing.then_some(&world.setup.newcomers[..]);
             storm::add(&mut storms, nodes, newcomers, &mut plan);
+            retiming::add(&mut Random::new(self.seed ^ RETIMING), nodes, &mut plan);
         }
         if beyond_model && self.algorithm == AlgorithmKind::Halting {
             add_tasks(&mut Random::new(self.seed ^ TASKS), &mut plan);
@@ -159,6 +163,7 @@ fn live_through(world: &mut World, plan: Plan) -> Result<Duration, String> {
     world.weather.clear();
     world.resume(|_| true);
     world.heal_checks();
+    world.end_retiming();
     revive(world);
     let until = world.now + world.changing().max(world.ending());
     while step(world, until)? {}

@@ -98,6 +98,7 @@ pub(super) fn settle(world: &mut World) -> Result<Duration, String> {
         longest += beyond_model(algorithm, members);
         wait = wait * 10 / 9;
     }
+    longest += world.retiming();
     // All must agree within the bound, and then for good; but for a better one that waits.
     let (mut agreed, mut settled) =
         (agree(world, &world.members_alive()).then_some(healed), healed);

@@ -22,6 +22,8 @@ struct Voter {
     granted: Option<Grant>,
     /// All grants that were ever on its disk.
     stored: BTreeSet<Grant>,
+    /// For how long its next process waits for what it promised, as its disk says now.
+    remembered: Duration,
     /// Whom it told last that it is bound, and until when it then is, by its own clock.
     bound: Option<(Grant, Time)>,
     /// The greatest epoch that each member released, as far as it heard.
@@ -74,6 +76,11 @@ impl Votes {
         self.voters[at].stored.extend(granted);
     }
 
+    /// For how long the next process of a voter would wait for what this one promised.
+    pub fn remembers(&mut self, at: usize, promised: Duration) {
+        self.voters[at].remembered = promised;
+    }
+
     /// Whether this voter gave its vote to a candidate: it is on the disk of the voter, and the
     /// candidate was told so, unless the vote is its own.
     pub fn gave(&self, at: usize, (epoch, candidate): Grant, candidate_at: usize) -> bool {
@@ -81,10 +88,19 @@ impl Votes {
         told && self.voters[at].stored.contains(&(epoch, candidate))
     }
 
-    /// Whether what this voter told binds it to a leader until then, by the voter's clock. A leader
-    /// binds itself, unless it told another later that it grants it an epoch.
-    pub fn is_bound(&self, at: usize, (epoch, leader): Grant, leads: usize, until: Time) -> bool {
+    /// Whether what this voter told binds it to a leader from now until then, by the voter's clock. A leader
+    /// binds itself, for no longer than its disk remembers, unless it told another later that it grants it an epoch.
+    pub fn is_bound(
+        &self,
+        at: usize,
+        (epoch, leader): Grant,
+        leads: usize,
+        (now, until): (Time, Time),
+    ) -> bool {
         let voter = &self.voters[at];
+        if at == leads && until.since(now) > voter.remembered {
+            return false;
+        }
         if at == leads {
             return voter.granted.is_none_or(|(granted, to)| granted <= epoch || to == leader);
         }
@@ -154,6 +170,9 @@ impl Votes {
         let Some((asked, length)) = voter.claims.get(&(candidate, number, epoch)) else {
             return Err(format!("grants epoch {epoch}, which nobody claims"));
         };
+        if *length > voter.remembered {
+            return Err(format!("promises epoch {epoch} for longer than its disk remembers"));
+        }
         let until = *asked + *length;
         match voter.bound {
             Some(((bound, to), end)) if to != candidate && now < end && !self.proofs => {
@@ -173,6 +192,10 @@ impl Votes {
         let Some(length) = voter.asked.get(&leader.1).copied() else {
             return Err(format!("acknowledges epoch {}, of which it heard nothing", leader.0));
         };
+        if length > voter.remembered {
+            let epoch = leader.0;
+            return Err(format!("acknowledges epoch {epoch} for longer than its disk remembers"));
+        }
         voter.binds(leader, now + length);
         let later = voter.granted.filter(|(granted, _)| *granted > leader.0);
         later.map_or(Ok(()), |(granted, _)| {
@@ -233,6 +256,7 @@ mod tests {
     /// Voter 0 was asked by 1 for epoch 5 at time 10, and has stored its grant.
     fn asked() -> Votes {
         let mut votes = Votes::new(3, false);
+        votes.remembers(0, LEASE);
         votes.hears(word(1, 0, &claim(1, 5), 10));
         votes.stored(0, Some((Epoch(5), id(1))));
         votes
@@ -273,9 +297,10 @@ mod tests {
     #[test]
     fn a_promise_counts_from_what_was_asked_and_ends_with_its_time_or_a_release() {
         let of = (Epoch(5), id(1));
+        let is_bound = |votes: &Votes, until| votes.is_bound(0, of, 1, (Time(20), Time(until)));
         let mut votes = asked();
         votes.tells(word(0, 1, &grant(1, 5), 20)).unwrap();
-        assert!(votes.is_bound(0, of, 1, Time(110)) && !votes.is_bound(0, of, 1, Time(111)));
+        assert!(is_bound(&votes, 110) && !is_bound(&votes, 111));
         let rival = |votes: &mut Votes, now| {
             votes.hears(word(2, 0, &claim(7, 6), 40));
             votes.stored(0, Some((Epoch(6), id(2))));
@@ -285,12 +310,22 @@ mod tests {
         assert_eq!(rival(&mut votes.clone(), 110), Ok(()));
         let release = Message::Release { epoch: Epoch(5), successor: None, stands: true };
         votes.hears(word(1, 0, &release, 50));
-        assert!(!votes.is_bound(0, of, 1, Time(60)));
+        assert!(!is_bound(&votes, 60));
         assert_eq!(rival(&mut votes, 60), Ok(()));
 
         let mut votes = asked();
         votes.hears(word(1, 0, &release, 15));
         votes.tells(word(0, 1, &grant(1, 5), 20)).unwrap();
         assert_eq!(rival(&mut votes, 60), Ok(()), "it was freed before it told");
+    }
+
+    #[test]
+    fn nobody_is_bound_for_longer_than_the_disk_remembers() {
+        let mut votes = asked();
+        votes.remembers(0, LEASE / 2);
+        assert!(votes.tells(word(0, 1, &grant(1, 5), 20)).is_err());
+        let of = (Epoch(5), id(0));
+        let leads = |votes: &Votes, until| votes.is_bound(0, of, 0, (Time(20), Time(until)));
+        assert!(leads(&votes, 70) && !leads(&votes, 71), "nor a leader to itself");
     }
 }

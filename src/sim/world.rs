@@ -55,6 +55,8 @@ pub(super) struct World {
     pub uptime: Option<Uptime>,
     /// What runs only on hosts that lead, if anything does.
     pub jobs: Option<Jobs>,
+    /// The longest of the timings that members were reloaded with, if any were.
+    pub longest: Option<Timing>,
     /// What was done to it.
     pub faults: Faults,
     agenda: Agenda,
@@ -126,6 +128,7 @@ impl World {
             terrain: Terrain::default(),
             uptime: None,
             jobs: None,
+            longest: None,
             faults: Faults::default(),
             agenda: Agenda::default(),
             steps: 0,

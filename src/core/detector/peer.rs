@@ -42,6 +42,8 @@ pub struct Peer {
     pub stands: bool,
     /// Its timings, as it told them last.
     pub timing: Option<[u64; 4]>,
+    /// This member got other timings after it dialed the peer, and before it could tell it anything.
+    pub told_older_timing: bool,
     /// The round of its last ELECTION as one that stands: a leader of an earlier epoch may not know.
     pub called: Epoch,
     /// The connection on which it speaks to this member, and where it comes from.

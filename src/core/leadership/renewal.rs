@@ -63,12 +63,13 @@ impl Context<'_> {
             // voted for another candidate since.
             if votes && self.state.voter.promise(now, own, epoch, length) {
                 // A reload may have made the lease longer than any record says.
-                match self.state.voter.remembers(length) {
-                    true => {
-                        lease.acknowledge(own, number);
-                        self.arm_lease();
-                    }
-                    false => _ = self.persist(),
+                let durable = self.state.voter.remembers(length);
+                if durable || Fault::OwnPromiseUnstored.is_planted() {
+                    lease.acknowledge(own, number);
+                    self.arm_lease();
+                }
+                if !durable {
+                    self.persist();
                 }
             }
         }

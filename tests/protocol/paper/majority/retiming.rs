@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use electd::core::message::{Message, Opinion};
-use electd::core::settings::Timing;
+use electd::core::settings::{AlgorithmKind, Timing};
 use electd::core::types::Time;
 use electd::core::{Input, Phase};
 
 use super::{
-    acknowledge, all_say, grant, heartbeat, p5_tries, promising, says, voter, would, yes_if,
+    acknowledge, all_say, grant, heartbeat, majority, p5_tries, promising, says, voter, would,
+    yes_if,
 };
 use crate::paper::process::{Process, Sent, TIMING, id};
 
@@ -164,4 +165,19 @@ fn a_leader_judges_nobody_by_a_failure_that_did_not_count_then() {
     p5.after(Duration::from_millis(100)); // P4 was silent for as long as the longer timings let it
     let alive = |number| p5.core.detector().is_alive(id(number));
     assert_eq!([1, 2, 3, 4].map(alive), [true; 4], "all have a whole new `failure`");
+}
+
+/// "A member that changes its timings tells the others": one that it only dialed so far heard older ones from its hello.
+#[test]
+fn a_member_that_heard_the_older_timings_from_a_hello_is_told() {
+    let told = |sent: &Sent| {
+        let timing = |message: &Message| matches!(message, Message::Timing { .. });
+        sent.iter().filter(|(_, message)| timing(message)).cloned().collect::<Sent>()
+    };
+    let mut p3 = Process::alone(majority(AlgorithmKind::Bully, 3));
+    p3.take(Input::Dialed { peer: id(5), attempt: 1 });
+    assert_eq!(told(&retime(&mut p3, LONG)), [], "nobody can be told anything yet");
+    assert_eq!(told(&p3.reaches(5)), [(vec![5], Message::Timing { timing: LONG.nanos() })]);
+    p3.take(Input::Dialed { peer: id(4), attempt: 1 });
+    assert_eq!(told(&p3.reaches(4)), [], "this hello said the present ones");
 }
