@@ -113,13 +113,8 @@ impl Checker {
     /// "What a member claims never goes backwards, across restarts": a process starts with the
     /// epoch that is on its disk, and its own rounds above what is reserved there. The disk says then how
     /// long a promise of it may be.
-    pub fn starts(
-        &mut self,
-        now: Time,
-        node: usize,
-        (epoch, kept): (Epoch, Epoch),
-        promised: Duration,
-    ) {
+    pub fn starts(&mut self, now: Time, node: usize, disk: (Epoch, Epoch, Duration)) {
+        let (epoch, kept, promised) = disk;
         let seen = &mut self.seen[node];
         seen.view = View { epoch, leader: None };
         seen.task = TaskVersion::default(); // what the disk holds is seen at the first look
@@ -242,9 +237,8 @@ impl Checker {
         let Some(page) = &seen.page else { return true };
         let grant = (page.epoch, all[node].settings.id);
         let end = all[node].clock.truly(page.end());
-        let place = |id| all.iter().position(|node| node.settings.id == id);
         let bound = |id| {
-            place(id).is_some_and(|at| {
+            place(all, id).is_some_and(|at| {
                 let end = Time(all[at].clock.local(end).0.saturating_sub(ROUNDED));
                 self.votes.is_bound(at, grant, node, (all[at].clock.local(now), end))
             })

@@ -31,7 +31,7 @@ impl World {
         let (epoch, kept) = (disk.epoch(), disk.kept());
         let Some(restored) = self.nodes[node].start(now, &mut self.random) else { return };
         let promised = self.nodes[node].disk.promised();
-        self.checker.starts(now, node, (epoch, kept), promised);
+        self.checker.starts(now, node, (epoch, kept, promised));
         self.forget_job(node);
         self.say(node, || {
             format!(
