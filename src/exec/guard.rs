@@ -3,8 +3,8 @@
 //! It is started as `electd guard LOCK [ADDRESS ...] -- [CMD ...]`, with a pipe from electd as its stdin. Each frame on the pipe says
 //! when to send TERM and when to send KILL; a later frame replaces the earlier one. The guard acts by its own
 //! timer, so that it needs electd neither to run nor to answer; and it kills at once when the pipe ends, since
-//! electd has ended then. It ends with the command's exit code as soon as nothing of the command is left, and
-//! at no signal but KILL: TERM may be meant for the whole unit, and the kernel sends HUP to a frozen guard whose
+//! electd has ended then. It ends with the command's exit code as soon as nothing of the command is left. TERM, INT,
+//! QUIT and HUP do not end it: TERM may be meant for the whole unit, and the kernel sends HUP to a frozen guard whose
 //! electd has died.
 //!
 //! The addresses are there before the command begins, and go when nothing of it is left; or when it should have been
