@@ -28,6 +28,17 @@ fn patience(algorithm: AlgorithmKind) -> Duration {
     patience + SLOW.message + STEP
 }
 
+/// The number of a call of the halting algorithm.
+fn call(message: &Message) -> Option<u64> {
+    match message {
+        Message::AreYouThere { number, .. }
+        | Message::Halt { number, .. }
+        | Message::Elected { number, .. }
+        | Message::Ready { number, .. } => Some(*number),
+        _ => None,
+    }
+}
+
 /// P5 led, and has just resigned for P4, the only other that may lead.
 fn resigned(algorithm: AlgorithmKind) -> Process {
     let settings = Settings { timing: SLOW, ..settings(algorithm, 5) };
@@ -36,7 +47,12 @@ fn resigned(algorithm: AlgorithmKind) -> Process {
     let members = settings.members.iter().map(witness).collect();
     let members = Arc::new(MemberList::new(settings.members.version(), members));
     let mut p5 = Process::with(Settings { members, ..settings }).0;
-    p5.calls();
+    let mut sent = p5.calls();
+    while algorithm == AlgorithmKind::Halting && p5.leader().is_none() {
+        let call = sent.iter().find_map(|(_, message)| call(message)).unwrap();
+        let reply = Message::Reply { number: call, accepted: true };
+        sent = (1..=4).flat_map(|other| p5.hears(other, reply.clone())).collect();
+    }
     if algorithm == AlgorithmKind::Ring {
         let run = Run { epoch: Epoch(1), initiator: id(5) };
         let candidate = Candidate { stands: true, rank: rank(5), incarnation: Incarnation(1) };
@@ -110,6 +126,16 @@ fn who_resigned_stands_again_when_the_other_says_that_it_does_not_stand() {
     assert_eq!(asked.last().cloned(), election(3, true));
     p5.hears(4, Message::Lower { round: Epoch(3) });
     assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(3)));
+}
+
+/// The same with halting: P4 was drained when no leader could tell P5 of it.
+#[test]
+fn who_resigned_stands_again_when_the_other_replies_that_it_may_not_lead() {
+    let mut p5 = resigned(AlgorithmKind::Halting);
+    let call = (0..500).find_map(|_| p5.after(STEP).iter().find_map(|(_, message)| call(message)));
+    let call = call.expect("it asks P4 once that did not come to lead");
+    p5.hears(4, Message::Reply { number: call, accepted: false });
+    assert!(p5.core.stands());
 }
 
 /// Others that may not lead call elections so often that none that P5 takes part in comes to nothing

@@ -198,6 +198,9 @@ impl Halting {
             }
             (Step::Asking, false) => {
                 self.lower.insert(from);
+                if self.stands_instead_of(cx, from) {
+                    return self.begin(cx, Reason::NoCoordinator);
+                }
                 self.ask_next(cx);
             }
             (Step::Halting, true) => {
@@ -214,6 +217,17 @@ impl Halting {
                 }
             }
         }
+    }
+
+    /// A member that does not rank above one that may not lead may not lead either. Tells whether this member, which
+    /// resigned, stands again for that.
+    fn stands_instead_of(&self, cx: &mut Context, other: NodeId) -> bool {
+        if cx.state.stands() {
+            return false;
+        }
+        cx.state.detector.change(other, |peer| peer.stands = false);
+        cx.stand_if_alone();
+        cx.state.stands()
     }
 
     /// The next step, when nobody is awaited any more.
