@@ -6,11 +6,10 @@ use serde_json::json;
 use crate::core::limits::{NAME_RULE, is_name};
 use crate::node::status::{MemberStatus, Status};
 
-use super::args::{Output, OutputArgs};
-use super::ask::{NodeArgs, Targets};
+use super::args::Output;
 use super::error::CliError;
 use super::exit::Exit;
-use super::order::{TokenArgs, give};
+use super::order::{OrderArgs, give};
 use super::print;
 
 /// Add, remove or list the members of a running cluster.
@@ -42,7 +41,7 @@ enum Action {
 #[derive(Args, Debug)]
 struct Add {
     #[command(flatten)]
-    nodes: NodeArgs,
+    order: OrderArgs,
 
     /// Its name.
     #[arg(long, value_name = "NAME")]
@@ -63,12 +62,6 @@ struct Add {
     /// What it is for.
     #[arg(long, value_enum, default_value_t)]
     role: RoleArg,
-
-    #[command(flatten)]
-    token: TokenArgs,
-
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -93,7 +86,7 @@ impl RoleArg {
 #[derive(Args, Debug)]
 struct Remove {
     #[command(flatten)]
-    nodes: NodeArgs,
+    order: OrderArgs,
 
     /// The member.
     #[arg(value_name = "NAME")]
@@ -102,25 +95,13 @@ struct Remove {
     /// Even if the live voters are no majority afterwards.
     #[arg(long)]
     force: bool,
-
-    #[command(flatten)]
-    token: TokenArgs,
-
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 /// List the members, as the node with the latest view knows them.
 #[derive(Args, Debug)]
 struct List {
     #[command(flatten)]
-    nodes: NodeArgs,
-
-    #[command(flatten)]
-    token: TokenArgs,
-
-    #[command(flatten)]
-    output: OutputArgs,
+    order: OrderArgs,
 }
 
 impl Members {
@@ -136,15 +117,13 @@ impl Members {
 
 impl Add {
     fn run(self) -> Result<(), CliError> {
-        let targets = self.nodes.targets()?;
-        let client = self.token.client(&targets)?;
-        let asked = targets.ask_for_any(&client)?;
+        let (client, asked) = self.order.ask()?;
         let entry = json!({
             "name": self.name, "id": self.id, "address": self.address,
             "admin": self.member_admin, "role": self.role.name(),
         });
         let done = give(&asked, |to| client.add(to, &entry))?;
-        match self.output.output {
+        match self.order.output.output {
             Output::Json => print::json(&json!({ "result": done.result, "id": done.id })),
             Output::Table => {
                 let id = done.id.unwrap_or_default();
@@ -160,26 +139,18 @@ impl Remove {
             let what = format!("\"{}\" is nobody's name: {NAME_RULE}", self.name);
             return Err(CliError::new(Exit::Usage, what)); // it would be part of a path
         }
-        let targets = self.nodes.targets()?;
-        let client = self.token.client(&targets)?;
-        let asked = targets.ask_for_any(&client)?;
-        let done = give(&asked, |to| client.remove(to, &self.name, self.force))?;
-        match self.output.output {
-            Output::Json => print::json(&json!({ "result": done.result })),
-            Output::Table => print::result(&format!("{}\n", done.result)),
-        }
+        let Remove { order, name, force } = self;
+        order.tell_any(|client, to| client.remove(to, &name, force))
     }
 }
 
 impl List {
     fn run(self) -> Result<(), CliError> {
-        let targets: Targets = self.nodes.targets()?;
-        let client = self.token.client(&targets)?;
-        let asked = targets.ask_for_any(&client)?;
+        let (_, asked) = self.order.ask()?;
         let statuses = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
         let latest = statuses.max_by_key(|status| (status.leader.is_some(), status.epoch));
         let members = latest.map(|status: &Status| &status.members[..]).unwrap_or_default();
-        match self.output.output {
+        match self.order.output.output {
             Output::Json => print::json(&json!({ "members": members })),
             Output::Table => print::result(&table(members)),
         }

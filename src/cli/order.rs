@@ -37,7 +37,7 @@ impl TokenArgs {
     }
 }
 
-/// To whom a command without words of its own goes, and how its result is printed.
+/// To whom a command goes, and how its result is printed.
 #[derive(Args, Debug)]
 pub struct OrderArgs {
     #[command(flatten)]
@@ -45,10 +45,21 @@ pub struct OrderArgs {
     #[command(flatten)]
     token: TokenArgs,
     #[command(flatten)]
-    output: OutputArgs,
+    pub output: OutputArgs,
 }
 
 impl OrderArgs {
+    /// A client, and what the nodes of the cluster answered to it.
+    ///
+    /// # Errors
+    /// As the file, the token or the environment is wrong.
+    pub fn ask(&self) -> Result<(Client, Vec<Asked>), CliError> {
+        let targets = self.nodes.targets()?;
+        let client = self.token.client(&targets)?;
+        let asked = targets.ask_for_any(&client)?;
+        Ok((client, asked))
+    }
+
     /// Gives a command that is meant for the cluster.
     ///
     /// # Errors
@@ -57,9 +68,7 @@ impl OrderArgs {
         self,
         command: impl Fn(&Client, Recipient<'_>) -> Result<Achieved, ClientError>,
     ) -> Result<(), CliError> {
-        let targets = self.nodes.targets()?;
-        let client = self.token.client(&targets)?;
-        let asked = targets.ask_for_any(&client)?;
+        let (client, asked) = self.ask()?;
         self.print(&give(&asked, |to| command(&client, to))?)
     }
 

@@ -141,7 +141,7 @@ fn ended(status: ExitStatus) -> Ended {
     }
 }
 
-/// What a program prints, on its way to the log.
+/// The words of a program, on their way to the log.
 struct Output {
     pipe: Option<PipeReader>,
     /// The begin of a line.

@@ -27,7 +27,7 @@ pub struct Hooks {
     thread: JoinHandle<()>,
 }
 
-/// What other threads say to it. Cheap to clone.
+/// The handle by which other threads speak to it. Cheap to clone.
 #[derive(Clone)]
 pub struct HooksHandle(Arc<Shared>);
 
@@ -74,7 +74,7 @@ impl Hooks {
         Ok(Hooks { shared, thread })
     }
 
-    /// What others say to the thread.
+    /// The handle by which others speak to the thread.
     #[must_use]
     pub fn handle(&self) -> HooksHandle {
         HooksHandle(self.shared.clone())
@@ -92,7 +92,7 @@ impl Hooks {
     }
 }
 
-/// What the thread works with.
+/// The thread's own state.
 struct Worker {
     log: Arc<EventLog>,
     tally: Arc<Tally>,

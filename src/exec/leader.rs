@@ -1,4 +1,4 @@
-//! What a job needs of the node that it runs for, whether that is this process's or another's.
+//! The node that a job runs for, in this process or in another, as the job needs it.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::node::leadership::{Change, Hold, Leadership};
 
 /// A node that may lead.
 pub trait Leader {
-    /// What delays the release of its leadership until it is dropped.
+    /// A hold delays the release of its leadership until it is dropped.
     type Hold;
 
     /// All changes of its leadership from now on.
