@@ -1,21 +1,11 @@
 //! The control socket: commands on a node's own host need no token, whatever an earlier process left behind.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use electd::admin::control;
 use serde_json::Value;
 
-use crate::support::Cluster;
-
-/// Runs a command of electd with the file of this cluster.
-fn electd(cluster: &Cluster, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
-    command.arg(args[0]).arg("--config").arg(cluster.file()).args(&args[1..]);
-    for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "ELECTD_ADMIN"] {
-        command.env_remove(variable);
-    }
-    command.output().unwrap()
-}
+use crate::support::{Cluster, electd};
 
 fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)

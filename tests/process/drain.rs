@@ -1,27 +1,19 @@
 //! A member that an operator drained does not lead, and everybody can see why.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use electd::core::settings::AlgorithmKind;
 use serde_json::Value;
 
-use crate::support::{Cluster, ensure, eventually, for_each_algorithm};
+use crate::support::{Cluster, done, electd, ensure, eventually, for_each_algorithm};
 
 for_each_algorithm! {
     a_drained_leader_hands_over_and_does_not_lead_after_a_restart_until_it_is_undrained,
 }
 
 /// Runs this command for one node of the cluster.
-fn electd(cluster: &Cluster, args: &[&str], node: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
-    command.args(args).args(["--node", node, "--config"]).arg(cluster.file());
-    command.env_remove("ELECTD_ADMIN").output().unwrap()
-}
-
-#[track_caller]
-fn done(output: &Output) -> String {
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
+fn at_node(cluster: &Cluster, args: &[&str], node: &str) -> Output {
+    electd(cluster, &[args, &["--node", node]].concat())
 }
 
 fn a_drained_leader_hands_over_and_does_not_lead_after_a_restart_until_it_is_undrained(
@@ -32,7 +24,7 @@ fn a_drained_leader_hands_over_and_does_not_lead_after_a_restart_until_it_is_und
         config["quorum"] = "majority".into();
     });
     cluster.agree_on(3);
-    let said = done(&electd(&cluster, &["drain", "--reason", "new disk"], "node-3"));
+    let said = done(&at_node(&cluster, &["drain", "--reason", "new disk"], "node-3"));
     assert_eq!(said, "this node does not lead from now on, and hands over to node-2\n");
     assert_ne!(cluster.status(3).unwrap().state, "leading", "the answer waits for that");
     cluster.agree_on(2);
@@ -41,10 +33,10 @@ fn a_drained_leader_hands_over_and_does_not_lead_after_a_restart_until_it_is_und
     cluster.agree_on(2);
     let drain = cluster.status(3).unwrap().drain.expect("it is stored");
     assert_eq!((&*drain.reason, drain.until), ("new disk", None));
-    let shown = done(&electd(&cluster, &["status"], "node-3"));
+    let shown = done(&at_node(&cluster, &["status"], "node-3"));
     assert!(shown.contains("drained") && shown.contains("new disk"), "{shown}");
 
-    let said = done(&electd(&cluster, &["undrain"], "node-3"));
+    let said = done(&at_node(&cluster, &["undrain"], "node-3"));
     assert_eq!(said, "this node may lead again\n");
     cluster.agree_on(3);
 }
@@ -53,15 +45,15 @@ fn a_drained_leader_hands_over_and_does_not_lead_after_a_restart_until_it_is_und
 fn a_drain_ends_by_itself_and_the_last_that_may_lead_is_not_drained() {
     let cluster = Cluster::start(2);
     cluster.agree_on(2);
-    done(&electd(&cluster, &["drain", "--for", "1ms"], "node-2"));
+    done(&at_node(&cluster, &["drain", "--for", "1ms"], "node-2"));
     cluster.agree_on(2);
     assert_eq!(cluster.status(2).unwrap().drain, None);
 
-    done(&electd(&cluster, &["drain"], "node-1"));
+    done(&at_node(&cluster, &["drain"], "node-1"));
     eventually("the leader hears that node-1 is not eligible", || {
         ensure(!cluster.status(2)?.members[0].stands, || "not yet".to_owned())
     });
-    let refused = electd(&cluster, &["drain"], "node-2");
+    let refused = at_node(&cluster, &["drain"], "node-2");
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     let why = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(why.contains("no other live member may lead"), "{why}");
@@ -77,7 +69,7 @@ fn a_drain_that_makes_no_sense_is_refused_and_changes_nothing() {
         (vec!["drain", "--for=-1h"], "is no time"),
         (vec!["drain", "--reason", "a\nb"], "no line breaks"),
     ] {
-        let refused = electd(&cluster, &args, "node-1");
+        let refused = at_node(&cluster, &args, "node-1");
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
         let why = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(why.contains(expected), "{why}");

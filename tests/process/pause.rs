@@ -1,27 +1,12 @@
 //! A paused cluster keeps its leader, whoever comes back, and replaces it only when it is gone.
 
-use std::process::{Command, Output};
-
 use electd::core::settings::AlgorithmKind;
 use serde_json::Value;
 
-use crate::support::{Cluster, ensure, eventually, for_each_algorithm};
+use crate::support::{Cluster, done, electd, ensure, eventually, for_each_algorithm};
 
 for_each_algorithm! {
     a_higher_member_that_comes_back_to_a_paused_cluster_follows_until_it_is_resumed,
-}
-
-/// Runs this command for the cluster.
-fn electd(cluster: &Cluster, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
-    command.args(args).arg("--config").arg(cluster.file());
-    command.env_remove("ELECTD_ADMIN").output().unwrap()
-}
-
-#[track_caller]
-fn done(output: &Output) -> String {
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Waits until this node knows whether the cluster is paused.

@@ -5,12 +5,12 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Command;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::support::{Cluster, ensure, eventually, watchful};
+use crate::support::{Cluster, electd, ensure, eventually, watchful};
 
 fn with_majority(config: &mut Value) {
     watchful(config);
@@ -26,15 +26,6 @@ fn well(change: impl FnOnce(&mut Value)) -> Cluster {
     cluster.agree_on(3);
     (1..=3).for_each(|number| no_problem(&cluster, number));
     cluster
-}
-
-fn electd(cluster: &Cluster, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
-    command.arg(args[0]).arg("--config").arg(cluster.file()).args(&args[1..]);
-    for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "ELECTD_ADMIN"] {
-        command.env_remove(variable);
-    }
-    command.output().unwrap()
 }
 
 /// Waits until this node has this problem, in these words, wherever one looks.

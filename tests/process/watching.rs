@@ -3,27 +3,13 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Cluster, ensure, eventually, watchful};
+use crate::support::{Cluster, command, electd, ensure, eventually, watchful};
 use serde_json::{Value, json};
-
-/// A command, about this cluster.
-fn electd(cluster: &Cluster, args: &[&str]) -> Output {
-    command(cluster, args).output().unwrap()
-}
-
-fn command(cluster: &Cluster, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
-    command.arg(args[0]).arg("--config").arg(cluster.file()).args(&args[1..]);
-    for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "ELECTD_ADMIN"] {
-        command.env_remove(variable);
-    }
-    command
-}
 
 fn code(output: &Output) -> Option<i32> {
     output.status.code()

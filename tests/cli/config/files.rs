@@ -77,6 +77,13 @@ pub fn with(piece: &str, replacement: &str) -> ConfigFile {
     ConfigFile::new(&GOOD.replace(piece, replacement))
 }
 
+/// The one problem of a file in which this stands under this key.
+#[track_caller]
+pub fn one_problem_of(key: &str, value: &str, expected: &str) {
+    let quorum = "\"quorum\": \"none\",";
+    one_problem(quorum, &format!("{quorum} \"{key}\": {value},"), expected);
+}
+
 #[track_caller]
 pub fn one_problem(piece: &str, replacement: &str, expected: &str) {
     assert_eq!(with(piece, replacement).problems(), [expected], "{piece} -> {replacement}");

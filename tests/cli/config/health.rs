@@ -63,10 +63,7 @@ fn check_runs_the_check_of_the_node_that_is_named() {
 
 #[test]
 fn problems_have_a_place_and_a_remedy() {
-    let with = |health: &str, problem: &str| {
-        let text = format!("\"quorum\": \"none\", \"health\": {health},");
-        one_problem("\"quorum\": \"none\",", &text, problem);
-    };
+    let with = |health, problem| one_problem_of("health", health, problem);
     with(
         "{}",
         "3:31: health.command: is missing: list a program and its arguments, such as \

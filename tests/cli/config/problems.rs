@@ -47,10 +47,7 @@ fn keys() {
 
 #[test]
 fn hooks() {
-    let with = |hooks: &str, problem: &str| {
-        let text = format!("\"quorum\": \"none\", \"hooks\": {hooks},");
-        one_problem("\"quorum\": \"none\",", &text, problem);
-    };
+    let with = |hooks, problem| one_problem_of("hooks", hooks, problem);
     with(
         "{}",
         "3:30: hooks.on_change: is missing: list a program and its arguments, such as \

@@ -11,6 +11,9 @@ use crate::jobs::only_child;
 use crate::support::network::inside;
 use crate::support::{Node, ensure, eventually};
 
+/// Addresses on an interface that may go.
+const EXTRA: [&str; 4] = ["--address", "10.0.0.99/32%extra", "--address", "fd00::99/128%extra"];
+
 #[test]
 fn the_address_is_there_before_the_command_and_until_it_has_ended() {
     let Some(scene) = Scene::prepare() else { return };
@@ -74,9 +77,7 @@ fn exec_holds_the_addresses_of_a_node_that_runs_already() {
         ensure(scene.presence.holder()? == leader, || "another has".to_owned())
     });
     scene.cluster.node(leader).post("/resign", "").unwrap();
-    eventually("another host has the addresses", || {
-        ensure(scene.presence.holder()? != leader, || "it has not moved".to_owned())
-    });
+    scene.presence.moved_from(leader);
     scene.presence.assert_never_two();
     all.iter().for_each(|exec| kill_process(Pid::from_child(exec), Signal::TERM).unwrap());
     for exec in &mut all {
@@ -91,16 +92,11 @@ fn an_interface_that_goes_takes_the_leadership_along() {
     let Some(scene) = Scene::prepare() else { return };
     let network = scene.cluster.network();
     (1..=3).for_each(|number| network.interface(number, "extra", true));
-    let more = ["--address", "10.0.0.99/32%extra", "--address", "fd00::99/128%extra"];
-    (1..=3).for_each(|number| scene.cluster.node(number).start_with(&more));
+    (1..=3).for_each(|number| scene.cluster.node(number).start_with(&EXTRA));
     scene.cluster.agree();
     let leader = eventually("a host has the addresses", || scene.presence.holder());
     network.interface(leader, "extra", false);
-    let next = eventually("another host has the addresses", || {
-        let holder = scene.presence.holder()?;
-        ensure(holder != leader, || format!("it is {holder}"))?;
-        Ok(holder)
-    });
+    let next = scene.presence.moved_from(leader);
     let log = scene.cluster.node(leader).log();
     assert!(log.contains("cannot keep the address 10.0.0.99/32%extra: No such device"), "{log}");
     assert!(log.contains("cannot hold its addresses: the node hands over"), "{log}");
@@ -114,21 +110,11 @@ fn an_interface_that_is_down_or_renamed_leaves_no_address_behind() {
     let Some(scene) = Scene::prepare() else { return };
     let network = scene.cluster.network();
     (1..=3).for_each(|number| network.interface(number, "extra", true));
-    (1..=3).for_each(|number| {
-        let more = ["--address", "10.0.0.99/32%extra", "--address", "fd00::99/128%extra"];
-        scene.cluster.node(number).start_with(&more);
-    });
+    (1..=3).for_each(|number| scene.cluster.node(number).start_with(&EXTRA));
     scene.cluster.agree();
-    let moved_from = |leader: usize| {
-        eventually("another host has the addresses", || {
-            let holder = scene.presence.holder()?;
-            ensure(holder != leader, || format!("it is {holder}"))?;
-            Ok(holder)
-        })
-    };
     let first = eventually("a host has the addresses", || scene.presence.holder());
     network.set_interface(first, "extra", &["down"]);
-    let second = moved_from(first);
+    let second = scene.presence.moved_from(first);
     let log = scene.cluster.node(first).log();
     assert!(log.contains("cannot keep the address 10.0.0.99/32%extra: Network is down"), "{log}");
     network.set_interface(first, "extra", &["up"]);
@@ -136,7 +122,7 @@ fn an_interface_that_is_down_or_renamed_leaves_no_address_behind() {
     network.set_interface(second, "extra", &["name", "other"]);
     let guard = only_child(scene.cluster.node(second).pid()).unwrap();
     kill_process(guard, Signal::KILL).unwrap();
-    moved_from(second);
+    scene.presence.moved_from(second);
     scene.presence.assert_never_two();
 }
 

@@ -71,6 +71,15 @@ impl Presence {
         })
     }
 
+    /// Waits until another host than this one has all the addresses. Tells which.
+    pub fn moved_from(&self, host: usize) -> usize {
+        eventually("another host has the addresses", || {
+            let holder = self.holder()?;
+            ensure(holder != host, || format!("it is {holder}"))?;
+            Ok(holder)
+        })
+    }
+
     /// Waits until no host has any of the addresses.
     pub fn until_gone(&self) {
         eventually("the addresses are gone", || {

@@ -8,6 +8,7 @@
 //! Every cluster has a loopback address of its own. Ports that were free at its start stay so,
 //! whatever other tests and programs do meanwhile.
 
+mod command;
 pub mod crowd;
 mod each;
 pub mod http;
@@ -34,6 +35,7 @@ use electd::node::status::Status;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+pub use command::{command, done, electd};
 pub(crate) use each::for_each_algorithm;
 pub use each::{has_joined, the_highest_comes_back};
 pub use network::Network;

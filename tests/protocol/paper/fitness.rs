@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use electd::core::message::{Done, Message, Refusal};
+use electd::core::message::{Done, Refusal};
 use electd::core::settings::{AlgorithmKind, Alone, Quorum, Settings};
 use electd::core::types::{CommandId, Drain};
 use electd::core::{Command, Input, Output, Phase};
 
-use super::process::{Process, Sent, TIMING, id, settings};
+use super::process::{Process, TIMING, answer, id, releases, settings};
 
 /// P5 leads all others, and its check passes.
 fn leader(health: Option<Alone>) -> Process {
@@ -25,17 +25,6 @@ fn leader(health: Option<Alone>) -> Process {
 fn drain(process: &mut Process) -> Vec<Output> {
     let command = Command::Drain(Drain { reason: "new disk".to_owned(), ..Drain::default() });
     process.outputs(Input::Command { id: CommandId(7), command })
-}
-
-fn answer(outputs: &[Output]) -> Option<Result<Done, Refusal>> {
-    outputs.iter().find_map(|output| match output {
-        Output::Answer { result, .. } => Some(*result),
-        _ => None,
-    })
-}
-
-fn releases(sent: &Sent) -> bool {
-    sent.iter().any(|(_, message)| matches!(message, Message::Release { .. }))
 }
 
 #[test]

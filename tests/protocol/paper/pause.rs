@@ -5,7 +5,7 @@ use electd::core::settings::{AlgorithmKind, Alone, PowerOn, Settings};
 use electd::core::types::{CommandId, Epoch, Incarnation, Pause, Version};
 use electd::core::{Command, Input, Output, Phase};
 
-use super::process::{Process, Sent, TIMING, coordinator, id, rank, settings};
+use super::process::{Process, Sent, TIMING, answer, coordinator, id, rank, releases, settings};
 
 const UNTIL: u64 = 99;
 
@@ -29,17 +29,6 @@ fn order(process: &mut Process, command: Command) -> Vec<Output> {
 
 fn pauses(process: &mut Process) -> Vec<Output> {
     order(process, Command::Pause { since: 5, until: Some(UNTIL) })
-}
-
-fn answer(outputs: &[Output]) -> Option<Result<Done, Refusal>> {
-    outputs.iter().find_map(|output| match output {
-        Output::Answer { result, .. } => Some(*result),
-        _ => None,
-    })
-}
-
-fn releases(sent: &Sent) -> bool {
-    sent.iter().any(|(_, message)| matches!(message, Message::Release { .. }))
 }
 
 /// P5 comes, and asks the leader to hand over.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use electd::core::detector::ConnectionId;
 use electd::core::durable::{Durable, Vote};
 use electd::core::membership::{ListVersion, Member, MemberList};
-use electd::core::message::{Envelope, Hello, Message, View};
+use electd::core::message::{Done, Envelope, Hello, Message, Refusal, View};
 use electd::core::restart::{Kept, Start, restart};
 use electd::core::settings::{
     AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
@@ -87,6 +87,19 @@ pub fn task(number: u8) -> Task {
 
 /// What is sent: to whom, by number, and what.
 pub type Sent = Vec<(Vec<u8>, Message)>;
+
+/// The answer to a command, where there is one.
+pub fn answer(outputs: &[Output]) -> Option<Result<Done, Refusal>> {
+    outputs.iter().find_map(|output| match output {
+        Output::Answer { result, .. } => Some(*result),
+        _ => None,
+    })
+}
+
+/// Whether a leader releases its epoch.
+pub fn releases(sent: &Sent) -> bool {
+    sent.iter().any(|(_, message)| matches!(message, Message::Release { .. }))
+}
 
 /// One member alone.
 #[derive(Clone)]
