@@ -1,4 +1,4 @@
-# What one does with electd. A newcomer needs make and a stable Rust toolchain, nothing else.
+# What one does with electd. A newcomer needs make, a stable Rust toolchain and the C compiler that it links with, nothing else.
 
 CARGO  ?= cargo
 CONFIG ?= conf/cluster.json
@@ -20,7 +20,7 @@ BIN  := $(DESTDIR)$(PREFIX)/bin
 SHARE := $(DESTDIR)$(PREFIX)/share
 UNITS := $(DESTDIR)$(PREFIX)/lib/systemd/system
 
-.PHONY: help build install deb interop test test-long lint fmt run-cluster run-node run-job sim exhaustive mutants bench bench-address cargo rust-tools
+.PHONY: help build install deb interop test test-long test-tls lint fmt run-cluster run-node run-job sim exhaustive mutants fuzz bench bench-job bench-address cargo rust-tools
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -55,9 +55,16 @@ interop: build ## try electd with HAProxy, Prometheus, systemd's tools, curl and
 test: cargo ## run the tests, but for those that take long
 	$(CARGO) test
 
-test-long: cargo ## run those that take long, and the model in an optimized build
+# What runs over TLS in CI: the clusters that elect, change and break.
+OVER_TLS = cluster:: majority:: members:: partitions:: chaos:: freeze:: handover:: pause:: upgrade::
+
+test-long: cargo ## run those that take long, some with processes over TLS, and the model in an optimized build
 	$(CARGO) test --test process -- --ignored
+	ELECTD_TEST_TLS=1 $(CARGO) test --test process -- $(OVER_TLS)
 	$(CARGO) test --profile model --test model
+
+test-tls: cargo ## run all tests with processes over TLS
+	ELECTD_TEST_TLS=1 $(CARGO) test --test process
 
 lint: rust-tools ## check the format, clippy and the documentation, without a warning
 	$(CARGO) fmt --check
@@ -93,8 +100,32 @@ mutants: export MUTANTS := $(MUTANTS)
 mutants: cargo ## plant faults, see the simulator find them: make mutants [MUTANTS=halting]
 	$(TOOL) --features planted -- --ignored --nocapture mutants::
 
+# libFuzzer sees what an input reaches by counters that the compiler adds; flags for a named target leave build scripts
+# without them. The last flag has memory compared by calls that libFuzzer listens to.
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+COUNTERS = -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table \
+	trace-compares) -Cllvm-args=-max-loads-per-memcmp=0
+FUZZER = target/fuzz/$(HOST)/release/electd-fuzz
+TARGETS ?= frames hello messages state config requests answers
+SECONDS ?= 60
+CORPUS ?= target/fuzz/corpus
+
+fuzz: cargo ## feed what decodes bytes from outside with odd ones: make fuzz [SECONDS=60] [TARGETS=state]
+	@command -v c++ >/dev/null || { echo "c++ is missing: libFuzzer is built with it; install g++ or clang" >&2; exit 1; }
+	RUSTFLAGS="$(COUNTERS)" $(CARGO) build --release --quiet --manifest-path fuzz/Cargo.toml \
+		--target $(HOST) --target-dir target/fuzz
+	@set -e; for target in $(TARGETS); do \
+		mkdir -p $(CORPUS)/$$target; echo "fuzz: $$target"; \
+		ELECTD_FUZZ=$$target ELECTD_CORPUS=$(CORPUS)/$$target $(FUZZER) $(CORPUS)/$$target -timeout=10 -max_len=131072 \
+			-artifact_prefix=target/fuzz/$$target- -print_final_stats=1 -print_funcs=0 -verbosity=0 \
+			-max_total_time=$$(( $(SECONDS) / $(words $(TARGETS)) )); \
+	done
+
 bench: cargo ## measure the time from a leader's death to the next leader
 	$(CARGO) bench --bench failover
+
+bench-job: cargo ## measure the time from a leader's death to its command on the next host
+	$(CARGO) bench --bench job
 
 bench-address: cargo ## measure the outage of an address beside keepalived's: needs root, ip and keepalived
 	$(CARGO) bench --bench address

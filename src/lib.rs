@@ -22,14 +22,15 @@
 //! |---|---|
 //! | `cli` (default) | the command line, `exec`, and `http` |
 //! | `http` | the HTTP interface of a node and its client, `admin` |
+//! | `tls` (default) | TLS between members, and the making of certificates |
 //!
-//! `default-features = false` is the library alone: no command line and no HTTP. docs/api.md says what of it is kept
+//! `default-features = false` is the library alone: no command line, no HTTP and no TLS. docs/api.md says what of it is kept
 //! stable.
 //!
 //! # Rooms
 //!
 //! [`core`] is the election as a pure state machine; the simulator and the node run the same
-//! code. Around it: `wire` (frames and JSON), `net` (sockets), [`store`] (durable state), [`rank`]
+//! code. Around it: `wire` (frames and JSON), [`tls`] (certificates and handshakes), `net` (sockets), [`store`] (durable state), [`rank`]
 //! (samples of an attribute, the health check), [`config`], [`node`] (the election thread), `exec` (commands and
 //! addresses while a node leads, and hooks), `admin` (HTTP) and `cli`. Arrows point inwards:
 //! nothing in the core knows of the rooms around it.
@@ -51,8 +52,8 @@
 //! | admin | all sockets of HTTP, and a bell | it was told to stop, and answers under way are given |
 //! | control | the same for the control socket | as admin |
 //! | admin-command, at most 16 | the election thread's outcome of one command | it has that |
-//! | job, with `run -- CMD` | changes of the leadership, the end of the guard, the time to renew its deadline | the node has stopped, or CMD ended |
-//! | job-guard, while CMD runs | the end of the guard | the guard has ended |
+//! | job, with `run -- CMD` | changes of the leadership, what "job-guard" finds | the node has stopped, or CMD ended |
+//! | job-guard, where a guard is | the end of the guard, the alarm that it has not acted | the guard has ended |
 //! | exec-N, at most 64 | an attached `electd exec`, changes of the leadership, the next heartbeat | the connection and the guard have ended |
 //! | exec-N-in | what that one says | its socket is shut down |
 //! | hooks | a ring of the log of events, a program | the node has stopped |
@@ -68,10 +69,14 @@ pub mod config;
 pub mod core;
 #[cfg(feature = "cli")]
 pub mod exec;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod net;
 pub mod node;
 pub mod rank;
 pub mod sim;
 pub mod store;
+pub mod tls;
 pub mod trace;
 mod wire;

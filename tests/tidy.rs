@@ -9,16 +9,18 @@ use std::path::PathBuf;
 const ARROWS: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("wire", &["core"]),
-    ("net", &["wire"]),
+    ("tls", &["core"]),
+    ("net", &["wire", "tls"]),
     ("store", &["core"]),
     ("rank", &["core"]),
-    ("config", &["core"]),
+    ("config", &["core", "tls"]),
     ("trace", &["core"]),
     ("sim", &["trace"]),
     ("node", &["core", "net", "store", "rank", "config"]),
     ("exec", &["node"]),
     ("admin", &["node", "trace"]),
     ("cli", &["admin", "sim", "exec"]),
+    ("fuzzing", &["wire", "store", "config", "admin"]),
 ];
 
 /// What would make the core depend on more than its inputs: the outside, the clock, chance, or an

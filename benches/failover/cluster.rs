@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, Sender, unbounded};
 use electd::core::settings::{AlgorithmKind, Quorum};
+use electd::tls::make::Authority;
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::process;
 
@@ -83,7 +84,37 @@ impl Cluster {
         algorithm: AlgorithmKind,
         quorum: Quorum,
     ) -> Cluster {
-        fs::write(folder.join("cluster.json"), config(size, algorithm, quorum))
+        Cluster::start_with(folder, size, quorum, config(size, algorithm, quorum))
+    }
+
+    /// The same with TLS between the members.
+    pub fn start_over_tls(
+        folder: PathBuf,
+        size: usize,
+        algorithm: AlgorithmKind,
+        quorum: Quorum,
+    ) -> Cluster {
+        let mut config = config(size, algorithm, quorum);
+        let authority = Authority::new("bench").expect("certificates can be made");
+        for n in 1..=size {
+            let name = format!("node-{n}");
+            let pair = authority.sign(&name).expect("certificates can be made");
+            let file = |what: &str, text: &str| {
+                let file = folder.join(format!("{name}-{what}.pem"));
+                fs::write(&file, text).expect("the files can be written");
+                file
+            };
+            config["members"][n - 1]["tls"] = json!({
+                "ca": file("ca", authority.certificate()),
+                "cert": file("cert", &pair.cert),
+                "key": file("key", &pair.key),
+            });
+        }
+        Cluster::start_with(folder, size, quorum, config)
+    }
+
+    fn start_with(folder: PathBuf, size: usize, quorum: Quorum, config: Value) -> Cluster {
+        fs::write(folder.join("cluster.json"), config.to_string())
             .expect("the config can be written");
         let (sender, events) = unbounded();
         let nodes = (1..=size).map(|n| Node {
@@ -267,7 +298,7 @@ fn transition(line: &str, at: Instant) -> Option<State> {
 }
 
 /// A config at default timing; the last node ranks highest.
-fn config(size: usize, algorithm: AlgorithmKind, quorum: Quorum) -> String {
+fn config(size: usize, algorithm: AlgorithmKind, quorum: Quorum) -> Value {
     let members = (1..=size).zip(free_ports(size)).map(|(n, port)| {
         json!({
             "name": format!("node-{n}"),
@@ -282,7 +313,6 @@ fn config(size: usize, algorithm: AlgorithmKind, quorum: Quorum) -> String {
         "data_dir": "data",
         "members": members.collect::<Vec<_>>(),
     })
-    .to_string()
 }
 
 fn free_ports(count: usize) -> Vec<u16> {

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use electd::core::random::Random;
-use electd::core::settings::{AlgorithmKind, Quorum};
+use electd::core::settings::Quorum;
 use rustix::process::Signal;
 
 use crate::calm;
@@ -68,9 +68,9 @@ struct Times {
     disk_floor: Vec<Duration>,
 }
 
-/// Kills the leaders of clusters that differ by their algorithm, by turns, so that whatever else
+/// Kills the leaders of clusters that differ by their names, by turns, so that whatever else
 /// the machine does disturbs all of them alike. The first of them is what the others are held to.
-pub fn compare(runs: &mut [(AlgorithmKind, Run)], times: usize, report: &mut Report) {
+pub fn compare(runs: &mut [(&str, Run)], times: usize, report: &mut Report) {
     let mut measured: Vec<Times> = runs.iter().map(|_| Times::default()).collect();
     for _ in 0..times {
         for ((_, run), taken) in runs.iter_mut().zip(&mut measured) {
@@ -79,13 +79,12 @@ pub fn compare(runs: &mut [(AlgorithmKind, Run)], times: usize, report: &mut Rep
         }
     }
     let agreed: Vec<_> = measured.iter().map(|times| times.agreed.clone()).collect();
-    for ((algorithm, run), taken) in runs.iter().zip(measured) {
-        let name = algorithm.name();
+    for ((name, run), taken) in runs.iter().zip(measured) {
         let what = format!("kill -9 of {}, {name}", run.cluster.size());
         taken.report(&what, Fault::Kill, run.cluster.quorum(), report);
     }
-    for ((algorithm, _), times) in runs.iter().zip(&agreed).skip(1) {
-        let (name, first) = (algorithm.name(), runs[0].0.name());
+    for ((name, _), times) in runs.iter().zip(&agreed).skip(1) {
+        let first = runs[0].0;
         report.comparison(&format!("{name} beside {first}, all agree"), times, &agreed[0]);
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! `FAILOVER_RUNS=30` is the number of faults of each kind, `FAILOVER_LARGE=25` adds a cluster of
 //! that many processes with a calm minute, `FAILOVER_QUORUM=majority` leaves out the clusters without
-//! one, and `FAILOVER_ELECTD=PATH` measures another build.
+//! one, `FAILOVER_TLS=1` measures TLS beside plain connections and, if asked for, the large cluster over TLS, and nothing
+//! else, and `FAILOVER_ELECTD=PATH` measures another build.
 //! Linux only: it reads /proc.
 
 mod calm;
@@ -52,6 +53,14 @@ fn main() {
     let scratch = Scratch::new();
     let mut report = Report::default();
     let mut random = Random::new(u64::from(std::process::id()));
+    measure_tls(&scratch, runs, &mut random, &mut report);
+    if env::var_os("FAILOVER_TLS").is_some() {
+        if large > 0 {
+            let cluster = Cluster::start_over_tls(scratch.folder("large"), large, BULLY, NONE);
+            measure_large(cluster, &mut random, &mut report);
+        }
+        return report.print();
+    }
     if env::var("FAILOVER_QUORUM").as_deref() != Ok(Quorum::Majority.name()) {
         measure_none(&scratch, runs, &mut random, &mut report);
     }
@@ -60,7 +69,8 @@ fn main() {
     let writes: Vec<_> = (0..runs).map(|_| disk.measure()).collect();
     report.durable_write(&writes);
     if large > 0 {
-        measure_large(&scratch, large, &mut random, &mut report);
+        let cluster = Cluster::start(scratch.folder("large"), large, BULLY, NONE);
+        measure_large(cluster, &mut random, &mut report);
     }
     report.print();
 }
@@ -71,7 +81,7 @@ fn measure_none(scratch: &Scratch, runs: usize, random: &mut Random, report: &mu
         let folder = scratch.folder(&format!("{size}"));
         let mut run = Run::new(Cluster::start(folder, size, BULLY, NONE), random.draw());
         if size == 5 {
-            report.usage(size, &calm::usage(&run.cluster, CALM));
+            report.usage(&size.to_string(), &calm::usage(&run.cluster, CALM));
         }
         run.measure(Fault::Kill, runs, report);
         if size == 5 {
@@ -82,9 +92,21 @@ fn measure_none(scratch: &Scratch, runs: usize, random: &mut Random, report: &mu
     }
     let mut by_algorithm = AlgorithmKind::ALL.map(|algorithm| {
         let cluster = Cluster::start(scratch.folder(algorithm.name()), 5, algorithm, NONE);
-        (algorithm, Run::new(cluster, random.draw()))
+        (algorithm.name(), Run::new(cluster, random.draw()))
     });
     faults::compare(&mut by_algorithm, runs, report);
+}
+
+/// What TLS costs: two clusters that differ in nothing else, struck by turns.
+fn measure_tls(scratch: &Scratch, runs: usize, random: &mut Random, report: &mut Report) {
+    let plain = Cluster::start(scratch.folder("plain"), 5, BULLY, NONE);
+    let secured = Cluster::start_over_tls(scratch.folder("tls"), 5, BULLY, NONE);
+    let mut both = [("plain", plain), ("tls", secured)]
+        .map(|(name, cluster)| (name, Run::new(cluster, random.draw())));
+    for (name, run) in &both {
+        report.usage(&format!("5, {name}"), &calm::usage(&run.cluster, CALM));
+    }
+    faults::compare(&mut both, runs, report);
 }
 
 /// Failovers of clusters whose voters are bound to their leader.
@@ -101,11 +123,11 @@ fn measure_majority(scratch: &Scratch, runs: usize, random: &mut Random, report:
 }
 
 /// Whether many processes on one machine elect, stay calm and fail over.
-fn measure_large(scratch: &Scratch, size: usize, random: &mut Random, report: &mut Report) {
-    let cluster = Cluster::start(scratch.folder("large"), size, BULLY, NONE);
+fn measure_large(cluster: Cluster, random: &mut Random, report: &mut Report) {
+    let size = cluster.size();
     report.first_election(size, cluster.first_election());
     let mut run = Run::new(cluster, random.draw());
-    report.usage(size, &calm::usage(&run.cluster, CALM));
+    report.usage(&size.to_string(), &calm::usage(&run.cluster, CALM));
     report.calm(size, CALM_LARGE, run.cluster.count_changes(CALM_LARGE));
     run.measure(Fault::Kill, 10, report);
 }

@@ -60,11 +60,11 @@ impl Report {
         self.unsteady += changes;
     }
 
-    pub fn usage(&mut self, size: usize, nodes: &[Usage]) {
+    pub fn usage(&mut self, cluster: &str, nodes: &[Usage]) {
         let Some((leader, others)) = nodes.split_last() else { return };
         let most = |of: fn(&Usage) -> f64| others.iter().map(of).fold(0.0, f64::max);
         self.lines.push(format!(
-            "idle node of {size}: {:.2} % of a core (leader {:.2} %), {:.1} MB resident \
+            "idle node of {cluster}: {:.2} % of a core (leader {:.2} %), {:.1} MB resident \
              (leader {:.1}), {:.1} MB of it its own (leader {:.1}), {} threads; the most of \
              any follower",
             most(|node| node.cpu) * 100.0,

@@ -1,6 +1,5 @@
 //! The other side: asks nodes for their status, and gives them commands.
 
-use std::io;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -8,14 +7,20 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
-use thiserror::Error;
-use ureq::{Agent, Body, RequestBuilder, Timeout, http};
+use serde_json::Value;
+use ureq::{Agent, Body, RequestBuilder, http};
 
+use super::answer::{in_words, socket_error, understand};
+use super::ask::{self, Patience};
 use super::control::{self, Refused};
 use super::guard;
+use super::listener::Listener;
 use crate::node::history::History;
 use crate::node::status::Status;
+use crate::tls::Trust;
+
+pub use super::answer::ClientError;
+pub(crate) use super::ask::host_of;
 
 const CONNECT: Duration = Duration::from_secs(1);
 const RESOLVE: Duration = Duration::from_secs(2);
@@ -27,41 +32,6 @@ const HANDOVER_ANSWER: Duration = Duration::from_secs(310);
 /// More than a cluster's status will ever be; a stranger's page may be larger.
 const LARGEST_ANSWER: u64 = 4 * 1024 * 1024;
 
-/// Why there is no answer, in words.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ClientError {
-    /// No connection, or no answer in time.
-    #[error("no answer from {address}: {reason}")]
-    NoAnswer {
-        /// The admin address that was asked.
-        address: String,
-        /// What happened.
-        reason: String,
-    },
-    /// There is no address to ask at.
-    #[error("it has no \"admin\" address in the configuration")]
-    NotServed,
-    /// A node answered, and does not do it.
-    #[error("{sentence}")]
-    Refused {
-        /// The HTTP status code.
-        code: u16,
-        /// The node's own words.
-        sentence: String,
-    },
-    /// A node answered that is not the one that was meant.
-    #[error("{0}")]
-    Other(String),
-    /// Something answers there that does not talk like electd.
-    #[error("{address} does not answer like electd: {reason}; is it the admin address of a node?")]
-    Stranger {
-        /// The admin address that was asked.
-        address: String,
-        /// What is odd about it.
-        reason: String,
-    },
-}
-
 /// What a command achieved.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Achieved {
@@ -71,11 +41,6 @@ pub struct Achieved {
     pub successor: Option<String>,
     /// The id of the member that was added.
     pub id: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Refusal {
-    error: String,
 }
 
 /// The node that a command is for: it refuses the command if it is another one.
@@ -120,6 +85,8 @@ pub struct Client {
     token: Option<String>,
     /// For each connection and each answer, if it is not the usual.
     timeout: Option<Duration>,
+    /// Over TCP it speaks HTTPS.
+    trust: Option<Trust>,
 }
 
 impl Client {
@@ -146,7 +113,22 @@ impl Client {
             .max_idle_connections(64)
             .max_idle_connections_per_host(1)
             .build();
-        Client { agent: config.new_agent(), token, timeout }
+        Client { agent: config.new_agent(), token, timeout, trust: None }
+    }
+
+    /// The same, which speaks HTTPS over TCP.
+    #[cfg_attr(not(feature = "cli"), expect(dead_code))]
+    pub(crate) fn secured(self, trust: Option<Trust>) -> Client {
+        Client { trust, ..self }
+    }
+
+    /// Listens to the node at this address, to the events after the one with this id; without an id, to those from now
+    /// on.
+    ///
+    /// # Errors
+    /// When nobody answers there, or the node refuses, or knows no events as it is of an older version.
+    pub fn listen(&self, address: &str, after: Option<&str>) -> Result<Listener, ClientError> {
+        Listener::open(address, after, self.trust.as_ref())
     }
 
     /// The status of the node at this address.
@@ -166,59 +148,12 @@ impl Client {
     }
 
     fn get<T: DeserializeOwned>(&self, address: &str, path: &str) -> Result<T, ClientError> {
-        if let Some(socket) = control::of_address(address) {
-            let question =
-                format!("GET /{path} HTTP/1.1\r\nHost: electd\r\nConnection: close\r\n\r\n");
-            return self.over_socket(address, socket, &question, ANSWER);
+        if let Some(answer) = self.exchange(address, &format!("GET /{path}"), "", ANSWER) {
+            return answer;
         }
         let request = self.agent.get(url(address, path));
         let request = request.config().timeout_resolve(resolve_timeout(address)).build();
         self.read(address, request.call())
-    }
-
-    /// Asks this node to let the leader resign, whichever node it is.
-    ///
-    /// # Errors
-    /// When nobody answers there, or the node refuses.
-    pub fn resign(&self, to: Recipient<'_>, next: Option<&str>) -> Result<Achieved, ClientError> {
-        self.command(to, "POST", "resign", &json!({ "to": next }).to_string())
-    }
-
-    /// Asks this node not to lead any more: for so long, or until it is undrained.
-    ///
-    /// # Errors
-    /// When nobody answers there, or the node refuses.
-    pub fn drain(
-        &self,
-        to: Recipient<'_>,
-        length: Option<&str>,
-        reason: &str,
-    ) -> Result<Achieved, ClientError> {
-        self.command(to, "POST", "drain", &json!({ "for": length, "reason": reason }).to_string())
-    }
-
-    /// Asks this node to lead again where it may.
-    ///
-    /// # Errors
-    /// When nobody answers there, or the node refuses.
-    pub fn undrain(&self, to: Recipient<'_>) -> Result<Achieved, ClientError> {
-        self.command(to, "POST", "undrain", "{}")
-    }
-
-    /// Asks this node to have the cluster paused: for so long, or until it is resumed.
-    ///
-    /// # Errors
-    /// When nobody answers there, or the node refuses.
-    pub fn pause(&self, to: Recipient<'_>, length: Option<&str>) -> Result<Achieved, ClientError> {
-        self.command(to, "POST", "pause", &json!({ "for": length }).to_string())
-    }
-
-    /// Asks this node to have the cluster resumed.
-    ///
-    /// # Errors
-    /// When nobody answers there, or the node refuses.
-    pub fn resume(&self, to: Recipient<'_>) -> Result<Achieved, ClientError> {
-        self.command(to, "POST", "resume", "{}")
     }
 
     /// Asks this node to have a member added, by its entry.
@@ -252,25 +187,27 @@ impl Client {
     }
 
     /// Gives a command, which says for whom it is.
-    fn command(
+    pub(super) fn command(
         &self,
         to: Recipient<'_>,
         method: &str,
         path: &str,
         body: &str,
     ) -> Result<Achieved, ClientError> {
-        let ends = ["resign", "drain"].contains(&path) || method == "DELETE";
+        let ends = ["resign", "drain", "switchover"].contains(&path) || method == "DELETE";
         let patience = if ends { HANDOVER_ANSWER } else { COMMAND_ANSWER };
         let address = to.address;
-        if let Some(socket) = control::of_address(address) {
-            let (length, cluster, id) = (body.len(), to.cluster, to.id);
-            let question = format!(
-                "{method} /{path} HTTP/1.1\r\nHost: electd\r\nConnection: close\r\n{}: {cluster}\r\n{}: {id}\r\n\
-                 Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}",
-                guard::CLUSTER,
-                guard::NODE,
-            );
-            return self.over_socket(address, socket, &question, patience);
+        let rest = format!(
+            "{}: {}\r\n{}: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            guard::CLUSTER,
+            to.cluster,
+            guard::NODE,
+            to.id,
+            body.len(),
+        );
+        if let Some(answer) = self.exchange(address, &format!("{method} /{path}"), &rest, patience)
+        {
+            return answer;
         }
         let answer = if method == "DELETE" {
             self.addressed(self.agent.delete(url(address, path)), to, patience).call()
@@ -301,17 +238,34 @@ impl Client {
         }
     }
 
-    fn over_socket<T: DeserializeOwned>(
+    /// The answer to a question by the control socket or by HTTPS; none for an address that is asked over plain TCP.
+    /// The rest is what follows the header lines that all questions have.
+    fn exchange<T: DeserializeOwned>(
         &self,
         address: &str,
-        socket: &Path,
-        question: &str,
-        patience: Duration,
-    ) -> Result<T, ClientError> {
-        let patience = self.timeout.unwrap_or(patience).max(Duration::from_millis(1));
-        let (code, text) = control::ask(socket, question, patience, LARGEST_ANSWER)
-            .map_err(|error| socket_error(address, &error))?;
-        understand(address, code, &text)
+        what: &str,
+        rest: &str,
+        answer: Duration,
+    ) -> Option<Result<T, ClientError>> {
+        let limit = |usual| self.timeout.unwrap_or(usual).max(Duration::from_millis(1));
+        let rest = if rest.is_empty() { "\r\n" } else { rest };
+        let question = |host: &str, token: &str| {
+            format!("{what} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{token}{rest}")
+        };
+        let answered = if let Some(socket) = control::of_address(address) {
+            control::ask(socket, &question("electd", ""), limit(answer), LARGEST_ANSWER)
+        } else {
+            let trust = self.trust.as_ref()?;
+            let token =
+                self.token.as_ref().map(|token| format!("Authorization: Bearer {token}\r\n"));
+            let question = question(host_of(address), &token.unwrap_or_default());
+            let patience = Patience { connect: limit(CONNECT), answer: limit(answer) };
+            ask::ask(host_of(address), &question, patience, trust, LARGEST_ANSWER)
+        };
+        Some(match answered {
+            Ok((code, text)) => understand(address, code, &text),
+            Err(error) => Err(socket_error(address, &error)),
+        })
     }
 
     fn read<T: DeserializeOwned>(
@@ -337,64 +291,10 @@ impl Client {
 }
 
 fn url(address: &str, path: &str) -> String {
-    let host = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
-    format!("http://{host}/{path}")
+    format!("http://{}/{path}", host_of(address))
 }
 
 /// A name may take long to resolve, and the limit costs a thread; an address needs neither.
 fn resolve_timeout(address: &str) -> Option<Duration> {
     address.parse::<SocketAddr>().is_err().then_some(RESOLVE)
-}
-
-fn understand<T: DeserializeOwned>(address: &str, code: u16, text: &str) -> Result<T, ClientError> {
-    let stranger = |reason: String| ClientError::Stranger { address: address.to_owned(), reason };
-    if code == 200 {
-        return serde_json::from_str(text).map_err(|error| stranger(error.to_string()));
-    }
-    match serde_json::from_str(text) {
-        Ok(Refusal { error }) => Err(ClientError::Refused { code, sentence: error }),
-        Err(_) => Err(stranger(format!("HTTP status {code}"))),
-    }
-}
-
-/// Why a conversation by a control socket failed, or one that is read as it comes.
-pub(super) fn socket_error(address: &str, error: &io::Error) -> ClientError {
-    let reason = match error.kind() {
-        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => REFUSED.to_owned(),
-        io::ErrorKind::PermissionDenied => {
-            "it belongs to another user: run this as the node's user, or as root".to_owned()
-        }
-        io::ErrorKind::UnexpectedEof => "the node closed the connection".to_owned(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            "silent for too long; it may be frozen".to_owned()
-        }
-        io::ErrorKind::InvalidData => {
-            let (address, reason) = (address.to_owned(), error.to_string());
-            return ClientError::Stranger { address, reason };
-        }
-        _ => error.to_string(),
-    };
-    ClientError::NoAnswer { address: address.to_owned(), reason }
-}
-
-const REFUSED: &str = "connection refused, so no node runs there";
-
-fn in_words(error: &ureq::Error, connect: Duration) -> String {
-    match error {
-        ureq::Error::Io(error) => match error.kind() {
-            io::ErrorKind::ConnectionRefused => REFUSED.to_owned(),
-            _ => error.to_string(),
-        },
-        ureq::Error::Timeout(Timeout::Connect) => {
-            format!("no connection within {connect:?}")
-        }
-        ureq::Error::Timeout(_) => {
-            "connected, and silent for too long; it may be frozen".to_owned()
-        }
-        ureq::Error::HostNotFound => "the name of the host is not known".to_owned(),
-        ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
-            "not an address; write HOST:PORT".to_owned()
-        }
-        error => error.to_string(),
-    }
 }

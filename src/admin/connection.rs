@@ -1,17 +1,18 @@
 //! One client: its socket, what it has said, and what it has not taken yet. Nothing here waits: each
 //! call gets on as far as the socket allows, and says what it wants next.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::Shutdown;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io::{self, ErrorKind};
+use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
 use socket2::Socket;
 
 use crate::node::handle::{Command, Handle};
+use crate::tls::Buffered;
 
 use super::inbound::{Asked, Heard, Inbound, Place};
 use super::limits;
+use super::line::Line;
 use super::poller::Interest;
 use super::response::{Delivery, Response};
 use super::routes::{self, Answer, Desk};
@@ -22,7 +23,7 @@ pub type Scratch = [u8; limits::HEAD_BYTES];
 
 /// A client's connection.
 pub struct Connection {
-    stream: Socket,
+    line: Line,
     inbound: Inbound,
     /// What the kernel has not taken of the last answer.
     outbound: Vec<u8>,
@@ -75,15 +76,15 @@ impl From<io::Error> for Gone {
 }
 
 impl Connection {
-    /// A new connection.
+    /// A new connection, with TLS if there is a session.
     ///
     /// # Errors
     /// When the socket is of no use.
-    pub fn new(stream: Socket) -> io::Result<Connection> {
+    pub fn new(stream: Socket, session: Option<Buffered>) -> io::Result<Connection> {
         stream.set_nonblocking(true)?;
         let since = Instant::now();
         Ok(Connection {
-            stream,
+            line: Line::new(stream, session),
             inbound: Inbound::default(),
             outbound: Vec::new(),
             stage: Stage::Open,
@@ -110,7 +111,7 @@ impl Connection {
             Stage::Asked(asked) => size_of::<Asked>() + asked.body.capacity(),
             _ => 0,
         };
-        self.inbound.memory() + self.outbound.capacity() + asked
+        self.line.memory() + self.inbound.memory() + self.outbound.capacity() + asked
     }
 
     /// What its socket is to be watched for. A client that asked in part only is slow, and so is one on its
@@ -119,10 +120,17 @@ impl Connection {
         match self.stage {
             Stage::Command(_) => Interest::Nothing,
             Stage::Asked(_) => Interest::Write,
-            _ if !self.outbound.is_empty() => Interest::Write,
-            Stage::Open if self.inbound.place() == Place::Before => Interest::Read,
+            _ if !self.is_told() => Interest::Write,
+            Stage::Open if self.inbound.place() == Place::Before && !self.line.is_amid() => {
+                Interest::Read
+            }
             _ => Interest::More,
         }
+    }
+
+    /// Whether the kernel has taken all that there was to tell.
+    fn is_told(&self) -> bool {
+        self.outbound.is_empty() && !self.line.owes()
     }
 
     /// Whether it waits for its client alone, who has nothing to come.
@@ -132,12 +140,12 @@ impl Connection {
 
     /// Its socket, for the poller.
     pub fn socket(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
+        self.line.socket()
     }
 
     /// Its socket, to be used by somebody else.
     pub fn into_socket(self) -> Socket {
-        self.stream
+        self.line.into_socket()
     }
 
     /// Gets on, by one request at most.
@@ -154,13 +162,13 @@ impl Connection {
 
     /// The deadline has passed. A client that has begun a request is told what limit it did not keep.
     pub fn expire(&mut self) -> Step {
-        if matches!(self.stage, Stage::Stream(_)) && self.outbound.is_empty() {
+        if matches!(self.stage, Stage::Stream(_)) && self.is_told() {
             self.outbound = stream::BEAT.to_vec();
             return self.tell().unwrap_or(Step::Gone);
         }
         let limit = match (&self.stage, self.inbound.place()) {
-            (Stage::Open, Place::Head) if self.outbound.is_empty() => limits::HEAD,
-            (Stage::Open, Place::Body) if self.outbound.is_empty() => limits::BODY,
+            (Stage::Open, Place::Head) if self.is_told() => limits::HEAD,
+            (Stage::Open, Place::Body) if self.is_told() => limits::BODY,
             _ => return Step::Gone,
         };
         let sentence = format!(
@@ -175,7 +183,9 @@ impl Connection {
             self.read(scratch)?; // what the client says is forgotten; its end is not
             return self.stream(desk);
         }
-        if !self.outbound.is_empty() {
+        if self.line.is_shaking() {
+            self.line.flush()?; // its deadline stays
+        } else if !self.is_told() {
             return self.flush();
         }
         match std::mem::replace(&mut self.stage, Stage::Open) {
@@ -200,7 +210,12 @@ impl Connection {
     fn read(&mut self, scratch: &mut Scratch) -> Result<bool, Gone> {
         let is_leaving = matches!(self.stage, Stage::Leaving | Stage::Stream(_));
         let room = if is_leaving { scratch.len() } else { self.inbound.room().min(scratch.len()) };
-        match (&self.stream).read(&mut scratch[..room]) {
+        let was_open = self.line.is_open();
+        let read = self.line.read(&mut scratch[..room]);
+        if !was_open && self.line.is_open() {
+            self.deadline = Instant::now() + limits::HEAD; // its first request has a time of its own
+        }
+        match read {
             Ok(0) => Err(Gone),
             Ok(_) if is_leaving => Ok(true),
             Ok(count) => {
@@ -212,6 +227,11 @@ impl Connection {
                 Ok(true)
             }
             Err(error) if is_soon(&error) => Ok(false),
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
+                self.line.speak_plainly();
+                let sentence = "this address serves HTTPS alone: ask for https://";
+                self.refuse(&Response::error(400, sentence)).map(|_| false)
+            }
             Err(_) => Err(Gone),
         }
     }
@@ -249,7 +269,7 @@ impl Connection {
             close: request.wants_close() || desk.is_closing(),
             old: request.old,
         };
-        match routes::answer(request, &asked.body, desk) {
+        match routes::answer(request, &asked.body, desk, |name| self.line.proves(name)) {
             Answer::Command(command) => {
                 self.stage = Stage::Command(delivery);
                 Ok(Step::Command(command))
@@ -291,14 +311,13 @@ impl Connection {
 
     /// Tells the events that are new, a lot at a time.
     fn stream<H: Handle>(&mut self, desk: &Desk<H>) -> Result<Step, Gone> {
-        let Stage::Stream(stream) = &mut self.stage else { return Ok(Step::Wait) };
-        if !self.outbound.is_empty() {
+        if !self.is_told() {
             self.push()?;
-            if self.outbound.is_empty() {
+            if self.is_told() {
                 self.deadline = Instant::now() + limits::BEAT;
                 return Ok(Step::Again);
             }
-        } else {
+        } else if let Stage::Stream(stream) = &mut self.stage {
             self.outbound = stream.next(&desk.handle().events());
             if !self.outbound.is_empty() {
                 return self.tell().map(|_| Step::Again);
@@ -310,7 +329,7 @@ impl Connection {
     /// Writes what a stream is told. A client that does not take it in time is cut.
     fn tell(&mut self) -> Result<Step, Gone> {
         self.push()?;
-        let time = if self.outbound.is_empty() { limits::BEAT } else { limits::ANSWER };
+        let time = if self.is_told() { limits::BEAT } else { limits::ANSWER };
         self.deadline = Instant::now() + time;
         Ok(Step::Wait)
     }
@@ -318,13 +337,13 @@ impl Connection {
     /// Writes what is left of an answer; what follows when nothing is left.
     fn flush(&mut self) -> Result<Step, Gone> {
         self.push()?;
-        if !self.outbound.is_empty() {
+        if !self.is_told() {
             return Ok(Step::Wait);
         }
         let now = Instant::now();
         if matches!(self.stage, Stage::Leaving) {
             self.inbound.clear();
-            self.stream.shutdown(Shutdown::Write)?;
+            self.line.shut()?;
             self.deadline = now + limits::LINGER;
             return Ok(Step::Wait);
         }
@@ -334,13 +353,13 @@ impl Connection {
             Place::Head => self.deadline = now + limits::HEAD,
             Place::Before => self.deadline = now + limits::IDLE,
         }
-        Ok(if self.inbound.has_more() { Step::Again } else { Step::Wait })
+        Ok(if self.inbound.has_more() || self.line.has_more() { Step::Again } else { Step::Wait })
     }
 
     /// Writes what the kernel takes.
     fn push(&mut self) -> Result<(), Gone> {
         while !self.outbound.is_empty() {
-            match (&self.stream).write(&self.outbound) {
+            match self.line.write(&self.outbound) {
                 Ok(0) => return Err(Gone),
                 Ok(count) if count == self.outbound.len() => self.outbound = Vec::new(),
                 Ok(count) => drop(self.outbound.drain(..count)),
@@ -349,7 +368,7 @@ impl Connection {
                 Err(_) => return Err(Gone),
             }
         }
-        Ok(())
+        Ok(self.line.flush()?)
     }
 }
 
@@ -368,7 +387,7 @@ mod tests {
     fn a_client_is_slow_while_a_part_of_its_request_is_missing() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let mut connection = Connection::new(stream.into()).unwrap();
+        let mut connection = Connection::new(stream.into(), None).unwrap();
         assert_eq!(connection.interest(), Interest::Read);
         connection.inbound.hear(b"GET /livez HTTP/1.1\r\nHost: n\r\n");
         assert_eq!(connection.interest(), Interest::More);

@@ -211,9 +211,12 @@ pub fn read_head(mut stream: impl Read) -> io::Result<(u16, Vec<u8>)> {
             httparse::Status::Partial => {}
         }
         let mut part = [0; 4096];
-        match stream.read(&mut part)? {
-            0 => return Err(ErrorKind::UnexpectedEof.into()),
-            count => bytes.extend_from_slice(&part[..count]),
+        match stream.read(&mut part) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => bytes.extend_from_slice(&part[..count]),
+            // This process was stopped meanwhile, and goes on.
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }
@@ -274,7 +277,7 @@ pub fn upgrade(
     Err(if code == 409 { Refused::Mismatch(words) } else { Refused::NoAnswer(words) })
 }
 
-fn not_http(why: &str) -> io::Error {
+pub(super) fn not_http(why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("no answer of HTTP: {why}"))
 }
 

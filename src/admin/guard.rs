@@ -1,4 +1,5 @@
-//! Who may command: whoever may open the control socket, and over TCP whoever knows the token. An address
+//! Who may command: whoever may open the control socket, and over TCP whoever knows the token or, with TLS, shows the
+//! certificate of a member. An address
 //! proves nothing: any user of this host has it, and a browser there runs other people's pages.
 
 use std::os::unix::net::UnixStream;
@@ -9,6 +10,7 @@ use parking_lot::RwLock;
 use super::request::Request;
 use super::response::Response;
 use crate::node::status::Status;
+use crate::tls::{Buffered, Security};
 
 /// The header that says which cluster a command is for, by its name.
 pub const CLUSTER: &str = "electd-cluster";
@@ -52,27 +54,47 @@ pub type Attach = Box<dyn Fn(UnixStream) + Send>;
 
 /// By which way the clients of a server came.
 pub enum Door {
-    /// Over TCP: this token lets them command.
-    Admin(Token),
+    /// Over TCP, with TLS or without: this token lets them command, and so does the certificate of a member.
+    Admin(Token, Security),
     /// By the control socket: whoever could open it may command, and attach a process to the node.
     Control(Attach),
 }
 
-/// Lets a command pass that came in by this door, or says why not.
+impl Door {
+    /// What protects a new connection, if anything does.
+    pub fn session(&self) -> Option<Buffered> {
+        let Door::Admin(_, security) = self else { return None };
+        security.now().map(Buffered::new)
+    }
+}
+
+/// Lets a command pass that came in by this door, or says why not. The client proves to be the member of a name:
+/// that counts as long as the member belongs to the cluster.
 ///
 /// # Errors
 /// The answer 403, with words.
-pub fn admit(request: &Request, door: &Door) -> Result<(), Response> {
-    let Door::Admin(token) = door else { return Ok(()) };
+pub fn admit(
+    request: &Request,
+    door: &Door,
+    own: &Status,
+    proves: impl Fn(&str) -> bool,
+) -> Result<(), Response> {
+    let Door::Admin(token, security) = door else { return Ok(()) };
+    if own.members.iter().any(|member| proves(&member.name)) {
+        return Ok(());
+    }
     let token = token.present();
     if token.as_deref().is_some_and(|token| bears(request, token)) {
         return Ok(());
     }
-    Err(Response::error(403, refusal(token.is_some())))
+    Err(Response::error(403, refusal(token.is_some(), security.now().is_some())))
 }
 
-fn refusal(has_token: bool) -> &'static str {
-    if has_token {
+fn refusal(has_token: bool, has_tls: bool) -> &'static str {
+    if has_tls {
+        "commands over TCP need the certificate of a member, or the header \"Authorization: Bearer TOKEN\" with the \
+         token of admin_token_file; on the node's own host electd needs neither, run as the node's user"
+    } else if has_token {
         "commands over TCP need the header \"Authorization: Bearer TOKEN\": send the token of admin_token_file; \
          on the node's own host electd needs none, run as the node's user"
     } else {
@@ -129,8 +151,8 @@ mod tests {
 
     /// Whether a POST with these headers passes over TCP.
     fn passes(headers: &str, token: Option<&str>) -> bool {
-        let door = Door::Admin(Token::new(token.map(str::to_owned)));
-        admit(&request(headers), &door).is_ok()
+        let door = Door::Admin(Token::new(token.map(str::to_owned)), Security::default());
+        admit(&request(headers), &door, &Status::default(), |_| false).is_ok()
     }
 
     #[test]
@@ -142,7 +164,11 @@ mod tests {
         assert!(!passes(bearer, Some("other")));
         assert!(passes(bearer, Some("s3cret")));
         assert!(!passes(&bearer.repeat(2), Some("s3cret")));
-        assert!(admit(&request(""), &Door::Control(Box::new(drop))).is_ok());
+        let nobody = Status::default();
+        let control = Door::Control(Box::new(drop));
+        assert!(admit(&request(""), &control, &nobody, |_| false).is_ok());
+        let door = Door::Admin(Token::default(), Security::default());
+        assert!(admit(&request(""), &door, &nobody, |_| true).is_err(), "it was removed");
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl Inbound {
 
     /// The memory that it takes.
     pub fn memory(&self) -> usize {
-        self.bytes.capacity() + self.head.as_ref().map_or(0, |_| size_of::<Request>())
+        self.bytes.capacity() + self.head.as_deref().map_or(0, Request::memory)
     }
 
     /// Forgets all, as no request will be taken any more.
@@ -183,6 +183,20 @@ mod tests {
         assert_eq!(inbound.place(), Place::Body);
         inbound.hear(b"{}");
         assert_eq!(asked(&mut inbound).1, b"{}");
+    }
+
+    /// What a client sent before it stops counts, read or not.
+    #[test]
+    fn a_header_whose_body_does_not_come_takes_memory() {
+        let mut inbound = Inbound::default();
+        let header = "x".repeat(8 * 1024);
+        let text =
+            format!("POST /task HTTP/1.1\r\nHost: n\r\nA: {header}\r\nContent-Length: 9\r\n\r\n");
+        inbound.hear(text.as_bytes());
+        assert!(matches!(inbound.next(), Heard::Part));
+        assert!(inbound.memory() > header.len(), "{} bytes", inbound.memory());
+        inbound.clear();
+        assert_eq!(inbound.memory(), 0);
     }
 
     #[test]

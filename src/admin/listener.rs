@@ -1,13 +1,14 @@
 //! The other side of `GET /events`: reads a node's events as they come.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use crate::node::events::Event;
 
-use super::client::{ClientError, socket_error};
+use super::answer::{ClientError, socket_error};
+use super::ask::{self, Patience, host_of};
 use super::control;
+use crate::tls::Trust;
 
 const CONNECT: Duration = Duration::from_secs(1);
 /// A node gives a sign of life every 15 s.
@@ -29,17 +30,29 @@ impl Listener {
     ///
     /// # Errors
     /// When nobody answers there, or the node refuses, or knows no events as it is of an older version.
-    pub fn open(address: &str, after: Option<&str>) -> Result<Listener, ClientError> {
+    pub(super) fn open(
+        address: &str,
+        after: Option<&str>,
+        trust: Option<&Trust>,
+    ) -> Result<Listener, ClientError> {
         let no_answer = |error: io::Error| socket_error(address, &error);
         let id = after.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
         let host = match control::of_address(address) {
             Some(_) => "electd",
-            None => address.strip_prefix("http://").unwrap_or(address),
+            None => host_of(address),
         };
         let question = format!(
             "GET /events HTTP/1.1\r\nHost: {host}\r\nAccept: text/event-stream\r\n{id}\r\n"
         );
-        let stream = connect(address, &question).map_err(no_answer)?;
+        let stream = connect(address, &question, trust).map_err(no_answer)?;
+        Listener::hear(address, stream)
+    }
+
+    /// Reads what the node at this address answers.
+    pub(super) fn hear(
+        address: &str,
+        stream: Box<dyn Read + Send>,
+    ) -> Result<Listener, ClientError> {
         let mut listener = Listener { address: address.to_owned(), lines: BufReader::new(stream) };
         listener.expect_stream()?;
         Ok(listener)
@@ -96,7 +109,11 @@ impl Listener {
 }
 
 /// Connects and asks.
-fn connect(address: &str, question: &str) -> io::Result<Box<dyn Read + Send>> {
+fn connect(
+    address: &str,
+    question: &str,
+    trust: Option<&Trust>,
+) -> io::Result<Box<dyn Read + Send>> {
     if let Some(path) = control::of_address(address) {
         let stream = control::dial(path, CONNECT)?;
         stream.set_read_timeout(Some(SILENCE))?;
@@ -104,18 +121,6 @@ fn connect(address: &str, question: &str) -> io::Result<Box<dyn Read + Send>> {
         (&stream).write_all(question.as_bytes())?;
         return Ok(Box::new(stream));
     }
-    let host = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
-    let mut last = io::Error::new(io::ErrorKind::InvalidInput, "the name has no address");
-    for place in host.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&place, CONNECT) {
-            Ok(stream) => {
-                stream.set_read_timeout(Some(SILENCE))?;
-                stream.set_write_timeout(Some(CONNECT))?;
-                (&stream).write_all(question.as_bytes())?;
-                return Ok(Box::new(stream));
-            }
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
+    let patience = Patience { connect: CONNECT, answer: SILENCE };
+    ask::open(host_of(address), question, patience, trust)
 }

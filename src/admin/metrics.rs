@@ -4,6 +4,7 @@
 use std::sync::atomic::AtomicU64;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp;
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::family::Family;
@@ -62,6 +63,13 @@ fn state(registry: &mut Registry, status: &Status) {
         let healthy = ConstGauge::new(u64::from(health.healthy));
         registry.register("electd_healthy", "Whether the health check passes", healthy);
     }
+    if let Some(end) =
+        status.certificate_ends.as_ref().and_then(|end| end.parse::<Timestamp>().ok())
+    {
+        let end = ConstGauge::new(end.as_second());
+        let help = "When the certificate of this node ends, in seconds since 1970";
+        registry.register("electd_certificate_expiry_timestamp_seconds", help, end);
+    }
     let problems = Family::<Labels, Gauge>::default();
     for kind in ProblemKind::ALL {
         let count = status.problems.iter().filter(|problem| problem.kind == kind.name()).count();
@@ -112,6 +120,12 @@ fn messages(registry: &mut Registry, status: &Status) {
         "What was dropped, by the queue that was full or closed",
         dropped,
     );
+    let refused = Family::<Labels, prometheus_client::metrics::counter::Counter>::default();
+    for (cause, count) in &status.refused {
+        refused.get_or_create(&vec![("cause", cause.clone())]).inc_by(*count);
+    }
+    let help = "Connections of peers that were refused before a hello, on either side, by cause";
+    registry.register("electd_refused", help, refused);
 }
 
 /// What was counted since the start of the node.

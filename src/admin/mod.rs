@@ -13,26 +13,35 @@
 //! | `room` | how many there may be |
 //! | `ready` | the line of those that have asked for more than one thing |
 //! | `connection` | one client: socket, question, answer |
+//! | `line` | its socket, and TLS if the address has it |
 //! | `inbound` | what it says, to requests |
 //! | `request` | bytes to a request, or to the answer that refuses them |
 //! | `routes` | a request to its answer |
+//! | `bodies` | what the body of a command says |
 //! | `guard` | who may command |
 //! | `commands` | the commands that the node carries out at present |
 //! | `response` | an answer to bytes |
 //! | `metrics` | `GET /metrics`: a node in figures |
 //! | `stream` | `GET /events`: the events of a node, as long as a client wants |
 //! | `control` | the control socket, for both sides |
-//! | `client`, `listener` | the other side, for the commands |
+//! | `client`, `listener`, `ask`, `answer` | the other side, for the commands |
 
+mod answer;
+mod ask;
+mod bodies;
 pub mod client;
 mod commands;
 mod connection;
 pub mod control;
 mod crowd;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzz;
 mod guard;
 mod inbound;
+mod line;
 pub mod listener;
 mod metrics;
+mod orders;
 mod poller;
 mod reactor;
 mod ready;
@@ -57,6 +66,8 @@ mod limits {
     pub const KEPT_BYTES: usize = 2 * 1024 * 1024;
     /// Connections to the control socket at once.
     pub const CONTROL: usize = 256;
+    /// Connections with TLS at once: each takes some kilobytes as long as it lasts.
+    pub const SECURED: usize = 2048;
     /// Newcomers accepted, and answered, at once, before those who are there already.
     pub const ACCEPTS: usize = 128;
     /// Clients with more requests in hand that are answered before the sockets are looked at again,

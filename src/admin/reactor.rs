@@ -132,7 +132,7 @@ impl<H: Handle> Reactor<H> {
     /// answered at once, and does not wait again behind those that came with it.
     fn admit(&mut self, stream: Socket, client: &SockAddr) {
         // It fails where the client is gone already.
-        if let Ok(connection) = Connection::new(stream) {
+        if let Ok(connection) = Connection::new(stream, self.desk.session()) {
             let number = self.crowd.add(connection, client.as_socket().map(|client| client.ip()));
             self.advance(number);
             self.crowd.relieve();

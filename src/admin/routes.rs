@@ -3,18 +3,18 @@
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::json;
 
-use crate::config::{entry, with_unit};
+use crate::config::entry;
 use crate::core::limits::is_name;
 use crate::node::handle::{Command, Handle};
 use crate::node::history::History;
 use crate::node::problems::ProblemKind;
 use crate::node::status::Status;
+use crate::tls::Buffered;
 
+use super::bodies;
 use super::guard::{self, Door};
 use super::metrics;
 use super::request::Request;
@@ -40,6 +40,11 @@ impl<H: Handle> Desk<H> {
     /// The node.
     pub fn handle(&self) -> &H {
         &self.handle
+    }
+
+    /// What protects a new connection, if anything does.
+    pub fn session(&self) -> Option<Buffered> {
+        self.door.session()
     }
 
     /// Gives a connection away.
@@ -69,7 +74,7 @@ pub enum Answer {
 
 /// What a path is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Route {
+pub enum Route {
     Status,
     Leader,
     Follower,
@@ -85,6 +90,7 @@ enum Route {
     Resume,
     Reload,
     Resign,
+    Switchover,
     Task,
     Members,
     Member,
@@ -96,7 +102,7 @@ const ATTACH: &str = "/exec";
 /// What precedes the name of a member in a path.
 const MEMBER: &str = "/members/";
 
-const ROUTES: [(&str, Route); 18] = [
+const ROUTES: [(&str, Route); 19] = [
     ("/status", Route::Status),
     ("/leader", Route::Leader),
     ("/follower", Route::Follower),
@@ -112,6 +118,7 @@ const ROUTES: [(&str, Route); 18] = [
     ("/resume", Route::Resume),
     ("/reload", Route::Reload),
     ("/resign", Route::Resign),
+    ("/switchover", Route::Switchover),
     ("/task", Route::Task),
     ("/members", Route::Members),
     ("/members/NAME", Route::Member),
@@ -127,10 +134,10 @@ impl Route {
 
     /// Whether it is there to be read.
     fn shows(self) -> bool {
-        use Route::{Drain, Elections, Member, Members, Pause, Reload, Resign, Resume, Undrain};
-        !matches!(
+        use Route::{Events, Follower, History, Leader, Live, Metrics, Ready, Status, Task};
+        matches!(
             self,
-            Drain | Undrain | Pause | Resume | Elections | Reload | Resign | Members | Member
+            Status | Leader | Follower | Live | Ready | Events | History | Metrics | Task
         )
     }
 
@@ -144,6 +151,11 @@ impl Route {
         }
     }
 
+    /// The route of a request that commands something.
+    pub fn commanded(request: &Request) -> Option<Route> {
+        Route::of(&request.path).filter(|route| route.commands() == Some(&request.method))
+    }
+
     fn methods(self) -> &'static str {
         match (self.shows(), self.commands()) {
             (true, Some(_)) => "GET, HEAD, POST, OPTIONS",
@@ -154,11 +166,26 @@ impl Route {
     }
 }
 
-/// The answer to a request.
-pub fn answer<H: Handle>(request: &Request, body: &[u8], desk: &Desk<H>) -> Answer {
-    match Route::of(&request.path).filter(|route| route.commands() == Some(&request.method)) {
-        Some(route) => guard::admit(request, &desk.door)
-            .and_then(|()| guard::recognise(request, &desk.handle.status()))
+/// Whether a command may pass: the client may command, and means this node.
+fn admit<H: Handle>(
+    request: &Request,
+    desk: &Desk<H>,
+    proves: impl Fn(&str) -> bool,
+) -> Result<(), Response> {
+    let own = desk.handle.status();
+    guard::admit(request, &desk.door, &own, proves)?;
+    guard::recognise(request, &own)
+}
+
+/// The answer to a request, of a client that proves to be the member of a name.
+pub fn answer<H: Handle>(
+    request: &Request,
+    body: &[u8],
+    desk: &Desk<H>,
+    proves: impl Fn(&str) -> bool,
+) -> Answer {
+    match Route::commanded(request) {
+        Some(route) => admit(request, desk, proves)
             .and_then(|()| command(route, request, body))
             .map_or_else(Answer::Now, Answer::Command),
         None if request.path == ATTACH && request.method == "GET" => {
@@ -177,7 +204,9 @@ fn attach<H: Handle>(request: &Request, desk: &Desk<H>) -> Result<(), Response> 
     match &desk.door {
         Door::Control(_) if request.has("upgrade") => Ok(()),
         Door::Control(_) => Err(Response::error(400, "ask for it with an Upgrade header")),
-        Door::Admin(_) => Err(Response::error(403, "processes attach by the control socket alone")),
+        Door::Admin(..) => {
+            Err(Response::error(403, "processes attach by the control socket alone"))
+        }
     }
 }
 
@@ -288,81 +317,23 @@ fn task<H: Handle>(handle: &H) -> Response {
     }
 }
 
-/// The body of `POST /resign`.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Resignation {
-    #[serde(default)]
-    to: Option<String>,
-}
-
-/// The body of `POST /drain`.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Draining {
-    #[serde(default, rename = "for")]
-    length: Option<String>,
-    #[serde(default)]
-    reason: String,
-}
-
-/// The body of `POST /pause`.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Pausing {
-    #[serde(default, rename = "for")]
-    length: Option<String>,
-}
-
-/// The body of `POST /elections`, `POST /undrain`, `POST /resume` and `POST /reload`.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
-
 /// The command in a request.
-fn command(route: Route, request: &Request, body: &[u8]) -> Result<Command, Response> {
+pub fn command(route: Route, request: &Request, body: &[u8]) -> Result<Command, Response> {
     match route {
         Route::Members => {
             entry::parse(body).map(Command::Add).map_err(|sentence| Response::error(400, sentence))
         }
         Route::Member => removal(request),
-        Route::Resign => parse::<Resignation>(body, r#"{"to": "NAME"}"#)
-            .map(|resignation| Command::Resign { to: resignation.to }),
-        Route::Drain => drain(body),
-        Route::Undrain => parse::<Nothing>(body, "{}").map(|Nothing {}| Command::Undrain),
-        Route::Pause => {
-            let Pausing { length } = parse::<Pausing>(body, r#"{"for": "30m"}"#)?;
-            let length = length.as_deref().map(time).transpose()?;
-            Ok(Command::Pause { length })
-        }
-        Route::Resume => parse::<Nothing>(body, "{}").map(|Nothing {}| Command::Resume),
-        Route::Reload => parse::<Nothing>(body, "{}").map(|Nothing {}| Command::Reload),
+        Route::Resign => bodies::resign(body),
+        Route::Switchover => bodies::switchover(body),
+        Route::Drain => bodies::drain(body),
+        Route::Undrain => bodies::nothing(body).map(|()| Command::Undrain),
+        Route::Pause => bodies::pause(body),
+        Route::Resume => bodies::nothing(body).map(|()| Command::Resume),
+        Route::Reload => bodies::nothing(body).map(|()| Command::Reload),
         Route::Task => Ok(Command::HandOut { task: body.to_vec() }),
-        _ => parse::<Nothing>(body, "{}").map(|Nothing {}| Command::Elect),
+        _ => bodies::nothing(body).map(|()| Command::Elect),
     }
-}
-
-/// `POST /drain`.
-fn drain(body: &[u8]) -> Result<Command, Response> {
-    let Draining { length, reason } =
-        parse::<Draining>(body, r#"{"for": "1h", "reason": "TEXT"}"#)?;
-    let length = length.as_deref().map(time).transpose()?;
-    Ok(Command::Drain { length, reason })
-}
-
-/// What an operator may ask for: wall clocks count milliseconds, and 10 years are as good as no end.
-const SHORTEST: Duration = Duration::from_millis(1);
-const LONGEST: Duration = Duration::from_secs(87_600 * 60 * 60);
-
-/// For how long something is to last.
-fn time(text: &str) -> Result<Duration, Response> {
-    let refused = |why: &str| Response::error(400, format!("\"for\": \"{text}\" {why}"));
-    let time = with_unit(text).and_then(|time| Duration::try_from(time).ok());
-    let time = time.ok_or_else(|| refused("is no time: give a number and a unit, such as 1h"))?;
-    if !(SHORTEST..=LONGEST).contains(&time) {
-        return Err(refused("is out of range: give 1ms to 87600h, or leave it out for no end"));
-    }
-    Ok(time)
 }
 
 /// `DELETE /members/NAME?force=true`.
@@ -377,14 +348,4 @@ fn removal(request: &Request) -> Result<Command, Response> {
     };
     let name = request.path.trim_start_matches(MEMBER).to_owned();
     Ok(Command::Remove { name, force })
-}
-
-/// A body, or none at all, which stands for an empty document.
-fn parse<'a, T: Default + Deserialize<'a>>(body: &'a [u8], example: &str) -> Result<T, Response> {
-    if body.trim_ascii().is_empty() {
-        return Ok(T::default());
-    }
-    entry::object(body).map_err(|error| {
-        Response::error(400, format!("the body cannot be used: {error}; send {example} or nothing"))
-    })
 }

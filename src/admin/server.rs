@@ -21,6 +21,7 @@ use std::thread::{self, JoinHandle};
 use socket2::Socket;
 
 use crate::node::handle::Handle;
+use crate::tls::Security;
 
 use super::control::Control;
 use super::guard::{Door, Token};
@@ -54,7 +55,25 @@ impl Server {
         handle: H,
         token: impl Into<Token>,
     ) -> io::Result<Server> {
-        Server::start_in(Room::of_this_process(), listener, handle, token.into())
+        Server::start_secured(listener, handle, token, Security::default())
+    }
+
+    /// Starts to serve HTTPS, if this has credentials. Then a client that shows the certificate of a member may
+    /// command too.
+    ///
+    /// # Errors
+    /// When a descriptor or the thread cannot be had.
+    pub(crate) fn start_secured<H: Handle>(
+        listener: TcpListener,
+        handle: H,
+        token: impl Into<Token>,
+        security: Security,
+    ) -> io::Result<Server> {
+        let room = match security.now() {
+            Some(_) => Room::for_at_most(limits::SECURED),
+            None => Room::of_this_process(),
+        };
+        Server::start_in(room, listener, handle, Door::Admin(token.into(), security))
     }
 
     /// Starts to serve with at most so many connections at once, for a program that needs its
@@ -68,21 +87,22 @@ impl Server {
         handle: H,
         token: impl Into<Token>,
     ) -> io::Result<Server> {
-        Server::start_in(Room::for_at_most(connections), listener, handle, token.into())
+        let door = Door::Admin(token.into(), Security::default());
+        Server::start_in(Room::for_at_most(connections), listener, handle, door)
     }
 
     fn start_in<H: Handle>(
         room: Room,
         listener: TcpListener,
         handle: H,
-        token: Token,
+        door: Door,
     ) -> io::Result<Server> {
         let address = listener.local_addr()?;
         let socket = Socket::from(listener);
         // Inherited by every accepted socket.
         socket.set_tcp_nodelay(true)?;
         socket.set_send_buffer_size(SEND_BUFFER)?;
-        let serving = Serving::start("admin", socket, room, handle, Door::Admin(token))?;
+        let serving = Serving::start("admin", socket, room, handle, door)?;
         Ok(Server { address, _serving: serving })
     }
 

@@ -10,11 +10,13 @@ use crossbeam::channel::{self, Receiver};
 use crate::admin::client::{Client, ClientError, Recipient};
 use crate::config::{Config, node_name};
 use crate::node::status::{LeaderStatus, MemberStatus, Status};
+use crate::tls::Trust;
 
 use super::args::{ConfigArgs, duration, variable};
 use super::error::CliError;
 use super::exit::Exit;
 use super::target::{Target, address, named, target};
+use super::trust;
 
 /// Which nodes are asked: the one at an address, the one named, or all of the cluster.
 #[derive(Args, Clone, Debug)]
@@ -23,7 +25,8 @@ pub struct NodeArgs {
     #[command(flatten)]
     config: ConfigArgs,
 
-    /// Ask the node at this admin address; no configuration is needed then. [env: ELECTD_ADMIN=]
+    /// Ask the node at this admin address; no configuration is needed then, but for https://HOST:PORT.
+    /// [env: ELECTD_ADMIN=]
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "node", value_parser = address)]
     admin: Option<String>,
 
@@ -42,6 +45,8 @@ pub struct Targets {
     /// The configuration, unless an address made it needless.
     pub config: Option<Config>,
     timeout: Option<Duration>,
+    /// Whom to trust by HTTPS, and what to show; none where HTTP is plain.
+    trust: Option<Trust>,
 }
 
 impl NodeArgs {
@@ -51,7 +56,7 @@ impl NodeArgs {
     /// When the configuration cannot be used or does not know the node.
     pub fn targets(&self) -> Result<Targets, CliError> {
         if let Some(address) = self.address()? {
-            return Ok(Targets::at(address, self.timeout));
+            return self.at(address);
         }
         let config = self.config.load()?;
         let node = self.config.node();
@@ -59,8 +64,8 @@ impl NodeArgs {
             Some(name) => vec![named(&config, node_name(&config, Some(name))?)?],
             None => config.members.iter().map(|member| target(&config, member)).collect(),
         };
-        let (one, timeout) = (node.is_some(), self.timeout);
-        Ok(Targets { nodes, one, config: Some(config), timeout })
+        let (one, timeout, trust) = (node.is_some(), self.timeout, trust::configured(&config)?);
+        Ok(Targets { nodes, one, config: Some(config), timeout, trust })
     }
 
     /// The node named, or the one of this host.
@@ -69,12 +74,21 @@ impl NodeArgs {
     /// When the configuration cannot be used, or none of its members is of this host.
     pub fn own(&self) -> Result<Targets, CliError> {
         if let Some(address) = self.address()? {
-            return Ok(Targets::at(address, self.timeout));
+            return self.at(address);
         }
         let config = self.config.load()?;
         let own = named(&config, node_name(&config, self.config.node().as_deref())?)?;
-        let (nodes, timeout) = (vec![own], self.timeout);
-        Ok(Targets { nodes, one: true, config: Some(config), timeout })
+        let (nodes, timeout, trust) = (vec![own], self.timeout, trust::configured(&config)?);
+        Ok(Targets { nodes, one: true, config: Some(config), timeout, trust })
+    }
+
+    /// The node at this address. Whom to trust there by HTTPS, the configuration says.
+    fn at(&self, address: String) -> Result<Targets, CliError> {
+        let secured = address.starts_with("https://");
+        let trusted = secured.then(|| self.config.load()).transpose()?;
+        let trust = trusted.map(|config| trust::of(&config)).transpose()?;
+        let node = Target { admin: Some(address), ..Target::default() };
+        Ok(Targets { nodes: vec![node], one: true, config: None, timeout: self.timeout, trust })
     }
 
     /// The flag; the environment only where nothing else says who is meant.
@@ -91,14 +105,9 @@ impl NodeArgs {
 }
 
 impl Targets {
-    fn at(address: String, timeout: Option<Duration>) -> Targets {
-        let node = Target { admin: Some(address), ..Target::default() };
-        Targets { nodes: vec![node], one: true, config: None, timeout }
-    }
-
     /// A client for these, with the token for commands over TCP, if there is one.
     pub fn client(&self, token: Option<String>) -> Client {
-        Client::within(self.timeout, token)
+        Client::within(self.timeout, token).secured(self.trust.clone())
     }
 
     /// Asks all at the same time; then those of whom the first have told.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::args::{ConfigArgs, Output, OutputArgs};
 use super::error::CliError;
+use super::exit::Exit;
 use super::print::{self, millis};
 use super::token;
 use crate::config::guarantee::Guarantee;
@@ -14,6 +15,7 @@ use crate::config::{Config, HealthConfig, MemberConfig, node_name};
 use crate::core::bounds;
 use crate::core::settings::{Preempt, Quorum, RankKind, Timing};
 use crate::exec::deadlines::Deadlines;
+use crate::node::certificates::{self, Judged};
 use crate::node::members::{find_state, stored_against_file};
 use crate::node::{StartError, checked, ranked};
 use crate::rank::{Finding, Outcome, Sample};
@@ -23,7 +25,8 @@ use crate::store::measure;
 ///
 /// With a node, its rank is read once and its health checked once, on this host: commands are run; with --node the
 /// `admin_token_file` is read too; and if the members changed since the file was written, as far as
-/// this node has stored, it is said how. State of this node under another name is an error, as it is
+/// this node has stored, it is said how. The certificates of `tls` are judged, of this node and of all members
+/// whose files are on this host. State of this node under another name is an error, as it is
 /// for `run`. A few durable writes are made where the state of this node is or will be, to tell how long
 /// one takes; nothing is left behind.
 ///
@@ -59,6 +62,12 @@ impl Check {
             token::configured(&config)?;
             find_state(&config, node).map_err(StartError::from)?;
         }
+        let certificates = certificates::judge(&config, node.map(|node| node.name.as_str()));
+        let unusable = certificates.iter().filter_map(|judged| judged.end.as_ref().err());
+        let unusable = unusable.map(String::as_str).collect::<Vec<_>>();
+        if !unusable.is_empty() {
+            return Err(CliError::new(Exit::Config, unusable.join("\n")));
+        }
         let found = node.map(|node| Found {
             node,
             sample: ranked::sample(&config, node),
@@ -66,8 +75,8 @@ impl Check {
             disk: measure(&config.state_dir(&node.name)).map_err(|error| error.to_string()),
         });
         match self.output.output {
-            Output::Table => print::result(&text(&config, found.as_ref())),
-            Output::Json => print::json(&object(&config, found.as_ref())),
+            Output::Table => print::result(&text(&config, found.as_ref(), &certificates)),
+            Output::Json => print::json(&object(&config, found.as_ref(), &certificates)),
         }
     }
 }
@@ -119,8 +128,9 @@ fn guarantee(config: &Config) -> Guarantee {
 }
 
 /// For people.
-fn text(config: &Config, found: Option<&Found>) -> String {
-    [summary(config, found), members(config), timings(config), guarantees(config)].join("\n")
+fn text(config: &Config, found: Option<&Found>, certificates: &[Judged]) -> String {
+    let summary = summary(config, found) + &tls(config, certificates);
+    [summary, members(config), timings(config), guarantees(config)].join("\n")
 }
 
 fn summary(config: &Config, found: Option<&Found>) -> String {
@@ -154,6 +164,32 @@ fn summary(config: &Config, found: Option<&Found>) -> String {
         lines.push(("its disk", found.disk_words(config)));
     }
     lines.iter().map(|(key, value)| format!("{key:<11}{value}\n")).collect()
+}
+
+/// Whether the members speak TLS, and what is to be done about their certificates.
+fn tls(config: &Config, certificates: &[Judged]) -> String {
+    let first = certificates.iter().filter_map(|judged| Some((judged.end.as_ref().ok()?, judged)));
+    let first = first.min_by_key(|(end, _)| **end);
+    let words = match first {
+        _ if config.members.iter().all(|member| member.tls.is_none()) => {
+            "none: use it in a network that you trust, see docs/security.md".to_owned()
+        }
+        Some((end, judged)) => {
+            let found = certificates.len();
+            format!(
+                "certificates of {found} members are here; that of {} ends first, on {end}",
+                judged.member
+            )
+        }
+        None => "with certificates that are on other hosts".to_owned(),
+    };
+    let warnings = certificates.iter().flat_map(|judged| {
+        judged
+            .warnings()
+            .into_iter()
+            .map(|warning| format!("{:<11}WARNING: {}: {warning}\n", "", judged.member))
+    });
+    format!("{:<11}{words}\n", "tls") + &warnings.collect::<String>()
 }
 
 /// What a choice of `preempt` means.
@@ -249,7 +285,7 @@ fn guarantees(config: &Config) -> String {
 }
 
 /// For programs.
-fn object(config: &Config, found: Option<&Found>) -> Value {
+fn object(config: &Config, found: Option<&Found>, certificates: &[Judged]) -> Value {
     let node = found.map(|found| found.node);
     let write = found.and_then(|found| found.disk.as_ref().ok());
     let timing = &config.timing;
@@ -277,6 +313,12 @@ fn object(config: &Config, found: Option<&Found>) -> Value {
             "output": health.output,
             "failure": health.failure,
         })),
+        "tls": config.members.iter().any(|member| member.tls.is_some()),
+        "certificates": certificates.iter().map(|judged| json!({
+            "member": judged.member,
+            "ends": judged.end.as_ref().ok().map(ToString::to_string),
+            "warnings": judged.warnings(),
+        })).collect::<Vec<_>>(),
         "members": config.members.iter().map(member).collect::<Vec<_>>(),
         "timing": {
             "heartbeat_ms": millis(timing.heartbeat),

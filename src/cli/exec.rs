@@ -63,6 +63,7 @@ impl Exec {
         let (stopping, signal) = stop_at_signals()?;
         self.job.check()?;
         let node = attach(&config, name)?;
+        self.job.differs_from(&node.addresses)?;
         let plan = self.job.plan(&config, name, config.state_dir(name).join(&node.lock), false);
         let end = runner::run(&node, &plan, &stopping);
         if matches!(end, End::Command(_)) && self.job.then() == Some(Then::Resign) {

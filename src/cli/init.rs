@@ -9,6 +9,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::certificates;
 use super::error::CliError;
 use super::exit::Exit;
 use super::print;
@@ -37,6 +38,10 @@ const CALM: &str = "30s";
 /// and `electd status` asks every node. A node takes commands by its control socket alone. Remove
 /// "admin", or give another address, if HTTP must not be reached from elsewhere.
 ///
+/// With --tls the members speak TLS with each other. The folder `tls` beside the file then has, for each member,
+/// a folder with all that its host needs, valid for two years; and the key of the authority that signed it,
+/// ca-key.pem, which no member needs: move it to a safe place.
+///
 /// Ids rank the members. They are drawn at random and given out in ascending order, so that a
 /// later member ranks higher and the last one is the first to lead.
 #[derive(Args, Debug)]
@@ -46,7 +51,7 @@ const CALM: &str = "30s";
 Examples:
   electd init --nodes 5 --out cluster.json
   electd init --cluster billing --member db1=10.0.0.1 --member db2=10.0.0.2:7301 \\
-      --witness w=10.0.0.3 --data-dir /var/lib/electd --out /etc/electd/cluster.json"
+      --witness w=10.0.0.3 --tls --data-dir /var/lib/electd --out /etc/electd/cluster.json"
 )]
 pub struct Init {
     /// Number of members to create, all on this machine.
@@ -98,6 +103,11 @@ pub struct Init {
     #[arg(long, value_name = "DIR", default_value = "data")]
     data_dir: String,
 
+    /// Have the members speak TLS: make an authority, and a certificate and a key for each member, in the folder
+    /// `tls` beside the file.
+    #[arg(long, requires = "out")]
+    tls: bool,
+
     /// The file to write, which must not exist yet. Without it: stdout.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -143,7 +153,13 @@ impl Init {
         config::parse(&text, self.out.as_deref().unwrap_or(Path::new("(new)")))
             .map_err(|errors| CliError::new(Exit::Usage, errors))?;
         match &self.out {
-            Some(path) => write_new(path, &text).map_err(|error| refused(path, &error))?,
+            Some(path) => {
+                write_new(path, &text).map_err(|error| refused(path, &error))?;
+                if self.tls {
+                    let written = self.write_certificates(path);
+                    written.inspect_err(|_| _ = fs::remove_file(path))?; // it names what is not there
+                }
+            }
             None => print::result(&text)?,
         }
         if let Some(warning) = self.warning() {
@@ -153,6 +169,26 @@ impl Init {
             print::message(&format!("wrote {0}; next: electd check --config {0}", path.display()));
         }
         Ok(())
+    }
+
+    fn write_certificates(&self, file: &Path) -> Result<(), CliError> {
+        let members = self.members()?;
+        let names = members.iter().map(|member| member.name.as_str());
+        let folder = certificates::write(file, &self.cluster, names)?;
+        print::message(&format!(
+            "wrote {0}: copy {0}/NAME to the host of each member, beside the file, and move {0}/ca-key.pem to a \
+             safe place",
+            folder.display()
+        ));
+        Ok(())
+    }
+
+    /// All members, without their ids.
+    fn members(&self) -> Result<Vec<NewMember>, CliError> {
+        match self.nodes {
+            Some(nodes) => local_members(nodes, self.base_port),
+            None => Ok([&self.member[..], &self.witness, &self.observer].concat()),
+        }
     }
 
     /// The quorum that was asked for, or the one that suits the hosts.
@@ -179,14 +215,11 @@ impl Init {
 
     /// The file, one member a line.
     fn document(&self) -> Result<String, CliError> {
-        let members = match self.nodes {
-            Some(nodes) => local_members(nodes, self.base_port)?,
-            None => [&self.member[..], &self.witness, &self.observer].concat(),
-        };
+        let members = self.members()?;
         let mut ids: Vec<Uuid> = members.iter().map(|_| Uuid::new_v4()).collect();
         ids.sort_unstable();
         let rows: Vec<String> =
-            members.iter().zip(&ids).map(|(member, id)| member.row(*id)).collect();
+            members.iter().zip(&ids).map(|(member, id)| member.row(*id, self.tls)).collect();
         let mut keys = vec![
             ("cluster", Value::from(self.cluster.as_str())),
             ("quorum", Value::from(self.quorum().name())),
@@ -223,15 +256,20 @@ impl NewMember {
     }
 
     /// Name and addresses hold no character that JSON would have to escape.
-    fn row(&self, id: Uuid) -> String {
+    fn row(&self, id: Uuid, tls: bool) -> String {
         let NewMember { name, address, admin, role } = self;
         let role = match role {
             Role::Member => String::new(),
             role => format!(", \"role\": \"{}\"", role.name()),
         };
+        let tls = if tls {
+            format!(",\n     \"tls\": {}", certificates::entry(name))
+        } else {
+            String::new()
+        };
         format!(
             "    {{\"name\": \"{name}\", \"id\": \"{id}\", \"address\": \"{address}\", \
-             \"admin\": \"{admin}\"{role}}}"
+             \"admin\": \"{admin}\"{role}{tls}}}"
         )
     }
 }

@@ -118,6 +118,20 @@ impl JobArgs {
         })
     }
 
+    /// The addresses to hold.
+    pub fn addresses(&self) -> &[Address] {
+        &self.address
+    }
+
+    /// Whether none of the addresses is one of these, which the node of this host holds.
+    ///
+    /// # Errors
+    /// With the first that is.
+    pub fn differs_from(&self, of_node: &[Address]) -> Result<(), CliError> {
+        check::differ(&self.address, of_node)
+            .map_err(|refused| CliError::new(Exit::Listen, refused))
+    }
+
     /// What follows when the command has ended by itself, if that was said.
     pub fn then(&self) -> Option<Then> {
         self.then

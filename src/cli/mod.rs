@@ -9,6 +9,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub mod args;
 mod ask;
+mod certificates;
 mod check;
 mod drain;
 pub mod error;
@@ -34,9 +35,11 @@ mod screen;
 mod simulate;
 mod status;
 mod supervisor;
+mod switchover;
 mod target;
 mod token;
 mod transition;
+mod trust;
 mod watch;
 
 use error::CliError;
@@ -74,6 +77,7 @@ enum Command {
     Watch(watch::Watch),
     Reload(reload::Reload),
     Resign(resign::Resign),
+    Switchover(switchover::Switchover),
     Drain(drain::Drain),
     Undrain(drain::Undrain),
     Pause(pause::Pause),
@@ -98,6 +102,7 @@ impl Command {
             Command::Watch(watch) => watch.run(),
             Command::Reload(reload) => reload.run(),
             Command::Resign(resign) => resign.run(),
+            Command::Switchover(switchover) => switchover.run(),
             Command::Drain(drain) => drain.run(),
             Command::Undrain(undrain) => undrain.run(),
             Command::Pause(pause) => pause.run(),

@@ -54,10 +54,18 @@ impl OrderArgs {
     /// # Errors
     /// As the file, the token or the environment is wrong.
     pub fn ask(&self) -> Result<(Client, Vec<Asked>), CliError> {
-        let targets = self.nodes.targets()?;
-        let client = self.token.client(&targets)?;
+        let (client, targets) = self.reach()?;
         let asked = targets.ask_for_any(&client)?;
         Ok((client, asked))
+    }
+
+    /// A client, and the nodes to ask.
+    ///
+    /// # Errors
+    /// As the file, the token or the environment is wrong.
+    pub fn reach(&self) -> Result<(Client, Targets), CliError> {
+        let targets = self.nodes.targets()?;
+        Ok((self.token.client(&targets)?, targets))
     }
 
     /// Gives a command that is meant for the cluster.

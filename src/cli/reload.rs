@@ -12,6 +12,7 @@ use crate::admin::client::Client;
 use crate::config::HealthConfig;
 use crate::core::settings::Alone;
 use crate::exec::hooks::HooksHandle;
+use crate::node::certificates::Certificates;
 use crate::node::checked::Checks;
 use crate::node::edited::{Present, is_checked_otherwise, is_timed_otherwise, needs_restart};
 use crate::node::ranked::Ranks;
@@ -25,8 +26,8 @@ use super::token;
 
 /// Let a running node read its configuration again.
 ///
-/// The timings, its own rank (the figures of the attribute, and how often it is sampled), its hooks, its health check and the
-/// token of admin_token_file take effect at once, without a new election; a leader keeps the rank that it was elected with until
+/// The timings, its own rank (the figures of the attribute, and how often it is sampled), its hooks, its health check, its
+/// certificates and the token of admin_token_file take effect at once, without a new election; a leader keeps the rank that it was elected with until
 /// the next one. All else needs a restart and is named. A file with a problem changes nothing.
 /// The signal HUP does the same, and tells the outcome in the log.
 ///
@@ -57,6 +58,7 @@ pub struct Reloader {
     present: Present,
     ranks: Ranks,
     checks: Checks,
+    certificates: Certificates,
     hooks: HooksHandle,
     token: Token,
 }
@@ -71,8 +73,19 @@ impl Reloader {
         token: Token,
     ) -> Arc<Reloader> {
         let (name, present) = (name.to_owned(), node.present());
-        let (ranks, checks, node) = (node.ranks(), node.checks(), node.handle());
-        Arc::new(Reloader { arguments, name, node, present, ranks, checks, hooks, token })
+        let (ranks, checks, certificates) = (node.ranks(), node.checks(), node.certificates());
+        let node = node.handle();
+        Arc::new(Reloader {
+            arguments,
+            name,
+            node,
+            present,
+            ranks,
+            checks,
+            certificates,
+            hooks,
+            token,
+        })
     }
 
     /// Reads the file again. Gives what took effect and what needs a restart, in words.
@@ -86,6 +99,7 @@ impl Reloader {
             || format!("the file lists no member \"{}\" any more: nothing changed", self.name);
         let own = found.member(&self.name).ok_or_else(missing)?.clone();
         let token = token::configured(&found).map_err(|error| error.message)?;
+        let certificates = self.certificates.prepare(&own)?;
         let restart = needs_restart(&present, &found, &self.name);
         let timed = is_timed_otherwise(&present, &found);
         if timed {
@@ -99,6 +113,9 @@ impl Reloader {
         }
         if self.token.replace(token) {
             done.push("token");
+        }
+        if self.certificates.take(certificates) {
+            done.push("certificates");
         }
         // Another attribute would make ranks that no other member can compare with its own.
         let same_kind = present.rank == found.rank;
@@ -120,6 +137,7 @@ impl Reloader {
         if let Some(old) = old {
             let alone = old.health.as_ref().map_or_else(Alone::default, |health| health.alone);
             old.health = own.health.map(|health| HealthConfig { alone, ..health });
+            old.tls = own.tls.filter(|_| old.tls.is_some()).or_else(|| old.tls.take());
         }
         let old = present.members.iter_mut().find(|member| member.name == self.name);
         if let Some(old) = old.filter(|old| old.hooks != own.hooks) {

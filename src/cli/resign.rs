@@ -58,37 +58,46 @@ impl Resign {
         let client = self.token.client(&targets)?;
         let asked = targets.ask_for_any(&client)?;
         let achieved = give(&asked, |to| client.resign(to, self.to.as_deref()))?;
-        let leader = successor(&client, &targets, newest_leader(&asked)).ok_or_else(|| {
-            let seconds = PATIENCE.as_secs();
-            let sentence = &achieved.result;
-            CliError::new(
-                Exit::No,
-                format!("{sentence}; but no other leader was seen for {seconds} s: look at `electd watch`"),
-            )
-        })?;
-        match self.output.output {
-            Output::Json => print::json(&json!({ "result": achieved.result, "leader": leader })),
-            Output::Table => print::result(&format!(
-                "{}\n{} leads in epoch {}\n",
-                achieved.result, leader.name, leader.epoch
-            )),
+        let before = newest_leader(&asked).map(|leader| leader.epoch);
+        let later = await_leader(&client, &targets, |leader| Some(leader.epoch) > before);
+        let leader = later.ok_or_else(|| unseen(&achieved.result, "no other member"))?;
+        tell_leader(&self.output, &achieved.result, &leader)
+    }
+}
+
+/// What a command achieved, and the leader that was seen after it.
+pub fn tell_leader(
+    output: &OutputArgs,
+    achieved: &str,
+    leader: &LeaderStatus,
+) -> Result<(), CliError> {
+    match output.output {
+        Output::Json => print::json(&json!({ "result": achieved, "leader": leader })),
+        Output::Table => {
+            print::result(&format!("{achieved}\n{} leads in epoch {}\n", leader.name, leader.epoch))
         }
     }
 }
 
-/// The leader after this one, once it is seen.
-fn successor(
+/// That a leader was not seen although a command was carried out.
+pub fn unseen(achieved: &str, who: &str) -> CliError {
+    let seconds = PATIENCE.as_secs();
+    let what = format!(
+        "{achieved}; but {who} was not seen to lead for {seconds} s: look at `electd watch`"
+    );
+    CliError::new(Exit::No, what)
+}
+
+/// The leader that fits, once it is seen.
+pub fn await_leader(
     client: &Client,
     targets: &Targets,
-    before: Option<&LeaderStatus>,
+    fits: impl Fn(&LeaderStatus) -> bool,
 ) -> Option<LeaderStatus> {
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
         let asked = targets.ask(client);
-        let leader = newest_leader(&asked);
-        if let Some(leader) =
-            leader.filter(|leader| Some(leader.epoch) > before.map(|before| before.epoch))
-        {
+        if let Some(leader) = newest_leader(&asked).filter(|leader| fits(leader)) {
             return Some(leader.clone());
         }
         thread::sleep(PAUSE);

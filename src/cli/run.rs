@@ -92,9 +92,12 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     let node = Node::start_with(config, name, start)?;
     let control = listen_for_control(config, name)?; // the node's lock says that no other process does
     let shared = token.clone();
-    let server = admin.map(|socket| Server::start(socket, node.handle(), shared)).transpose();
+    let security = Some(node.certificates().security()).filter(|_| config.admin_tls);
+    let security = security.unwrap_or_default();
+    let server = admin.map(|socket| Server::start_secured(socket, node.handle(), shared, security));
+    let server = server.transpose();
     let server = server.map_err(|error| CliError::new(Exit::Internal, error))?;
-    let attached = Attached::new(node.handle(), config.state_dir(name));
+    let attached = Attached::new(node.handle(), config.state_dir(name), run.job.addresses());
     let others = attached.clone();
     let control = ControlServer::start(control, node.handle(), move |stream| others.take(stream));
     let control = control.map_err(|error| CliError::new(Exit::Internal, error))?;
@@ -136,7 +139,7 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
 impl From<StartError> for CliError {
     fn from(error: StartError) -> CliError {
         let exit = match &error {
-            StartError::NoMember(_) => Exit::Config,
+            StartError::NoMember(_) | StartError::Tls(_) => Exit::Config,
             StartError::NoTask(_)
             | StartError::TaskTooLong(_)
             | StartError::NoVote

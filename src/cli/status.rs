@@ -135,7 +135,7 @@ fn details(status: &status::Status, verbose: bool) -> String {
     text
 }
 
-/// The orders of operators that last: a pause of the cluster, a drain of this node.
+/// The orders of operators that last: a pause or a switchover of the cluster, a drain of this node.
 fn orders(status: &status::Status) -> Vec<(&'static str, String)> {
     let until = |until: &Option<String>| {
         until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default()
@@ -147,7 +147,13 @@ fn orders(status: &status::Status) -> Vec<(&'static str, String)> {
     let drained = status.drain.as_ref().map(|drain| {
         ("drained", format!("since {}{}: {}", drain.since, until(&drain.until), drain.reason))
     });
-    paused.into_iter().chain(drained).collect()
+    let switched = status.switchover.as_ref().map(|name| {
+        (
+            "switchover",
+            format!("{name} leads by it, whatever its rank: `electd switchover --clear` ends that"),
+        )
+    });
+    paused.into_iter().chain(switched).chain(drained).collect()
 }
 
 fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> {

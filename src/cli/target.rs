@@ -1,6 +1,6 @@
 //! One node to ask: where it is asked, and which one it is to be by the configuration.
 
-use crate::admin::client::{Client, ClientError};
+use crate::admin::client::{Client, ClientError, host_of};
 use crate::admin::control::{self, Reach};
 use crate::config::{Config, MemberConfig};
 use crate::core::address::HostPort;
@@ -17,8 +17,7 @@ pub fn address(text: &str) -> Result<String, String> {
     if control::of_address(text).is_some() {
         return Ok(text.to_owned());
     }
-    let host = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
-    match HostPort::parse(host) {
+    match HostPort::parse(host_of(text)) {
         Ok(_) => Ok(text.to_owned()),
         Err(error) => Err(format!("it {}: {}", error.what, error.remedy)),
     }

@@ -18,7 +18,6 @@ use jiff::SignedDuration;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::admin::client::{Client, ClientError};
-use crate::admin::listener::Listener;
 use crate::node::events::EventKind;
 
 use super::args::{Output, OutputArgs};
@@ -224,7 +223,7 @@ impl Follower {
         });
         self.last.clone_from(&last);
         self.tell(News::Status(Box::new(status)))?;
-        let mut listener = match Listener::open(&self.address, last.as_deref()) {
+        let mut listener = match self.client.listen(&self.address, last.as_deref()) {
             Ok(listener) => listener,
             Err(error) => return Ok(error),
         };

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::choices::{ALGORITHMS, PREEMPTS, QUORUMS, nearest};
 use super::report::{Object, Report, Spot};
 use super::types::{Config, MemberConfig};
-use super::{health, hooks, members, rank, timing};
+use super::{health, hooks, members, rank, timing, tls};
 use crate::core::limits::is_cluster_name;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum, Timing};
 use crate::core::types::Role;
@@ -22,9 +22,11 @@ const KEYS: &[&str] = &[
     "trust_refused",
     "node",
     "admin_token_file",
+    "admin_tls",
     "hooks",
     "control_group",
     "health",
+    "tls",
 ];
 
 /// Reads the document; paths in it are relative to `folder`. Every key is read before the first
@@ -39,23 +41,31 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
         top.require("data_dir", "name the folder of the state, such as \"data\"", report);
     let data_dir = data_dir.and_then(|spot| report.path(spot, folder));
     let rank = rank::cluster(top.get("rank"), folder, report);
-    let members = top.require("members", "list them, or let `electd init` write them", report);
-    let members = members.and_then(|spot| members::read(spot, rank.as_ref(), folder, report));
+    let listed = top.require("members", "list them, or let `electd init` write them", report);
+    let members = listed.and_then(|spot| members::read(spot, rank.as_ref(), folder, report));
     let hooks = optional(top.get("hooks"), |spot| hooks::read(spot, folder, report));
     let health = optional(top.get("health"), |spot| health::read(spot, folder, report));
+    let files = optional(top.get("tls"), |spot| tls::read(spot, folder, report));
     let timing = timing::read(top.get("timing"), quorum, report);
     let algorithm = optional(top.get("algorithm"), |spot| report.choice(spot, ALGORITHMS));
     let preempt = optional(top.get("preempt"), |spot| preempt(spot, timing.as_ref(), report));
     let trust_refused = optional(top.get("trust_refused"), |spot| report.boolean(spot));
     let node = optional(top.get("node"), |spot| node(spot, members.as_deref(), report));
     let token = optional(top.get("admin_token_file"), |spot| report.path(spot, folder));
+    let secured = optional(top.get("admin_tls"), |spot| report.boolean(spot));
     let group = optional(top.get("control_group"), |spot| report.string(spot));
-    let (quorum, hooks, health) = (quorum?, hooks?, health?);
+    let (quorum, hooks, health, files) = (quorum?, hooks?, health?, files?);
     let mut members = members?;
     for member in &mut members {
         member.hooks = member.hooks.take().or_else(|| hooks.clone());
         let for_all = health.clone().filter(|_| member.role == Role::Member); // the others never lead
         member.health = member.health.take().or(for_all);
+        member.tls = member.tls.take().or_else(|| files.clone());
+    }
+    tls::check(&members, listed?, report);
+    let admin_tls = secured?.unwrap_or(false);
+    if let Some(spot) = top.get("admin_tls").filter(|_| admin_tls) {
+        tls::check_admin(&members, spot, report);
     }
     Some(Config {
         file: std::path::PathBuf::new(), // `parse` knows it
@@ -71,6 +81,7 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
         members,
         node: node?,
         admin_token_file: token?,
+        admin_tls,
         control_group: group?,
     })
 }

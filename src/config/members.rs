@@ -9,14 +9,14 @@ use super::choices::ROLES;
 use super::rank::{self, ClusterRank};
 use super::report::{Object, Report, Spot};
 use super::types::MemberConfig;
-use super::{health, hooks};
+use super::{health, hooks, tls};
 use crate::core::address::{BadAddress, HostPort};
 use crate::core::limits::{NAME_RULE, is_id, is_name};
 use crate::core::membership::MOST_MEMBERS;
 use crate::core::types::{NodeId, Role};
 
 const KEYS: &[&str] =
-    &["name", "id", "address", "listen", "admin", "role", "rank", "hooks", "health"];
+    &["name", "id", "address", "listen", "admin", "role", "rank", "hooks", "health", "tls"];
 
 /// Reads `members`. Without a valid `rank` of the cluster, those of its members are not looked at.
 /// Paths are relative to `folder`.
@@ -82,10 +82,14 @@ fn member<'t>(
         Some(spot) => health::read(spot, folder, report).map(Some),
         None => Some(None),
     };
+    let tls = match object.get("tls") {
+        Some(spot) => tls::read(spot, folder, report).map(Some),
+        None => Some(None),
+    };
     let (address, listen, admin) = sockets?;
     let (name, id) = (name?, NodeId(id?));
-    let (role, rank, hooks, health) = (role?, rank?, hooks?, health?);
-    Some(MemberConfig { name, id, address, listen, admin, role, rank, hooks, health })
+    let (role, rank, hooks, health, tls) = (role?, rank?, hooks?, health?, tls?);
+    Some(MemberConfig { name, id, address, listen, admin, role, rank, hooks, health, tls })
 }
 
 /// `address`, `listen` and `admin`, as they are written.

@@ -15,6 +15,8 @@ use std::path::Path;
 mod choices;
 mod document;
 pub mod entry;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzz;
 pub mod guarantee;
 mod health;
 mod hooks;
@@ -26,11 +28,12 @@ mod program;
 mod rank;
 mod report;
 mod timing;
+mod tls;
 pub mod types;
 
 pub use node::{NodeNameError, node_name};
 pub use problem::{ConfigErrors, Position, Problem};
-#[cfg(feature = "cli")]
+#[cfg(feature = "http")]
 pub(crate) use timing::with_unit;
 pub use types::{Attribute, Config, HealthConfig, HooksConfig, MemberConfig, RankConfig};
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::core::settings::{AlgorithmKind, Alone, Margin, Preempt, Quorum, RankKind, Timing};
 use crate::core::types::{NodeId, Role};
+use crate::tls::Files;
 
 /// The configuration of a cluster, validated as a whole.
 ///
@@ -45,6 +46,8 @@ pub struct Config {
     pub node: Option<String>,
     /// The file with the bearer token for commands over TCP.
     pub admin_token_file: Option<PathBuf>,
+    /// Whether the admin addresses serve HTTPS, with the certificates of the members.
+    pub admin_tls: bool,
     /// The group that may use the control socket too, by its name or number.
     pub control_group: Option<String>,
 }
@@ -70,6 +73,8 @@ pub struct MemberConfig {
     pub hooks: Option<HooksConfig>,
     /// What tells whether it is fit to lead: its own, or the cluster's where it may lead.
     pub health: Option<HealthConfig>,
+    /// What it shows, and whom it trusts: its own, or the cluster's. Without it connections are plain.
+    pub tls: Option<Files>,
 }
 
 /// A program that exits with 0 where its member is fit to lead.

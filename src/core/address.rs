@@ -35,6 +35,9 @@ pub struct BadAddress {
 const EXAMPLES: &str =
     "write host:port, such as \"10.0.0.1:7101\", \"db1.example.com:7101\" or \"[::1]:7101\"";
 
+/// The longest name of a host with the dot of the root, a colon and a port. A number could begin with any number of zeros.
+const LONGEST: usize = 260;
+
 impl HostPort {
     /// Reads `host:port`, `1.2.3.4:port` or `[v6]:port`.
     ///
@@ -42,6 +45,9 @@ impl HostPort {
     /// What is wrong with it, and how an address is written.
     pub fn parse(text: &str) -> Result<HostPort, BadAddress> {
         let bad = |what| Err(BadAddress { what, remedy: EXAMPLES });
+        if text.len() > LONGEST {
+            return bad("is too long");
+        }
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, port),
             _ => return bad("has no port"),
@@ -139,6 +145,16 @@ mod tests {
         }
         for text in ["[fe80::1%3]:7101", "my_host:80", "3com.example:80"] {
             assert!(HostPort::parse(text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_address_is_longer_than_the_longest_name_of_a_host() {
+        let longest = format!("{}{}:65535", "x.".repeat(126), "x.");
+        assert_eq!(HostPort::parse(&longest).map(|_| longest.len()), Ok(260));
+        let zeros = "0".repeat(300);
+        for text in [format!("h:{zeros}1"), format!("[fe80::1%{zeros}3]:1")] {
+            assert_eq!(HostPort::parse(&text).unwrap_err().what, "is too long");
         }
     }
 

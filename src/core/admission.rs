@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::api::Output;
 use super::detector::ConnectionId;
 use super::membership::ListVersion;
-use super::message::{Agreement, Hello, MemberReport, PROTOCOL_VERSION, Rejection, View};
+use super::message::{Agreement, Hello, MemberReport, Rejection, View};
 use super::note::Note;
 use super::phase::{Phase, Reason};
 use super::planted::Fault;
@@ -40,14 +40,14 @@ impl State {
                     .is_some_and(|peer| peer.heard_within(self.settings.timing.failure, now))
         };
         Hello {
-            protocol: PROTOCOL_VERSION,
+            protocols: self.settings.protocols,
             id: self.id(),
             to,
             incarnation: self.records.incarnation(),
             instance: self.instance_for(to),
             agreement: Arc::new(Agreement::of(&self.settings)),
             timing: self.settings.timing.nanos(),
-            rank: self.rank(),
+            rank: self.present_rank(),
             stands: self.stands(),
             view: View {
                 epoch: self.view().epoch,
@@ -228,7 +228,9 @@ impl Turn<'_> {
     /// Notes what a hello or a welcome says of its sender.
     fn meet(&mut self, hello: &Hello) -> Life {
         let mut life = Life::Known;
+        let protocol = self.cx.state.settings.protocols.shared(hello.protocols).ok();
         self.cx.state.detector.change(hello.id, |peer| {
+            peer.protocol = protocol.unwrap_or(peer.protocol); // or else the hello was refused
             if (peer.incarnation, peer.instance) != (hello.incarnation, hello.instance) {
                 let met = peer.incarnation.0 > 0;
                 life = if met && peer.alive() { Life::Restarted } else { Life::New };
@@ -236,6 +238,9 @@ impl Turn<'_> {
             peer.incarnation = hello.incarnation;
             peer.instance = hello.instance;
             peer.rank = hello.rank;
+            if hello.view.leader.is_some_and(|leader| leader.id == hello.id) {
+                peer.leads_with = Some((hello.view.epoch, hello.rank.value));
+            }
             peer.stands = hello.stands;
             peer.timing = Some(hello.timing);
             peer.told = None;

@@ -20,6 +20,13 @@ pub enum Command {
         /// The member that is to lead next.
         to: Option<NodeId>,
     },
+    /// The leader hands over to this member, whatever its rank, and nobody preempts that.
+    Switchover {
+        /// The member that is to lead next.
+        to: NodeId,
+    },
+    /// The leader that a switchover chose is preempted again as any other.
+    EndSwitchover,
     /// The leader changes the member list.
     Change(Change),
     /// The coordinator of the halting algorithm hands out this task.
@@ -61,6 +68,7 @@ impl Commands {
     /// The commands of this start of a member. Their numbers name it, so that the outcome of a command
     /// of an earlier run answers none of this one.
     pub fn new(run: Incarnation) -> Commands {
+        let run = if Fault::OutcomeOfEarlier.is_planted() { Incarnation(0) } else { run };
         let last = (run.0 & (u64::MAX >> (COUNTED + 2))) << COUNTED;
         Commands { last, waiting: BTreeMap::new() }
     }
@@ -204,6 +212,8 @@ impl Forwarded {
         match self {
             Forwarded::Resign { .. } => 1,
             Forwarded::Pause { .. } | Forwarded::Resume => 2, // the leader's disk writes before it answers
+            Forwarded::Switchover { .. } => 2, // the chosen member has one of them to say that it takes over
+            Forwarded::EndSwitchover => 1,
             Forwarded::Change(_) => 3,
         }
     }
@@ -213,6 +223,11 @@ impl Forwarded {
         match (self, done) {
             (Forwarded::Resign { .. }, Done::Resigned { .. }) => true,
             (Forwarded::Pause { .. }, Done::Paused) | (Forwarded::Resume, Done::Resumed) => true,
+            (Forwarded::Switchover { to }, Done::Resigned { successor, .. }) => {
+                *successor == Some(*to)
+            }
+            (Forwarded::Switchover { to }, Done::Leads(leader)) => leader == to,
+            (Forwarded::EndSwitchover, Done::SwitchoverEnded) => true,
             (Forwarded::Change(Change::Add(member)), Done::Added(id)) => member.id == *id,
             (Forwarded::Change(Change::Remove { id, .. }), Done::Removed { id: gone, .. }) => {
                 id == gone

@@ -12,6 +12,7 @@ use super::durable::{Durable, Then};
 use super::message::{Envelope, Liveness, Message, View};
 use super::phase::{Phase, Reason, Transition};
 use super::planted::Fault;
+use super::protocol::Protocols;
 use super::state::State;
 use super::timer::Timer;
 use super::types::{Epoch, NodeId, Time};
@@ -29,14 +30,24 @@ impl Context<'_> {
         self.send_all(vec![to], message);
     }
 
-    /// Sends one message to several members.
-    pub fn send_all(&mut self, to: Vec<NodeId>, message: Message) {
+    /// Sends one message to several members, as far as they understand it.
+    pub fn send_all(&mut self, mut to: Vec<NodeId>, message: Message) {
+        to.retain(|member| self.is_understood(*member, &message));
         if to.is_empty() {
             return;
         }
         let (epoch, incarnation) = (self.state.view().epoch, self.state.records.incarnation());
         let envelope = Envelope { epoch, incarnation, message };
         self.out.push(Output::Send { to, envelope });
+    }
+
+    /// Whether a member can be told this: a process of an earlier version would close the connection.
+    pub fn is_understood(&self, by: NodeId, message: &Message) -> bool {
+        let since = message.since();
+        if since <= Protocols::OURS.lowest || Fault::UnknownSaid.is_planted() {
+            return true; // nearly all messages: no peer is looked up for a heartbeat
+        }
+        self.state.detector.get(by).is_none_or(|peer| since <= peer.protocol)
     }
 
     /// Answers a peer, at once or as soon as the connection to it is up: then with the last answer of each kind.
@@ -282,8 +293,9 @@ impl Context<'_> {
         debug_assert!(self.state.records.cover(view.epoch), "named before it was durable");
         self.state.epochs.learn(view);
         self.state.detector.change(leader, |peer| peer.passed = Damping::default());
+        self.state.eligibility.end_choice(); // this leader says so if it counts still
         self.freeze_rank(); // what was sampled during the election counts from now on
-        self.enter(Stage::Following, Reason::Announced(leader));
+        self.enter(Stage::Following(None), Reason::Announced(leader));
         self.listen();
         self.persist();
     }
@@ -295,7 +307,7 @@ impl Context<'_> {
         self.state.epochs.learn(View { epoch, leader: Some(self.state.rank()) });
         self.state.eligibility.leads();
         self.state.candidacy.succeed();
-        self.enter(Stage::Leading { beaten: self.now, lease: None }, reason);
+        self.enter(Stage::Leading { beaten: self.now, lease: None, switchover: None }, reason);
         self.take_lease(epoch);
         // With a majority the lease runs since the vote request was sent, and the disks of the voters may have
         // taken most of it.
@@ -336,6 +348,9 @@ impl Context<'_> {
         }
         if matches!(to, Phase::Following | Phase::Stopping) {
             self.drop_change();
+        }
+        if !matches!(to, Phase::Electing | Phase::Reorganizing | Phase::Leading) {
+            self.state.eligibility.end_choice_if_led();
         }
         self.keep_candidacy_in(to);
         self.state.course.enter(stage, self.now);

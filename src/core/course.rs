@@ -1,5 +1,6 @@
 //! The course of a member through the phases, with what belongs to a phase and ends with it.
 
+use super::choice::Switchover;
 use super::leadership::lease::Lease;
 use super::message::View;
 use super::phase::Phase;
@@ -14,12 +15,15 @@ pub(super) enum Stage {
     Waiting(Option<Awaited>),
     Halted,
     Reorganizing,
-    Following,
+    /// Of a leader that says that this member was chosen to lead.
+    Following(Option<NodeId>),
     Leading {
         /// When the last heartbeat round was sent, or this member began to lead.
         beaten: Time,
         /// Until when it leads, with a majority.
         lease: Option<Lease>,
+        /// The switchover that is under way.
+        switchover: Option<Switchover>,
     },
     Stopping,
 }
@@ -41,7 +45,7 @@ impl Stage {
             Stage::Waiting(_) => Phase::Waiting,
             Stage::Halted => Phase::Halted,
             Stage::Reorganizing => Phase::Reorganizing,
-            Stage::Following => Phase::Following,
+            Stage::Following(_) => Phase::Following,
             Stage::Leading { .. } => Phase::Leading,
             Stage::Stopping => Phase::Stopping,
         }
@@ -199,6 +203,34 @@ impl Course {
         }
     }
 
+    /// Who was chosen to lead, as the leader that is followed says.
+    pub fn chosen(&self) -> Option<NodeId> {
+        if let Stage::Following(chosen) = self.stage { chosen } else { None }
+    }
+
+    /// The leader that is followed says who was chosen to lead.
+    pub fn hear_choice(&mut self, said: Option<NodeId>) {
+        if let Stage::Following(chosen) = &mut self.stage {
+            *chosen = said;
+        }
+    }
+
+    /// The switchover that is under way, of a leader.
+    pub fn switchover(&self) -> Option<Switchover> {
+        match self.stage {
+            Stage::Leading { switchover, .. } => switchover,
+            _ => None,
+        }
+    }
+
+    /// A switchover is under way from now on, or none any more. Gives the one before.
+    pub fn set_switchover(&mut self, next: Option<Switchover>) -> Option<Switchover> {
+        match &mut self.stage {
+            Stage::Leading { switchover, .. } => std::mem::replace(switchover, next),
+            _ => None,
+        }
+    }
+
     pub fn lease(&self) -> Option<&Lease> {
         match &self.stage {
             Stage::Leading { lease, .. } => lease.as_ref(),
@@ -224,7 +256,7 @@ mod tests {
         let mut course = Course::new(Time(0), Time(9));
         course.enter(Stage::Waiting(Some(Awaited::Release(view))), Time(1));
         assert_eq!((course.takeover(), course.storing()), (Some(view), None));
-        course.enter(Stage::Leading { beaten: Time(2), lease: None }, Time(2));
+        course.enter(Stage::Leading { beaten: Time(2), lease: None, switchover: None }, Time(2));
         course.take_lease(Lease::default());
         assert_eq!((course.takeover(), course.beaten()), (None, Some(Time(2))));
         assert_eq!((course.beat(Time(3)), course.beaten()), (1, Some(Time(3))));
@@ -236,7 +268,7 @@ mod tests {
     #[test]
     fn the_leader_that_was_followed_has_to_speak_up_until_the_next_election() {
         let mut course = Course::new(Time(0), Time(0));
-        course.enter(Stage::Following, Time(1));
+        course.enter(Stage::Following(None), Time(1));
         course.enter(Stage::Electing, Time(2));
         assert!(course.expects_heartbeat());
         course.enter(Stage::Electing, Time(3));

@@ -17,6 +17,7 @@ use super::damping::Damping;
 use super::membership::{ListVersion, Member, MemberList};
 use super::message::{Liveness, MemberReport};
 use super::planted::Fault;
+use super::protocol::Protocols;
 use super::standing::Standing;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Time};
 
@@ -67,7 +68,9 @@ impl Detector {
             heard: None,
             declared: None,
             rank: Rank { value: 0, id: member.id },
+            leads_with: None,
             stands: member.may_lead(),
+            protocol: Protocols::OURS.lowest,
             timing: None,
             called: Epoch(0),
             inbound: None,
@@ -269,7 +272,7 @@ impl Detector {
             let in_vain = !peer.alive() && peer.vouched == report.incarnation;
             let cut_off = (in_vain || same && peer.is_lost()) && !peer.outbound;
             if !cut_off || Fault::LostRevive.is_planted() {
-                let unheard = !same || peer.heard.is_none();
+                let unheard = !same || peer.heard.is_none() && !Fault::WordAgain.is_planted();
                 let revived = report.status == Liveness::Alive && unheard;
                 peer.vouched = if revived { report.incarnation } else { Incarnation(0) };
                 peer.status = report.status;

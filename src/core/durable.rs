@@ -221,7 +221,8 @@ impl Records {
 
     /// Whether the disk has something to write and told of no record for so long: it may stand still.
     pub fn stand_still(&self, limit: Duration, now: Time) -> bool {
-        self.silent.is_some_and(|since| now.since(since) >= limit)
+        let still = self.silent.is_some_and(|since| now.since(since) >= limit);
+        still && !Fault::StuckVotes.is_planted()
     }
 
     /// All records up to this number are durable: gives what is to be done now.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::choice::Choice;
+use super::planted::Fault;
 use super::standing::Standing;
 use super::types::{Drain, Incarnation, Time};
 
@@ -24,6 +26,10 @@ pub(super) struct Eligibility {
     standing: Standing,
     /// It has not been eligible all the time since it led last, or was started.
     was_ineligible: bool,
+    /// Whether an operator chose it to lead, whatever its rank.
+    choice: Choice,
+    /// Whether it ranks first for that, frozen for the election that is under way.
+    first: bool,
 }
 
 impl Eligibility {
@@ -77,9 +83,64 @@ impl Eligibility {
         self.resigned = false;
     }
 
-    /// The value of its rank.
+    /// The value of its rank: the greatest there is while an operator's choice counts.
     pub fn value(&self) -> Option<i64> {
+        if self.first { Some(i64::MAX) } else { self.value }
+    }
+
+    /// The value of its rank, whatever was chosen.
+    pub fn own_value(&self) -> Option<i64> {
         self.value
+    }
+
+    /// The value of a leader's rank as it is now: its latest sample, unless an operator chose it or it has none.
+    pub fn present(&self) -> Option<i64> {
+        if self.first { Some(i64::MAX) } else { self.sample.or(self.value) }
+    }
+
+    /// The latest sample of its attribute, whatever was chosen.
+    pub fn sample(&self) -> Option<i64> {
+        self.sample
+    }
+
+    /// The leader says that an operator chose this member; that counts until then. [`Eligibility::freeze`] has
+    /// it rank first.
+    pub fn choose(&mut self, until: Time) {
+        self.choice = Choice::Until(until);
+    }
+
+    /// An operator chose this member, which leads by that or is to lead.
+    pub fn is_chosen(&self) -> bool {
+        self.choice != Choice::None
+    }
+
+    /// Whether this member leads, and ranks first by a choice that an operator has taken back.
+    pub fn was_cleared(&self) -> bool {
+        self.first && !self.is_chosen()
+    }
+
+    /// An operator takes the choice back. A leader keeps the rank that it was elected with.
+    pub fn clear(&mut self) {
+        self.choice = Choice::None;
+    }
+
+    /// The choice is over, and this member has its own rank again.
+    pub fn end_choice(&mut self) {
+        if !Fault::ChoiceKept.is_planted() {
+            (self.choice, self.first) = (Choice::None, false);
+        }
+    }
+
+    /// The same, if this member has led by it.
+    pub fn end_choice_if_led(&mut self) {
+        if !matches!(self.choice, Choice::Until(_)) {
+            self.end_choice();
+        }
+    }
+
+    /// Whether others may not know how this member ranks.
+    pub fn ranks_first(&self) -> bool {
+        self.first
     }
 
     /// Its attribute was sampled anew, which counts when [`Eligibility::freeze`] says so.
@@ -88,9 +149,13 @@ impl Eligibility {
     }
 
     /// Takes the latest sample as the rank, and whether it is fit.
-    pub fn freeze(&mut self) {
+    pub fn freeze(&mut self, now: Time) {
         self.value = self.sample;
         self.unfit = self.is_unfit();
+        if matches!(self.choice, Choice::Until(until) if until <= now) {
+            self.choice = Choice::None;
+        }
+        self.first = self.is_chosen() && !Fault::ChoiceUnheeded.is_planted();
     }
 
     /// Notes whether it is eligible, from one heartbeat round to the next.
@@ -111,6 +176,9 @@ impl Eligibility {
     /// It leads, and all who follow it know that it is eligible.
     pub fn leads(&mut self) {
         self.was_ineligible = false;
+        if self.is_chosen() {
+            self.choice = Choice::Leads;
+        }
     }
 
     pub fn was_ineligible(&self) -> bool {
@@ -128,7 +196,7 @@ mod tests {
         assert!(!own.is_willing());
         own.sampled(Some(7));
         assert_eq!(own.value(), None);
-        own.freeze();
+        own.freeze(Time(0));
         assert!(own.is_willing());
         own.resign();
         assert!(!own.is_willing() && own.has_resigned());
@@ -141,13 +209,35 @@ mod tests {
         let mut own = Eligibility::new(Some(1), false, None);
         assert!(!own.is_willing(), "its check has not passed yet");
         own.checked(true);
-        own.freeze();
+        own.freeze(Time(0));
         assert!(own.is_willing());
         own.set_drain(Some(Drain::default()));
         assert!(own.is_willing() && own.is_unfit());
-        own.freeze();
+        own.freeze(Time(0));
         assert!(!own.is_willing());
         assert!(!Eligibility::new(Some(1), true, Some(Drain::default())).is_willing());
+    }
+
+    #[test]
+    fn a_chosen_member_ranks_first_for_a_while_and_then_for_as_long_as_it_leads() {
+        let mut own = Eligibility::new(Some(1), true, None);
+        own.choose(Time(5));
+        assert_eq!(own.value(), Some(1), "not in the election that is under way");
+        own.freeze(Time(4));
+        assert_eq!(own.value(), Some(i64::MAX));
+        own.end_choice_if_led();
+        own.freeze(Time(5));
+        assert_eq!((own.value(), own.is_chosen()), (Some(1), false), "its time is over");
+
+        own.choose(Time(9));
+        own.freeze(Time(6));
+        own.leads();
+        own.freeze(Time(99));
+        assert!(own.ranks_first() && own.is_chosen());
+        own.clear();
+        assert!(own.was_cleared() && own.value() == Some(i64::MAX), "a leader keeps its rank");
+        own.end_choice_if_led();
+        assert_eq!((own.value(), own.was_cleared()), (Some(1), false));
     }
 
     #[test]

@@ -51,13 +51,10 @@ impl Turn<'_> {
                 self.order_pause(id, Forwarded::Resume);
                 return;
             }
-            Command::Change(change) => match self.cx.state.leader() {
-                Some(leader) => {
-                    self.forward(id, leader.id, Forwarded::Change(change));
-                    return;
-                }
-                None => Err(Refusal::NoLeader),
-            },
+            Command::Change(change) => return self.pass_on(id, Forwarded::Change(change)),
+            Command::Switchover { to } => return self.pass_on(id, Forwarded::Switchover { to }),
+            Command::EndSwitchover if self.cx.state.follows_unchosen() => Ok(Done::SwitchoverEnded),
+            Command::EndSwitchover => return self.pass_on(id, Forwarded::EndSwitchover),
             Command::Resign { to } => match self.cx.state.leader() {
                 Some(leader) if leader.id != self.cx.state.id() => {
                     self.forward(id, leader.id, Forwarded::Resign { to });
@@ -100,6 +97,14 @@ impl Turn<'_> {
         }
     }
 
+    /// Passes a command on to the leader, if one is known. This member may be the leader.
+    fn pass_on(&mut self, id: CommandId, command: Forwarded) {
+        match self.cx.state.leader() {
+            Some(leader) => self.forward(id, leader.id, command),
+            None => self.cx.out.push(Output::Answer { id, result: Err(Refusal::NoLeader) }),
+        }
+    }
+
     /// Passes a command on to the leader, which may be this member.
     pub fn forward(&mut self, id: CommandId, leader: NodeId, command: Forwarded) {
         let due = self.cx.now + self.cx.state.settings.timing.failure * command.patience();
@@ -127,10 +132,13 @@ impl Turn<'_> {
         let unsent = self.cx.state.outbox.commands.send(leader, epoch);
         let own = self.cx.state.id();
         for (number, command) in unsent {
+            let message = Message::Forward { number, command: command.clone() };
             if leader == own {
                 self.forwarded(own, number, command);
+            } else if self.cx.is_understood(leader, &message) {
+                self.cx.send(leader, message);
             } else {
-                self.cx.send(leader, Message::Forward { number, command });
+                self.cx.settle(number, Err(Refusal::OldLeader(leader)));
             }
         }
     }
@@ -154,6 +162,8 @@ impl Turn<'_> {
                 self.cx.send(from, Message::Outcome { number, result });
             }
             Forwarded::Change(change) => self.change((from, number), change),
+            Forwarded::Switchover { to } => self.switch_over((from, number), to),
+            Forwarded::EndSwitchover => self.end_switchover((from, number)),
             Forwarded::Pause { .. } | Forwarded::Resume => {
                 self.pause_forwarded(from, number, &command);
             }

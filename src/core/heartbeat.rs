@@ -14,6 +14,8 @@ impl Turn<'_> {
     /// One heartbeat round: a sign of life to every member that is not proved dead.
     pub fn beat(&mut self) {
         self.hand_over_if_unfit();
+        self.hand_over_if_cleared();
+        self.look_after_switchover();
         if !self.cx.state.leads() {
             return;
         }
@@ -37,7 +39,7 @@ impl Turn<'_> {
             incarnation: state.records.incarnation(),
             status: Liveness::Alive,
             stands: state.stands(),
-            value: state.rank().value,
+            value: state.present_rank().value,
         };
         let members = state.detector.reports(own);
         let heartbeat = Message::Heartbeat {
@@ -48,6 +50,7 @@ impl Turn<'_> {
             settled: state.committed_list(),
             members,
             pause: state.pause_to_tell(),
+            chosen: state.chosen(),
         };
         self.cx.mark_told(&to);
         self.cx.send_all(to, heartbeat);
@@ -62,10 +65,14 @@ impl Turn<'_> {
         number: u64,
         rank: Rank,
         lease: Duration,
-        (members, pause): (&Arc<[MemberReport]>, Option<Pause>),
+        (members, pause, chosen): (&Arc<[MemberReport]>, Option<Pause>, Option<NodeId>),
     ) {
         self.cx.hear_pause(pause); // before this member judges whether it takes over
+        self.cx.hear_present_rank(from, epoch, members);
         let followed = self.announced(from, epoch, rank);
+        if followed {
+            self.cx.hear_choice(chosen);
+        }
         let (own, stands) = (self.cx.state.rank(), self.cx.state.stands());
         // Who waits for its disk before it follows is alive as well, and says so.
         let state = &self.cx.state;
@@ -73,18 +80,21 @@ impl Turn<'_> {
         let heeded = own_epoch || state.is_bound_to(from);
         // An outdated leader whose epoch this member does not know to be over is told of a later.
         let refused = state.view().epoch < epoch && state.voter.is_beyond(epoch);
-        if (heeded || refused) && self.cx.promise(from, epoch, number, lease) {
+        if heeded || refused {
             let pause = self.cx.state.pause_to_tell_back(pause);
             let acknowledge =
                 Message::Acknowledge { incarnation, epoch, number, rank: own, stands, pause };
-            self.cx.send(from, acknowledge);
+            self.cx.promise(from, (epoch, number), lease, acknowledge);
         }
         if followed {
             self.cx.tell_if_behind(from);
             let news = self.cx.state.detector.news(members);
-            for report in &news {
-                self.forget_earlier_life(report);
-                if self.cx.state.detector.hearsay(epoch, report) {
+            for mut report in news {
+                if report.id == from {
+                    report.status = Liveness::Alive; // it speaks: whoever follows it watches it
+                }
+                self.forget_earlier_life(&report);
+                if self.cx.state.detector.hearsay(epoch, &report) {
                     self.algorithm.get().lost(&mut self.cx, report.id);
                 }
             }
@@ -111,6 +121,7 @@ impl Turn<'_> {
                 peer.stands = stands;
             });
             self.prolong(from, number);
+            self.hear_of_chosen(from, rank, stands);
         }
     }
 

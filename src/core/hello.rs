@@ -4,18 +4,15 @@ use std::sync::Arc;
 
 use super::membership::MemberList;
 use super::message::View;
+use super::protocol::Protocols;
 use super::settings::{AlgorithmKind, Quorum, Settings};
 use super::types::{Epoch, Incarnation, NodeId, Rank};
-
-/// The version of the messages and of their frames. Members of different versions refuse each
-/// other at the hello.
-pub const PROTOCOL_VERSION: u32 = 5;
 
 /// The first words on a connection, from the dialer (HELLO) and back (WELCOME).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Hello {
-    /// The version of this protocol.
-    pub protocol: u32,
+    /// The versions of the protocol that the sender speaks.
+    pub protocols: Protocols,
     /// Who the sender is.
     pub id: NodeId,
     /// Who the receiver is to be: another one must not take it for a new connection.
@@ -73,11 +70,11 @@ impl Agreement {
 /// their status; strangers are only logged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Rejection {
-    /// The dialer speaks another version of the protocol.
+    /// The dialer speaks no version of the protocol that the member speaks that refuses it.
     Protocol {
-        /// The version of the member that refuses.
+        /// The version of the member that refuses which comes closest.
         ours: u32,
-        /// The version of the dialer.
+        /// That of the dialer.
         theirs: u32,
     },
     /// The dialer belongs to another cluster.

@@ -28,6 +28,8 @@ pub(super) enum Ending {
     Unfit,
     /// This higher member takes over.
     Preempted(NodeId),
+    /// An operator chose this member, and it takes over.
+    SwitchedOver(NodeId),
     /// The process is about to end; these commands asked for it.
     Stop(Vec<CommandId>),
 }

@@ -1,10 +1,13 @@
 //! The kinds of messages, by which they are counted.
 
+use strum::{IntoStaticStr, VariantArray};
+
 use super::message::Message;
 
 /// The kinds of messages, in the order in which they are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, IntoStaticStr, PartialEq, Eq, PartialOrd, Ord, Hash, VariantArray)]
 #[repr(usize)]
+#[strum(serialize_all = "snake_case")]
 pub enum Kind {
     /// [`Message::Election`], and the ballot of a ring: [`Message::Ballot`]
     Election,
@@ -31,14 +34,19 @@ pub enum Kind {
     /// [`Message::Alive`]
     Alive,
     /// [`Message::PreVote`]
+    #[strum(serialize = "trial")]
     PreVote,
     /// [`Message::PreVoteReply`]
+    #[strum(serialize = "opinion")]
     PreVoteReply,
     /// [`Message::VoteRequest`]
+    #[strum(serialize = "claim")]
     VoteRequest,
     /// [`Message::Vote`]
+    #[strum(serialize = "grant")]
     Vote,
     /// [`Message::Denial`]
+    #[strum(serialize = "refuse")]
     Denial,
     /// [`Message::Heartbeat`]
     Heartbeat,
@@ -68,72 +76,12 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Kind; 29] = [
-        Kind::Election,
-        Kind::Answer,
-        Kind::Lower,
-        Kind::Coordinator,
-        Kind::AreYouThere,
-        Kind::AreYouNormal,
-        Kind::Halt,
-        Kind::Elected,
-        Kind::Ready,
-        Kind::Reply,
-        Kind::Probe,
-        Kind::Alive,
-        Kind::PreVote,
-        Kind::PreVoteReply,
-        Kind::VoteRequest,
-        Kind::Vote,
-        Kind::Denial,
-        Kind::Heartbeat,
-        Kind::Acknowledge,
-        Kind::View,
-        Kind::Preempt,
-        Kind::Release,
-        Kind::Freed,
-        Kind::Timing,
-        Kind::List,
-        Kind::Listed,
-        Kind::Task,
-        Kind::Forward,
-        Kind::Outcome,
-    ];
+    pub const ALL: &'static [Kind] = Kind::VARIANTS;
 
     /// The name in status and counts.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Kind::Election => "election",
-            Kind::Answer => "answer",
-            Kind::Lower => "lower",
-            Kind::Coordinator => "coordinator",
-            Kind::AreYouThere => "are_you_there",
-            Kind::AreYouNormal => "are_you_normal",
-            Kind::Halt => "halt",
-            Kind::Elected => "elected",
-            Kind::Ready => "ready",
-            Kind::Reply => "reply",
-            Kind::Probe => "probe",
-            Kind::Alive => "alive",
-            Kind::PreVote => "trial",
-            Kind::PreVoteReply => "opinion",
-            Kind::VoteRequest => "claim",
-            Kind::Vote => "grant",
-            Kind::Denial => "refuse",
-            Kind::Heartbeat => "heartbeat",
-            Kind::Acknowledge => "acknowledge",
-            Kind::View => "view",
-            Kind::Preempt => "preempt",
-            Kind::Release => "release",
-            Kind::Freed => "freed",
-            Kind::Timing => "timing",
-            Kind::List => "list",
-            Kind::Listed => "listed",
-            Kind::Task => "task",
-            Kind::Forward => "forward",
-            Kind::Outcome => "outcome",
-        }
+        self.into()
     }
 
     /// The name as the papers write it, in traces.

@@ -29,7 +29,7 @@ pub fn is_name(name: &str) -> bool {
 /// Whether a cluster may be called this.
 #[must_use]
 pub fn is_cluster_name(name: &str) -> bool {
-    let plain = !name.is_empty() && name.trim() == name && !name.contains(char::is_control);
+    let plain = !name.is_empty() && name.trim() == name && !name.contains(disguises);
     plain && name.chars().count() <= 63
 }
 
@@ -42,10 +42,17 @@ pub fn is_id(id: Uuid) -> bool {
 /// The longest piece of text that another member may have us show, in characters.
 const LONGEST_LINE: usize = 128;
 
-/// Whether a text of another member may be logged and shown: one short line, no control characters.
+/// Whether a character would change how the text around it is shown: a control character, a separator of lines, or one
+/// that turns the direction of the text, so that a line reads as another.
+#[must_use]
+pub fn disguises(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether a text of another member may be logged and shown: one short line that reads as what it is.
 #[must_use]
 pub fn is_line(text: &str) -> bool {
-    !text.contains(char::is_control) && text.chars().nth(LONGEST_LINE).is_none()
+    !text.contains(disguises) && text.chars().nth(LONGEST_LINE).is_none()
 }
 
 /// The longest piece of a value that an error quotes, in characters.
@@ -57,8 +64,8 @@ pub fn quote(text: &str) -> String {
     shown(text, QUOTED)
 }
 
-/// A text with pieces of a value from outside, cut after `most` characters, and without control
-/// characters.
+/// A text with pieces of a value from outside, cut after `most` characters, and with the characters escaped that
+/// disguise it.
 #[must_use]
 pub fn shown(text: &str, most: usize) -> String {
     let mut shown = String::new();
@@ -67,7 +74,7 @@ pub fn shown(text: &str, most: usize) -> String {
             shown.push_str("...");
             break;
         }
-        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+        if disguises(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
     shown
 }
@@ -227,7 +234,9 @@ mod tests {
     #[test]
     fn what_others_have_us_show_is_one_short_line() {
         assert!(is_line("") && is_line(&"ä".repeat(LONGEST_LINE)));
-        for text in ["a\nb", "a\0b", "\u{1b}[2J", &"a".repeat(LONGEST_LINE + 1)] {
+        for text in
+            ["a\nb", "a\0b", "\u{1b}[2J", "a\u{202e}b", "a\u{2028}b", &"a".repeat(LONGEST_LINE + 1)]
+        {
             assert!(!is_line(text), "{text:?}");
         }
         for name in ["", " a", "a\n", &"ä".repeat(64)] {
@@ -239,6 +248,7 @@ mod tests {
     #[test]
     fn quoted_text_stays_on_one_line_and_short() {
         assert_eq!(quote("a\n\u{1b}[31m"), "a\\n\\u{1b}[31m");
+        assert_eq!(quote("71\u{202e}01"), "71\\u{202e}01");
         assert_eq!(quote(&"x".repeat(1000)).len(), QUOTED + 3);
     }
 

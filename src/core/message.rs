@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use super::hello::{Agreement, Hello, PROTOCOL_VERSION, Rejection};
+pub use super::hello::{Agreement, Hello, Rejection};
 pub use super::kind::Kind;
 use super::membership::{ListVersion, MemberList};
 pub use super::outcome::{Done, Forwarded, Refusal, Taken};
@@ -51,9 +51,8 @@ pub enum Message {
         /// Its rank.
         rank: Rank,
     },
-    /// Halting: asks whether a member is up and ranks above the sender; or whether the sender's
-    /// coordinator is up and still that. This and the four calls below expect a
-    /// [`Message::Reply`] with their number.
+    /// Halting: asks whether a member is up and ranks above the sender; or whether the sender's coordinator is
+    /// up and still that. This and the four calls below expect a [`Message::Reply`] with their number.
     AreYouThere {
         /// Tells the sender's calls apart.
         number: u64,
@@ -192,6 +191,8 @@ pub enum Message {
         members: Arc<[MemberReport]>,
         /// Whether the cluster is paused; none if it never was.
         pause: Option<Pause>,
+        /// The member that an operator chose to lead, whatever its rank: this leader, or the next.
+        chosen: Option<NodeId>,
     },
     /// The reply to a heartbeat; echoes what it answers.
     Acknowledge {

@@ -10,6 +10,7 @@ mod admission;
 mod algorithm;
 mod api;
 pub mod bounds;
+mod choice;
 mod command;
 mod context;
 mod course;
@@ -35,6 +36,7 @@ mod outcome;
 mod pause;
 mod phase;
 pub mod planted;
+pub mod protocol;
 pub mod random;
 mod ranking;
 mod reach;
@@ -44,6 +46,7 @@ pub mod settings;
 pub mod split;
 pub mod standing;
 mod state;
+mod switchover;
 mod timer;
 mod turn;
 pub mod types;
@@ -228,6 +231,24 @@ impl Core {
     #[must_use]
     pub fn pause(&self) -> &Pause {
         &self.state.pause
+    }
+
+    /// The member that an operator chose to lead, whatever its rank, as far as this member knows.
+    #[must_use]
+    pub fn chosen(&self) -> Option<NodeId> {
+        self.state.chosen()
+    }
+
+    /// The value of this member's own rank, also while it ranks first as an operator chose it.
+    #[must_use]
+    pub fn own_value(&self) -> Option<i64> {
+        self.state.eligibility.own_value()
+    }
+
+    /// Whether an operator chose this member to lead, whatever its rank, and it does or is about to.
+    #[must_use]
+    pub fn is_chosen(&self) -> bool {
+        self.state.eligibility.is_chosen()
     }
 
     /// Whether the health check of this member passes, or it has none.

@@ -1,7 +1,7 @@
 //! Why a hello is refused. It is judged as a whole, before it changes anything.
 
 use super::detector::Peer;
-use super::hello::{Agreement, Hello, PROTOCOL_VERSION, Rejection};
+use super::hello::{Agreement, Hello, Rejection};
 use super::membership::{ListVersion, MemberList};
 use super::phase::Phase;
 use super::planted::Fault;
@@ -65,8 +65,8 @@ impl State {
 
     /// What keeps two members from talking, whoever they are.
     pub(super) fn disagreement(&self, hello: &Hello) -> Option<Rejection> {
-        if hello.protocol != PROTOCOL_VERSION {
-            return Some(Rejection::Protocol { ours: PROTOCOL_VERSION, theirs: hello.protocol });
+        if let Err((ours, theirs)) = self.settings.protocols.shared(hello.protocols) {
+            return Some(Rejection::Protocol { ours, theirs });
         }
         let (ours, theirs) = (Agreement::of(&self.settings), &hello.agreement);
         if ours.cluster != theirs.cluster {
@@ -125,6 +125,7 @@ impl State {
             .and_then(|leader| self.detector.get(leader.id)?.declared)
             .is_some_and(|declared| peer.alive() && now.since(declared) < failure);
         let heard = peer.heard_within(failure, now) || vouched;
-        (heard && !same).then(|| Rejection::IdInUse { id: hello.id, address: address.clone() })
+        let displaces = !heard || Fault::SecondDisplaces.is_planted();
+        (!displaces && !same).then(|| Rejection::IdInUse { id: hello.id, address: address.clone() })
     }
 }

@@ -11,6 +11,13 @@ pub enum Forwarded {
         /// The member that is to lead next.
         to: Option<NodeId>,
     },
+    /// Stop leading, in favour of this member, whatever its rank.
+    Switchover {
+        /// The member that is to lead next.
+        to: NodeId,
+    },
+    /// The leader that a switchover chose is preempted again as any other.
+    EndSwitchover,
     /// Change the member list.
     Change(Change),
     /// Pause the cluster.
@@ -60,6 +67,10 @@ pub enum Done {
     Paused,
     /// The cluster is not paused any more: the leader has stored that.
     Resumed,
+    /// The member that was to lead does so already.
+    Leads(NodeId),
+    /// No switchover counts any more.
+    SwitchoverEnded,
     /// The coordinator took the task, has stored it and hands it out, in a new epoch.
     TaskTaken,
 }
@@ -82,6 +93,12 @@ pub enum Refusal {
         /// The member that ranks higher.
         by: NodeId,
     },
+    /// A switchover to this member is under way.
+    Switching(NodeId),
+    /// The member that was to lead did not say in time that it takes over.
+    NotTaken(NodeId),
+    /// The leader speaks a version of the protocol without this command.
+    OldLeader(NodeId),
     /// Too many commands wait for the leader.
     TooMany,
     /// The leader did not answer in time.

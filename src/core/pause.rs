@@ -24,9 +24,11 @@ impl State {
         self.pause.paused && !Fault::PauseUnheeded.is_planted()
     }
 
-    /// Whether a higher member takes over by now: not while the cluster is paused.
+    /// Whether a higher member takes over by now: not while the cluster is paused, and not the member that an
+    /// operator chose: the leader hands over to that by itself.
     pub(super) fn preempt(&self) -> Preempt {
-        if self.is_paused() { Preempt::Never } else { self.settings.preempt }
+        let waits = self.is_paused() || self.eligibility.is_chosen();
+        if waits { Preempt::Never } else { self.settings.preempt }
     }
 
     /// The pause or its end, to be told to others; none in a cluster that was never paused.

@@ -168,6 +168,8 @@ pub enum Reason {
     Preempted(NodeId),
     /// An operator asked the leader to hand over.
     Resigned,
+    /// An operator had the leader hand over to this member, whatever its rank.
+    SwitchedOver(NodeId),
     /// An operator drained the leader.
     Drained,
     /// The health check of the leader failed.
@@ -256,6 +258,7 @@ impl Reason {
             Reason::SameEpoch(id) => format!("met leader {} in the same epoch", name(id)),
             Reason::Preempted(id) => format!("higher member {} takes over", name(id)),
             Reason::Resigned => "resigned".into(),
+            Reason::SwitchedOver(id) => format!("an operator switched over to {}", name(id)),
             Reason::Drained => "drained by an operator".into(),
             Reason::Unhealthy => "its health check fails".into(),
             Reason::Stalled(time) => format!("stalled for {} ms", time.as_millis()),
@@ -273,10 +276,7 @@ impl Reason {
             Reason::BallotBack => "its ballot came back".into(),
             Reason::BallotLost => "the ballot was lost".into(),
             Reason::MajorityAgrees => "a majority of the voters would vote for it".into(),
-            Reason::NoMajority(Duration::ZERO) => "no majority of the voters agrees yet".into(),
-            Reason::NoMajority(wait) => {
-                format!("a majority of the voters is bound for {} ms more", wait.as_millis())
-            }
+            Reason::NoMajority(wait) => bound_for(*wait),
             Reason::Isolated => "no majority of the voters answers".into(),
             Reason::Uninformed(unmet) => format!(
                 "its store is empty and it has not met {}: a first start needs every voter to meet every \
@@ -293,5 +293,13 @@ impl Reason {
             Reason::Stopped => "stopping".into(),
             Reason::Removed => "removed from the cluster".into(),
         }
+    }
+}
+
+/// That no majority of the voters agrees, and for how long they do not.
+fn bound_for(wait: Duration) -> String {
+    match wait {
+        Duration::ZERO => "no majority of the voters agrees yet".into(),
+        wait => format!("a majority of the voters is bound for {} ms more", wait.as_millis()),
     }
 }

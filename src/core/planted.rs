@@ -37,7 +37,8 @@ pub struct Plan {
     /// How it is asked for.
     pub name: &'static str,
     /// The simulated lives that find it: algorithm, quorum and set of faults. Or "exhaustive" and a word
-    /// of the name of the exhaustive search that does. Or "words": lies that are told to one member.
+    /// of the name of the exhaustive search that does. Or "words": lies that are told to one member. Or
+    /// "slow": voters whose disks are.
     pub lives: &'static str,
     /// A seed that found it: a hint where a search finds nothing.
     pub seed: u64,
@@ -130,6 +131,8 @@ faults! {
         "A leader hands over while its job runs.";
     JobUntold "majority-job-untold": "bully majority jobs" 12,
         "A leader that stepped down frees its votes while its job runs.";
+    UnknownSaid "jobs-unknown-said": "bully majority jobs" 45,
+        "A member is told what its version of the protocol does not know.";
     DrainForgotten "jobs-drain-forgotten": "bully majority jobs" 82,
         "A drained member may lead after a restart.";
     UnfitLeads "jobs-unfit-leads": "bully majority jobs" 208,
@@ -138,10 +141,20 @@ faults! {
         "A member forgets by a restart that the cluster is paused.";
     PauseUnheeded "jobs-pause-unheeded": "bully majority jobs" 23,
         "In a paused cluster members preempt, and leaders hand over, as ever.";
+    ChoiceUnheeded "jobs-choice-unheeded": "bully majority jobs" 71,
+        "A member that an operator chose to lead shows its own rank.";
+    ChoiceKept "jobs-choice-kept": "bully majority jobs" 43,
+        "A member that led by a switchover ranks first after that as well.";
+    RankKept "rank-kept": "bully none model" 152,
+        "A leader goes by the rank that it was elected with, however its attribute changes.";
+    ChoiceUncleared "jobs-choice-uncleared": "bully majority jobs" 1_098,
+        "A leader whose switchover was cleared leads on, whoever ranks higher.";
     FileWins "majority-file-wins": "bully majority stay" 18,
         "An edited file wins over the voters of a record that has voted.";
-    LateHeartbeat "majority-late-heartbeat": "bully majority stay" 202,
-        "A new leader's first heartbeat is late, and a claim is not repeated for a slow disk.";
+    LateHeartbeat "majority-late-heartbeat": "bully majority stay" 7_778,
+        "A new leader's first heartbeat leaves one heartbeat late.";
+    AskedOnce "majority-asked-once": "slow" 0,
+        "A vote request that timed out is not repeated in the same epoch.";
     DeafCounts "stay-deaf-counts": "bully majority stay" 335,
         "A member that can be told nothing stays a rival.";
     DiskNotNormal "stay-disk-not-normal": "halting majority stay" 12,
@@ -156,18 +169,36 @@ faults! {
         "A lower leader that can be told nothing is asked to hand over.";
     LeaderLeftOut "stay-leader-left-out": "ring none stay" 102,
         "A ballot that was sent past a live leader goes on.";
-    ListEpoch "majority-list-epoch": "exhaustive removal" 0,
-        "An epoch is granted in which the own list was stamped; a restarted voter forgets who led in its own.";
+    ListEpoch "majority-list-epoch": "words" 0,
+        "An epoch is granted in which the own list was stamped.";
+    LeaderForgotten "majority-leader-forgotten": "words" 1,
+        "A restarted voter forgets who led in its epoch.";
     NoFloor "majority-no-floor": "exhaustive loss" 0,
         "A voter whose store was lost votes in an epoch of before that.";
     PromiseKept "majority-promise-kept": "bully majority stay" 65,
         "The longest promise ever made delays every start.";
     LapOn "ring-lap-on": "ring none stay" 0,
         "A ballot that comes by again does not go straight to its candidate.";
+    OpposedStands "stay-opposed-stands": "ring majority stay" 27_360,
+        "A candidate whom its voters deny their votes for ever never lets another one try.";
+    StoringOverruled "stay-storing-overruled": "halting majority stay" 4_030_799,
+        "A third member's word of the leader that this one is about to follow sends it back to wait for that.";
     TakeoverAtOnce "majority-takeover-at-once": "ring majority stay" 256,
         "Who asked for a hand-over and did not lead asks again at once.";
     StuckStands "stay-stuck-stands": "bully majority stay" 1_343,
         "A candidate whose disk stands still takes over again and again.";
+    StuckVotes "stay-stuck-votes": "halting majority stay" 16_458,
+        "A voter whose disk stands still says that it would vote.";
+    BallotSentBack "ring-ballot-sent-back": "ring majority stay" 6_025,
+        "A ballot that came back is sent to the member that passed it on.";
+    ReservedRunOn "ring-reserved-run-on": "ring majority stay" 39_783,
+        "The only member that may lead goes on with a run below its reserved epochs.";
+    OutbidAtOnce "stay-outbid-at-once": "bully none stay" 8_577,
+        "A leader ends its epoch for each later list of another leader that a third member tells of.";
+    WordAgain "stay-word-again": "ring none stay" 4_803,
+        "A leader's word revives a member that was not heard yet again and again.";
+    DrainedAwaited "halting-drained-awaited": "halting majority jobs" 2_004_981,
+        "A resigned member waits for ever for a member that replied that it may not lead.";
     SecondLeader "words-second-leader": "words" 125,
         "A word makes a member follow a second leader of an epoch.";
     FarAhead "words-far-ahead": "words" 0,
@@ -176,6 +207,14 @@ faults! {
         "A hello that is refused changes the round.";
     StrangersList "words-strangers-list": "words" 0,
         "With a majority the member list of a stranger is taken.";
+    OutcomeOfEarlier "words-outcome-of-earlier": "words" 0,
+        "The outcome of a command of an earlier run answers one of this run.";
+    LongPromise "words-long-promise": "words" 0,
+        "A voter promises its vote for as long as a word says.";
+    RemovalBelieved "words-removal-believed": "words" 0,
+        "A member leaves on the word of any other one.";
+    SecondDisplaces "words-second-displaces": "words" 0,
+        "Another process with the id of a live member takes its place.";
     OutcomeUnjudged "words-outcome-unjudged": "words" 0,
         "Whoever tells how a command ended is believed.";
     NoRest "stay-no-rest": "bully none stay" 0,

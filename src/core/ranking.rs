@@ -3,18 +3,26 @@
 use super::command::MOST_WAITING;
 use super::context::Context;
 use super::job::Ending;
-use super::message::{Done, Refusal};
+use super::message::{Done, MemberReport, Refusal};
 use super::phase::Reason;
 use super::planted::Fault;
 use super::settings::{Alone, Preempt};
 use super::turn::Turn;
-use super::types::Drain;
+use super::types::{Drain, Epoch, NodeId};
 
 impl Context<'_> {
     /// Takes the latest sample as this member's rank, at the start of an election and after its
     /// end: it is frozen in between.
     pub fn freeze_rank(&mut self) {
-        self.state.eligibility.freeze();
+        self.state.eligibility.freeze(self.now);
+    }
+
+    /// A leader tells its present rank with its heartbeats, as what it reports of itself.
+    pub fn hear_present_rank(&mut self, leader: NodeId, epoch: Epoch, reports: &[MemberReport]) {
+        if let Some(own) = reports.iter().find(|report| report.id == leader) {
+            let told = Some((epoch, own.value));
+            self.state.detector.change(leader, |peer| peer.leads_with = told);
+        }
     }
 
     /// Notes who stands, from one heartbeat round to the next.
@@ -27,8 +35,8 @@ impl Context<'_> {
 }
 
 impl Turn<'_> {
-    /// The own attribute was sampled anew. In an election the rank stays as it is, and a leader
-    /// keeps the one that it was elected with: a change by itself deposes nobody.
+    /// The own attribute was sampled anew. In an election the rank stays as it is. A leader keeps the one that it was
+    /// elected with, and tells the new one with its heartbeats: a member that exceeds that preempts it.
     pub fn sampled(&mut self, value: Option<i64>) {
         self.cx.state.eligibility.sampled(value);
         self.take_what_changed();

@@ -47,7 +47,7 @@ impl Context<'_> {
     /// less often each time, as the other one ends the next epoch in turn.
     pub fn heeds_later_list(&mut self) -> bool {
         let (unit, now) = (self.state.settings.timing.t2(), self.now);
-        let heeds = !self.state.candidacy.rests(now);
+        let heeds = !self.state.candidacy.rests(now) || Fault::OutbidAtOnce.is_planted();
         if heeds {
             self.state.candidacy.rest(unit, now);
         }

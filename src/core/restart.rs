@@ -154,6 +154,7 @@ pub fn counting_members(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::protocol::Protocols;
     use crate::core::settings::{AlgorithmKind, Margin, PowerOn, Preempt, RankKind, Timing};
     use crate::core::types::{Epoch, Role};
     use std::time::Duration;
@@ -183,6 +184,7 @@ mod tests {
             cluster: "c".to_owned(),
             id: id(1),
             instance: 1,
+            protocols: Protocols::OURS,
             members: members.clone(),
             algorithm: AlgorithmKind::Bully,
             quorum,

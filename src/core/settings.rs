@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::durable::Vote;
 use super::membership::MemberList;
+use super::protocol::Protocols;
 use super::types::{Drain, Epoch, Incarnation, NodeId, Pause, Rank, Task};
 
 /// The election algorithm that nominates a leader.
@@ -278,6 +279,8 @@ pub struct Settings {
     pub id: NodeId,
     /// A number drawn at this process's start, which tells two processes with one id apart.
     pub instance: u64,
+    /// The versions of the protocol that this member speaks.
+    pub protocols: Protocols,
     /// All members, this one included.
     pub members: Arc<MemberList>,
     /// The election algorithm.

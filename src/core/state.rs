@@ -113,6 +113,23 @@ impl State {
         Rank { value: self.eligibility.value().unwrap_or(i64::MIN), id: self.settings.id }
     }
 
+    /// This member's rank as it is now: the [`State::rank`] of a leader is the one that it was elected with.
+    pub(super) fn present_rank(&self) -> Rank {
+        if !self.leads() || Fault::RankKept.is_planted() {
+            return self.rank();
+        }
+        Rank { value: self.eligibility.present().unwrap_or(i64::MIN), ..self.rank() }
+    }
+
+    /// The rank of the leader of this epoch as that leader told it last, where it was elected with this one.
+    fn present_rank_of(&self, leader: Rank, epoch: Epoch) -> Rank {
+        let told = self.detector.get(leader.id).and_then(|peer| peer.leads_with);
+        match told.filter(|(of, _)| *of == epoch) {
+            Some((_, value)) => Rank { value, ..leader },
+            None => leader,
+        }
+    }
+
     /// Whether this member may be nominated.
     pub(super) fn stands(&self) -> bool {
         self.membership.role() == Some(Role::Member)
@@ -170,7 +187,7 @@ impl State {
 
     /// Whether a member with this rank and standing comes before this one.
     pub(super) fn is_above(&self, rank: Rank, stands: bool) -> bool {
-        stands && (!self.stands() || rank > self.rank())
+        stands && (!self.stands() || rank > self.present_rank())
     }
 
     /// Whether a member may come before this one: where ranks change, nobody can know whether
@@ -179,9 +196,9 @@ impl State {
         self.settings.rank.changes() || self.is_above(peer.rank, peer.stands)
     }
 
-    /// Whether others may not know that this member stands again. Those that follow it know.
+    /// Whether others may not know that this member stands again, or how it ranks. Those that follow it know.
     pub(super) fn eligibility_unannounced(&self) -> bool {
-        self.eligibility.was_ineligible() && self.stands()
+        (self.eligibility.was_ineligible() || self.eligibility.ranks_first()) && self.stands()
     }
 
     /// The unsuspected members that may come before this one, and can be told something.
@@ -192,28 +209,33 @@ impl State {
 
     /// A live leader that this member ranks above: it has to hand over before this one may start.
     pub(super) fn lower_leader(&self) -> Option<Rank> {
-        self.leader().filter(|leader| self.may_ask_for_release(*leader))
+        self.leader().filter(|leader| self.may_ask_for_release(*leader, self.view().epoch))
     }
 
     /// The same, where it exceeds the leader's rank by more than the margin: then it preempts, unless `preempt` or
     /// a pause keeps it from that.
     pub(super) fn leader_to_preempt(&self) -> Option<Rank> {
-        self.lower_leader().filter(|leader| self.exceeds(*leader))
+        self.lower_leader().filter(|leader| self.exceeds_leader(*leader, self.view().epoch))
     }
 
-    /// Whether this member exceeds the rank of a leader by more than the margin.
-    pub(super) fn exceeds(&self, leader: Rank) -> bool {
-        self.settings.margin.is_exceeded(self.rank(), leader)
+    /// Whether this member exceeds a rank by more than the margin.
+    pub(super) fn exceeds(&self, rank: Rank) -> bool {
+        self.settings.margin.is_exceeded(self.rank(), rank)
+    }
+
+    /// Whether it exceeds the present rank of the leader of this epoch by more than the margin.
+    pub(super) fn exceeds_leader(&self, leader: Rank, epoch: Epoch) -> bool {
+        self.exceeds(self.present_rank_of(leader, epoch))
     }
 
     /// Whether this member comes before that leader, and can tell it so. It follows a leader that it hears and
     /// cannot tell anything: that one would never hand over, and be overthrown again and again.
-    pub(super) fn may_ask_for_release(&self, leader: Rank) -> bool {
+    pub(super) fn may_ask_for_release(&self, leader: Rank, epoch: Epoch) -> bool {
         let hears = match Fault::DeafAsked.is_planted() {
             true => self.detector.is_alive(leader.id),
             false => self.detector.counts(leader.id),
         };
-        leader < self.rank() && self.stands() && hears
+        self.present_rank_of(leader, epoch) < self.rank() && self.stands() && hears
     }
 
     /// Whether the last leader is dead by proof, which counts here, and others may be bound to it still.
@@ -269,7 +291,8 @@ impl State {
     /// epoch has two leaders, whatever anybody says.
     pub(super) fn is_of_another(&self, leader: NodeId, epoch: Epoch) -> bool {
         let known = self.view().leader.filter(|_| self.view().epoch == epoch);
-        let other = known.is_some_and(|known| known.id != leader);
+        let known = known.map(|known| known.id).or(self.voter.led_in(epoch)); // by an earlier run
+        let other = known.is_some_and(|known| known != leader);
         self.needs_majority() && other && !Fault::SecondLeader.is_planted()
     }
 
@@ -281,7 +304,7 @@ impl State {
 
     /// Whether a live member preempts this leader at once. (Without a margin a member that was never met may.)
     pub(super) fn may_be_preempted_at_once(&self) -> bool {
-        let (margin, own) = (self.settings.margin, self.rank());
+        let (margin, own) = (self.settings.margin, self.present_rank());
         let exceeds =
             |peer: &Peer| peer.counts() && peer.stands && margin.is_exceeded(peer.rank, own);
         let any = || self.detector.iter().any(|(_, peer)| exceeds(peer));

@@ -88,9 +88,9 @@ impl Turn<'_> {
             Message::Coordinator { epoch, rank } => {
                 self.announced(from, epoch, rank);
             }
-            Message::Heartbeat { epoch, number, rank, lease, settled, members, pause } => {
+            Message::Heartbeat { epoch, number, rank, lease, settled, members, pause, chosen } => {
                 let leader = (from, envelope.incarnation);
-                self.heartbeat(leader, epoch, number, rank, lease, (&members, pause));
+                self.heartbeat(leader, epoch, number, rank, lease, (&members, pause, chosen));
                 self.cx.note_committed(from, settled);
             }
             Message::Acknowledge { incarnation, epoch, number, rank, stands, pause } => {

@@ -24,6 +24,7 @@ use crossbeam::select;
 use log::warn;
 use parking_lot::Mutex;
 
+use super::address::spec::Address;
 use super::lock;
 use super::words::{self, FromExec, FromNode, PROTOCOL};
 use crate::node::NodeHandle;
@@ -34,6 +35,8 @@ use crate::node::leadership::{Change, Hold, Leadership};
 const MOST: u64 = 64;
 /// A process that takes nothing for so long is let go; its guard ends its command.
 const WRITE: Duration = Duration::from_secs(1);
+/// So many addresses fit into the first line for certain.
+const MOST_TOLD: usize = 32;
 /// Lines that wait to be understood.
 const LINES: usize = 4;
 /// Between two looks whether a dead process's guard has ended.
@@ -48,6 +51,8 @@ pub struct Attached {
     node: NodeHandle,
     /// The state folder.
     state: PathBuf,
+    /// The addresses that the node itself holds while it leads.
+    addresses: Arc<[String]>,
     closing: Arc<AtomicBool>,
     lines: Arc<Mutex<BTreeMap<u64, Line>>>,
 }
@@ -61,9 +66,10 @@ struct Line {
 impl Attached {
     /// Nobody yet.
     #[must_use]
-    pub fn new(node: NodeHandle, state: PathBuf) -> Attached {
+    pub fn new(node: NodeHandle, state: PathBuf, addresses: &[Address]) -> Attached {
+        let addresses = addresses.iter().take(MOST_TOLD).map(Address::to_string).collect();
         let (closing, lines) = (Arc::default(), Arc::default());
-        Attached { node, state, closing, lines }
+        Attached { node, state, addresses, closing, lines }
     }
 
     /// Takes a process in that asked for it on this connection. Does not wait for it.
@@ -169,7 +175,8 @@ impl Serving<'_> {
         let mut stream = self.stream;
         stream.write_all(format!("{head}{PROTOCOL}\r\n\r\n").as_bytes())?;
         let name = lock.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        words::write(self.stream, &FromNode::Welcome { lock: name })?;
+        let addresses = self.attached.addresses.to_vec();
+        words::write(self.stream, &FromNode::Welcome { lock: name, addresses })?;
         let node = &self.attached.node;
         let changes = node.leadership_changes();
         let (sender, lines) = bounded(LINES);

@@ -1,8 +1,10 @@
 //! The guard: a process between electd and the command that electd runs while it leads. It holds the addresses, too.
 //!
-//! It is started as `electd guard LOCK [ADDRESS ...] -- [CMD ...]`, with a pipe from electd as its stdin. Each frame on the pipe says
-//! when to send TERM and when to send KILL; a later frame replaces the earlier one. The guard acts by its own
-//! timer, so that it needs electd neither to run nor to answer; and it kills at once when the pipe ends, since
+//! It is started as `electd guard LOCK [ADDRESS ...] -- [CMD ...]`, with a connection to electd as its stdin, as a rule before the
+//! node leads: it starts what becomes the command (`guarded.rs`), and waits. The first word has it begin, and brings
+//! the alarms of TERM and KILL (`alarms.rs`); without one it ends and has done nothing. electd puts the alarms off
+//! as long as the leadership is renewed, and the guard sleeps. It acts when one goes off, so that it needs electd neither
+//! to run nor to answer; when a later word says that the leadership is to end; and it kills at once when the connection ends, since
 //! electd has ended then. It ends with the command's exit code as soon as nothing of the command is left. TERM, INT,
 //! QUIT and HUP do not end it: TERM may be meant for the whole unit, and the kernel sends HUP to a frozen guard whose
 //! electd has died.
@@ -13,36 +15,33 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::{Errno, ioctl_fionbio};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitStatus, getpid, getppid, kill_process, pidfd_open,
-    set_parent_process_death_signal,
-};
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
-    timerfd_settime,
-};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitStatus, getpid, kill_process, pidfd_open};
+use rustix::time::Timespec;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use thiserror::Error;
 
 use super::address::held::{Held, NotHeld};
 use super::address::spec::Address;
+use super::alarms::Alarm;
+use super::guarded::{GUARDED, Waiting, become_command};
+use super::order::{Begin, Order};
 use super::{lock, tree};
+use crate::core::types::Time;
 use crate::node::now;
 
-/// The hidden word that makes `electd` a guard, and the one that makes it what becomes the command.
+/// The hidden word that makes `electd` a guard.
 pub const GUARD: &str = "guard";
-const GUARDED: &str = "guarded";
 
 /// The longest that a killed process may take to be gone before the guard says so and goes on trying.
 const GONE: Duration = Duration::from_secs(5);
@@ -79,35 +78,6 @@ enum Ended {
 impl From<Errno> for Failed {
     fn from(error: Errno) -> Failed {
         Failed::Guard(error.into())
-    }
-}
-
-/// When a job is to be ended, in nanoseconds of CLOCK_BOOTTIME.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
-    /// TERM is sent then, once; 0 when the leadership is lost or to end in order.
-    pub term: u64,
-    /// KILL is sent then, to all that is left.
-    pub kill: u64,
-}
-
-impl Frame {
-    /// Its length on the pipe.
-    pub const LENGTH: usize = 16;
-
-    /// How it is written on the pipe: both numbers, little-endian.
-    #[must_use]
-    pub fn bytes(self) -> [u8; Frame::LENGTH] {
-        let mut bytes = [0; Frame::LENGTH];
-        bytes[..8].copy_from_slice(&self.term.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.kill.to_le_bytes());
-        bytes
-    }
-
-    fn read(bytes: [u8; Frame::LENGTH]) -> Frame {
-        let [term, kill] = [&bytes[..8], &bytes[8..]]
-            .map(|part| part.iter().rev().fold(0, |number, byte| (number << 8) | u64::from(*byte)));
-        Frame { term, kill }
     }
 }
 
@@ -157,32 +127,23 @@ fn try_guard(mut arguments: Vec<OsString>) -> Result<Ended, Failed> {
         text.parse().map_err(|error| io::Error::other(format!("{text}: {error}")))
     });
     let addresses = addresses.collect::<Result<Vec<Address>, _>>()?;
-    Guard::start(&lock, &addresses, &command)?.run()
-}
-
-/// Becomes the command: the kernel kills it if the guard dies from now on.
-fn become_command(mut arguments: Vec<OsString>) -> ExitCode {
-    let command = arguments.split_off(1.min(arguments.len()));
-    let guard =
-        arguments.first().and_then(|word| word.to_str()?.parse().ok()).and_then(Pid::from_raw);
-    let [program, rest @ ..] = &command[..] else { return ExitCode::from(70) };
-    let bound = set_parent_process_death_signal(Some(Signal::KILL));
-    // It may have died before that was so.
-    if bound.is_err() || guard.is_none() || getppid() != guard {
-        return ExitCode::from(70);
+    match Guard::start(&lock, &addresses, &command)? {
+        Some(guard) => guard.run(),
+        None => Ok(Ended::With(0)),
     }
-    let error = Command::new(program).args(rest).exec();
-    eprintln!("electd: cannot run \"{}\": {error}", program.display());
-    ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
 }
 
 /// The guard at work.
 struct Guard {
-    pipe: File,
+    electd: UnixStream,
     /// Until this process ends, no other process of this member starts.
     _lock: File,
-    timer: OwnedFd,
-    frame: Frame,
+    term: Alarm,
+    kill: Alarm,
+    /// When the addresses are to be tended, or KILL comes as electd told.
+    own: Alarm,
+    /// The leadership is to end: KILL comes then at the latest.
+    ordered: Option<Time>,
     /// None where none are asked for: the unit of a service manager may forbid even to look.
     addresses: Option<Held>,
     /// From KILL on, what is left of the command may keep the addresses so long.
@@ -194,59 +155,71 @@ struct Guard {
 }
 
 impl Guard {
-    /// Takes the first frame, adds the addresses and starts the command.
-    fn start(lock: &Path, addresses: &[Address], command: &[OsString]) -> Result<Guard, Failed> {
-        let lock = lock::take(lock)?;
+    /// Prepares all that can be, and waits for the word to begin; then adds the addresses and begins the command. None if
+    /// electd ended, or needs it no more.
+    fn start(
+        lock: &Path,
+        addresses: &[Address],
+        command: &[OsString],
+    ) -> Result<Option<Guard>, Failed> {
         // By handlers, not by SIG_IGN: the command would inherit that.
         for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
             signal_hook::flag::register(signal, Arc::default())?;
         }
-        let mut pipe = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-        let mut first = [0; Frame::LENGTH];
-        pipe.read_exact(&mut first)?;
-        ioctl_fionbio(&pipe, true)?;
+        let electd = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
         tree::adopt_orphans(true)?;
-        let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC)?;
+        let waiting = if command.is_empty() { None } else { Some(Waiting::start(command)?) };
+        let Some((begin, [term, kill])) = Begin::receive(&electd)? else {
+            if let Some(waiting) = waiting {
+                waiting.dismiss();
+            }
+            return Ok(None);
+        };
+        let lock = lock::take(lock)?;
+        electd.set_nonblocking(true)?;
         // This process may have begun late, and the leadership have been renewed meanwhile.
-        let frame = read_frames(&mut pipe, Frame::read(first)).0;
-        if frame.term <= now().0 {
+        if term.is_due()? {
             return Err(Failed::Late);
         }
         // Whoever finds the lock free after the death of electd relies on it that no command begins.
-        if is_closed(&pipe)? {
+        if is_closed(&electd)? {
             return Err(io::Error::other("electd ended before the job began").into());
         }
         let addresses = if addresses.is_empty() { None } else { Some(Held::begin(addresses)??) };
-        let grace = Duration::from_nanos(frame.kill.saturating_sub(frame.term) / 2);
-        let command = if command.is_empty() { None } else { Some(begin(command)?) };
-        Ok(Guard {
-            pipe,
+        let grace = kill.left()?.saturating_sub(term.left()?) / 2;
+        let command = waiting.map(|waiting| waiting.begin(command, &begin)).transpose()?;
+        Ok(Some(Guard {
+            electd,
             _lock: lock,
-            timer,
-            frame,
+            term,
+            kill,
+            own: Alarm::new()?,
+            ordered: None,
             addresses,
             grace,
             command,
             ended: None,
             termed: false,
-        })
+        }))
     }
 
     /// Until nothing of the command is left. Tells how it ended.
     fn run(mut self) -> Result<Ended, Failed> {
         let watch = self.command.map(|pid| pidfd_open(pid, PidfdFlags::empty())).transpose()?;
         loop {
-            let electd_lives = self.take_frames();
+            let electd_lives = self.take_orders();
             self.reap();
-            let is_over = now().0 >= self.frame.kill;
-            let is_idle = self.command.is_none() && self.frame.term == 0;
+            let told = self.ordered.is_some_and(|kill| kill <= now());
+            let is_over = told || self.kill.is_due()?;
+            let is_idle = self.command.is_none() && self.ordered.is_some();
             if self.ended.is_some() || !electd_lives || is_over || is_idle {
                 let forced = self.termed || (is_over && self.ended.is_none());
                 let code = self.kill();
-                let by_deadline = forced && self.frame.term != 0;
+                let by_deadline = forced && self.ordered.is_none();
                 return Ok(if by_deadline { Ended::ByDeadline } else { Ended::With(code) });
             }
-            if self.command.is_some() && now().0 >= self.frame.term && !self.termed {
+            let is_due = self.ordered.is_some() || self.term.is_due()?;
+            if self.command.is_some() && is_due && !self.termed {
                 self.termed = true;
                 tree::signal(&tree::descendants(), Signal::TERM);
             }
@@ -258,11 +231,22 @@ impl Guard {
         }
     }
 
-    /// Takes what electd wrote. Tells whether it still can write.
-    fn take_frames(&mut self) -> bool {
-        let (frame, electd_lives) = read_frames(&mut self.pipe, self.frame);
-        self.frame = frame;
-        electd_lives
+    /// Takes what electd says. Tells whether it still lives.
+    fn take_orders(&mut self) -> bool {
+        loop {
+            let mut bytes = [0; Order::LENGTH];
+            match self.electd.read(&mut bytes) {
+                Ok(Order::LENGTH) => {
+                    let _ = self.electd.write(&[0]); // the answer
+                    if let Order::End { kill } = Order::read(&bytes) {
+                        self.ordered = Some(self.ordered.map_or(kill, |before| before.min(kill)));
+                    }
+                }
+                Ok(_) => return false,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return error.kind() == ErrorKind::WouldBlock,
+            }
+        }
     }
 
     /// Takes note of all children that have ended: the command, and orphans that it left.
@@ -309,15 +293,17 @@ impl Guard {
         left
     }
 
-    /// Until electd writes, the command ends, the addresses are to be tended, or TERM or KILL is due.
+    /// Until electd says something, the command ends, the addresses are to be tended, or TERM or KILL is due.
     fn wait(&self, watch: Option<&OwnedFd>) -> io::Result<()> {
-        let termed = self.termed || self.command.is_none();
-        let due = if termed { self.frame.kill } else { self.frame.term.min(self.frame.kill) };
-        let due = self.addresses.as_ref().map_or(due, |held| due.min(held.due().0));
-        let spec = Itimerspec { it_interval: timespec(0), it_value: timespec(due.max(1)) };
-        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &spec)?;
-        let mut fds =
-            vec![PollFd::new(&self.pipe, PollFlags::IN), PollFd::new(&self.timer, PollFlags::IN)];
+        let tend = self.addresses.as_ref().map(Held::due);
+        let due = self.ordered.into_iter().chain(tend).min();
+        if let Some(due) = due {
+            self.own.set(due)?;
+        }
+        let term = (!self.termed && self.command.is_some()).then_some(&self.term);
+        let alarms = [Some(&self.kill), term, due.map(|_| &self.own)].into_iter().flatten();
+        let mut fds = vec![PollFd::new(&self.electd, PollFlags::IN)];
+        fds.extend(alarms.map(|alarm| PollFd::new(alarm, PollFlags::IN)));
         fds.extend(watch.map(|watch| PollFd::new(watch, PollFlags::IN)));
         match poll(&mut fds, None) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -326,34 +312,9 @@ impl Guard {
     }
 }
 
-/// The last frame that electd wrote, or else this one, and whether electd still can write.
-fn read_frames(pipe: &mut File, mut frame: Frame) -> (Frame, bool) {
-    loop {
-        let mut bytes = [0; Frame::LENGTH];
-        match pipe.read(&mut bytes) {
-            Ok(Frame::LENGTH) => frame = Frame::read(bytes),
-            Ok(_) => return (frame, false),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return (frame, error.kind() == ErrorKind::WouldBlock),
-        }
-    }
-}
-
-/// Starts the command.
-fn begin(command: &[OsString]) -> io::Result<Pid> {
-    // std has no way to set the parent-death signal: a second process of this binary does, and execs.
-    let child = Command::new("/proc/self/exe")
-        .args([GUARDED, &getpid().as_raw_nonzero().to_string()])
-        .args(command)
-        .process_group(0)
-        .stdin(Stdio::null())
-        .spawn()?;
-    Ok(Pid::from_child(&child))
-}
-
-/// Whether nobody can write on this pipe any more.
-fn is_closed(pipe: &File) -> io::Result<bool> {
-    let mut fds = [PollFd::new(pipe, PollFlags::empty())];
+/// Whether nobody is at the other end of this connection any more.
+fn is_closed(electd: &UnixStream) -> io::Result<bool> {
+    let mut fds = [PollFd::new(electd, PollFlags::empty())];
     poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
     Ok(fds[0].revents().contains(PollFlags::HUP))
 }
@@ -362,20 +323,4 @@ fn is_closed(pipe: &File) -> io::Result<bool> {
 fn code(status: WaitStatus) -> u8 {
     let code = status.exit_status().or(status.terminating_signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
-}
-
-fn timespec(nanos: u64) -> Timespec {
-    let seconds = i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX);
-    Timespec { tv_sec: seconds, tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0) as _ }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_frame_is_read_as_it_was_written() {
-        let frame = Frame { term: 1, kill: u64::MAX - 7 };
-        assert_eq!(Frame::read(frame.bytes()), frame);
-    }
 }

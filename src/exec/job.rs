@@ -1,23 +1,25 @@
-//! One start of the command, with a guard of its own ([`super::guard`]): told again and again until when the
-//! leadership holds, and ended in the guard's place where the guard is itself killed or frozen.
+//! One start of the command, with a guard of its own ([`super::guard`]): it has alarms that each renewal of the leadership
+//! puts off, is told when the leadership is to end, and is replaced by this process where it is itself killed or frozen.
 
-use std::io::{self, PipeWriter, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam::channel::{Receiver, bounded, never};
+use crossbeam::channel::{Receiver, after, never};
 use crossbeam::select;
 use log::{info, warn};
-use rustix::io::{ioctl_fionbio, ioctl_fionread};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::address::netlink::LIFETIME;
-use super::deadlines::Deadlines;
-use super::guard::{BY_DEADLINE, Frame, GUARD, NO_ADDRESS, SEPARATOR};
+use super::alarms::Alarms;
+use super::guard::{BY_DEADLINE, NO_ADDRESS};
 use super::leader::Leader;
+use super::order::Order;
 use super::plan::Plan;
+use super::ready::{News, Ready};
 use crate::core::types::Time;
 use crate::node::leadership::{Change, Leadership};
 use crate::node::now;
@@ -25,9 +27,12 @@ use crate::node::now;
 /// Between two looks at a guard that was killed.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A guard that reads nothing for so long is frozen. That matters where it holds addresses: the kernel removes them after
+/// A guard that answers nothing for so long is frozen. That matters where it holds addresses: the kernel removes them after
 /// their lifetime, while the leadership goes on.
-const UNREAD: Duration = LIFETIME;
+const UNANSWERED: Duration = LIFETIME;
+
+/// How often a guard with addresses is to answer.
+const QUESTION: Duration = Duration::from_secs(1);
 
 /// How one job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,68 +55,50 @@ pub struct Job<'a, L> {
     plan: &'a Plan,
     leadership: &'a Leadership,
     guard: Pid,
-    pipe: PipeWriter,
-    /// How the guard ended.
-    ended: Receiver<io::Result<ExitStatus>>,
-    /// The last frame that the guard was told.
-    told: Frame,
+    line: UnixStream,
+    alarms: Arc<Alarms>,
+    news: Receiver<News>,
+    /// KILL comes then at the latest, as the guard was told.
+    ordered: Option<Time>,
     /// KILL comes then at the latest, once the leadership is to end in order.
     stop_by: Option<Time>,
-    /// The guard has not read since then.
-    unread: Option<Time>,
-    /// The guard should have acted.
-    was_late: bool,
+    /// The guard has not answered since then.
+    asked: Option<Time>,
+    /// The guard should have acted, as was found then.
+    late_since: Option<Time>,
     /// The guard was killed by this process.
     overruled: bool,
     /// The command is to end since this process is.
     stopped: bool,
-    /// The node has ended.
-    orphaned: bool,
 }
 
 impl<'a, L: Leader> Job<'a, L> {
-    /// Starts the guard, and by it the command.
+    /// Has a guard begin that waits for that, or a new one, and by it the command.
     pub fn start(
         node: &'a L,
         plan: &'a Plan,
         leadership: &'a Leadership,
+        ready: Option<Ready>,
     ) -> io::Result<Job<'a, L>> {
-        let (reader, mut pipe) = io::pipe()?;
-        let told = frame(plan, leadership, None).unwrap_or(Frame { term: 0, kill: 0 });
-        pipe.write_all(&told.bytes())?;
-        ioctl_fionbio(&pipe, true)?; // a guard that is frozen holds up nobody
-        let epoch = leadership.epoch();
-        let child = Command::new("/proc/self/exe")
-            .arg(GUARD)
-            .arg(&plan.lock)
-            .args(plan.addresses.iter().map(ToString::to_string))
-            .arg(SEPARATOR)
-            .args(&plan.command)
-            .env("ELECTD_CLUSTER", &plan.cluster)
-            .env("ELECTD_NODE", &plan.node)
-            .env("ELECTD_LEADER", &plan.node)
-            .env("ELECTD_EPOCH", epoch.to_string())
-            .process_group(0)
-            .stdin(Stdio::from(reader))
-            .spawn()?;
-        let guard = Pid::from_child(&child);
-        let number = guard.as_raw_nonzero();
+        let begun = ready.filter(Ready::is_there).and_then(|ready| ready.begin(leadership).ok());
+        let begun = begun.map_or_else(|| Ready::start(plan)?.begin(leadership), Ok);
+        let Ready { guard, line, alarms, news } = begun?;
+        let (epoch, number) = (leadership.epoch(), guard.as_raw_nonzero());
         info!("{} in epoch {epoch}, guard {number}", words(plan));
-        let ended = await_end(child)?;
         Ok(Job {
             node,
             plan,
             leadership,
             guard,
-            pipe,
-            ended,
-            told,
+            line,
+            alarms,
+            news,
+            ordered: None,
             stop_by: None,
-            unread: None,
-            was_late: false,
+            asked: None,
+            late_since: None,
             overruled: false,
             stopped: false,
-            orphaned: false,
         })
     }
 
@@ -124,95 +111,112 @@ impl<'a, L: Leader> Job<'a, L> {
     ) -> io::Result<(bool, JobEnd)> {
         loop {
             self.tell();
+            self.overrule();
             let stop = if self.stopped { never() } else { stopping.clone() };
+            let pause = self.pause().map_or_else(never, after);
             select! {
                 recv(stop) -> _ => {
                     self.stopped = true;
                     self.stop_by.get_or_insert(now() + self.plan.stop_after);
                 }
-                recv(self.ended) -> ended => {
-                    let ended = ended.map_err(io::Error::other)??;
-                    return Ok(self.end(ended));
-                }
+                recv(self.news) -> news => match news.map_err(io::Error::other)? {
+                    News::Late => {}
+                    News::Ended(ended) => return Ok(self.end(ended?)),
+                },
                 recv(changes) -> change => {
                     if let Ok(Change::Ending { .. }) = change {
                         info!("the leadership is to end: the job is told to end");
                         self.stop_by.get_or_insert(now() + self.plan.stop_after);
                     }
                 }
-                default(self.pause()) => {}
+                recv(pause) -> _ => {}
             }
         }
     }
 
-    /// Tells the guard until when the leadership holds, if that changed. Kills a guard that did not act.
+    /// Tells the guard to end the job, if that is so, or sooner than it was told; one with addresses is asked whether it
+    /// is there.
     fn tell(&mut self) {
-        let is_frozen = self.is_frozen(); // before it is told more
-        if self.node.is_gone() && !self.orphaned {
-            self.orphaned = true; // as if the node were the guard's parent and had died
-            self.told = Frame { term: 0, kill: now().0 };
-            let _ = self.pipe.write_all(&self.told.bytes());
+        let by = if self.node.is_gone() {
+            Some(now()) // as if the node were the guard's parent and had died
+        } else if !self.leadership.is_valid() {
+            Some(Time(u64::MAX)) // to be ended now, and killed when its alarm says so
+        } else {
+            self.stop_by
+        };
+        if let Some(kill) = by.filter(|by| self.ordered.is_none_or(|ordered| *by < ordered)) {
+            self.ordered = Some(kill);
+            self.say(Order::End { kill });
+        } else if !self.plan.addresses.is_empty() && self.asked.is_none() {
+            self.asked = Some(now());
+            self.say(Order::Answer);
         }
-        match frame(self.plan, self.leadership, self.stop_by) {
-            Some(frame) if frame != self.told => {
-                self.told = frame;
-                let _ = self.pipe.write_all(&frame.bytes()); // full only where the guard is frozen
-            }
-            None if self.told.term != 0 => {
-                self.told.term = 0; // the leadership is lost: to be ended now, killed when told before
-                let _ = self.pipe.write_all(&self.told.bytes());
-            }
-            _ => {}
+    }
+
+    fn say(&mut self, order: Order) {
+        let _ = self.line.write_all(&order.bytes()); // full only where the guard is frozen
+    }
+
+    /// Kills a guard that did not act.
+    fn overrule(&mut self) {
+        if self.overruled {
+            return;
         }
-        if (self.late() > now() && !is_frozen) || self.overruled {
+        if !self.is_late() && !self.is_frozen() {
+            self.late_since = None;
             return;
         }
         // This process may itself have stood still, and not have seen yet that the guard did act.
-        if std::mem::replace(&mut self.was_late, true) {
+        if now() >= *self.late_since.get_or_insert(now()) + self.patience() / 4 {
             warn!("the guard of the job did not act in time: killing both");
             let _ = kill_process(self.guard, Signal::KILL); // the kernel kills the command with it
             self.overruled = true;
         }
     }
 
-    /// Whether a guard with addresses has read nothing of what it was told for long.
+    /// Whether the guard should have ended the job by now.
+    fn is_late(&self) -> bool {
+        let as_told = self.ordered.is_some_and(|kill| self.late(kill) <= now());
+        as_told || self.alarms.late.is_due().unwrap_or(false)
+    }
+
+    /// A guard that was told to kill the job by then, and has not by this time, is not waited for.
+    fn late(&self, kill: Time) -> Time {
+        kill + self.patience() / 2
+    }
+
+    /// Between KILL and the end of the leadership.
+    fn patience(&self) -> Duration {
+        self.alarms.deadlines(self.leadership.renewal()).kill
+    }
+
+    /// Whether a guard with addresses has not answered for long.
     fn is_frozen(&mut self) -> bool {
-        if self.plan.addresses.is_empty() || !ioctl_fionread(&self.pipe).is_ok_and(|left| left > 0)
-        {
-            self.unread = None;
-            return false;
+        while self.line.read(&mut [0; 64]).is_ok_and(|count| count > 0) {
+            self.asked = None;
         }
-        *self.unread.get_or_insert(now()) + UNREAD <= now()
+        self.asked.is_some_and(|asked| asked + UNANSWERED <= now())
     }
 
-    fn deadlines(&self) -> Deadlines {
-        deadlines(self.plan, self.leadership)
-    }
-
-    /// A guard that has not acted by then is not waited for.
-    fn late(&self) -> Time {
-        Time(self.told.kill) + self.deadlines().kill / 2
-    }
-
-    /// Until the guard is to be told again: halfway to the moment when it would act.
-    fn pause(&self) -> Duration {
+    /// Until there is something to be done that nobody tells.
+    fn pause(&self) -> Option<Duration> {
         if self.overruled {
-            return PAUSE;
+            return Some(PAUSE);
         }
-        if self.was_late {
-            return self.deadlines().kill / 4;
+        if let Some(since) = self.late_since {
+            return Some((since + self.patience() / 4).since(now()));
         }
-        let until_term = Time(self.told.term).since(now()) / 2;
-        let until_late = self.late().since(now());
-        let pause = if until_term.is_zero() { until_late / 2 } else { until_term.min(until_late) };
-        pause.max(Duration::from_millis(1))
+        let late = self.ordered.map(|kill| self.late(kill).since(now()));
+        let late = late.map(|late| late.max(Duration::from_millis(1)));
+        let question = (!self.plan.addresses.is_empty()).then_some(QUESTION);
+        late.into_iter().chain(question).min()
     }
 
     fn end(&self, status: ExitStatus) -> (bool, JobEnd) {
         let is_valid = self.leadership.is_valid();
         let ended = Ended {
             status,
-            told_to_end: self.told.term == 0 || !is_valid,
+            told_to_end: self.ordered.is_some() || !is_valid,
             overruled: self.overruled,
             stopped: self.stopped && is_valid,
             has_command: !self.plan.command.is_empty(),
@@ -268,35 +272,6 @@ fn words(plan: &Plan) -> String {
     let holds = (!addresses.is_empty()).then(|| format!("holds {}", addresses.join(", ")));
     let runs = plan.command.first().map(|program| format!("runs {}", program.display()));
     holds.into_iter().chain(runs).collect::<Vec<_>>().join(" and ")
-}
-
-/// When the job is ended before the end of the leadership, by the timings that count now.
-fn deadlines(plan: &Plan, leadership: &Leadership) -> Deadlines {
-    leadership.renewal().map_or(plan.deadlines, Deadlines::of_renewal)
-}
-
-/// When TERM and KILL are due, as the leadership stands now; none if it has ended.
-fn frame(plan: &Plan, leadership: &Leadership, stop_by: Option<Time>) -> Option<Frame> {
-    let left = leadership.remaining();
-    let until = now() + left;
-    let before =
-        |part: Duration| until.0.saturating_sub(u64::try_from(part.as_nanos()).unwrap_or(0));
-    let deadlines = deadlines(plan, leadership);
-    let kill = before(deadlines.kill);
-    (!left.is_zero()).then(|| match stop_by {
-        Some(by) => Frame { term: 0, kill: kill.min(by.0) },
-        None => Frame { term: before(deadlines.term), kill },
-    })
-}
-
-/// Waits for the guard in a thread of its own.
-fn await_end(mut guard: Child) -> io::Result<Receiver<io::Result<ExitStatus>>> {
-    let (ended, end) = bounded(1);
-    let builder = thread::Builder::new().name("job-guard".to_owned()).stack_size(128 * 1024);
-    builder.spawn(move || {
-        let _ = ended.send(guard.wait()); // the runner outlives its jobs
-    })?;
-    Ok(end)
 }
 
 #[cfg(test)]

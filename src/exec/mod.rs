@@ -1,7 +1,7 @@
 //! A job that runs on exactly one host: the command that runs while this node leads.
 //!
-//! Three processes carry it. *electd* starts a guard when it comes to lead, and tells it over a pipe until when
-//! the leadership holds ([`runner`]). The *guard* ([`guard`]) is the same binary in a process group of its own: it
+//! Three processes carry it. *electd* starts a guard when it comes to lead, and shares alarms with it that go off when
+//! the leadership is not renewed in time ([`runner`]). The *guard* ([`guard`]) is the same binary in a process group of its own: it
 //! starts the command, passes TERM and KILL on, and ends everything that the command left behind. The *command*
 //! is killed by the kernel when its guard dies. Beside the command, or in its place, the guard holds addresses
 //! ([`address`]).
@@ -14,15 +14,19 @@
 //! waits for them.
 
 pub mod address;
+mod alarms;
 pub mod attach;
 pub mod deadlines;
 pub mod guard;
+mod guarded;
 mod hook;
 pub mod hooks;
 mod job;
 pub mod leader;
 pub mod lock;
+mod order;
 pub mod plan;
+mod ready;
 pub mod remote;
 pub mod runner;
 mod tree;

@@ -17,6 +17,7 @@ use log::warn;
 use parking_lot::Mutex;
 use rustix::io::fcntl_dupfd_cloexec;
 
+use super::address::spec::Address;
 use super::leader::Leader;
 use super::words::{self, FromExec, FromNode};
 use crate::core::types::Time;
@@ -27,7 +28,7 @@ use crate::node::now;
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// The least number of the descriptor that keeps the connection open to the very end. The kernel closes a dead
-/// process's descriptors in the order of their numbers: a guard then finds its pipe closed before the node finds
+/// process's descriptors in the order of their numbers: a guard then finds its connection closed before the node finds
 /// the connection closed, so that no guard begins a command for which nothing waits.
 const LAST_DESCRIPTOR: i32 = 500;
 
@@ -38,6 +39,8 @@ pub struct Remote {
     resigned: Receiver<Option<String>>,
     /// The name of the lock that the guard takes, in the state folder.
     pub lock: String,
+    /// The addresses that the node itself holds while it leads.
+    pub addresses: Vec<Address>,
     _last: Option<OwnedFd>,
 }
 
@@ -65,9 +68,11 @@ impl Remote {
         stream.set_read_timeout(Some(ANSWER))?;
         stream.set_write_timeout(Some(ANSWER))?;
         let mut lines = BufReader::new(Cursor::new(first).chain(stream.try_clone()?));
-        let Some(FromNode::Welcome { lock }) = words::read(&mut lines)? else {
+        let Some(FromNode::Welcome { lock, addresses }) = words::read(&mut lines)? else {
             return Err(io::Error::other("it did not say which lock to take"));
         };
+        // Nobody can ask this version for an address in a form that it cannot read.
+        let addresses = addresses.iter().filter_map(|text| text.parse().ok()).collect();
         let last = fcntl_dupfd_cloexec(&stream, LAST_DESCRIPTOR).ok();
         let shared = Arc::new(Shared {
             stream: Mutex::new(stream),
@@ -85,7 +90,7 @@ impl Remote {
             own.tidings.show(None);
             own.tidings.tell(&Change::NotLeading);
         })?;
-        Ok(Remote { shared, held, resigned, lock, _last: last })
+        Ok(Remote { shared, held, resigned, lock, addresses, _last: last })
     }
 }
 

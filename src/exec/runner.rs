@@ -6,7 +6,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::{Receiver, RecvTimeoutError, TryRecvError, never};
+use crossbeam::channel::{Receiver, RecvTimeoutError, TryRecvError, after, never};
 use crossbeam::select;
 use log::{error, warn};
 
@@ -14,6 +14,7 @@ use super::address::netlink::remove_left;
 use super::job::{Job, JobEnd};
 use super::leader::Leader;
 use super::plan::{End, Plan, Restart};
+use super::ready::Ready;
 use super::tree;
 use crate::node::leadership::Change;
 
@@ -23,21 +24,38 @@ const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_s
 /// Until the leadership is asked for again that could not be held, as it is about to end.
 const NOT_HELD: Duration = Duration::from_millis(20);
 
+/// A node that has not led for so long prepares to: not while it may be busy with the election that another one won.
+const CALM: Duration = Duration::from_millis(200);
+
 /// The time that a job gets besides `stop_after`, before its leadership is released without it.
 const GONE: Duration = Duration::from_secs(1);
 
 /// Runs the command whenever the node leads, until the command has ended by itself and is not to be started
 /// again, or `stopping` is closed and no job runs.
 pub fn run(node: &impl Leader, plan: &Plan, stopping: &Receiver<()>) -> End {
+    let mut ready = None;
+    let end = run_until(node, plan, stopping, &mut ready);
+    if let Some(ready) = ready {
+        ready.dismiss();
+    }
+    end
+}
+
+fn run_until(
+    node: &impl Leader,
+    plan: &Plan,
+    stopping: &Receiver<()>,
+    ready: &mut Option<Ready>,
+) -> End {
     let changes = node.changes();
     let mut give_up = plan.wait.map(|wait| Instant::now() + wait);
     let mut back_off = BACK_OFF.0;
     loop {
-        if let Some(end) = await_leadership(node, &changes, stopping, give_up) {
+        if let Some(end) = await_leadership(node, (plan, ready), (&changes, stopping), give_up) {
             return end;
         }
         let began = Instant::now();
-        let end = match run_once(node, plan, &changes, stopping) {
+        let end = match run_once(node, (plan, ready), (&changes, stopping)) {
             Ok(Some(end)) => end,
             Ok(None) => {
                 // The leadership is ending: it is not to be asked for again and again meanwhile.
@@ -89,14 +107,16 @@ fn is_closed(stopping: &Receiver<()>) -> bool {
     matches!(stopping.try_recv(), Err(TryRecvError::Disconnected))
 }
 
-/// Waits until the node leads; or tells why not: it is to stop, the node has ended, or does not lead in time.
+/// Waits until the node leads; or tells why not: it is to stop, the node has ended, or does not lead in time. Has a
+/// guard ready meanwhile.
 fn await_leadership(
     node: &impl Leader,
-    changes: &Receiver<Change>,
-    stopping: &Receiver<()>,
+    (plan, ready): (&Plan, &mut Option<Ready>),
+    (changes, stopping): (&Receiver<Change>, &Receiver<()>),
     give_up: Option<Instant>,
 ) -> Option<End> {
     let late = give_up.map_or_else(never, crossbeam::channel::at);
+    let mut calm = if ready.is_none() { after(CALM) } else { never() };
     loop {
         if is_closed(stopping) {
             return Some(End::Stopped(None));
@@ -111,6 +131,10 @@ fn await_leadership(
             recv(changes) -> _ => {}
             recv(stopping) -> _ => return Some(End::Stopped(None)),
             recv(late) -> _ => return Some(End::NotGained),
+            recv(calm) -> _ => {
+                *ready = Ready::start(plan).map_err(|error| warn!("{error}: the job will begin later")).ok();
+                calm = never();
+            }
         }
     }
 }
@@ -118,15 +142,15 @@ fn await_leadership(
 /// Runs the command once, if the node still leads.
 fn run_once<L: Leader>(
     node: &L,
-    plan: &Plan,
-    changes: &Receiver<Change>,
-    stopping: &Receiver<()>,
+    (plan, ready): (&Plan, &mut Option<Ready>),
+    (changes, stopping): (&Receiver<Change>, &Receiver<()>),
 ) -> io::Result<Option<JobEnd>> {
     while changes.try_recv().is_ok() {} // what came before the hold does not concern this job
     let Some(hold) = node.hold(plan.stop_after + GONE) else { return Ok(None) };
     let Some(leadership) = node.leadership() else { return Ok(None) };
     tree::adopt_orphans(true)?;
-    let ended = Job::start(node, plan, &leadership).and_then(|job| job.watch(changes, stopping));
+    let job = Job::start(node, plan, &leadership, ready.take());
+    let ended = job.and_then(|job| job.watch(changes, stopping));
     // Whatever went wrong: nothing of the job is left when the leadership may go.
     if ended.as_ref().is_ok_and(|(guard_died, _)| *guard_died) {
         end_orphans();

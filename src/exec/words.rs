@@ -22,6 +22,10 @@ pub enum FromNode {
     Welcome {
         /// A file name.
         lock: String,
+        /// The addresses that the node itself holds while it leads: nobody else on this host may hold these. An
+        /// older node does not say so.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        addresses: Vec<String>,
     },
     /// The node leads, and for how long if nothing renews that.
     Leads {
@@ -84,7 +88,8 @@ mod tests {
     #[test]
     fn lines_are_read_as_they_were_written() {
         let words = [
-            FromNode::Welcome { lock: "exec-1.lock".to_owned() },
+            FromNode::Welcome { lock: "exec-1.lock".to_owned(), addresses: Vec::new() },
+            FromNode::Welcome { lock: "exec-2.lock".to_owned(), addresses: vec!["a".to_owned()] },
             FromNode::Leads { epoch: 7, until: u64::MAX, renewal: None },
             FromNode::Leads { epoch: 7, until: 9, renewal: Some(3) },
             FromNode::DoesNotLead,

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::core::message::Kind;
+use crate::tls::Cause;
 
 /// What can be dropped, and why.
 #[derive(Clone, Copy, Debug)]
@@ -16,13 +17,16 @@ pub enum Drop {
     NoHello,
     /// A connection that brought something that is no message.
     Junk,
+    /// A message of a later version.
+    Unknown,
 }
 
-const DROPS: [(Drop, &str); 4] = [
+const DROPS: [(Drop, &str); 5] = [
     (Drop::QueueFull, "queue_full"),
     (Drop::NotConnected, "not_connected"),
     (Drop::NoHello, "no_hello"),
     (Drop::Junk, "junk"),
+    (Drop::Unknown, "unknown"),
 ];
 
 /// The counters of one node.
@@ -31,6 +35,7 @@ pub struct Counters {
     sent: [AtomicU64; Kind::ALL.len()],
     received: [AtomicU64; Kind::ALL.len()],
     dropped: [AtomicU64; DROPS.len()],
+    refused: [AtomicU64; Cause::ALL.len()],
 }
 
 impl Counters {
@@ -46,10 +51,21 @@ impl Counters {
         self.dropped[what as usize].fetch_add(count, Ordering::Relaxed);
     }
 
+    pub(super) fn refused(&self, cause: Cause) {
+        self.refused[cause as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Each cause to refuse a connection before its hello, with its count.
+    pub fn refusals(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Cause::ALL
+            .into_iter()
+            .map(|cause| (cause.name(), self.refused[cause as usize].load(Ordering::Relaxed)))
+    }
+
     /// Each kind of message with how many were sent and received.
     pub fn messages(&self) -> impl Iterator<Item = (Kind, u64, u64)> {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Kind::ALL.into_iter().map(move |kind| {
+        Kind::ALL.iter().map(move |&kind| {
             (kind, read(&self.sent[kind as usize]), read(&self.received[kind as usize]))
         })
     }

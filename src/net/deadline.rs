@@ -23,23 +23,43 @@ impl<'a> Deadline<'a> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
     }
+
+    /// Has the next read of the stream end by the deadline.
+    pub fn arm(&self) -> io::Result<()> {
+        self.stream.set_read_timeout(Some(self.left()?))
+    }
 }
 
 impl Read for Deadline<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(Some(self.left()?))?;
-        self.stream.read(buffer)
+        again_if_interrupted(|| {
+            self.arm()?;
+            self.stream.read(buffer)
+        })
     }
 }
 
 impl Write for Deadline<'_> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(Some(self.left()?))?;
-        self.stream.write(buffer)
+        again_if_interrupted(|| {
+            self.stream.set_write_timeout(Some(self.left()?))?;
+            self.stream.write(buffer)
+        })
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// A process that was stopped and goes on is told that its call was interrupted, where the call has a timeout. Nothing is
+/// wrong with the stream then.
+fn again_if_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Connections from other members: one reader thread each.
 //!
-//! A reader waits for the hello, for the core's answer to it, and then for messages. It ends
+//! A reader waits for the first words, for the core's answer to it, and then for messages. It ends
 //! with its socket: on end of stream, on an error, on junk, or when [`Gate::shut`] closes it.
 
 use std::collections::BTreeMap;
@@ -16,6 +16,7 @@ use log::{debug, warn};
 
 use super::counters::{Counters, Drop};
 use super::deadline::{Deadline, connect};
+use super::greeting::Greeter;
 use super::inbox::{Event, Inbox};
 use super::knock::{Answer, Gate, Knock};
 use super::patience::Patience;
@@ -26,9 +27,10 @@ use crate::core::detector::ConnectionId;
 use crate::core::message::{Hello, Rejection};
 use crate::core::types::NodeId;
 use crate::core::{Input, Redial};
-use crate::wire::{self, FrameError, Opening};
+use crate::tls::{Secured, Session};
+use crate::wire::{self, DecodeError, FrameError, Opening};
 
-/// A hello must be complete within this time.
+/// A hello must be complete within this time, and with TLS the handshake before it.
 pub const HELLO_DEADLINE: Duration = Duration::from_secs(1);
 
 /// The election thread's side of all inbound connections.
@@ -79,6 +81,7 @@ impl Inbound {
 #[derive(Clone)]
 pub struct Reception {
     pub peers: Peers,
+    pub greeter: Greeter,
     pub places: Places,
     pub patience: Patience,
     pub inbox: Inbox,
@@ -89,7 +92,7 @@ impl Reception {
     /// The life of a reader thread.
     pub fn serve(&self, connection: ConnectionId, gate: &Arc<Gate>) {
         match self.greet(connection, gate) {
-            Some(peer) => self.read(connection, gate, peer),
+            Some((peer, session)) => self.read(connection, gate, peer, session),
             None => {
                 self.counters.dropped(Drop::NoHello, 1);
                 gate.evict(); // the listener holds it until the next one comes
@@ -98,18 +101,15 @@ impl Reception {
     }
 
     /// Takes the hello and passes the answer on. None if the connection is not to be kept.
-    fn greet(&self, connection: ConnectionId, gate: &Arc<Gate>) -> Option<NodeId> {
+    fn greet(
+        &self,
+        connection: ConnectionId,
+        gate: &Arc<Gate>,
+    ) -> Option<(NodeId, Option<Session>)> {
         let stream = &gate.stream;
-        let address = stream.peer_addr().ok()?.to_string();
-        let mut payload = Vec::new();
-        let mut timed = Deadline::new(stream, HELLO_DEADLINE);
-        let opening = wire::read_frame(&mut timed, &mut payload)
-            .map_err(|error| debug!("{address} said no hello: {error}"))
-            .and_then(|()| {
-                wire::decode_opening(&payload)
-                    .map_err(|error| debug!("{address} said no hello: {error}"))
-            })
-            .ok()?;
+        let address = stream.peer_addr().ok()?;
+        let (opening, mut session) = self.greeter.listen(stream, address, HELLO_DEADLINE)?;
+        let address = address.to_string();
         let answer = match opening {
             Opening::Hello(hello) => {
                 let (answer, answered) = bounded(1);
@@ -126,13 +126,14 @@ impl Reception {
             Answer::Welcome(peer, frame) => (frame, Some(peer)),
             Answer::Reject(frame) => (frame, None),
         };
-        let sent = Deadline::new(stream, self.patience.step()).write_all(&frame);
+        let timed = Deadline::new(stream, self.patience.step());
+        let sent = Secured::new(timed, session.as_mut()).write_all(&frame);
         if let (Err(error), Some(peer)) = (sent, peer) {
             debug!("the welcome did not reach {address}: {error}");
             self.ended(connection, gate, peer);
             return None;
         }
-        peer
+        Some((peer?, session))
     }
 
     fn ask(&self, knock: Knock, answered: &Receiver<Answer>) -> Option<Answer> {
@@ -144,10 +145,16 @@ impl Reception {
 
     /// Reads messages until the connection ends, then redials at once: a refusal proves that the
     /// process is gone, and this is the fastest way to know.
-    fn read(&self, connection: ConnectionId, gate: &Arc<Gate>, peer: NodeId) {
+    fn read(
+        &self,
+        connection: ConnectionId,
+        gate: &Arc<Gate>,
+        peer: NodeId,
+        mut session: Option<Session>,
+    ) {
         name_thread("reader", &self.name(peer));
-        let mut payload = Vec::new();
-        let mut from = BufReader::new(&gate.stream);
+        let (mut payload, mut told) = (Vec::new(), false);
+        let mut from = BufReader::new(Secured::new(&gate.stream, session.as_mut()));
         if gate.stream.set_read_timeout(None).is_ok() {
             loop {
                 match wire::read_frame(&mut from, &mut payload) {
@@ -160,6 +167,13 @@ impl Reception {
                 }
                 let envelope = match wire::decode_message(&payload) {
                     Ok(envelope) => envelope,
+                    Err(error @ DecodeError::Unknown(_)) => {
+                        self.counters.dropped(Drop::Unknown, 1);
+                        if !std::mem::replace(&mut told, true) {
+                            warn!("dropped from {}: {error}; upgrade this node", self.name(peer));
+                        }
+                        continue;
+                    }
                     Err(error) => {
                         warn!("closed the connection from {}: {error}", self.name(peer));
                         self.counters.dropped(Drop::Junk, 1);

@@ -9,6 +9,10 @@ use crate::core::Input;
 
 /// What the network tells the election thread.
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly all are inputs: a box would cost each of them"
+)]
 pub enum Event {
     /// An input of the core.
     Input(Input),

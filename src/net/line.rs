@@ -9,15 +9,13 @@
 //! rest. The writer locks the connection only to put it there or to take it away; to meet that lock
 //! is to have no connection, as the core does not know the new one yet.
 
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam::channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+use super::channel::{Channel, Unsent};
 use super::counters::{Counters, Drop};
 use crate::core::message::Kind;
 use crate::wire::Frame;
@@ -39,7 +37,7 @@ pub struct Backlog {
 }
 
 struct Shared {
-    connection: Mutex<Option<Arc<TcpStream>>>,
+    connection: Mutex<Option<Arc<Channel>>>,
     /// How many frames are queued or being written by the writer.
     backlog: AtomicUsize,
     counters: Arc<Counters>,
@@ -48,16 +46,8 @@ struct Shared {
 /// A frame for the writer.
 pub struct Queued {
     kind: Kind,
-    frame: Frame,
-    /// How many bytes of it have left.
-    sent: usize,
-}
-
-impl Queued {
     /// What has not left yet.
-    pub fn rest(&self) -> &[u8] {
-        &self.frame[self.sent..]
-    }
+    pub unsent: Unsent,
 }
 
 /// Both ends of a line without a connection.
@@ -74,17 +64,17 @@ impl Line {
     pub fn send(&self, kind: Kind, frame: &Frame) {
         let Shared { connection, backlog, counters } = &*self.shared;
         let connection = connection.try_lock();
-        let Some(stream) = connection.as_ref().and_then(|connection| connection.as_ref()) else {
+        let Some(channel) = connection.as_ref().and_then(|connection| connection.as_ref()) else {
             return counters.dropped(Drop::NotConnected, 1);
         };
         let idle = backlog.load(Ordering::Acquire) == 0;
-        let sent = if idle { send_some(stream, frame) } else { 0 };
-        if sent == frame.len() {
+        let unsent = if idle { channel.send_some(frame) } else { Unsent::whole(frame) };
+        if unsent.is_empty() {
             return counters.sent(kind);
         }
         backlog.fetch_add(1, Ordering::Relaxed);
         // There is room for the rest of a frame: nothing was queued before it.
-        if self.queue.try_send(Queued { kind, frame: frame.clone(), sent }).is_err() {
+        if self.queue.try_send(Queued { kind, unsent }).is_err() {
             backlog.fetch_sub(1, Ordering::Relaxed);
             counters.dropped(Drop::QueueFull, 1);
         }
@@ -93,8 +83,8 @@ impl Line {
 
 impl Backlog {
     /// From here on frames are sent into this connection.
-    pub fn open(&self, stream: &Arc<TcpStream>) {
-        *self.shared.connection.lock() = Some(stream.clone());
+    pub fn open(&self, channel: &Arc<Channel>) {
+        *self.shared.connection.lock() = Some(channel.clone());
     }
 
     /// This one is written whole.
@@ -113,35 +103,26 @@ impl Backlog {
     }
 }
 
-/// Sends as much as the socket takes without waiting; nothing if the connection has failed.
-fn send_some(stream: &TcpStream, bytes: &[u8]) -> usize {
-    if ended(stream) {
-        return 0;
-    }
-    send(stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).unwrap_or(0)
-}
-
-/// Whether the other side has closed the connection, without waiting. It never writes here, so that
-/// shows only to those who look; writing into it would seem to work once.
-pub fn ended(stream: &TcpStream) -> bool {
-    let mut byte = [0; 1];
-    match recv(stream, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-        Ok((0, _)) => true,
-        Ok(_) => false,
-        Err(error) => error != Errno::AGAIN,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
-    use std::net::TcpListener;
+    use std::io::{self, Read};
+    use std::net::{TcpListener, TcpStream};
     use std::thread;
     use std::time::Duration;
 
     use socket2::SockRef;
 
     use super::*;
+    use crate::tls::{Secured, Session};
+
+    /// Both ends of a connection over TLS.
+    #[cfg(feature = "tls")]
+    use crate::tls::tests::sessions;
+
+    #[cfg(not(feature = "tls"))]
+    fn sessions(_: &mut TcpStream, _: &mut TcpStream) -> Option<(Session, Session)> {
+        None
+    }
 
     /// A frame is its number, so many times: any cut or mixture shows. Some end amid a full socket.
     const REPEATED: usize = 25_000;
@@ -156,14 +137,28 @@ mod tests {
     }
 
     /// A connection that holds little: this side and the peer's.
-    fn connection() -> (Arc<TcpStream>, TcpStream) {
+    fn connection(is_secured: bool) -> (Arc<Channel>, Far) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         SockRef::from(&listener).set_recv_buffer_size(64 * 1024).unwrap();
-        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         SockRef::from(&near).set_send_buffer_size(64 * 1024).unwrap();
-        let far = listener.accept().unwrap().0;
+        let mut far = listener.accept().unwrap().0;
         far.set_read_timeout(Some(PATIENCE)).unwrap();
-        (Arc::new(near), far)
+        let sessions = if is_secured { sessions(&mut near, &mut far) } else { None };
+        let (own, session) = sessions.unzip();
+        (Arc::new(Channel::new(near, own)), Far { stream: far, session })
+    }
+
+    /// The peer's end.
+    struct Far {
+        stream: TcpStream,
+        session: Option<Session>,
+    }
+
+    impl Read for Far {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            Secured::new(&self.stream, self.session.as_mut()).read(buffer)
+        }
     }
 
     /// A line with a connection, and its other end.
@@ -171,20 +166,24 @@ mod tests {
         counters: Arc<Counters>,
         line: Line,
         backlog: Backlog,
-        near: Arc<TcpStream>,
-        far: TcpStream,
+        near: Arc<Channel>,
+        far: Far,
     }
 
     fn open() -> Open {
+        open_over(false)
+    }
+
+    fn open_over(tls: bool) -> Open {
         let counters = Arc::new(Counters::default());
         let (line, backlog) = line(counters.clone());
-        let (near, far) = connection();
+        let (near, far) = connection(tls);
         backlog.open(&near);
         Open { counters, line, backlog, near, far }
     }
 
     /// Reads the numbers of all frames until the end, and hands each on.
-    fn read(mut far: TcpStream) -> Receiver<u32> {
+    fn read(mut far: Far) -> Receiver<u32> {
         let (number, numbers) = bounded(2 * MANY as usize);
         thread::spawn(move || {
             let mut bytes = vec![0; 4 * REPEATED];
@@ -208,9 +207,9 @@ mod tests {
     }
 
     /// Writes what waits now, as a writer does.
-    fn write(backlog: &Backlog, mut stream: &TcpStream) {
+    fn write(backlog: &Backlog, near: &Channel) {
         for queued in backlog.queue.try_iter() {
-            stream.write_all(queued.rest()).unwrap();
+            near.send_all(&queued.unsent, PATIENCE).unwrap();
             backlog.written(&queued);
         }
     }
@@ -235,14 +234,18 @@ mod tests {
         write(&backlog, &near);
         line.send(Kind::Heartbeat, &frame(MANY));
         write(&backlog, &near); // the peer may still be behind
-        near.shutdown(std::net::Shutdown::Write).unwrap();
+        near.close();
         assert_eq!(numbers.iter().collect::<Vec<_>>(), (0..kept).chain([MANY]).collect::<Vec<_>>());
         assert_eq!(sent(&counters), kept + 1);
     }
 
     #[test]
     fn what_the_socket_takes_at_once_is_not_for_the_writer_before_and_after_a_backlog() {
-        let Open { counters, line, backlog, near, far } = open();
+        [false, true].into_iter().for_each(at_once);
+    }
+
+    fn at_once(tls: bool) {
+        let Open { counters, line, backlog, near, far } = open_over(tls);
         line.send(Kind::Heartbeat, &frame(0));
         assert!(backlog.queue.is_empty());
         let line = send_all(line, 1..MANY);
@@ -262,27 +265,30 @@ mod tests {
         let begun = backlog.queue.try_recv().unwrap();
         backlog.queue.try_iter().for_each(|queued| backlog.written(&queued)); // so to speak
         let numbers = read(far);
-        (&*near).write_all(begun.rest()).unwrap();
+        near.send_all(&begun.unsent, PATIENCE).unwrap();
         line.send(Kind::Heartbeat, &frame(MANY));
         assert_eq!(backlog.queue.len(), 1, "the writer has not said that it is done");
         backlog.written(&begun);
         write(&backlog, &near);
-        near.shutdown(std::net::Shutdown::Write).unwrap();
+        near.close();
         assert_eq!(numbers.iter().last(), Some(MANY));
     }
 
     #[test]
     fn frames_stay_whole_and_in_order_while_both_threads_send() {
-        let Open { counters, line, backlog, near, far } = open();
+        [false, true].into_iter().for_each(in_order);
+    }
+
+    fn in_order(tls: bool) {
+        let Open { counters, line, backlog, near, far } = open_over(tls);
         let line = send_all(line, 0..MANY);
         let numbers = read(far);
         let writer = thread::spawn(move || {
-            let mut stream = &*near;
             for queued in &backlog.queue {
-                stream.write_all(queued.rest()).unwrap();
+                near.send_all(&queued.unsent, PATIENCE).unwrap();
                 backlog.written(&queued);
             }
-            near.shutdown(std::net::Shutdown::Write).unwrap();
+            near.close();
         });
         // Two arrive for each that is sent, so the backlog shrinks to nothing.
         let mut arrived = Vec::new();
@@ -303,28 +309,30 @@ mod tests {
         let (line, backlog) = line(counters.clone());
         line.send(Kind::Heartbeat, &frame(0));
         assert_eq!(dropped(&counters, "not_connected"), 1);
-        let (old, _silent) = connection();
+        let (old, _silent) = connection(false);
         backlog.open(&old);
         let line = send_all(line, 0..MANY);
         backlog.queue.try_recv().unwrap();
         backlog.close(); // while the writer is at the first of them
         assert_eq!(dropped(&counters, "not_connected"), 1 + QUEUE as u32);
 
-        let (new, far) = connection();
+        let (new, far) = connection(false);
         backlog.open(&new);
         line.send(Kind::Heartbeat, &frame(MANY));
         assert!(backlog.queue.is_empty());
-        new.shutdown(std::net::Shutdown::Write).unwrap();
+        new.close();
         assert_eq!(read(far).iter().collect::<Vec<_>>(), [MANY]);
     }
 
     #[test]
     fn a_connection_that_has_ended_is_left_to_the_writer() {
         let Open { line, backlog, near, far, .. } = open();
-        far.shutdown(std::net::Shutdown::Both).unwrap();
-        near.peek(&mut [0; 1]).unwrap(); // the end is here
+        far.stream.shutdown(std::net::Shutdown::Both).unwrap();
+        while !near.ended() {
+            thread::yield_now(); // the end is on its way
+        }
         line.send(Kind::Heartbeat, &frame(0));
-        assert!(ended(&near));
-        assert_eq!(backlog.queue.try_recv().unwrap().rest().len(), frame(0).len());
+        let (left, all) = (backlog.queue.try_recv().unwrap().unsent, frame(0).len());
+        assert!(!left.is_empty() && left.len() == all);
     }
 }

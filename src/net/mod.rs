@@ -1,11 +1,14 @@
 //! The network: connections as inputs of the core, and the core's outputs as frames.
 //!
 //! One connection per ordered pair of members. The dialer's writer thread says HELLO; then its
-//! side only writes. The accepter's reader thread answers and then only reads.
+//! side only writes. The accepter's reader thread answers and then only reads. With TLS a handshake comes before
+//! the HELLO.
 
 mod bind;
+mod channel;
 mod counters;
 mod deadline;
+mod greeting;
 mod inbound;
 mod inbox;
 mod knock;
@@ -15,6 +18,7 @@ mod outbound;
 mod patience;
 mod peers;
 mod places;
+mod refused;
 mod threads;
 mod writer;
 
@@ -24,9 +28,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::core::{Input, Output};
+use crate::tls::Security;
 
 pub use bind::listen;
 pub use counters::Counters;
+use greeting::Greeter;
 use inbound::{Inbound, Reception};
 pub use inbox::{Event, Inbox};
 use knock::Knock;
@@ -36,6 +42,8 @@ use patience::Patience;
 pub use peers::PeerAddress;
 use peers::Peers;
 use places::Places;
+pub use refused::{Refusals, Who};
+use writer::Surroundings;
 
 /// The network of one node.
 pub struct Net {
@@ -56,15 +64,24 @@ impl Net {
         peers: Vec<PeerAddress>,
         failure: Duration,
         inbox: Inbox,
+        (security, refusals): (Security, Refusals),
         counters: Arc<Counters>,
         seed: u64,
     ) -> io::Result<Net> {
         let patience = Patience::new(failure);
         let places = Places::default();
-        let outbound = Outbound::start(&peers, &patience, (&inbox, &places), &counters, seed)?;
+        let shared = Surroundings {
+            inbox: inbox.clone(),
+            places: places.clone(),
+            security: security.clone(),
+            refusals: refusals.clone(),
+        };
+        let outbound = Outbound::start(&peers, &patience, shared, &counters, seed)?;
         let peers = Peers::new(peers);
+        let greeter = Greeter { peers: peers.clone(), security, refusals };
+        let (patient, known) = (patience.clone(), peers.clone());
         let reception =
-            Reception { peers: peers.clone(), places, patience: patience.clone(), inbox, counters };
+            Reception { peers: known, greeter, places, patience: patient, inbox, counters };
         let listener = Listener::start(socket, reception)?;
         Ok(Net { inbound: Inbound::default(), outbound, listener, peers, patience })
     }

@@ -9,13 +9,11 @@ use crossbeam::channel::{Sender, bounded};
 use log::warn;
 
 use super::counters::{Counters, Drop};
-use super::inbox::Inbox;
 use super::line::{Line, line};
 use super::patience::Patience;
 use super::peers::PeerAddress;
-use super::places::Places;
 use super::threads::thread_name;
-use super::writer::{Control, Writer};
+use super::writer::{Control, Surroundings, Writer};
 use crate::core::message::{Envelope, Hello};
 use crate::core::types::NodeId;
 use crate::wire;
@@ -30,8 +28,7 @@ pub struct Outbound {
     /// The writers of members that were removed: they end by themselves.
     leaving: Vec<JoinHandle<()>>,
     patience: Patience,
-    inbox: Inbox,
-    places: Places,
+    surroundings: Surroundings,
     counters: Arc<Counters>,
     seed: u64,
 }
@@ -54,14 +51,13 @@ impl Outbound {
     pub fn start(
         peers: &[PeerAddress],
         patience: &Patience,
-        (inbox, places): (&Inbox, &Places),
+        surroundings: Surroundings,
         counters: &Arc<Counters>,
         seed: u64,
     ) -> io::Result<Outbound> {
-        let (inbox, places, counters) = (inbox.clone(), places.clone(), counters.clone());
-        let patience = patience.clone();
+        let (patience, counters) = (patience.clone(), counters.clone());
         let (writers, leaving) = (BTreeMap::new(), Vec::new());
-        let mut outbound = Outbound { writers, leaving, patience, inbox, places, counters, seed };
+        let mut outbound = Outbound { writers, leaving, patience, surroundings, counters, seed };
         peers.iter().try_for_each(|peer| outbound.add(peer))?;
         Ok(outbound)
     }
@@ -74,7 +70,7 @@ impl Outbound {
         let writer = Writer::new(
             peer.clone(),
             self.patience.clone(),
-            (self.inbox.clone(), self.places.clone()),
+            self.surroundings.clone(),
             (backlog, ordered),
             self.seed,
         );

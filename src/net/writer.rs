@@ -7,7 +7,7 @@
 //! another process by then.
 
 use std::io::{self, ErrorKind, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,15 +17,18 @@ use crossbeam::select;
 use log::debug;
 use socket2::SockRef;
 
+use super::channel::Channel;
 use super::deadline::{Deadline, STEP, connect};
 use super::inbox::Inbox;
-use super::line::{Backlog, ended};
+use super::line::Backlog;
 use super::patience::Patience;
 use super::peers::PeerAddress;
 use super::places::Places;
+use super::refused::{Refusals, Who};
 use crate::core::Input;
 use crate::core::random::Random;
-use crate::wire::{self, Frame, Reply};
+use crate::tls::{Fault, Secured, Security, Session};
+use crate::wire::{self, Frame, FrameError, Reply};
 
 /// The first pause between two dials; it doubles up to `failure`.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -40,11 +43,19 @@ pub enum Control {
     Dial,
 }
 
+/// What all writers of a node share.
+#[derive(Clone)]
+pub struct Surroundings {
+    pub inbox: Inbox,
+    pub places: Places,
+    pub security: Security,
+    pub refusals: Refusals,
+}
+
 pub struct Writer {
     peer: PeerAddress,
     patience: Patience,
-    places: Places,
-    inbox: Inbox,
+    surroundings: Surroundings,
     backlog: Backlog,
     orders: Receiver<Control>,
     random: Random,
@@ -69,12 +80,12 @@ impl Writer {
     pub fn new(
         peer: PeerAddress,
         patience: Patience,
-        (inbox, places): (Inbox, Places),
+        surroundings: Surroundings,
         (backlog, orders): (Backlog, Receiver<Control>),
         seed: u64,
     ) -> Writer {
         let (random, attempt) = (Random::new(seed), 0);
-        Writer { peer, patience, places, inbox, backlog, orders, random, attempt }
+        Writer { peer, patience, surroundings, backlog, orders, random, attempt }
     }
 
     /// The life of a writer thread.
@@ -84,10 +95,10 @@ impl Writer {
             // A dial that vanishes without an answer is part of the pause before the next one.
             let mut since = Instant::now();
             let end = match self.open() {
-                Ok(stream) => {
+                Ok(channel) => {
                     let opened = Instant::now();
-                    let end = self.write(&stream);
-                    self.close(&stream);
+                    let end = self.write(&channel);
+                    self.close(&channel);
                     since = Instant::now();
                     if since.duration_since(opened) >= self.patience.failure() {
                         pause = FIRST_PAUSE; // it was of use
@@ -123,47 +134,85 @@ impl Writer {
     }
 
     /// Dials and exchanges hellos.
-    fn open(&mut self) -> Result<Arc<TcpStream>, End> {
+    fn open(&mut self) -> Result<Arc<Channel>, End> {
         let peer = self.peer.id;
-        let addresses = self.places.resolve(&self.peer.address, self.patience.step())?;
+        let Surroundings { inbox, places, .. } = &self.surroundings;
+        let addresses = places.resolve(&self.peer.address, self.patience.step())?;
         let stream = connect(&addresses, self.patience.step()).inspect_err(|error| {
             if error.kind() == ErrorKind::ConnectionRefused {
-                self.inbox.input(Input::Refused { peer });
+                inbox.input(Input::Refused { peer });
             }
         })?;
         stream.set_nodelay(true)?;
         SockRef::from(&stream).set_tcp_user_timeout(Some(self.patience.failure().max(STEP)))?;
+        let mut session = self.shake_hands(&stream)?;
         self.attempt += 1;
         let attempt = self.attempt;
-        if !self.inbox.input(Input::Dialed { peer, attempt }) {
+        if !inbox.input(Input::Dialed { peer, attempt }) {
             return Err(End::Node);
         }
         let hello = self.await_hello()?;
-        let mut timed = Deadline::new(&stream, self.patience.step());
-        timed.write_all(&hello)?;
-        let mut payload = Vec::new();
-        wire::read_frame(&mut timed, &mut payload).map_err(|error| {
-            debug!("{} did not answer the hello: {error}", self.peer.name);
-            End::Connection
-        })?;
-        match wire::decode_reply(&payload) {
-            Ok(Reply::Welcome(welcome)) => {
-                let stream = Arc::new(stream);
-                self.places.note(peer, stream.peer_addr().ok());
-                self.places.forget(&self.peer.address); // what a reader asked and did not wait for
-                self.backlog.open(&stream); // for what the welcome leads to
-                self.inbox.input(Input::Welcomed { peer, welcome });
-                Ok(stream)
+        match self.ask(&stream, session.as_mut(), &hello)? {
+            Reply::Welcome(welcome) => {
+                self.surroundings.places.note(peer, stream.peer_addr().ok());
+                // What a reader asked and did not wait for.
+                self.surroundings.places.forget(&self.peer.address);
+                let channel = Arc::new(Channel::new(stream, session));
+                self.backlog.open(&channel); // for what the welcome leads to
+                self.surroundings.inbox.input(Input::Welcomed { peer, welcome });
+                Ok(channel)
             }
-            Ok(Reply::Reject(reason)) => {
-                self.inbox.input(Input::Rejected { peer, reason });
-                Err(End::Connection)
-            }
-            Err(error) => {
-                debug!("{} answered the hello with junk: {error}", self.peer.name);
+            Reply::Reject(reason) => {
+                self.surroundings.inbox.input(Input::Rejected { peer, reason });
                 Err(End::Connection)
             }
         }
+    }
+
+    /// With TLS: the handshake, with this member and nobody else.
+    fn shake_hands(&self, stream: &TcpStream) -> Result<Option<Session>, End> {
+        let Some(credentials) = self.surroundings.security.now() else { return Ok(None) };
+        let mut timed = Deadline::new(stream, self.patience.step());
+        let session = Session::dial(&credentials, &self.peer.name, &mut timed);
+        session.map(Some).map_err(|fault| {
+            self.refuse(fault);
+            End::Connection
+        })
+    }
+
+    /// Tells of what is wrong with the peer, or with this node in its eyes.
+    fn refuse(&self, fault: Option<Fault>) {
+        match fault {
+            Some(fault) => self.surroundings.refusals.tell(Who::Member(self.peer.id), fault),
+            None => debug!("{} broke the TLS handshake off, or is too slow", self.peer.name),
+        }
+    }
+
+    /// Says the hello, and reads the answer.
+    fn ask(
+        &self,
+        stream: &TcpStream,
+        session: Option<&mut Session>,
+        hello: &Frame,
+    ) -> Result<Reply, End> {
+        let timed = Deadline::new(stream, self.patience.step());
+        let mut secured = Secured::new(timed, session);
+        secured.write_all(hello)?;
+        let mut payload = Vec::new();
+        wire::read_frame(&mut secured, &mut payload).map_err(|error| {
+            debug!("{} did not answer the hello: {error}", self.peer.name);
+            // With TLS it judges the certificate only now.
+            if let FrameError::Io(error) = error
+                && let Some(fault) = Session::fault(&error)
+            {
+                self.refuse(Some(fault));
+            }
+            End::Connection
+        })?;
+        wire::decode_reply(&payload).map_err(|error| {
+            debug!("{} answered the hello with junk: {error}", self.peer.name);
+            End::Connection
+        })
     }
 
     /// Waits for the election thread to say what the hello is to tell.
@@ -180,12 +229,12 @@ impl Writer {
     }
 
     /// Sends what is handed over until the connection or the node ends.
-    fn write(&self, stream: &TcpStream) -> End {
+    fn write(&self, channel: &Channel) -> End {
         loop {
             select! {
                 recv(self.backlog.queue) -> queued => match queued {
                     Ok(queued) => {
-                        if let Err(error) = self.put(stream, queued.rest()) {
+                        if let Err(error) = channel.send_all(&queued.unsent, self.patience.step()) {
                             debug!("connection to {}: {error}", self.peer.name);
                             return End::Connection;
                         }
@@ -198,12 +247,12 @@ impl Writer {
                     Ok(_) => {}
                     // The frames' senders went first: what is queued is sent.
                     Err(_) => {
-                        self.flush(stream);
+                        self.flush(channel);
                         return End::Node;
                     }
                 },
                 default(self.patience.failure()) => {
-                    if ended(stream) {
+                    if channel.ended() {
                         return End::Connection;
                     }
                 }
@@ -212,29 +261,23 @@ impl Writer {
     }
 
     /// The last words of a node that is stopping.
-    fn flush(&self, stream: &TcpStream) {
-        let mut timed = Deadline::new(stream, self.patience.step());
+    fn flush(&self, channel: &Channel) {
+        let until = Instant::now() + self.patience.step();
         for queued in self.backlog.queue.try_iter() {
-            if timed.write_all(queued.rest()).is_err() {
+            let left = until.saturating_duration_since(Instant::now());
+            if channel.send_all(&queued.unsent, left).is_err() {
                 return;
             }
             self.backlog.written(&queued);
         }
     }
 
-    fn put(&self, stream: &TcpStream, frame: &[u8]) -> io::Result<()> {
-        if ended(stream) {
-            return Err(ErrorKind::ConnectionReset.into());
-        }
-        Deadline::new(stream, self.patience.step()).write_all(frame)
-    }
-
     /// Ends a connection: says so, and drops what was queued for it.
-    fn close(&self, stream: &TcpStream) {
+    fn close(&self, channel: &Channel) {
         self.backlog.close();
-        self.places.note(self.peer.id, None);
+        self.surroundings.places.note(self.peer.id, None);
         thread::yield_now(); // to the election that the end may have led to
-        let _ = stream.shutdown(Shutdown::Both); // it may have ended by itself
-        self.inbox.input(Input::Lost { peer: self.peer.id });
+        channel.close();
+        self.surroundings.inbox.input(Input::Lost { peer: self.peer.id });
     }
 }

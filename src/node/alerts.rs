@@ -51,8 +51,10 @@ impl Alerts {
             let (role, name) = (role(status, &found.about), &found.about);
             info!(event = "member_up", member = name; "{role} {name} is up; {}", left(status));
         }
+        // A thread that stands still cannot tell it itself.
         let is_told_here = |found: &&Found| {
-            of(found, ProblemKind::Storage) || of(found, ProblemKind::Rank) || found.is_of_file()
+            use ProblemKind::{Rank, Stalled, Storage};
+            matches!(found.kind, Storage | Rank | Stalled) || found.is_of_file()
         };
         for found in began.iter().filter(is_told_here) {
             warn!(event = "problem", kind = found.kind.name(); "{}: {}", found.kind.name(), found.text);
@@ -87,8 +89,8 @@ impl Alerts {
 
 /// Whether other lines tell the end of such a problem.
 fn is_told_elsewhere(kind: ProblemKind) -> bool {
-    use ProblemKind::{Health, PeerDown, QuorumMargin, Stalled};
-    matches!(kind, Health | PeerDown | QuorumMargin | Stalled)
+    use ProblemKind::{Health, PeerDown, QuorumMargin};
+    matches!(kind, Health | PeerDown | QuorumMargin)
 }
 
 /// Logs that this node leads: the story of a failover in one line.

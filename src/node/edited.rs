@@ -87,6 +87,10 @@ fn differences(present: &Config, found: &Config, name: &str) -> Option<String> {
     if is_checked_otherwise(present, found, name) {
         parts.push("`electd reload` takes the health check".to_owned());
     }
+    let tls = |config: &Config| config.member(name).and_then(|own| own.tls.clone());
+    if tls(present).is_some() && tls(found).is_some() && tls(present) != tls(found) {
+        parts.push("`electd reload` takes the certificates".to_owned());
+    }
     let restart = needs_restart(present, found, name);
     let restart: Vec<_> = restart.into_iter().filter(|key| *key != MEMBERS).collect();
     if !restart.is_empty() {
@@ -124,6 +128,7 @@ pub fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str
     };
     let members = |config: &Config| config.members.iter().map(member).collect::<Vec<_>>();
     let alone = |config: &Config| config.member(name)?.health.as_ref().map(|health| health.alone);
+    let secured = |config: &Config| config.member(name).is_some_and(|own| own.tls.is_some());
     let differing = [
         ("cluster", old.cluster != new.cluster),
         ("quorum", old.quorum != new.quorum),
@@ -137,6 +142,8 @@ pub fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str
         ("control_group", old.control_group != new.control_group),
         (MEMBERS, members(old) != members(new)),
         ("health.alone", alone(old).unwrap_or_default() != alone(new).unwrap_or_default()),
+        ("tls", secured(old) != secured(new)),
+        ("admin_tls", old.admin_tls != new.admin_tls),
         ("its listen or admin address", own(old) != own(new)),
     ];
     differing.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()

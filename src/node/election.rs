@@ -26,7 +26,7 @@ use crate::core::membership::MemberList;
 use crate::core::message::{Done, Refusal};
 use crate::core::types::{NodeId, Time};
 use crate::core::{CommandId, Core, Input, Note, Output, Phase, Reason, Transition};
-use crate::net::{Event as NetEvent, Net};
+use crate::net::{Event as NetEvent, Net, Who};
 use crate::store::{Record, Writer};
 
 /// How many inputs are taken before the timers get their turn, however many wait.
@@ -302,7 +302,8 @@ impl Election {
                 self.refused(now, (peer, "is refused"), &words::rejection(&reason, &members));
             }
             Note::Connected { peer } => {
-                if self.snapshot.rejections.forget(peer) {
+                let shook = self.board.handshakes.forget(peer);
+                if self.snapshot.rejections.forget(peer) || shook {
                     let peer = members.name(peer);
                     info!(event = "accepted", peer = peer; "{peer} accepts this node now");
                 }
@@ -353,7 +354,7 @@ impl Election {
     /// Logs a refusal once, until it changes.
     fn refused(&mut self, now: Time, (peer, what): (NodeId, &'static str), why: &str) {
         let members = self.core.members();
-        if self.snapshot.rejections.note(now, members, (peer, what), why) {
+        if self.snapshot.rejections.note(now, members, (Who::Member(peer), what), why) {
             let peer = members.name(peer);
             warn!(event = "rejected", peer = peer; "{peer} {what}: {why}");
         }

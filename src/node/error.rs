@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::core::types::Task;
 use crate::store::StoreError;
+use crate::tls::BadFile;
 
 /// Why a node did not start.
 #[derive(Debug, Error)]
@@ -17,6 +18,9 @@ pub enum StartError {
     /// The durable state cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The certificates of this member cannot be used.
+    #[error(transparent)]
+    Tls(#[from] BadFile),
     /// The address of this member cannot be listened on.
     #[error(
         "cannot listen on {address}: {source}; is another process there, or is it another host's?"

@@ -35,6 +35,14 @@ pub enum Command {
         /// The name of the member that is to lead next.
         to: Option<String>,
     },
+    /// The leader hands over to this member, whatever its rank, and nobody preempts that: until it stops leading, or
+    /// [`Command::EndSwitchover`]. Passed on to the leader by any node, and answered when its leadership has ended.
+    Switchover {
+        /// The name of the member that is to lead.
+        to: String,
+    },
+    /// The leader that a switchover chose is preempted again as any other. Passed on to it by any node.
+    EndSwitchover,
     /// The leader adds this member. Passed on to the leader by any node.
     Add(Member),
     /// The leader removes a member; itself after it has handed over. Passed on to it by any node.

@@ -2,6 +2,8 @@
 //! leadership that can be asked at any instant whether it still holds, and a hold that delays its release.
 
 use std::sync::Arc;
+#[cfg(feature = "cli")]
+use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -72,6 +74,16 @@ pub struct Leadership {
     until: Arc<AtomicU64>,
     /// For how long a renewal is good, in nanoseconds; 0 where nobody said so.
     renewal: Arc<AtomicU64>,
+    /// Those who are told of each renewal, as long as they are there.
+    #[cfg(feature = "cli")]
+    told: Arc<RwLock<Vec<Weak<dyn Renewed>>>>,
+}
+
+/// Hears of each renewal of a leadership, on the thread that learns of it: the election thread, as a rule. It must not wait.
+#[cfg(feature = "cli")]
+pub(crate) trait Renewed: std::fmt::Debug + Send + Sync {
+    /// The leadership ends then if it is not renewed again; a renewal is good for so long, if that is known.
+    fn renewed(&self, until: Time, renewal: Option<Duration>);
 }
 
 impl Leadership {
@@ -102,6 +114,25 @@ impl Leadership {
     #[must_use]
     pub fn is_valid(&self) -> bool {
         clock::now().0 < self.until.load(Ordering::Acquire)
+    }
+
+    /// Tells this of each renewal from now on, until it is dropped, and at once of how long the leadership holds now.
+    #[cfg(feature = "cli")]
+    pub(crate) fn tell(&self, whom: &Arc<impl Renewed + 'static>) {
+        let weak: Weak<dyn Renewed> = Arc::downgrade(whom) as _;
+        // No more is done under the lock: the election thread may be about to read it.
+        let mut told = self.told.write();
+        told.retain(|whom| whom.strong_count() > 0);
+        told.push(weak);
+        drop(told);
+        loop {
+            let until = self.until();
+            whom.renewed(until, self.renewal());
+            // A renewal that was told meanwhile is not to be taken back.
+            if until == self.until() {
+                return;
+            }
+        }
     }
 
     /// When the leadership ends if it is not renewed.
@@ -219,6 +250,10 @@ impl Tidings {
             (Some(present), Some(term)) if present.epoch == term.epoch => {
                 present.renewal.store(term.renewal_after(present), Ordering::Release);
                 present.until.store(term.until.0, Ordering::Release);
+                #[cfg(feature = "cli")]
+                for whom in present.told.read().iter().filter_map(Weak::upgrade) {
+                    whom.renewed(term.until, present.renewal());
+                }
                 return;
             }
             (Some(present), _) => present.until.store(0, Ordering::Release),
@@ -229,6 +264,8 @@ impl Tidings {
             epoch: term.epoch,
             until: Arc::new(AtomicU64::new(term.until.0)),
             renewal: Arc::new(AtomicU64::new(nanos(term.renewal))),
+            #[cfg(feature = "cli")]
+            told: Arc::default(),
         });
         *parking_lot::RwLockUpgradableReadGuard::upgrade(before) = leadership;
     }

@@ -2,6 +2,7 @@
 //! out the handle by which others see it.
 
 mod alerts;
+pub mod certificates;
 pub mod checked;
 mod clock;
 pub mod edited;
@@ -12,11 +13,13 @@ pub mod events;
 pub mod example;
 mod fanout;
 pub mod handle;
+mod handshakes;
 pub mod history;
 mod inbox;
 pub mod leadership;
 mod linger;
 pub mod members;
+mod prepare;
 pub mod problems;
 mod publish;
 pub mod ranked;
@@ -38,17 +41,16 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Sender, bounded};
-use uuid::Uuid;
 
-use crate::config::{Config, MemberConfig};
-use crate::core::restart::{self, NoStart, restart};
-use crate::core::settings::{AlgorithmKind, PowerOn, Quorum, Settings};
-use crate::core::types::Task;
+use crate::config::Config;
+use crate::core::settings::Quorum;
 use crate::core::{self, Core};
-use crate::net::{self, Inbox, Net};
-use crate::store::{Record, Store, Writer};
+use crate::net::{Inbox, Net, Refusals};
+use crate::store::{Store, Writer};
+use crate::tls::Security;
 
 pub use alerts::VERSION;
+use certificates::Certificates;
 use checked::Checks;
 #[cfg(feature = "cli")]
 pub(crate) use clock::moment;
@@ -56,6 +58,7 @@ use edited::{Edited, Present};
 use election::Election;
 pub use error::StartError;
 use inbox::Event;
+use prepare::{accepted, listen, restore, settings};
 use publish::Board;
 use ranked::Ranks;
 pub use running::NodeHandle;
@@ -95,6 +98,7 @@ pub struct Node {
     ranks: Ranks,
     checks: Checks,
     watch: Watch,
+    certificates: Certificates,
     present: Present,
 }
 
@@ -150,17 +154,19 @@ impl Node {
     ///
     /// # Errors
     /// When the state cannot be used, the address cannot be listened on, or the task is longer
-    /// than [`Task::LONGEST`] or not for this algorithm.
+    /// than [`Task::LONGEST`](crate::core::types::Task::LONGEST) or not for this algorithm.
     pub fn start_with(config: &Config, name: &str, start: Start) -> Result<Node, StartError> {
         let own = config.member(name).ok_or_else(|| StartError::NoMember(name.to_owned()))?;
         let task = start.task.map(|task| accepted(config, task)).transpose()?;
         if start.bootstrap && config.quorum == Quorum::None {
             return Err(StartError::NoVote);
         }
+        let certificates = Certificates::load(config, own)?;
         let mut settings = settings(config, own);
         settings.bootstrap = start.bootstrap;
         let (store, found) = restore(config, own, &settings, task)?;
         alerts::introduce(config, own, found.restored.incarnation);
+        certificates.introduce();
         let file = std::mem::replace(&mut settings.members, found.members);
         if let Some(differs) = members::against_file(&settings.members, &file) {
             log::warn!(event = "config_differs"; "{differs}");
@@ -177,18 +183,21 @@ impl Node {
         let core = Core::new(clock::now(), settings, found.restored, seed);
         let board = Arc::new(Board::new(&core, file, &sample, store.pace()));
         surroundings.set_board(board.clone());
-        let started = start_threads(config, core, store, socket, channel, board);
+        board.secure(certificates.security());
+        let started =
+            start_threads(config, core, store, (socket, certificates.security()), channel, board);
         let (handle, thread) = started.map_err(StartError::Thread)?;
         let present = Present::new(config.clone().into());
         let edited = Edited::new(present.clone(), name);
-        let watch = Watch::start(handle.clone(), config.state_dir(name), edited);
+        let watch =
+            Watch::start(handle.clone(), config.state_dir(name), edited, certificates.clone());
         let watch = watch.map_err(StartError::Thread)?;
         let ranks = Ranks::new(sampler, handle.events.clone(), surroundings.clone());
         let checks = Checks::new(handle.board.clone(), handle.events.clone(), surroundings);
         if let Some(health) = &own.health {
             checks.start(health).map_err(StartError::Thread)?;
         }
-        Ok(Node { handle, thread, ranks, checks, watch, present })
+        Ok(Node { handle, thread, ranks, checks, watch, certificates, present })
     }
 
     /// A handle for those who watch and command this node.
@@ -244,6 +253,21 @@ impl Node {
     #[must_use]
     pub fn checks(&self) -> Checks {
         self.checks.clone()
+    }
+
+    /// What changes the certificates while the node runs.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// let config = electd::config::load(&node.config())?;
+    /// let own = config.member("a").ok_or("the file does not list it")?;
+    /// let prepared = node.certificates().prepare(own)?;
+    /// assert!(!node.certificates().take(prepared), "its connections are plain");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn certificates(&self) -> Certificates {
+        self.certificates.clone()
     }
 
     /// The configuration that counts at present, to be changed by whoever makes a change take effect.
@@ -315,73 +339,13 @@ impl Node {
     }
 }
 
-fn settings(config: &Config, own: &MemberConfig) -> Settings {
-    Settings {
-        cluster: config.cluster.clone(),
-        id: own.id,
-        instance: Uuid::new_v4().as_u64_pair().0,
-        members: Arc::new(members::of_file(config)),
-        algorithm: config.algorithm,
-        quorum: config.quorum,
-        preempt: config.preempt,
-        rank: config.rank,
-        margin: config.margin,
-        value: None,
-        health: own.health.as_ref().map(|health| health.alone),
-        task: Task::default(),
-        hierarchy: true,
-        timing: config.timing,
-        trust_refused: config.trust_refused,
-        bootstrap: false,
-        power_on: PowerOn::Elect,
-    }
-}
-
-/// A task that this cluster can hand out.
-fn accepted(config: &Config, task: Vec<u8>) -> Result<Task, StartError> {
-    if config.algorithm != AlgorithmKind::Halting {
-        return Err(StartError::NoTask(config.algorithm.name()));
-    }
-    if task.len() > Task::LONGEST {
-        return Err(StartError::TaskTooLong(task.len()));
-    }
-    Ok(Task::new(task))
-}
-
-/// Reads the durable state and makes this start durable, before anybody hears of it.
-fn restore(
-    config: &Config,
-    own: &MemberConfig,
-    file: &Settings,
-    task: Option<Task>,
-) -> Result<(Store, restart::Start), StartError> {
-    let folder = config.state_dir(&own.name);
-    members::find_state(config, own)?;
-    let (store, record) = Store::open(&folder, own.id)?;
-    let kept = record.map(Record::into_kept);
-    let start = restart(kept.as_ref(), file, task).map_err(|why| {
-        let name = own.name.clone();
-        match why {
-            NoStart::Removed { .. } => StartError::Removed { name, folder },
-            NoStart::Bootstrapped => StartError::Bootstrapped { name, folder },
-        }
-    })?;
-    store.save(&Record::of(own.id, start.restored.incarnation, start.record.clone()))?;
-    Ok((store, start))
-}
-
-fn listen(address: &str) -> Result<TcpListener, StartError> {
-    net::listen(address)
-        .map_err(|source| StartError::Listen { address: address.to_owned(), source })
-}
-
 type ElectionThread = JoinHandle<(Net, Writer)>;
 
 fn start_threads(
     config: &Config,
     core: Core,
     store: Store,
-    socket: TcpListener,
+    (socket, security): (TcpListener, Security),
     (event, events): (Sender<Event>, Receiver<Event>),
     board: Arc<Board>,
 ) -> io::Result<(NodeHandle, ElectionThread)> {
@@ -392,7 +356,12 @@ fn start_threads(
     })?;
     let (inbox, counters) = (Inbox::new(event.clone()), board.counters());
     let peers = members::peers(core.members(), own);
-    let net = Net::start(socket, peers, config.timing.failure, inbox, counters, seed)?;
+    let told = board.clone();
+    let refusals = Refusals::new(counters.clone(), move |who, fault| {
+        told.handshakes.note(clock::now(), who, &fault);
+    });
+    let secured = (security, refusals);
+    let net = Net::start(socket, peers, config.timing.failure, inbox, secured, counters, seed)?;
     let election = Election::new(core, net, store, events, board.clone());
     let builder = thread::Builder::new().name("election".to_owned());
     let thread = builder.spawn(move || election.run())?;

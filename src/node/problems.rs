@@ -24,11 +24,13 @@ pub enum ProblemKind {
     QuorumMargin,
     /// Members run with different files, or this node with an old one.
     ConfigDiffers,
+    /// The certificate ends soon, or new files of it cannot be used.
+    Certificate,
 }
 
 impl ProblemKind {
     /// All of them.
-    pub const ALL: [ProblemKind; 8] = [
+    pub const ALL: [ProblemKind; 9] = [
         ProblemKind::Storage,
         ProblemKind::Rank,
         ProblemKind::Health,
@@ -37,6 +39,7 @@ impl ProblemKind {
         ProblemKind::Stalled,
         ProblemKind::QuorumMargin,
         ProblemKind::ConfigDiffers,
+        ProblemKind::Certificate,
     ];
 
     /// The word for it in status, metrics and logs.
@@ -51,6 +54,7 @@ impl ProblemKind {
             ProblemKind::Stalled => "stalled",
             ProblemKind::QuorumMargin => "quorum_margin",
             ProblemKind::ConfigDiffers => "config_differs",
+            ProblemKind::Certificate => "certificate",
         }
     }
 }
@@ -64,6 +68,8 @@ pub(super) struct Sight {
     pub rejected: Vec<RejectionStatus>,
     /// Members that have other timings, with the difference in words.
     pub timings: Vec<(String, String)>,
+    /// What is wrong with the certificates: what it is about, and in words.
+    pub certificate: Vec<(&'static str, String)>,
     /// That the configuration file was edited and not taken, in words.
     pub edited: Option<String>,
     /// Whether this node has run for so long that it has met every member that runs.
@@ -157,6 +163,9 @@ fn find(status: &Status, sight: &Sight) -> Vec<Found> {
     }
     if let Some(text) = status.health.as_ref().and_then(|health| unhealthy(health, sight.settled)) {
         add(ProblemKind::Health, "", text);
+    }
+    for (about, text) in &sight.certificate {
+        add(ProblemKind::Certificate, about, text.clone());
     }
     for (name, difference) in &sight.timings {
         add(ProblemKind::ConfigDiffers, name, format!("{name} has other timings: {difference}"));

@@ -4,6 +4,7 @@
 //! take it as a whole. It carries its own expiry, so that a stalled node does not answer "I
 //! lead" for ever.
 
+mod apart;
 mod snapshot;
 mod view;
 
@@ -14,6 +15,7 @@ use std::time::Duration;
 use super::clock;
 use super::events::EventLog;
 use super::handle::{CommandError, Outcome};
+use super::handshakes::Handshakes;
 use super::history::Entry;
 use super::leadership::Tidings;
 use super::problems::Sight;
@@ -22,13 +24,16 @@ use super::status::{HealthStatus, Problem};
 use super::tally::Tally;
 use super::words;
 use crate::core::Core;
-use crate::core::membership::MemberList;
+use crate::core::membership::{Member, MemberList};
+use crate::core::message::Liveness;
 use crate::core::settings::{LONGEST_PROMISE, Quorum, Settings, Timing};
 use crate::core::types::{Incarnation, NodeId, Task, Time};
 use crate::net::Counters;
 use crate::rank;
 use crate::store::Pace;
+use crate::tls::Security;
 use crossbeam::channel::{Receiver, Sender, bounded};
+use jiff::Timestamp;
 use parking_lot::RwLock;
 
 pub use snapshot::Snapshot;
@@ -68,6 +73,9 @@ pub struct Board {
     /// What those are told who act on the leadership.
     pub tidings: Tidings,
     pub round_trips: RoundTrips,
+    /// Who was refused before a hello.
+    pub handshakes: Handshakes,
+    security: OnceLock<Security>,
     /// The longest that anybody asked to hold it, in nanoseconds.
     longest_hold: AtomicU64,
 }
@@ -100,6 +108,8 @@ impl Board {
             history: RwLock::default(),
             tidings: Tidings::default(),
             round_trips: RoundTrips::default(),
+            handshakes: Handshakes::new(core.members().clone()),
+            security: OnceLock::new(),
             longest_hold: AtomicU64::new(0),
         }
     }
@@ -113,6 +123,16 @@ impl Board {
     /// For how long the leadership may be held after its end is wanted.
     pub fn longest_hold(&self) -> Duration {
         Duration::from_nanos(self.longest_hold.load(Ordering::Relaxed))
+    }
+
+    /// Connections use what this has at present.
+    pub fn secure(&self, security: Security) {
+        let _ = self.security.set(security); // a node has one
+    }
+
+    /// When the certificate ends, if there is one.
+    pub fn certificate_end(&self) -> Option<Timestamp> {
+        Some(self.security.get()?.now()?.end())
     }
 
     /// What the network counts into.
@@ -136,19 +156,24 @@ impl Board {
         self.snapshot.read().timing
     }
 
-    /// Whether these timings may replace the present ones while the others keep theirs: a voter promises
-    /// nothing for longer than 16 times its own lease.
+    /// Whether these timings may replace the present ones while the others keep theirs.
     ///
     /// # Errors
-    /// With the member that is too far from them.
+    /// With a voter that is too far from them.
     pub fn may_take(&self, timing: &Timing) -> Result<(), String> {
-        let snapshot = self.snapshot.read().clone();
-        let nanos = timing.nanos()[3];
-        let far =
-            |lease: u64| lease.max(nanos) > lease.min(nanos).saturating_mul(LONGEST_PROMISE.into());
-        let others = snapshot.members.iter().filter_map(|known| Some((known.id, known.timing?[3])));
-        let far = { others }.find(|(_, lease)| far(*lease));
-        match far.filter(|_| self.settings.quorum == Quorum::Majority) {
+        let (snapshot, own) = (self.snapshot.read().clone(), self.settings.id);
+        let votes = |id| snapshot.list.get(id).is_some_and(Member::votes);
+        if self.settings.quorum != Quorum::Majority || !votes(own) {
+            return Ok(());
+        }
+        let live = snapshot
+            .members
+            .iter()
+            .filter(|known| known.id != own && votes(known.id) && known.status == Liveness::Alive);
+        let others: Vec<_> = live.filter_map(|known| Some((known.id, known.timing?[3]))).collect();
+        let lease = |timing: &Timing| timing.nanos()[3];
+        let (present, next) = (lease(&snapshot.timing), lease(timing));
+        match apart::too_far(&others, snapshot.list.majority(), present, next) {
             None => Ok(()),
             Some((id, theirs)) => Err(format!(
                 "timing: lease {:?} and the {:?} of {} are more than {LONGEST_PROMISE} times apart, so that \
@@ -225,8 +250,10 @@ impl Board {
             let theirs = known.timing.filter(|theirs| *theirs != own)?;
             Some((list.name(known.id), words::timing(theirs)))
         });
+        let mut rejected = snapshot.rejections.recent(list, now, failure);
+        rejected.extend(self.handshakes.recent(list, now, failure));
         Sight {
-            rejected: snapshot.rejections.recent(list, now, failure),
+            rejected,
             timings: timings.collect(),
             settled: now.since(self.started) > failure,
             ..Sight::default()

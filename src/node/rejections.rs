@@ -1,6 +1,6 @@
 //! Why peers and this node refuse each other, as the log and `/status` tell it.
 //!
-//! Anybody can say hello, with ever new ids and reasons. So strangers share a few places and a few
+//! Anybody can dial and say hello, with ever new ids and reasons. So strangers share a few places and a few
 //! lines of the log, and take neither from the members.
 
 use std::collections::BTreeMap;
@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::status::RejectionStatus;
 use crate::core::membership::MemberList;
 use crate::core::types::{NodeId, Time};
+use crate::net::Who;
 
 /// How many reasons of strangers are kept; when one more comes, the oldest goes.
 const MOST_STRANGERS: usize = 64;
@@ -23,7 +24,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// One way: this node rejects a peer, or it this node.
-type Key = (NodeId, &'static str);
+type Key = (Who, &'static str);
 
 #[derive(Clone, Debug)]
 struct Reason {
@@ -52,7 +53,7 @@ impl Rejections {
             return false;
         }
         let last = known.and_then(|known| known.logged);
-        let logs = if list.get(peer).is_some() {
+        let logs = if is_member(peer, list) {
             last.is_none_or(|last| now.since(last) >= PAUSE)
         } else {
             self.has_line(now)
@@ -61,7 +62,7 @@ impl Rejections {
         let reason = Reason { why: why.to_owned(), noted: now, logged, said: logs };
         let kept = Arc::make_mut(&mut self.kept);
         kept.insert((peer, what), reason);
-        let strangers = kept.iter().filter(|((peer, _), _)| list.get(*peer).is_none());
+        let strangers = kept.iter().filter(|((peer, _), _)| !is_member(*peer, list));
         if strangers.clone().count() > MOST_STRANGERS
             && let Some(oldest) =
                 strangers.min_by_key(|(_, reason)| reason.noted).map(|(key, _)| *key)
@@ -93,6 +94,7 @@ impl Rejections {
 
     /// A peer is connected: forgets why it was not. Tells whether there was a reason.
     pub fn forget(&mut self, peer: NodeId) -> bool {
+        let peer = Who::Member(peer);
         let found = self.kept.keys().any(|(refused, _)| *refused == peer);
         if found {
             Arc::make_mut(&mut self.kept).retain(|(refused, _), _| *refused != peer);
@@ -112,8 +114,20 @@ impl Rejections {
     }
 }
 
+fn is_member(peer: Who, list: &MemberList) -> bool {
+    matches!(peer, Who::Member(id) if list.get(id).is_some())
+}
+
+/// What whoever is refused is called.
+pub fn name(peer: Who, list: &MemberList) -> String {
+    match peer {
+        Who::Member(id) => list.name(id),
+        Who::Address(address) => address.to_string(),
+    }
+}
+
 fn status((peer, what): &Key, reason: &Reason, list: &MemberList) -> RejectionStatus {
-    RejectionStatus { peer: list.name(*peer), reason: format!("{what}: {}", reason.why) }
+    RejectionStatus { peer: name(*peer, list), reason: format!("{what}: {}", reason.why) }
 }
 
 #[cfg(test)]
@@ -127,6 +141,10 @@ mod tests {
 
     fn id(number: u128) -> NodeId {
         NodeId(Uuid::from_u128(number))
+    }
+
+    fn who(number: u128) -> Who {
+        Who::Member(id(number))
     }
 
     /// The members 1 and 2.
@@ -144,7 +162,7 @@ mod tests {
 
     #[test]
     fn each_way_is_news_once_until_the_peer_is_connected() {
-        let (peer, list, now) = (id(1), members(), after(WINDOW));
+        let (peer, list, now) = (who(1), members(), after(WINDOW));
         let mut rejections = Rejections::default();
         for news in [true, false] {
             let mut note = |what| rejections.note(now, &list, (peer, what), "another cluster");
@@ -159,8 +177,8 @@ mod tests {
             reasons,
             ["is refused: another algorithm", "rejects this node: another cluster"]
         );
-        assert!(rejections.forget(peer));
-        assert!(!rejections.forget(peer));
+        assert!(rejections.forget(id(1)));
+        assert!(!rejections.forget(id(1)));
         assert!(rejections.note(later, &list, (peer, REFUSED), "another algorithm"));
     }
 
@@ -168,9 +186,9 @@ mod tests {
     fn strangers_fill_neither_the_memory_nor_the_log_and_the_last_are_shown() {
         let (list, now) = (members(), after(WINDOW));
         let mut rejections = Rejections::default();
-        assert!(rejections.note(now, &list, (id(1), REFUSED), "another cluster"));
+        assert!(rejections.note(now, &list, (who(1), REFUSED), "another cluster"));
         let mut knock = |stranger: u128, now: Time| {
-            rejections.note(now, &list, (id(stranger), REFUSED), "it is no member")
+            rejections.note(now, &list, (who(stranger), REFUSED), "it is no member")
         };
         let at = |stranger: u128| now + Duration::from_millis(stranger as u64);
         let logged = (10..1010).filter(|stranger| knock(*stranger, at(*stranger))).count();
@@ -182,15 +200,16 @@ mod tests {
         assert!(shown("node-1".into()), "a member's reason stays");
         assert!(shown(id(2000).to_string()) && shown(id(1009).to_string()), "the last are shown");
         assert!(!shown(id(10).to_string()), "the oldest has gone");
-        assert!(rejections.note(now, &list, (id(2), REFUSED), "it is no member"));
+        assert!(rejections.note(now, &list, (who(2), REFUSED), "it is no member"));
     }
 
     #[test]
     fn a_member_whose_reasons_change_all_the_time_is_logged_now_and_then() {
         let (list, now) = (members(), after(WINDOW));
         let mut rejections = Rejections::default();
-        let mut note =
-            |time, why: u32| rejections.note(now + time, &list, (id(1), REFUSED), &why.to_string());
+        let mut note = |time, why: u32| {
+            rejections.note(now + time, &list, (who(1), REFUSED), &why.to_string())
+        };
         assert!(note(Duration::ZERO, 0));
         assert!((1..100).all(|why| !note(Duration::from_millis(500), why)));
         assert!(note(PAUSE, 99), "the last has not been said yet");

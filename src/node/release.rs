@@ -12,6 +12,7 @@ use super::handle::{CommandError, Outcome};
 use super::inbox::{Event, Order};
 use super::words;
 use crate::core::Command;
+use crate::core::limits::disguises;
 use crate::core::membership::Change;
 use crate::core::message::{Done, Refusal};
 use crate::core::types::{Drain, NodeId};
@@ -26,14 +27,14 @@ const AFTER_HOLD: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(5);
 
 impl NodeHandle {
-    /// Has the leader hand over, and waits until it has.
-    pub(super) fn resign(
+    /// Has the leader hand over by this command, and waits until it has.
+    pub(super) fn end_leadership(
         &self,
-        to: Option<NodeId>,
+        command: Command,
         timeout: Duration,
     ) -> Result<Outcome, CommandError> {
         let members = self.board.members();
-        let done = self.order(Command::Resign { to }, timeout)?;
+        let done = self.order(command, timeout)?;
         let done = done.map_err(|reason| words::refusal(&reason, &members))?;
         if let Done::Resigned { epoch, .. } = done {
             self.await_release(epoch.0)?;
@@ -49,9 +50,9 @@ impl NodeHandle {
         timeout: Duration,
     ) -> Result<Outcome, CommandError> {
         let most = Drain::LONGEST;
-        if reason.len() > most || reason.chars().any(char::is_control) {
+        if reason.len() > most || reason.contains(disguises) {
             let what = format!(
-                "the reason has {} bytes: give it at most {most}, and no line breaks or other control characters",
+                "the reason has {} bytes: give it at most {most}, and no line breaks, other control characters or marks that turn the direction of text",
                 reason.len()
             );
             return Err(CommandError::Invalid(what));

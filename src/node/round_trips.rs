@@ -89,8 +89,16 @@ mod tests {
     fn heartbeat(number: u64) -> Output {
         let (epoch, rank, lease) = (Epoch(2), Rank { value: 0, id: id(3) }, Duration::ZERO);
         let (settled, members) = (ListVersion::default(), Arc::new([]));
-        let message =
-            Message::Heartbeat { epoch, number, rank, lease, settled, members, pause: None };
+        let message = Message::Heartbeat {
+            epoch,
+            number,
+            rank,
+            lease,
+            settled,
+            members,
+            pause: None,
+            chosen: None,
+        };
         Output::Send { to: vec![id(1), id(2)], envelope: envelope(message) }
     }
 

@@ -292,8 +292,13 @@ impl Handle for NodeHandle {
                         format!("{name} leads already: name another that is to lead, or none");
                     return Err(CommandError::Refused(what));
                 }
-                return self.resign(to, timeout);
+                return self.end_leadership(core::Command::Resign { to }, timeout);
             }
+            Command::Switchover { to } => {
+                let to = named(&to)?;
+                return self.end_leadership(core::Command::Switchover { to }, timeout);
+            }
+            Command::EndSwitchover => core::Command::EndSwitchover,
             Command::Add(member) => {
                 let outcome = Outcome::plain(format!("{} belongs to the cluster now", member.name));
                 let command = core::Command::Change(membership::Change::Add(member));

@@ -61,6 +61,9 @@ pub struct Status {
     /// Since when the cluster is paused, as far as this node knows; null if it is not.
     #[serde(default)]
     pub pause: Option<PauseStatus>,
+    /// The member that an operator chose to lead, whatever its rank, as far as this node knows; null if none is.
+    #[serde(default)]
+    pub switchover: Option<String>,
     /// All members, in id order.
     pub members: Vec<MemberStatus>,
     /// This start's number.
@@ -80,6 +83,12 @@ pub struct Status {
     /// What was dropped, by the queue that was full or not connected; `events` and `leadership` are what receivers
     /// within this process missed.
     pub dropped: BTreeMap<String, u64>,
+    /// When the certificate of this node ends, or the first of those that it hangs on; null without `tls`.
+    #[serde(default)]
+    pub certificate_ends: Option<String>,
+    /// Connections that were refused before a hello, by this node or by the other side, by cause.
+    #[serde(default)]
+    pub refused: BTreeMap<String, u64>,
     /// Members that refuse this node or that it refuses, with the reason in words.
     pub rejections: Vec<RejectionStatus>,
     /// The latest changes of state, oldest first, at most 32.

@@ -51,7 +51,8 @@ fn level(change: &Transition) -> Level {
 /// A change as one word, as `GET /events` has it; and what is worth a warning.
 fn event(change: &Transition) -> &'static str {
     use Reason::{
-        Drained, HaltedBy, ListChanged, Outranks, Preempted, Removed, Resigned, Stopped, Unhealthy,
+        Drained, HaltedBy, ListChanged, Outranks, Preempted, Removed, Resigned, Stopped,
+        SwitchedOver, Unhealthy,
     };
     let in_order = matches!(
         change.reason,
@@ -62,6 +63,7 @@ fn event(change: &Transition) -> &'static str {
             | Preempted(_)
             | Removed
             | Resigned
+            | SwitchedOver(_)
             | Stopped
             | Unhealthy
     );

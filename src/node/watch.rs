@@ -15,6 +15,7 @@ use crossbeam::select;
 
 use super::NodeHandle;
 use super::alerts::{self, Alerts};
+use super::certificates::Certificates;
 use super::clock::wall_clock_ms;
 use super::edited::Edited;
 use super::events::{Event, EventKind};
@@ -27,6 +28,10 @@ use crate::store;
 /// How often problems are looked for where nothing rings.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// How long this thread waits after a ring. Several members may share a machine with few processors: this thread would
+/// otherwise take a processor from a member that has yet to learn who leads.
+const COURTESY: Duration = Duration::from_millis(5);
+
 const STACK: usize = 512 * 1024;
 
 /// The handle of the thread.
@@ -37,9 +42,14 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Starts the thread. The state of the node is in this folder.
-    pub fn start(handle: NodeHandle, folder: PathBuf, edited: Edited) -> io::Result<Watch> {
+    pub fn start(
+        handle: NodeHandle,
+        folder: PathBuf,
+        edited: Edited,
+        certificates: Certificates,
+    ) -> io::Result<Watch> {
         let (end, ended) = bounded(0);
-        let watcher = Watcher::new(handle, folder, edited)?;
+        let watcher = Watcher::new(handle, folder, edited, certificates)?;
         let builder = thread::Builder::new().name("watch".to_owned()).stack_size(STACK);
         let thread = builder.spawn(move || watcher.run(&ended))?;
         Ok(Watch { end, thread })
@@ -60,6 +70,7 @@ struct Watcher {
     board: Arc<Board>,
     folder: PathBuf,
     edited: Edited,
+    certificates: Certificates,
     problems: Problems,
     alerts: Alerts,
     history: Leaderships,
@@ -71,7 +82,12 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(handle: NodeHandle, folder: PathBuf, edited: Edited) -> io::Result<Watcher> {
+    fn new(
+        handle: NodeHandle,
+        folder: PathBuf,
+        edited: Edited,
+        certificates: Certificates,
+    ) -> io::Result<Watcher> {
         let board = handle.board.clone();
         let history = Leaderships::new(wall_clock_ms(), load(&folder));
         board.show_history(history.entries());
@@ -81,6 +97,7 @@ impl Watcher {
             keeper: Keeper::start(&folder)?,
             folder,
             edited,
+            certificates,
             problems: Problems::default(),
             alerts: Alerts::default(),
             history,
@@ -94,7 +111,7 @@ impl Watcher {
         loop {
             self.look();
             select! {
-                recv(news) -> _ => {}
+                recv(news) -> _ => thread::sleep(COURTESY),
                 recv(ended) -> _ => break,
                 default(LOOK) => {}
             }
@@ -127,6 +144,7 @@ impl Watcher {
         let mut sight = self.board.sight();
         sight.storage = self.board.storage_trouble().or_else(|| store::want_of_room(&self.folder));
         sight.edited = self.edited.look(&self.board);
+        sight.certificate = self.certificates.look();
         sight
     }
 

@@ -13,8 +13,8 @@ use crate::core::types::{NodeId, Task};
 pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
     match reason {
         Rejection::Protocol { ours, theirs } => format!(
-            "protocols differ: the side that refuses speaks {ours}, the other {theirs}: run the \
-             same version of electd"
+            "protocols differ: the side that refuses speaks {ours}, the other {theirs}: run versions of \
+             electd that have one in common"
         ),
         Rejection::Cluster { ours, theirs } => format!(
             "clusters differ: the side that refuses belongs to \"{ours}\", the other to \
@@ -129,6 +129,10 @@ pub fn outcome(done: &Done, members: &MemberList) -> Outcome {
         }
         Done::Undrained => Outcome::plain("this node may lead again".to_owned()),
         Done::Paused => Outcome::plain("the cluster is paused".to_owned()),
+        Done::Leads(id) => Outcome::plain(format!("{} leads already", members.name(*id))),
+        Done::SwitchoverEnded => {
+            Outcome::plain("no switchover keeps the leader from being preempted".to_owned())
+        }
         Done::Resumed => Outcome::plain("the cluster is not paused any more".to_owned()),
         Done::Stopped => Outcome { sentence: "stopping".into(), successor: None },
     }
@@ -150,15 +154,14 @@ pub fn refusal(reason: &Refusal, members: &MemberList) -> CommandError {
             name(by),
             name(to)
         ),
+        Refusal::Switching(id) | Refusal::NotTaken(id) => not_switched(reason, &name(id)),
+        Refusal::OldLeader(leader) => old_leader(&name(leader)),
         Refusal::TooMany => "too many commands wait for the leader; try again".into(),
         Refusal::NoReply => {
             return CommandError::Unanswered("the leader did not answer in time".into());
         }
         Refusal::NoTask => "only the algorithm \"halting\" hands out a task".into(),
-        Refusal::NotCoordinator(Some(id)) => {
-            format!("only the leader takes a task: ask {}", name(id))
-        }
-        Refusal::NotCoordinator(None) => "only the leader takes a task, and none is known".into(),
+        Refusal::NotCoordinator(leader) => not_coordinator(leader.map(name)),
         Refusal::TaskTooLong(bytes) => {
             format!("the task has {bytes} bytes; the most is {}", Task::LONGEST)
         }
@@ -204,6 +207,32 @@ pub fn refusal(reason: &Refusal, members: &MemberList) -> CommandError {
         Refusal::HandedOver => "the leader handed over; ask the next one".into(),
         Refusal::Stopping => "this node is stopping; ask another".into(),
     })
+}
+
+/// Who takes a task.
+fn not_coordinator(leader: Option<String>) -> String {
+    match leader {
+        Some(name) => format!("only the leader takes a task: ask {name}"),
+        None => "only the leader takes a task, and none is known".into(),
+    }
+}
+
+/// Why a leader is not even asked.
+fn old_leader(name: &str) -> String {
+    format!(
+        "the leader, {name}, runs an earlier version of electd that does not know this: upgrade it first"
+    )
+}
+
+/// Why a switchover to this member does not go on.
+fn not_switched(reason: &Refusal, name: &str) -> String {
+    match reason {
+        Refusal::Switching(_) => format!("a switchover to {name} is under way; try again"),
+        _ => format!(
+            "{name} did not say in time that it takes over: the leader leads on; try again, or look whether {name} \
+             runs an earlier version"
+        ),
+    }
 }
 
 /// Timings in words: heartbeat, failure, message and lease, in nanoseconds.

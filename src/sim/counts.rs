@@ -39,7 +39,7 @@ impl Counts {
     /// and handing over are none.
     #[must_use]
     pub fn total(&self) -> u64 {
-        Kind::ALL.into_iter().filter(|kind| is_election(*kind)).map(|kind| self[kind]).sum()
+        Kind::ALL.iter().copied().filter(|kind| is_election(*kind)).map(|kind| self[kind]).sum()
     }
 
     pub(super) fn add(&mut self, kind: Kind, count: u64) {
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn what_only_keeps_a_leader_in_place_is_outside_the_total() {
         let mut counts = Counts::default();
-        for kind in Kind::ALL {
+        for &kind in Kind::ALL {
             counts.add(kind, 1);
         }
         assert_eq!(counts.total(), 10);

@@ -27,8 +27,16 @@ pub enum Deed {
     ClusterPauses,
     /// Ends of such pauses asked for.
     ClusterResumes,
+    /// Switchovers asked for.
+    Switchovers,
+    /// Ends of switchovers asked for.
+    SwitchoversEnded,
+    /// Leaders that handed over to a chosen member.
+    SwitchedOver,
     /// Timings that a process was reloaded with.
     Retimed,
+    /// Messages to processes of an earlier version.
+    OldTold,
     /// Elections asked for.
     Elects,
     /// Resignations asked for.
@@ -151,7 +159,7 @@ pub enum Deed {
 }
 
 /// All deeds with their names, in the order in which they are shown.
-const TITLES: [(Deed, &str); 71] = [
+const TITLES: [(Deed, &str); 75] = [
     (Deed::Starts, "starts and restarts"),
     (Deed::Kills, "processes killed"),
     (Deed::Vanished, "hosts vanished"),
@@ -159,6 +167,7 @@ const TITLES: [(Deed, &str); 71] = [
     (Deed::Returned, "hosts back without process"),
     (Deed::Stops, "processes stopped"),
     (Deed::Retimed, "timings reloaded"),
+    (Deed::OldTold, "messages to an earlier version"),
     (Deed::Elects, "elections asked for"),
     (Deed::Resigns, "resignations asked for"),
     (Deed::Tasks, "tasks given to a leader"),
@@ -218,6 +227,9 @@ const TITLES: [(Deed, &str); 71] = [
     (Deed::Checks, "health checks that changed"),
     (Deed::ClusterPauses, "pauses asked for"),
     (Deed::ClusterResumes, "ends of pauses asked for"),
+    (Deed::Switchovers, "switchovers asked for"),
+    (Deed::SwitchoversEnded, "ends of switchovers asked for"),
+    (Deed::SwitchedOver, "  handed over, of these"),
     (Deed::JobsStarted, "jobs started"),
     (Deed::JobsEnded, "  ended in order, of these"),
     (Deed::Elected, "leaders elected"),

@@ -9,8 +9,8 @@ use crate::core::settings::Alone;
 use crate::core::types::{Drain, Time};
 use crate::core::{Command, CommandId, Input, Phase};
 
-/// Names the commands of this file in their answers.
-const FITNESS: CommandId = CommandId(2);
+/// The first command of this file has this number, and each node counts its own on.
+const FITNESS: u64 = 1 << 32;
 
 /// Draws which members have a health check, and adds checks that change and drains to a plan.
 pub(super) fn add(random: &mut Random, world: &mut World, plan: &mut Plan) {
@@ -47,6 +47,7 @@ impl World {
             Change::Drained(_) => {}
             Change::Healthy(healthy) => self.check_health(node, healthy),
             Change::Paused(paused) => self.order_pause(node, paused),
+            Change::SwitchedOver(to) => self.order_switchover(node, to),
         }
     }
 
@@ -58,13 +59,15 @@ impl World {
         own.wanted = drained;
         own.drained &= drained; // it may lead as soon as it is undrained
         own.started_drained &= drained;
-        self.tell_now(node, Input::Command { id: FITNESS, command });
+        own.orders += 1;
+        let id = CommandId(FITNESS + own.orders);
+        self.tell_now(node, Input::Command { id, command });
     }
 
-    /// The operator is told that a member is drained.
-    pub(super) fn was_drained(&mut self, node: usize) {
+    /// The operator is told that a member is drained. A slow disk may answer an order after a later one was given.
+    pub(super) fn was_drained(&mut self, node: usize, id: CommandId) {
         let own = &mut self.nodes[node].fitness;
-        own.drained = own.wanted;
+        own.drained |= own.wanted && id == CommandId(FITNESS + own.orders);
     }
 
     /// The check of a member passes or fails from now on.

@@ -174,6 +174,7 @@ impl World {
         let Some(core) = &self.nodes[node].core else { return };
         self.checker.changed(self.now, node, core, change, &self.nodes);
         self.look_at_handover(node, change);
+        self.look_at_choice(node, change);
         self.nodes[node].leaves |= change.reason == Reason::Removed;
     }
 

@@ -38,13 +38,14 @@ mod scenario;
 mod schedule;
 mod settle;
 mod setup;
-#[cfg(test)]
-mod slow;
+pub mod slow;
 mod stay;
 mod storm;
+mod switched;
 mod terrain;
 mod transit;
 mod trouble;
+mod upgrade;
 mod uptime;
 mod votes;
 mod weather;

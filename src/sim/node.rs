@@ -9,6 +9,7 @@ use super::clock::Clock;
 use super::drive::Drive;
 use crate::core::durable::Durable;
 use crate::core::membership::MemberList;
+use crate::core::protocol::Protocols;
 use crate::core::random::Random;
 use crate::core::restart::{Kept, Start, restart, whose_members};
 use crate::core::settings::{Restored, Settings};
@@ -40,12 +41,24 @@ pub(super) struct Fitness {
     pub started_drained: bool,
     /// The last pause, or the end of one, that it told an operator of as the leader.
     pub pause: types::Pause,
+    /// How often it was to be drained or undrained.
+    pub orders: u64,
+    /// It led by a switchover when its last turn ended.
+    pub chosen: bool,
 }
 
 impl Default for Fitness {
     fn default() -> Fitness {
         let (wanted, drained, pause) = (false, false, types::Pause::default());
-        Fitness { healthy: true, wanted, drained, started_drained: false, pause }
+        Fitness {
+            healthy: true,
+            wanted,
+            drained,
+            started_drained: false,
+            pause,
+            orders: 0,
+            chosen: false,
+        }
     }
 }
 
@@ -58,6 +71,8 @@ pub(super) struct Node {
     pub keeps_bootstrap: bool,
     /// The list by which its process dials.
     pub peers: Arc<MemberList>,
+    /// From which of its processes on this host runs the present version of electd.
+    pub upgraded: u64,
     /// The running process; none while it is down.
     pub core: Option<Core>,
     /// Counts the starts, so that what is meant for an earlier process does not reach a later.
@@ -110,6 +125,9 @@ pub(super) struct Disk {
     older: VecDeque<(Incarnation, Durable)>,
 }
 
+/// What a process of an earlier version of electd speaks.
+const OLD: Protocols = Protocols { lowest: 5, highest: 5 };
+
 /// What so many starts found on a disk is kept, to go back to.
 const OLDER: usize = 3;
 
@@ -119,6 +137,7 @@ impl Node {
             keeps_bootstrap: false,
             peers: settings.members.clone(),
             settings,
+            upgraded: 0,
             core: None,
             life: 0,
             host: true,
@@ -160,11 +179,15 @@ impl Node {
         let start = self.disk.open(&file)?;
         let restored = start.restored;
         self.settings.instance = random.draw();
+        self.settings.protocols = match self.life < self.upgraded {
+            true => OLD,
+            false => Protocols::OURS,
+        };
         let now = self.local(now);
         self.peers = start.members.clone();
         let (members, task) = (start.members, start.task);
-        let instance = self.settings.instance;
-        let settings = Settings { members, task, instance, ..file };
+        let Settings { instance, protocols, .. } = self.settings;
+        let settings = Settings { members, task, instance, protocols, ..file };
         self.core = Some(Core::new(now, settings, restored.clone(), random.draw()));
         self.life += 1;
         self.pause = None;

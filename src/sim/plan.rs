@@ -55,6 +55,8 @@ pub(super) enum Change {
     Healthy(bool),
     /// An operator asks this member that the cluster be paused, or resumed.
     Paused(bool),
+    /// An operator asks this member that the one at this place lead, or that a switchover end.
+    SwitchedOver(Option<usize>),
 }
 
 /// What is done, when and to whom, in order of time.

@@ -11,7 +11,7 @@ use super::schedule::{Failure, Run, Schedule};
 use super::settle::{revive, settle, step};
 use super::setup::{Delays, FaultSet, Setup, TIMING};
 use super::world::World;
-use super::{fitness, members, paused, retiming, stay, storm, trouble};
+use super::{fitness, members, paused, retiming, stay, storm, switched, trouble, upgrade};
 use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, Timing};
 use crate::trace::Detail;
@@ -32,12 +32,16 @@ const OUTAGES: u64 = 0x6f75_7461_6765;
 /// And what makes members fit to lead or not.
 const FITNESS: u64 = 0x0066_6974_6e65_7373;
 const PAUSES: u64 = 0x0070_6175_7365_7300;
+const SWITCHOVERS: u64 = 0x7377_6974_6368;
 
 /// And the storms.
 const STORMS: u64 = 0x7374_6f72_6d73;
 
 /// And the timings that members are reloaded with.
 const RETIMING: u64 = 0x7265_7469_6d65;
+
+/// And the versions that members run.
+const UPGRADES: u64 = 0x7570_6772_6164;
 
 impl Schedule {
     /// Lives through the schedule.
@@ -84,6 +88,12 @@ impl Schedule {
         if self.faults == FaultSet::Jobs {
             fitness::add(&mut Random::new(self.seed ^ FITNESS), &mut world, &mut plan);
             paused::add(&mut Random::new(self.seed ^ PAUSES), nodes, &mut plan);
+        }
+        if self.faults == FaultSet::Jobs || self.seed % 4 == 3 {
+            switched::add(&mut Random::new(self.seed ^ SWITCHOVERS), nodes, &mut plan);
+        }
+        if matches!(self.faults, FaultSet::Jobs | FaultSet::Storm) {
+            upgrade::add(&mut Random::new(self.seed ^ UPGRADES), &mut world, &plan);
         }
         let what = live_through(&mut world, plan);
         self.sum_up(world, what)

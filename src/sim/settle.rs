@@ -155,8 +155,7 @@ fn nobody_stands(world: &World, alive: &[(usize, &Core)]) -> bool {
 }
 
 /// Whether they also name the one they should: no standing member that lives is better than the
-/// leader. A leader's rank is the one that it was elected with; all others have their latest. With a
-/// majority none of them ever named a later epoch; without one, an earlier life may have.
+/// leader as it ranks now. With a majority none of them ever named a later epoch; without one, an earlier life may have.
 fn is_settled(world: &World, alive: &[(usize, &Core)]) -> bool {
     let up_to_date = |at: usize, core: &Core| {
         let latest = world.nodes[at].settings.value.unwrap_or(i64::MIN);
@@ -166,7 +165,7 @@ fn is_settled(world: &World, alive: &[(usize, &Core)]) -> bool {
     let newest =
         |(_, epoch): (usize, Epoch)| alive.iter().all(|(at, _)| world.checker.named(*at) <= epoch);
     let standing = alive.iter().filter(|(_, core)| core.stands());
-    let best = || standing.max_by_key(|(_, core)| core.rank()).map(|(at, _)| *at);
+    let best = || standing.max_by_key(|(at, core)| world.due_rank(*at, core)).map(|(at, _)| *at);
     // A drained leader leads on only where no other is eligible.
     let drained = agreed.is_some_and(|(leader, _)| {
         world.is_drained(leader) && alive.iter().any(|(at, core)| *at != leader && core.stands())
@@ -190,7 +189,8 @@ pub(super) fn views(world: &World) -> String {
         let (phase, epoch) = (core.phase().name(), core.view().epoch);
         let stands = if core.stands() { "" } else { ", does not stand" };
         let better = agreed.is_some_and(|(l, _)| {
-            world.nodes[l].core.as_ref().is_some_and(|l| core.stands() && core.rank() > l.rank())
+            let leads = world.nodes[l].core.as_ref().map(|core| world.due_rank(l, core));
+            core.stands() && leads.is_some_and(|rank| world.due_rank(at, core) > rank)
         });
         let better = if better { ", is better" } else { "" };
         let role = world.members.at(at).map_or("", |member| member.role.name());

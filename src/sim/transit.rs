@@ -128,6 +128,7 @@ impl World {
                 Payload::Message { envelope, .. } => {
                     let envelope = Rc::unwrap_or_clone(envelope);
                     self.hears(to, from, &envelope.message);
+                    self.hears_unknown(to, &envelope.message);
                     let from = self.id(from);
                     self.give(to, Input::Message { connection: id(at), from, envelope });
                 }

@@ -12,6 +12,9 @@ use crate::core::types::{Epoch, NodeId, Time};
 /// An epoch and whose it is.
 pub(super) type Grant = (Epoch, NodeId);
 
+/// So many heartbeats of a leader may be acknowledged in another order than they were taken in.
+const LATEST: u64 = 64;
+
 /// So often a leader may be asked to hand over, and once more in each T2.
 const PREEMPTS: u32 = 8;
 
@@ -31,8 +34,8 @@ struct Voter {
     /// What its present process was asked for: by whom, in which question, for which epoch, when, for how
     /// long. A late question of an earlier process may have the number of a later one.
     claims: BTreeMap<(NodeId, u64, Epoch), (Time, Duration)>,
-    /// For how long a leader's last heartbeat asked it to be bound.
-    asked: BTreeMap<NodeId, Duration>,
+    /// When it took each of the latest heartbeats of a leader in an epoch, and for how long that asked it to be bound.
+    asked: BTreeMap<(NodeId, Epoch, u64), (Time, Duration)>,
     /// Which leader its present process asked to hand over, in which epoch, since when and how often.
     preempts: Option<(Grant, Time, u32)>,
     /// Whose grants of which epochs its present process was told.
@@ -114,8 +117,8 @@ impl Votes {
             Message::VoteRequest { number, epoch, lease, .. } => {
                 voter.claims.insert((by, number, epoch), (turned, lease));
             }
-            Message::Heartbeat { lease, .. } => {
-                voter.asked.insert(by, lease);
+            Message::Heartbeat { epoch, number, lease, .. } => {
+                voter.asked.insert((by, epoch, number), (turned, lease));
             }
             Message::Vote { epoch, .. } => {
                 voter.heard.insert((epoch, from));
@@ -133,7 +136,9 @@ impl Votes {
     ) -> Result<(), String> {
         match *message {
             Message::Vote { number, epoch, .. } => self.grants(at, (epoch, to), number, turned),
-            Message::Acknowledge { epoch, .. } => self.acknowledges(at, (epoch, to), turned),
+            Message::Acknowledge { epoch, number, .. } => {
+                self.acknowledges(at, (epoch, to), number)
+            }
             Message::Preempt { epoch, .. } => self.preempts(at, (epoch, to), turned),
             _ => Ok(()),
         }
@@ -187,16 +192,19 @@ impl Votes {
 
     /// A voter acknowledges the heartbeat of a leader, and is bound from when it took it; not that
     /// of one that its grant stands against.
-    fn acknowledges(&mut self, at: usize, leader: Grant, now: Time) -> Result<(), String> {
+    fn acknowledges(&mut self, at: usize, leader: Grant, number: u64) -> Result<(), String> {
         let voter = &mut self.voters[at];
-        let Some(length) = voter.asked.get(&leader.1).copied() else {
+        let heartbeat = (leader.1, leader.0, number);
+        let oldest = (leader.1, leader.0, number.saturating_sub(LATEST)); // one may wait for the disk longer than the next
+        voter.asked.retain(|asked, _| asked.0 != leader.1 || *asked >= oldest);
+        let Some((taken, length)) = voter.asked.get(&heartbeat).copied() else {
             return Err(format!("acknowledges epoch {}, of which it heard nothing", leader.0));
         };
         if length > voter.remembered {
             let epoch = leader.0;
             return Err(format!("acknowledges epoch {epoch} for longer than its disk remembers"));
         }
-        voter.binds(leader, now + length);
+        voter.binds(leader, taken + length);
         let later = voter.granted.filter(|(granted, _)| *granted > leader.0);
         later.map_or(Ok(()), |(granted, _)| {
             Err(format!("acknowledges epoch {} after it granted {granted}", leader.0))

@@ -20,6 +20,7 @@ use super::uptime::Uptime;
 use super::weather::Weather;
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::message::Done;
+use crate::core::protocol::Protocols;
 use crate::core::random::Random;
 use crate::core::settings::{Margin, Settings, Timing};
 use crate::core::types::{NodeId, Task, Time};
@@ -99,6 +100,7 @@ impl World {
             cluster: "simulated".to_owned(),
             id: member.id,
             instance: 0,
+            protocols: Protocols::OURS,
             members: match is_new(at) {
                 true => list(&|other| other == at || !is_new(other)),
                 false => founders.clone(),
@@ -291,6 +293,7 @@ impl World {
         self.look_after_job(node);
         self.look_at_fitness(node);
         self.look_at_pause(node);
+        self.note_choice(node);
         self.arm(node);
         self.leave(node);
     }
@@ -317,7 +320,7 @@ impl World {
             Output::Changed(change) => self.changed(node, &change),
             // The last output of a process that was asked to stop: it ends in order.
             Output::Answer { result: Ok(Done::Stopped), .. } => self.die(node, Death::Killed),
-            Output::Answer { result: Ok(Done::Drained { .. }), .. } => self.was_drained(node),
+            Output::Answer { id, result: Ok(Done::Drained { .. }) } => self.was_drained(node, id),
             Output::Answer { result: Ok(Done::Paused | Done::Resumed), .. } => {
                 self.was_paused(node);
             }

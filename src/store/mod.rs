@@ -24,6 +24,8 @@ use atomic_write_file::unix::OpenOptionsExt as _;
 
 pub use error::{StoreError, Trouble};
 pub use pace::{Pace, measure, want_of_room};
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use record::fuzz;
 pub use record::{FORMAT, Record};
 pub use writer::Writer;
 

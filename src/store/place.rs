@@ -69,7 +69,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::super::Trouble;
-    use super::super::record::tests::{id, record};
+    use super::super::record::samples::{id, record};
     use super::*;
 
     /// A data directory in which the state of member 1 lies under this name.

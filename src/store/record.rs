@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::core::durable::{Durable, Grant, Vote};
-use crate::core::limits::GREATEST;
-use crate::core::membership::{ListVersion, MemberList};
+use crate::core::limits::{GREATEST, shown};
+use crate::core::membership::{ListVersion, MOST_MEMBERS, MemberList};
 use crate::core::restart::Kept;
 use crate::core::settings::Timing;
 use crate::core::types::{Drain, Epoch, Incarnation, NodeId, Pause, Task, TaskVersion};
@@ -23,6 +23,10 @@ use crate::core::types::{Drain, Epoch, Incarnation, NodeId, Pause, Task, TaskVer
 use entries::{DRAINS, DrainEntry, MemberEntry, PAUSES, PauseEntry, VersionEntry};
 
 mod entries;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzz;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod samples;
 
 /// The newest format of the state file that this electd reads.
 ///
@@ -36,6 +40,9 @@ pub const FORMAT: u64 = PAUSES;
 
 /// The first format that ends with a checksum.
 const CHECKED: u64 = 6;
+
+/// How much is said of what is wrong, in characters: it may quote a piece of the file.
+const REASON: usize = 200;
 
 /// What a member must not forget.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +122,7 @@ impl Record {
 
     /// Reads the content of a state file, and believes it only if all of it makes sense.
     pub(super) fn from_json(bytes: &[u8]) -> Result<Record, Unfit> {
-        let damaged = |error: serde_json::Error| Unfit::Damaged(error.to_string());
+        let damaged = |error: serde_json::Error| Unfit::Damaged(shown(&error.to_string(), REASON));
         if bytes.is_empty() {
             return Err(Unfit::Damaged("it is empty".to_string()));
         }
@@ -202,7 +209,7 @@ struct StateFile {
     task_version: Option<VersionEntry>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VoteEntry {
     granted: Option<(u64, Uuid)>,
@@ -276,12 +283,16 @@ impl TryFrom<StateFile> for Record {
                 file.reserved, file.epoch
             )));
         }
-        let met = file.met.iter().map(|(_, number)| ("met", *number));
-        let numbers = [("epoch", file.epoch), ("incarnation", file.incarnation)];
-        for (key, number) in numbers.into_iter().chain(met) {
-            if number > GREATEST {
-                return Err(damaged(key, format!("{number} is beyond {GREATEST}")));
+        for (key, number) in file.numbers() {
+            // Each start reserves some beyond what the last one did.
+            let most = if key == "reserved" { 2 * GREATEST } else { GREATEST };
+            if number > most {
+                return Err(damaged(key, format!("{number} is beyond {most}")));
             }
+        }
+        if file.met.len() > MOST_MEMBERS {
+            let what = format!("it has {} entries; the most is {MOST_MEMBERS}", file.met.len());
+            return Err(damaged("met", what));
         }
         let task = task(file.format, file.task, file.task_version)?;
         let vote = vote(file.format, file.vote)?;
@@ -315,6 +326,23 @@ impl TryFrom<StateFile> for Record {
             drain,
             pause,
         })
+    }
+}
+
+impl StateFile {
+    /// All epochs, incarnations and counters with their keys, but for those that are judged with what they belong to.
+    fn numbers(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let VersionEntry { epoch, counter } = self.task_version.unwrap_or_default();
+        let granted = self.vote.and_then(|vote| vote.granted).map(|(epoch, _)| epoch);
+        let numbers = [
+            ("incarnation", self.incarnation),
+            ("epoch", self.epoch),
+            ("reserved", self.reserved),
+            ("granted", granted.unwrap_or_default()),
+            ("floor", self.vote.map(|vote| vote.floor).unwrap_or_default()),
+            ("task_version", epoch.max(counter)),
+        ];
+        numbers.into_iter().chain(self.met.iter().map(|(_, number)| ("met", *number)))
     }
 }
 
@@ -365,4 +393,4 @@ fn task(
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;

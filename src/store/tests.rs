@@ -6,7 +6,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::record::tests::{id, record};
+use super::record::samples::{id, record};
 use super::*;
 
 fn mode(path: &Path) -> u32 {

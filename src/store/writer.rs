@@ -125,7 +125,7 @@ mod tests {
 
     use tempfile::TempDir;
 
-    use super::super::record::tests::{id, record};
+    use super::super::record::samples::{id, record};
     use super::*;
 
     /// Far longer than any disk here takes; only a failing test waits for it.

@@ -149,6 +149,8 @@ impl Narrator<'_> {
             Command::HandOut { task } => format!("is given a task of {} bytes", task.content.len()),
             Command::Drain(_) => "is drained".to_owned(),
             Command::Undrain => "is undrained".to_owned(),
+            Command::Switchover { to } => format!("is asked to switch over to {}", self.name(*to)),
+            Command::EndSwitchover => "is asked to end the switchover".to_owned(),
             Command::Pause { .. } => "is asked to pause the cluster".to_owned(),
             Command::Resume { .. } => "is asked to resume the cluster".to_owned(),
             Command::Stop => "is asked to stop".to_owned(),

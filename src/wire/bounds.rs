@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
@@ -101,32 +102,41 @@ impl From<Nanos> for u64 {
     }
 }
 
-/// A word or a short text that is logged and shown: one line without control characters.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Line(pub String);
+/// Makes a type for a text that is judged when it is read.
+macro_rules! text {
+    ($(#[$doc:meta])* $name:ident if $is:expr, else $refusal:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Serialize, Deserialize)]
+        #[serde(try_from = "String")]
+        pub struct $name(pub String);
 
-impl TryFrom<String> for Line {
-    type Error = &'static str;
+        impl TryFrom<String> for $name {
+            type Error = &'static str;
 
-    fn try_from(text: String) -> Result<Line, &'static str> {
-        is_line(&text).then_some(Line(text)).ok_or("a text that is not one short line")
-    }
+            fn try_from(text: String) -> Result<$name, &'static str> {
+                $is(&text).then_some($name(text)).ok_or($refusal)
+            }
+        }
+    };
 }
 
-/// The name of a cluster.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(try_from = "String")]
-pub struct ClusterName(pub String);
+text! {
+    /// A word or a short text that is logged and shown: one line that reads as what it is.
+    Line if is_line, else "a text that is not one short line"
+}
 
-impl TryFrom<String> for ClusterName {
-    type Error = &'static str;
+text! {
+    /// Where a connection came from: the address of an interface, and a port.
+    Origin if is_origin, else "a connection from where none comes from"
+}
 
-    fn try_from(name: String) -> Result<ClusterName, &'static str> {
-        is_cluster_name(&name)
-            .then_some(ClusterName(name))
-            .ok_or("a cluster with a name that is none")
-    }
+text! {
+    /// The name of a cluster.
+    ClusterName if is_cluster_name, else "a cluster with a name that is none"
+}
+
+fn is_origin(text: &str) -> bool {
+    text.parse::<SocketAddr>().is_ok()
 }
 
 /// Reads a list of at most `MOST` entries, and no further.
@@ -197,9 +207,19 @@ mod tests {
     #[test]
     fn no_text_breaks_a_line_and_no_list_is_longer_than_it_may_be() {
         assert!(read::<Line>("\"after 30s\"").is_ok() && read::<ClusterName>("\"a b\"").is_ok());
-        for odd in ["\"a\\u0000b\"", "\"a\\nb\"", "1", &format!("\"{}\"", "x".repeat(129))] {
+        for odd in [
+            "\"a\\u0000b\"",
+            "\"a\\nb\"",
+            "\"a\\u202eb\"",
+            "1",
+            &format!("\"{}\"", "x".repeat(129)),
+        ] {
             assert!(read::<Line>(odd).is_err() && read::<ClusterName>(odd).is_err(), "{odd}");
         }
+        for odd in ["\"host:7101\"", "\"[::1]:71\\u202e01\"", "\"127.0.0.1\""] {
+            assert!(read::<Origin>(odd).is_err(), "{odd}");
+        }
+        assert!(read::<Origin>("\"[::1]:7101\"").is_ok());
         #[derive(Debug, Deserialize)]
         struct Few(#[serde(deserialize_with = "at_most::<_, _, 2>")] Vec<u8>);
         assert_eq!(read::<Few>("[1, 2]").unwrap().0, [1, 2]);

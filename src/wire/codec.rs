@@ -1,25 +1,42 @@
 //! Between the core's messages and frames of JSON.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use strum::VariantNames;
 use thiserror::Error;
 
 use super::frame::{Frame, frame};
+use super::greeting::protocols;
 use super::schema as wire;
 use crate::core::limits::shown;
 use crate::core::message as core;
-use crate::core::message::{Envelope, PROTOCOL_VERSION, Rejection};
+use crate::core::message::{Envelope, Rejection};
+use crate::core::protocol::Protocols;
 
 /// Why a payload could not be understood, in one line that is safe to log.
 #[derive(Debug, Error)]
-#[error("not a message of protocol {PROTOCOL_VERSION}: {0}")]
-pub struct DecodeError(String);
+pub enum DecodeError {
+    /// It breaks the rules.
+    #[error("not a message of protocol {version}: {0}", version = Protocols::OURS.highest)]
+    Broken(String),
+    /// A message of this kind, of a later version: not for this member.
+    #[error("no message of protocol {version}, but of a later one: \"{0}\"", version = Protocols::OURS.highest)]
+    Unknown(String),
+}
 
 /// The longest reason, in characters.
 const REASON: usize = 160;
 
+/// The longest name of a kind that is shown.
+const NAME: usize = 40;
+
 /// The reason may quote the payload, which is whatever the other side sent.
 impl From<serde_json::Error> for DecodeError {
     fn from(error: serde_json::Error) -> DecodeError {
-        DecodeError(shown(&error.to_string(), REASON))
+        DecodeError::Broken(shown(&error.to_string(), REASON))
     }
 }
 
@@ -74,14 +91,14 @@ pub fn encode_message(envelope: &Envelope) -> Frame {
 /// # Errors
 /// When the payload is no hello of any version.
 pub fn decode_opening(payload: &[u8]) -> Result<Opening, DecodeError> {
-    #[derive(serde::Deserialize)]
-    struct Version {
+    #[derive(Deserialize)]
+    struct Window {
         protocol: u32,
+        highest: Option<u32>,
     }
-    let Version { protocol } = serde_json::from_slice(payload)?;
-    if protocol != PROTOCOL_VERSION {
-        let reason = Rejection::Protocol { ours: PROTOCOL_VERSION, theirs: protocol };
-        return Ok(Opening::Reject(reason));
+    let Window { protocol, highest } = serde_json::from_slice(payload)?;
+    if let Err((ours, theirs)) = Protocols::OURS.shared(protocols(protocol, highest)) {
+        return Ok(Opening::Reject(Rejection::Protocol { ours, theirs }));
     }
     let hello: wire::Hello = serde_json::from_slice(payload)?;
     Ok(hello.try_into().map_or_else(Opening::Reject, Opening::Hello))
@@ -103,14 +120,28 @@ pub fn decode_reply(payload: &[u8]) -> Result<Reply, DecodeError> {
 /// Reads a message.
 ///
 /// # Errors
-/// When the payload is no message.
+/// When the payload is no message, or a message that this version does not know.
 pub fn decode_message(payload: &[u8]) -> Result<Envelope, DecodeError> {
-    let wire: wire::Envelope = serde_json::from_slice(payload)?;
+    let wire: wire::Envelope = serde_json::from_slice(payload)
+        .map_err(|error| unknown(payload).unwrap_or(error.into()))?;
     Ok(Envelope {
         epoch: wire.epoch.into(),
         incarnation: wire.incarnation.into(),
         message: wire.message.into(),
     })
+}
+
+/// Whether it is a message of a later version: an object with one key, which no message has here.
+fn unknown(payload: &[u8]) -> Option<DecodeError> {
+    #[derive(Deserialize)]
+    struct Shape<'a> {
+        #[serde(borrow)]
+        message: BTreeMap<Cow<'a, str>, IgnoredAny>,
+    }
+    let Shape { message } = serde_json::from_slice(payload).ok()?;
+    let (name, _) = message.first_key_value().filter(|_| message.len() == 1)?;
+    let known = wire::Message::VARIANTS.contains(&name.as_ref());
+    (!known).then(|| DecodeError::Unknown(shown(name, NAME)))
 }
 
 /// All of our types serialize: they hold no maps with odd keys and no foreign code.
@@ -159,6 +190,22 @@ mod tests {
         insta::assert_snapshot!("frames", lines.collect::<Vec<_>>().join("\n"));
     }
 
+    /// What members of this version wrote. It is never written anew.
+    const PROTOCOL_5: &str = include_str!("recorded/protocol-5.jsonl");
+
+    #[test]
+    fn what_earlier_versions_wrote_is_read_for_ever() {
+        for line in PROTOCOL_5.lines() {
+            let bytes = line.as_bytes();
+            let opening = matches!(decode_opening(bytes), Ok(Opening::Hello(_)));
+            let read = opening || decode_reply(bytes).is_ok() || decode_message(bytes).is_ok();
+            assert!(read, "{line}");
+        }
+        let hello = decode_opening(PROTOCOL_5.lines().next().unwrap().as_bytes()).unwrap();
+        let Opening::Hello(hello) = hello else { panic!("{hello:?}") };
+        assert_eq!(hello.protocols, Protocols { lowest: 5, highest: 5 });
+    }
+
     #[test]
     fn a_version_that_leaves_none_above_it_is_refused() {
         for version in [[u64::MAX, 1], [1, u64::MAX]] {
@@ -176,18 +223,43 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_of_message_is_known_and_another_is_told_from_a_broken_one() {
+        let names = wire::Message::VARIANTS;
+        assert_eq!(names.len(), Kind::ALL.len() + 2, "a ballot and a lap count as other kinds");
+        for message in every_message() {
+            let frame = encode_message(&envelope(message));
+            assert!(unknown(&frame[4..]).is_none(), "{}", String::from_utf8_lossy(&frame[4..]));
+        }
+        let said = |message: &str| {
+            let bytes = format!(r#"{{"epoch":1,"incarnation":1,"message":{message},"more":2}}"#);
+            decode_message(bytes.as_bytes()).unwrap_err()
+        };
+        assert!(
+            matches!(said(r#"{"to_come":[1]}"#), DecodeError::Unknown(name) if name == "to_come")
+        );
+        for broken in [r#"{"vote":1,"grant":2}"#, r#"{"grant":{}}"#, r#"{"grant":"#, "7", "{}"] {
+            assert!(matches!(said(broken), DecodeError::Broken(_)), "{broken}");
+        }
+    }
+
+    #[test]
     fn the_reason_is_one_line_whatever_the_payload_holds() {
         let odd = "\\u001b[2J\\n\\u0000".repeat(1000);
         let bytes = format!(r#"{{"epoch":1,"incarnation":1,"message":{{"{odd}":1}}}}"#);
-        let error = decode_message(bytes.as_bytes()).unwrap_err().to_string();
-        assert!(error.len() < 8 * REASON && !error.contains(char::is_control), "{error:?}");
-        assert!(error.contains("unknown variant `\\u{1b}[2J\\n\\u{0}"), "{error}");
+        let error = decode_message(bytes.as_bytes()).unwrap_err();
+        assert!(matches!(error, DecodeError::Unknown(_)));
+        let text = error.to_string();
+        assert!(text.len() < 8 * REASON && !text.contains(char::is_control), "{text:?}");
+        assert!(text.contains("later one: \"\\u{1b}[2J\\n\\u{0}"), "{text}");
     }
 
     #[test]
     fn a_hello_of_another_version_is_refused_in_words_whatever_else_it_holds() {
         let opening = decode_opening(br#"{"protocol": 9, "who": "knows"}"#).unwrap();
-        let reason = Rejection::Protocol { ours: PROTOCOL_VERSION, theirs: 9 };
+        let reason = Rejection::Protocol { ours: Protocols::OURS.highest, theirs: 9 };
+        assert_eq!(opening, Opening::Reject(reason));
+        let opening = decode_opening(br#"{"protocol": 2, "highest": 4}"#).unwrap();
+        let reason = Rejection::Protocol { ours: Protocols::OURS.lowest, theirs: 4 };
         assert_eq!(opening, Opening::Reject(reason));
         assert!(decode_opening(b"GET / HTTP/1.1").is_err());
     }

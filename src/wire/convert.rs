@@ -3,17 +3,20 @@
 use std::sync::Arc;
 
 use super::bounds::{Number, version as version_pair, version_of};
-use super::members::Entry;
 use super::schema as wire;
 use super::values::{
     ballot, elected, freed, lap, ready, release, wire_elected, wire_ready, wire_timing,
 };
-use crate::core::membership::Change;
 use crate::core::message as core;
 use crate::core::types::{Epoch, NodeId, Rank};
 
 fn coordinator(epoch: Epoch, rank: Rank) -> wire::Message {
     wire::Message::Coordinator { epoch: epoch.into(), rank: rank.into() }
+}
+
+fn wire_preempt(epoch: Epoch, rank: Rank, votes: Vec<NodeId>) -> wire::Message {
+    let votes = votes.into_iter().map(|id| id.0).collect();
+    wire::Message::Preempt { epoch: epoch.into(), rank: rank.into(), votes }
 }
 
 fn announced(epoch: Number, rank: wire::Rank) -> core::Message {
@@ -29,11 +32,12 @@ impl From<&core::Message> for wire::Message {
             }
             M::Answer { round } => Self::Answer { round: round.into() },
             M::Coordinator { epoch, rank } => coordinator(epoch, rank),
-            M::Heartbeat { epoch, number, rank, lease, settled, members, pause } => {
+            M::Heartbeat { epoch, number, rank, lease, settled, members, pause, chosen } => {
                 let members = members.iter().copied().map(Into::into).collect();
                 let (epoch, rank, lease_ns) = (epoch.into(), rank.into(), lease.into());
                 let (settled, pause) = (version_pair(settled), pause.map(Into::into));
-                Self::Heartbeat { epoch, number, rank, lease_ns, settled, members, pause }
+                let chosen = chosen.map(|id| id.0);
+                Self::Heartbeat { epoch, number, rank, lease_ns, settled, members, pause, chosen }
             }
             M::Acknowledge { incarnation, epoch, number, rank, stands, pause } => {
                 let (incarnation, epoch) = (incarnation.into(), epoch.into());
@@ -41,10 +45,7 @@ impl From<&core::Message> for wire::Message {
                 Self::Acknowledge { incarnation, epoch, number, rank, stands, pause }
             }
             M::View(view) => Self::View(view.into()),
-            M::Preempt { epoch, rank, votes } => {
-                let votes = votes.into_iter().map(|id| id.0).collect();
-                Self::Preempt { epoch: epoch.into(), rank: rank.into(), votes }
-            }
+            M::Preempt { epoch, rank, votes } => wire_preempt(epoch, rank, votes),
             M::PreVote { number, epoch, list } => {
                 Self::Trial { number, epoch: epoch.into(), list: version_pair(list) }
             }
@@ -62,10 +63,12 @@ impl From<&core::Message> for wire::Message {
                 Self::Refuse { number, opinion: opinion.into(), epoch: epoch.into() }
             }
             M::Lower { round } => Self::Lower { round: round.into() },
-            M::AreYouThere { number, under, rank, stands } => {
-                let under = under.map(Into::into);
-                Self::AreYouThere { number, under, rank: rank.into(), stands }
-            }
+            M::AreYouThere { number, under, rank, stands } => Self::AreYouThere {
+                number,
+                under: under.map(Into::into),
+                rank: rank.into(),
+                stands,
+            },
             M::AreYouNormal { number, epoch } => Self::AreYouNormal { number, epoch: epoch.into() },
             M::Halt { number, round, rank, incumbent } => {
                 Self::Halt { number, round: round.into(), rank: rank.into(), incumbent }
@@ -102,12 +105,12 @@ impl From<wire::Message> for core::Message {
             }
             M::Answer { round } => Self::Answer { round: round.into() },
             M::Coordinator { epoch, rank } => announced(epoch, rank),
-            M::Heartbeat { epoch, number, rank, lease_ns, settled, members, pause } => {
+            M::Heartbeat { epoch, number, rank, lease_ns, settled, members, pause, chosen } => {
                 let (epoch, rank, lease) = (epoch.into(), rank.into(), lease_ns.into());
-                let settled = version_of(settled);
+                let (settled, chosen) = (version_of(settled), chosen.map(NodeId));
                 let members = members.into_iter().map(Into::into);
                 let (members, pause) = (members.collect(), pause.map(Into::into));
-                Self::Heartbeat { epoch, number, rank, lease, settled, members, pause }
+                Self::Heartbeat { epoch, number, rank, lease, settled, members, pause, chosen }
             }
             M::Acknowledge { incarnation, epoch, number, rank, stands, pause } => {
                 let (incarnation, epoch) = (incarnation.into(), epoch.into());
@@ -162,61 +165,6 @@ impl From<wire::Message> for core::Message {
             M::Outcome { number, result } => {
                 Self::Outcome { number, result: result.map(Into::into).map_err(Into::into) }
             }
-        }
-    }
-}
-
-impl From<core::Forwarded> for wire::Forwarded {
-    fn from(command: core::Forwarded) -> wire::Forwarded {
-        match command {
-            core::Forwarded::Resign { to } => Self::Resign { to: to.map(|id| id.0) },
-            core::Forwarded::Pause { since, until } => {
-                Self::Pause { since_ms: Number::of(since), until_ms: until.map(Number::of) }
-            }
-            core::Forwarded::Resume => Self::Resume,
-            core::Forwarded::Change(Change::Add(member)) => Self::Add { member: Entry(member) },
-            core::Forwarded::Change(Change::Remove { id, force }) => {
-                Self::Remove { id: id.0, force }
-            }
-        }
-    }
-}
-
-impl From<wire::Forwarded> for core::Forwarded {
-    fn from(command: wire::Forwarded) -> core::Forwarded {
-        match command {
-            wire::Forwarded::Resign { to } => Self::Resign { to: to.map(NodeId) },
-            wire::Forwarded::Pause { since_ms, until_ms } => {
-                Self::Pause { since: since_ms.get(), until: until_ms.map(Number::get) }
-            }
-            wire::Forwarded::Resume => Self::Resume,
-            wire::Forwarded::Add { member: Entry(member) } => Self::Change(Change::Add(member)),
-            wire::Forwarded::Remove { id, force } => {
-                Self::Change(Change::Remove { id: NodeId(id), force })
-            }
-        }
-    }
-}
-
-impl From<core::Taken> for wire::Taken {
-    fn from(what: core::Taken) -> Self {
-        match what {
-            core::Taken::Id => Self::Id,
-            core::Taken::Name => Self::Name,
-            core::Taken::Address => Self::Address,
-            core::Taken::Admin => Self::Admin,
-        }
-    }
-}
-
-impl From<wire::Taken> for core::Taken {
-    fn from(what: wire::Taken) -> Self {
-        use wire::Taken as T;
-        match what {
-            T::Id => Self::Id,
-            T::Name => Self::Name,
-            T::Address => Self::Address,
-            T::Admin => Self::Admin,
         }
     }
 }

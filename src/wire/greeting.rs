@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::bounds::{ClusterName, Line};
+use super::bounds::{ClusterName, Line, Origin};
 use super::schema as wire;
 use super::values::wire_timing;
 use crate::core::message as core;
 use crate::core::message::Rejection;
+use crate::core::protocol::Protocols;
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::core::types::{NodeId, Rank};
 
@@ -18,7 +19,8 @@ impl From<&core::Hello> for wire::Hello {
     fn from(hello: &core::Hello) -> Self {
         let agreement = &hello.agreement;
         wire::Hello {
-            protocol: hello.protocol,
+            protocol: hello.protocols.lowest,
+            highest: Some(hello.protocols.highest),
             cluster: ClusterName(agreement.cluster.clone()),
             id: hello.id.0,
             to: hello.to.0,
@@ -51,7 +53,7 @@ impl TryFrom<wire::Hello> for core::Hello {
             rank: hello.rank_by.0,
         };
         Ok(core::Hello {
-            protocol: hello.protocol,
+            protocols: protocols(hello.protocol, hello.highest),
             id: NodeId(hello.id),
             to: NodeId(hello.to),
             incarnation: hello.incarnation.into(),
@@ -65,6 +67,11 @@ impl TryFrom<wire::Hello> for core::Hello {
             list: Arc::new(hello.list.into()),
         })
     }
+}
+
+/// The versions that a hello tells.
+pub fn protocols(lowest: u32, highest: Option<u32>) -> Protocols {
+    Protocols { lowest, highest: highest.unwrap_or(lowest) }
 }
 
 /// Finds the value with this name; a name that this version does not know is a disagreement.
@@ -90,7 +97,7 @@ impl From<&Rejection> for wire::Rejection {
             Rejection::UnknownId(id) => Self::UnknownId { id: id.0 },
             Rejection::OwnId(id) => Self::OwnId { id: id.0 },
             Rejection::IdInUse { id, address } => {
-                Self::IdInUse { id: id.0, address: Line(address) }
+                Self::IdInUse { id: id.0, address: Origin(address) }
             }
             Rejection::Disagreement { key, ours, theirs } => {
                 Self::Disagreement { key: Line(key), ours: Line(ours), theirs: Line(theirs) }

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod codec;
+mod commands;
 mod convert;
 mod frame;
 mod greeting;
@@ -9,11 +10,13 @@ mod members;
 mod schema;
 mod values;
 
+pub use codec::{DecodeError, decode_message, decode_opening, decode_reply, encode_hello};
 pub use codec::{Opening, Reply, encode_message, encode_rejection, encode_welcome};
-pub use codec::{decode_message, decode_opening, decode_reply, encode_hello};
 pub use frame::{Frame, FrameError, read_frame};
 
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
+#[cfg(any(test, feature = "fuzzing"))]
 mod samples;
 #[cfg(test)]
 mod suite;

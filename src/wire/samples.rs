@@ -8,8 +8,9 @@ use std::time::Duration;
 use crate::core::membership::{Change, ListVersion, Member, MemberList};
 use crate::core::message::{
     Agreement, Ballot, Candidate, Done, Envelope, Forwarded, Hello, Lap, Liveness, MemberReport,
-    Message, Opinion, PROTOCOL_VERSION, Refusal, Rejection, Run, Taken, View,
+    Message, Opinion, Refusal, Rejection, Run, Taken, View,
 };
+use crate::core::protocol::Protocols;
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::core::types::{Epoch, Incarnation, NodeId, Pause, Rank, Role, Task, TaskVersion};
 
@@ -42,8 +43,9 @@ pub fn every_message() -> Vec<Message> {
     let candidate = Candidate { stands: true, rank, incarnation: Incarnation(5) };
     let version = TaskVersion { epoch, counter: 3 };
     let task = Task { version, content: (*b"any \xff\0 bytes").into() };
-    let (settled, pause) = (list, None);
-    let heartbeat = Message::Heartbeat { epoch, number, rank, lease, settled, members, pause };
+    let (settled, pause, chosen) = (list, None, None);
+    let heartbeat =
+        Message::Heartbeat { epoch, number, rank, lease, settled, members, pause, chosen };
     let incarnation = Incarnation(6);
     let acknowledge =
         Message::Acknowledge { incarnation, epoch, number, rank, stands: true, pause };
@@ -84,6 +86,7 @@ pub fn every_message() -> Vec<Message> {
         Message::Listed { version: list },
     ];
     messages.extend(paused());
+    messages.extend(switched_over());
     messages.extend(commands(member));
     messages
 }
@@ -96,12 +99,28 @@ fn paused() -> Vec<Message> {
     let pause = Some(Pause { version: settled, paused: true, since: 5, until: Some(9) });
     let incarnation = Incarnation(6);
     vec![
-        Message::Heartbeat { epoch, number, rank, lease, settled, members, pause },
+        Message::Heartbeat { epoch, number, rank, lease, settled, members, pause, chosen: None },
         Message::Acknowledge { incarnation, epoch, number, rank, stands: true, pause },
         Message::Forward { number, command: Forwarded::Pause { since: 5, until: Some(9) } },
         Message::Forward { number, command: Forwarded::Resume },
         Message::Outcome { number, result: Ok(Done::Paused) },
         Message::Outcome { number, result: Ok(Done::Resumed) },
+    ]
+}
+
+/// What members say of a switchover.
+fn switched_over() -> Vec<Message> {
+    let (epoch, number, rank) = (Epoch(7), 9, Rank { value: -3, id: id(4) });
+    let (lease, members, chosen) = (Duration::from_millis(400), [].into(), Some(id(3)));
+    let (settled, pause) = (ListVersion { epoch, counter: 2 }, None);
+    vec![
+        Message::Heartbeat { epoch, number, rank, lease, settled, members, pause, chosen },
+        Message::Forward { number, command: Forwarded::Switchover { to: id(3) } },
+        Message::Forward { number, command: Forwarded::EndSwitchover },
+        Message::Outcome { number, result: Ok(Done::Leads(id(3))) },
+        Message::Outcome { number, result: Ok(Done::SwitchoverEnded) },
+        Message::Outcome { number, result: Err(Refusal::Switching(id(3))) },
+        Message::Outcome { number, result: Err(Refusal::NotTaken(id(3))) },
     ]
 }
 
@@ -152,7 +171,7 @@ pub fn hello() -> Hello {
     let version = ListVersion { epoch: Epoch(3), counter: 2 };
     let list = MemberList::new(version, vec![member(1), member(2)]).with_removed(vec![id(9)]);
     Hello {
-        protocol: PROTOCOL_VERSION,
+        protocols: Protocols::OURS,
         id: id(1),
         to: id(2),
         incarnation: Incarnation(4),

@@ -4,16 +4,22 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};
+use strum::VariantNames;
 use uuid::Uuid;
 
-use super::bounds::{ClusterName, Line, Nanos, Number, Version, at_most, bounded};
+use super::bounds::{ClusterName, Line, Nanos, Number, Origin, Version, at_most, bounded};
+use super::commands::{Done, Forwarded, Refusal};
 use crate::core;
 use crate::core::membership::MOST_MEMBERS;
 
 /// The first frame of a dialer.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Hello {
+    /// The lowest version that the sender speaks. Up to 5 it spoke no other.
     pub protocol: u32,
+    /// The highest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub highest: Option<u32>,
     pub cluster: ClusterName,
     pub id: Uuid,
     pub to: Uuid,
@@ -46,7 +52,7 @@ pub enum Rejection {
     Cluster { ours: ClusterName, theirs: ClusterName },
     UnknownId { id: Uuid },
     OwnId { id: Uuid },
-    IdInUse { id: Uuid, address: Line },
+    IdInUse { id: Uuid, address: Origin },
     Disagreement { key: Line, ours: Line, theirs: Line },
     WrongAddress { expected: Uuid, found: Uuid },
     StateLost { id: Uuid, known: Number, told: Number },
@@ -60,8 +66,9 @@ pub struct Envelope {
     pub message: Message,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Message {
     Election {
         round: Number,
@@ -176,6 +183,9 @@ pub enum Message {
         /// Earlier versions know of no pause.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pause: Option<Pause>,
+        /// Earlier versions know of no switchover.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        chosen: Option<Uuid>,
     },
     Acknowledge {
         incarnation: Number,
@@ -314,66 +324,4 @@ pub enum Liveness {
     Alive,
     Suspected,
     Dead,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Forwarded {
-    Resign { to: Option<Uuid> },
-    Add { member: super::members::Entry },
-    Remove { id: Uuid, force: bool },
-    Pause { since_ms: Number, until_ms: Option<Number> },
-    Resume,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Done {
-    Called,
-    Resigned { epoch: Number, successor: Option<Uuid> },
-    Stopped,
-    TaskTaken,
-    Drained { successor: Option<Uuid> },
-    Undrained,
-    Paused,
-    Resumed,
-    Added { id: Uuid },
-    Removed { id: Uuid, stored: bool, handed_over: bool },
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Refusal {
-    NoLeader,
-    NotLeader,
-    NoSuccessor,
-    CannotLead { id: Uuid },
-    Outranked { to: Uuid, by: Uuid },
-    TooMany,
-    NoReply,
-    Stopping,
-    NoTask,
-    NotCoordinator { id: Option<Uuid> },
-    TaskTooLong { bytes: usize },
-    Taken { what: Taken, by: Uuid },
-    WasRemoved { id: Uuid },
-    ListFull,
-    NotMember { id: Uuid },
-    ChangeUnderWay,
-    LosesQuorum { live: usize, needed: usize },
-    LastCandidate,
-    LastMember,
-    ListNotConfirmed,
-    NotStoredYet,
-    ChangeUnsure,
-    HandedOver,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Taken {
-    Id,
-    Name,
-    Address,
-    Admin,
 }

@@ -13,7 +13,8 @@ use super::{
     Frame, FrameError, Opening, Reply, decode_message, decode_opening, decode_reply,
     encode_message, encode_rejection, read_frame,
 };
-use crate::core::message::{Envelope, Message, PROTOCOL_VERSION, Rejection, View};
+use crate::core::message::{Envelope, Message, Rejection, View};
+use crate::core::protocol::Protocols;
 use crate::core::types::{Epoch, Incarnation, NodeId, Rank};
 
 /// Carries bytes from one end to the other.
@@ -164,7 +165,7 @@ fn another_version_is_refused_in_words<T: Transport>() {
     let Ok(Opening::Reject(reason)) = decode_opening(&payloads[0]) else { panic!("{payloads:?}") };
     let answer = encode_rejection(&reason).to_vec();
     let (payloads, _) = read_all(&mut T::carry(vec![answer]));
-    let expected = Rejection::Protocol { ours: PROTOCOL_VERSION, theirs: 9 };
+    let expected = Rejection::Protocol { ours: Protocols::OURS.highest, theirs: 9 };
     assert_eq!(decode_reply(&payloads[0]).unwrap(), Reply::Reject(expected));
 }
 

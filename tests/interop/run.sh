@@ -111,6 +111,56 @@ END
     kill -9 "$pid_node_3"
     await leads node-2 && await served_by node-2 && ok "HAProxy follows to node-2 when node-3 is killed" \
         || bad "HAProxy follows the leader"
+
+    # The same, where the admin addresses serve HTTPS. One server is said to be a member that it is not: it must not pass.
+    mkdir "$dir/https"
+    "$electd" init --nodes 3 --base-port 7301 --cluster secured --tls --out "$dir/https/cluster.json" >/dev/null 2>&1
+    sed -i 's/"cluster":/"admin_tls": true, "cluster":/' "$dir/https/cluster.json"
+    for node in node-1 node-2 node-3; do
+        background "$electd" run --config "$dir/https/cluster.json" --node $node
+        eval "secured_$(echo $node | tr - _)=$last"
+    done
+    cat >"$dir/haproxy-https.cfg" <<END
+defaults
+  mode http
+  timeout connect 1s
+  timeout client 10s
+  timeout server 10s
+frontend front
+  bind 127.0.0.1:17281
+  default_backend leader
+frontend mistaken
+  bind 127.0.0.1:17282
+  default_backend mistaken
+backend leader
+  option httpchk GET /leader
+  http-check expect status 200
+  default-server check check-ssl verify required ca-file $dir/https/tls/ca.pem inter 100ms fall 1 rise 1 on-marked-down shutdown-sessions
+  server node-1 127.0.0.1:17291 port 7401 verifyhost node-1
+  server node-2 127.0.0.1:17292 port 7402 verifyhost node-2
+  server node-3 127.0.0.1:17293 port 7403 verifyhost node-3
+backend mistaken
+  option httpchk GET /status
+  http-check expect status 200
+  default-server check check-ssl verify required ca-file $dir/https/tls/ca.pem inter 100ms fall 1 rise 1
+  server node-1 127.0.0.1:17291 port 7401 verifyhost node-2
+END
+    # The services beside the nodes, which do not speak TLS.
+    for number in 1 2 3; do
+        printf 'frontend service-%s\n  bind 127.0.0.1:1729%s\n  http-request return status 200 content-type text/plain string node-%s\n' \
+            $number $number $number >>"$dir/haproxy-https.cfg"
+    done
+    background haproxy -f "$dir/haproxy-https.cfg" -db
+    # Every time: before its first checks HAProxy asks all servers by turns.
+    served_securely_by() {
+        for turn in 1 2 3 4 5 6; do [ "$(curl -fs --max-time 1 http://127.0.0.1:17281/)" = "$1" ] || return 1; done
+    }
+    refused() { [ "$(curl -s -o "$dir/none" -w '%{http_code}' http://127.0.0.1:17282/)" = 503 ]; }
+    await served_securely_by node-3 && ok "HAProxy asks by HTTPS and finds node-3, which leads" || bad "HAProxy asks by HTTPS"
+    await refused && ok "HAProxy takes no node whose certificate names another member" || bad "HAProxy takes another member's certificate"
+    kill -9 "$secured_node_3"
+    await served_securely_by node-2 && ok "HAProxy follows by HTTPS to node-2 when node-3 is killed" \
+        || bad "HAProxy follows the leader by HTTPS"
 fi
 
 if has systemd-analyze "the unit"; then

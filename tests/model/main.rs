@@ -3,6 +3,8 @@
 
 mod exhaustive;
 mod halting;
+mod hostile;
+mod member;
 mod mutants;
 mod ring;
 mod simulator;

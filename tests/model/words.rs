@@ -1,7 +1,11 @@
 //! Words that lie, told to one member: its two peers say what they like, and strangers speak as anybody. Mode
-//! majority. Whatever is said and in which order, these hold: a refused hello changes nothing; no epoch has
-//! two leaders; no number is kept that cannot have come about; no stranger's list counts, unless a leader tells the same; and a command has no
-//! outcome that the leader which was asked did not tell.
+//! majority. Now and then the member is started anew. Whatever is said and in which order, these hold:
+//!
+//! - a refused hello changes nothing, and no other process takes the place of a peer that is heard;
+//! - no epoch has two leaders, and nobody gets a vote in one in which the list was stamped;
+//! - no number is kept that cannot have come about, and no promise that is longer than the file allows;
+//! - no stranger's list counts, unless a leader tells the same, and the word of one peer does not remove the member;
+//! - a command has no outcome that the leader which was asked did not tell this run of the member.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,15 +13,16 @@ use std::time::Duration;
 
 use electd::core::detector::ConnectionId;
 use electd::core::membership::{Change, ListVersion, Member, MemberList};
-use electd::core::message::{Done, Envelope, Hello, Message, View};
+use electd::core::message::{Done, Envelope, Hello, Message, Rejection, View};
+use electd::core::protocol::Protocols;
 use electd::core::random::Random;
-use electd::core::restart::{Start, restart};
-use electd::core::settings::{
-    AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Settings, Timing,
-};
-use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
-use electd::core::{Command, CommandId, Core, Input, Output};
+use electd::core::restart::{Kept, Start, restart};
+use electd::core::settings::{LONGEST_PROMISE, PowerOn, Preempt, Settings, Timing};
+use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Time};
+use electd::core::{Command, CommandId, Core, Input, Output, Phase};
 use uuid::Uuid;
+
+use crate::member::voter;
 
 /// So many of these are heard out in a test; `make mutants` hears out as many as it takes.
 const SEEDS: u64 = 2000;
@@ -61,25 +66,10 @@ fn list(version: ListVersion, numbers: &[u128]) -> Arc<MemberList> {
 }
 
 fn settings(number: u128) -> Settings {
-    Settings {
-        cluster: "words".into(),
-        id: id(number),
-        instance: u64::try_from(number).unwrap(),
-        members: list(ListVersion::default(), &[1, 2, 3]),
-        algorithm: AlgorithmKind::Bully,
-        quorum: Quorum::Majority,
-        preempt: Preempt::Never,
-        rank: RankKind::Id,
-        margin: Margin::NONE,
-        value: Some(0),
-        health: None,
-        task: Task::default(),
-        hierarchy: true,
-        timing: TIMING,
-        trust_refused: false,
-        bootstrap: true,
-        power_on: PowerOn::Wait,
-    }
+    let (instance, members) =
+        (u64::try_from(number).unwrap(), list(ListVersion::default(), &[1, 2, 3]));
+    let voter = voter(id(number), instance, members, TIMING);
+    Settings { preempt: Preempt::Never, bootstrap: true, power_on: PowerOn::Wait, ..voter }
 }
 
 fn first_run(settings: Settings) -> Core {
@@ -109,23 +99,37 @@ struct Listener {
     random: Random,
     /// The leader that it named in each epoch.
     named: BTreeMap<Epoch, NodeId>,
+    /// What its disk holds.
+    kept: Kept,
     /// The connection on which each peer speaks.
     connections: BTreeMap<u128, ConnectionId>,
+    /// The process that speaks there, and when it was heard last.
+    heard: BTreeMap<u128, (u64, Time)>,
     last: u64,
     /// The numbers of the commands that it passed on, and to whom.
     passed_on: Vec<(u64, NodeId)>,
+    /// The same, of its earlier runs.
+    passed_on_before: Vec<(u64, NodeId)>,
 }
 
 /// Tells a member lies that follow from the seed. Gives the first rule that does not hold.
 pub fn hear_out(seed: u64) -> Result<(), String> {
-    let (named, connections) = Default::default();
+    let (named, connections, heard, passed_on, passed_on_before) = Default::default();
     let (core, random) = (first_run(settings(OWN)), Random::new(seed));
-    let (now, last, passed_on) = (Time(0), 0, Vec::new());
-    let mut listener = Listener { core, now, random, named, connections, last, passed_on };
-    for number in [1, 3] {
-        listener.hello(hello_of(number))?;
-        listener.take(Input::Welcomed { peer: id(number), welcome: hello_of(number) })?;
-    }
+    let incarnation = core.incarnation();
+    let mut listener = Listener {
+        core,
+        now: Time(0),
+        random,
+        named,
+        kept: Kept { incarnation, ..Kept::default() },
+        connections,
+        heard,
+        last: 0,
+        passed_on,
+        passed_on_before,
+    };
+    listener.meet_both()?;
     (0..WORDS).try_for_each(|_| listener.word())
 }
 
@@ -137,6 +141,26 @@ impl Listener {
     /// Mostly a number that can be, now and then one that cannot.
     fn number(&mut self) -> u64 {
         if self.random.below(8) == 0 { FAR + self.random.below(9) } else { self.random.below(12) }
+    }
+
+    fn meet_both(&mut self) -> Result<(), String> {
+        for number in [1, 3] {
+            self.hello(hello_of(number))?;
+            self.take(Input::Welcomed { peer: id(number), welcome: hello_of(number) })?;
+        }
+        Ok(())
+    }
+
+    /// The member is started anew, with what its disk holds.
+    fn start_anew(&mut self) -> Result<(), String> {
+        let settings = Settings { bootstrap: false, ..settings(OWN) };
+        let Ok(start) = restart(Some(&self.kept), &settings, None) else { return Ok(()) };
+        self.kept = Kept { incarnation: start.restored.incarnation, durable: start.record };
+        let settings = Settings { members: start.members, ..settings };
+        self.core = Core::new(self.now, settings, start.restored, self.random.draw());
+        self.passed_on_before.append(&mut self.passed_on);
+        self.connections.clear();
+        self.meet_both()
     }
 
     /// Takes an input, holds against the rules what it does, and has it stored.
@@ -151,12 +175,25 @@ impl Listener {
                     if greatest > BELOW_FAR {
                         return Err(format!("it keeps the epoch {greatest}"));
                     }
-                    self.core.handle(self.now, Input::Persisted { number }, &mut Vec::new());
+                    let promised = record.vote.map(|vote| vote.promised).unwrap_or_default();
+                    if promised > TIMING.lease * LONGEST_PROMISE {
+                        return Err(format!("it promises its vote for {promised:?}"));
+                    }
+                    self.kept.durable = record;
+                    let mut told = Vec::new();
+                    self.core.handle(self.now, Input::Persisted { number }, &mut told);
+                    self.judge_votes(&told)?;
                 }
                 Output::Send { to, envelope } => {
                     if let Message::Forward { number, .. } = envelope.message {
                         self.passed_on.extend(to.into_iter().map(|to| (number, to)));
                     }
+                }
+                Output::Close { connection } => {
+                    self.connections.retain(|_, known| *known != connection);
+                }
+                Output::Disconnect { peer } => {
+                    self.connections.retain(|other, _| id(*other) != peer)
                 }
                 Output::Answer { result: Ok(done), .. } => {
                     return Err(format!("nobody carried it out, and its outcome is {done:?}"));
@@ -166,6 +203,23 @@ impl Listener {
         }
         self.judge()?;
         Ok(told)
+    }
+
+    /// As in Raft, a candidate's epoch is above that in which the voter's list was stamped.
+    fn judge_votes(&self, told: &[Output]) -> Result<(), String> {
+        let stamped = self.core.members().version().epoch;
+        let envelopes = told.iter().filter_map(|output| match output {
+            Output::Send { envelope, .. } => Some(&envelope.message),
+            _ => None,
+        });
+        for message in envelopes {
+            if let Message::Vote { epoch, .. } = message
+                && *epoch <= stamped
+            {
+                return Err(format!("it votes in epoch {epoch}, and its list is of {stamped}"));
+            }
+        }
+        Ok(())
     }
 
     fn judge(&mut self) -> Result<(), String> {
@@ -185,7 +239,12 @@ impl Listener {
     fn hello(&mut self, hello: Hello) -> Result<(), String> {
         self.take(Input::Tick)?;
         self.last += 1;
-        let (connection, from) = (ConnectionId(self.last), hello.id);
+        let (connection, from, instance) = (ConnectionId(self.last), hello.id, hello.instance);
+        let speaks = |number: &u128| id(*number) == from && self.connections.contains_key(number);
+        let present = [1, 3].into_iter().find(speaks).and_then(|number| self.heard.get(&number));
+        let another = present.is_some_and(|(present, heard)| {
+            *present != instance && self.now.since(*heard) < TIMING.failure
+        });
         let before = self.core.clone();
         let known = self.core.members().get(from).is_some();
         let input = Input::Hello { connection, address: "host".into(), hello };
@@ -194,8 +253,12 @@ impl Listener {
         if refused && known && self.core != before {
             return Err(format!("the hello of {} was refused, and changed something", from.0));
         }
+        if another && !refused {
+            return Err(format!("another process takes the place of {}, which is heard", from.0));
+        }
         if let Some(number) = [1, 3].into_iter().find(|number| !refused && id(*number) == from) {
             self.connections.insert(number, connection);
+            self.heard.insert(number, (instance, self.now));
         }
         Ok(())
     }
@@ -205,13 +268,16 @@ impl Listener {
         let epoch = Epoch(self.number());
         let envelope = Envelope { epoch, incarnation: Incarnation(1), message };
         self.take(Input::Message { connection, from: id(from), envelope })?;
+        if let Some((_, heard)) = self.heard.get_mut(&from) {
+            *heard = self.now;
+        }
         Ok(())
     }
 
     /// One more word, or a little time.
     fn word(&mut self) -> Result<(), String> {
         let (peer, epoch) = (self.peer(), Epoch(self.number()));
-        match self.random.below(8) {
+        match self.random.below(12) {
             0 => {
                 self.now = self.now + self.random.up_to(TIMING.heartbeat * 2);
                 self.take(Input::Tick).map(drop)
@@ -232,8 +298,41 @@ impl Listener {
                 let command = Command::Change(change);
                 self.take(Input::Command { id: CommandId(0), command }).map(drop)
             }
+            7 if self.random.below(4) == 0 => self.start_anew(),
+            7 | 8 => self.long_promise(peer),
+            9 => self.removal(),
+            10 => self.late_outcome(),
             _ => self.lying_outcome(),
         }
+    }
+
+    /// Asks for a vote that is a promise for long.
+    fn long_promise(&mut self, from: u128) -> Result<(), String> {
+        let (number, epoch) = (self.number(), Epoch(self.number()));
+        let lease = TIMING.lease * u32::try_from(1 + self.random.below(40)).unwrap();
+        let list = self.core.members().version();
+        self.says(from, Message::VoteRequest { number, epoch, lease, list })
+    }
+
+    /// One peer alone says that the member was removed. Its leader might say so.
+    fn removal(&mut self) -> Result<(), String> {
+        let peer = id(3);
+        let reason = Rejection::Removed(id(OWN));
+        if self.core.leader().is_none_or(|leader| leader.id != peer) {
+            self.take(Input::Rejected { peer, reason })?;
+        }
+        if self.core.phase() == Phase::Stopping {
+            return Err("the word of one peer removed it".into());
+        }
+        Ok(())
+    }
+
+    /// The leader that an earlier run asked tells how that command ended.
+    fn late_outcome(&mut self) -> Result<(), String> {
+        let Some((number, asked)) = self.passed_on_before.last().copied() else { return Ok(()) };
+        let from = if asked == id(1) { 1 } else { 3 };
+        let gone = Done::Removed { id: id(4 - from), stored: true, handed_over: false };
+        self.says(from, Message::Outcome { number, result: Ok(gone) })
     }
 
     /// A hello of a member, or of a stranger, of which something is not as it should be.
@@ -241,9 +340,12 @@ impl Listener {
         let mut hello = hello_of(self.peer());
         match self.random.below(4) {
             0 => hello.id = id(GHOST),
-            1 => hello.protocol += 1,
+            1 => hello.protocols = Protocols { lowest: 9, highest: 9 },
             2 => hello.to = id(GHOST),
-            _ => hello.instance += 1,
+            _ => {
+                hello.instance += 1; // another process, which may have started later
+                hello.incarnation.0 += self.random.below(2);
+            }
         }
         hello.round = Epoch(self.number());
         hello.view.epoch = Epoch(self.number());

@@ -123,6 +123,34 @@ fn hooks_that_do_not_behave_hold_nobody_up() {
 }
 
 #[test]
+fn a_gigabyte_of_output_costs_neither_memory_nor_the_lead() {
+    let cluster = Cluster::prepare(2, |config| {
+        let members = config["members"].as_array_mut().unwrap();
+        let print = "head -c 1000000000 /dev/zero";
+        members[0]["health"] =
+            json!({"command": ["sh", "-c", print], "every": "61s", "timeout": "60s"});
+        members[1]["hooks"] = hook(print, "5s");
+    });
+    (1..=2).for_each(|number| cluster.node(number).start());
+    let epoch = cluster.agree_on(2);
+    eventually("the hook has printed all of it, or as much as it may in its time", || {
+        let count = ["ok", "timeout"].map(|result| count(cluster.node(2), result));
+        ensure(count != [0, 0], || cluster.node(2).log_tail(5))
+    });
+    eventually("the check is cut short", || {
+        let problems = cluster.status(1)?.problems;
+        let told = problems.iter().any(|it| it.text.contains("printed more than 65536 bytes"));
+        ensure(told, || format!("{problems:?}"))
+    });
+    for node in cluster.nodes() {
+        let most = node.figure("VmHWM");
+        assert!(most < 100_000, "{} had {most} kB", node.name);
+        assert!(node.log().len() < 100_000, "{}", node.name);
+    }
+    assert_eq!(cluster.agree_on(2), epoch);
+}
+
+#[test]
 fn another_hook_counts_after_a_reload() {
     let cluster = Cluster::start_with(1, |config| config["hooks"] = hook("echo first", "30s"));
     cluster.agree_on(1);

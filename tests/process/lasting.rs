@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::support::{Cluster, Network, Node, ensure, eventually, for_each_algorithm, watchful};
 use electd::core::settings::AlgorithmKind;
+use electd::node::status::Status;
 use serde_json::{Value, json};
 
 /// A durable write of a disk that is nearly too slow for a failure time of one second.
@@ -14,31 +15,101 @@ const SLOW: Duration = Duration::from_millis(560);
 
 for_each_algorithm! {
     the_highest_cannot_be_dialed,
+    the_second_highest_cannot_be_dialed_and_the_leader_dies,
+    without_a_majority_the_highest_cannot_be_dialed,
     #[ignore = "long"]
     without_a_majority_two_that_do_not_hear_each_other_take_turns_more_and_more_rarely,
 }
 
 /// Its address in the file is wrong: it dials all others, and nobody can dial it.
+fn cannot_be_dialed(config: &mut Value, number: usize) {
+    let member = &mut config["members"][number - 1];
+    let true_address = member["address"].clone();
+    let host = true_address.as_str().unwrap().split(':').next().unwrap().to_owned();
+    member["listen"] = true_address;
+    member["address"] = format!("{host}:1").into(); // nobody listens there
+}
+
 fn the_highest_cannot_be_dialed(algorithm: AlgorithmKind) {
     let cluster = Cluster::start_with(3, |config| {
         config["algorithm"] = algorithm.name().into();
         config["quorum"] = "majority".into();
-        let highest = &mut config["members"][2];
-        let true_address = highest["address"].clone();
-        let host = true_address.as_str().unwrap().split(':').next().unwrap().to_owned();
-        highest["listen"] = true_address;
-        highest["address"] = format!("{host}:1").into(); // nobody listens there
+        cannot_be_dialed(config, 3);
     });
     let epoch = cluster.agree_among(&[1, 2], 2);
-    for observer in [1, 2] {
+    all_say_that_it_cannot_be_dialed(&cluster, &[1, 2], 3);
+    assert_eq!(leads_on(&cluster, &[1, 2], 2), epoch);
+}
+
+#[track_caller]
+fn all_say_that_it_cannot_be_dialed(cluster: &Cluster, observers: &[usize], number: usize) {
+    for observer in observers {
         eventually("its status says why", || {
-            let status = cluster.status(observer)?;
-            let why = status.members.iter().find(|m| m.name == "node-3").unwrap();
+            let status = cluster.status(*observer)?;
+            let why = &status.members[number - 1];
             let said = why.passed_over.as_deref() == Some("heard, but cannot be dialed");
             ensure(said, || format!("{why:?}"))
         });
     }
-    assert_eq!(leads_on(&cluster, &[1, 2], 2), epoch);
+}
+
+/// Nobody notices it before the leader dies.
+fn the_second_highest_cannot_be_dialed_and_the_leader_dies(algorithm: AlgorithmKind) {
+    let cluster = Cluster::start_with(5, |config| {
+        watchful(config);
+        config["algorithm"] = algorithm.name().into();
+        config["quorum"] = "majority".into();
+        cannot_be_dialed(config, 4);
+    });
+    cluster.agree_among(&[1, 2, 3, 5], 5);
+    all_say_that_it_cannot_be_dialed(&cluster, &[1, 2, 3, 5], 4);
+    cluster.node(5).kill_9();
+    cluster.agree_among(&[1, 2, 3], 3);
+    leads_on(&cluster, &[1, 2, 3], 3);
+}
+
+/// What others send to the port of the highest is swallowed on its way, while its own words arrive: its port is closed
+/// by a firewall that says nothing.
+#[test]
+fn the_port_of_the_highest_is_closed() {
+    for algorithm in AlgorithmKind::ALL {
+        let Some(network) = Network::of(3) else { return };
+        let cluster = Cluster::on(network, |config| {
+            watchful(config);
+            config["algorithm"] = algorithm.name().into();
+            config["quorum"] = "majority".into();
+            config["members"][2]["listen"] = config["members"][2]["address"].clone();
+            config["members"][2]["address"] = "10.0.0.99:7100".into(); // no host answers there
+        });
+        cluster.agree_among(&[1, 2], 2);
+        all_say_that_it_cannot_be_dialed(&cluster, &[1, 2], 3);
+        leads_on(&cluster, &[1, 2], 2);
+    }
+}
+
+/// Without a majority it hears no answer and leads, and the others hear that: there is one leader all the same. With the
+/// halting algorithm the leader elects anew for each member that is not Normal, so it lasts for less.
+fn without_a_majority_the_highest_cannot_be_dialed(algorithm: AlgorithmKind) {
+    let cluster = Cluster::start_with(3, |config| {
+        watchful(config);
+        config["algorithm"] = algorithm.name().into();
+        cannot_be_dialed(config, 3);
+    });
+    all_say_that_it_cannot_be_dialed(&cluster, &[1, 2], 3);
+    let rounds = if algorithm == AlgorithmKind::Halting { 3 } else { 20 };
+    let (mut begun, mut last) = (0, None);
+    eventually("node-1 and node-2 name one leader for long", || {
+        let [one, other] = [cluster.status(1)?, cluster.status(2)?];
+        let name = |status: &Status| status.leader.as_ref().map(|leader| leader.name.clone());
+        let (named, same) = (name(&one), name(&one) == name(&other) && one.epoch == other.epoch);
+        ensure(same && named.is_some(), || format!("{named:?} and {:?}", name(&other)))?;
+        let number = (1..=3).find(|number| named.as_ref() == Some(&cluster.node(*number).name));
+        let sent = cluster.node(number.unwrap()).status()?.messages["heartbeat"].sent;
+        if last != Some((number, one.epoch)) {
+            (begun, last) = (sent, Some((number, one.epoch)));
+        }
+        ensure(sent >= begun + rounds, || format!("{last:?} since {begun} of {sent}"))
+    });
 }
 
 /// Waits until one of these nodes has led in one epoch for so many rounds of heartbeats to all others. Gives
@@ -88,24 +159,34 @@ fn parted(
 }
 
 /// The ballot of the best never comes back to it by the way that ballots go, whether it is the only one that
-/// may lead, or one of two hosts beside a witness.
+/// may lead, one of two hosts beside a witness, or one of five. Nobody leads for long where a ballot makes one lap after
+/// another.
 #[test]
 fn a_ring_whose_best_member_is_not_reached_by_the_one_before_it_has_a_leader() {
-    for witnesses in [&[1, 2][..], &[1]] {
-        let Some(network) = Network::of(3) else { return };
+    let rings: [(_, &[usize], _); 4] = [
+        (3, &[1, 2], "majority"),
+        (3, &[1], "majority"),
+        (5, &[], "majority"),
+        (3, &[1, 2], "none"),
+    ];
+    for (nodes, witnesses, quorum) in rings {
+        let Some(network) = Network::of(nodes) else { return };
         let cluster = Cluster::on(network, |config| {
             watchful(config);
             config["algorithm"] = "ring".into();
-            config["quorum"] = "majority".into();
+            config["quorum"] = quorum.into();
             for number in witnesses {
                 config["members"][number - 1]["role"] = "witness".into();
             }
         });
-        cluster.agree_on(3);
+        cluster.agree_on(nodes);
         cluster.nodes().iter().for_each(Node::kill_9);
-        [(2, 3), (3, 2)].iter().for_each(|(from, to)| cluster.network().carry(*from, *to, false));
+        [(nodes - 1, nodes), (nodes, nodes - 1)]
+            .iter()
+            .for_each(|(from, to)| cluster.network().carry(*from, *to, false));
         cluster.nodes().iter().for_each(Node::start);
-        one_leads_on(&cluster, &[1, 2, 3], 20);
+        let all: Vec<usize> = (1..=nodes).collect();
+        one_leads_on(&cluster, &all, 20);
     }
 }
 

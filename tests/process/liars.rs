@@ -2,15 +2,17 @@
 //! word of it ends a process, keeps the others from a leader, makes a second one, or fills the log.
 
 use std::sync::Arc;
+use std::thread;
 
 use crate::support::liar::Liar;
-use crate::support::{Cluster, ensure, eventually, for_each_algorithm, watchful};
+use crate::support::{Cluster, breathe, ensure, eventually, for_each_algorithm, http, watchful};
 use electd::core::settings::AlgorithmKind;
 use electd::node::status::Status;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 for_each_algorithm! {
+    whoever_ranks_higher_and_stands_back_keeps_no_majority_from_electing,
     whoever_answers_for_a_dead_member_and_does_no_more_keeps_no_majority_from_electing,
 }
 
@@ -65,10 +67,30 @@ fn leader_of(cluster: &Cluster, members: &[usize]) -> Result<(usize, u64), Strin
     leader.ok_or_else(|| format!("{views:?}"))
 }
 
+/// Says that it ranks above all and calls an election of its own, then that it may not lead. Otherwise as above.
+fn stands_back(from: usize, epoch: u64, message: &Value) -> Vec<(u64, Value)> {
+    let mut says = there_and_no_more(from, epoch, message);
+    if let Some(round) = message["election"]["round"].as_u64() {
+        says.push((epoch, json!({"lower": {"round": round}})));
+    }
+    if let Some(number) = message["are_you_there"]["number"].as_u64() {
+        says.insert(0, (epoch, json!({"reply": {"number": number, "accepted": false}})));
+    }
+    if let Some(ballot) = message.get("ballot") {
+        says.push((epoch, json!({"view": {"epoch": 0, "leader": null}})));
+        says.push((epoch, json!({"ballot": ballot})));
+    }
+    says
+}
+
 /// One of three leads on in one epoch, for as long as a liar lasts.
-fn elects_beside_a_liar(algorithm: AlgorithmKind, quorum: &'static str) {
+fn elects_beside_a_liar(
+    algorithm: AlgorithmKind,
+    quorum: &'static str,
+    lies: fn(usize, u64, &Value) -> Vec<(u64, Value)>,
+) {
     let cluster = three_of_five(algorithm, quorum);
-    let _liar = Liar::of(&cluster, 5, &[1, 2, 3, 4], there_and_no_more);
+    let _liar = Liar::of(&cluster, 5, &[1, 2, 3, 4], lies);
     cluster.node(4).kill_9();
     let (mut begun, mut last) = (0, None);
     eventually("one of them leads on", || {
@@ -84,7 +106,11 @@ fn elects_beside_a_liar(algorithm: AlgorithmKind, quorum: &'static str) {
 fn whoever_answers_for_a_dead_member_and_does_no_more_keeps_no_majority_from_electing(
     algorithm: AlgorithmKind,
 ) {
-    elects_beside_a_liar(algorithm, "majority");
+    elects_beside_a_liar(algorithm, "majority", there_and_no_more);
+}
+
+fn whoever_ranks_higher_and_stands_back_keeps_no_majority_from_electing(algorithm: AlgorithmKind) {
+    elects_beside_a_liar(algorithm, "majority", stands_back);
 }
 
 /// The messages that a liar was told.
@@ -114,41 +140,158 @@ fn answer(liar: &Liar, told: &Told, epoch: u64, message: &Value, key: &str) -> V
     })
 }
 
-/// Node-3 led in an epoch for which node-1 never voted, and changed the members in it; the voters of that
-/// epoch are members no more, so node-1 and node-2 are a majority now. Then node-1 starts anew, and node-2
-/// asks it for its vote in the very same epoch.
+/// What node-1 says to a candidate that would lead in this epoch, by a list of this version.
+fn opinion_on(candidate: &Liar, told: &Told, epoch: u64, list: [u64; 2]) -> Value {
+    let trial = json!({"trial": {"number": epoch, "epoch": epoch, "list": list}});
+    answer(candidate, told, 0, &trial, "opinion")["opinion"].clone()
+}
+
+/// Node-1 (Z) follows node-5 (Y), which leads in an epoch for which node-1 never voted. Node-5 removes node-2 and
+/// node-3 (A and B), who elected it; node-1 stores both changes, one after the other, and starts anew. Then node-4 (C),
+/// which called an election in that epoch before, was paused, and has node-5's list by now, asks for a vote in the very
+/// same epoch. Its own vote and that of node-1 would be a majority of the three that are left.
 #[test]
 fn a_restarted_voter_votes_in_no_epoch_in_which_its_list_was_stamped() {
+    let cluster = Cluster::start_with(5, |config| {
+        watchful(config);
+        config["quorum"] = "majority".into();
+    });
+    let epoch = cluster.agree_on(5) + 3;
+    (2..=5).for_each(|number| cluster.node(number).kill_9());
+    let (leader, told) = listener(&cluster, 5);
+    let rank = json!({"value": 0, "id": cluster.id(5)});
+    let heartbeat = json!({"heartbeat": {"epoch": epoch, "number": 1, "rank": rank,
+        "lease_ns": 1_000_000, "settled": [0, 0], "members": []}});
+    answer(&leader, &told, epoch, &heartbeat, "acknowledge");
+    let mut members = cluster.config()["members"].as_array().unwrap().clone();
+    for counter in [1, 2, 3] {
+        let list = json!({"list": cluster.list_of(epoch, counter, &members)});
+        eventually("it has stored the list", || {
+            let stored = answer(&leader, &told, epoch, &list, "listed");
+            ensure(stored["version"] == json!([epoch, counter]), || stored.to_string())
+        });
+        members.remove(1);
+    }
+    drop(leader);
+
+    cluster.node(1).restart();
+    let (candidate, told) = listener(&cluster, 4);
+    let stamped = [epoch, 3];
+    eventually("it would vote in the next epoch", || {
+        let opinion = opinion_on(&candidate, &told, epoch + 1, stamped);
+        ensure(opinion == "yes", || opinion.to_string())
+    });
+    let opinion = opinion_on(&candidate, &told, epoch, stamped);
+    assert!(opinion.get("no").is_some(), "{opinion}");
+    let claim = json!({"claim": {"number": 2, "epoch": epoch, "lease_ns": 1_000_000,
+        "list": stamped}});
+    answer(&candidate, &told, epoch, &claim, "refuse");
+    let granted = told.lock().iter().any(|said| said.get("grant").is_some());
+    assert!(!granted, "{:?}", told.lock());
+}
+
+/// Node-1 starts for the first time, or with a disk that was lost. The others tell it that the cluster has come to an
+/// epoch, in which it may have voted. It remembers that when it starts anew.
+#[test]
+fn what_an_empty_voter_was_told_is_known_after_a_restart() {
+    const REACHED: u64 = 50;
+    let cluster = Cluster::prepare(3, |config| {
+        watchful(config);
+        config["quorum"] = "majority".into();
+    });
+    cluster.node(1).start();
+    eventually("node-1 answers", || cluster.node(1).status());
+    let (other, heard) = listener(&cluster, 3);
+    answer(&other, &heard, REACHED, &json!({"probe": {"number": 1}}), "alive");
+    let (candidate, told) = listener(&cluster, 2);
+    for _ in ["as it was told", "after a restart"] {
+        eventually("it would vote in a later epoch", || {
+            let opinion = opinion_on(&candidate, &told, REACHED + 9, [0, 0]);
+            ensure(opinion == "yes", || opinion.to_string())
+        });
+        for epoch in [REACHED - 9, REACHED] {
+            let opinion = opinion_on(&candidate, &told, epoch, [0, 0]);
+            assert!(opinion.get("no").is_some(), "{opinion} in {epoch}");
+        }
+        cluster.node(1).restart();
+    }
+}
+
+/// A voter that granted its vote for long is bound as long, also if it starts anew meanwhile.
+#[test]
+fn a_voter_that_is_bound_is_so_after_a_restart() {
+    const LONG: u64 = 9_000_000_000;
     let cluster = Cluster::start_with(3, |config| {
         watchful(config);
         config["quorum"] = "majority".into();
     });
     let epoch = cluster.agree_on(3) + 3;
     [2, 3].iter().for_each(|number| cluster.node(*number).kill_9());
-    let (leader, told) = listener(&cluster, 3);
-    let rank = json!({"value": 0, "id": cluster.id(3)});
-    let heartbeat = json!({"heartbeat": {"epoch": epoch, "number": 1, "rank": rank,
-        "lease_ns": 1_000_000, "settled": [0, 0], "members": []}});
-    answer(&leader, &told, epoch, &heartbeat, "acknowledge");
-    let members = cluster.config()["members"].as_array().unwrap().clone();
-    let list = json!({"list": cluster.list_of(epoch, 2, &members)});
-    let stored = answer(&leader, &told, epoch, &list, "listed");
-    assert_eq!(stored["version"], json!([epoch, 2]));
-    drop(leader);
-
-    cluster.node(1).restart();
-    let (candidate, told) = listener(&cluster, 2);
-    let stamped = [epoch, 2];
-    let trial = |of: u64| json!({"trial": {"number": of, "epoch": of, "list": stamped}});
-    eventually("it would vote in the next epoch", || {
-        let said = answer(&candidate, &told, epoch, &trial(epoch + 1), "opinion");
-        ensure(said["opinion"] == "yes", || said.to_string())
+    let (candidate, told) = listener(&cluster, 3);
+    eventually("it votes for node-3", || {
+        let claim = json!({"claim": {"number": epoch, "epoch": epoch, "lease_ns": LONG,
+            "list": [0, 0]}});
+        told.lock().clear();
+        candidate.say(1, epoch, &claim).map_err(|error| error.to_string())?;
+        answer(&candidate, &told, epoch, &json!({"probe": {"number": 1}}), "alive");
+        let granted = told.lock().iter().any(|said| said.get("grant").is_some());
+        ensure(granted, || format!("{:?}", told.lock()))
     });
-    let said = answer(&candidate, &told, epoch, &trial(epoch), "opinion");
-    assert!(said["opinion"].get("no").is_some(), "{said}");
-    let claim = json!({"claim": {"number": 2, "epoch": epoch, "lease_ns": 1_000_000,
-        "list": stamped}});
-    answer(&candidate, &told, epoch, &claim, "refuse");
-    let granted = told.lock().iter().any(|said| said.get("grant").is_some());
-    assert!(!granted, "{:?}", told.lock());
+    drop(candidate);
+    cluster.node(1).restart();
+    let (other, told) = listener(&cluster, 2);
+    let opinion = opinion_on(&other, &told, epoch + 1, [0, 0]);
+    let wait = opinion["no"]["wait_ns"].as_u64();
+    assert!(wait.is_some_and(|wait| wait > 0), "{opinion}");
+}
+
+/// The leader that node-1 asked to remove node-2 tells it the true outcomes of other commands first: of a resignation,
+/// of an addition, and of the removal of another member.
+#[test]
+fn the_outcome_of_one_command_answers_no_other() {
+    let cluster = Cluster::start_with(3, |config| {
+        watchful(config);
+        config["quorum"] = "majority".into();
+    });
+    let epoch = cluster.agree_on(3) + 3;
+    [2, 3].iter().for_each(|number| cluster.node(*number).kill_9());
+    let [removed, leads] = [2, 3].map(|number| cluster.id(number));
+    let gone = |id: &str| json!({"removed": {"id": id, "stored": true, "handed_over": false}});
+    let outcomes = [
+        json!({"resigned": {"epoch": epoch, "successor": null}}),
+        json!({"added": {"id": removed}}),
+        gone(&leads),
+        gone(&removed),
+    ];
+    let leader = Liar::of(&cluster, 3, &[1], move |_, epoch, message| {
+        let number = &message["forward"]["number"];
+        let say = |done: &Value| json!({"outcome": {"number": number, "result": {"Ok": done}}});
+        let asked = number.is_u64();
+        outcomes.iter().filter(|_| asked).map(|done| (epoch, say(done))).collect()
+    });
+    let rank = json!({"value": 0, "id": leads});
+    let mut number = 0;
+    let mut beat = || {
+        number += 1;
+        let heartbeat = json!({"heartbeat": {"epoch": epoch, "number": number, "rank": rank,
+            "lease_ns": 1_000_000, "settled": [0, 0], "members": []}});
+        let _ = leader.say(1, epoch, &heartbeat);
+        breathe();
+    };
+    let state = cluster.node(1).state();
+    let answer = thread::scope(|scope| {
+        let asked = scope.spawn(move || {
+            eventually("the liar leads", || {
+                let answer = http::tell(&state, "DELETE", "/members/node-2", "").unwrap();
+                ensure(!answer.body.contains("no leader"), || format!("{answer:?}"))?;
+                Ok(answer)
+            })
+        });
+        while !asked.is_finished() {
+            beat();
+        }
+        asked.join().unwrap()
+    });
+    assert_eq!(answer.code, 200, "{answer:?}");
+    assert!(answer.body.contains("removed"), "{answer:?}");
 }

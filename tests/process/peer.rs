@@ -1,12 +1,14 @@
-//! The protocol between members, as another program would speak it: raw frames over TCP.
+//! The protocol between members, as another program would speak it: raw frames.
 //!
 //! Node-1 is played by the test. It listens at node-1's address, so that it hears the hello of
 //! node-2, and says one like it.
 
-use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpListener;
 
+use crate::support::impostor::{self, read};
+use crate::support::link::{Guise, Link};
 use crate::support::{Cluster, ensure, eventually};
 use serde_json::{Value, json};
 
@@ -32,11 +34,12 @@ impl Scene {
     }
 
     /// Takes the dial of node-2: the connection, and the hello that it says.
-    fn heard_hello(&self) -> (TcpStream, Value) {
+    fn heard_hello(&self) -> (Link, Value) {
+        let guise = Guise::of(&self.cluster, 1);
         loop {
-            let (mut stream, _) = self.listener.accept().unwrap();
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            let (stream, _) = self.listener.accept().unwrap();
             // It gives a dial up that is not answered soon, and dials again.
+            let Ok(mut stream) = guise.take(stream) else { continue };
             if let Ok(hello) = read(&mut stream) {
                 return (stream, hello);
             }
@@ -51,43 +54,35 @@ impl Scene {
         hello
     }
 
-    fn dial(&self) -> TcpStream {
+    fn dial(&self) -> Link {
         dial(&self.cluster)
     }
 }
 
-const PATIENCE: Duration = Duration::from_secs(20);
-
-fn dial(cluster: &Cluster) -> TcpStream {
-    let stream = TcpStream::connect(cluster.node(2).address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream
+/// A connection to node-2 by node-1.
+fn dial(cluster: &Cluster) -> Link {
+    let node = cluster.node(2);
+    Guise::of(cluster, 1).dial(&node.name, node.address).unwrap()
 }
 
-fn write(stream: &mut TcpStream, message: &Value) {
-    write_bytes(stream, message.to_string().as_bytes());
+fn write(stream: &mut Link, message: &Value) {
+    impostor::write(stream, message).unwrap();
 }
 
-fn write_bytes(stream: &mut TcpStream, payload: &[u8]) {
-    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
-    stream.write_all(&[&length, payload].concat()).unwrap();
-}
-
-fn read(stream: &mut TcpStream) -> io::Result<Value> {
-    let mut length = [0; 4];
-    stream.read_exact(&mut length)?;
-    let mut payload = vec![0; usize::try_from(u32::from_be_bytes(length)).unwrap()];
-    stream.read_exact(&mut payload)?;
-    Ok(serde_json::from_slice(&payload)?)
+fn write_bytes(stream: &mut Link, payload: &[u8]) {
+    impostor::write_bytes(stream, payload).unwrap();
 }
 
 /// Waits until the other side ends the connection, without another word.
 #[track_caller]
-fn ends(mut stream: TcpStream) {
-    match stream.read(&mut [0; 1]) {
-        Ok(0) => {}
-        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
-        other => panic!("it goes on: {other:?}"),
+fn ends(mut stream: Link) {
+    loop {
+        match stream.read(&mut [0; 1]) {
+            Ok(0) => return,
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            other => panic!("it goes on: {other:?}"),
+        }
     }
 }
 
@@ -125,6 +120,61 @@ fn junk_after_the_hello_ends_the_connection_and_is_counted() {
             ensure(dropped["junk"] == count, || format!("{dropped:?}"))
         });
     }
+}
+
+#[test]
+fn what_a_later_version_says_is_dropped_and_counted_and_the_connection_goes_on() {
+    let scene = Scene::new();
+    let hello = scene.own_hello();
+    let mut stream = scene.dial();
+    write(&mut stream, &hello);
+    assert!(read(&mut stream).unwrap().get("welcome").is_some());
+    let said = |message: Value| json!({"epoch": 0, "incarnation": 1, "message": message});
+    for number in [1, 2] {
+        write(&mut stream, &said(json!({"to_come": {"number": number}})));
+    }
+    let rank = json!({"value": 0, "id": hello["id"]});
+    write(&mut stream, &said(json!({"election": {"round": 7, "rank": rank, "stands": true}})));
+    eventually("what came after it is taken", || {
+        let status = scene.cluster.status(2)?;
+        ensure(status.messages["election"].received == 1, || format!("{:?}", status.messages))
+    });
+    let dropped = scene.cluster.status(2).unwrap().dropped;
+    assert_eq!((dropped["unknown"], dropped["junk"]), (2, 0));
+    let log = scene.cluster.node(2).log();
+    assert_eq!(log.matches("of a later one: \"to_come\"; upgrade this node").count(), 1, "{log}");
+}
+
+/// How many TIMINGs node-2 has said by the time of the next heartbeat, where node-1 speaks versions up to this one.
+fn timings_told(highest: Option<u32>) -> u64 {
+    let scene = Scene::new();
+    let (mut heard, mut welcome) = scene.heard_hello();
+    welcome["id"] = scene.cluster.id(1).into();
+    welcome["to"] = scene.cluster.id(2).into();
+    welcome.as_object_mut().unwrap().remove("highest");
+    if let Some(highest) = highest {
+        welcome["highest"] = highest.into();
+    }
+    write(&mut heard, &json!({ "welcome": welcome }));
+    let mut said = scene.dial();
+    write(&mut said, &welcome);
+    assert!(read(&mut said).unwrap().get("welcome").is_some());
+    let next_heartbeat = |stream: &mut Link| {
+        while read(stream).unwrap()["message"].get("heartbeat").is_none() {}
+    };
+    next_heartbeat(&mut heard);
+
+    let mut config = scene.cluster.config().clone();
+    config["timing"]["failure"] = "3s".into();
+    fs::write(scene.cluster.file(), config.to_string()).unwrap();
+    assert_eq!(scene.cluster.node(2).post("/reload", "").unwrap().code, 200);
+    next_heartbeat(&mut heard);
+    scene.cluster.status(2).unwrap().messages["timing"].sent
+}
+
+#[test]
+fn a_member_of_an_earlier_version_is_not_told_what_it_does_not_know() {
+    assert_eq!((timings_told(None), timings_told(Some(6))), (0, 1));
 }
 
 #[test]
@@ -170,7 +220,7 @@ fn in_a_crowd_the_oldest_stranger_goes_and_the_newest_is_heard() {
     let scene = Scene::new();
     let hello = scene.own_hello();
     let oldest = scene.dial();
-    let crowd: Vec<TcpStream> = (0..CROWD).map(|_| scene.dial()).collect();
+    let crowd: Vec<Link> = (0..CROWD).map(|_| scene.dial()).collect();
     let mut newest = scene.dial();
     write(&mut newest, &hello);
     assert!(read(&mut newest).unwrap().get("welcome").is_some());

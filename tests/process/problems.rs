@@ -8,9 +8,12 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
+use nix::sys::ptrace;
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::support::{Cluster, electd, ensure, eventually, watchful};
+use crate::support::pulse::on_a_running_machine;
+use crate::support::{Cluster, Node, electd, ensure, eventually, watchful};
 
 fn with_majority(config: &mut Value) {
     watchful(config);
@@ -109,6 +112,40 @@ fn a_frozen_peer() {
     over(&cluster, 3, "peer_down", "voter node-1 is up");
 }
 
+/// One thread of a node, held as a debugger holds it; the others go on. Let go when this is dropped.
+struct Held(Pid);
+
+impl Held {
+    fn hold(node: &Node, thread: &str) -> Held {
+        let thread = Pid::from_raw(i32::try_from(node.thread(thread)).unwrap());
+        ptrace::seize(thread, ptrace::Options::empty()).unwrap();
+        ptrace::interrupt(thread).unwrap();
+        Held(thread)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = ptrace::detach(self.0, None); // it may have ended
+    }
+}
+
+#[test]
+fn an_election_thread_that_stands_still() {
+    let cluster = well(|_| {});
+    let epoch = cluster.status(3).unwrap().epoch;
+    let held = Held::hold(cluster.node(3), "election");
+    let words = "the election thread missed its turn, so this node counts itself as failed";
+    seen(&cluster, 3, "stalled", words, "WARN  node-3: stalled: ");
+    // It says so at once itself; the others find another leader.
+    assert_eq!(cluster.node(3).get("/leader").unwrap().code, 503);
+    assert_eq!(cluster.node(3).get("/readyz").unwrap().code, 503);
+    assert!(cluster.agree_among(&[1, 2], 2) > epoch);
+    drop(held);
+    over(&cluster, 3, "stalled", "stalled: no problem any more");
+    cluster.agree_on(3);
+}
+
 #[test]
 fn a_failing_check() {
     let folder = tempfile::tempdir().unwrap();
@@ -180,6 +217,10 @@ impl Disk {
     fn fill(&self) {
         let _ = fs::write(self.0.join("filled"), vec![0; 1 << 20]); // it ends when the disk is full
     }
+
+    fn free(&self) {
+        fs::remove_file(self.0.join("filled")).unwrap();
+    }
 }
 
 impl Drop for Disk {
@@ -188,22 +229,52 @@ impl Drop for Disk {
     }
 }
 
-#[test]
-fn a_full_disk() {
+/// Three nodes, of which this one has a disk of its own, follow node-3. None where this process may mount no file system.
+fn with_disk(number: usize) -> Option<(Cluster, Disk)> {
     let cluster = Cluster::prepare(3, with_majority);
-    let folder = cluster.state_file(1).parent().unwrap().to_path_buf();
+    let folder = cluster.state_file(number).parent().unwrap().to_path_buf();
     let Some(disk) = Disk::mount(folder) else {
         println!("left out: mounting a file system takes root");
-        return;
+        return None;
     };
     cluster.nodes().iter().for_each(|node| node.start());
     cluster.agree_on(3);
-    (1..=3).for_each(|number| no_problem(&cluster, number));
-    disk.fill();
-    seen(&cluster, 1, "storage", "has room for 0 bytes", "WARN  node-1: storage: ");
-    assert_eq!(cluster.node(1).get("/readyz").unwrap().code, 503);
-    fs::remove_file(disk.0.join("filled")).unwrap();
-    over(&cluster, 1, "storage", "storage: no problem any more");
-    assert_eq!(cluster.node(1).get("/readyz").unwrap().code, 200);
-    cluster.nodes().iter().for_each(|node| node.kill_9()); // before their disk is gone
+    Some((cluster, disk))
+}
+
+/// The drain counts at once, and is not said to be done before it is stored.
+#[test]
+fn a_drain_on_a_full_disk() {
+    on_a_running_machine(|| {
+        let Some((cluster, disk)) = with_disk(3) else { return };
+        disk.fill();
+        seen(&cluster, 3, "storage", "has room for 0 bytes", "WARN  node-3: storage: ");
+        let output = electd(&cluster, &["drain", "--node", "node-3"]);
+        assert_eq!(output.status.code(), Some(69), "{output:?}");
+        assert_eq!(output.stderr, b"this node did not answer in time\n", "{output:?}");
+        cluster.agree_on(2);
+        disk.free();
+        over(&cluster, 3, "storage", "storage: no problem any more");
+        let output = electd(&cluster, &["drain", "--node", "node-3"]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        cluster.node(3).restart();
+        cluster.agree_on(2);
+        assert!(cluster.status(3).unwrap().drain.is_some());
+        cluster.nodes().iter().for_each(|node| node.kill_9()); // before their disk is gone
+    });
+}
+
+#[test]
+fn a_full_disk() {
+    on_a_running_machine(|| {
+        let Some((cluster, disk)) = with_disk(1) else { return };
+        (1..=3).for_each(|number| no_problem(&cluster, number));
+        disk.fill();
+        seen(&cluster, 1, "storage", "has room for 0 bytes", "WARN  node-1: storage: ");
+        assert_eq!(cluster.node(1).get("/readyz").unwrap().code, 503);
+        disk.free();
+        over(&cluster, 1, "storage", "storage: no problem any more");
+        assert_eq!(cluster.node(1).get("/readyz").unwrap().code, 200);
+        cluster.nodes().iter().for_each(|node| node.kill_9()); // before their disk is gone
+    });
 }

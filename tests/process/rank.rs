@@ -1,7 +1,7 @@
 //! Members that are ranked by something else than their ids, and members that take their time.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::support::{Cluster, ensure, eventually, watchful};
 use serde_json::{Value, json};
@@ -96,21 +96,78 @@ fn the_greatest_number_leads_and_whoever_has_none_stands_back() {
     assert_eq!(cluster.status(2).unwrap().incarnation, 1, "it never ended");
 }
 
+/// A program that prints ten less each time, from this number on.
+fn less_and_less(file: &Path, first: i64) -> Value {
+    fs::write(file, format!("{first}\n")).unwrap();
+    json!(["sh", "-c", "n=$(cat $0); echo $((n - 10)) >$0; echo $n", file])
+}
+
 #[test]
-fn a_rank_that_falls_deposes_nobody_and_one_that_rises_takes_over() {
+fn a_leader_whose_program_prints_less_and_less_is_replaced() {
+    for quorum in ["none", "majority"] {
+        let numbers = Numbers::new();
+        numbers.set(1, 70);
+        numbers.set(2, 80);
+        let cluster = Cluster::start_with(3, |config| {
+            numbers.rank(config);
+            config["quorum"] = json!(quorum);
+            config["rank"]["margin"] = json!("10%");
+            config["members"][2]["rank"]["command"] = less_and_less(&numbers.file(3), 150);
+        });
+        let first = cluster.agree_on(3);
+        let second = cluster.agree_on(2);
+        assert!(second > first);
+        let printed: i64 = fs::read_to_string(numbers.file(3)).unwrap().trim().parse().unwrap();
+        assert!(printed < 70, "80 is within the margin of what it printed before: {printed}");
+        let changes = cluster.status(1).unwrap().changes;
+        let named = changes.iter().filter_map(|change| change.leader.as_deref());
+        let mut leaders: Vec<&str> = named.collect();
+        leaders.dedup();
+        assert_eq!(leaders, ["node-3", "node-2"], "nobody led in between");
+    }
+}
+
+#[test]
+fn two_members_that_are_nearly_equal_do_not_take_turns() {
+    let numbers = Numbers::new();
+    (1..=3).for_each(|member| numbers.set(member, 100));
+    let cluster = Cluster::start_with(3, |config| {
+        numbers.rank(config);
+        config["rank"]["margin"] = json!("10%");
+    });
+    let first = cluster.agree_on(3);
+    for (own, other) in [(95, 104), (105, 95), (98, 107), (92, 101)] {
+        // The follower first: in between they are nearly equal as well.
+        for (member, number) in [(2, other), (3, own)] {
+            numbers.set(member, number);
+            ranked_from(&cluster, member, &format!("{number}, printed by"));
+        }
+        eventually("the follower knows what its leader has now", || {
+            let ranks = ranks(&cluster, 2)?;
+            ensure(ranks[2] == own, || format!("{ranks:?}"))
+        });
+        assert_eq!(cluster.agree_on(3), first);
+    }
+    numbers.set(3, 90);
+    assert!(cluster.agree_on(2) > first, "101 exceeds 90 by more than a tenth");
+    numbers.set(2, 80);
+    cluster.agree_on(1);
+}
+
+#[test]
+fn a_rank_that_rises_takes_over_and_no_lower_one_does_afterwards() {
     let numbers = Numbers::new();
     (1..=3).for_each(|member| numbers.set(member, 10));
     let cluster = Cluster::start_with(3, |config| numbers.rank(config));
     let first = cluster.agree_on(3);
-
-    numbers.set(3, 5);
-    ranked_from(&cluster, 3, "5, printed by");
-    assert_eq!(cluster.agree_on(3), first, "the leader keeps the rank that it was elected with");
-
     numbers.set(1, 11);
-    assert!(cluster.agree_on(1) > first);
-    numbers.set(1, 9);
-    ranked_from(&cluster, 1, "9, printed by");
+    let second = cluster.agree_on(1);
+    assert!(second > first);
+    numbers.set(1, 20);
+    ranked_from(&cluster, 1, "20, printed by");
+    numbers.set(2, 15);
+    ranked_from(&cluster, 2, "15, printed by");
+    assert_eq!(cluster.agree_on(1), second, "15 exceeds what it was elected with, not what it has");
     cluster.node(1).kill_9();
     cluster.agree_on(2);
 }

@@ -2,13 +2,13 @@
 //! nothing.
 
 use std::fs;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use serde_json::{Value, json};
 
+use crate::support::enough::Enough;
 use crate::support::{Cluster, ensure, eventually, http};
 
 fn by_priority(config: &mut Value) {
@@ -167,12 +167,13 @@ fn timing([heartbeat, failure, message, lease]: [&str; 4]) -> Value {
 
 /// Does this while all nodes are asked all the time.
 fn under_load(cluster: &Cluster, work: impl FnOnce()) {
-    let (stop, asked) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (enough, asked) = (Enough::default(), AtomicU64::new(0));
     thread::scope(|scope| {
+        let _ends = enough.at_end();
         for node in cluster.nodes().iter().chain(cluster.nodes()) {
-            let (admin, stop, asked) = (node.admin, &stop, &asked);
+            let (admin, enough, asked) = (node.admin, &enough, &asked);
             scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
+                while !enough.is_said() {
                     for path in ["/leader", "/status", "/metrics"] {
                         let answered = http::ask(admin, "GET", path, "").is_ok();
                         asked.fetch_add(u64::from(answered), Ordering::Relaxed);
@@ -180,9 +181,7 @@ fn under_load(cluster: &Cluster, work: impl FnOnce()) {
                 }
             });
         }
-        let outcome = catch_unwind(AssertUnwindSafe(work));
-        stop.store(true, Ordering::Relaxed); // or the threads would be waited for in vain
-        outcome.unwrap_or_else(|panic| resume_unwind(panic));
+        work();
     });
     assert!(asked.load(Ordering::Relaxed) > 100, "the nodes were asked all the time");
 }
@@ -226,6 +225,30 @@ fn a_hundred_reloads_under_load_lose_no_leader() {
         assert_eq!(last.epoch, epoch, "nobody lost its leader: {changes:?}");
         assert!(["leading", "following"].contains(&&*last.to), "{changes:?}");
     }
+}
+
+/// The leader's next heartbeat by the longer timings comes after the end of its lease by the shorter ones.
+#[test]
+fn timings_ten_times_longer_at_once_lose_no_leader() {
+    let cluster = Cluster::prepare(3, |config| {
+        steady(config);
+        config.as_object_mut().unwrap().remove("admin_token_file");
+        config["timing"] = timing(["200ms", "2s", "200ms", "1600ms"]);
+    });
+    cluster.nodes().iter().for_each(|node| node.start());
+    let epoch = cluster.agree_on(3);
+    write(&cluster, |config| {
+        steady(config);
+        config.as_object_mut().unwrap().remove("admin_token_file");
+        config["timing"] = timing(["2s", "20s", "2s", "16s"]);
+    });
+    cluster.node(3).post("/reload", "").unwrap();
+    eventually("the leader leads by the longer promises", || {
+        let status = cluster.status(3)?;
+        let left = status.lease_remaining_ms;
+        ensure(left > Some(2_000), || format!("{} for {left:?} ms", status.state))
+    });
+    assert_eq!(cluster.agree_on(3), epoch, "nobody lost its leader");
 }
 
 #[test]
@@ -321,10 +344,12 @@ fn twenty_broken_files_change_nothing_and_each_problem_is_named() {
         let mut config: Value = serde_json::from_str(&good).unwrap();
         // What a good file would change as well.
         config["members"][0]["rank"] = json!({"priority": 9});
-        config["members"].as_array_mut().unwrap().push(json!({
-            "name": "node-2", "address": "127.0.0.1:1",
-            "id": "00000000-0000-4000-8000-000000000001"
-        }));
+        let mut more = config["members"][0].clone(); // with TLS if the first has it
+        more["name"] = "node-2".into();
+        more["address"] = "127.0.0.1:1".into();
+        more["id"] = "00000000-0000-4000-8000-000000000001".into();
+        more.as_object_mut().unwrap().remove("admin");
+        config["members"].as_array_mut().unwrap().push(more);
         breaks(&mut config);
         fs::write(cluster.file(), config.to_string()).unwrap();
         refused(&config.to_string(), named);

@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::thread;
 
 use crate::support::liar::Liar;
+use crate::support::link::Guise;
 use crate::support::stray::Stray;
 use crate::support::{self, Cluster, Node, ensure, eventually};
 use serde_json::{Value, json};
@@ -44,7 +45,7 @@ fn a_list_of_a_stray_connection_makes_nobody_lead_nor_leave() {
             if number == 2 { ghost.clone() } else { cluster.config()["members"][2].clone() };
         hello["id"] = teller["id"].clone();
         hello["list"] = cluster.list_of(epoch, 1, &[own.clone(), teller.clone()]);
-        let (mut stray, answer) = Stray::greet(cluster.node(1), &hello).unwrap();
+        let (mut stray, answer) = Stray::greet(&cluster, number, 1, &hello).unwrap();
         if answer.get("welcome").is_some() {
             let list = json!({"list": cluster.list_of(epoch, 2, &[own.clone(), teller])});
             stray.say(epoch, 2, &list).unwrap();
@@ -81,14 +82,14 @@ fn a_hello_from_far_ahead_is_refused_and_nothing_of_it_is_kept() {
         hello
     };
     for key in ["round", "incarnation", "epoch", "list version"] {
-        let (_, answer) = Stray::greet(cluster.node(1), &far(key)).unwrap();
+        let (_, answer) = Stray::greet(&cluster, 3, 1, &far(key)).unwrap();
         let words = answer["reject"]["disagreement"].clone();
         assert_eq!(words["key"], key, "{answer}");
         let limit = words["ours"].as_str().unwrap();
         assert!(limit.starts_with("at most "), "{answer}");
     }
     let hello = cluster.hello_as(3, 1);
-    let (mut stray, answer) = Stray::greet(cluster.node(1), &hello).unwrap();
+    let (mut stray, answer) = Stray::greet(&cluster, 3, 1, &hello).unwrap();
     assert!(answer.get("welcome").is_some(), "{answer}");
     stray.say(FAR, 2, &json!({"alive": {"number": 0}})).unwrap();
     assert!(stray.is_ended());
@@ -101,6 +102,36 @@ fn a_hello_from_far_ahead_is_refused_and_nothing_of_it_is_kept() {
     assert!(cluster.agree_on(3) < epoch + 1000);
 }
 
+/// A hello that is refused for what it is, and says a round and a list that may have come about.
+#[test]
+fn a_refused_hello_changes_nothing_however_plausible_it_is() {
+    let cluster = voters(3);
+    let (ghost, epoch) = (ghost(), cluster.status(3).unwrap().epoch);
+    let own = cluster.config()["members"][0].clone();
+    let refused = [
+        ("cluster", json!("another")),
+        ("id", ghost["id"].clone()),
+        ("id", cluster.config()["members"][0]["id"].clone()), // its own
+    ];
+    for (key, value) in refused {
+        let mut hello = cluster.hello_as(2, 1);
+        hello["round"] = (epoch + 1000).into();
+        hello["list"] = cluster.list_of(epoch, 1, &[own.clone(), ghost.clone()]);
+        hello[key] = value;
+        let (_, answer) = Stray::greet(&cluster, 2, 1, &hello).unwrap();
+        assert!(answer.get("reject").is_some(), "{key}: {answer}");
+    }
+    // The next epoch of node-1 is above every round that it heard of.
+    support::done(&support::electd(&cluster, &["switchover", "--to", "node-1"]));
+    eventually("node-1 leads", || {
+        let status = cluster.status(1)?;
+        assert_eq!(status.members.len(), 3);
+        ensure(status.state == "leading", || status.state.clone())?;
+        assert!(status.epoch < epoch + 1000, "a refused hello counted: {}", status.epoch);
+        Ok(())
+    });
+}
+
 /// The true node-3 comes back after somebody said that it was node-3 at a later start.
 #[test]
 fn who_says_that_it_is_a_dead_member_at_a_later_start_does_not_keep_that_out() {
@@ -109,7 +140,7 @@ fn who_says_that_it_is_a_dead_member_at_a_later_start_does_not_keep_that_out() {
     hello["incarnation"] = 1000.into();
     for number in [1, 2] {
         hello["to"] = cluster.id(number).into();
-        drop(Stray::greet(cluster.node(number), &hello).unwrap());
+        drop(Stray::greet(&cluster, 3, number, &hello).unwrap());
     }
     cluster.node(3).start();
     cluster.agree_on(3);
@@ -121,9 +152,11 @@ fn one_reject_makes_no_member_leave() {
     let cluster = voters(2);
     let listener = TcpListener::bind(cluster.node(3).address).unwrap();
     let ids = [cluster.id(1), cluster.id(2)];
-    let mut told = [false; 2];
+    let (guise, mut told) = (Guise::of(&cluster, 3), [false; 2]);
     while told != [true; 2] {
         let (stream, _) = listener.accept().unwrap();
+        // A dial may be given up amid its handshake.
+        let Ok(stream) = guise.take(stream) else { continue };
         let mut stray = Stray::take(stream);
         let Ok(hello) = stray.read() else { continue };
         let Some(at) = ids.iter().position(|id| hello["id"] == **id) else { continue };
@@ -145,7 +178,7 @@ fn one_reject_makes_no_member_leave() {
 fn a_forged_outcome_answers_nothing() {
     let cluster = voters(2);
     let hello = cluster.hello_as(3, 1);
-    let (mut stray, answer) = Stray::greet(cluster.node(1), &hello).unwrap();
+    let (mut stray, answer) = Stray::greet(&cluster, 3, 1, &hello).unwrap();
     assert!(answer.get("welcome").is_some(), "{answer}");
     let first = cluster.status(1).unwrap().incarnation << 20;
     cluster.node(2).freeze(); // so that the true outcome takes its time
@@ -204,4 +237,41 @@ fn a_member_in_whose_name_another_was_met_is_told_the_remedy() {
         let settled = ["following", "leading"].contains(&status.state.as_str());
         ensure(settled && status.leader.is_some(), || format!("{status:?}"))
     });
+}
+
+/// Node-1 and node-2 are each told a list without the other one, by a stranger, in its hello and afterwards, and as node-3,
+/// which is down. Whoever takes it tells the other one that it was removed.
+#[test]
+fn a_list_without_a_member_does_not_make_it_leave() {
+    let cluster = voters(2);
+    let (ghost, epoch) = (ghost(), cluster.status(1).unwrap().epoch);
+    let members = cluster.config()["members"].as_array().unwrap();
+    for (to, other) in [(1, 2), (2, 1)] {
+        let named = [members[to - 1].clone(), members[2].clone(), ghost.clone()];
+        let list = |counter| {
+            let mut list = cluster.list_of(epoch, counter, &named);
+            list["removed"] = json!([cluster.id(other)]);
+            list
+        };
+        for teller in [&members[2]["id"], &ghost["id"], &members[2]["id"]] {
+            let mut hello = cluster.hello_as(3, to);
+            hello["id"] = teller.clone();
+            hello["list"] = list(1);
+            let (mut stray, answer) = Stray::greet(&cluster, 3, to, &hello).unwrap();
+            if answer.get("welcome").is_some() {
+                stray.say(epoch, 2, &json!({"list": list(2)})).unwrap();
+                stray.say(epoch, 2, &json!({"probe": {"number": 1}})).unwrap();
+            }
+        }
+    }
+    for _ in ["before a restart", "after it"] {
+        // Both are connected anew, so a list that was taken would be told.
+        [1, 2].iter().for_each(|number| cluster.node(*number).restart());
+        cluster.agree_on(2);
+        for number in [1, 2] {
+            assert_eq!(cluster.status(number).unwrap().members.len(), 3);
+            let log = cluster.node(number).log();
+            assert!(!log.contains("was removed"), "{}", cluster.node(number).log_tail(5));
+        }
+    }
 }

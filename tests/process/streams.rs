@@ -4,7 +4,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use crate::support::{Cluster, ensure, eventually, watchful};
+use socket2::SockRef;
+
+use crate::support::{Cluster, ensure, eventually};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -20,10 +22,8 @@ fn listen(admin: SocketAddr) -> (String, BufReader<TcpStream>) {
 
 #[test]
 fn a_thousand_streams_are_32_and_leadership_does_not_notice() {
-    let cluster = Cluster::start_with(3, |config| {
-        watchful(config);
-        config["quorum"] = "majority".into();
-    });
+    // Its members are patient: no busy machine is to be taken for the work of the crowd.
+    let cluster = Cluster::start_with(3, |config| config["quorum"] = "majority".into());
     let epoch = cluster.agree_on(3);
     let admin = cluster.node(3).admin;
     let mut served = Vec::new();
@@ -55,4 +55,56 @@ fn a_thousand_streams_are_32_and_leadership_does_not_notice() {
         let (line, _) = listen(admin);
         ensure(line == "HTTP/1.1 200 OK", || line)
     });
+}
+
+/// A client that asks for all events that are kept, and reads none.
+fn deaf(admin: SocketAddr) -> TcpStream {
+    let mut stream = TcpStream::connect(admin).unwrap();
+    SockRef::from(&stream).set_recv_buffer_size(4096).unwrap();
+    stream.write_all(b"GET /events HTTP/1.1\r\nHost: n\r\nLast-Event-ID: 1-0\r\n\r\n").unwrap();
+    stream
+}
+
+/// How many events fill a node's log of them, far more than what the system keeps for a client.
+const EVENTS: u64 = 1024;
+
+/// What so many deaf clients may cost the node.
+const MOST_MEMORY_KB: u64 = 8 * 1024;
+
+#[test]
+fn a_reader_that_stops_reading_is_cut_and_one_that_reads_is_told_all() {
+    let cluster = Cluster::start_with(2, |config| config["preempt"] = "never".into());
+    cluster.agree_on(2);
+    let admin = cluster.node(1).admin;
+    let number = || -> Result<u64, String> {
+        let last = cluster.node(1).get("/status")?.json()["last_event"].clone();
+        let number = last.as_str().and_then(|id| id.rsplit_once('-')).map(|(_, number)| number);
+        number.and_then(|number| number.parse().ok()).ok_or_else(|| last.to_string())
+    };
+    eventually("the leadership has gone to and fro until the log of events is full", || {
+        for _ in 0..20 {
+            for to in ["node-1", "node-2"] {
+                let _ = cluster.node(1).post("/switchover", &format!("{{\"to\": \"{to}\"}}"));
+            }
+        }
+        let number = number()?;
+        ensure(number >= EVENTS, || format!("{number} events"))
+    });
+    let (leader, epoch) = cluster.agree();
+    let memory = cluster.node(1).figure("VmRSS");
+    let (line, reader) = listen(admin);
+    assert_eq!(line, "HTTP/1.1 200 OK");
+    let deaf: Vec<TcpStream> = (0..31).map(|_| deaf(admin)).collect();
+    // The place of one that is cut is free.
+    eventually("those that do not read are cut", || {
+        let grown = cluster.node(1).figure("VmRSS").saturating_sub(memory);
+        assert!(grown <= MOST_MEMORY_KB, "they cost {grown} kB");
+        let places: Vec<_> = deaf.iter().map(|_| listen(admin)).collect();
+        let free = places.iter().filter(|(line, _)| line == "HTTP/1.1 200 OK").count();
+        ensure(free == deaf.len(), || format!("{free} places are free"))
+    });
+    assert_eq!(cluster.agree(), (leader, epoch), "nobody lost the leadership");
+    cluster.node(2).kill_9();
+    let mut lines = reader.lines().map_while(Result::ok);
+    assert!(lines.any(|line| line == "event: member_down"), "who reads was cut too");
 }

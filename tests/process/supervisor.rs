@@ -1,5 +1,6 @@
 //! What a node tells the service manager that started it. The test is the service manager.
 
+use std::io;
 use std::os::unix::net::UnixDatagram;
 
 use crate::support::{Cluster, DEADLINE};
@@ -26,9 +27,11 @@ impl Manager {
         let mut heard = Vec::new();
         let mut buffer = [0; 4096];
         loop {
-            let length = self.socket.recv(&mut buffer).unwrap_or_else(|error| {
-                panic!("nobody said {wanted:?}: {error}; heard {heard:?}");
-            });
+            let length = match self.socket.recv(&mut buffer) {
+                Ok(length) => length,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => panic!("nobody said {wanted:?}: {error}; heard {heard:?}"),
+            };
             heard.extend(String::from_utf8_lossy(&buffer[..length]).lines().map(str::to_owned));
             if heard.iter().any(|line| line == wanted) {
                 return heard;

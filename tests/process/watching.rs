@@ -6,8 +6,9 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::support::pulse::on_a_running_machine;
 use crate::support::{Cluster, command, electd, ensure, eventually, watchful};
 use serde_json::{Value, json};
 
@@ -32,36 +33,38 @@ fn with_majority(config: &mut Value) {
 
 #[test]
 fn a_dead_voter_is_seen_by_everybody_until_it_is_back() {
-    let cluster = Cluster::start_with(3, with_majority);
-    cluster.agree_on(3);
-    until_problems(&cluster, 3, &[]);
-    eventually("one failure is tolerated", || {
-        let tolerated = cluster.status(3)?.failures_tolerated;
-        ensure(tolerated == 1, || tolerated.to_string())
-    });
-    eventually("all is well", || {
+    on_a_running_machine(|| {
+        let cluster = Cluster::start_with(3, with_majority);
+        cluster.agree_on(3);
+        until_problems(&cluster, 3, &[]);
+        eventually("one failure is tolerated", || {
+            let tolerated = cluster.status(3)?.failures_tolerated;
+            ensure(tolerated == 1, || tolerated.to_string())
+        });
+        eventually("all is well", || {
+            let health = electd(&cluster, &["health"]);
+            ensure(code(&health) == Some(0), || format!("{health:?}"))
+        });
+        assert_eq!(code(&electd(&cluster, &["status"])), Some(0));
+
+        cluster.node(1).kill_9();
+        until_problems(&cluster, 3, &["quorum_margin", "peer_down"]);
+        until_problems(&cluster, 2, &["quorum_margin", "peer_down"]);
+        assert_eq!(cluster.status(3).unwrap().failures_tolerated, 0);
         let health = electd(&cluster, &["health"]);
-        ensure(code(&health) == Some(0), || format!("{health:?}"))
+        let line = String::from_utf8_lossy(&health.stdout).into_owned();
+        assert_eq!(code(&health), Some(1), "{line}");
+        assert!(
+            line.contains("2 of 3 voters left") && line.contains("| failures_tolerated=0 "),
+            "{line}"
+        );
+        assert_eq!(line.lines().count(), 1);
+        assert_eq!(code(&electd(&cluster, &["status"])), Some(1));
+
+        cluster.node(1).start();
+        until_problems(&cluster, 3, &[]);
+        until_problems(&cluster, 2, &[]);
     });
-    assert_eq!(code(&electd(&cluster, &["status"])), Some(0));
-
-    cluster.node(1).kill_9();
-    until_problems(&cluster, 3, &["quorum_margin", "peer_down"]);
-    until_problems(&cluster, 2, &["quorum_margin", "peer_down"]);
-    assert_eq!(cluster.status(3).unwrap().failures_tolerated, 0);
-    let health = electd(&cluster, &["health"]);
-    let line = String::from_utf8_lossy(&health.stdout).into_owned();
-    assert_eq!(code(&health), Some(1), "{line}");
-    assert!(
-        line.contains("2 of 3 voters left") && line.contains("| failures_tolerated=0 "),
-        "{line}"
-    );
-    assert_eq!(line.lines().count(), 1);
-    assert_eq!(code(&electd(&cluster, &["status"])), Some(1));
-
-    cluster.node(1).start();
-    until_problems(&cluster, 3, &[]);
-    until_problems(&cluster, 2, &[]);
 }
 
 #[test]
@@ -174,6 +177,38 @@ fn an_election_is_counted_with_its_reason_and_its_time() {
     assert_eq!((figure("electd_is_leader"), figure("electd_peer_up{peer=\"node-2\"}")), (1.0, 0.0));
     let leaderless = figure("electd_leaderless_seconds_total");
     assert_eq!(figure("electd_leaderless_seconds_total"), leaderless, "somebody leads");
+}
+
+#[test]
+fn the_histogram_of_elections_agrees_with_what_is_seen_from_outside() {
+    const FAILOVERS: usize = 5;
+    let cluster = Cluster::start_watchful(3);
+    cluster.agree_on(3);
+    let mut seen = Vec::new();
+    for _ in 0..FAILOVERS {
+        let killed = Instant::now();
+        cluster.node(3).kill_9();
+        cluster.agree_on(2);
+        seen.push(killed.elapsed().as_secs_f64());
+        cluster.node(3).start();
+        cluster.agree_on(3);
+    }
+    let page = cluster.node(1).get("/metrics").unwrap().body;
+    let buckets = page.lines().filter_map(|line| {
+        let (end, count) = line
+            .strip_prefix("electd_election_duration_seconds_bucket{le=\"")?
+            .split_once("\"} ")?;
+        Some((end.parse::<f64>().ok()?, count.parse::<usize>().ok()?))
+    });
+    let buckets: Vec<_> = buckets.filter(|(end, _)| end.is_finite()).collect();
+    assert!(buckets.len() > 5, "{page}");
+    // Node-1 knew no leader for a part of what is seen from outside.
+    for (end, count) in &buckets {
+        let within = seen.iter().filter(|time| *time <= end).count();
+        assert!(*count >= within, "{count} within {end} s, and {seen:?} outside\n{page}");
+    }
+    let all = metric(&cluster, 1, "electd_election_duration_seconds_count").unwrap();
+    assert!(all > FAILOVERS as f64, "{all} beside the first election");
 }
 
 /// Far longer than anything takes, even on a busy machine.

@@ -19,7 +19,8 @@ use ring::Ring;
 pub(super) enum Algorithm {
     Bully(Bully),
     Halting(Halting),
-    Ring(Ring),
+    /// By far the largest, with the last message that it sent.
+    Ring(Box<Ring>),
 }
 
 impl Algorithm {
@@ -27,7 +28,7 @@ impl Algorithm {
         match kind {
             AlgorithmKind::Bully => Algorithm::Bully(Bully::default()),
             AlgorithmKind::Halting => Algorithm::Halting(Halting::default()),
-            AlgorithmKind::Ring => Algorithm::Ring(Ring::default()),
+            AlgorithmKind::Ring => Algorithm::Ring(Box::default()),
         }
     }
 
@@ -44,7 +45,7 @@ impl Algorithm {
         match self {
             Algorithm::Bully(bully) => bully,
             Algorithm::Halting(halting) => halting,
-            Algorithm::Ring(ring) => ring,
+            Algorithm::Ring(ring) => &mut **ring,
         }
     }
 }

@@ -38,8 +38,12 @@ pub struct Peer {
     pub declared: Option<Time>,
     /// Its rank, as it told it last.
     pub rank: Rank,
+    /// The epoch in which it said last that it leads, and the value of its rank as it was then.
+    pub leads_with: Option<(Epoch, i64)>,
     /// Whether it may be nominated.
     pub stands: bool,
+    /// The version of the protocol that both speak.
+    pub protocol: u32,
     /// Its timings, as it told them last.
     pub timing: Option<[u64; 4]>,
     /// This member got other timings after it dialed the peer, and before it could tell it anything.

@@ -50,7 +50,7 @@ impl Turn<'_> {
         }
         let state = &self.cx.state;
         let asks = state.course.takeover() == Some(view) && !state.is_paused();
-        if asks && state.may_ask_for_release(rank) {
+        if asks && state.may_ask_for_release(rank, epoch) {
             self.cx.ask_for_release(epoch, from);
         } else {
             self.accept(view, rank);
@@ -87,6 +87,11 @@ impl Turn<'_> {
             return;
         }
         let second = view.leader.is_some_and(|leader| state.is_of_another(leader.id, view.epoch));
+        if second && state.leads() && state.needs_majority() {
+            // Somebody lied to that member: it names another leader of this epoch, and would never follow this one.
+            self.outgrow(view.epoch.next());
+            return;
+        }
         if view < state.view() || second || state.phase() == Phase::Stopping {
             return;
         }
@@ -94,6 +99,10 @@ impl Turn<'_> {
             Some(leader) if leader.id == from => self.accept(view, leader),
             // As long as its lease runs, no later leader was elected: a third member is mistaken, or lies.
             _ if state.leads() && state.needs_majority() => self.outgrow(view.epoch),
+            // The leader that this member is about to follow, or an earlier one, is no news.
+            Some(_)
+                if state.course.storing() >= Some(view)
+                    && !Fault::StoringOverruled.is_planted() => {}
             Some(leader) if leader.id != state.id() && view > state.view() => {
                 self.outdated(view, leader.id);
             }
@@ -113,7 +122,8 @@ impl Turn<'_> {
         }
         // A member that is still discovering the others could not lead at once: there would be no leader meanwhile.
         let may_take_over = state.preempts_at_once() && !state.is_discovering(self.cx.now);
-        let higher = state.may_ask_for_release(leader) && state.exceeds(leader);
+        let lower = state.may_ask_for_release(leader, view.epoch);
+        let higher = lower && state.exceeds_leader(leader, view.epoch);
         let takes_over = higher && may_take_over;
         let known = state.leader() == Some(leader) && state.view() == view;
         if state.course.storing() == Some(view) {

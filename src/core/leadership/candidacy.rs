@@ -6,6 +6,7 @@ use super::lease::Lease;
 use super::question::{Purpose, Question, Stage};
 use crate::core::damping::Damping;
 use crate::core::message::Opinion;
+use crate::core::planted::Fault;
 use crate::core::types::{Epoch, NodeId, Time};
 
 /// What an algorithm does when it goes on with its nomination.
@@ -27,6 +28,8 @@ pub(super) enum Denied {
     Unheard,
     /// Too many said no, or not yet.
     Refused,
+    /// Too many have said no for longer than any promise of an earlier run may last.
+    Opposed,
 }
 
 /// How far this member is with its candidacy.
@@ -40,6 +43,8 @@ pub struct Candidacy {
     questions: u64,
     /// The voters did not agree last: this member asks again before it calls another election.
     pub(super) denied: Option<Denied>,
+    /// Since when too many of them deny their votes, and not for a promise.
+    pub(super) opposed_since: Option<Time>,
     /// A nomination waited in vain for this member's own disk, which has written nothing since.
     pub(super) disk_lags: bool,
     /// The epoch whose leader handed over to this member, until that has asked for the next one.
@@ -65,7 +70,8 @@ impl Candidacy {
 
     /// Whether this member may not be nominated at present: its disk or its voters are out of reach.
     pub fn is_out_of_reach(&self) -> bool {
-        self.disk_lags || self.denied == Some(Denied::Unheard)
+        let opposed = self.denied == Some(Denied::Opposed) && !Fault::OpposedStands.is_planted();
+        self.disk_lags || self.denied == Some(Denied::Unheard) || opposed
     }
 
     /// The disk has written something.
@@ -119,6 +125,22 @@ impl Candidacy {
     /// This member leads: what came before it is forgotten.
     pub fn succeed(&mut self) {
         self.takeovers = Damping::default();
+    }
+
+    /// The voters do not agree. Whoever is opposed for longer than `limit` lets another member try.
+    pub(super) fn deny(&mut self, heard: bool, opposed: bool, limit: Duration, now: Time) {
+        let since = opposed.then(|| self.opposed_since.unwrap_or(now));
+        self.opposed_since = since;
+        self.denied = Some(match since {
+            _ if !heard => Denied::Unheard,
+            Some(since) if since + limit <= now => Denied::Opposed,
+            _ => Denied::Refused,
+        });
+    }
+
+    /// The voters agree, or are not asked any more.
+    pub(super) fn forget_denial(&mut self) {
+        (self.denied, self.opposed_since) = (None, None);
     }
 
     /// Whether the voters are asked on behalf of an election.

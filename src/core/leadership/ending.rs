@@ -109,6 +109,7 @@ impl Turn<'_> {
             Some(Ending::Preempted(by)) if leads && self.may_hand_over_to(by) => {
                 self.release(Some(by), Reason::Preempted(by));
             }
+            Some(Ending::SwitchedOver(to)) if leads => self.hand_over_to_chosen(to),
             Some(Ending::Stop(asked)) => {
                 self.stop(Vec::new());
                 let answer = |id| Output::Answer { id, result: Ok(Done::Stopped) };
@@ -116,5 +117,6 @@ impl Turn<'_> {
             }
             _ => {}
         }
+        self.look_after_switchover();
     }
 }

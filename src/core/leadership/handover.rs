@@ -71,6 +71,8 @@ impl Turn<'_> {
         if present && higher && !votes.is_empty() && Fault::LeadsAfterRelease.is_planted() {
             let (others, stands) = (self.cx.all_others(), self.cx.state.stands());
             self.cx.send_all(others, Message::Release { epoch, successor: Some(from), stands });
+        } else if present && higher && state.course.switchover().is_some_and(|s| s.to == from) {
+            self.chosen_takes_over(from);
         } else if present && higher {
             if !self.waits_for_job(Ending::Preempted(from)) {
                 self.release(Some(from), Reason::Preempted(from));
@@ -95,13 +97,13 @@ impl Turn<'_> {
     }
 
     /// Whether a member could be told that it may lead, and did not fail to of late.
-    fn may_succeed(&self, id: NodeId) -> bool {
+    pub fn may_succeed(&self, id: NodeId) -> bool {
         let unreachable = self.cx.state.detector.get(id).is_some_and(|peer| peer.unreachable);
         !unreachable && !self.cx.was_let_down_by(id)
     }
 
     /// Whether a member may take over by now, where that is only after a while.
-    fn stood_for_long_enough(&self, id: NodeId) -> bool {
+    pub fn stood_for_long_enough(&self, id: NodeId) -> bool {
         let Preempt::After(after) = self.cx.state.settings.preempt else { return true };
         let peer = self.cx.state.detector.get(id);
         let due = peer.and_then(|peer| peer.standing.due(after));
@@ -119,6 +121,10 @@ impl Turn<'_> {
     /// Stops leading, says so to all, and awaits the successor.
     pub fn release(&mut self, successor: Option<NodeId>, reason: Reason) {
         let epoch = self.cx.state.view().epoch;
+        self.drop_switchover(Refusal::HandedOver);
+        if matches!(reason, Reason::Preempted(_)) {
+            self.cx.freeze_rank(); // or it would overrule the member that exceeds its present rank
+        }
         self.cx.give_up(successor);
         self.cx.state.free_own_vote(epoch);
         match successor {

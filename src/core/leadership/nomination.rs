@@ -173,7 +173,7 @@ impl Context<'_> {
             self.drop_question();
         }
         if !matches!(phase, Phase::Waiting | Phase::Electing) {
-            self.state.candidacy.denied = None;
+            self.state.candidacy.forget_denial();
         }
     }
 }

@@ -52,6 +52,8 @@ pub struct Question {
     yes_if: BTreeSet<NodeId>,
     /// The voters that said no or "yes if", and when they may say otherwise.
     no: BTreeMap<NodeId, Time>,
+    /// Those of them that a promise binds to a leader.
+    bound: BTreeSet<NodeId>,
     /// Those of them that do not know where the cluster stands.
     uninformed: BTreeSet<NodeId>,
 }
@@ -66,7 +68,7 @@ impl Question {
         number: u64,
         (sent, length): (Time, Duration),
     ) -> Question {
-        let (yes, yes_if, no, uninformed) = Default::default();
+        let (yes, yes_if, no, bound, uninformed) = Default::default();
         let (repeats, agreed) = (0, false);
         Question {
             purpose,
@@ -80,6 +82,7 @@ impl Question {
             yes,
             yes_if,
             no,
+            bound,
             uninformed,
         }
     }
@@ -92,7 +95,10 @@ impl Question {
                 self.yes.insert(voter);
                 return;
             }
-            Opinion::YesIf { released, wait } => (wait, Some(released)),
+            Opinion::YesIf { released, wait } => {
+                self.bound.insert(voter);
+                (wait, Some(released))
+            }
             Opinion::No { wait } => (wait, None),
             Opinion::Uninformed { wait } => {
                 self.uninformed.insert(voter);
@@ -147,6 +153,12 @@ impl Question {
             Purpose::Win | Purpose::Reclaim | Purpose::Retry => self.no.len(),
         };
         against + majority > voters
+    }
+
+    /// Whether too few agree, even if those were free that a promise binds.
+    #[must_use]
+    pub fn is_opposed(&self, majority: usize) -> bool {
+        self.yes.len() + self.bound.len() < majority
     }
 
     /// Whether enough voters answered at all.

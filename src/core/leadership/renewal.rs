@@ -2,6 +2,7 @@
 
 use super::lease::Lease;
 use crate::core::context::Context;
+use crate::core::message::Message;
 use crate::core::phase::Reason;
 use crate::core::planted::Fault;
 use crate::core::state::State;
@@ -57,22 +58,23 @@ impl Context<'_> {
     pub fn hold_by_own_heartbeat(&mut self, number: u64) {
         let (own, now, epoch) = (self.state.id(), self.now, self.state.view().epoch);
         let (length, votes) = (self.state.settings.timing.lease, self.state.is_voter(own));
-        if let Some(lease) = self.state.course.lease_mut() {
-            lease.sent(number, now, length);
-            // This leader may have removed itself, or have been no voter when it was elected and have
-            // voted for another candidate since.
-            if votes && self.state.voter.promise(now, own, epoch, length) {
-                // A reload may have made the lease longer than any record says.
-                let durable = self.state.voter.remembers(length);
-                if durable || Fault::OwnPromiseUnstored.is_planted() {
-                    lease.acknowledge(own, number);
-                    self.arm_lease();
-                }
-                if !durable {
-                    self.persist();
-                }
-            }
+        let Some(lease) = self.state.course.lease_mut() else { return };
+        lease.sent(number, now, length);
+        // This leader may have removed itself, or have been no voter when it was elected and have
+        // voted for another candidate since.
+        if !votes || !self.state.voter.promise(now, own, epoch, length) {
+            return;
         }
+        if self.state.voter.remembers(length) || Fault::OwnPromiseUnstored.is_planted() {
+            lease.acknowledge(own, number);
+            return self.arm_lease();
+        }
+        // A reload made the lease longer than any record says.
+        let (incarnation, rank) = (self.state.records.incarnation(), self.state.rank());
+        let stands = self.state.stands();
+        let acknowledge =
+            Message::Acknowledge { incarnation, epoch, number, rank, stands, pause: None };
+        self.tell_once_promise_is_durable(length, own, acknowledge);
     }
 }
 

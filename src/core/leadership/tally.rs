@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use super::candidacy::Denied;
 use super::question::{Purpose, Question, Stage};
 use crate::core::detector::Peer;
 use crate::core::durable::Then;
@@ -137,7 +136,7 @@ impl Turn<'_> {
         let Some(question) = &mut candidacy.question else { return };
         question.agreed = true;
         let (purpose, epoch) = (question.purpose, question.epoch);
-        candidacy.denied = None;
+        candidacy.forget_denial();
         self.cx.state.timers.cancel(Timer::Voters);
         let state = &self.cx.state;
         match purpose {
@@ -166,7 +165,7 @@ impl Turn<'_> {
         let state = &self.cx.state;
         if let Some(Question { purpose, stage, epoch, .. }) = state.candidacy.question
             && self.may_ask_again()
-            && !Fault::LateHeartbeat.is_planted()
+            && !Fault::AskedOnce.is_planted()
         {
             self.cx.ask_voters(purpose, stage, epoch);
         } else if state.candidacy.question.is_some() {
@@ -202,6 +201,7 @@ impl Turn<'_> {
         let (majority, now, purpose) = (state.majority(), self.cx.now, question.purpose);
         let (wait, heard) = (question.wait(majority, now), question.is_heard(majority));
         let uninformed = question.uninformed(majority, state.voters());
+        let opposed = question.is_opposed(majority);
         let waits = state.candidacy.parked.is_some_and(|(_, round)| round == question.epoch);
         self.cx.drop_question();
         match purpose {
@@ -209,7 +209,7 @@ impl Turn<'_> {
                 let failure = self.cx.state.settings.timing.failure;
                 self.cx.state.candidacy.next_takeover_poll = now + failure;
             }
-            Purpose::Retry => self.deny(heard, wait),
+            Purpose::Retry => self.deny((heard, opposed), wait),
             Purpose::Win if waits => {
                 let reason = match uninformed {
                     _ if self.cx.state.candidacy.disk_lags => Reason::DiskLags,
@@ -221,7 +221,7 @@ impl Turn<'_> {
                     None => Reason::Isolated,
                 };
                 self.cx.become_waiting(now, reason);
-                self.deny(heard, wait);
+                self.deny((heard, opposed), wait);
             }
             Purpose::Win | Purpose::Reclaim => {}
         }
@@ -236,11 +236,10 @@ impl Turn<'_> {
         }
     }
 
-    fn deny(&mut self, heard: bool, wait: Duration) {
+    fn deny(&mut self, (heard, opposed): (bool, bool), wait: Duration) {
         let timing = self.cx.state.settings.timing;
         let refused = heard && self.cx.state.voter.is_informed();
-        let denied = if refused { Denied::Refused } else { Denied::Unheard };
-        self.cx.state.candidacy.denied = Some(denied);
+        self.cx.state.candidacy.deny(refused, opposed, timing.failure * 2, self.cx.now);
         let wait = match refused {
             // The others find the same proof, if they have not yet, and are bound no more.
             true if self.cx.state.has_proof_of_death(self.cx.now) => wait.min(timing.message / 8),

@@ -81,7 +81,7 @@ impl Voter {
         let longest = before.promised.max(lease);
         Voter {
             granted: before.granted,
-            led: led.filter(|_| !Fault::ListEpoch.is_planted()),
+            led: led.filter(|_| !Fault::LeaderForgotten.is_planted()),
             muted_until: match Fault::PromiseForgotten.is_planted() {
                 true => now,
                 false => now + before.promised,

@@ -21,7 +21,8 @@ use crate::core::types::{Epoch, Incarnation, NodeId};
 impl Context<'_> {
     /// Whether this voter would promise anything for so long.
     fn may_promise(&self, lease: Duration) -> bool {
-        lease <= self.state.settings.timing.lease.saturating_mul(LONGEST_PROMISE)
+        let longest = self.state.settings.timing.lease.saturating_mul(LONGEST_PROMISE);
+        lease <= longest || Fault::LongPromise.is_planted()
     }
 
     /// What this voter would say to a vote request.
@@ -84,26 +85,48 @@ impl Context<'_> {
         self.state.view().epoch.max(self.state.voter.newest()).max(stamped)
     }
 
-    /// A voter takes a leader's heartbeat: it promises its vote, or denies that to a leader against which
-    /// a later vote stands. Tells whether it may be acknowledged.
-    pub fn promise(&mut self, leader: NodeId, epoch: Epoch, number: u64, lease: Duration) -> bool {
+    /// A voter takes a leader's heartbeat: it promises its vote and acknowledges as soon as its disk knows for how
+    /// long, or denies the vote to a leader against which a later vote stands.
+    pub fn promise(
+        &mut self,
+        leader: NodeId,
+        (epoch, number): (Epoch, u64),
+        lease: Duration,
+        acknowledge: Message,
+    ) {
         if !self.state.needs_majority() {
-            return true; // with one, who is no voter promises as well: it may know an older list
+            return self.send(leader, acknowledge);
         }
+        // A member that is no voter by its own list promises as well: that list may be an older one.
         if !self.may_promise(lease) {
-            return false;
+            return;
         }
         self.state.voter.inform(self.state.epochs.round());
         if !self.state.voter.promise(self.now, leader, epoch, lease) {
             let (epoch, opinion) = (self.greatest_epoch(), Opinion::No { wait: Duration::ZERO });
-            self.send(leader, Message::Denial { number, opinion, epoch });
-            return false;
+            return self.send(leader, Message::Denial { number, opinion, epoch });
         }
-        let durable = self.state.voter.remembers(lease);
-        if !durable {
+        if self.state.voter.remembers(lease) || Fault::PromiseTooSoon.is_planted() {
+            return self.send(leader, acknowledge);
+        }
+        self.tell_once_promise_is_durable(lease, leader, acknowledge);
+    }
+
+    /// Has a promise of this length written, unless that is under way, and tells a member this afterwards. A promise that
+    /// is longer than the record under way says waits for the leader's next heartbeat.
+    pub(super) fn tell_once_promise_is_durable(
+        &mut self,
+        lease: Duration,
+        to: NodeId,
+        message: Message,
+    ) {
+        let promises = |then: &Then| matches!(then, Then::Promise(longest) if *longest >= lease);
+        if self.state.records.awaited_by(promises).is_none() {
             self.persist();
         }
-        durable || Fault::PromiseTooSoon.is_planted()
+        if let Some(record) = self.state.records.awaited_by(promises) {
+            self.state.records.then(record, Then::Tell(to, message));
+        }
     }
 }
 
@@ -197,7 +220,13 @@ impl Turn<'_> {
     pub fn tell_durable(&mut self, to: NodeId, message: Message) {
         match message {
             // Another leader was acknowledged meanwhile.
-            Message::Vote { epoch, .. } if self.is_overtaken(to, epoch) => {}
+            Message::Vote { epoch, .. } | Message::Acknowledge { epoch, .. }
+                if self.is_overtaken(to, epoch) => {}
+            Message::Acknowledge { epoch, number, .. } if to == self.cx.state.id() => {
+                if self.cx.state.view().epoch == epoch {
+                    self.prolong(to, number);
+                }
+            }
             Message::Vote { incarnation, number, epoch } if to == self.cx.state.id() => {
                 self.hear_vote(to, incarnation, number, epoch);
             }

@@ -42,9 +42,27 @@ pub enum Refused {
          host's own configuration, or end what renews it", ip = .0.ip
     )]
     Exists(Address, String),
+    /// The node of this host holds it.
+    #[error(
+        "--address {0}: the node that runs on this host has {ip} itself while it leads: leave it out here, or end \
+         `electd run --address {1}`", ip = .0.ip
+    )]
+    OfNode(Address, Address),
     /// The kernel could not be asked.
     #[error("--address: cannot ask the kernel for the addresses of this host: {0}")]
     Kernel(#[from] io::Error),
+}
+
+/// Whether none of these addresses is held by the node of this host, which has those.
+///
+/// # Errors
+/// With the first that is.
+pub fn differ(addresses: &[Address], of_node: &[Address]) -> Result<(), Refused> {
+    let both = addresses.iter().find_map(|own| {
+        let same = of_node.iter().find(|other| other.ip == own.ip)?;
+        Some(Refused::OfNode(own.clone(), same.clone()))
+    });
+    both.map_or(Ok(()), Err)
 }
 
 /// Whether this host can hold these addresses, before anybody relies on that. Waits for an address that another

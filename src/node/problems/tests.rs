@@ -112,6 +112,7 @@ fn each_kind_has_its_words() {
         storage: Some("no space".to_owned()),
         rejected: vec![RejectionStatus { peer: "c".into(), reason: "is refused: why".into() }],
         timings: vec![("b".to_owned(), "failure 1s".to_owned())],
+        certificate: vec![("its end", "the certificate ends".to_owned())],
         edited: Some("the file was edited".to_owned()),
         settled: true,
     };
@@ -123,6 +124,7 @@ fn each_kind_has_its_words() {
         "rejected",
         "rank",
         "health",
+        "certificate",
         "config_differs",
         "config_differs",
     ];

@@ -42,6 +42,8 @@ pub struct Snapshot {
     pub drain: Option<Drain>,
     /// Whether the cluster is paused.
     pub pause: Pause,
+    /// Who was chosen to lead, whatever its rank.
+    pub switchover: Option<NodeId>,
     pub(super) changes: VecDeque<Arc<ChangeStatus>>,
     pub rejections: Rejections,
     /// The timings that count.
@@ -79,6 +81,7 @@ impl Snapshot {
             split: None,
             drain: None,
             pause: Pause::default(),
+            switchover: None,
             changes: VecDeque::new(),
             rejections: Rejections::default(),
             timing: core.settings().timing,
@@ -100,12 +103,14 @@ impl Snapshot {
         self.drain = core.drain().cloned();
         self.timing = core.settings().timing;
         self.pause = *core.pause();
+        self.switchover = core.chosen();
         self.task.clone_from(core.task());
-        let value = |rank: Rank| Some(rank.value).filter(|value| *value != i64::MIN);
+        // A chosen member shows the greatest there is, and not its own.
+        let value = |rank: Rank| Some(rank.value).filter(|v| ![i64::MIN, i64::MAX].contains(v));
         let (id, stands, status) = (core.id(), core.stands(), Liveness::Alive);
         let passed_over = None;
         let timing = None;
-        let own = Known { id, stands, status, passed_over, value: value(core.rank()), timing };
+        let own = Known { id, stands, status, passed_over, value: core.own_value(), timing };
         let others = core.detector().iter().map(|(id, peer)| {
             let met = peer.incarnation > Incarnation(0);
             let value = value(peer.rank).filter(|_| met);

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::super::clock;
 use super::Board;
 use crate::core::membership::{ListVersion, Member, MemberList};
+use crate::core::protocol::Protocols;
 use crate::core::settings::{
     AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
 };
@@ -31,6 +32,7 @@ fn settings() -> Settings {
         cluster: "alone".to_owned(),
         id,
         instance: 1,
+        protocols: Protocols::OURS,
         members: Arc::new(MemberList::new(ListVersion::default(), vec![member])),
         algorithm: AlgorithmKind::Bully,
         quorum: Quorum::Majority,

@@ -72,16 +72,8 @@ impl Board {
                 reason: drain.reason.clone(),
             }),
             pause: pause_status(&snapshot.pause),
-            members: list
-                .iter()
-                .map(|member| MemberStatus {
-                    rtt_ms: self
-                        .round_trips
-                        .latest(member.id)
-                        .map(|time| time.as_secs_f64() * 1000.0),
-                    ..member_status(member, &snapshot, settings.rank)
-                })
-                .collect(),
+            switchover: snapshot.switchover.map(|id| list.name(id)),
+            members: self.members_status(&snapshot),
             incarnation: self.incarnation.0,
             uptime_ms: millis(now.since(self.started)),
             age_ms: millis(self.since_turn(now)),
@@ -89,7 +81,9 @@ impl Board {
             partition: snapshot.split.map(|split| Board::partition(list, &split, now)),
             messages: self.messages(),
             dropped: self.dropped(),
-            rejections: snapshot.rejections.status(list),
+            certificate_ends: self.certificate_end().map(|end| end.to_string()),
+            refused: self.refused(),
+            rejections: [snapshot.rejections.status(list), self.handshakes.status(list)].concat(),
             changes: snapshot.changes.iter().map(|change| ChangeStatus::clone(change)).collect(),
             problems: self.problems.read().to_vec(),
             failures_tolerated: 0,
@@ -127,6 +121,19 @@ impl Board {
         let told = [("events", self.events.dropped()), ("leadership", self.tidings.missed())];
         let all = self.counters.drops().chain(told);
         all.map(|(name, count)| (name.to_owned(), count)).collect()
+    }
+
+    fn refused(&self) -> BTreeMap<String, u64> {
+        self.counters.refusals().map(|(cause, count)| (cause.to_owned(), count)).collect()
+    }
+
+    fn members_status(&self, snapshot: &Snapshot) -> Vec<MemberStatus> {
+        let rtt = |id| self.round_trips.latest(id).map(|time| time.as_secs_f64() * 1000.0);
+        let status = |member: &Member| MemberStatus {
+            rtt_ms: rtt(member.id),
+            ..member_status(member, snapshot, self.settings.rank)
+        };
+        snapshot.list.iter().map(status).collect()
     }
 
     fn messages(&self) -> BTreeMap<String, MessageCount> {

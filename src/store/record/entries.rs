@@ -12,7 +12,7 @@ pub(super) const DRAINS: u64 = 7;
 /// The first format that knows of pauses.
 pub(super) const PAUSES: u64 = 8;
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct VersionEntry {
     pub epoch: u64,
@@ -132,6 +132,9 @@ impl DrainEntry {
         let (length, most) = (reason.len(), Drain::LONGEST);
         if length > most {
             return Err(format!("its reason has {length} bytes; the most is {most}"));
+        }
+        if let Some(number) = [Some(since), until].into_iter().flatten().find(|n| *n > GREATEST) {
+            return Err(format!("{number} is beyond {GREATEST}"));
         }
         Ok(Drain { since, until, reason })
     }

@@ -1,61 +1,14 @@
 //! What is written is read back, and what is not a record is told from one.
 
 use super::super::file::LARGEST;
+use super::samples::{id, older, record, taken, voter};
 use super::*;
 use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED, Member};
 use crate::core::types::{Role, Version};
 
-/// The id of member `n` in these tests.
-pub fn id(n: u128) -> NodeId {
-    let id = uuid::Builder::from_u128(n);
-    NodeId(id.with_version(uuid::Version::Random).with_variant(uuid::Variant::RFC4122).into_uuid())
-}
-
-/// Member 1 of three, in this epoch.
-pub fn record(epoch: u64) -> Record {
-    let member = |n: u128, role| Member {
-        id: id(n),
-        name: format!("node-{n}"),
-        address: format!("127.0.0.1:710{n}"),
-        admin: None,
-        role,
-    };
-    let version = ListVersion { epoch: Epoch(4), counter: 2 };
-    let members =
-        vec![member(1, Role::Member), member(2, Role::Witness), member(3, Role::Observer)];
-    Record {
-        id: id(1),
-        incarnation: Incarnation(3),
-        epoch: Epoch(epoch),
-        reserved: Epoch(epoch + 100),
-        leader: Some(id(2)),
-        vote: None,
-        members: MemberList::new(version, members),
-        task: Task::default(),
-        removed: false,
-        met: [].into(),
-        drain: None,
-        pause: Pause::default(),
-    }
-}
-
-/// Member 1 as a voter.
-fn voter() -> Record {
-    let granted = Some(Grant { epoch: Epoch(6), candidate: id(3) });
-    let promised = Duration::from_millis(400);
-    let vote = Vote { granted, promised, informed: true, ..Vote::default() };
-    Record { vote: Some(vote), ..record(7) }
-}
-
 /// The content of the state file.
 fn json(record: &Record) -> String {
     String::from_utf8(record.to_json().unwrap()).unwrap()
-}
-
-/// The same without a checksum, as an electd before format 6 wrote it.
-fn older(record: &Record, format: u64) -> String {
-    let file = StateFile { format, ..StateFile::from(record) };
-    serde_json::to_string_pretty(&file).unwrap() + "\n"
 }
 
 #[test]
@@ -166,11 +119,6 @@ fn a_task_is_known_from_format_2_on() {
     assert_eq!(Record::from_json(older(&record(7), 2).as_bytes()), Ok(record(7)));
 }
 
-/// A task that a coordinator took.
-fn taken(content: &[u8]) -> Task {
-    Task { version: TaskVersion { epoch: Epoch(6), counter: 2 }, content: content.into() }
-}
-
 #[test]
 fn the_version_of_a_task_is_known_from_format_5_on() {
     let record = Record { task: taken(b"work"), ..voter() };
@@ -263,6 +211,34 @@ fn a_wrong_value_is_damage() {
         assert!(good.contains(from), "{from} is not in {good}");
         assert_damaged(good.replace(from, to).as_bytes(), expected);
     }
+}
+
+#[test]
+fn no_number_leaves_none_above_it() {
+    let floor = Epoch(GREATEST + 1);
+    let vote = |vote: Vote| Record { vote: Some(vote), ..record(7) };
+    let granted = Some(Grant { epoch: floor, candidate: id(3) });
+    let version = TaskVersion { epoch: Epoch(1), counter: GREATEST + 1 };
+    let late = Some(Drain { since: u64::MAX, ..Drain::default() });
+    for (key, record) in [
+        ("floor", vote(Vote { floor, ..Vote::default() })),
+        ("granted", vote(Vote { granted, ..Vote::default() })),
+        ("task_version", Record { task: Task { version, ..Task::default() }, ..record(7) }),
+        ("reserved", Record { reserved: Epoch(2 * GREATEST + 1), ..record(7) }),
+        ("drain", Record { drain: late, ..record(7) }),
+    ] {
+        assert_damaged(json(&record).as_bytes(), key);
+    }
+    let met = vec![(id(2), Incarnation(1)); MOST_MEMBERS + 1].into();
+    assert_damaged(json(&Record { met, ..record(7) }).as_bytes(), "\"met\": it has 129 entries");
+}
+
+#[test]
+fn what_is_said_of_damage_is_one_short_line() {
+    let wrong = json(&record(7)).replace("\"witness\"", &format!("\"{}\"", "\\u0000".repeat(9999)));
+    let wrong = wrong.replace("\"format\": 6", "\"format\": 5");
+    let Err(Unfit::Damaged(why)) = Record::from_json(wrong.as_bytes()) else { panic!("{wrong}") };
+    assert!(why.len() < 1000 && !why.contains(char::is_control), "{why:?}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The configuration and the commands about it, by running the program.
 
+mod certificates;
 mod commands;
 mod files;
 mod health;

@@ -36,7 +36,7 @@ fn keys() {
         "\"admin\": \"127.0.0.1:7202\"",
         "\"colour\": [1, 2]",
         "8:99: members[1].colour: unknown key (value [1, 2]): remove it; the keys here are \
-         name, id, address, listen, admin, role, rank, hooks, health",
+         name, id, address, listen, admin, role, rank, hooks, health, tls",
     );
     one_problem(
         "\"quorum\": \"none\",",
@@ -60,6 +60,39 @@ fn hooks() {
     with(
         "{\"on_change\": [\"x\"], \"timeout\": 10}",
         "3:62: hooks.timeout: is a number without a unit (value 10): give it a unit, in quotes, such as \"10ms\"",
+    );
+}
+
+#[test]
+fn tls() {
+    let files = "{\"ca\": \"ca.pem\", \"cert\": \"cert.pem\", \"key\": \"key.pem\"}";
+    one_problem_of(
+        "tls",
+        "{\"ca\": \"ca.pem\", \"cert\": \"cert.pem\"}",
+        "3:28: tls.key: is missing: name the file of the certificate's private key",
+    );
+    for (piece, replacement, what) in [
+        (
+            "\"admin\": \"127.0.0.1:7202\"",
+            format!("\"tls\": {files}"),
+            "has node-2 with `tls` and node-1 without",
+        ),
+        ("\"node-2\"", "\"42\"".to_owned(), "has \"42\", which no certificate can name"),
+    ] {
+        let secured = GOOD.replace("\"quorum\"", &format!("\"tls\": {files}, \"quorum\""));
+        let text = if piece == "\"node-2\"" { secured } else { GOOD.to_owned() };
+        let problems = ConfigFile::new(&text.replace(piece, &replacement)).problems();
+        assert!(problems.len() == 1 && problems[0].contains(what), "{problems:?}");
+    }
+}
+
+#[test]
+fn https_needs_certificates() {
+    one_problem_of(
+        "admin_tls",
+        "true",
+        "3:34: admin_tls: is true, and node-1 has no `tls` (value true): give the members `tls`: HTTPS shows \
+         their certificates",
     );
 }
 

@@ -9,12 +9,12 @@ use electd::core::durable::{Durable, Grant};
 use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::Message;
 use electd::core::restart::{Kept, NoStart, Start, restart};
-use electd::core::settings::{
-    AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Settings, Timing,
-};
-use electd::core::types::{Epoch, Incarnation, NodeId, Role, Task, Time};
+use electd::core::settings::{Settings, Timing};
+use electd::core::types::{Epoch, Incarnation, NodeId, Role, Time};
 use electd::core::{Core, Input, Output, Phase};
 use uuid::Uuid;
+
+use crate::member::voter;
 
 /// The most members that there are; all vote.
 pub const MEMBERS: usize = 5;
@@ -53,29 +53,15 @@ pub fn member(place: usize) -> Member {
 fn settings(place: usize, founders: usize, life: u64) -> Settings {
     let named = (0..MEMBERS).filter(|other| *other < founders || *other == place);
     let members = MemberList::new(ListVersion::default(), named.map(member).collect());
-    Settings {
-        cluster: "c".into(),
-        id: id(place),
-        instance: life,
-        members: Arc::new(members),
-        algorithm: AlgorithmKind::Bully,
-        quorum: Quorum::Majority,
-        preempt: Preempt::Always,
-        rank: RankKind::Id,
-        margin: Margin::NONE,
-        value: Some(0),
-        health: None,
-        task: Task::default(),
-        hierarchy: true,
-        timing: TIMING,
-        trust_refused: false,
-        bootstrap: false, // told at the start
-        power_on: PowerOn::Elect,
-    }
+    voter(id(place), life, Arc::new(members), TIMING) // whether it is the first start is told at the start
 }
 
 /// What happens to one process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly all are inputs: a box would cost each of them"
+)]
 pub enum Event {
     /// It is handed something.
     Input(Input),

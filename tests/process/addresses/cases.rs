@@ -88,6 +88,22 @@ fn exec_holds_the_addresses_of_a_node_that_runs_already() {
 }
 
 #[test]
+fn exec_refuses_an_address_that_the_node_of_this_host_holds_while_it_leads() {
+    let Some(scene) = Scene::start() else { return };
+    let (leader, _) = scene.cluster.agree();
+    let follower = scene.cluster.node(if leader == 1 { 2 } else { 1 });
+    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+    command.args(["exec", "--node", &follower.name, "--config"]).arg(scene.cluster.file());
+    command.args(["--address", "10.0.0.99/32%cable", "--wait", "0s"]);
+    let Output { status, stderr, .. } = follower.at_home(|| command.output().unwrap());
+    let why = String::from_utf8_lossy(&stderr);
+    assert_eq!(status.code(), Some(71), "{why}");
+    let said = "--address 10.0.0.99/32%cable: the node that runs on this host has 10.0.0.99 itself while it leads";
+    assert!(why.contains(said), "{why}");
+    assert!(why.contains("10.0.0.99/24%cable"), "{why}");
+}
+
+#[test]
 fn an_interface_that_goes_takes_the_leadership_along() {
     let Some(scene) = Scene::prepare() else { return };
     let network = scene.cluster.network();

@@ -2,7 +2,7 @@
 //! grows, and once the impostor is gone the true member is back.
 
 use std::io::Write;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener};
 use std::thread;
 use std::time::Duration;
 
@@ -11,13 +11,15 @@ use serde_json::Value;
 
 use super::mutations::{mutations, samples};
 use crate::support::impostor::{Impostor, ends, read, write};
+use crate::support::link::{Guise, Link};
 use crate::support::{Cluster, ensure, eventually, watchful};
 
 /// How many connections may fail to be welcomed, of a hundred: what was said before may keep the next
 /// one out for a moment.
 const REFUSED: usize = 50;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a member may take for an answer.
+const PATIENCE: Option<Duration> = Some(Duration::from_secs(5));
 
 /// What a process has grown by at most, in kB.
 const GROWN_KB: u64 = 24 * 1024;
@@ -25,27 +27,48 @@ const GROWN_KB: u64 = 24 * 1024;
 /// Each of the other members takes its share of what is wrong, each in its own way.
 const OTHERS: [usize; 2] = [2, 3];
 
-/// A member that took a hello, or none if it did not.
-fn greeted(address: SocketAddr, hello: &Value) -> Option<TcpStream> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write(&mut stream, hello).ok()?;
-    let reply = read(&mut stream).ok()?;
-    reply.get("welcome").map(|_| stream)
+/// A member that is lied to: where it is, and what is said to it at first.
+struct Target {
+    name: String,
+    address: SocketAddr,
+    guise: Guise,
+    hello: Value,
+}
+
+impl Target {
+    fn of(impostor: &Impostor, to: usize) -> Target {
+        let node = impostor.cluster.node(to);
+        let (name, address) = (node.name.clone(), node.address);
+        Target { name, address, guise: impostor.guise(), hello: impostor.hello(to) }
+    }
+
+    fn dial(&self) -> Link {
+        let stream = self.guise.dial(&self.name, self.address).unwrap();
+        stream.set_read_timeout(PATIENCE).unwrap();
+        stream
+    }
+
+    /// A connection on which the hello was taken, or none if it was not.
+    fn greeted(&self) -> Option<Link> {
+        let mut stream = self.dial();
+        write(&mut stream, &self.hello).ok()?;
+        let reply = read(&mut stream).ok()?;
+        reply.get("welcome").map(|_| stream)
+    }
 }
 
 /// Says one thing on a connection, and waits until the member has ended it.
-fn say(mut stream: TcpStream, frame: &[u8]) {
+fn say(mut stream: Link, frame: &[u8]) {
     // The member may have ended it amid a long frame.
     let said = stream.write_all(frame).and_then(|()| stream.shutdown(Shutdown::Write));
     assert!(said.is_err() || ends(&mut stream), "the connection stays, though it has ended");
 }
 
 /// Sends each frame after a good hello. Tells how many were sent.
-fn send_after_hello(address: SocketAddr, hello: &Value, frames: &[Vec<u8>]) -> usize {
+fn send_after_hello(target: &Target, frames: &[Vec<u8>]) -> usize {
     let mut sent = 0;
     for frame in frames {
-        if let Some(stream) = greeted(address, hello) {
+        if let Some(stream) = target.greeted() {
             say(stream, frame);
             sent += 1;
         }
@@ -54,22 +77,22 @@ fn send_after_hello(address: SocketAddr, hello: &Value, frames: &[Vec<u8>]) -> u
 }
 
 /// Sends each frame as the first words.
-fn send_first(address: SocketAddr, frames: &[Vec<u8>]) {
+fn send_first(target: &Target, frames: &[Vec<u8>]) {
     for frame in frames {
-        say(TcpStream::connect_timeout(&address, PATIENCE).unwrap(), frame);
+        say(target.dial(), frame);
     }
 }
 
 /// Answers dials with these frames; a hello calls for each.
-fn answer_with(address: SocketAddr, hello: &Value, dialed: &TcpListener, frames: &[Vec<u8>]) {
+fn answer_with(target: &Target, dialed: &TcpListener, frames: &[Vec<u8>]) {
     dialed.set_nonblocking(true).unwrap();
     for frame in frames {
-        let _stream = greeted(address, hello);
-        let mut dial = eventually("the member dials", || {
+        let _stream = target.greeted();
+        let dial = eventually("the member dials", || {
             dialed.accept().map(|(stream, _)| stream).map_err(|error| error.to_string())
         });
-        dial.set_nonblocking(false).unwrap();
-        dial.set_read_timeout(Some(PATIENCE)).unwrap();
+        let Ok(mut dial) = target.guise.take(dial) else { continue }; // it may have given up
+        dial.set_read_timeout(PATIENCE).unwrap();
         if read(&mut dial).is_ok() {
             let _ = dial.write_all(frame); // it may have given up
         }
@@ -149,13 +172,13 @@ fn storm(cluster: &Cluster, impostor: &Impostor, epoch: u64, messages: &[Value])
     let rejections = samples(|frame| frame.get("reject").is_some());
     thread::scope(|scope| {
         for (turn, number) in OTHERS.into_iter().enumerate() {
-            let (address, hello) = (cluster.node(number).address, impostor.hello(number));
-            let hellos = share(mutations(&hello, epoch), turn, 4);
+            let target = Target::of(impostor, number);
+            let hellos = share(mutations(&target.hello, epoch), turn, 4);
             let all = messages.iter().flat_map(|message| mutations(message, epoch)).collect();
             let all = share(all, turn, 5);
             scope.spawn(move || {
-                send_first(address, &hellos);
-                let sent = send_after_hello(address, &hello, &all);
+                send_first(&target, &hellos);
+                let sent = send_after_hello(&target, &all);
                 println!("{} hellos, {sent} of {} messages", hellos.len(), all.len());
                 assert!(sent * 100 > all.len() * (100 - REFUSED), "{sent} of {}", all.len());
             });
@@ -163,12 +186,12 @@ fn storm(cluster: &Cluster, impostor: &Impostor, epoch: u64, messages: &[Value])
     });
     // Not before: whoever dials while nobody takes the call waits for that.
     let dialed = TcpListener::bind(cluster.node(impostor.number).address).unwrap();
-    let (address, hello) = (cluster.node(2).address, impostor.hello(2));
-    let welcome = serde_json::json!({"welcome": hello});
+    let target = Target::of(impostor, 2);
+    let welcome = serde_json::json!({"welcome": target.hello});
     let welcomes = share(mutations(&welcome, epoch), 1, 16);
     let rejections = rejections.iter().flat_map(|reason| mutations(reason, epoch)).collect();
     let replies = [welcomes, share(rejections, 0, 16)].concat();
-    answer_with(address, &hello, &dialed, &replies);
+    answer_with(&target, &dialed, &replies);
     println!("{} replies", replies.len());
 }
 

@@ -9,7 +9,10 @@ use crate::support::network::inside;
 use crate::support::{Cluster, Network, ensure, eventually, watchful};
 
 /// How often the impostor connects and breaks.
-const OFTEN: usize = 200;
+const OFTEN: usize = 300;
+
+/// Fewer than that.
+const DESCRIPTORS: usize = 256;
 
 /// A reader, a writer and a resolver for each peer, those that redial, and a handful of its own.
 const MOST_THREADS: u64 = 64;
@@ -32,10 +35,14 @@ fn scene() -> Option<(Cluster, UdpSocket)> {
         added.is_ok().then(|| UdpSocket::bind((server.as_str(), 53)))
     });
     let silent = silent?.expect("the address is there");
-    let cluster = Cluster::on(network, |config| {
+    let cluster = Cluster::prepare_on(network, |config| {
         watchful(config);
         config["members"][0]["address"] = "node-1.example.com:7100".into();
     });
+    for node in cluster.nodes() {
+        node.descriptors.set(Some(DESCRIPTORS));
+        node.start();
+    }
     cluster.node(1).kill_9();
     Some((cluster, silent))
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::lines::{Line, Lines};
+use super::lines::{Lines, Run};
 use super::worker::{ASTRAY, FILE, MANNER, POLITE, STUBBORN, command, parent_of};
 use super::{only_child, with_majority};
 use crate::support::{Cluster, ensure, eventually, http};
@@ -36,7 +36,7 @@ impl Attached {
 }
 
 /// `electd exec` beside this node, with these options and this command.
-fn exec(cluster: &Cluster, number: usize, options: &[&str]) -> Command {
+pub fn exec(cluster: &Cluster, number: usize, options: &[&str]) -> Command {
     exec_by(&cluster.file(), &cluster.node(number).name, options)
 }
 
@@ -145,7 +145,7 @@ impl Beside {
     }
 
     /// Does this to the leader, and waits until a command runs anew.
-    fn suffer(&self, fault: Fault, before: &Line) -> Line {
+    fn suffer(&self, fault: Fault, before: &Run) -> Run {
         let node = self.cluster.nodes().iter().position(|node| node.name == before.node).unwrap();
         let (number, node) = (node + 1, &self.cluster.nodes()[node]);
         let exec = self.attached[number - 1].borrow().as_ref().unwrap().pid();
@@ -206,6 +206,11 @@ fn attached_commands_move_with_the_leadership_and_never_run_on_two_hosts() {
     }
     assert!(beside.lines.assert_never_two() > faults.len());
     let Beside { lines, attached, cluster } = beside;
+    for exec in &attached {
+        // A killed node leaves the lock of its last exec to the next one.
+        let exec = exec.borrow().as_ref().unwrap().pid();
+        eventually("exec is attached", || only_child(exec).ok_or_else(|| "no guard".to_owned()));
+    }
     drop(attached);
     lines.assert_nobody_writes();
     for node in cluster.nodes() {
@@ -300,7 +305,7 @@ fn a_frozen_guard_outlives_its_exec_and_ends_the_command() {
 }
 
 /// Stops this process, and waits until it stands still.
-fn stop(process: Pid) {
+pub fn stop(process: Pid) {
     kill_process(process, Signal::STOP).unwrap();
     let stat = format!("/proc/{}/stat", process.as_raw_nonzero());
     eventually("it stands still", || {
@@ -310,7 +315,7 @@ fn stop(process: Pid) {
 }
 
 /// Whether this process is there, and no zombie.
-fn lives(process: Pid) -> bool {
+pub fn lives(process: Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }

@@ -1,69 +1,114 @@
 //! What the commands of a test write: who ran when, and that no two ran at one instant.
 
-use std::fs;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
+use super::worker::{BEGIN, END};
 use crate::support::{Cluster, ensure, eventually};
 
-/// One reading of the file: which node wrote when, in which epoch.
+/// One run of a command: of which node, and in which epoch.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Line {
-    pub nanos: u64,
+pub struct Run {
     pub node: String,
     pub epoch: u64,
 }
 
+/// When a run wrote first and last, in nanoseconds of CLOCK_BOOTTIME.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    first: u64,
+    last: u64,
+    ended: bool,
+}
+
+/// What was read so far: each look reads only what is new, as a long test writes a hundred megabytes.
+#[derive(Default)]
+struct Known {
+    bytes: u64,
+    runs: BTreeMap<Run, Span>,
+}
+
 /// The one file that all commands write to.
-pub struct Lines(PathBuf);
+pub struct Lines {
+    path: PathBuf,
+    known: RefCell<Known>,
+}
 
 impl Lines {
     /// An empty file beside that of the cluster.
     pub fn beside(cluster: &Cluster) -> Lines {
-        let file = cluster.file().with_file_name("lines");
-        fs::write(&file, "").unwrap();
-        Lines(file)
+        let path = cluster.file().with_file_name("lines");
+        fs::write(&path, "").unwrap();
+        Lines { path, known: RefCell::default() }
     }
 
     /// Its path.
     pub fn file(&self) -> String {
-        self.0.display().to_string()
+        self.path.display().to_string()
     }
 
-    /// All lines so far, by time.
-    pub fn lines(&self) -> Vec<Line> {
-        let text = fs::read_to_string(&self.0).unwrap();
-        let line = |line: &str| {
-            let mut words = line.split(' ');
-            let nanos = words.next()?.parse().ok()?;
-            let node = words.next()?.to_owned();
-            Some(Line { nanos, node, epoch: words.next()?.parse().ok()? })
-        };
-        // The last line may be half written.
-        let mut lines: Vec<Line> = text.lines().filter_map(line).collect();
-        lines.sort();
-        lines
+    /// Takes in what was written since the last look.
+    fn read(&self) {
+        let mut known = self.known.borrow_mut();
+        let (mut file, mut text) = (File::open(&self.path).unwrap(), String::new());
+        file.seek(SeekFrom::Start(known.bytes)).unwrap();
+        file.read_to_string(&mut text).unwrap();
+        let whole = text.rfind('\n').map_or(0, |end| end + 1); // the last line may be half written
+        known.bytes += whole as u64;
+        for line in text[..whole].lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [nanos, node, epoch, what] = words[..] else {
+                panic!("a line of something else: {line}")
+            };
+            let (nanos, epoch) = (nanos.parse().unwrap(), epoch.parse().unwrap());
+            let run = Run { node: node.to_owned(), epoch };
+            let span = known.runs.entry(run).or_insert_with(|| {
+                assert_eq!(what, BEGIN, "{line}");
+                Span { first: nanos, last: nanos, ended: false }
+            });
+            // Where the leadership was renewed late, its command begins anew in the same epoch.
+            assert!(!span.ended || what == BEGIN, "after its end: {line}");
+            let ended = what == END;
+            *span = Span { first: span.first.min(nanos), last: span.last.max(nanos), ended };
+        }
     }
 
-    /// The node whose command runs, once one runs that is not this run.
-    pub fn runs_next(&self, last: Option<&Line>) -> Line {
-        eventually("a command begins to run", || {
-            let now = self.lines().pop().ok_or("no line yet")?;
-            let same = last.is_some_and(|last| (&last.node, last.epoch) == (&now.node, now.epoch));
-            ensure(!same, || format!("still {now:?}"))?;
-            Ok::<_, String>(now)
-        })
+    /// The run that wrote last.
+    fn latest(&self) -> Option<Run> {
+        self.read();
+        let known = self.known.borrow();
+        known.runs.iter().max_by_key(|(_, span)| span.last).map(|(run, _)| run.clone())
     }
 
-    /// "At no instant do two members' jobs run": who wrote once after another never writes again.
+    /// The run that is there, once it is another one than this.
+    pub fn runs_next(&self, last: Option<&Run>) -> Run {
+        eventually("a command begins to run", || self.is_next(last))
+    }
+
+    /// The run that is there, if it is another one than this.
+    pub fn is_next(&self, last: Option<&Run>) -> Result<Run, String> {
+        let now = self.latest().ok_or("no line yet")?;
+        ensure(Some(&now) != last, || format!("still {now:?}"))?;
+        Ok(now)
+    }
+
+    /// "At no instant do two members' jobs run": who wrote once after another never writes again. Gives how many ran.
+    #[track_caller]
     pub fn assert_never_two(&self) -> usize {
-        let mut runs: Vec<Line> = Vec::new();
-        for line in self.lines() {
-            let run = (&line.node, line.epoch);
-            if runs.last().is_none_or(|last| (&last.node, last.epoch) != run) {
-                let again = runs.iter().any(|other| (&other.node, other.epoch) == run);
-                assert!(!again, "{line:?} wrote after {:?} had begun", runs.last());
-                runs.push(line);
-            }
+        self.read();
+        let known = self.known.borrow();
+        let mut runs: Vec<(&Run, &Span)> = known.runs.iter().collect();
+        runs.sort_by_key(|(_, span)| span.first);
+        for pair in runs.windows(2) {
+            let [(before, old), (after, new)] = pair else { unreachable!() };
+            let beside = old.last.saturating_sub(new.first);
+            assert!(
+                old.last < new.first,
+                "{before:?} wrote for {beside} ns after {after:?} had begun"
+            );
         }
         runs.len()
     }

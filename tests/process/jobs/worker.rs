@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{WaitOptions, getpid, set_child_subreaper, setsid, waitpid};
 use rustix::time::{ClockId, clock_gettime};
@@ -28,9 +28,16 @@ pub const POLITE: &str = "polite";
 pub const STUBBORN: &str = "stubborn";
 /// Leaves its process group, its session and its parent, and does not end at TERM either.
 pub const ASTRAY: &str = "astray";
+/// What a command writes first.
+pub const BEGIN: &str = "begin";
+/// What it writes then.
+const LIVES: &str = "lives";
+/// What it writes last, if it is not killed.
+pub const END: &str = "end";
+
 /// How the processes of the last one are called that it starts in turn.
 const CHILD: &str = "child";
-const GRANDCHILD: &str = "grandchild";
+pub const GRANDCHILD: &str = "grandchild";
 
 /// What nodes are told to run.
 pub fn command() -> Vec<String> {
@@ -45,8 +52,10 @@ fn is_what_the_nodes_run() {
     let (Ok(file), Ok(manner)) = (env::var(FILE), env::var(MANNER)) else { return };
     match manner.as_str() {
         ASTRAY => {
+            let mut lines = Writer::of(&file);
+            lines.write(BEGIN);
             start(CHILD);
-            write_lines(&file, false);
+            lines.write_on(false);
         }
         CHILD => {
             setsid().unwrap();
@@ -54,9 +63,13 @@ fn is_what_the_nodes_run() {
         }
         GRANDCHILD => {
             setsid().unwrap();
-            write_lines(&file, false);
+            Writer::of(&file).write_on(false);
         }
-        manner => write_lines(&file, manner == POLITE),
+        manner => {
+            let mut lines = Writer::of(&file);
+            lines.write(BEGIN);
+            lines.write_on(manner == POLITE);
+        }
     }
 }
 
@@ -92,21 +105,33 @@ fn start(manner: &str) {
     child.spawn().unwrap();
 }
 
-/// Writes "TIME NODE EPOCH" about each millisecond, in CLOCK_BOOTTIME, until the end.
-fn write_lines(file: &str, polite: bool) {
-    let mut out = File::options().append(true).open(file).unwrap();
-    let who = format!("{} {}", env::var("ELECTD_NODE").unwrap(), env::var("ELECTD_EPOCH").unwrap());
-    let told = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(SIGTERM, told.clone()).unwrap();
-    if polite {
-        // The second handler ends the process.
-        signal_hook::flag::register_conditional_shutdown(SIGTERM, 0, Arc::new(true.into()))
-            .unwrap();
+/// Writes lines "TIME NODE EPOCH WHAT", in CLOCK_BOOTTIME.
+struct Writer {
+    out: File,
+    who: String,
+}
+
+impl Writer {
+    fn of(file: &str) -> Writer {
+        let [node, epoch] = ["ELECTD_NODE", "ELECTD_EPOCH"].map(|name| env::var(name).unwrap());
+        let out = File::options().append(true).open(file).unwrap();
+        Writer { out, who: format!("{node} {epoch}") }
     }
-    loop {
+
+    fn write(&mut self, what: &str) {
         let time = clock_gettime(ClockId::Boottime);
         let nanos = time.tv_sec * 1_000_000_000 + time.tv_nsec;
-        out.write_all(format!("{nanos} {who}\n").as_bytes()).unwrap();
-        breathe();
+        self.out.write_all(format!("{nanos} {} {what}\n", self.who).as_bytes()).unwrap();
+    }
+
+    /// About each millisecond until the end, which is at TERM for a polite one.
+    fn write_on(&mut self, polite: bool) {
+        let told = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(SIGTERM, told.clone()).unwrap();
+        while !(polite && told.load(Ordering::Relaxed)) {
+            self.write(LIVES);
+            breathe();
+        }
+        self.write(END);
     }
 }

@@ -1,14 +1,15 @@
 //! A crowd of hostile clients that stays: whoever is thrown out comes back.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// Clients of a siege crowd a port this often; in between they hold on.
-const ROUND: Duration = Duration::from_millis(500);
+pub const ROUND: Duration = Duration::from_millis(500);
 
 /// The ways to be a nuisance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,10 @@ pub enum Manner {
     Hoard,
     /// Asks over and over, and reads no answer.
     Deaf,
+    /// Begins a TLS handshake well, and says no more.
+    Handshake,
+    /// The same, a byte every round.
+    TrickledHandshake,
 }
 
 /// A request as it should be.
@@ -149,6 +154,9 @@ impl Manner {
             Manner::Hoard if sent > 0 => Vec::new(),
             Manner::Hoard => ASK.to_vec(),
             Manner::Deaf => ASK.repeat(500),
+            Manner::Handshake if sent == 0 => client_hello().to_vec(),
+            Manner::Handshake => Vec::new(),
+            Manner::TrickledHandshake => client_hello().get(sent..=sent).unwrap_or(&[]).to_vec(),
         }
     }
 }
@@ -161,6 +169,27 @@ impl Manner {
             _ => is_over(stream),
         }
     }
+}
+
+/// The first words of a TLS client, as openssl says them.
+fn client_hello() -> &'static [u8] {
+    static WORDS: OnceLock<Vec<u8>> = OnceLock::new();
+    WORDS.get_or_init(|| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let mut openssl = Command::new("openssl");
+        openssl.args(["s_client", "-tls1_3", "-connect", &address]);
+        let quiet = openssl.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut openssl = quiet.spawn().expect("openssl is installed");
+        let mut stream = listener.accept().unwrap().0;
+        let mut words = vec![0; 5];
+        stream.read_exact(&mut words).unwrap();
+        words.resize(5 + usize::from(words[3]) * 256 + usize::from(words[4]), 0);
+        stream.read_exact(&mut words[5..]).unwrap();
+        drop(stream);
+        openssl.wait().unwrap();
+        words
+    })
 }
 
 fn connect(address: SocketAddr) -> io::Result<TcpStream> {

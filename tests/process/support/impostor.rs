@@ -1,30 +1,27 @@
-//! A stranger that speaks as a member: raw frames over TCP, and no more than what `GET /status` tells
-//! everybody.
-
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::time::Duration;
+//! A stranger that speaks as a member: raw frames, and no more than what `GET /status` tells everybody; over
+//! TLS with the certificate of that member.
 
 use serde_json::{Value, json};
+use std::io::{self, Read, Write};
 
 use super::Cluster;
+use super::link::{Guise, Link};
 
 /// The version of the protocol.
 pub const PROTOCOL: u32 = 5;
-
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Whoever speaks as this member.
 pub struct Impostor<'a> {
     pub cluster: &'a Cluster,
     pub number: usize,
     pub incarnation: u64,
+    guise: Guise,
 }
 
 impl<'a> Impostor<'a> {
     /// One that has started more often than the true member.
     pub fn of(cluster: &'a Cluster, number: usize) -> Impostor<'a> {
-        Impostor { cluster, number, incarnation: 1000 }
+        Impostor { cluster, number, incarnation: 1000, guise: Guise::of(cluster, number) }
     }
 
     /// The hello of the member, as far as a stranger can know it.
@@ -50,17 +47,19 @@ impl<'a> Impostor<'a> {
     }
 
     /// A connection to a member, with nothing said on it yet.
-    pub fn dial(&self, to: usize) -> io::Result<TcpStream> {
-        let node = self.cluster.node(to);
-        let address = node.address;
-        let stream = node.at_home(|| TcpStream::connect_timeout(&address, PATIENCE))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
-        Ok(stream)
+    pub fn dial(&self, to: usize) -> io::Result<Link> {
+        let (guise, node) = (self.guise(), self.cluster.node(to));
+        let (name, address) = (node.name.clone(), node.address);
+        node.at_home(move || guise.dial(&name, address))
+    }
+
+    /// What it shows to the members.
+    pub fn guise(&self) -> Guise {
+        self.guise.clone()
     }
 
     /// Says a hello. Gives the connection and the answer.
-    pub fn greet(&self, to: usize, hello: &Value) -> io::Result<(TcpStream, Value)> {
+    pub fn greet(&self, to: usize, hello: &Value) -> io::Result<(Link, Value)> {
         let mut stream = self.dial(to)?;
         write(&mut stream, hello)?;
         let reply = read(&mut stream)?;
@@ -68,7 +67,7 @@ impl<'a> Impostor<'a> {
     }
 
     /// A connection on which a member takes messages.
-    pub fn welcomed(&self, to: usize) -> TcpStream {
+    pub fn welcomed(&self, to: usize) -> Link {
         let (stream, reply) = self.greet(to, &self.hello(to)).unwrap();
         assert!(reply.get("welcome").is_some(), "{reply}");
         stream
@@ -81,18 +80,18 @@ impl<'a> Impostor<'a> {
 }
 
 /// Sends a frame.
-pub fn write(stream: &mut TcpStream, frame: &Value) -> io::Result<()> {
+pub fn write(stream: &mut Link, frame: &Value) -> io::Result<()> {
     write_bytes(stream, frame.to_string().as_bytes())
 }
 
 /// Sends a frame with this payload.
-pub fn write_bytes(stream: &mut TcpStream, payload: &[u8]) -> io::Result<()> {
+pub fn write_bytes(stream: &mut Link, payload: &[u8]) -> io::Result<()> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     stream.write_all(&[&length, payload].concat())
 }
 
 /// Reads a frame.
-pub fn read(stream: &mut TcpStream) -> io::Result<Value> {
+pub fn read(stream: &mut Link) -> io::Result<Value> {
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;
     let mut payload = vec![0; usize::try_from(u32::from_be_bytes(length)).unwrap()];
@@ -101,12 +100,13 @@ pub fn read(stream: &mut TcpStream) -> io::Result<Value> {
 }
 
 /// Whether the other side ends the connection, whatever it says before.
-pub fn ends(stream: &mut TcpStream) -> bool {
+pub fn ends(stream: &mut impl Read) -> bool {
     let mut rest = [0; 4096];
     loop {
         match stream.read(&mut rest) {
             Ok(0) => return true,
             Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return error.kind() == io::ErrorKind::ConnectionReset,
         }
     }

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::impostor::{Impostor, read, write};
+use super::link::{Guise, Link};
 use super::{Cluster, ensure, eventually};
 
 /// Between two looks for a dial, or for a connection that has ended.
@@ -30,12 +31,13 @@ pub struct Liar {
 
 struct Shared {
     incarnation: u64,
+    guise: Guise,
     /// By the number of the member that it is said to.
     hellos: BTreeMap<usize, Value>,
     /// The connections on which it speaks.
-    speaks: Mutex<BTreeMap<usize, TcpStream>>,
+    speaks: Mutex<BTreeMap<usize, Link>>,
     /// Those on which it is spoken to.
-    hears: Mutex<Vec<(usize, TcpStream)>>,
+    hears: Mutex<Vec<(usize, Link)>>,
     answer: Box<Answer>,
     ended: AtomicBool,
 }
@@ -49,11 +51,12 @@ impl Liar {
         others: &[usize],
         answer: impl Fn(usize, u64, &Value) -> Vec<(u64, Value)> + Send + Sync + 'static,
     ) -> Liar {
-        let impostor = Impostor { cluster, number, incarnation: 1000 };
+        let impostor = Impostor::of(cluster, number);
         let dialed = TcpListener::bind(cluster.node(number).address).unwrap();
         dialed.set_nonblocking(true).unwrap();
         let shared = Arc::new(Shared {
             incarnation: impostor.incarnation,
+            guise: impostor.guise(),
             hellos: others.iter().map(|to| (*to, impostor.hello(*to))).collect(),
             speaks: Mutex::default(),
             hears: Mutex::default(),
@@ -64,10 +67,11 @@ impl Liar {
         let listens = Arc::clone(&shared);
         threads.push(thread::spawn(move || listens.take_dials(&dialed)));
         for to in others {
-            let (dials, to, address) = (Arc::clone(&shared), *to, cluster.node(*to).address);
+            let (dials, to, node) = (Arc::clone(&shared), *to, cluster.node(*to));
+            let (name, address) = (node.name.clone(), node.address);
             threads.push(thread::spawn(move || {
                 while !dials.ended.load(Ordering::Relaxed) {
-                    let _ = dials.speak(to, || TcpStream::connect(address));
+                    let _ = dials.speak(to, || dials.guise.dial(&name, address));
                     thread::sleep(PAUSE);
                 }
             }));
@@ -122,12 +126,13 @@ impl Shared {
     }
 
     /// Welcomes whoever dialed, and answers what that says.
-    fn listen(&self, mut stream: TcpStream) -> Option<()> {
-        stream.set_nonblocking(false).ok()?;
+    fn listen(&self, stream: TcpStream) -> Option<()> {
+        let mut stream = self.guise.take(stream).ok()?;
         let hello = read(&mut stream).ok()?;
         let (from, own) = self.hellos.iter().find(|(_, own)| own["to"] == hello["id"])?;
         write(&mut stream, &json!({"welcome": own})).ok()?;
-        self.hears.lock().push((*from, stream.try_clone().ok()?));
+        stream.set_read_timeout(None).ok()?;
+        self.hears.lock().push((*from, stream.clone()));
         while let Ok(frame) = read(&mut stream) {
             let epoch = frame["epoch"].as_u64().unwrap_or_default();
             for (epoch, message) in (self.answer)(*from, epoch, &frame["message"]) {
@@ -139,22 +144,22 @@ impl Shared {
     }
 
     /// Says hello to a member and keeps the connection until that ends it.
-    fn speak(&self, to: usize, dial: impl FnOnce() -> io::Result<TcpStream>) -> io::Result<()> {
+    fn speak(&self, to: usize, dial: impl FnOnce() -> io::Result<Link>) -> io::Result<()> {
         let mut stream = dial()?;
-        stream.set_nodelay(true)?;
         write(&mut stream, &self.hellos[&to])?;
         if read(&mut stream)?.get("welcome").is_none() {
             return Ok(());
         }
-        self.speaks.lock().insert(to, stream.try_clone()?);
+        stream.set_read_timeout(None)?;
+        self.speaks.lock().insert(to, stream.clone());
         let end = read(&mut stream); // nothing is said on it
         self.speaks.lock().remove(&to);
         end.map(drop)
     }
 
     fn say(&self, to: usize, epoch: u64, message: &Value) -> io::Result<()> {
-        let stream = self.speaks.lock().get(&to).map(TcpStream::try_clone);
-        let mut stream = stream.ok_or(io::ErrorKind::NotConnected)??;
+        let stream = self.speaks.lock().get(&to).cloned();
+        let mut stream = stream.ok_or(io::ErrorKind::NotConnected)?;
         let incarnation = self.incarnation;
         write(&mut stream, &json!({"epoch": epoch, "incarnation": incarnation, "message": message}))
     }

@@ -9,17 +9,22 @@
 //! whatever other tests and programs do meanwhile.
 
 mod command;
+pub mod credentials;
 pub mod crowd;
 mod each;
+pub mod enough;
 pub mod http;
 pub mod impostor;
 pub mod liar;
+pub mod link;
 pub mod network;
 pub mod node;
 mod places;
+pub mod pulse;
 mod record;
 pub mod recorder;
 pub mod stray;
+mod wait;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -27,7 +32,6 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use electd::config;
 use electd::core::settings::{AlgorithmKind, Timing};
@@ -36,46 +40,17 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub use command::{command, done, electd};
+use credentials::{Certificates, secure};
 pub(crate) use each::for_each_algorithm;
 pub use each::{has_joined, the_highest_comes_back};
 pub use network::Network;
 pub use node::{Condition, Node};
 use places::{ascending_ids, free_places, own_host};
 use record::Record;
-
-/// Far longer than anything takes, even on a machine that is ten times slower and busy.
-pub const DEADLINE: Duration = Duration::from_secs(120);
+pub use wait::{DEADLINE, breathe, ensure, eventually};
 
 /// A time of silence after which even a busy machine counts as gone.
 const PATIENT: &str = "5s";
-
-/// Between two looks at what a test waits for.
-const PAUSE: Duration = Duration::from_millis(10);
-
-/// The one loop that polls: until `look` gives what is expected, or the deadline has passed.
-#[track_caller]
-pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
-    let start = Instant::now();
-    loop {
-        match look() {
-            Ok(found) => return found,
-            Err(last) if start.elapsed() > DEADLINE => {
-                panic!("not so in {DEADLINE:?}: {what}\nlast: {last}")
-            }
-            Err(_) => thread::sleep(PAUSE),
-        }
-    }
-}
-
-/// The pause of a process that does something again and again, such as one that a test watches.
-pub fn breathe() {
-    thread::sleep(Duration::from_millis(1));
-}
-
-/// An error unless this holds: for the looks of `eventually`.
-pub fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(otherwise()) }
-}
 
 /// A change of the config: whoever is silent is missed soon.
 pub fn watchful(config: &mut Value) {
@@ -89,6 +64,8 @@ pub struct Cluster {
     folder: TempDir,
     config: Value,
     host: Ipv4Addr,
+    /// Of a cluster that speaks TLS.
+    certificates: Option<Certificates>,
     record: RefCell<Record>,
     /// Gone after the nodes are.
     network: Option<Network>,
@@ -170,8 +147,13 @@ impl Cluster {
             // A busy machine is not taken for a silent one.
             "timing": {"failure": PATIENT, "heartbeat": "100ms", "message": "1s"},
         });
+        if credentials::wanted() {
+            secure(&mut config);
+        }
         change(&mut config);
         let folder = folder();
+        let secured = config["members"][0].get("tls").is_some();
+        let certificates = secured.then(|| Certificates::of(folder.path(), &config, places.len()));
         let file = folder.path().join("cluster.json");
         fs::write(&file, config.to_string()).unwrap();
         let node = |(number, place): (usize, &(SocketAddr, SocketAddr))| {
@@ -179,11 +161,12 @@ impl Cluster {
             let log = folder.path().join(format!("{name}.log"));
             Node::new(&name, *place, &file, &log)
         };
-        let nodes = (1..).zip(places).map(node).collect();
+        let mut nodes: Vec<Node> = (1..).zip(places).map(node).collect();
+        nodes.iter_mut().for_each(|node| node.serves_https = config["admin_tls"] == true);
         // A busy machine is a partition to members that miss whoever is silent soon.
         let may_split = config["quorum"] == "none" && config["timing"]["failure"] != PATIENT;
         let record = RefCell::new(Record::of(may_split));
-        Cluster { nodes, folder, config, host, record, network: None }
+        Cluster { nodes, folder, config, host, certificates, record, network: None }
     }
 
     /// The node with this number.
@@ -203,6 +186,11 @@ impl Cluster {
     /// The file with this node's durable state.
     pub fn state_file(&self, number: usize) -> PathBuf {
         self.folder.path().join("data").join(&self.node(number).name).join("state.json")
+    }
+
+    /// What signs for this cluster, of those that speak TLS.
+    pub fn certificates(&self) -> &Certificates {
+        self.certificates.as_ref().expect("it speaks TLS")
     }
 
     /// The id of a member.

@@ -30,6 +30,10 @@ pub struct Node {
     pub admin: SocketAddr,
     /// The network namespace that it lives in, where that is not the test's own.
     pub home: Option<String>,
+    /// Whether its HTTP address speaks TLS.
+    pub serves_https: bool,
+    /// The program that it runs, where that is not the build under test.
+    pub build: RefCell<Option<PathBuf>>,
     /// The most descriptors that it may have, where that is not the usual number.
     pub descriptors: Cell<Option<usize>>,
     config: PathBuf,
@@ -51,6 +55,8 @@ impl Node {
             address,
             admin,
             home: None,
+            serves_https: false,
+            build: RefCell::new(None),
             descriptors: Cell::new(None),
             config: config.to_path_buf(),
             log: log.to_path_buf(),
@@ -87,7 +93,7 @@ impl Node {
     fn spawn(&self, more: &[&str], environment: &[(&str, &str)]) {
         assert_eq!(self.condition.get(), Condition::Down, "{} runs already", self.name);
         let log = File::options().create(true).append(true).open(&self.log).unwrap();
-        let mut command = program(self.descriptors.get());
+        let mut command = self.program();
         command
             .args(["run", "--node", &self.name, "--config"])
             .arg(&self.config)
@@ -100,6 +106,16 @@ impl Node {
         let child = self.at_home(|| command.spawn());
         self.child.replace(Some(child.unwrap()));
         self.condition.set(Condition::Runs);
+    }
+
+    /// What it runs, with at most so many descriptors.
+    fn program(&self) -> Command {
+        let build = self.build.borrow().clone();
+        let electd = build.unwrap_or_else(|| env!("CARGO_BIN_EXE_electd").into());
+        let Some(most) = self.descriptors.get() else { return Command::new(electd) };
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("ulimit -n {most} && exec \"$0\" \"$@\"")]).arg(electd);
+        shell
     }
 
     /// SIGKILL: the process is gone when this returns.
@@ -163,6 +179,12 @@ impl Node {
         status.code().unwrap_or_else(|| panic!("{} was ended by a signal: {status}", self.name))
     }
 
+    /// The exit code of its process, if that has ended by itself.
+    pub fn ended(&self) -> Option<i32> {
+        let ended = self.child.borrow_mut().as_mut()?.try_wait().unwrap();
+        ended.map(|_| self.exit_code())
+    }
+
     pub fn runs(&self) -> bool {
         self.condition.get() == Condition::Runs
     }
@@ -171,9 +193,9 @@ impl Node {
         self.condition.get()
     }
 
-    /// GET; an error in words if nobody answers.
+    /// GET; an error in words if nobody answers. A node that serves HTTPS is asked by its control socket.
     pub fn get(&self, path: &str) -> Result<Answer, String> {
-        self.ask("GET", path, "")
+        if self.serves_https { self.tell("GET", path, "") } else { self.ask("GET", path, "") }
     }
 
     /// POST by the control socket; an error in words if nobody answers.
@@ -189,6 +211,11 @@ impl Node {
     fn tell(&self, method: &str, path: &str, body: &str) -> Result<Answer, String> {
         http::tell(&self.state(), method, path, body)
             .map_err(|error| format!("{} does not answer {method} {path}: {error}", self.name))
+    }
+
+    /// The folder with its file.
+    pub fn folder(&self) -> &Path {
+        self.config.parent().unwrap()
     }
 
     /// The folder with its state.
@@ -228,16 +255,29 @@ impl Node {
         lines.into_iter().rev().collect::<Vec<_>>().join("\n")
     }
 
-    /// The names of its threads that begin so, in order.
-    pub fn threads(&self, prefix: &str) -> Vec<String> {
+    /// Its threads: their numbers and names.
+    fn tasks(&self) -> impl Iterator<Item = (u32, String)> {
         let pid = self.child.borrow().as_ref().unwrap().id();
         let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
-        // A thread may end meanwhile.
-        let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
-        let names = names.map(|name| name.trim().to_owned());
+        tasks.filter_map(|task| {
+            let number = task.file_name().to_str()?.parse().ok()?;
+            let name = fs::read_to_string(task.path().join("comm")).ok()?; // it may have ended
+            Some((number, name.trim().to_owned()))
+        })
+    }
+
+    /// The names of its threads that begin so, in order.
+    pub fn threads(&self, prefix: &str) -> Vec<String> {
+        let names = self.tasks().map(|(_, name)| name);
         let mut found: Vec<String> = names.filter(|name| name.starts_with(prefix)).collect();
         found.sort();
         found
+    }
+
+    /// The number of its thread with this name.
+    pub fn thread(&self, name: &str) -> u32 {
+        let found = self.tasks().find(|(_, found)| found == name);
+        found.unwrap_or_else(|| panic!("{} has no thread {name}", self.name)).0
     }
 
     /// A figure of /proc/PID/status, such as Threads, or VmRSS in kB.
@@ -249,15 +289,6 @@ impl Node {
         line.and_then(|rest| rest.split_whitespace().next()?.parse().ok())
             .unwrap_or_else(|| panic!("no {key} in {figures}"))
     }
-}
-
-/// The program to be tested, with at most so many descriptors.
-fn program(descriptors: Option<usize>) -> Command {
-    let electd = env!("CARGO_BIN_EXE_electd");
-    let Some(most) = descriptors else { return Command::new(electd) };
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("ulimit -n {most} && exec \"$0\" \"$@\""), electd]);
-    shell
 }
 
 impl Drop for Node {

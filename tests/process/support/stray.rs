@@ -2,28 +2,31 @@
 //! what the configuration says, and says whatever a test has it say.
 
 use std::io;
-use std::net::TcpStream;
 use std::time::Duration;
 
-use electd::core::message::PROTOCOL_VERSION;
+use electd::core::protocol::Protocols;
 use serde_json::{Value, json};
 
+use super::Cluster;
 use super::impostor;
-use super::{Cluster, Node};
-
-const PATIENCE: Duration = Duration::from_secs(30);
+use super::link::{Guise, Link};
 
 /// One connection to a node.
 pub struct Stray {
-    stream: TcpStream,
+    stream: Link,
 }
 
 impl Stray {
-    /// Dials a node and says this hello. Gives the answer, a welcome or a reject.
-    pub fn greet(node: &Node, hello: &Value) -> io::Result<(Stray, Value)> {
-        let address = node.address;
-        let stream = node.at_home(|| TcpStream::connect(address))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+    /// Dials a node in the guise of this member and says this hello. Gives the answer, a welcome or a reject.
+    pub fn greet(
+        cluster: &Cluster,
+        number: usize,
+        to: usize,
+        hello: &Value,
+    ) -> io::Result<(Stray, Value)> {
+        let (guise, node) = (Guise::of(cluster, number), cluster.node(to));
+        let (name, address) = (node.name.clone(), node.address);
+        let stream = node.at_home(move || guise.dial(&name, address))?;
         let mut stray = Stray { stream };
         stray.write(hello)?;
         let answer = stray.read()?;
@@ -31,8 +34,7 @@ impl Stray {
     }
 
     /// Speaks on a connection that somebody else opened.
-    pub fn take(stream: TcpStream) -> Stray {
-        let _ = stream.set_read_timeout(Some(PATIENCE));
+    pub fn take(stream: Link) -> Stray {
         Stray { stream }
     }
 
@@ -68,7 +70,7 @@ impl Cluster {
         let timings =
             [timing.heartbeat, timing.failure, timing.message, timing.lease].map(nanos).to_vec();
         json!({
-            "protocol": PROTOCOL_VERSION,
+            "protocol": Protocols::OURS.lowest,
             "cluster": word("cluster", ""),
             "id": self.id(number),
             "to": self.id(to),

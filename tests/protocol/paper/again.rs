@@ -75,6 +75,7 @@ fn an_older_leader_does_not_know_better() {
         settled: ListVersion::default(),
         members: [says(4, false), says(5, true)].into(),
         pause: None,
+        chosen: None,
     };
     let stands = |p3: &Process| p3.core.detector().get(id(4)).is_some_and(|p4| p4.stands);
     p3.hears(5, heartbeat(1, 5));

@@ -1,13 +1,14 @@
 //! A leader that is heard, but does not lead any more: nobody may go on naming it for that, nor count
 //! on its word.
 
-use electd::core::message::{Hello, Message, Rejection};
+use electd::core::membership::ListVersion;
+use electd::core::message::{Hello, Liveness, MemberReport, Message, Rejection};
 use electd::core::settings::AlgorithmKind;
 use electd::core::types::{Epoch, Incarnation};
 use electd::core::{Input, Output, Phase};
 
 use crate::paper::process::{
-    MOMENT, Process, TIMING, connection, coordinator, election, hello_of, id,
+    MOMENT, Process, TIMING, connection, coordinator, election, hello_of, id, rank,
 };
 
 /// P3 follows P5.
@@ -54,4 +55,30 @@ fn who_is_alive_is_known_from_a_leader_that_leads() {
     p3.after(MOMENT);
     assert_eq!(p3.leader(), Some(id(5)), "it was heard");
     assert!(!is_refused(&mut p3));
+}
+
+/// What a leader says of itself is no word on whether it is there: it speaks. A follower that believed it would watch
+/// nobody, and follow a dead leader for ever.
+#[test]
+fn a_leader_that_calls_itself_dead_is_watched_all_the_same() {
+    for status in [Liveness::Dead, Liveness::Suspected] {
+        let mut p3 = follower();
+        let (incarnation, stands) = (Incarnation(1), true);
+        let report = MemberReport { id: id(5), incarnation, status, stands, value: 0 };
+        let heartbeat = Message::Heartbeat {
+            epoch: Epoch(1),
+            number: 1,
+            rank: rank(5),
+            lease: TIMING.lease,
+            settled: ListVersion::default(),
+            members: [report].into(),
+            pause: None,
+            chosen: None,
+        };
+        p3.hears(5, heartbeat);
+        p3.after(TIMING.failure - MOMENT);
+        assert_eq!(p3.leader(), Some(id(5)));
+        p3.after(MOMENT);
+        assert_eq!(p3.leader(), None, "it is silent, and {status:?} by its own word");
+    }
 }

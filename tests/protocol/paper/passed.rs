@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use electd::core::bounds;
-use electd::core::message::{Ballot, Candidate, Message, Opinion, Run};
+use electd::core::message::{Ballot, Candidate, Message, Opinion, Run, View};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings, Timing};
 use electd::core::types::{Epoch, Incarnation, Time};
 use electd::core::{Input, Phase};
@@ -198,23 +198,48 @@ fn no_wait_is_longer_than_failure() {
         let at_most = Opinion::No { wait: says }.at_most(TIMING.failure);
         assert_eq!(at_most, Opinion::No { wait });
     }
+    let mut p5 = Process::with(Settings { id: id(5), ..majority(TIMING.lease) }).0;
+    p5.calls();
+    let (epoch, opinion) = (Epoch(0), Opinion::No { wait: longest });
+    for voter in 1..=4 {
+        p5.hears(voter, Message::PreVoteReply { number: 1, opinion, epoch });
+    }
+    let sent = passes(&mut p5, TIMING.failure + TIMING.message, &[1, 2, 3, 4]);
+    let asks = |(_, message): &(Vec<u8>, Message)| matches!(message, Message::PreVote { .. });
+    assert!(sent.iter().any(asks), "{sent:?}");
 }
 
-/// Halting: P5 has handed out its task, and P4 waits for its disk.
-#[test]
-fn whoever_waits_for_its_disk_is_normal_however_long() {
+/// Halting: P5 has handed out its task, and P4 waits for its disk. Tells the round as well.
+fn p4_waits_for_its_disk() -> (Process, Epoch) {
     let (round, number) = (Epoch(99), 1); // above what is reserved on the disk
     let mut p4 = Process::new(AlgorithmKind::Halting, 4);
     p4.hears(5, Message::Halt { number, round, rank: rank(5), incumbent: false });
     let task = p4.core.task().clone();
     p4.hears(5, Message::Elected { number: 2, round, task: task.version });
     p4.hears(5, Message::Ready { number: 3, round, task });
+    (p4, round)
+}
+
+#[test]
+fn whoever_waits_for_its_disk_is_normal_however_long() {
+    let (mut p4, round) = p4_waits_for_its_disk();
     assert_eq!(p4.leader(), None, "its epoch is not durable");
     for number in 4..10 {
         p4.hears(5, coordinator(99, 5)); // as a heartbeat says
         let sent = p4.hears(5, Message::AreYouNormal { number, epoch: round });
         assert_eq!(sent, [(vec![5], Message::Reply { number, accepted: true })]);
     }
+    p4.stores();
+    assert_eq!(p4.leader(), Some(id(5)));
+}
+
+/// Halting: a third member, whose disk is faster, tells P4 of the leader whose epoch P4 is about to store.
+#[test]
+fn whoever_waits_for_its_disk_goes_on_with_that_when_a_third_member_names_the_same_leader() {
+    let (mut p4, round) = p4_waits_for_its_disk();
+    p4.hears(1, Message::View(View { epoch: round, leader: Some(rank(5)) }));
+    let sent = p4.hears(5, Message::AreYouNormal { number: 4, epoch: round });
+    assert_eq!(sent, [(vec![5], Message::Reply { number: 4, accepted: true })]);
     p4.stores();
     assert_eq!(p4.leader(), Some(id(5)));
 }

@@ -53,6 +53,7 @@ fn heartbeat(epoch: u64, from: u8, pause: Option<Pause>) -> Message {
         settled: Version::default(),
         members: [].into(),
         pause,
+        chosen: None,
     }
 }
 

@@ -7,6 +7,7 @@ use electd::core::detector::ConnectionId;
 use electd::core::durable::{Durable, Vote};
 use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::{Done, Envelope, Hello, Message, Refusal, View};
+use electd::core::protocol::Protocols;
 use electd::core::restart::{Kept, Start, restart};
 use electd::core::settings::{
     AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
@@ -60,6 +61,7 @@ pub fn settings(algorithm: AlgorithmKind, number: u8) -> Settings {
         cluster: "paper".into(),
         id: id(number),
         instance: u64::from(number),
+        protocols: Protocols::OURS,
         members: Arc::new(MemberList::new(
             ListVersion::default(),
             (1..=MEMBERS).map(member).collect(),

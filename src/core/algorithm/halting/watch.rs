@@ -30,7 +30,7 @@ impl Halting {
     /// itself.
     pub(super) fn checked(&mut self, cx: &mut Context, from: NodeId, normal: bool) {
         let peer = cx.state.detector.get(from);
-        let (own, margin) = (cx.state.rank(), cx.state.settings.margin);
+        let (own, margin) = (cx.state.present_rank(), cx.state.settings.margin);
         let above = peer.is_some_and(|peer| {
             cx.state.is_above(peer.rank, peer.stands) && margin.is_exceeded(peer.rank, own)
         });

@@ -233,7 +233,8 @@ impl Ring {
     /// else may lead, it calls a greater run.
     fn vote(&mut self, cx: &mut Context, ballot: Ballot, reason: Reason) {
         let below = ballot.run.epoch <= cx.state.epochs.floor();
-        if below && own(cx).stands && !as_known(cx, ballot.candidate).stands {
+        let alone = own(cx).stands && !as_known(cx, ballot.candidate).stands;
+        if below && alone && !Fault::ReservedRunOn.is_planted() {
             return self.begin(cx, reason);
         }
         let by = if let Reason::Joined(from) = reason { Some(from) } else { None };

@@ -175,6 +175,21 @@ fn a_leader_does_not_step_down_on_the_word_of_a_third_member() {
     assert!((2..=10).contains(&asked), "{asked} claims in 9 intervals");
 }
 
+/// A member that was lied to names another leader of this epoch, and follows no second one: the leader asks for a
+/// greater epoch, in which it is followed.
+#[test]
+fn a_leader_whose_epoch_is_said_to_be_anothers_claims_a_greater_epoch() {
+    let mut p5 = p5_leads();
+    p5.after(TIMING.heartbeat);
+    let view = Message::View(View { epoch: Epoch(1), leader: Some(rank(4)) });
+    assert_eq!(p5.hears(3, view.clone()), to(&OTHERS, claim(3, 2)));
+    assert_eq!(p5.hears(3, view), []);
+    assert_eq!((p5.core.phase(), p5.leader()), (Phase::Leading, Some(id(5))));
+    p5.stores();
+    all_say(&mut p5, &[1, 2], &grant(3, 2));
+    assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(2)));
+}
+
 /// The same in vain: the old epoch ends with its own lease, and grants that come after the new
 /// one's would be over are of no use.
 #[test]

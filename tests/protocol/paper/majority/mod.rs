@@ -83,7 +83,7 @@ fn heartbeat(epoch: u64, number: u64, from: u8) -> Message {
 fn promising(lease: Duration, epoch: u64, number: u64, from: u8) -> Message {
     let (epoch, rank, members) = (Epoch(epoch), rank(from), Arc::default());
     let settled = ListVersion::default();
-    Message::Heartbeat { epoch, number, rank, lease, settled, members, pause: None }
+    Message::Heartbeat { epoch, number, rank, lease, settled, members, pause: None, chosen: None }
 }
 
 fn acknowledge(epoch: u64, number: u64, from: u8) -> Message {

@@ -78,11 +78,50 @@ fn the_leaders_own_longer_promise_counts_when_it_is_durable() {
     let own = p5.now + certain(TIMING);
     assert_eq!(p5.core.lease_until(), Some(own), "two others, and it itself by the shorter one");
     p5.stores();
+    assert_eq!(
+        p5.core.lease_until(),
+        Some(p5.now + certain(LONG)),
+        "it counts without another heartbeat"
+    );
     p5.after(Duration::from_millis(150)); // the lease still runs by the shorter timings
     retime(&mut p5, TIMING);
     let next = self::number(&retime(&mut p5, LONG));
     all_say(&mut p5, &[1, 2], &acknowledge(1, next, 1));
     assert_eq!(p5.core.lease_until(), Some(p5.now + certain(LONG)));
+}
+
+/// The numbers of the heartbeats that are acknowledged, and to whom.
+fn acknowledged(sent: &Sent) -> Vec<(Vec<u8>, u64)> {
+    let number = |(to, message): &(Vec<u8>, Message)| match message {
+        Message::Acknowledge { number, .. } => Some((to.clone(), *number)),
+        _ => None,
+    };
+    sent.iter().filter_map(number).collect()
+}
+
+/// "A longer promise than any before is durable before it counts", and counts then: the leader's next heartbeat may be
+/// far away.
+#[test]
+fn a_voter_acknowledges_as_soon_as_its_longer_promise_is_durable() {
+    let mut p3 = voter(3);
+    p3.hears(5, heartbeat(1, 1, 5));
+    p3.stores();
+    for number in 2..5 {
+        assert_eq!(acknowledged(&p3.hears(5, promising(LONG.lease, 1, number, 5))), []);
+    }
+    assert_eq!(acknowledged(&p3.stores()), [(vec![5], 4)], "the newest of those that waited");
+}
+
+/// It tells that no more if it follows a later leader by then.
+#[test]
+fn a_voter_that_went_over_to_a_later_leader_acknowledges_the_older_one_no_more() {
+    let mut p3 = voter(3);
+    p3.hears(4, heartbeat(1, 1, 4));
+    p3.stores();
+    assert_eq!(acknowledged(&p3.hears(4, promising(LONG.lease, 1, 2, 4))), []);
+    p3.hears(5, heartbeat(2, 1, 5));
+    let to: Vec<_> = acknowledged(&p3.stores()).into_iter().map(|(to, _)| to).collect();
+    assert!(!to.contains(&vec![4]), "{to:?}");
 }
 
 /// A shorter lease takes nothing back, and ends nothing.

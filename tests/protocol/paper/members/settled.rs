@@ -28,6 +28,7 @@ fn heartbeat(from: u8, epoch: u64, settled: ListVersion) -> Message {
         settled,
         members,
         pause: None,
+        chosen: None,
     }
 }
 

@@ -17,7 +17,16 @@ const ALL: [u8; 5] = [1, 2, 3, 4, 5];
 fn beat(from: u8, epoch: u64, number: u64) -> Message {
     let (epoch, rank, members) = (Epoch(epoch), rank(from), [].into());
     let settled = version(0, 0);
-    Message::Heartbeat { epoch, number, rank, lease: TIMING.lease, settled, members, pause: None }
+    Message::Heartbeat {
+        epoch,
+        number,
+        rank,
+        lease: TIMING.lease,
+        settled,
+        members,
+        pause: None,
+        chosen: None,
+    }
 }
 
 /// "A voter that granted e refuses everything from a leader with a smaller epoch": the majority that

@@ -1,0 +1,50 @@
+//! `electd switchover`: a member leads that an operator chose, whatever its rank.
+
+use clap::Args;
+
+use super::error::CliError;
+use super::order::{OrderArgs, give};
+use super::resign::{await_leader, tell_leader, unseen};
+
+/// Let a member lead, whatever its rank, and keep it leading.
+///
+/// The leader hands over to the member named, once what it runs has ended, and nobody preempts that member: until it
+/// stops leading, or `electd switchover --clear`. Then leadership goes by rank again. The command ends when the member
+/// is seen to lead. It is refused if the member is down, drained, unhealthy, a witness or an observer, and while
+/// another switchover is under way. Any node can be asked: it passes the command on to the leader.
+///
+/// Exit codes: 0 the member leads, or no switchover counts any more; 1 refused, or the member was not seen to lead in
+/// time; 69 no node answers.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  electd switchover --config cluster.json --to node-2
+  electd switchover --config cluster.json --clear       leadership goes by rank again")]
+pub struct Switchover {
+    #[command(flatten)]
+    order: OrderArgs,
+
+    /// The member that is to lead.
+    #[arg(long, value_name = "NAME", required_unless_present = "clear")]
+    to: Option<String>,
+
+    /// End the switchover: a member that ranks higher takes over again.
+    #[arg(long, conflicts_with = "to")]
+    clear: bool,
+}
+
+impl Switchover {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), CliError> {
+        let Switchover { order, to, .. } = self;
+        let Some(name) = to else {
+            return order.tell_any(|client, to| client.end_switchover(to));
+        };
+        let (client, targets) = order.reach()?;
+        let asked = targets.ask_for_any(&client)?;
+        let achieved = give(&asked, |to| client.switchover(to, &name))?;
+        let leads = await_leader(&client, &targets, |leader| leader.name == name);
+        let leader = leads.ok_or_else(|| unseen(&achieved.result, &name))?;
+        tell_leader(&order.output, &achieved.result, &leader)
+    }
+}

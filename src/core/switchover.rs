@@ -1,0 +1,194 @@
+//! A switchover: an operator chooses a member to lead, whatever its rank, and nobody preempts that member.
+//!
+//! The leader names the chosen member in its heartbeats. That shows the greatest rank there is from then on, also
+//! in its acknowledgements: by this the leader sees that it takes over, and hands over to it. The chosen member wins the
+//! election by that rank, and keeps it until it stops leading. If it does not come to lead, the rank ends: at once
+//! when its leader names it no more, or when it follows another, and else after a while. All of it is in
+//! memory only, and an older member needs to know nothing of it.
+
+use super::choice::Switchover;
+use super::context::Context;
+use super::job::Ending;
+use super::message::{Done, Message, Refusal};
+use super::phase::Reason;
+use super::planted::Fault;
+use super::settings::Preempt;
+use super::state::State;
+use super::turn::Turn;
+use super::types::{NodeId, Rank};
+
+/// For how many times `failure` a member is chosen that does not come to lead: its leader may die meanwhile, and an
+/// election may need two attempts.
+const PATIENCE: u32 = 4;
+
+/// Whether a member ranks first, by the value of its rank.
+fn ranks_first(rank: Rank) -> bool {
+    rank.value == i64::MAX
+}
+
+impl State {
+    /// The member that an operator chose to lead, as far as this member knows: it leads, or is about to.
+    pub(super) fn chosen(&self) -> Option<NodeId> {
+        let next = self.course.switchover().map(|switchover| switchover.to);
+        let own = self.leads() && self.eligibility.is_chosen();
+        next.or_else(|| own.then_some(self.id())).or_else(|| self.course.chosen())
+    }
+
+    /// Whether this member follows a leader that knows of no switchover. It may be an earlier version, which has
+    /// no word for the end of one.
+    pub(super) fn follows_unchosen(&self) -> bool {
+        !self.leads() && self.leader().is_some() && self.chosen().is_none()
+    }
+}
+
+impl Context<'_> {
+    /// The leader that this member follows says who was chosen to lead next.
+    pub fn hear_choice(&mut self, chosen: Option<NodeId>) {
+        self.state.course.hear_choice(chosen);
+        let takes = chosen == Some(self.state.id()) && self.state.stands();
+        if takes {
+            let until = self.now + self.state.settings.timing.failure * PATIENCE;
+            self.state.eligibility.choose(until);
+            self.freeze_rank();
+        } else if self.state.eligibility.is_chosen() {
+            self.state.eligibility.end_choice();
+        }
+    }
+
+    /// Tells how an order ended: another member that passed it on, or whoever gave it here.
+    fn tell_outcome(&mut self, (from, number): (NodeId, u64), result: Result<Done, Refusal>) {
+        if from == self.state.id() {
+            self.settle(number, result);
+        } else {
+            self.send(from, Message::Outcome { number, result });
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// An operator chose a member to lead: this leader names it in its heartbeats, at once and until it takes over.
+    pub fn switch_over(&mut self, asked: (NodeId, u64), to: NodeId) {
+        let result = match self.may_switch_over(to) {
+            Ok(()) if to == self.cx.state.id() => Ok(Done::Leads(to)),
+            Ok(()) => {
+                let due = self.cx.now + self.cx.state.settings.timing.failure;
+                let switchover = Switchover { to, asked, due, taken: false };
+                self.cx.state.course.set_switchover(Some(switchover));
+                let others = self.cx.all_others();
+                return self.beat_to(others);
+            }
+            Err(refusal) => Err(refusal),
+        };
+        self.cx.tell_outcome(asked, result);
+    }
+
+    fn may_switch_over(&self, to: NodeId) -> Result<(), Refusal> {
+        let state = &self.cx.state;
+        let stands = || state.detector.standing().any(|peer| peer.rank.id == to);
+        match state.course.switchover() {
+            _ if !state.leads() => Err(Refusal::NotLeader),
+            Some(under_way) => Err(Refusal::Switching(under_way.to)),
+            None if to == state.id() => Ok(()),
+            None if state.membership.list().get(to).is_none() => Err(Refusal::NotMember(to)),
+            None if !stands() => Err(Refusal::CannotLead(to)),
+            None => Ok(()),
+        }
+    }
+
+    /// A member acknowledged a heartbeat: the chosen one takes over if it ranks first.
+    pub fn hear_of_chosen(&mut self, from: NodeId, rank: Rank, stands: bool) {
+        if self.cx.state.course.switchover().is_none_or(|s| s.to != from || s.taken) {
+            return;
+        }
+        if !stands {
+            self.drop_switchover(Refusal::CannotLead(from));
+        } else if ranks_first(rank) {
+            self.chosen_takes_over(from);
+        }
+    }
+
+    /// The chosen member takes over: this leader hands over, once its job has ended.
+    pub fn chosen_takes_over(&mut self, to: NodeId) {
+        let Some(under_way) = self.cx.state.course.switchover() else { return };
+        if !under_way.taken {
+            let epoch = self.cx.state.view().epoch;
+            let done = Done::Resigned { epoch, successor: Some(to) };
+            self.cx.tell_outcome(under_way.asked, Ok(done));
+        }
+        self.cx.state.course.set_switchover(Some(Switchover { taken: true, ..under_way }));
+        if !self.waits_for_job(Ending::SwitchedOver(to)) {
+            self.hand_over_to_chosen(to);
+        }
+    }
+
+    /// Hands over to the chosen member, if that may still lead.
+    pub fn hand_over_to_chosen(&mut self, to: NodeId) {
+        if self.cx.state.detector.standing().any(|peer| peer.rank.id == to) {
+            self.release(Some(to), Reason::SwitchedOver(to));
+        } else {
+            self.cx.state.course.set_switchover(None);
+        }
+    }
+
+    /// At a heartbeat round, and when a job has ended: the chosen member waits no longer; or it is gone, or did not
+    /// say in time that it takes over.
+    pub fn look_after_switchover(&mut self) {
+        let Some(Switchover { to, due, taken, .. }) = self.cx.state.course.switchover() else {
+            return;
+        };
+        if taken {
+            self.chosen_takes_over(to); // the job may have ended for another reason, which was void then
+        } else if !self.cx.state.detector.standing().any(|peer| peer.rank.id == to) {
+            self.drop_switchover(Refusal::CannotLead(to));
+        } else if due <= self.cx.now {
+            self.drop_switchover(Refusal::NotTaken(to));
+        }
+    }
+
+    /// No switchover is under way any more: whoever asked is told why, unless it was answered.
+    pub fn drop_switchover(&mut self, why: Refusal) {
+        if let Some(dropped) = self.cx.state.course.set_switchover(None).filter(|s| !s.taken) {
+            self.cx.tell_outcome(dropped.asked, Err(why));
+        }
+    }
+
+    /// An operator takes a switchover back: nobody takes over by it any more, and a leader that does lead by
+    /// it is preempted as any other.
+    pub fn end_switchover(&mut self, asked: (NodeId, u64)) {
+        let result = match self.cx.state.leads() {
+            true => Ok(Done::SwitchoverEnded),
+            false => Err(Refusal::NotLeader),
+        };
+        self.cx.tell_outcome(asked, result);
+        if result.is_ok() {
+            if let Some(under_way) = self.cx.state.course.switchover() {
+                self.drop_switchover(Refusal::NotTaken(under_way.to));
+            }
+            self.cx.state.eligibility.clear(); // the next heartbeat round looks who is to lead
+        }
+    }
+
+    /// A leader whose switchover was taken back hands over to the member that would have preempted it: the others
+    /// go by the rank that it was elected with.
+    pub fn hand_over_if_cleared(&mut self) {
+        let state = &self.cx.state;
+        let stays = state.preempt() == Preempt::Never || state.membership.wanted().is_some();
+        if !state.leads() || !state.eligibility.was_cleared() || stays {
+            return;
+        }
+        let value = state.eligibility.sample().unwrap_or(i64::MIN);
+        let (own, margin) = (Rank { value, id: state.id() }, state.settings.margin);
+        let ranks = state.detector.standing().map(|peer| peer.rank);
+        let takes_over = |rank: &Rank| {
+            margin.is_exceeded(*rank, own)
+                && self.stood_for_long_enough(rank.id)
+                && self.may_succeed(rank.id)
+        };
+        let best = ranks.filter(takes_over).max().map(|rank| rank.id);
+        if let Some(best) = best.filter(|_| !Fault::ChoiceUncleared.is_planted())
+            && !self.waits_for_job(Ending::Preempted(best))
+        {
+            self.release(Some(best), Reason::Preempted(best));
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The alarms of a job: timers of the kernel that electd and the guard share.
+//!
+//! Each renewal of the leadership puts them off, on the thread that learns of it: three calls that never wait. Nobody is woken
+//! for that; an alarm that goes off wakes whoever has to act, since nobody put it off in time.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_gettime, timerfd_settime,
+};
+
+use super::deadlines::Deadlines;
+use crate::core::types::Time;
+use crate::node::leadership::Renewed;
+
+/// A timer in CLOCK_BOOTTIME, which several processes may share.
+#[derive(Debug)]
+pub struct Alarm(OwnedFd);
+
+impl Alarm {
+    /// One that is not set.
+    pub fn new() -> Result<Alarm, Errno> {
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        timerfd_create(TimerfdClockId::Boottime, flags).map(Alarm)
+    }
+
+    /// One that another process made.
+    pub fn of(timer: OwnedFd) -> Alarm {
+        Alarm(timer)
+    }
+
+    /// It goes off then, and not before.
+    pub fn set(&self, at: Time) -> Result<(), Errno> {
+        let spec = Itimerspec { it_interval: timespec(0), it_value: timespec(at.0.max(1)) };
+        timerfd_settime(&self.0, TimerfdTimerFlags::ABSTIME, &spec).map(drop)
+    }
+
+    /// Until it goes off; zero once it did, and where it was never set.
+    pub fn left(&self) -> Result<Duration, Errno> {
+        let left = timerfd_gettime(&self.0)?.it_value;
+        let seconds = u64::try_from(left.tv_sec).unwrap_or_default();
+        Ok(Duration::new(seconds, u32::try_from(left.tv_nsec).unwrap_or_default()))
+    }
+
+    /// Whether it has gone off, and was not put off since.
+    pub fn is_due(&self) -> Result<bool, Errno> {
+        self.left().map(|left| left.is_zero())
+    }
+
+    /// Whoever waited for it has heard it: the next one who waits does so until it goes off again.
+    pub fn hush(&self) {
+        let _ = rustix::io::read(&self.0, &mut [0; 8]); // nothing is there if it was put off
+    }
+}
+
+impl AsFd for Alarm {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn timespec(nanos: u64) -> Timespec {
+    let seconds = i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX);
+    Timespec { tv_sec: seconds, tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0) as _ }
+}
+
+/// The alarms that go off if nobody renews the leadership.
+#[derive(Debug)]
+pub struct Alarms {
+    /// The guard sends TERM.
+    pub term: Alarm,
+    /// The guard sends KILL.
+    pub kill: Alarm,
+    /// The guard should have acted: electd kills it.
+    pub late: Alarm,
+    /// Where the node does not say for how long a renewal is good.
+    default: Deadlines,
+}
+
+impl Alarms {
+    /// None is set yet.
+    pub fn new(default: Deadlines) -> Result<Alarms, Errno> {
+        Ok(Alarms { term: Alarm::new()?, kill: Alarm::new()?, late: Alarm::new()?, default })
+    }
+
+    /// How long before the end of the leadership they go off.
+    pub fn deadlines(&self, renewal: Option<Duration>) -> Deadlines {
+        renewal.map_or(self.default, Deadlines::of_renewal)
+    }
+}
+
+impl Renewed for Alarms {
+    fn renewed(&self, until: Time, renewal: Option<Duration>) {
+        let Deadlines { term, kill } = self.deadlines(renewal);
+        for (alarm, before) in [(&self.term, term), (&self.kill, kill), (&self.late, kill / 2)] {
+            let before = u64::try_from(before.as_nanos()).unwrap_or(u64::MAX);
+            let _ = alarm.set(Time(until.0.saturating_sub(before))); // a timer can always be set
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::now;
+
+    #[test]
+    fn an_alarm_goes_off_unless_it_is_put_off() {
+        let alarm = Alarm::new().unwrap();
+        assert_eq!(alarm.is_due(), Ok(true), "it is not set");
+        alarm.set(now() + Duration::from_secs(60)).unwrap();
+        assert!(alarm.left().unwrap() > Duration::from_secs(50));
+        alarm.set(Time(0)).unwrap();
+        assert_eq!(alarm.is_due(), Ok(true));
+        alarm.hush();
+        assert_eq!(alarm.is_due(), Ok(true), "nobody put it off");
+        alarm.set(now() + Duration::from_secs(60)).unwrap();
+        assert_eq!(alarm.is_due(), Ok(false));
+    }
+
+    #[test]
+    fn term_comes_before_kill_and_whoever_is_late_is_killed_before_the_leadership_ends() {
+        let (whole, until) = (Duration::from_secs(800), now() + Duration::from_secs(1000));
+        let alarms = Alarms::new(Deadlines::of_renewal(whole)).unwrap();
+        for renewal in [None, Some(whole)] {
+            alarms.renewed(until, renewal);
+            let left =
+                [&alarms.term, &alarms.kill, &alarms.late].map(|alarm| alarm.left().unwrap());
+            for (left, about) in left.into_iter().zip([800, 900, 950]) {
+                assert!((about - 5..=about).contains(&left.as_secs()), "{left:?} of {about} s");
+            }
+        }
+    }
+}

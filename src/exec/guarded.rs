@@ -1,0 +1,94 @@
+//! The process that becomes the command: the guard starts it before there is anything to run, and tells it when to begin.
+//!
+//! It is started as `electd guarded GUARD CMD ...` with a pipe from the guard as its stdin, binds itself to the guard by
+//! a parent-death signal, and waits. What it is told then takes the place of what only a leader knows: the epoch,
+//! and the process group whose terminal the command may read. All that is left to do is to become the command.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, ErrorKind, PipeWriter, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode, Stdio};
+
+use rustix::process::{
+    Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal, setpgid,
+};
+
+use super::order::Begin;
+
+/// The hidden word that makes `electd` what becomes the command.
+pub const GUARDED: &str = "guarded";
+
+/// The terminal of whoever asks.
+const TERMINAL: &str = "/dev/tty";
+
+/// A process that waits to become the command.
+pub struct Waiting {
+    pid: Pid,
+    pipe: PipeWriter,
+}
+
+impl Waiting {
+    /// Starts it; it begins nothing yet.
+    pub fn start(command: &[OsString]) -> io::Result<Waiting> {
+        let (reader, pipe) = io::pipe()?;
+        // std has no way to set the parent-death signal: a second process of this binary does, and execs.
+        let child = Command::new("/proc/self/exe")
+            .args([GUARDED, &getpid().as_raw_nonzero().to_string()])
+            .args(command)
+            .process_group(0)
+            .stdin(Stdio::from(reader))
+            .spawn()?;
+        Ok(Waiting { pid: Pid::from_child(&child), pipe })
+    }
+
+    /// Has it become the command. Another takes its place if it was killed while it waited.
+    pub fn begin(mut self, command: &[OsString], begin: &Begin) -> io::Result<Pid> {
+        if self.pipe.write_all(&begin.bytes()).is_err() {
+            self = Waiting::start(command)?;
+            self.pipe.write_all(&begin.bytes())?;
+        }
+        Ok(self.pid)
+    }
+
+    /// Nothing is to be run.
+    pub fn dismiss(self) {
+        let _ = kill_process(self.pid, Signal::KILL); // nobody has waited for it, so it is there
+    }
+}
+
+/// Waits to be told to begin, and becomes the command: the kernel kills it if the guard dies.
+pub fn become_command(mut arguments: Vec<OsString>) -> ExitCode {
+    let command = arguments.split_off(1.min(arguments.len()));
+    let guard =
+        arguments.first().and_then(|word| word.to_str()?.parse().ok()).and_then(Pid::from_raw);
+    let [program, rest @ ..] = &command[..] else { return ExitCode::from(70) };
+    let bound = set_parent_process_death_signal(Some(Signal::KILL));
+    // It may have died before that was so.
+    if bound.is_err() || guard.is_none() || getppid() != guard {
+        return ExitCode::from(70);
+    }
+    let mut told = [0; Begin::LENGTH];
+    let pipe = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+    if pipe.and_then(|mut pipe| pipe.read_exact(&mut told)).is_err() {
+        return ExitCode::from(70); // the guard has ended, or needs it no more
+    }
+    let begin = Begin::read(&told);
+    let stdin = begin.group.and_then(terminal_of).map_or_else(Stdio::null, Stdio::from);
+    let error = Command::new(program)
+        .args(rest)
+        .env("ELECTD_EPOCH", begin.epoch.to_string())
+        .stdin(stdin)
+        .exec();
+    eprintln!("electd: cannot run \"{}\": {error}", program.display());
+    ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
+}
+
+/// The terminal that this group has in the foreground, whose member this process becomes: any other group that read from
+/// it would be stopped.
+fn terminal_of(group: Pid) -> Option<File> {
+    let terminal = File::options().read(true).write(true).open(TERMINAL).ok()?;
+    setpgid(None, Some(group)).ok()?;
+    Some(terminal)
+}

@@ -1,0 +1,169 @@
+//! What electd tells a guard, and the guard what becomes the command.
+//!
+//! Until when the leadership holds is not told: the alarms say so, which go to the guard with its first word.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+
+use rustix::cmsg_space;
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use rustix::process::Pid;
+
+use super::alarms::{Alarm, Alarms};
+use crate::core::types::Time;
+
+/// What a guard is told while its job runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// To say that it is there: it answers each word with one byte.
+    Answer,
+    /// To end the job: TERM at once, and KILL then, unless its alarm comes first.
+    End {
+        /// In CLOCK_BOOTTIME.
+        kill: Time,
+    },
+}
+
+impl Order {
+    /// Its length on the wire.
+    pub const LENGTH: usize = 16;
+
+    /// How it is written: which one, and the time, both as little-endian numbers.
+    #[must_use]
+    pub fn bytes(self) -> [u8; Order::LENGTH] {
+        let (which, time) = match self {
+            Order::Answer => (0, 0),
+            Order::End { kill } => (1, kill.0),
+        };
+        pair(which, time)
+    }
+
+    /// What was written so.
+    #[must_use]
+    pub fn read(bytes: &[u8; Order::LENGTH]) -> Order {
+        match number(bytes, 0) {
+            0 => Order::Answer,
+            _ => Order::End { kill: Time(number(bytes, 8)) },
+        }
+    }
+}
+
+/// What a guard is told first: the node leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begin {
+    /// The epoch that it leads in.
+    pub epoch: u64,
+    /// The process group of electd, if that has a terminal in the foreground, which is the command's then.
+    pub group: Option<Pid>,
+}
+
+impl Begin {
+    /// Its length on the wire.
+    pub const LENGTH: usize = 16;
+
+    /// How it is written: epoch and group, both as little-endian numbers.
+    #[must_use]
+    pub fn bytes(self) -> [u8; Begin::LENGTH] {
+        let group = self.group.map_or(0, |group| group.as_raw_nonzero().get().unsigned_abs());
+        pair(self.epoch, group.into())
+    }
+
+    /// What was written so.
+    #[must_use]
+    pub fn read(bytes: &[u8; Begin::LENGTH]) -> Begin {
+        let group = i32::try_from(number(bytes, 8)).ok().and_then(Pid::from_raw);
+        Begin { epoch: number(bytes, 0), group }
+    }
+
+    /// Says so to a guard that waits, and gives it the alarms that it acts by.
+    ///
+    /// # Errors
+    /// What the system says, as where the guard has ended.
+    pub fn send(self, guard: &UnixStream, alarms: &Alarms) -> io::Result<()> {
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(2))];
+        let mut beside = SendAncillaryBuffer::new(&mut space);
+        let given = [alarms.term.as_fd(), alarms.kill.as_fd()];
+        beside.push(SendAncillaryMessage::ScmRights(&given));
+        let bytes = self.bytes();
+        let sent = sendmsg(guard, &[IoSlice::new(&bytes)], &mut beside, SendFlags::NOSIGNAL)?;
+        if sent == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+    }
+
+    /// Waits for it, and for the alarms of TERM and KILL. None if electd ended, or needs the guard no more.
+    ///
+    /// # Errors
+    /// What the system says, or if it is something else.
+    pub fn receive(electd: impl AsFd) -> io::Result<Option<(Begin, [Alarm; 2])>> {
+        let mut bytes = [0; Begin::LENGTH];
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(2))];
+        let mut beside = RecvAncillaryBuffer::new(&mut space);
+        let mut receive = || -> Result<usize, Errno> {
+            let into = &mut [IoSliceMut::new(&mut bytes)];
+            Ok(recvmsg(&electd, into, &mut beside, RecvFlags::CMSG_CLOEXEC)?.bytes)
+        };
+        let count = retry_on_intr(&mut receive)?;
+        let given = beside.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(given) => Some(given),
+            _ => None,
+        });
+        let alarms: Vec<Alarm> = given.flatten().map(Alarm::of).collect();
+        match (count, <[Alarm; 2]>::try_from(alarms)) {
+            (0, _) => Ok(None),
+            (Begin::LENGTH, Ok(alarms)) => Ok(Some((Begin::read(&bytes), alarms))),
+            _ => Err(io::Error::other("this is no word to begin")),
+        }
+    }
+}
+
+/// Two numbers, one after the other.
+fn pair(first: u64, second: u64) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&first.to_le_bytes());
+    bytes[8..].copy_from_slice(&second.to_le_bytes());
+    bytes
+}
+
+/// The number that is written here.
+fn number(bytes: &[u8], at: usize) -> u64 {
+    let part = bytes[at..].iter().take(8);
+    part.rev().fold(0, |number, byte| (number << 8) | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::exec::deadlines::Deadlines;
+
+    #[test]
+    fn each_word_is_read_as_it_was_written() {
+        for order in [Order::Answer, Order::End { kill: Time(u64::MAX - 7) }] {
+            assert_eq!(Order::read(&order.bytes()), order);
+        }
+        for group in [None, Pid::from_raw(i32::MAX)] {
+            let begin = Begin { epoch: u64::MAX - 1, group };
+            assert_eq!(Begin::read(&begin.bytes()), begin);
+        }
+    }
+
+    #[test]
+    fn the_word_to_begin_comes_with_alarms_that_both_sides_share() {
+        let (electd, guard) = UnixStream::pair().unwrap();
+        let alarms = Alarms::new(Deadlines::of_renewal(Duration::from_secs(1))).unwrap();
+        let begin = Begin { epoch: 7, group: None };
+        begin.send(&electd, &alarms).unwrap();
+        let (told, [term, kill]) = Begin::receive(&guard).unwrap().unwrap();
+        assert_eq!(told, begin);
+        alarms.term.set(Time(u64::MAX / 2)).unwrap();
+        assert_eq!((term.is_due(), kill.is_due()), (Ok(false), Ok(true)));
+        drop(electd);
+        assert!(Begin::receive(&guard).unwrap().is_none(), "electd has ended");
+    }
+}

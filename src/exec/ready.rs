@@ -1,0 +1,127 @@
+//! A guard ([`super::guard`]) that was started and waits for the word to begin.
+//!
+//! A follower keeps one, so that the command of the next leader need not wait for the start of two processes. It has
+//! no lock and no address, and what becomes the command has begun nothing: when electd dies, both end.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use crossbeam::channel::{Receiver, Sender, bounded};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, PidfdFlags, Signal, getpgrp, kill_process, pidfd_open};
+use rustix::termios::tcgetpgrp;
+
+use super::alarms::{Alarm, Alarms};
+use super::guard::{GUARD, SEPARATOR};
+use super::order::Begin;
+use super::plan::Plan;
+use crate::node::leadership::Leadership;
+
+/// A guard that is not needed any more may take so long to end by itself.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A guard that has begun nothing yet.
+pub struct Ready {
+    /// Its process.
+    pub guard: Pid,
+    /// On this electd tells it to begin, and to end.
+    pub line: UnixStream,
+    /// By these it acts once it has begun.
+    pub alarms: Arc<Alarms>,
+    /// That it is late, and how it ended.
+    pub news: Receiver<News>,
+}
+
+/// News of a guard.
+pub enum News {
+    /// It should have acted.
+    Late,
+    /// It has ended, in this way.
+    Ended(io::Result<ExitStatus>),
+}
+
+impl Ready {
+    /// Starts one.
+    pub fn start(plan: &Plan) -> io::Result<Ready> {
+        let alarms = Arc::new(Alarms::new(plan.deadlines)?);
+        let (line, far) = UnixStream::pair()?;
+        let child = Command::new("/proc/self/exe")
+            .arg(GUARD)
+            .arg(&plan.lock)
+            .args(plan.addresses.iter().map(ToString::to_string))
+            .arg(SEPARATOR)
+            .args(&plan.command)
+            .env("ELECTD_CLUSTER", &plan.cluster)
+            .env("ELECTD_NODE", &plan.node)
+            .env("ELECTD_LEADER", &plan.node)
+            .process_group(0)
+            .stdin(Stdio::from(OwnedFd::from(far)))
+            .spawn()?;
+        line.set_nonblocking(true)?; // a guard that is frozen holds up nobody
+        let guard = Pid::from_child(&child);
+        Ok(Ready { guard, line, news: watch(child, &alarms)?, alarms })
+    }
+
+    /// Whether it has not ended, as one that somebody killed.
+    pub fn is_there(&self) -> bool {
+        self.news.is_empty()
+    }
+
+    /// Has it begin, since the node leads; its alarms are set by then. Fails if somebody killed it.
+    pub fn begin(self, leadership: &Leadership) -> io::Result<Ready> {
+        leadership.tell(&self.alarms);
+        let begin = Begin { epoch: leadership.epoch(), group: group_with_terminal() };
+        begin.send(&self.line, &self.alarms)?;
+        Ok(self)
+    }
+
+    /// It is not needed: waits until it is gone.
+    pub fn dismiss(self) {
+        drop(self.line);
+        if self.news.recv_timeout(PATIENCE).is_err() {
+            let _ = kill_process(self.guard, Signal::KILL); // it stands still, and has begun nothing
+            let _ = self.news.recv_timeout(PATIENCE);
+        }
+    }
+}
+
+/// The process group of this process, if that may read from the terminal which is its stdin.
+fn group_with_terminal() -> Option<Pid> {
+    Some(getpgrp()).filter(|own| tcgetpgrp(io::stdin()).is_ok_and(|foreground| foreground == *own))
+}
+
+/// Waits for the guard, and for the alarm that it is late, in a thread of its own.
+fn watch(mut guard: Child, alarms: &Arc<Alarms>) -> io::Result<Receiver<News>> {
+    let (news, heard) = bounded(2); // that it is late once, and that it has ended
+    let (process, alarms) =
+        (pidfd_open(Pid::from_child(&guard), PidfdFlags::empty())?, Arc::clone(alarms));
+    let builder = thread::Builder::new().name("job-guard".to_owned()).stack_size(128 * 1024);
+    builder.spawn(move || {
+        while !has_ended(&process, &alarms.late, &news) {}
+        let _ = news.send(News::Ended(guard.wait())); // the runner outlives its jobs
+    })?;
+    Ok(heard)
+}
+
+/// Waits for the one or the other. Tells whether the guard has ended; that it is late goes to whoever listens.
+fn has_ended(process: &OwnedFd, late: &Alarm, news: &Sender<News>) -> bool {
+    let mut fds = [PollFd::new(process, PollFlags::IN), PollFd::new(late, PollFlags::IN)];
+    if retry_on_intr(|| poll(&mut fds, None)).is_err() {
+        return true; // no memory: to be waited for without the alarm
+    }
+    let [ended, is_late] = fds.map(|fd| !fd.revents().is_empty());
+    if is_late {
+        late.hush();
+        if news.is_empty() {
+            let _ = news.send(News::Late); // nobody listens any more where the guard is not needed
+        }
+    }
+    ended
+}

@@ -1,0 +1,103 @@
+//! The way to one peer after its welcome: a socket that is written only, and what protects it.
+//!
+//! With TLS the bytes of a frame are sealed by whoever sends it, and sealed bytes cannot be left out or
+//! change places. So a frame is sealed by whoever is to write next (see [`Line`](super::line::Line)), and what is
+//! sealed is sent.
+
+use std::io::{self, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::deadline::Deadline;
+use crate::tls::Session;
+use crate::wire::Frame;
+
+/// A connection whose hello was answered.
+pub struct Channel {
+    stream: TcpStream,
+    /// Nobody waits for it: the election thread and the writer take turns.
+    session: Option<Mutex<Session>>,
+}
+
+/// What is left to be sent of a frame.
+pub struct Unsent {
+    bytes: Frame,
+    sent: usize,
+    /// Whether these are the bytes for the wire.
+    sealed: bool,
+}
+
+impl Unsent {
+    /// A frame of which nothing was sent.
+    pub fn whole(frame: &Frame) -> Unsent {
+        Unsent { bytes: frame.clone(), sent: 0, sealed: false }
+    }
+
+    /// How many bytes are left.
+    pub fn len(&self) -> usize {
+        self.bytes.len() - self.sent
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Channel {
+    pub fn new(stream: TcpStream, session: Option<Session>) -> Channel {
+        Channel { stream, session: session.map(Mutex::new) }
+    }
+
+    /// Sends as much of a frame as the socket takes without waiting; nothing if the connection has failed.
+    pub fn send_some(&self, frame: &Frame) -> Unsent {
+        if self.ended() {
+            return Unsent::whole(frame);
+        }
+        let Ok(bytes) = self.seal(frame) else { return Unsent::whole(frame) };
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let sent = send(&self.stream, &bytes, flags).unwrap_or(0);
+        Unsent { bytes, sent, sealed: true }
+    }
+
+    /// Sends the rest of a frame, waiting for at most so long.
+    ///
+    /// # Errors
+    /// When the connection has failed, or is too slow.
+    pub fn send_all(&self, unsent: &Unsent, limit: Duration) -> io::Result<()> {
+        if self.ended() {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
+        let mut timed = Deadline::new(&self.stream, limit);
+        match unsent.sealed {
+            true => timed.write_all(&unsent.bytes[unsent.sent..]),
+            false => timed.write_all(&self.seal(&unsent.bytes)?),
+        }
+    }
+
+    fn seal(&self, frame: &Frame) -> io::Result<Frame> {
+        match &self.session {
+            Some(session) => Ok(session.lock().seal(frame)?.into()),
+            None => Ok(frame.clone()),
+        }
+    }
+
+    /// Whether the other side has closed the connection, without waiting. It never writes here, so that
+    /// shows only to those who look; writing into it would seem to work once. With TLS anything that it
+    /// writes after its welcome is a farewell.
+    pub fn ended(&self) -> bool {
+        let mut byte = [0; 1];
+        match recv(&self.stream, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+            Ok((0, _)) => true,
+            Ok(_) => self.session.is_some(),
+            Err(error) => error != Errno::AGAIN,
+        }
+    }
+
+    pub fn close(&self) {
+        let _ = self.stream.shutdown(Shutdown::Both); // it may have ended by itself
+    }
+}

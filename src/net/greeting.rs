@@ -1,0 +1,156 @@
+//! The first words of a dialer: with TLS the handshake, then the hello; all within one deadline.
+//!
+//! Whoever is refused here has proved nothing, so the election thread does not hear of it.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use log::debug;
+
+use super::deadline::Deadline;
+use super::peers::Peers;
+use super::refused::{Refusals, Who};
+use crate::core::message::{Hello, Rejection};
+use crate::core::types::NodeId;
+use crate::tls::{Cause, Fault, Secured, Security, Session};
+use crate::wire::{self, FrameError, Opening};
+
+/// The first byte of a TLS handshake. A frame begins with 0: none is so long.
+const TLS: u8 = 0x16;
+
+/// So many bytes are read from whoever is refused, so that it can read why.
+const MOST_LEFT: u64 = 64 * 1024;
+
+/// What judges the first words.
+#[derive(Clone)]
+pub struct Greeter {
+    pub peers: Peers,
+    pub security: Security,
+    pub refusals: Refusals,
+}
+
+impl Greeter {
+    /// Takes the first words. None if there are none to be answered: then the dialer was told why, where it can be.
+    pub fn listen(
+        &self,
+        stream: &TcpStream,
+        address: SocketAddr,
+        limit: Duration,
+    ) -> Option<(Opening, Option<Session>)> {
+        let mut timed = Deadline::new(stream, limit);
+        let mut session = match self.shake_hands(&mut timed, stream) {
+            Ok(session) => session,
+            Err(fault) => {
+                match fault {
+                    Some(fault) => self.refuse(address, fault),
+                    None => debug!("{address} ended the TLS handshake, or is too slow"),
+                }
+                part(stream, timed);
+                return None;
+            }
+        };
+        let mut payload = Vec::new();
+        let read = wire::read_frame(&mut Secured::new(&mut timed, session.as_mut()), &mut payload);
+        if let Err(error) = read {
+            debug!("{address} said no hello: {error}");
+            if session.is_none() && speaks_tls(&error) {
+                let why = "it speaks TLS, and this node has none: give all members `tls`, or none";
+                self.refuse(address, Fault::of_peer(Cause::Tls, why));
+                answer(&mut timed, &differs("tls", "off", "on"));
+                part(stream, timed);
+            }
+            return None;
+        }
+        let opening = wire::decode_opening(&payload)
+            .map_err(|error| debug!("{address} said no hello: {error}"))
+            .ok()?;
+        if let (Opening::Hello(hello), Some(session)) = (&opening, &mut session)
+            && let Err((fault, reason)) = self.prove(hello, session)
+        {
+            self.refuse(address, fault);
+            answer(&mut Secured::new(&mut timed, Some(session)), &reason);
+            part(stream, timed);
+            return None;
+        }
+        Some((opening, session))
+    }
+
+    /// With TLS: takes the handshake, or tells a dialer that has none.
+    fn shake_hands(
+        &self,
+        timed: &mut Deadline,
+        stream: &TcpStream,
+    ) -> Result<Option<Session>, Option<Fault>> {
+        let Some(credentials) = self.security.now() else { return Ok(None) };
+        if first_byte(timed, stream).ok_or(None)? == TLS {
+            return Session::accept(&credentials, timed).map(Some);
+        }
+        let mut payload = Vec::new();
+        wire::read_frame(timed, &mut payload).map_err(|_| None)?;
+        let name = match wire::decode_opening(&payload) {
+            Ok(Opening::Hello(hello)) => self.name(&hello),
+            _ => None,
+        };
+        let says = name.map_or_else(String::new, |name| format!(" (it says that it is {name})"));
+        answer(timed, &differs("tls", "on", "off"));
+        let why = format!("it speaks no TLS{says}: give all members `tls`, and look at who it is");
+        Err(Some(Fault::of_peer(Cause::Plain, why)))
+    }
+
+    /// Whether the certificate is that of the member that the hello names.
+    fn prove(&self, hello: &Hello, session: &Session) -> Result<(), (Fault, Rejection)> {
+        // Who has no name in any list is no member, which the core says better.
+        let Some(name) = self.name(hello) else { return Ok(()) };
+        session.prove(&name).map_err(|fault| {
+            let reason = differs("certificate", &name, &session.shown());
+            (Fault { why: format!("it says that it is {name}: {}", fault.why), ..fault }, reason)
+        })
+    }
+
+    /// What the member that says this hello is called: by this node's list, or by its own if it was added meanwhile.
+    fn name(&self, hello: &Hello) -> Option<String> {
+        let named = |id: NodeId| {
+            self.peers.now().iter().find(|peer| peer.id == id).map(|peer| peer.name.clone())
+        };
+        named(hello.id).or_else(|| hello.list.get(hello.id).map(|member| member.name.clone()))
+    }
+
+    fn refuse(&self, address: SocketAddr, fault: Fault) {
+        self.refusals.tell(Who::Address(address.ip()), fault);
+    }
+}
+
+/// A setting that must be shared is not.
+fn differs(key: &str, ours: &str, theirs: &str) -> Rejection {
+    Rejection::Disagreement {
+        key: key.to_owned(),
+        ours: ours.to_owned(),
+        theirs: theirs.to_owned(),
+    }
+}
+
+/// Tells a dialer why it is refused, if it still listens.
+fn answer(to: &mut impl Write, reason: &Rejection) {
+    let _ = to.write_all(&wire::encode_rejection(reason));
+}
+
+/// What a dialer opens with, without taking it away.
+fn first_byte(timed: &mut Deadline, stream: &TcpStream) -> Option<u8> {
+    let mut byte = [0; 1];
+    timed.arm().ok()?;
+    (stream.peek(&mut byte).ok()? == 1).then_some(byte[0])
+}
+
+/// Whether what is no frame is the begin of a TLS handshake.
+fn speaks_tls(error: &FrameError) -> bool {
+    matches!(error, FrameError::TooLong(length) if length.to_be_bytes()[..2] == [TLS, 3])
+}
+
+/// Ends a connection so that the other side can read why: a socket that is closed on bytes that nobody read takes
+/// back what was written.
+fn part(stream: &TcpStream, timed: Deadline) {
+    if stream.shutdown(Shutdown::Write).is_ok() {
+        let _ = io::copy(&mut timed.take(MOST_LEFT), &mut io::sink());
+    }
+}

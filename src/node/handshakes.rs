@@ -1,0 +1,75 @@
+//! Who was refused before a hello: by its certificate, or as it speaks no TLS. The threads of the network
+//! note it, however many dial, and the election thread does not hear of it: they take no lock that it waits for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use log::warn;
+use parking_lot::Mutex;
+
+use super::rejections::{Rejections, name};
+use super::status::RejectionStatus;
+use crate::core::membership::MemberList;
+use crate::core::types::{NodeId, Time};
+use crate::net::Who;
+use crate::tls::Fault;
+
+/// The last reasons of each peer, one way and the other.
+pub struct Handshakes {
+    kept: Mutex<Kept>,
+    /// Whether a reason of a member is among them.
+    of_members: AtomicBool,
+}
+
+struct Kept {
+    rejections: Rejections,
+    /// The members at the last look at them.
+    list: Arc<MemberList>,
+}
+
+impl Handshakes {
+    /// Nobody was refused yet.
+    pub fn new(list: Arc<MemberList>) -> Handshakes {
+        let kept = Mutex::new(Kept { rejections: Rejections::default(), list });
+        Handshakes { kept, of_members: AtomicBool::new(false) }
+    }
+
+    /// Notes a refusal, and logs it once until it changes.
+    pub fn note(&self, now: Time, who: Who, fault: &Fault) {
+        let what = if fault.by_peer { "rejects this node" } else { "is refused" };
+        let mut kept = self.kept.lock();
+        let list = kept.list.clone();
+        let is_news = kept.rejections.note(now, &list, (who, what), &fault.why);
+        drop(kept);
+        if matches!(who, Who::Member(_)) {
+            self.of_members.store(true, Ordering::Relaxed);
+        }
+        if is_news {
+            let (peer, cause) = (name(who, &list), fault.cause.name());
+            warn!(event = "rejected", peer = peer, cause = cause; "{peer} {what}: {fault}");
+        }
+    }
+
+    /// A peer is connected: forgets why it was not. Tells whether there was a reason.
+    pub fn forget(&self, peer: NodeId) -> bool {
+        self.of_members.load(Ordering::Relaxed) && self.kept.lock().rejections.forget(peer)
+    }
+
+    /// All of them.
+    pub fn status(&self, list: &MemberList) -> Vec<RejectionStatus> {
+        self.kept.lock().rejections.status(list)
+    }
+
+    /// Those that last, with the members at present.
+    pub fn recent(
+        &self,
+        list: &Arc<MemberList>,
+        now: Time,
+        failure: Duration,
+    ) -> Vec<RejectionStatus> {
+        let mut kept = self.kept.lock();
+        kept.list.clone_from(list);
+        kept.rejections.recent(list, now, failure)
+    }
+}

@@ -1,0 +1,77 @@
+//! What a start needs before its threads: settings, the durable state, the socket.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::error::StartError;
+use super::members;
+use crate::config::{Config, MemberConfig};
+use crate::core::protocol::Protocols;
+use crate::core::restart::{self, NoStart, restart};
+use crate::core::settings::{AlgorithmKind, PowerOn, Settings};
+use crate::core::types::Task;
+use crate::net;
+use crate::store::{Record, Store};
+
+pub fn settings(config: &Config, own: &MemberConfig) -> Settings {
+    Settings {
+        cluster: config.cluster.clone(),
+        id: own.id,
+        instance: Uuid::new_v4().as_u64_pair().0,
+        protocols: Protocols::OURS,
+        members: Arc::new(members::of_file(config)),
+        algorithm: config.algorithm,
+        quorum: config.quorum,
+        preempt: config.preempt,
+        rank: config.rank,
+        margin: config.margin,
+        value: None,
+        health: own.health.as_ref().map(|health| health.alone),
+        task: Task::default(),
+        hierarchy: true,
+        timing: config.timing,
+        trust_refused: config.trust_refused,
+        bootstrap: false,
+        power_on: PowerOn::Elect,
+    }
+}
+
+/// A task that this cluster can hand out.
+pub fn accepted(config: &Config, task: Vec<u8>) -> Result<Task, StartError> {
+    if config.algorithm != AlgorithmKind::Halting {
+        return Err(StartError::NoTask(config.algorithm.name()));
+    }
+    if task.len() > Task::LONGEST {
+        return Err(StartError::TaskTooLong(task.len()));
+    }
+    Ok(Task::new(task))
+}
+
+/// Reads the durable state and makes this start durable, before anybody hears of it.
+pub fn restore(
+    config: &Config,
+    own: &MemberConfig,
+    file: &Settings,
+    task: Option<Task>,
+) -> Result<(Store, restart::Start), StartError> {
+    let folder = config.state_dir(&own.name);
+    members::find_state(config, own)?;
+    let (store, record) = Store::open(&folder, own.id)?;
+    let kept = record.map(Record::into_kept);
+    let start = restart(kept.as_ref(), file, task).map_err(|why| {
+        let name = own.name.clone();
+        match why {
+            NoStart::Removed { .. } => StartError::Removed { name, folder },
+            NoStart::Bootstrapped => StartError::Bootstrapped { name, folder },
+        }
+    })?;
+    store.save(&Record::of(own.id, start.restored.incarnation, start.record.clone()))?;
+    Ok((store, start))
+}
+
+pub fn listen(address: &str) -> Result<TcpListener, StartError> {
+    net::listen(address)
+        .map_err(|source| StartError::Listen { address: address.to_owned(), source })
+}

@@ -1,0 +1,107 @@
+//! What the fuzzer puts into a state file, and what has to hold of all that is believed there.
+
+use super::super::file::LARGEST;
+use super::samples::{id, older, record, taken, voter};
+use super::*;
+use crate::core::protocol::Protocols;
+use crate::core::restart::restart;
+use crate::core::settings::{
+    AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Restored, Settings,
+};
+use crate::core::types::Time;
+use crate::core::{Core, Input};
+
+/// Records of every format, without their checksums.
+pub fn seeds() -> Vec<Vec<u8>> {
+    let drain = Some(Drain { since: 5, until: Some(9), reason: "a new disk".to_owned() });
+    let pause = Pause { version: record(7).members.version(), paused: true, since: 5, until: None };
+    let met = [(id(2), Incarnation(4))].into();
+    let busy = Record { task: taken(b"any \xff\0 bytes"), met, ..voter() };
+    let newest = [Record { drain, ..voter() }, Record { pause, ..busy.clone() }];
+    let newest = newest.iter().filter_map(|record| unsealed(&record.to_json().ok()?).ok());
+    let older =
+        [(record(7), 1), (record(7), 2), (voter(), 3), (voter(), 4), (busy, 5), (voter(), 6)]
+            .map(|(record, format)| older(&record, format).into_bytes());
+    older.into_iter().chain(newest).collect()
+}
+
+/// The bytes as they are, and with the checksum that a newer format needs: no fuzzer would find it.
+pub fn check(bytes: &[u8]) {
+    let json = bytes.trim_ascii_end();
+    let with_seal = json.ends_with(END).then(|| sealed(json.to_vec()));
+    for bytes in [bytes.to_vec()].into_iter().chain(with_seal) {
+        match Record::from_json(&bytes) {
+            Ok(record) => keeps_to_bounds(&record),
+            Err(Unfit::Newer(format)) => assert!(format > FORMAT),
+            Err(Unfit::Damaged(why)) => {
+                assert!(why.len() < 2000 && !why.contains(char::is_control), "{why:?}");
+            }
+        }
+    }
+}
+
+fn keeps_to_bounds(record: &Record) {
+    let Record { members, task, vote, met, drain, pause, .. } = record;
+    assert_eq!(members.judge(), Ok(()));
+    let mut numbers = vec![record.epoch.0, record.incarnation.0];
+    for version in [members.version(), task.version, pause.version] {
+        numbers.extend([version.epoch.0, version.counter]);
+    }
+    numbers.extend(met.iter().map(|(_, incarnation)| incarnation.0));
+    if let Some(Vote { granted, promised, floor, .. }) = vote {
+        numbers.extend(granted.map(|grant| grant.epoch.0));
+        numbers.push(floor.0);
+        assert!(*promised <= Timing::LONGEST, "{promised:?}");
+    }
+    assert!(numbers.iter().all(|number| *number <= GREATEST), "beyond {GREATEST}: {record:?}");
+    assert!(record.reserved.0 <= 2 * GREATEST, "{record:?}");
+    assert!(met.len() <= MOST_MEMBERS);
+    assert!(task.content.len() <= Task::LONGEST);
+    assert!(drain.as_ref().is_none_or(|drain| drain.reason.len() <= Drain::LONGEST));
+
+    let again = record.to_json().expect("what was read can be written");
+    assert!(again.len() as u64 <= LARGEST, "it has {} bytes", again.len());
+    assert_eq!(Record::from_json(&again).as_ref(), Ok(record));
+    for quorum in Quorum::ALL {
+        starts(record, quorum);
+    }
+}
+
+/// A member starts with what was believed, and its clock goes on for a while.
+fn starts(record: &Record, quorum: Quorum) {
+    let kept = record.clone().into_kept();
+    let settings = settings(record, quorum);
+    let Ok(start) = restart(Some(&kept), &settings, None) else { return };
+    let Restored { incarnation, .. } = start.restored;
+    assert!(incarnation > record.incarnation);
+    let settings = Settings { members: start.members, task: start.task, ..settings };
+    let mut core = Core::new(Time(0), settings, start.restored, 1);
+    let mut out = Vec::new();
+    for step in 1..20 {
+        core.handle(Time(step * 100_000_000), Input::Tick, &mut out);
+    }
+}
+
+fn settings(record: &Record, quorum: Quorum) -> Settings {
+    let [heartbeat, failure, message, lease] = [100, 500, 50, 400].map(Duration::from_millis);
+    Settings {
+        cluster: "fuzz".to_owned(),
+        id: record.id,
+        instance: 1,
+        protocols: Protocols::OURS,
+        members: Arc::new(record.members.clone()),
+        algorithm: AlgorithmKind::Bully,
+        quorum,
+        preempt: Preempt::Always,
+        rank: RankKind::Id,
+        margin: Margin::NONE,
+        value: Some(0),
+        health: None,
+        task: Task::default(),
+        hierarchy: true,
+        timing: Timing { heartbeat, failure, message, lease },
+        trust_refused: false,
+        bootstrap: false,
+        power_on: PowerOn::Elect,
+    }
+}

@@ -1,0 +1,58 @@
+//! Records of one member, for the tests and the fuzzer.
+
+use super::*;
+use crate::core::membership::Member;
+use crate::core::types::Role;
+
+/// The id of member `n`.
+pub fn id(n: u128) -> NodeId {
+    let id = uuid::Builder::from_u128(n);
+    NodeId(id.with_version(uuid::Version::Random).with_variant(uuid::Variant::RFC4122).into_uuid())
+}
+
+/// Member 1 of three, in this epoch.
+pub fn record(epoch: u64) -> Record {
+    let member = |n: u128, role| Member {
+        id: id(n),
+        name: format!("node-{n}"),
+        address: format!("127.0.0.1:710{n}"),
+        admin: None,
+        role,
+    };
+    let version = ListVersion { epoch: Epoch(4), counter: 2 };
+    let members =
+        vec![member(1, Role::Member), member(2, Role::Witness), member(3, Role::Observer)];
+    Record {
+        id: id(1),
+        incarnation: Incarnation(3),
+        epoch: Epoch(epoch),
+        reserved: Epoch(epoch + 100),
+        leader: Some(id(2)),
+        vote: None,
+        members: MemberList::new(version, members),
+        task: Task::default(),
+        removed: false,
+        met: [].into(),
+        drain: None,
+        pause: Pause::default(),
+    }
+}
+
+/// Member 1 as a voter.
+pub fn voter() -> Record {
+    let granted = Some(Grant { epoch: Epoch(6), candidate: id(3) });
+    let promised = Duration::from_millis(400);
+    let vote = Vote { granted, promised, informed: true, ..Vote::default() };
+    Record { vote: Some(vote), ..record(7) }
+}
+
+/// A task that a coordinator took.
+pub fn taken(content: &[u8]) -> Task {
+    Task { version: TaskVersion { epoch: Epoch(6), counter: 2 }, content: content.into() }
+}
+
+/// The content of the state file without a checksum, as an electd before format 6 wrote it.
+pub fn older(record: &Record, format: u64) -> String {
+    let file = StateFile { format, ..StateFile::from(record) };
+    serde_json::to_string_pretty(&file).unwrap() + "\n"
+}

@@ -1,0 +1,168 @@
+//! The types of this room in a build without TLS: none of their values exist.
+
+use std::convert::Infallible;
+use std::io::{self, Read, Write};
+#[cfg(feature = "http")]
+use std::{path::Path, sync::Arc};
+
+use jiff::Timestamp;
+
+use super::fault::Fault;
+use super::files::{BadFile, Files};
+
+const ABSENT: &str = "cannot be used: this electd was built without the feature `tls`";
+
+/// What a node shows, and whom it trusts.
+#[derive(Debug)]
+pub struct Credentials(Infallible);
+
+impl Credentials {
+    /// Refuses: this build has no TLS.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn load(files: &Files, _cluster: &str, _name: &str) -> Result<Credentials, BadFile> {
+        Err(BadFile::new("tls.ca", &files.ca, ABSENT))
+    }
+
+    /// Which certificate it is.
+    #[must_use]
+    pub fn summary(&self) -> &str {
+        match self.0 {}
+    }
+
+    /// When the first of them ends.
+    #[must_use]
+    pub fn end(&self) -> Timestamp {
+        match self.0 {}
+    }
+}
+
+/// What protects one connection.
+#[derive(Debug)]
+pub struct Session(Infallible);
+
+impl Session {
+    pub fn accept(
+        credentials: &Credentials,
+        _io: &mut (impl Read + Write),
+    ) -> Result<Session, Option<Fault>> {
+        match credentials.0 {}
+    }
+
+    pub fn dial(
+        credentials: &Credentials,
+        _name: &str,
+        _io: &mut (impl Read + Write),
+    ) -> Result<Session, Option<Fault>> {
+        match credentials.0 {}
+    }
+
+    #[cfg(feature = "http")]
+    pub fn ask(trust: &Trust, _io: &mut (impl Read + Write)) -> Result<Session, Option<Fault>> {
+        match trust.0 {}
+    }
+
+    pub fn shown(&self) -> String {
+        match self.0 {}
+    }
+
+    pub fn prove(&self, _name: &str) -> Result<(), Fault> {
+        match self.0 {}
+    }
+
+    pub fn read(&mut self, _io: &mut impl Read, _buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0 {}
+    }
+
+    pub fn seal(&mut self, _bytes: &[u8]) -> io::Result<Vec<u8>> {
+        match self.0 {}
+    }
+
+    pub fn fault(_error: &io::Error) -> Option<Fault> {
+        None
+    }
+}
+
+/// Whether a certificate can name this member.
+#[must_use]
+pub fn can_name(_name: &str) -> bool {
+    true
+}
+
+/// What a command shows, and whom it trusts.
+#[cfg(feature = "http")]
+#[derive(Clone, Debug)]
+pub struct Trust(Infallible);
+
+#[cfg(feature = "http")]
+impl Trust {
+    /// Refuses: this build has no TLS.
+    ///
+    /// # Errors
+    /// Always.
+    #[cfg_attr(not(feature = "cli"), expect(dead_code))]
+    pub fn load(
+        ca: &Path,
+        _shown: Option<(&Path, &Path)>,
+        _cluster: &str,
+    ) -> Result<Trust, BadFile> {
+        Err(BadFile::new("tls.ca", ca, ABSENT))
+    }
+}
+
+/// A server's side of a connection that nobody waits for.
+#[cfg(feature = "http")]
+#[derive(Debug)]
+pub struct Buffered(Infallible);
+
+#[cfg(feature = "http")]
+impl Buffered {
+    pub fn new(credentials: Arc<Credentials>) -> Buffered {
+        match credentials.0 {}
+    }
+
+    pub fn read(&mut self, _io: &mut (impl Read + Write), _buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0 {}
+    }
+
+    pub fn write(&mut self, _io: &mut impl Write, _bytes: &[u8]) -> io::Result<usize> {
+        match self.0 {}
+    }
+
+    pub fn flush(&mut self, _io: &mut impl Write) -> io::Result<()> {
+        match self.0 {}
+    }
+
+    pub fn bid_farewell(&mut self, _io: &mut impl Write) {
+        match self.0 {}
+    }
+
+    pub fn owes(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub fn has_more(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub fn is_shaking(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub fn has_shaken(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub fn is_amid(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub fn proves(&self, _name: &str) -> bool {
+        match self.0 {}
+    }
+
+    pub fn memory(&self) -> usize {
+        match self.0 {}
+    }
+}

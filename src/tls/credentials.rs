@@ -1,0 +1,222 @@
+//! What a node shows and whom it trusts, judged as a whole before it is used.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rustls::client::Resumption;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::NoServerSessionStorage;
+use rustls::sign::CertifiedKey;
+use rustls::version::TLS13;
+use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion};
+use webpki::{EndEntityCert, KeyUsage};
+
+use super::files::{BadFile, Files, read};
+use super::identity::{judge_member, timestamp, validity};
+use super::verifier::Verifier;
+
+pub(super) const VERSIONS: &[&SupportedProtocolVersion] = &[&TLS13];
+
+/// What a node shows, and whom it trusts.
+#[derive(Debug)]
+pub struct Credentials {
+    pub(super) client: Arc<ClientConfig>,
+    pub(super) server: Arc<ServerConfig>,
+    /// For HTTP: a client may come without a certificate.
+    #[cfg_attr(not(feature = "http"), expect(dead_code))]
+    pub(super) admin: Arc<ServerConfig>,
+    pub(super) cluster: String,
+    end: Timestamp,
+    summary: String,
+}
+
+impl Credentials {
+    /// Reads and judges the files of a member.
+    ///
+    /// # Errors
+    /// With what is wrong with the first file that cannot be used.
+    pub fn load(files: &Files, cluster: &str, name: &str) -> Result<Credentials, BadFile> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let (authorities, roots) = authorities(&files.ca)?;
+        let chain = certificates("tls.cert", &files.cert)?;
+        let bad_cert = |what: String| BadFile::new("tls.cert", &files.cert, what);
+        judge_member(&chain[0], cluster, name).map_err(|fault| bad_cert(fault.why))?;
+        let end = judge_chain(&provider, &roots, &authorities, &chain).map_err(bad_cert)?;
+        let key = private_key(&files.key)?;
+        let bad_key = |what: String| BadFile::new("tls.key", &files.key, what);
+        let signer = provider.key_provider.load_private_key(key.clone_key());
+        let signer =
+            signer.map_err(|error| bad_key(format!("holds a key that cannot be used: {error}")))?;
+        if CertifiedKey::new(chain.clone(), signer).keys_match().is_err() {
+            let cert = files.cert.display();
+            return Err(bad_key(format!(
+                "is not the key of the certificate in {cert}: give the two that were made together"
+            )));
+        }
+        let trusted = match authorities.len() {
+            1 => "1 authority".to_owned(),
+            number => format!("{number} authorities"),
+        };
+        let (client, server, admin) = configs(provider, roots, cluster, chain.clone(), key)
+            .map_err(|error| bad_cert(format!("cannot be used: {error}")))?;
+        let summary = format!("{}, which ends on {end}; trusted: {trusted}", serial(&chain[0]));
+        Ok(Credentials { client, server, admin, cluster: cluster.to_owned(), end, summary })
+    }
+
+    /// Which certificate it is, by its serial number, and how many authorities are trusted.
+    #[must_use]
+    pub fn summary(&self) -> &str {
+        &self.summary
+    }
+
+    /// When the first of them ends: the certificate, one between it and the authority, or the authority's own.
+    #[must_use]
+    pub fn end(&self) -> Timestamp {
+        self.end
+    }
+}
+
+/// The serial number of a certificate, as `openssl x509 -serial` writes it.
+fn serial(certificate: &CertificateDer) -> String {
+    let serial = EndEntityCert::try_from(certificate).map(|read| read.serial().to_vec());
+    let bytes = serial.unwrap_or_default();
+    bytes.iter().skip_while(|byte| **byte == 0).map(|byte| format!("{byte:02X}")).collect()
+}
+
+type Authorities = (Vec<CertificateDer<'static>>, RootCertStore);
+
+/// The authorities in a file.
+pub(super) fn authorities(file: &Path) -> Result<Authorities, BadFile> {
+    let authorities = certificates("tls.ca", file)?;
+    let mut roots = RootCertStore::empty();
+    for (at, authority) in authorities.iter().enumerate() {
+        roots.add(authority.clone()).map_err(|error| {
+            let what =
+                format!("holds a certificate that cannot be used, number {}: {error}", at + 1);
+            BadFile::new("tls.ca", file, what)
+        })?;
+    }
+    Ok((authorities, roots))
+}
+
+/// The certificates of a file, at least one.
+pub(super) fn certificates(
+    key: &'static str,
+    file: &Path,
+) -> Result<Vec<CertificateDer<'static>>, BadFile> {
+    let bytes = read(key, file)?;
+    let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(&bytes).collect();
+    let found = found.map_err(|error| {
+        BadFile::new(key, file, format!("is damaged: {error:?}; give certificates in PEM"))
+    })?;
+    if found.is_empty() {
+        return Err(BadFile::new(
+            key,
+            file,
+            "holds no certificate in PEM (-----BEGIN CERTIFICATE-----)",
+        ));
+    }
+    Ok(found)
+}
+
+pub(super) fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, BadFile> {
+    let bytes = read("tls.key", file)?;
+    PrivateKeyDer::from_pem_slice(&bytes).map_err(|error| {
+        let what = match error {
+            pem::Error::NoItemsFound => "holds no private key in PEM without a password".to_owned(),
+            error => format!("is damaged: {error:?}; give a private key in PEM"),
+        };
+        BadFile::new("tls.key", file, what)
+    })
+}
+
+/// Whether other members would take this certificate. Gives when the first of all that they look at ends.
+fn judge_chain(
+    provider: &CryptoProvider,
+    roots: &RootCertStore,
+    authorities: &[CertificateDer],
+    chain: &[CertificateDer],
+) -> Result<Timestamp, String> {
+    let leaf =
+        EndEntityCert::try_from(&chain[0]).map_err(|error| format!("cannot be read: {error}"))?;
+    let algorithms = provider.signature_verification_algorithms.all;
+    let mut anchor = None;
+    for (usage, purpose) in
+        [(KeyUsage::client_auth(), "clientAuth"), (KeyUsage::server_auth(), "serverAuth")]
+    {
+        let (anchors, now) = (&roots.roots, UnixTime::now());
+        let path = leaf.verify_for_usage(algorithms, anchors, &chain[1..], now, usage, None, None);
+        anchor = Some(path.map_err(|error| refusal(&error, purpose))?.anchor().subject.to_vec());
+    }
+    let signed = authorities.iter().filter(|authority| {
+        let read = EndEntityCert::try_from(*authority).ok();
+        read.map(|read| read.subject().to_vec()) == anchor
+    });
+    // Of two authorities of one name, the one that lasts longer counts.
+    let authority = signed.filter_map(|authority| Some(validity(authority)?.1)).max();
+    let ends =
+        chain.iter().filter_map(|certificate| Some(validity(certificate)?.1)).chain(authority);
+    ends.min().ok_or_else(|| "does not tell when it ends".to_owned())
+}
+
+/// Why the other members would not take it.
+fn refusal(error: &webpki::Error, purpose: &str) -> String {
+    let at = |time| timestamp(time).map_or_else(|| "?".to_owned(), |at| at.to_string());
+    match error {
+        webpki::Error::CertExpired { not_after, .. } => {
+            format!("ended on {}: renew it", at(*not_after))
+        }
+        webpki::Error::CertNotValidYet { not_before, .. } => {
+            format!(
+                "begins on {}: correct the clock of this host, or the certificate",
+                at(*not_before)
+            )
+        }
+        webpki::Error::UnknownIssuer | webpki::Error::InvalidSignatureForPublicKey => {
+            "is signed by no authority in tls.ca: give the one that signed it".to_owned()
+        }
+        webpki::Error::RequiredEkuNotFoundContext(_) => {
+            format!(
+                "lacks the extended key usage {purpose}: a member needs clientAuth and serverAuth"
+            )
+        }
+        error => format!("cannot be used: {error}"),
+    }
+}
+
+type Configs = (Arc<ClientConfig>, Arc<ServerConfig>, Arc<ServerConfig>);
+
+/// Without tickets and without resumption: a connection goes one way, and its accepter says nothing after the
+/// welcome.
+fn configs(
+    provider: Arc<CryptoProvider>,
+    roots: RootCertStore,
+    cluster: &str,
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<Configs, rustls::Error> {
+    let verifier = Verifier::new(roots, &provider, cluster);
+    let verifier = verifier.map_err(|error| rustls::Error::General(error.to_string()))?;
+    let (lenient, verifier) = (Arc::new(verifier.lenient()), Arc::new(verifier));
+    let mut client = ClientConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(VERSIONS)?
+        .dangerous() // the verifier judges all that the library's own does, and more
+        .with_custom_certificate_verifier(verifier.clone())
+        .with_client_auth_cert(chain.clone(), key.clone_key())?;
+    client.resumption = Resumption::disabled();
+    client.enable_sni = false; // nobody on the way needs to know the member
+    let server = |verifier| {
+        let builder = ServerConfig::builder_with_provider(provider.clone());
+        let mut server = builder
+            .with_protocol_versions(VERSIONS)?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(chain.clone(), key.clone_key())?;
+        server.send_tls13_tickets = 0;
+        server.session_storage = Arc::new(NoServerSessionStorage {});
+        Ok::<_, rustls::Error>(Arc::new(server))
+    };
+    Ok((Arc::new(client), server(verifier)?, server(lenient)?))
+}

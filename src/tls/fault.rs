@@ -1,0 +1,98 @@
+//! Why a connection was refused for what it showed, or did not show.
+
+use std::fmt;
+
+/// Which kind of reason. The names are part of electd's interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Cause {
+    /// The peer shows no certificate.
+    NoCertificate,
+    /// No authority that is trusted signed the certificate.
+    UnknownCa,
+    /// The certificate has ended.
+    Expired,
+    /// The certificate has not begun.
+    NotYetValid,
+    /// The certificate names another member, or none.
+    OtherMember,
+    /// The certificate names a member of another cluster.
+    OtherCluster,
+    /// The certificate may not be used by this side of a connection.
+    OtherUse,
+    /// The peer does not speak TLS 1.3.
+    Version,
+    /// The peer speaks no TLS, and this node does.
+    Plain,
+    /// The peer speaks TLS, and this node does not.
+    Tls,
+    /// Anything else that breaks the handshake.
+    Broken,
+}
+
+impl Cause {
+    /// All of them.
+    pub const ALL: [Cause; 11] = [
+        Cause::NoCertificate,
+        Cause::UnknownCa,
+        Cause::Expired,
+        Cause::NotYetValid,
+        Cause::OtherMember,
+        Cause::OtherCluster,
+        Cause::OtherUse,
+        Cause::Version,
+        Cause::Plain,
+        Cause::Tls,
+        Cause::Broken,
+    ];
+
+    /// The word for it in status and metrics.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::NoCertificate => "no_certificate",
+            Cause::UnknownCa => "unknown_ca",
+            Cause::Expired => "expired",
+            Cause::NotYetValid => "not_yet_valid",
+            Cause::OtherMember => "other_member",
+            Cause::OtherCluster => "other_cluster",
+            Cause::OtherUse => "other_use",
+            Cause::Version => "version",
+            Cause::Plain => "plain",
+            Cause::Tls => "tls",
+            Cause::Broken => "broken",
+        }
+    }
+}
+
+/// Why one side of a connection refuses the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Which kind of reason.
+    pub cause: Cause,
+    /// Whether the peer refuses this node, rather than this node the peer.
+    pub by_peer: bool,
+    /// What is wrong and what to do, in words.
+    pub why: String,
+}
+
+impl Fault {
+    /// This node refuses the peer.
+    pub fn of_peer(cause: Cause, why: impl Into<String>) -> Fault {
+        Fault { cause, by_peer: false, why: why.into() }
+    }
+
+    /// The peer refuses this node.
+    #[cfg(feature = "tls")]
+    pub fn of_this_node(cause: Cause, why: impl Into<String>) -> Fault {
+        Fault { cause, by_peer: true, why: why.into() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl std::error::Error for Fault {}

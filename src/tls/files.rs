@@ -1,0 +1,92 @@
+//! The files of `tls`, and what is wrong with one of them.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The largest file that is read: a hundred certificates fit, a device does not.
+const LARGEST: u64 = 1 << 20;
+
+/// Where the certificates of a member are, and its key: `tls` in the file.
+///
+/// ```
+/// # let node = electd::node::example::leader()?;
+/// let config = electd::config::load(&node.config())?;
+/// let own = config.member("a").ok_or("the file does not list it")?;
+/// assert_eq!(own.tls, None, "its connections are plain");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Files {
+    /// The certificates of the authorities that are trusted: one, or several while one replaces another.
+    pub ca: PathBuf,
+    /// The certificate of the member, and those between it and the authority, if any.
+    pub cert: PathBuf,
+    /// The private key of the certificate.
+    pub key: PathBuf,
+}
+
+/// What tells the files from later ones: of each its inode, its length, and when it was changed.
+pub type Stamp = [Option<(u64, u64, (i64, i64))>; 3];
+
+/// What is wrong with a file, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key} {}: {what}", file.display())]
+pub struct BadFile {
+    /// The key in the configuration, such as `tls.ca`.
+    pub key: &'static str,
+    /// The file.
+    pub file: PathBuf,
+    /// What is wrong with it, and what to do.
+    pub what: String,
+}
+
+impl BadFile {
+    pub(super) fn new(key: &'static str, file: &Path, what: impl Into<String>) -> BadFile {
+        BadFile { key, file: file.to_owned(), what: what.into() }
+    }
+}
+
+impl Files {
+    /// The files as they are now. Only their entries in the folder are looked at.
+    #[must_use]
+    pub fn stamp(&self) -> Stamp {
+        [&self.ca, &self.cert, &self.key].map(|file| {
+            let found = fs::metadata(file).ok()?;
+            Some((found.ino(), found.len(), (found.mtime(), found.mtime_nsec())))
+        })
+    }
+
+    /// That the key may be read by users who are neither its owner nor in its group, in words.
+    #[must_use]
+    pub fn exposed(&self) -> Option<String> {
+        let mode = fs::metadata(&self.key).ok()?.permissions().mode();
+        let key = self.key.display();
+        (mode & 0o007 != 0).then(|| {
+            format!(
+                "tls.key {key} may be used by any user of this host (mode {:o}): chmod 600 {key}",
+                mode & 0o777
+            )
+        })
+    }
+}
+
+/// Reads a file.
+#[cfg_attr(not(feature = "tls"), expect(dead_code))]
+pub(super) fn read(key: &'static str, file: &Path) -> Result<Vec<u8>, BadFile> {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        File::open(file)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().map_err(|error| {
+        let what =
+            format!("cannot be read: {error}; name a file that the user of the node may read");
+        BadFile::new(key, file, what)
+    })?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(BadFile::new(key, file, "is larger than 1 MiB: name a file in PEM"));
+    }
+    Ok(bytes)
+}

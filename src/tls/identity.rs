@@ -1,0 +1,131 @@
+//! Whom a certificate names, and when it begins and ends.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use webpki::{EndEntityCert, KeyUsage};
+
+use super::fault::{Cause, Fault};
+use crate::core::limits::quote;
+
+const SCHEME: &str = "electd://";
+
+/// The name of a member that no other cluster has: `electd://CLUSTER/NAME`. Of the cluster's name all but letters,
+/// digits and `-._~` is written as in any URI.
+///
+/// ```
+/// assert_eq!(electd::tls::uri("two sites", "db1"), "electd://two%20sites/db1");
+/// ```
+#[must_use]
+pub fn uri(cluster: &str, member: &str) -> String {
+    let mut uri = prefix(cluster);
+    uri.push_str(member);
+    uri
+}
+
+/// What the URIs of all members of a cluster begin with.
+fn prefix(cluster: &str) -> String {
+    let mut uri = SCHEME.to_owned();
+    for byte in cluster.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            uri.push(byte.into());
+        } else {
+            let _ = write!(uri, "%{byte:02X}");
+        }
+    }
+    uri.push('/');
+    uri
+}
+
+/// Whether a certificate can name this member: its name is a DNS name too.
+#[must_use]
+pub fn can_name(name: &str) -> bool {
+    !name.ends_with('.') && matches!(ServerName::try_from(name), Ok(ServerName::DnsName(_)))
+}
+
+/// Whether a certificate names a member of this cluster.
+pub fn judge_cluster(certificate: &CertificateDer, cluster: &str) -> Result<(), Fault> {
+    let prefix = prefix(cluster);
+    let names = names(certificate)?;
+    if names.iter().any(|name| name.starts_with(&prefix)) {
+        return Ok(());
+    }
+    let cause = if names.is_empty() { Cause::OtherMember } else { Cause::OtherCluster };
+    let why = format!(
+        "its certificate is {}, and the cluster is {prefix}: give it a certificate of this cluster",
+        list(&names)
+    );
+    Err(Fault::of_peer(cause, why))
+}
+
+/// Whether a certificate names this member of this cluster, by URI and by DNS name.
+pub fn judge_member(
+    certificate: &CertificateDer,
+    cluster: &str,
+    member: &str,
+) -> Result<(), Fault> {
+    judge_cluster(certificate, cluster)?;
+    let (names, expected) = (names(certificate)?, uri(cluster, member));
+    if !names.contains(&expected.as_str()) {
+        let names = list(&names);
+        let why = format!(
+            "its certificate is {names}, and not {expected}: give every member its own certificate"
+        );
+        return Err(Fault::of_peer(Cause::OtherMember, why));
+    }
+    let parsed = parse(certificate)?;
+    if parsed.valid_dns_names().any(|name| name.eq_ignore_ascii_case(member)) {
+        return Ok(());
+    }
+    let why = format!("its certificate is for {expected}, and lacks the DNS name {member}");
+    Err(Fault::of_peer(Cause::OtherMember, why))
+}
+
+/// What a certificate is for, in words.
+pub fn describe(certificate: &CertificateDer) -> String {
+    names(certificate).map_or_else(|fault| fault.why, |names| list(&names))
+}
+
+/// The URIs of members that a certificate names.
+fn names<'a>(certificate: &'a CertificateDer) -> Result<Vec<&'a str>, Fault> {
+    let uris = parse(certificate)?.valid_uri_names().collect::<Vec<_>>();
+    Ok(uris.into_iter().filter(|uri| uri.starts_with(SCHEME)).collect())
+}
+
+fn list(names: &[&str]) -> String {
+    match names {
+        [] => "for no member (a URI electd://CLUSTER/NAME)".to_owned(),
+        names => format!("for {}", quote(&names.join(", "))),
+    }
+}
+
+fn parse<'a>(certificate: &'a CertificateDer) -> Result<EndEntityCert<'a>, Fault> {
+    EndEntityCert::try_from(certificate).map_err(|error| {
+        Fault::of_peer(Cause::Broken, format!("its certificate cannot be read: {error}"))
+    })
+}
+
+/// When a certificate begins and ends; none where it cannot be told. The library tells it only in its refusals, so it
+/// is asked about the first and the last moment.
+pub fn validity(certificate: &CertificateDer) -> Option<(Timestamp, Timestamp)> {
+    let parsed = EndEntityCert::try_from(certificate).ok()?;
+    let refusal = |seconds| {
+        let time = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+        parsed.verify_for_usage(&[], &[], &[], time, KeyUsage::client_auth(), None, None).err()
+    };
+    let begin = match refusal(0)? {
+        webpki::Error::CertNotValidYet { not_before, .. } => timestamp(not_before)?,
+        _ => Timestamp::UNIX_EPOCH,
+    };
+    match refusal(u64::MAX)? {
+        webpki::Error::CertExpired { not_after, .. } => Some((begin, timestamp(not_after)?)),
+        _ => None,
+    }
+}
+
+/// A moment of a certificate.
+pub fn timestamp(time: UnixTime) -> Option<Timestamp> {
+    Timestamp::from_second(time.as_secs().try_into().ok()?).ok()
+}

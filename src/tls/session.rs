@@ -1,0 +1,235 @@
+//! What protects one connection: its handshake, and then the bytes of one direction each.
+
+use std::io::{self, ErrorKind, Read, Write};
+
+use rustls::pki_types::ServerName;
+use rustls::{
+    AlertDescription as Alert, CertificateError, ClientConnection, Connection, Error,
+    PeerIncompatible, ServerConnection,
+};
+
+use super::credentials::Credentials;
+use super::fault::{Cause, Fault};
+use super::identity::{describe, judge_member, timestamp};
+
+/// One side of a connection after its handshake.
+#[derive(Debug)]
+pub struct Session {
+    connection: Connection,
+    cluster: String,
+}
+
+impl Session {
+    /// Takes the handshake of a dialer. Who it is, [`prove`](Session::prove) tells.
+    ///
+    /// # Errors
+    /// With what is wrong, or with none where the connection ended or was too slow.
+    pub fn accept(
+        credentials: &Credentials,
+        io: &mut (impl Read + Write),
+    ) -> Result<Session, Option<Fault>> {
+        let connection = ServerConnection::new(credentials.server.clone());
+        Session::begin(connection.map(Connection::from), &credentials.cluster, io)
+    }
+
+    /// Begins a connection to the member of this name, and to nobody else.
+    ///
+    /// # Errors
+    /// With what is wrong, or with none where the connection ended or was too slow.
+    pub fn dial(
+        credentials: &Credentials,
+        name: &str,
+        io: &mut (impl Read + Write),
+    ) -> Result<Session, Option<Fault>> {
+        let server = ServerName::try_from(name.to_owned()).map_err(|_| {
+            Fault::of_peer(
+                Cause::OtherMember,
+                format!("no certificate can name it: \"{name}\" is no DNS name"),
+            )
+        })?;
+        let connection = ClientConnection::new(credentials.client.clone(), server);
+        Session::begin(connection.map(Connection::from), &credentials.cluster, io)
+    }
+
+    /// Begins a connection to a node, whichever member of the cluster it is.
+    ///
+    /// # Errors
+    /// With what is wrong, or with none where the connection ended or was too slow.
+    #[cfg(feature = "http")]
+    pub fn ask(
+        trust: &super::Trust,
+        io: &mut (impl Read + Write),
+    ) -> Result<Session, Option<Fault>> {
+        let nobody = std::net::IpAddr::from([0, 0, 0, 0]); // and it is not sent
+        let connection = ClientConnection::new(trust.client.clone(), nobody.into());
+        Session::begin(connection.map(Connection::from), &trust.cluster, io)
+    }
+
+    fn begin(
+        connection: Result<Connection, Error>,
+        cluster: &str,
+        io: &mut (impl Read + Write),
+    ) -> Result<Session, Option<Fault>> {
+        let mut connection = connection.map_err(|error| fault(&error))?;
+        connection.set_buffer_limit(None); // a frame has a bound of its own
+        let mut shake = || {
+            connection.complete_io(io)?;
+            while connection.wants_write() {
+                connection.write_tls(io)?;
+            }
+            Ok(())
+        };
+        shake().map_err(|error: io::Error| Session::fault(&error))?;
+        Ok(Session { connection, cluster: cluster.to_owned() })
+    }
+
+    /// What the certificate of the other side is for, in words.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let shown = self.connection.peer_certificates().and_then(|chain| chain.first());
+        shown.map_or_else(String::new, describe)
+    }
+
+    /// Whether the other side is the member of this name.
+    ///
+    /// # Errors
+    /// With what its certificate says instead.
+    pub fn prove(&self, name: &str) -> Result<(), Fault> {
+        let shown = self.connection.peer_certificates().and_then(|chain| chain.first());
+        let shown = shown.ok_or_else(|| Fault::of_peer(Cause::NoCertificate, NO_CERTIFICATE))?;
+        judge_member(shown, &self.cluster, name)
+    }
+
+    /// Reads what the other side sent. None is the end of the connection; it says no farewell.
+    ///
+    /// # Errors
+    /// When the connection fails, or brings what the other side did not send.
+    pub fn read(&mut self, io: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.connection.reader().read(buffer) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
+                done => return done,
+            }
+            self.connection.read_tls(io)?;
+            let processed = self.connection.process_new_packets();
+            processed.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+        }
+    }
+
+    /// The bytes that carry these. They must be sent whole, and in the order of the calls.
+    ///
+    /// # Errors
+    /// When the connection cannot be used any more.
+    pub fn seal(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
+        let mut sealed = Vec::with_capacity(bytes.len() + 64);
+        self.connection.writer().write_all(bytes)?;
+        while self.connection.wants_write() {
+            self.connection.write_tls(&mut sealed)?;
+        }
+        Ok(sealed)
+    }
+
+    /// New keys, as the library takes them after millions of frames.
+    #[cfg(test)]
+    pub fn renew_keys(&mut self) {
+        self.connection.refresh_traffic_keys().unwrap();
+    }
+
+    /// Whether it would say something by itself.
+    #[cfg(test)]
+    #[must_use]
+    pub fn wants_to_write(&self) -> bool {
+        self.connection.wants_write()
+    }
+
+    /// What is wrong with the other side, or with this one in its eyes; none where a connection just failed.
+    #[must_use]
+    pub fn fault(error: &io::Error) -> Option<Fault> {
+        error.get_ref()?.downcast_ref::<Error>().and_then(fault)
+    }
+}
+
+const NO_CERTIFICATE: &str = "it shows no certificate: every member needs one of its own";
+
+/// Why a handshake failed, in words; none where that says nothing of either side.
+fn fault(error: &Error) -> Option<Fault> {
+    let of_peer = |cause, why: &str| Some(Fault::of_peer(cause, why));
+    match error {
+        Error::NoCertificatesPresented => of_peer(Cause::NoCertificate, NO_CERTIFICATE),
+        Error::InvalidCertificate(error) => Some(refusal(error)),
+        Error::AlertReceived(alert) => alert_fault(*alert),
+        Error::PeerIncompatible(
+            PeerIncompatible::SupportedVersionsExtensionRequired
+            | PeerIncompatible::Tls12NotOfferedOrEnabled
+            | PeerIncompatible::ServerDoesNotSupportTls12Or13
+            | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
+        ) => of_peer(Cause::Version, "it does not speak TLS 1.3"),
+        Error::InvalidMessage(_) => of_peer(
+            Cause::Plain,
+            "it does not answer in TLS: give all members `tls`, and look at who listens there",
+        ),
+        error => of_peer(Cause::Broken, &format!("the TLS handshake failed: {error}")),
+    }
+}
+
+fn refusal(error: &CertificateError) -> Fault {
+    use CertificateError as E;
+    let at = |time| timestamp(time).map_or_else(|| "?".to_owned(), |at| at.to_string());
+    let (cause, why) = match error {
+        E::ExpiredContext { not_after, .. } => {
+            (Cause::Expired, format!("its certificate ended on {}: renew it", at(*not_after)))
+        }
+        E::NotValidYetContext { not_before, .. } => (
+            Cause::NotYetValid,
+            format!("its certificate begins on {}: correct the clocks, or the certificate", at(*not_before)),
+        ),
+        E::UnknownIssuer | E::BadSignature => (
+            Cause::UnknownCa,
+            "its certificate is signed by no authority that this node trusts: see tls.ca".to_owned(),
+        ),
+        E::InvalidPurpose | E::InvalidPurposeContext { .. } => (
+            Cause::OtherUse,
+            "its certificate is not for this side of a connection: it needs the extended key usages clientAuth and \
+             serverAuth"
+                .to_owned(),
+        ),
+        E::Other(other) => match other.0.downcast_ref::<Fault>() {
+            Some(fault) => return fault.clone(),
+            None => (Cause::Broken, format!("its certificate is refused: {other:?}")),
+        },
+        error => (Cause::Broken, format!("its certificate is refused: {error:?}")),
+    };
+    Fault::of_peer(cause, why)
+}
+
+/// What the other side said of this one.
+fn alert_fault(alert: Alert) -> Option<Fault> {
+    let (cause, why) = match alert {
+        Alert::CertificateRequired => {
+            (Cause::NoCertificate, "it wants a certificate, and this node shows none")
+        }
+        Alert::UnknownCA | Alert::DecryptError => (
+            Cause::UnknownCa,
+            "it trusts no authority that signed this node's certificate: see its tls.ca",
+        ),
+        Alert::CertificateExpired => {
+            (Cause::Expired, "this node's certificate has ended, or has not begun by its clock")
+        }
+        Alert::UnsupportedCertificate => {
+            (Cause::OtherUse, "this node's certificate is not for this side of a connection")
+        }
+        Alert::CertificateUnknown | Alert::BadCertificate | Alert::AccessDenied => (
+            Cause::OtherMember,
+            "this node's certificate is of another member or cluster; its own log says which",
+        ),
+        Alert::ProtocolVersion => (Cause::Version, "it does not speak TLS 1.3"),
+        alert => {
+            return Some(Fault::of_this_node(
+                Cause::Broken,
+                format!("it ended the TLS handshake: {alert:?}"),
+            ));
+        }
+    };
+    Some(Fault::of_this_node(cause, why))
+}

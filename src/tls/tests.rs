@@ -1,0 +1,236 @@
+//! Handshakes between two ends of a pair of sockets, and files that cannot be used.
+
+use std::fs;
+use std::io::Write;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::make::Authority;
+use super::{Cause, Credentials, Fault, Files, Session};
+
+/// A folder with the files of members.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The files of a member that this authority signs for, and that trusts these.
+    fn files(&self, member: &str, signer: &Authority, trusted: &[&Authority]) -> Files {
+        let path = |what| self.path(&format!("{member}-{what}.pem"));
+        let files = Files { ca: path("ca"), cert: path("cert"), key: path("key") };
+        let pair = signer.sign(member).unwrap();
+        let trusted = trusted.iter().map(|authority| authority.certificate()).collect::<String>();
+        fs::write(&files.ca, trusted).unwrap();
+        fs::write(&files.cert, pair.cert).unwrap();
+        fs::write(&files.key, pair.key).unwrap();
+        files
+    }
+
+    fn member(&self, member: &str, cluster: &str, authority: &Authority) -> Credentials {
+        Credentials::load(&self.files(member, authority, &[authority]), cluster, member).unwrap()
+    }
+}
+
+/// Both ends of a connection.
+fn connection() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let far = listener.accept().unwrap().0;
+    for end in [&near, &far] {
+        end.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    }
+    (near, far)
+}
+
+/// One side dials a member by this name, the other accepts. The dialer reads a byte, as only that tells what
+/// the accepter thinks of it.
+fn meet(
+    dialer: &Credentials,
+    name: &str,
+    accepter: &Credentials,
+) -> (Result<Session, Option<Fault>>, Result<Session, Option<Fault>>) {
+    let (mut near, mut far) = connection();
+    thread::scope(|scope| {
+        let accepted = scope.spawn(move || {
+            let session = Session::accept(accepter, &mut far);
+            far.shutdown(Shutdown::Write).unwrap();
+            session
+        });
+        let dialed = Session::dial(dialer, name, &mut near).and_then(|mut session| {
+            match session.read(&mut near, &mut [0; 1]) {
+                Ok(_) => Ok(session),
+                Err(error) => Err(Session::fault(&error)),
+            }
+        });
+        drop(near);
+        (dialed, accepted.join().unwrap())
+    })
+}
+
+/// A handshake of two members: the dialer's session, and that of the other, which is called b.
+fn shake(
+    a: &Credentials,
+    b: &Credentials,
+    near: &mut TcpStream,
+    far: &mut TcpStream,
+) -> (Session, Session) {
+    thread::scope(|scope| {
+        let accepted = scope.spawn(|| Session::accept(b, far).unwrap());
+        (Session::dial(a, "b", near).unwrap(), accepted.join().unwrap())
+    })
+}
+
+/// What protects a connection of two members, for tests of what goes over it.
+pub(crate) fn sessions(near: &mut TcpStream, far: &mut TcpStream) -> Option<(Session, Session)> {
+    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
+    let [a, b] = ["a", "b"].map(|name| folder.member(name, "hc", &authority));
+    Some(shake(&a, &b, near, far))
+}
+
+fn cause(result: Result<Session, Option<Fault>>) -> (Cause, bool) {
+    let fault = result.expect_err("it was taken").expect("it says why");
+    (fault.cause, fault.by_peer)
+}
+
+#[test]
+fn two_members_take_each_other_and_each_proves_its_own_name() {
+    let (folder, authority) = (Folder::new(), Authority::new("two sites").unwrap());
+    let (a, b) =
+        (folder.member("a", "two sites", &authority), folder.member("b", "two sites", &authority));
+    let (dialed, accepted) = meet(&a, "b", &b);
+    let (dialed, accepted) = (dialed.unwrap(), accepted.unwrap());
+    dialed.prove("b").unwrap();
+    accepted.prove("a").unwrap();
+    let fault = accepted.prove("b").unwrap_err();
+    assert_eq!(fault.cause, Cause::OtherMember);
+    assert!(
+        fault.why.contains("electd://two%20sites/a, and not electd://two%20sites/b"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn each_side_refuses_what_it_does_not_trust_and_both_know_why() {
+    let (folder, ours, theirs) =
+        (Folder::new(), Authority::new("hc").unwrap(), Authority::new("hc").unwrap());
+    let a = folder.member("a", "hc", &ours);
+    let (b, c) = (folder.member("b", "hc", &ours), folder.member("c", "hc", &ours));
+    let stranger = folder.member("s", "hc", &theirs);
+    let (dialed, accepted) = meet(&a, "b", &c);
+    assert_eq!(cause(dialed), (Cause::OtherMember, false), "c answers at the address of b");
+    assert_eq!(cause(accepted), (Cause::OtherMember, true));
+    let (dialed, accepted) = meet(&a, "s", &stranger);
+    assert_eq!(
+        (cause(dialed), cause(accepted)),
+        ((Cause::UnknownCa, false), (Cause::UnknownCa, true))
+    );
+    // A side that trusts both takes the stranger's certificate; the stranger does not take its own.
+    let files = folder.files("d", &ours, &[&ours, &theirs]);
+    let both = Credentials::load(&files, "hc", "d").unwrap();
+    let (dialed, accepted) = meet(&both, "s", &stranger);
+    assert_eq!(
+        (cause(dialed), cause(accepted)),
+        ((Cause::UnknownCa, true), (Cause::UnknownCa, false))
+    );
+    let (dialed, accepted) = meet(&b, "a", &a);
+    assert!(dialed.is_ok() && accepted.is_ok());
+}
+
+#[test]
+fn the_same_authority_does_not_make_one_cluster_of_two() {
+    let folder = Folder::new();
+    let (one, other) = (Authority::new("one").unwrap(), Authority::new("other").unwrap());
+    let trusting = |member: &str, cluster: &str, signer: &Authority| {
+        Credentials::load(&folder.files(member, signer, &[&one, &other]), cluster, member).unwrap()
+    };
+    let (a, b) = (trusting("a", "one", &one), trusting("b", "other", &other));
+    let (dialed, accepted) = meet(&a, "b", &b);
+    assert_eq!(cause(dialed), (Cause::OtherCluster, false));
+    assert_eq!(cause(accepted), (Cause::OtherMember, true));
+}
+
+#[test]
+fn what_one_side_seals_the_other_reads_across_new_keys_and_a_cut_shows() {
+    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
+    let (a, b) = (folder.member("a", "hc", &authority), folder.member("b", "hc", &authority));
+    let (mut near, mut far) = connection();
+    let (mut dialed, mut accepted) = shake(&a, &b, &mut near, &mut far);
+    let long = vec![7; 100_000];
+    for words in [&b"one"[..], &long, b"three"] {
+        let sealed = dialed.seal(words).unwrap();
+        let sending = near.try_clone().unwrap();
+        thread::spawn(move || (&sending).write_all(&sealed).unwrap());
+        let mut read = vec![0; words.len()];
+        let mut filled = 0;
+        while filled < read.len() {
+            filled += accepted.read(&mut far, &mut read[filled..]).unwrap();
+        }
+        assert_eq!(read, words);
+        dialed.renew_keys(); // as after millions of frames
+    }
+    let sealed = dialed.seal(b"four").unwrap();
+    near.write_all(&sealed[..sealed.len() - 1]).unwrap();
+    near.shutdown(Shutdown::Both).unwrap();
+    assert_eq!(
+        accepted.read(&mut far, &mut [0; 9]).unwrap(),
+        0,
+        "nothing of a record that was cut"
+    );
+    assert!(!accepted.wants_to_write(), "an accepter says nothing after its welcome");
+}
+
+#[test]
+fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
+    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
+    let files = folder.files("a", &authority, &[&authority]);
+    let other = folder.files("b", &Authority::new("hc").unwrap(), &[&authority]);
+    Credentials::load(&files, "hc", "a").unwrap();
+    let damaged = folder.path("damaged.pem");
+    fs::write(&damaged, "-----BEGIN CERTIFICATE-----\nAAAA\n").unwrap();
+    let missing = PathBuf::from("/nowhere/x.pem");
+    let refused = |files: Files, name: &str| Credentials::load(&files, "hc", name).unwrap_err();
+    let with = |key: &str, file: &Path| {
+        let mut files = files.clone();
+        *match key {
+            "ca" => &mut files.ca,
+            "cert" => &mut files.cert,
+            _ => &mut files.key,
+        } = file.to_owned();
+        files
+    };
+    for (changed, key, what) in [
+        (with("ca", &missing), "tls.ca", "cannot be read"),
+        (with("key", &missing), "tls.key", "cannot be read"),
+        (with("ca", &files.key), "tls.ca", "holds no certificate"),
+        (with("cert", &damaged), "tls.cert", "is damaged"),
+        (with("key", &files.cert), "tls.key", "holds no private key"),
+        (with("key", &other.key), "tls.key", "is not the key of the certificate"),
+        (with("cert", &other.cert), "tls.cert", "for electd://hc/b, and not electd://hc/a"),
+        (with("cert", &files.ca), "tls.cert", "for no member"),
+        (
+            with("ca", &folder.files("c", &authority, &[&Authority::new("hc").unwrap()]).ca),
+            "tls.cert",
+            "is signed by no authority",
+        ),
+    ] {
+        let error = refused(changed, "a");
+        assert_eq!(error.key, key, "{error}");
+        assert!(error.to_string().contains(what), "{error}");
+    }
+    assert!(refused(files.clone(), "b").what.contains("and not electd://hc/b"));
+    let days = jiff::Timestamp::now()
+        .duration_until(Credentials::load(&files, "hc", "a").unwrap().end())
+        .as_hours()
+        / 24;
+    assert!((728..=731).contains(&days), "{days}");
+}

@@ -1,0 +1,53 @@
+//! What a command shows that asks a node, and whom it trusts: any member of one cluster.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use rustls::client::Resumption;
+use rustls::crypto::aws_lc_rs;
+
+use super::credentials::{VERSIONS, authorities, certificates, private_key};
+use super::files::BadFile;
+use super::verifier::Verifier;
+
+/// What a command shows, and whom it trusts.
+#[derive(Clone, Debug)]
+pub struct Trust {
+    pub(super) client: Arc<ClientConfig>,
+    pub(super) cluster: String,
+}
+
+impl Trust {
+    /// Trusts the members of this cluster whose certificates are signed by these authorities; and shows this
+    /// certificate with its key, if there is one.
+    ///
+    /// # Errors
+    /// With what is wrong with the first file that cannot be used.
+    #[cfg_attr(not(feature = "cli"), expect(dead_code))]
+    pub fn load(ca: &Path, shown: Option<(&Path, &Path)>, cluster: &str) -> Result<Trust, BadFile> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let (_, roots) = authorities(ca)?;
+        let bad = |error: &dyn std::fmt::Display| {
+            BadFile::new("tls.ca", ca, format!("cannot be used: {error}"))
+        };
+        let verifier = Verifier::new(roots, &provider, cluster).map_err(|error| bad(&error))?;
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(VERSIONS)
+            .map_err(|error| bad(&error))?
+            .dangerous() // as between members
+            .with_custom_certificate_verifier(Arc::new(verifier.lenient()));
+        let mut client = match shown {
+            None => builder.with_no_client_auth(),
+            Some((cert, key)) => {
+                let chain = certificates("tls.cert", cert)?;
+                builder.with_client_auth_cert(chain, private_key(key)?).map_err(|error| {
+                    BadFile::new("tls.cert", cert, format!("cannot be used: {error}"))
+                })?
+            }
+        };
+        client.resumption = Resumption::disabled();
+        client.enable_sni = false;
+        Ok(Trust { client: Arc::new(client), cluster: cluster.to_owned() })
+    }
+}

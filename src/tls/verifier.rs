@@ -1,0 +1,148 @@
+//! What judges the certificate of the other side during a handshake: the library, and the name of the
+//! cluster and of the member.
+//!
+//! A refusal within the handshake reaches the other side as an alert, so that both can say why.
+
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
+use rustls::{
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error, OtherError, RootCertStore,
+    SignatureScheme,
+};
+
+use super::fault::Fault;
+use super::identity::{judge_cluster, judge_member};
+
+/// Takes the members of one cluster, whose certificates these authorities signed.
+#[derive(Debug)]
+pub struct Verifier {
+    server: Arc<WebPkiServerVerifier>,
+    client: Arc<dyn ClientCertVerifier>,
+    cluster: String,
+    lenient: bool,
+}
+
+impl Verifier {
+    pub fn new(
+        roots: RootCertStore,
+        provider: &Arc<CryptoProvider>,
+        cluster: &str,
+    ) -> Result<Verifier, VerifierBuilderError> {
+        let (roots, cluster) = (Arc::new(roots), cluster.to_owned());
+        let server =
+            WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone()).build()?;
+        let client =
+            WebPkiClientVerifier::builder_with_provider(roots, provider.clone()).build()?;
+        Ok(Verifier { server, client, cluster, lenient: false })
+    }
+
+    /// The same for HTTP: a client may come without a certificate, and a server may be any member.
+    pub fn lenient(&self) -> Verifier {
+        let Verifier { server, client, cluster, .. } = self;
+        let (server, client, cluster) = (server.clone(), client.clone(), cluster.clone());
+        Verifier { server, client, cluster, lenient: true }
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    /// The name is that of the member that was dialed.
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verified = self.server.verify_server_cert(certificate, between, name, ocsp, now);
+        let verified = verified.or_else(|error| match error {
+            // Judged below, in our words.
+            Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            ) => Ok(ServerCertVerified::assertion()),
+            error => Err(error),
+        })?;
+        let judged = match self.lenient {
+            true => judge_cluster(certificate, &self.cluster),
+            false => judge_member(certificate, &self.cluster, &name.to_str()),
+        };
+        judged.map_err(refusal)?;
+        Ok(verified)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.server.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.server.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.server.supported_verify_schemes()
+    }
+}
+
+impl ClientCertVerifier for Verifier {
+    fn client_auth_mandatory(&self) -> bool {
+        !self.lenient
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.client.root_hint_subjects()
+    }
+
+    /// Which member it is, the hello says; its certificate is held against that.
+    fn verify_client_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        let verified = self.client.verify_client_cert(certificate, between, now)?;
+        judge_cluster(certificate, &self.cluster).map_err(refusal)?;
+        Ok(verified)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.client.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.client.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.client.supported_verify_schemes()
+    }
+}
+
+fn refusal(fault: Fault) -> Error {
+    Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(fault))))
+}

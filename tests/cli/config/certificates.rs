@@ -1,0 +1,122 @@
+//! `init --tls` makes certificates, and `check` judges them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::files::*;
+use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, KeyPair, SanType, date_time_ymd};
+use tempfile::TempDir;
+
+/// A folder in which `init --tls` made a cluster of two and a witness.
+fn made() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let file = file(&folder);
+    let output = electd(&[
+        "init",
+        "--cluster",
+        "two sites",
+        "--tls",
+        "--out",
+        &file,
+        "--member",
+        "a=10.0.0.1",
+        "b=10.0.0.2",
+        "--witness",
+        "w=10.0.0.3",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    folder
+}
+
+fn file(folder: &TempDir) -> String {
+    folder.path().join("cluster.json").to_str().unwrap().to_owned()
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn each_member_gets_a_folder_whose_files_check_passes_and_nothing_is_overwritten() {
+    let folder = made();
+    for member in ["a", "b", "w"] {
+        let own = folder.path().join("tls").join(member);
+        assert_eq!((mode(&own), mode(&own.join("key.pem"))), (0o700, 0o600));
+        assert!(own.join("ca.pem").exists() && own.join("cert.pem").exists());
+    }
+    assert_eq!(mode(&folder.path().join("tls/ca-key.pem")), 0o600);
+    let file = file(&folder);
+    let output = electd(&["check", "--config", &file, "--output", "json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = json["certificates"].as_array().unwrap();
+    assert_eq!(found.len(), 3, "{json}");
+    assert!(
+        found.iter().all(|judged| judged["warnings"].as_array().unwrap().is_empty()),
+        "{found:?}"
+    );
+
+    let key = fs::read(folder.path().join("tls/a/key.pem")).unwrap();
+    fs::remove_file(&file).unwrap();
+    let again = ["init", "--tls", "--out", &file, "--member", "a=10.0.0.1", "b=10.0.0.2"];
+    let output = electd(&again);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(stderr(&output).contains("exists and is not overwritten"), "{output:?}");
+    assert_eq!(fs::read(folder.path().join("tls/a/key.pem")).unwrap(), key);
+    assert!(!Path::new(&file).exists(), "no file that names what is not its own");
+}
+
+#[test]
+fn check_names_the_file_that_cannot_be_used() {
+    let folder = made();
+    let of = |path: &str| folder.path().join("tls").join(path);
+    fs::copy(of("a/cert.pem"), of("b/cert.pem")).unwrap();
+    for args in [&["check", "--config"][..], &["check", "--node", "b", "--config"]] {
+        let output = electd(&[args, &[&file(&folder)]].concat());
+        assert_eq!(output.status.code(), Some(78), "{output:?}");
+        let words = "tls/b/cert.pem: its certificate is for electd://two%20sites/a, and not electd://two%20sites/b";
+        assert!(stderr(&output).contains(words), "{output:?}");
+    }
+    fs::remove_dir_all(of("b")).unwrap();
+    assert_eq!(
+        electd(&["check", "--config", &file(&folder)]).status.code(),
+        Some(0),
+        "on another host"
+    );
+    let output = electd(&["check", "--node", "b", "--config", &file(&folder)]);
+    assert!(
+        output.status.code() == Some(78) && stderr(&output).contains("cannot be read"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn check_warns_before_a_certificate_ends_and_of_a_key_that_others_may_read() {
+    let folder = made();
+    let of = |path: &str| folder.path().join("tls").join(path);
+    fs::set_permissions(of("w/key.pem"), fs::Permissions::from_mode(0o644)).unwrap();
+    let mut params = CertificateParams::new(["a".to_owned()]).unwrap();
+    params.subject_alt_names.push(SanType::URI("electd://two%20sites/a".try_into().unwrap()));
+    params.extended_key_usages =
+        vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+    let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(24 * 20);
+    let soon = soon.to_zoned(jiff::tz::TimeZone::UTC).date();
+    params.not_after = date_time_ymd(soon.year().into(), soon.month() as u8, soon.day() as u8);
+    // An authority of its own, whose end is far.
+    let (mut ca, ca_key) = (CertificateParams::default(), KeyPair::generate().unwrap());
+    ca.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    fs::write(of("a/ca.pem"), ca.self_signed(&ca_key).unwrap().pem()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let cert = params.signed_by(&key, &rcgen::Issuer::new(ca, ca_key)).unwrap();
+    fs::write(of("a/cert.pem"), cert.pem()).unwrap();
+    fs::write(of("a/key.pem"), key.serialize_pem()).unwrap();
+    let text = stdout(&electd(&["check", "--config", &file(&folder)]));
+    for words in [
+        "WARNING: a: the certificate ends on",
+        "in 19 days: renew it",
+        "WARNING: w: tls.key",
+        "chmod 600",
+    ] {
+        assert!(text.contains(words), "{words} is missing from\n{text}");
+    }
+}

@@ -1,0 +1,54 @@
+//! Commands that cannot be run, and whoever may not run one.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use crate::support::Cluster;
+
+#[test]
+fn run_ends_with_the_code_of_a_command_that_cannot_be_run_and_another_leads() {
+    for (command, code, why) in [
+        ("/no/such/program", 127, "No such file or directory"),
+        ("/dev/null", 126, "Permission denied"),
+    ] {
+        let cluster = Cluster::prepare(2, |_| {});
+        cluster.node(1).start();
+        cluster.node(2).start_with(&["--", command]);
+        assert_eq!(cluster.node(2).exit_code(), code, "{}", cluster.node(2).log_tail(10));
+        let log = cluster.node(2).log();
+        let said = format!("electd: cannot run \"{command}\": {why}");
+        assert_eq!(log.matches(&said).count(), 1, "{log}");
+        cluster.agree_on(1);
+    }
+}
+
+#[test]
+fn another_user_may_not_command_a_node() {
+    let without = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    let is_nobody = |output: std::process::Output| output.status.success();
+    if !Command::new("setpriv").args(without).arg("true").output().is_ok_and(is_nobody) {
+        println!("skipped: to be another user needs root and setpriv");
+        return;
+    }
+    let cluster = Cluster::start(2);
+    let epoch = cluster.agree_on(2);
+    // All may read the file and run the program: only the socket keeps them out.
+    let folder = cluster.file().parent().unwrap().to_path_buf();
+    let electd = folder.join("electd");
+    fs::copy(env!("CARGO_BIN_EXE_electd"), &electd).unwrap();
+    for open in [&folder, &folder.join("data"), &cluster.node(2).state()] {
+        fs::set_permissions(open, Permissions::from_mode(0o755)).unwrap();
+    }
+    for more in [&["exec", "--", "true"][..], &["drain"], &["resign"], &["reload"]] {
+        let mut command = Command::new("setpriv");
+        command.args(without).arg(&electd).arg(more[0]).arg("--config").arg(cluster.file());
+        command.args(["--node", "node-2"]).args(&more[1..]).current_dir("/");
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{more:?}: {said}");
+        assert!(said.contains("as the node's user, or"), "{more:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{more:?}: {said}");
+    }
+    assert_eq!(cluster.agree_on(2), epoch);
+}

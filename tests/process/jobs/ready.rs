@@ -1,0 +1,125 @@
+//! The guard that a follower keeps ready, so that its command need not wait for the start of one.
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::attached::{lives, stop};
+use super::lines::Lines;
+use super::only_child;
+use super::worker::{FILE, MANNER, POLITE, command};
+use crate::support::{Cluster, ensure, eventually};
+
+fn never(config: &mut Value) {
+    config["preempt"] = "never".into();
+}
+
+/// Node 2 leads and node 1 follows; each runs a command while it leads.
+fn two() -> (Cluster, Lines) {
+    let cluster = Cluster::prepare(2, never);
+    let lines = Lines::beside(&cluster);
+    start(&cluster, &lines, 2);
+    cluster.agree_on(2);
+    start(&cluster, &lines, 1);
+    cluster.agree_on(2);
+    lines.runs_next(None);
+    (cluster, lines)
+}
+
+fn start(cluster: &Cluster, lines: &Lines, number: usize) {
+    let command = command();
+    let more: Vec<&str> = ["--"].into_iter().chain(command.iter().map(String::as_str)).collect();
+    cluster.node(number).start_as(&more, &[(FILE, &lines.file()), (MANNER, POLITE)]);
+}
+
+/// The guard of a node, and what is to become its command.
+fn ready(cluster: &Cluster, number: usize) -> (Pid, Pid) {
+    eventually(&format!("node-{number} has a guard ready"), || {
+        let guard = only_child(cluster.node(number).pid()).ok_or("no guard")?;
+        Ok((guard, only_child(guard).ok_or("it has started nothing")?))
+    })
+}
+
+#[track_caller]
+fn until_gone((guard, command): (Pid, Pid)) {
+    eventually("the guard and what it started are gone", || {
+        let left = [guard, command].map(lives);
+        ensure(left == [false, false], || format!("{left:?}"))
+    });
+}
+
+#[test]
+fn what_waited_at_a_follower_becomes_its_command_when_it_leads() {
+    let (cluster, lines) = two();
+    let (guard, waiting) = ready(&cluster, 1);
+    let before = lines.runs_next(None);
+    cluster.node(2).kill_9();
+    assert_eq!(lines.runs_next(Some(&before)).node, "node-1");
+    let node = cluster.node(1);
+    assert_eq!((only_child(node.pid()), only_child(guard)), (Some(guard), Some(waiting)));
+    assert!(node.log().contains(&format!("guard {}", guard.as_raw_nonzero())), "{}", node.log());
+}
+
+/// How often a process has gone to sleep.
+fn sleeps(process: Pid) -> String {
+    let path = format!("/proc/{}/status", process.as_raw_nonzero());
+    let status = std::fs::read_to_string(path).unwrap();
+    let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches"));
+    line.unwrap().to_owned()
+}
+
+#[test]
+fn the_guard_of_a_leader_sleeps_while_the_leadership_is_renewed() {
+    let (cluster, _lines) = two();
+    let (guard, _) = ready(&cluster, 2);
+    let renewals = || cluster.status(2).unwrap().messages["heartbeat"].sent;
+    eventually("nothing wakes it", || {
+        let (first, before) = (renewals(), sleeps(guard));
+        eventually("the leadership is renewed", || {
+            ensure(renewals() >= first + 20, || "not yet".to_owned())
+        });
+        let after = sleeps(guard);
+        ensure(after == before, || format!("{before}, then {after}"))
+    });
+}
+
+#[test]
+fn it_ends_with_its_electd() {
+    let (cluster, lines) = two();
+    let first = ready(&cluster, 1);
+    cluster.node(1).kill_9();
+    until_gone(first);
+    start(&cluster, &lines, 1);
+    let second = ready(&cluster, 1);
+    stop(second.0); // or it ends so fast that nobody sees whether electd waits
+    cluster.node(1).stop_term();
+    assert_eq!(cluster.node(1).exit_code(), 0);
+    assert!(![second.0, second.1].into_iter().any(lives), "electd waits for them");
+}
+
+#[test]
+fn a_follower_whose_guard_was_killed_starts_another_when_it_leads() {
+    let (cluster, lines) = two();
+    let (guard, waiting) = ready(&cluster, 1);
+    kill_process(guard, Signal::KILL).unwrap();
+    until_gone((guard, waiting));
+    let before = lines.runs_next(None);
+    cluster.node(2).kill_9();
+    let next = lines.runs_next(Some(&before));
+    assert_eq!(next.node, "node-1");
+
+    // And what waits to become the command may be killed alone.
+    start(&cluster, &lines, 2);
+    let (guard, waiting) = ready(&cluster, 2);
+    kill_process(waiting, Signal::KILL).unwrap();
+    cluster.agree_on(1);
+    cluster.node(1).kill_9();
+    assert_eq!(lines.runs_next(Some(&next)).node, "node-2");
+    assert_eq!(only_child(cluster.node(2).pid()), Some(guard));
+}
+
+#[test]
+fn a_node_without_a_command_starts_none() {
+    let cluster = Cluster::start(2);
+    cluster.agree_on(2);
+    assert_eq!([1, 2].map(|number| only_child(cluster.node(number).pid())), [None, None]);
+}

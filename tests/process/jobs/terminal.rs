@@ -1,0 +1,147 @@
+//! What a command reads: what is typed, where electd has a terminal in the foreground, and nothing otherwise. The
+//! terminal is a pseudoterminal that the test types on.
+
+use std::env;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use rustix::process::setsid;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use signal_hook::consts::{SIGHUP, SIGINT};
+
+use super::attached::exec;
+use crate::support::{Cluster, ensure, eventually};
+
+/// Says which terminal a session is to have, which command it runs, and whether in the background.
+const TERMINAL: &str = "ELECTD_TEST_TERMINAL";
+const COMMAND: &str = "ELECTD_TEST_SESSION";
+const BACKGROUND: &str = "ELECTD_TEST_BACKGROUND";
+
+/// A terminal, and a session on it that runs one command.
+struct Terminal {
+    keyboard: File,
+    screen: Arc<Mutex<String>>,
+    session: Child,
+}
+
+impl Terminal {
+    fn run(command: &Command, background: bool) -> Terminal {
+        let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&keyboard).unwrap();
+        unlockpt(&keyboard).unwrap();
+        let name = ptsname(&keyboard, Vec::new()).unwrap().into_string().unwrap();
+        let words = [command.get_program()].into_iter().chain(command.get_args());
+        let words: Vec<&str> = words.map(|word| word.to_str().unwrap()).collect();
+        let mut session = Command::new(env::current_exe().unwrap());
+        let test = "jobs::terminal::is_a_session_on_a_terminal";
+        session.args([test, "--exact", "--ignored", "--nocapture"]).env(TERMINAL, name);
+        session.env(COMMAND, serde_json::to_string(&words).unwrap());
+        if background {
+            session.env(BACKGROUND, "yes");
+        }
+        let session = session.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        let keyboard = File::from(keyboard);
+        let (screen, mut lines) = (Arc::<Mutex<String>>::default(), keyboard.try_clone().unwrap());
+        let shown = screen.clone();
+        thread::spawn(move || {
+            let mut bytes = [0; 256];
+            while let Ok(length @ 1..) = lines.read(&mut bytes) {
+                shown.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..length]));
+            }
+        });
+        Terminal { keyboard, screen, session }
+    }
+
+    fn types(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    #[track_caller]
+    fn shows(&self, words: &str) {
+        eventually(&format!("the terminal shows {words:?}"), || {
+            let screen = self.screen.lock().unwrap().clone();
+            ensure(screen.contains(words), || screen)
+        });
+    }
+
+    fn code(mut self) -> Option<i32> {
+        eventually("electd exec ends", || {
+            let ended = self.session.try_wait().unwrap();
+            ended.map(|status| status.code()).ok_or_else(|| self.screen.lock().unwrap().clone())
+        })
+    }
+}
+
+/// Runs the command on its terminal, as a shell would, and ends with its code.
+#[test]
+#[ignore = "another test runs it"]
+fn is_a_session_on_a_terminal() {
+    let (Ok(terminal), Ok(words)) = (env::var(TERMINAL), env::var(COMMAND)) else { return };
+    let words: Vec<String> = serde_json::from_str(&words).unwrap();
+    for signal in [SIGINT, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::default()).unwrap(); // it is for the command
+    }
+    setsid().unwrap();
+    // The first that a session opens is its own.
+    let terminal = File::options().read(true).write(true).open(terminal).unwrap();
+    let [stdout, stderr] = [(); 2].map(|()| terminal.try_clone().unwrap());
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).stdin(terminal).stdout(stdout).stderr(stderr);
+    if env::var_os(BACKGROUND).is_some() {
+        command.process_group(0);
+    }
+    let status = command.status().unwrap();
+    std::process::exit(status.code().unwrap_or(255));
+}
+
+#[test]
+fn a_command_reads_what_is_typed() {
+    let cluster = Cluster::start(1);
+    cluster.agree_on(1);
+    let script = "echo ready; read line; echo \"it read $line\"; exit 5";
+    let mut terminal = Terminal::run(&exec(&cluster, 1, &["--", "sh", "-c", script]), false);
+    terminal.shows("ready");
+    terminal.types("some words\n");
+    terminal.shows("it read some words");
+    assert_eq!(terminal.code(), Some(5));
+}
+
+#[test]
+fn ctrl_c_reaches_the_command_and_ends_exec_with_its_code() {
+    let cluster = Cluster::start(1);
+    cluster.agree_on(1);
+    let script = "trap '' TERM; trap 'echo interrupted; exit 6' INT
+        echo ready; while :; do sleep 0.05; done";
+    let mut terminal = Terminal::run(&exec(&cluster, 1, &["--", "sh", "-c", script]), false);
+    terminal.shows("ready");
+    terminal.types("\x03");
+    terminal.shows("interrupted");
+    assert_eq!(terminal.code(), Some(6));
+    cluster.agree_on(1);
+}
+
+/// Whoever reads from the terminal in the background is stopped, and electd would be, too.
+#[test]
+fn a_command_in_the_background_reads_nothing() {
+    let cluster = Cluster::start(1);
+    cluster.agree_on(1);
+    let script = "readlink /proc/$$/fd/0; read line || exit 5";
+    let terminal = Terminal::run(&exec(&cluster, 1, &["--", "sh", "-c", script]), true);
+    terminal.shows("/dev/null");
+    assert_eq!(terminal.code(), Some(5));
+}
+
+#[test]
+fn a_command_without_a_terminal_reads_nothing() {
+    let cluster = Cluster::start(1);
+    cluster.agree_on(1);
+    let mut exec = exec(&cluster, 1, &["--", "sh", "-c", "cat; exec readlink /proc/self/fd/0"]);
+    let mut exec = exec.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    exec.stdin.as_mut().unwrap().write_all(b"this is for electd\n").unwrap();
+    let output = exec.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "/dev/null\n");
+}

@@ -1,0 +1,88 @@
+//! An operator chooses who leads: the leader hands over, whatever the rank of the member, and nobody preempts that.
+
+use electd::core::settings::{AlgorithmKind, Quorum};
+use serde_json::Value;
+
+use crate::support::{Cluster, done, electd, ensure, eventually, for_each_algorithm};
+
+for_each_algorithm! {
+    the_member_that_an_operator_chose_leads_until_that_is_cleared,
+    a_restart_ends_a_switchover,
+}
+
+fn cluster(algorithm: AlgorithmKind, quorum: Quorum) -> Cluster {
+    let cluster = Cluster::start_with(3, |config: &mut Value| {
+        config["algorithm"] = algorithm.name().into();
+        config["quorum"] = quorum.name().into();
+    });
+    cluster.agree_on(3);
+    cluster
+}
+
+/// Waits until all nodes know who was chosen to lead.
+#[track_caller]
+fn await_choice(cluster: &Cluster, chosen: Option<&str>) {
+    for node in 1..=3 {
+        eventually("the node knows who was chosen to lead", || {
+            let status = cluster.status(node)?;
+            ensure(status.switchover.as_deref() == chosen, || format!("{status:?}"))
+        });
+    }
+}
+
+fn the_member_that_an_operator_chose_leads_until_that_is_cleared(algorithm: AlgorithmKind) {
+    for quorum in Quorum::ALL {
+        let cluster = cluster(algorithm, quorum);
+        let said = done(&electd(&cluster, &["switchover", "--to", "node-1", "--node", "node-2"]));
+        assert!(said.contains("handed over to node-1\nnode-1 leads in epoch"), "{said}");
+        cluster.agree_on(1);
+        await_choice(&cluster, Some("node-1"));
+        let shown = done(&electd(&cluster, &["status", "--node", "node-2"]));
+        assert!(shown.contains("node-1 leads by it, whatever its rank"), "{shown}");
+
+        cluster.node(3).restart(); // and ranks higher
+        await_choice(&cluster, Some("node-1"));
+        cluster.agree_on(1);
+        let again = done(&electd(&cluster, &["switchover", "--to", "node-1"]));
+        assert!(again.contains("node-1 leads already"), "{again}");
+
+        let said = done(&electd(&cluster, &["switchover", "--clear", "--node", "node-2"]));
+        assert_eq!(said, "no switchover keeps the leader from being preempted\n");
+        cluster.agree_on(3);
+        await_choice(&cluster, None);
+    }
+}
+
+fn a_restart_ends_a_switchover(algorithm: AlgorithmKind) {
+    let cluster = cluster(algorithm, Quorum::Majority);
+    done(&electd(&cluster, &["switchover", "--to", "node-1"]));
+    cluster.agree_on(1);
+    cluster.node(1).restart();
+    cluster.agree_on(3);
+    await_choice(&cluster, None);
+}
+
+#[test]
+fn a_switchover_that_cannot_be_is_refused_and_the_leader_leads_on() {
+    let cluster = cluster(AlgorithmKind::Bully, Quorum::Majority);
+    done(&electd(&cluster, &["drain", "--node", "node-1"]));
+    cluster.node(2).kill_9();
+    for (to, code, said) in [
+        ("node-1", 1, "node-1 is not alive or stands back"),
+        ("node-2", 1, "node-2 is not alive or stands back"),
+        ("node-9", 1, "no member is named \"node-9\"; there are node-1, node-2, node-3"),
+    ] {
+        eventually("the switchover is refused, and why", || {
+            let refused = electd(&cluster, &["switchover", "--to", to]);
+            let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+            let fits = refused.status.code() == Some(code) && why.contains(said);
+            ensure(fits, || format!("{refused:?}"))
+        });
+    }
+    assert_eq!(electd(&cluster, &["switchover"]).status.code(), Some(2));
+    let both = electd(&cluster, &["switchover", "--to", "node-1", "--clear"]);
+    assert_eq!(both.status.code(), Some(2));
+    assert_eq!(cluster.node(3).post("/switchover", "{}").unwrap().code, 400);
+    cluster.node(2).start();
+    cluster.agree_on(3);
+}

@@ -1,0 +1,106 @@
+//! New certificates and a new authority while the cluster runs: nobody loses a leader by it.
+
+use electd::node::status::Problem;
+use electd::tls::make::Authority;
+
+use super::secured;
+use crate::support::pulse::on_a_running_machine;
+use crate::support::{Cluster, Node, ensure, eventually};
+
+/// Waits until this node has taken files so many times since its start.
+#[track_caller]
+fn has_taken(node: &Node, times: usize) {
+    eventually(&format!("{} takes its new files", node.name), || {
+        let taken = node.log().matches("new connections use certificate").count();
+        ensure(taken == times, || node.log_tail(10))
+    });
+}
+
+/// All files of one kind are written anew, and taken.
+#[track_caller]
+fn rotate(cluster: &Cluster, write: impl Fn(&Node)) {
+    let taken = |node: &Node| node.log().matches("new connections use certificate").count();
+    let before: Vec<usize> = cluster.nodes().iter().map(taken).collect();
+    cluster.nodes().iter().for_each(&write);
+    for (node, before) in cluster.nodes().iter().zip(before) {
+        has_taken(node, before + 1);
+    }
+}
+
+#[test]
+fn a_new_authority_and_new_certificates_cost_no_leader_and_nobody_is_refused() {
+    on_a_running_machine(|| {
+        let cluster = Cluster::start_with(5, secured);
+        let epoch = cluster.agree_on(5);
+        let (old, new) = (&cluster.certificates().authority, Authority::new("test").unwrap());
+        let goes_on = || {
+            assert_eq!(cluster.agree_on(5), epoch, "the leader stays");
+            for node in cluster.nodes() {
+                let refused = node.status().unwrap().refused;
+                assert!(refused.values().all(|count| *count == 0), "{}: {refused:?}", node.name);
+            }
+        };
+        let reconnects = |number: usize| {
+            cluster.node(number).restart();
+            goes_on();
+        };
+        let both = [old.certificate(), new.certificate()];
+        rotate(&cluster, |node| cluster.certificates().replace(&node.name, "ca", &both.concat()));
+        reconnects(1);
+        let first = cluster.node(1);
+        cluster.certificates().put("node-1", &both, &new.sign("node-1").unwrap());
+        eventually("node-1 takes its new files", || {
+            let taken = first.log().matches("new connections use certificate").count();
+            ensure(taken > 1, || first.log_tail(10))
+        });
+        reconnects(2); // old ones meet a new one
+        reconnects(1);
+        rotate(&cluster, |node| {
+            cluster.certificates().put(&node.name, &both, &new.sign(&node.name).unwrap());
+        });
+        reconnects(3);
+        rotate(&cluster, |node| {
+            cluster.certificates().replace(&node.name, "ca", new.certificate())
+        });
+        reconnects(4);
+        goes_on();
+    });
+}
+
+#[test]
+fn a_broken_new_file_is_refused_and_the_old_one_stays_in_use() {
+    let cluster = Cluster::start_with(3, secured);
+    let epoch = cluster.agree_on(3);
+    let (certificates, node) = (cluster.certificates(), cluster.node(2));
+    let pair = certificates.authority.sign("node-3").unwrap();
+    certificates.replace("node-2", "cert", &pair.cert);
+    let words = "is for electd://test/node-3, and not electd://test/node-2";
+    let problem = || -> Result<Option<Problem>, String> {
+        let problems = node.status()?.problems;
+        Ok(problems.into_iter().find(|found| found.kind == "certificate"))
+    };
+    eventually("the problem is shown", || {
+        let found = problem()?;
+        let told = found.as_ref().is_some_and(|found| found.text.contains(words));
+        ensure(told, || format!("{found:?}"))
+    });
+    let answer = node.post("/reload", "").unwrap();
+    assert!(answer.code == 400 && answer.body.contains(words), "{answer:?}");
+    cluster.node(1).restart();
+    assert_eq!(cluster.agree_on(3), epoch, "node-2 goes on with what it has");
+    let pair = certificates.authority.sign("node-2").unwrap();
+    certificates.put("node-2", &[certificates.authority.certificate()], &pair);
+    let answer = node.post("/reload", "").unwrap();
+    assert!(answer.body.contains("changed at once: certificates"), "{answer:?}");
+    eventually("the problem is over", || {
+        let found = problem()?;
+        ensure(found.is_none(), || format!("{found:?}"))
+    });
+    assert!(
+        node.get("/metrics")
+            .unwrap()
+            .body
+            .contains("electd_certificate_expiry_timestamp_seconds 1")
+    );
+    assert_eq!(cluster.agree_on(3), epoch);
+}

@@ -1,0 +1,105 @@
+//! A cluster that is upgraded member by member, the leader last, under a client that asks all the time who leads.
+//!
+//! `ELECTD_OLD=PATH cargo test --test process upgrade::` upgrades from that build of electd. Without it both versions
+//! are this build, and the members are just restarted one after the other.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::thread;
+
+use electd::core::settings::AlgorithmKind;
+use serde_json::Value;
+
+use crate::support::enough::Enough;
+use crate::support::{
+    Cluster, breathe, done, electd, ensure, eventually, for_each_algorithm, http,
+};
+
+for_each_algorithm! {
+    an_upgrade_host_by_host_costs_no_leadership_but_the_handover_of_the_leader,
+}
+
+/// Who led in which epoch, as a client saw it.
+type Leaders = BTreeMap<u64, String>;
+
+/// The epoch and the leader that the node at this address names.
+fn leader_of(admin: SocketAddr) -> Option<(u64, String)> {
+    let answer = http::ask(admin, "GET", "/status", "").ok()?;
+    let status: Value = serde_json::from_str(&answer.body).ok()?;
+    let leader = &status["leader"];
+    Some((leader["epoch"].as_u64()?, leader["name"].as_str()?.to_owned()))
+}
+
+/// Asks all nodes, again and again, and notes each leader that one of them names.
+fn ask_all(admins: [SocketAddr; 3], enough: &Enough) -> Leaders {
+    let mut leaders = Leaders::new();
+    while !enough.is_said() {
+        for (epoch, leader) in admins.into_iter().filter_map(leader_of) {
+            let first = leaders.entry(epoch).or_insert_with(|| leader.clone());
+            assert_eq!(*first, leader, "epoch {epoch} has two leaders");
+        }
+        breathe();
+    }
+    leaders
+}
+
+/// Waits until all nodes that run name this leader.
+fn all_name(cluster: &Cluster, leader: &str) {
+    eventually(&format!("all name {leader}"), || {
+        let named: Vec<_> = cluster.running().map(|node| leader_of(node.admin)).collect();
+        let first = named[0].as_ref().filter(|(_, name)| name == leader);
+        let agree = first.is_some() && named.iter().all(|other| other.as_ref() == first);
+        ensure(agree, || format!("{named:?}"))
+    });
+}
+
+/// Ends a node in order and starts it anew, as the version that is installed meanwhile; this node leads until then.
+fn upgrade(cluster: &Cluster, number: usize, meanwhile: &str) {
+    let node = cluster.node(number);
+    node.stop_term();
+    assert_eq!(node.exit_code(), 0, "{}", node.log_tail(10));
+    all_name(cluster, meanwhile);
+    node.build.replace(None);
+    node.start();
+    all_name(cluster, "node-3");
+}
+
+fn an_upgrade_host_by_host_costs_no_leadership_but_the_handover_of_the_leader(
+    algorithm: AlgorithmKind,
+) {
+    let old = env::var_os("ELECTD_OLD").map(PathBuf::from);
+    let cluster = Cluster::prepare(3, |config| {
+        config["quorum"] = "majority".into();
+        config["algorithm"] = algorithm.name().into();
+    });
+    for node in cluster.nodes() {
+        node.build.replace(old.clone());
+        node.start();
+    }
+    all_name(&cluster, "node-3");
+    let enough = Enough::default();
+    let admins = [1, 2, 3].map(|number| cluster.node(number).admin);
+    let leaders = thread::scope(|scope| {
+        let client = scope.spawn(|| ask_all(admins, &enough));
+        let asks = enough.at_end();
+        for number in [1, 2] {
+            upgrade(&cluster, number, "node-3");
+        }
+        let paused = electd(&cluster, &["pause", "--node", "node-1"]);
+        if old.is_some() {
+            let said = String::from_utf8_lossy(&paused.stderr);
+            assert!(said.contains("node-3, runs an earlier version"), "{paused:?}");
+        } else {
+            done(&paused);
+            done(&electd(&cluster, &["resume", "--node", "node-1"]));
+        }
+        upgrade(&cluster, 3, "node-2");
+        drop(asks);
+        client.join().unwrap()
+    });
+    let mut names: Vec<&str> = leaders.values().map(String::as_str).collect();
+    names.dedup();
+    assert_eq!(names, ["node-3", "node-2", "node-3"], "{leaders:?}");
+}
