@@ -24,9 +24,6 @@ const MOST_KNOCKING: usize = 64;
 /// comes faster than they go, and threads must not pile up.
 const MOST_LEAVING: usize = 16;
 
-/// Readers hold a small buffer and shallow calls.
-const READER_STACK: usize = 256 * 1024;
-
 /// The pause after a failed accept, such as for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
@@ -101,7 +98,9 @@ impl Acceptor {
         let gate = Arc::new(Gate::new(stream));
         let reception = self.reception.clone();
         let its_gate = gate.clone();
-        let builder = thread::Builder::new().name("reader".to_owned()).stack_size(READER_STACK);
+        // A reader needs a small stack and has a large one: the C library keeps up to 40 MB of stacks of threads that ended,
+        // and a few pages of each stay in memory. With small stacks those of a whole crowd would.
+        let builder = thread::Builder::new().name("reader".to_owned());
         match builder.spawn(move || reception.serve(connection, &its_gate)) {
             Ok(reader) => self.readers.push((gate, reader)),
             Err(error) => warn!("cannot start a reader: {error}"),

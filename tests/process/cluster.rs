@@ -9,6 +9,7 @@ use crate::support::{
     watchful,
 };
 use electd::core::settings::AlgorithmKind;
+use story::story;
 
 for_each_algorithm! {
     a_cluster_that_starts_together_holds_one_election,
@@ -135,7 +136,7 @@ fn the_epoch_outlives_the_death_of_all_nodes(algorithm: AlgorithmKind) {
 }
 
 /// They go on trying, and find the same every 400 ms (T2); in the ring there is more to tell.
-#[test]
+#[story]
 fn where_nobody_is_left_that_may_lead_that_is_said_once() {
     for algorithm in [AlgorithmKind::Bully, AlgorithmKind::Halting] {
         let cluster = Cluster::of_with(algorithm, 3, |config| {

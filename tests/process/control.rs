@@ -4,6 +4,7 @@ use std::process::Output;
 
 use electd::admin::control;
 use serde_json::Value;
+use story::story;
 
 use crate::support::{Cluster, electd};
 
@@ -18,7 +19,7 @@ fn without_admin(config: &mut Value) {
     }
 }
 
-#[test]
+#[story]
 fn a_killed_nodes_socket_is_replaced_and_commands_go_on() {
     let cluster = Cluster::start(3);
     cluster.agree_on(3);
@@ -37,7 +38,7 @@ fn a_killed_nodes_socket_is_replaced_and_commands_go_on() {
     assert!(!control::path(&node.state()).exists());
 }
 
-#[test]
+#[story]
 fn a_cluster_without_admin_addresses_is_asked_on_its_host() {
     let cluster = Cluster::prepare(2, without_admin);
     (1..=2).for_each(|number| cluster.node(number).start());
@@ -50,7 +51,7 @@ fn a_cluster_without_admin_addresses_is_asked_on_its_host() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
 }
 
-#[test]
+#[story]
 fn a_file_that_is_no_socket_is_told() {
     let cluster = Cluster::prepare(1, |_| {});
     let node = cluster.node(1);

@@ -4,6 +4,7 @@ use std::process::Output;
 
 use electd::core::settings::AlgorithmKind;
 use serde_json::Value;
+use story::story;
 
 use crate::support::{Cluster, done, electd, ensure, eventually, for_each_algorithm};
 
@@ -41,7 +42,7 @@ fn a_drained_leader_hands_over_and_does_not_lead_after_a_restart_until_it_is_und
     cluster.agree_on(3);
 }
 
-#[test]
+#[story]
 fn a_drain_ends_by_itself_and_the_last_that_may_lead_is_not_drained() {
     let cluster = Cluster::start(2);
     cluster.agree_on(2);
@@ -60,7 +61,7 @@ fn a_drain_ends_by_itself_and_the_last_that_may_lead_is_not_drained() {
     cluster.agree_on(2);
 }
 
-#[test]
+#[story]
 fn a_drain_that_makes_no_sense_is_refused_and_changes_nothing() {
     let cluster = Cluster::start(1);
     cluster.agree_on(1);

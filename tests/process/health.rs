@@ -5,6 +5,7 @@ use std::process::Command;
 
 use electd::node::status::HealthStatus;
 use serde_json::{Value, json};
+use story::story;
 use tempfile::TempDir;
 
 use crate::support::{Cluster, ensure, eventually, watchful};
@@ -66,7 +67,7 @@ fn metric(cluster: &Cluster, number: usize, line: &str) {
     assert!(page.lines().any(|found| found == line), "{line} is missing from\n{page}");
 }
 
-#[test]
+#[story]
 fn an_unhealthy_leader_hands_over_and_does_not_lead_until_it_is_healthy_again() {
     let ward = Ward::new();
     let cluster = Cluster::start_with(3, |config| config["health"] = ward.check("lead"));
@@ -120,7 +121,7 @@ fn all_ill(ward: &Ward, alone: &str) -> (Cluster, u64) {
     (cluster, epoch)
 }
 
-#[test]
+#[story]
 fn where_all_are_unhealthy_the_leader_leads_on_and_hands_over_to_the_first_that_is_healthy() {
     let ward = Ward::new();
     let (cluster, epoch) = all_ill(&ward, "lead");
@@ -133,7 +134,7 @@ fn where_all_are_unhealthy_the_leader_leads_on_and_hands_over_to_the_first_that_
     assert!(changes.iter().any(|change| change.cause == "unhealthy"), "{changes:?}");
 }
 
-#[test]
+#[story]
 fn where_it_is_to_step_down_nobody_leads_until_one_is_healthy() {
     let ward = Ward::new();
     let (cluster, epoch) = all_ill(&ward, "step-down");
@@ -146,7 +147,7 @@ fn where_it_is_to_step_down_nobody_leads_until_one_is_healthy() {
     assert!(cluster.agree_on(2) > epoch);
 }
 
-#[test]
+#[story]
 fn a_check_that_hangs_holds_up_neither_the_start_nor_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
@@ -173,7 +174,7 @@ fn a_check_that_hangs_holds_up_neither_the_start_nor_the_end() {
     assert!(!fs::exists(&process).unwrap(), "{process} is left behind");
 }
 
-#[test]
+#[story]
 fn a_reload_takes_another_check_and_names_what_needs_a_restart() {
     let cluster = Cluster::start_with(1, |config| {
         watchful(config);

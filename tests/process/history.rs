@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::support::{Cluster, Node, ensure, eventually, watchful};
 use serde_json::Value;
+use story::story;
 
 /// What `electd history` tells programs of the whole cluster.
 fn history(cluster: &Cluster) -> Result<Vec<Value>, String> {
@@ -26,7 +27,7 @@ fn file(cluster: &Cluster, node: &Node) -> std::path::PathBuf {
     cluster.file().parent().unwrap().join("data").join(&node.name).join("history.json")
 }
 
-#[test]
+#[story]
 fn the_history_of_all_nodes_is_one_and_outlives_them() {
     let cluster = Cluster::start_with(3, watchful);
     cluster.agree_on(3);
@@ -52,7 +53,7 @@ fn the_history_of_all_nodes_is_one_and_outlives_them() {
     });
 }
 
-#[test]
+#[story]
 fn a_damaged_history_costs_nothing_but_itself() {
     let cluster = Cluster::start(1);
     let epoch = cluster.agree_on(1);

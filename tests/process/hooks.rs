@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use story::story;
 
 use crate::support::{Cluster, Node, ensure, eventually};
 
@@ -35,7 +36,7 @@ fn count(node: &Node, result: &str) -> u64 {
     page.lines().find_map(|line| line.strip_prefix(&begin)?.parse().ok()).unwrap_or(0)
 }
 
-#[test]
+#[story]
 fn each_change_is_told_in_order_with_the_event_on_stdin() {
     let cluster = Cluster::prepare(2, |config| {
         let script =
@@ -75,7 +76,7 @@ fn each_change_is_told_in_order_with_the_event_on_stdin() {
     assert_eq!((&event["event"], &event["node"]), (&json!("leading"), &json!("node-1")));
 }
 
-#[test]
+#[story]
 fn hooks_that_do_not_behave_hold_nobody_up() {
     let cluster = Cluster::prepare(4, |config| {
         let members = config["members"].as_array_mut().unwrap();
@@ -122,7 +123,7 @@ fn hooks_that_do_not_behave_hold_nobody_up() {
     }
 }
 
-#[test]
+#[story]
 fn a_gigabyte_of_output_costs_neither_memory_nor_the_lead() {
     let cluster = Cluster::prepare(2, |config| {
         let members = config["members"].as_array_mut().unwrap();
@@ -150,7 +151,7 @@ fn a_gigabyte_of_output_costs_neither_memory_nor_the_lead() {
     assert_eq!(cluster.agree_on(2), epoch);
 }
 
-#[test]
+#[story]
 fn another_hook_counts_after_a_reload() {
     let cluster = Cluster::start_with(1, |config| config["hooks"] = hook("echo first", "30s"));
     cluster.agree_on(1);

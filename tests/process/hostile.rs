@@ -13,6 +13,7 @@ use crate::support::{Cluster, Node, ensure, eventually, watchful};
 use electd::node::status::ChangeStatus;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
+use story::story;
 
 /// On each port; a node has two.
 const CLIENTS: usize = 300;
@@ -23,7 +24,7 @@ const MOST_THREADS: u64 = 64 + 16 + 20;
 
 const MOST_MEMORY_KB: u64 = 64 * 1024;
 
-#[test]
+#[story]
 fn a_hostile_crowd_on_every_port_changes_nothing_and_a_failover_works_beside_it() {
     let cluster = Cluster::start(3);
     let epoch = cluster.agree_on(3);
@@ -71,7 +72,7 @@ fn as_many_descriptors_as_allowed() -> usize {
 
 const MANNERS: [Manner; 4] = [Manner::Silent, Manner::Drip, Manner::Hoard, Manner::Deaf];
 
-#[test]
+#[story]
 fn an_honest_client_is_answered_while_two_thousand_hold_the_admin_port() {
     as_many_descriptors_as_allowed();
     let cluster = Cluster::start(3);
@@ -98,7 +99,7 @@ fn an_honest_client_is_answered_while_two_thousand_hold_the_admin_port() {
 /// Few, so that 512 cannot be kept and a quarter of them serves.
 const DESCRIPTORS: usize = 256;
 
-#[test]
+#[story]
 fn a_crowd_on_the_admin_port_takes_no_descriptor_from_the_members() {
     let cluster = Cluster::prepare(3, |_| {});
     for node in cluster.nodes() {
@@ -121,7 +122,7 @@ fn a_crowd_on_the_admin_port_takes_no_descriptor_from_the_members() {
 /// So many requests that nobody waits for, in one segment.
 const PIPELINED: usize = 500;
 
-#[test]
+#[story]
 fn requests_in_one_segment_are_all_answered_or_the_last_answer_says_that_no_more_come() {
     let cluster = Cluster::start(3);
     cluster.agree_on(3);
@@ -167,7 +168,7 @@ const AT_ONCE: usize = 1000;
 const TOLD: u64 = 100_000;
 
 /// Somebody speaks as node-1, which is dead, as fast as the others read.
-#[test]
+#[story]
 #[ignore = "long"]
 fn a_flood_of_messages_of_one_member_moves_no_leadership_and_a_killed_leader_is_replaced() {
     let cluster = Cluster::start_with(4, watchful_for_floods);
@@ -210,7 +211,7 @@ fn a_flood_of_messages_of_one_member_moves_no_leadership_and_a_killed_leader_is_
 /// As many strangers as there may be on the peer port, up to this.
 const STRANGERS: usize = 10_000;
 
-#[test]
+#[story]
 #[ignore = "long"]
 fn a_crowd_of_strangers_on_the_peer_port_moves_no_leadership_and_a_killed_leader_is_replaced() {
     let most = as_many_descriptors_as_allowed().saturating_sub(500).min(STRANGERS);

@@ -9,6 +9,7 @@ use crate::support::{Cluster, Network, Node, ensure, eventually, for_each_algori
 use electd::core::settings::AlgorithmKind;
 use electd::node::status::Status;
 use serde_json::{Value, json};
+use story::story;
 
 /// A durable write of a disk that is nearly too slow for a failure time of one second.
 const SLOW: Duration = Duration::from_millis(560);
@@ -70,7 +71,7 @@ fn the_second_highest_cannot_be_dialed_and_the_leader_dies(algorithm: AlgorithmK
 
 /// What others send to the port of the highest is swallowed on its way, while its own words arrive: its port is closed
 /// by a firewall that says nothing.
-#[test]
+#[story]
 fn the_port_of_the_highest_is_closed() {
     for algorithm in AlgorithmKind::ALL {
         let Some(network) = Network::of(3) else { return };
@@ -161,7 +162,7 @@ fn parted(
 /// The ballot of the best never comes back to it by the way that ballots go, whether it is the only one that
 /// may lead, one of two hosts beside a witness, or one of five. Nobody leads for long where a ballot makes one lap after
 /// another.
-#[test]
+#[story]
 fn a_ring_whose_best_member_is_not_reached_by_the_one_before_it_has_a_leader() {
     let rings: [(_, &[usize], _); 4] = [
         (3, &[1, 2], "majority"),
@@ -200,7 +201,7 @@ fn without_a_majority_two_that_do_not_hear_each_other_take_turns_more_and_more_r
 }
 
 /// Nobody may lead, and each node says what it is that is missing.
-#[test]
+#[story]
 fn a_first_start_with_a_dead_link_between_two_voters_names_them() {
     let majority = |config: &mut Value| config["quorum"] = "majority".into();
     let Some(cluster) = parted(3, (2, 3), majority) else { return };
@@ -250,7 +251,7 @@ impl Drop for SlowDisk {
 
 /// A vote is durable before it is told, and so is the epoch of a candidate: with such disks that takes longer than
 /// a lease is good for.
-#[test]
+#[story]
 fn voters_with_slow_disks_have_a_leader_that_leads_on() {
     let cluster = Cluster::start_with(3, |config| {
         config["quorum"] = "majority".into();
@@ -266,7 +267,7 @@ fn voters_with_slow_disks_have_a_leader_that_leads_on() {
 }
 
 /// Its writes fail from some moment on: it waits to follow in an epoch that is not durable.
-#[test]
+#[story]
 fn halting_a_member_whose_disk_writes_nothing_does_not_make_the_others_elect() {
     let cluster = Cluster::of_with(AlgorithmKind::Halting, 3, watchful);
     cluster.agree_on(3);

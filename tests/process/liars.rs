@@ -10,6 +10,7 @@ use electd::core::settings::AlgorithmKind;
 use electd::node::status::Status;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use story::story;
 
 for_each_algorithm! {
     whoever_ranks_higher_and_stands_back_keeps_no_majority_from_electing,
@@ -150,7 +151,7 @@ fn opinion_on(candidate: &Liar, told: &Told, epoch: u64, list: [u64; 2]) -> Valu
 /// node-3 (A and B), who elected it; node-1 stores both changes, one after the other, and starts anew. Then node-4 (C),
 /// which called an election in that epoch before, was paused, and has node-5's list by now, asks for a vote in the very
 /// same epoch. Its own vote and that of node-1 would be a majority of the three that are left.
-#[test]
+#[story]
 fn a_restarted_voter_votes_in_no_epoch_in_which_its_list_was_stamped() {
     let cluster = Cluster::start_with(5, |config| {
         watchful(config);
@@ -192,7 +193,7 @@ fn a_restarted_voter_votes_in_no_epoch_in_which_its_list_was_stamped() {
 
 /// Node-1 starts for the first time, or with a disk that was lost. The others tell it that the cluster has come to an
 /// epoch, in which it may have voted. It remembers that when it starts anew.
-#[test]
+#[story]
 fn what_an_empty_voter_was_told_is_known_after_a_restart() {
     const REACHED: u64 = 50;
     let cluster = Cluster::prepare(3, |config| {
@@ -218,7 +219,7 @@ fn what_an_empty_voter_was_told_is_known_after_a_restart() {
 }
 
 /// A voter that granted its vote for long is bound as long, also if it starts anew meanwhile.
-#[test]
+#[story]
 fn a_voter_that_is_bound_is_so_after_a_restart() {
     const LONG: u64 = 9_000_000_000;
     let cluster = Cluster::start_with(3, |config| {
@@ -247,7 +248,7 @@ fn a_voter_that_is_bound_is_so_after_a_restart() {
 
 /// The leader that node-1 asked to remove node-2 tells it the true outcomes of other commands first: of a resignation,
 /// of an addition, and of the removal of another member.
-#[test]
+#[story]
 fn the_outcome_of_one_command_answers_no_other() {
     let cluster = Cluster::start_with(3, |config| {
         watchful(config);

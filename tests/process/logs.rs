@@ -2,6 +2,7 @@
 
 use crate::support::{Cluster, Node, ensure, eventually, watchful};
 use serde_json::Value;
+use story::story;
 
 fn with_majority(config: &mut Value) {
     watchful(config);
@@ -18,7 +19,7 @@ fn until_logged(node: &Node, words: &[&str]) -> String {
     })
 }
 
-#[test]
+#[story]
 fn a_failover_is_told_as_a_story() {
     let cluster = Cluster::start_with(3, with_majority);
     let epoch = cluster.agree_on(3);
@@ -51,7 +52,7 @@ fn a_failover_is_told_as_a_story() {
     until_logged(cluster.node(2), &["INFO", "voter node-1 is up"]);
 }
 
-#[test]
+#[story]
 fn every_line_for_programs_is_a_document() {
     let cluster = Cluster::prepare(1, |_| {});
     let node = cluster.node(1);
@@ -77,7 +78,7 @@ fn every_line_for_programs_is_a_document() {
     assert!(leads["epoch"].is_u64() && leads["leader"] == "node-1", "{leads}");
 }
 
-#[test]
+#[story]
 fn what_a_node_goes_through_again_and_again_is_counted() {
     let cluster = Cluster::start_with(3, with_majority);
     cluster.agree_on(3);

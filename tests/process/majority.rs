@@ -8,6 +8,7 @@ use crate::support::{
 };
 use electd::core::settings::AlgorithmKind;
 use serde_json::Value;
+use story::story;
 
 for_each_algorithm! {
     a_leader_has_a_lease_and_nobody_else_has,
@@ -115,7 +116,7 @@ fn the_highest_takes_over_when_it_is_back(algorithm: AlgorithmKind) {
     the_highest_comes_back(&cluster);
 }
 
-#[test]
+#[story]
 fn an_observer_follows_and_has_no_vote() {
     let cluster = Cluster::start_with(3, |config| {
         watchful_majority(config);
@@ -132,7 +133,7 @@ fn an_observer_follows_and_has_no_vote() {
     cluster.agree_on(3);
 }
 
-#[test]
+#[story]
 fn the_first_start_needs_all_voters_or_a_bootstrap() {
     let cluster = Cluster::prepare(3, watchful_majority);
     for number in [1, 2] {
@@ -156,7 +157,7 @@ fn the_first_start_needs_all_voters_or_a_bootstrap() {
     hasty.agree_on(3);
 }
 
-#[test]
+#[story]
 fn a_voter_that_lost_its_state_is_refused() {
     let cluster = Cluster::start_with(3, watchful_majority);
     cluster.agree_on(3);
@@ -174,7 +175,7 @@ fn a_voter_that_lost_its_state_is_refused() {
     });
 }
 
-#[test]
+#[story]
 fn a_bootstrap_is_for_a_majority_only() {
     let cluster = Cluster::prepare(1, |_| {});
     cluster.node(1).start_with(&["--bootstrap"]);
@@ -182,7 +183,7 @@ fn a_bootstrap_is_for_a_majority_only() {
     assert!(cluster.node(1).log().contains("this cluster has \"none\""));
 }
 
-#[test]
+#[story]
 fn files_that_name_different_voters_do_not_mix() {
     let cluster = Cluster::prepare(3, watchful_majority);
     for number in [2, 3] {
@@ -206,7 +207,7 @@ fn files_that_name_different_voters_do_not_mix() {
 
 /// Five voters on a file of five. Two of them are started anew with a file of three: they go on by the list
 /// by which they voted, and say so. Otherwise node-2 would lead node-1, and node-5 the other three.
-#[test]
+#[story]
 fn an_edited_file_makes_no_second_majority() {
     let cluster = Cluster::start_with(5, watchful_majority);
     cluster.agree_on(5);

@@ -4,6 +4,7 @@ use std::process::Command;
 use std::thread;
 
 use electd::admin::control;
+use story::story;
 
 use crate::support::{self, Cluster, Node, ensure, eventually, for_each_algorithm};
 use electd::core::settings::AlgorithmKind;
@@ -228,7 +229,7 @@ fn member(by: &Node, arguments: &[&str]) -> (i32, String) {
     (command.status.code().unwrap(), String::from_utf8(text).unwrap())
 }
 
-#[test]
+#[story]
 fn the_command_line_adds_lists_and_removes() {
     let (cluster, _) = some_of(2, 2, AlgorithmKind::Bully, |_| {});
     let add = ["add", "--name", "node-9", "--address", "127.0.0.1:1", "--role", "observer"];
@@ -256,7 +257,7 @@ fn the_command_line_adds_lists_and_removes() {
 }
 
 /// The nodes of a file are asked in its order, but not one that is about to end.
-#[test]
+#[story]
 fn the_command_line_removes_one_after_the_other() {
     let cluster = Cluster::start(4);
     cluster.agree_on(4);
@@ -339,7 +340,7 @@ fn a_change_that_was_done_outlives_the_leader_that_made_it(algorithm: AlgorithmK
     }
 }
 
-#[test]
+#[story]
 fn one_voter_grows_to_two_when_the_second_runs_already() {
     let (cluster, entries) = some_of(2, 1, AlgorithmKind::Bully, |config| {
         config["quorum"] = "majority".into();
@@ -359,7 +360,7 @@ fn one_voter_grows_to_two_when_the_second_runs_already() {
     until_listed(&cluster, &[1, 2]);
 }
 
-#[test]
+#[story]
 fn a_second_change_while_one_is_under_way_is_refused() {
     let (cluster, entries) = three_of(5, AlgorithmKind::Bully, "majority");
     [1, 2].iter().for_each(|number| cluster.node(*number).freeze());
@@ -381,7 +382,7 @@ fn a_second_change_while_one_is_under_way_is_refused() {
     assert!(answers[0].1.contains("one at a time"), "{answers:?}");
 }
 
-#[test]
+#[story]
 fn a_removal_that_would_lose_the_quorum_is_refused_unless_forced() {
     let (cluster, _) = three_of(3, AlgorithmKind::Bully, "majority");
     cluster.node(1).kill_9();

@@ -2,6 +2,7 @@
 
 use electd::core::settings::AlgorithmKind;
 use serde_json::Value;
+use story::story;
 
 use crate::support::{Cluster, done, electd, ensure, eventually, for_each_algorithm};
 
@@ -45,7 +46,7 @@ fn a_higher_member_that_comes_back_to_a_paused_cluster_follows_until_it_is_resum
     [1, 2, 3].into_iter().for_each(|node| await_pause(&cluster, node, false));
 }
 
-#[test]
+#[story]
 fn a_dead_leader_of_a_paused_cluster_is_replaced_and_the_pause_outlives_it_and_ends_by_itself() {
     let cluster = Cluster::start_with(3, |config: &mut Value| {
         config["quorum"] = "majority".into();
@@ -70,7 +71,7 @@ fn a_dead_leader_of_a_paused_cluster_is_replaced_and_the_pause_outlives_it_and_e
     assert!(log.contains("the cluster is not paused any more"), "{log}");
 }
 
-#[test]
+#[story]
 fn a_pause_that_makes_no_sense_is_refused_and_so_is_one_that_no_leader_could_carry_out() {
     let cluster = Cluster::start_with(2, |config: &mut Value| {
         config["quorum"] = "majority".into();

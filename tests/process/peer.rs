@@ -11,6 +11,7 @@ use crate::support::impostor::{self, read};
 use crate::support::link::{Guise, Link};
 use crate::support::{Cluster, ensure, eventually};
 use serde_json::{Value, json};
+use story::story;
 
 /// Strangers, some three times as many as may wait for their welcome.
 const CROWD: usize = 200;
@@ -86,7 +87,7 @@ fn ends(mut stream: Link) {
     }
 }
 
-#[test]
+#[story]
 fn a_member_says_hello_is_welcomed_and_its_messages_are_taken() {
     let scene = Scene::new();
     let hello = scene.own_hello();
@@ -104,7 +105,7 @@ fn a_member_says_hello_is_welcomed_and_its_messages_are_taken() {
     });
 }
 
-#[test]
+#[story]
 fn junk_after_the_hello_ends_the_connection_and_is_counted() {
     let scene = Scene::new();
     let hello = scene.own_hello();
@@ -122,7 +123,7 @@ fn junk_after_the_hello_ends_the_connection_and_is_counted() {
     }
 }
 
-#[test]
+#[story]
 fn what_a_later_version_says_is_dropped_and_counted_and_the_connection_goes_on() {
     let scene = Scene::new();
     let hello = scene.own_hello();
@@ -172,12 +173,12 @@ fn timings_told(highest: Option<u32>) -> u64 {
     scene.cluster.status(2).unwrap().messages["timing"].sent
 }
 
-#[test]
+#[story]
 fn a_member_of_an_earlier_version_is_not_told_what_it_does_not_know() {
     assert_eq!((timings_told(None), timings_told(Some(6))), (0, 1));
 }
 
-#[test]
+#[story]
 fn another_protocol_version_is_told_so() {
     let scene = Scene::new();
     let mut stream = scene.dial();
@@ -187,7 +188,7 @@ fn another_protocol_version_is_told_so() {
     ends(stream);
 }
 
-#[test]
+#[story]
 fn a_member_that_answers_with_another_version_is_shown() {
     let scene = Scene::new();
     let (mut stream, hello) = scene.heard_hello();
@@ -201,7 +202,7 @@ fn a_member_that_answers_with_another_version_is_shown() {
     });
 }
 
-#[test]
+#[story]
 fn who_says_nothing_is_dropped_also_when_it_says_it_slowly() {
     let cluster = Cluster::start_watchful(2);
     cluster.agree_on(2);
@@ -215,7 +216,7 @@ fn who_says_nothing_is_dropped_also_when_it_says_it_slowly() {
     ends(huge);
 }
 
-#[test]
+#[story]
 fn in_a_crowd_the_oldest_stranger_goes_and_the_newest_is_heard() {
     let scene = Scene::new();
     let hello = scene.own_hello();

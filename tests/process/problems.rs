@@ -11,8 +11,8 @@ use std::time::Instant;
 use nix::sys::ptrace;
 use nix::unistd::Pid;
 use serde_json::{Value, json};
+use story::story;
 
-use crate::support::pulse::on_a_running_machine;
 use crate::support::{Cluster, Node, electd, ensure, eventually, watchful};
 
 fn with_majority(config: &mut Value) {
@@ -88,7 +88,7 @@ fn over(cluster: &Cluster, number: usize, kind: &str, log: &str) {
     });
 }
 
-#[test]
+#[story]
 fn a_dead_voter() {
     let cluster = well(|_| {});
     cluster.node(1).kill_9();
@@ -98,7 +98,7 @@ fn a_dead_voter() {
     over(&cluster, 3, "peer_down", "voter node-1 is up");
 }
 
-#[test]
+#[story]
 fn a_frozen_peer() {
     let cluster = well(|_| {});
     cluster.node(1).freeze();
@@ -130,7 +130,7 @@ impl Drop for Held {
     }
 }
 
-#[test]
+#[story]
 fn an_election_thread_that_stands_still() {
     let cluster = well(|_| {});
     let epoch = cluster.status(3).unwrap().epoch;
@@ -146,7 +146,7 @@ fn an_election_thread_that_stands_still() {
     cluster.agree_on(3);
 }
 
-#[test]
+#[story]
 fn a_failing_check() {
     let folder = tempfile::tempdir().unwrap();
     let ill = folder.path().join("ill");
@@ -162,7 +162,7 @@ fn a_failing_check() {
     over(&cluster, 1, "health", "healthy: the health check passes");
 }
 
-#[test]
+#[story]
 fn a_rank_that_cannot_be_read() {
     let folder = tempfile::tempdir().unwrap();
     let counted = folder.path().join("counted");
@@ -176,7 +176,7 @@ fn a_rank_that_cannot_be_read() {
     over(&cluster, 1, "rank", "rank: no problem any more");
 }
 
-#[test]
+#[story]
 fn a_refused_member() {
     let cluster = well(|_| {});
     let stranger = cluster.stranger(1, |config| config["algorithm"] = "ring".into());
@@ -188,7 +188,7 @@ fn a_refused_member() {
     over(&cluster, 3, "rejected", "rejected: no problem any more with node-1");
 }
 
-#[test]
+#[story]
 fn an_edited_file() {
     let cluster = well(|_| {});
     let before = fs::read_to_string(cluster.file()).unwrap();
@@ -243,38 +243,34 @@ fn with_disk(number: usize) -> Option<(Cluster, Disk)> {
 }
 
 /// The drain counts at once, and is not said to be done before it is stored.
-#[test]
+#[story]
 fn a_drain_on_a_full_disk() {
-    on_a_running_machine(|| {
-        let Some((cluster, disk)) = with_disk(3) else { return };
-        disk.fill();
-        seen(&cluster, 3, "storage", "has room for 0 bytes", "WARN  node-3: storage: ");
-        let output = electd(&cluster, &["drain", "--node", "node-3"]);
-        assert_eq!(output.status.code(), Some(69), "{output:?}");
-        assert_eq!(output.stderr, b"this node did not answer in time\n", "{output:?}");
-        cluster.agree_on(2);
-        disk.free();
-        over(&cluster, 3, "storage", "storage: no problem any more");
-        let output = electd(&cluster, &["drain", "--node", "node-3"]);
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
-        cluster.node(3).restart();
-        cluster.agree_on(2);
-        assert!(cluster.status(3).unwrap().drain.is_some());
-        cluster.nodes().iter().for_each(|node| node.kill_9()); // before their disk is gone
-    });
+    let Some((cluster, disk)) = with_disk(3) else { return };
+    disk.fill();
+    seen(&cluster, 3, "storage", "has room for 0 bytes", "WARN  node-3: storage: ");
+    let output = electd(&cluster, &["drain", "--node", "node-3"]);
+    assert_eq!(output.status.code(), Some(69), "{output:?}");
+    assert_eq!(output.stderr, b"this node did not answer in time\n", "{output:?}");
+    cluster.agree_on(2);
+    disk.free();
+    over(&cluster, 3, "storage", "storage: no problem any more");
+    let output = electd(&cluster, &["drain", "--node", "node-3"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    cluster.node(3).restart();
+    cluster.agree_on(2);
+    assert!(cluster.status(3).unwrap().drain.is_some());
+    cluster.nodes().iter().for_each(|node| node.kill_9()); // before their disk is gone
 }
 
-#[test]
+#[story]
 fn a_full_disk() {
-    on_a_running_machine(|| {
-        let Some((cluster, disk)) = with_disk(1) else { return };
-        (1..=3).for_each(|number| no_problem(&cluster, number));
-        disk.fill();
-        seen(&cluster, 1, "storage", "has room for 0 bytes", "WARN  node-1: storage: ");
-        assert_eq!(cluster.node(1).get("/readyz").unwrap().code, 503);
-        disk.free();
-        over(&cluster, 1, "storage", "storage: no problem any more");
-        assert_eq!(cluster.node(1).get("/readyz").unwrap().code, 200);
-        cluster.nodes().iter().for_each(|node| node.kill_9()); // before their disk is gone
-    });
+    let Some((cluster, disk)) = with_disk(1) else { return };
+    (1..=3).for_each(|number| no_problem(&cluster, number));
+    disk.fill();
+    seen(&cluster, 1, "storage", "has room for 0 bytes", "WARN  node-1: storage: ");
+    assert_eq!(cluster.node(1).get("/readyz").unwrap().code, 503);
+    disk.free();
+    over(&cluster, 1, "storage", "storage: no problem any more");
+    assert_eq!(cluster.node(1).get("/readyz").unwrap().code, 200);
+    cluster.nodes().iter().for_each(|node| node.kill_9()); // before their disk is gone
 }

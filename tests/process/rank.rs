@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{Cluster, ensure, eventually, watchful};
 use serde_json::{Value, json};
+use story::story;
 use tempfile::TempDir;
 
 /// A number for each member, in a file that its command prints.
@@ -52,7 +53,7 @@ fn count(log: &str, words: &str) -> usize {
     log.lines().filter(|line| line.contains(words)).count()
 }
 
-#[test]
+#[story]
 fn the_greatest_number_leads_and_whoever_has_none_stands_back() {
     let numbers = Numbers::new();
     for (member, number) in [(1, 10), (2, 30), (3, 20)] {
@@ -102,7 +103,7 @@ fn less_and_less(file: &Path, first: i64) -> Value {
     json!(["sh", "-c", "n=$(cat $0); echo $((n - 10)) >$0; echo $n", file])
 }
 
-#[test]
+#[story]
 fn a_leader_whose_program_prints_less_and_less_is_replaced() {
     for quorum in ["none", "majority"] {
         let numbers = Numbers::new();
@@ -127,7 +128,7 @@ fn a_leader_whose_program_prints_less_and_less_is_replaced() {
     }
 }
 
-#[test]
+#[story]
 fn two_members_that_are_nearly_equal_do_not_take_turns() {
     let numbers = Numbers::new();
     (1..=3).for_each(|member| numbers.set(member, 100));
@@ -154,7 +155,7 @@ fn two_members_that_are_nearly_equal_do_not_take_turns() {
     cluster.agree_on(1);
 }
 
-#[test]
+#[story]
 fn a_rank_that_rises_takes_over_and_no_lower_one_does_afterwards() {
     let numbers = Numbers::new();
     (1..=3).for_each(|member| numbers.set(member, 10));
@@ -172,7 +173,7 @@ fn a_rank_that_rises_takes_over_and_no_lower_one_does_afterwards() {
     cluster.agree_on(2);
 }
 
-#[test]
+#[story]
 fn priorities_go_over_ids_and_equal_ones_fall_to_the_greater_id() {
     let cluster = Cluster::start_with(4, |config| {
         config["rank"] = json!({"by": "priority", "priority": 1});
@@ -197,7 +198,7 @@ fn alone(rank: Value) -> Cluster {
     })
 }
 
-#[test]
+#[story]
 fn every_other_kind_finds_a_value() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
@@ -216,7 +217,7 @@ fn every_other_kind_finds_a_value() {
     }
 }
 
-#[test]
+#[story]
 fn a_lone_member_without_a_rank_waits_until_it_has_one() {
     let folder = tempfile::tempdir().unwrap();
     let jobs = folder.path().join("jobs");
@@ -230,7 +231,7 @@ fn a_lone_member_without_a_rank_waits_until_it_has_one() {
     cluster.agree_on(1);
 }
 
-#[test]
+#[story]
 fn a_command_that_hangs_holds_up_neither_the_start_nor_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
@@ -250,7 +251,7 @@ fn a_command_that_hangs_holds_up_neither_the_start_nor_the_end() {
     assert!(!cluster.node(1).log().contains("was ended"), "that is no failure");
 }
 
-#[test]
+#[story]
 fn who_takes_its_time_follows_first() {
     let cluster = Cluster::prepare(3, |config| {
         watchful(config);

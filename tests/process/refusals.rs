@@ -4,6 +4,7 @@ use electd::core::settings::AlgorithmKind;
 use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
+use story::story;
 
 use crate::support::{
     Cluster, Node, credentials, ensure, eventually, for_each_algorithm, has_joined,
@@ -53,7 +54,7 @@ fn a_second_process_with_the_id_of_a_follower_is_refused_by_all(algorithm: Algor
     assert!(!cluster.node(1).log().contains("in use by"), "the first is not taken for the second");
 }
 
-#[test]
+#[story]
 fn a_member_of_another_cluster_is_refused() {
     if credentials::wanted() {
         println!("skipped: over TLS a certificate is of one cluster, as tls::refusals shows");
@@ -64,7 +65,7 @@ fn a_member_of_another_cluster_is_refused() {
     is_refused(&cluster, &stranger, "clusters differ");
 }
 
-#[test]
+#[story]
 fn a_member_that_nobody_knows_is_refused() {
     let cluster = Cluster::start(3);
     let unknown = "11111111-2222-4333-8444-555555555555";
@@ -119,7 +120,7 @@ fn failed_start(node: &Node) -> (i32, String) {
     (code, node.log_tail(1))
 }
 
-#[test]
+#[story]
 fn a_data_directory_in_use_is_refused() {
     let cluster = Cluster::start_watchful(1);
     cluster.agree_on(1);
@@ -135,7 +136,7 @@ fn a_data_directory_in_use_is_refused() {
     assert!(words.contains("data/node-1 is in use by process "), "{words}");
 }
 
-#[test]
+#[story]
 fn a_port_in_use_is_refused() {
     let cluster = Cluster::prepare(1, |_| {});
     let node = cluster.node(1);
@@ -163,13 +164,13 @@ fn state_is_refused(content: &str, reason: &str) {
     assert_eq!(fs::read_to_string(&file).unwrap(), content, "it was left as it was");
 }
 
-#[test]
+#[story]
 fn damaged_state_is_refused_and_kept() {
     state_is_refused("", "is damaged: it is empty");
     state_is_refused("{\"format\": 1, \"epoch\"", "is damaged");
 }
 
-#[test]
+#[story]
 fn state_of_a_newer_format_is_refused_and_kept() {
     state_is_refused("{\"format\": 99, \"news\": true}", "has format 99");
 }
@@ -185,7 +186,7 @@ fn electd(command: &str, config: &Value) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
-#[test]
+#[story]
 fn a_config_that_is_wrong_starts_nothing() {
     let cluster = Cluster::prepare(1, |_| {});
     for (key, value, words) in [

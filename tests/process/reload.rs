@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use serde_json::{Value, json};
+use story::story;
 
 use crate::support::enough::Enough;
 use crate::support::{Cluster, ensure, eventually, http};
@@ -35,7 +36,7 @@ fn until_priority(cluster: &Cluster, number: usize, priority: i64) {
     });
 }
 
-#[test]
+#[story]
 fn a_rank_takes_effect_at_once_and_what_needs_a_restart_is_named() {
     let cluster = Cluster::start_with(2, |config| {
         by_priority(config);
@@ -56,7 +57,7 @@ fn a_rank_takes_effect_at_once_and_what_needs_a_restart_is_named() {
     assert_eq!(cluster.agree_on(2), epoch, "nobody lost its leadership");
 }
 
-#[test]
+#[story]
 fn hup_reloads_and_ends_nobody() {
     let cluster = Cluster::start_with(1, by_priority);
     let epoch = cluster.agree_on(1);
@@ -78,7 +79,7 @@ fn hup_reloads_and_ends_nobody() {
     assert_eq!(cluster.node(1).exit_code(), 0);
 }
 
-#[test]
+#[story]
 fn a_bad_file_changes_nothing_and_each_problem_is_named() {
     let cluster = Cluster::start_with(1, by_priority);
     cluster.agree_on(1);
@@ -94,7 +95,7 @@ fn a_bad_file_changes_nothing_and_each_problem_is_named() {
     assert_eq!(cluster.status(1).unwrap().members[0].rank.value, 1);
 }
 
-#[test]
+#[story]
 fn an_edited_file_is_a_problem_until_all_of_it_counts() {
     let cluster = Cluster::start_with(1, by_priority);
     cluster.agree_on(1);
@@ -130,7 +131,7 @@ fn an_edited_file_is_a_problem_until_all_of_it_counts() {
     });
 }
 
-#[test]
+#[story]
 fn a_token_is_replaced_without_a_restart() {
     let cluster = Cluster::start_with(1, |config| config["admin_token_file"] = "token".into());
     let token = cluster.file().with_file_name("token");
@@ -187,7 +188,7 @@ fn under_load(cluster: &Cluster, work: impl FnOnce()) {
 }
 
 /// Nodes are reloaded one after the other, so that all timings meet all others.
-#[test]
+#[story]
 fn a_hundred_reloads_under_load_lose_no_leader() {
     let cluster = Cluster::prepare(3, steady);
     let token = cluster.file().with_file_name("token");
@@ -228,7 +229,7 @@ fn a_hundred_reloads_under_load_lose_no_leader() {
 }
 
 /// The leader's next heartbeat by the longer timings comes after the end of its lease by the shorter ones.
-#[test]
+#[story]
 fn timings_ten_times_longer_at_once_lose_no_leader() {
     let cluster = Cluster::prepare(3, |config| {
         steady(config);
@@ -251,7 +252,7 @@ fn timings_ten_times_longer_at_once_lose_no_leader() {
     assert_eq!(cluster.agree_on(3), epoch, "nobody lost its leader");
 }
 
-#[test]
+#[story]
 fn timings_that_others_do_not_have_are_a_problem_until_they_do() {
     let cluster = Cluster::start_with(3, |config| config["quorum"] = "majority".into());
     let epoch = cluster.agree_on(3);
@@ -320,7 +321,7 @@ const BROKEN: [(Breaks, &[&str]); 18] = [
     ),
 ];
 
-#[test]
+#[story]
 fn twenty_broken_files_change_nothing_and_each_problem_is_named() {
     let cluster = Cluster::prepare(1, |config| {
         steady(config);

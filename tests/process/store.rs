@@ -8,6 +8,7 @@ use std::process::Command;
 
 use crate::support::{self, Cluster, Node, ensure, eventually};
 use serde_json::Value;
+use story::story;
 
 /// A cluster of one that has led and was killed, and this file in its folder, removed.
 fn without(file: &str) -> (Cluster, std::path::PathBuf) {
@@ -32,7 +33,7 @@ fn make_pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-#[test]
+#[story]
 fn a_pipe_in_place_of_the_state_or_the_lock_does_not_hang_the_start() {
     for file in ["state.json", "lock"] {
         let (cluster, path) = without(file);
@@ -41,21 +42,21 @@ fn a_pipe_in_place_of_the_state_or_the_lock_does_not_hang_the_start() {
     }
 }
 
-#[test]
+#[story]
 fn a_link_to_a_device_is_not_read() {
     let (cluster, path) = without("state.json");
     symlink("/dev/zero", path).unwrap();
     is_refused(&cluster, 73, "it is a link, not a regular file");
 }
 
-#[test]
+#[story]
 fn a_state_larger_than_any_is_not_read() {
     let (cluster, path) = without("state.json");
     File::create(path).unwrap().set_len(1 << 40).unwrap();
     is_refused(&cluster, 65, "is damaged: it has more than 1048576 bytes");
 }
 
-#[test]
+#[story]
 fn a_lock_that_is_a_link_overwrites_nothing() {
     let (cluster, path) = without("lock");
     let other = path.with_file_name("other");
@@ -65,7 +66,7 @@ fn a_lock_that_is_a_link_overwrites_nothing() {
     assert_eq!(fs::read_to_string(&other).unwrap(), "precious");
 }
 
-#[test]
+#[story]
 fn a_changed_digit_is_not_believed() {
     let (cluster, path) = without("lock");
     let path = path.with_file_name("state.json");
@@ -77,7 +78,7 @@ fn a_changed_digit_is_not_believed() {
     assert_eq!(fs::read_to_string(&path).unwrap(), changed, "it was left as it was");
 }
 
-#[test]
+#[story]
 fn members_that_no_file_may_name_do_not_end_the_process_with_a_panic() {
     let (cluster, path) = without("lock");
     let path = path.with_file_name("state.json");
@@ -108,7 +109,7 @@ fn renamed(cluster: &Cluster) -> Vec<Node> {
     (1..).zip(places).map(process).collect()
 }
 
-#[test]
+#[story]
 fn members_under_new_names_do_not_start_from_nothing() {
     let cluster = Cluster::start_with(3, |config| config["quorum"] = "majority".into());
     let before = cluster.agree_on(3);
@@ -132,7 +133,7 @@ fn members_under_new_names_do_not_start_from_nothing() {
     assert!(epoch > before, "epoch {epoch} after {before}");
 }
 
-#[test]
+#[story]
 fn a_folder_that_was_copied_is_not_taken_beside_the_first() {
     let cluster = Cluster::start_watchful(1);
     cluster.agree_on(1);
@@ -152,7 +153,7 @@ fn majority(config: &mut Value) {
     support::watchful(config);
 }
 
-#[test]
+#[story]
 fn a_bootstrap_over_a_store_that_knows_its_cluster_is_refused() {
     let cluster = Cluster::prepare(1, majority);
     let node = cluster.node(1);
@@ -166,7 +167,7 @@ fn a_bootstrap_over_a_store_that_knows_its_cluster_is_refused() {
     assert!(cluster.agree_on(1) > before);
 }
 
-#[test]
+#[story]
 fn how_long_durable_writes_take_is_shown_and_checked() {
     let cluster = Cluster::start_with(1, majority);
     cluster.agree_on(1);
@@ -200,7 +201,7 @@ fn how_long_durable_writes_take_is_shown_and_checked() {
     );
 }
 
-#[test]
+#[story]
 fn who_was_removed_says_so_at_its_next_start_without_asking_anybody() {
     let cluster = Cluster::start_with(3, majority);
     cluster.agree_on(3);
@@ -215,7 +216,7 @@ fn who_was_removed_says_so_at_its_next_start_without_asking_anybody() {
     assert!(cluster.node(1).log_tail(1).contains("was removed from the cluster"));
 }
 
-#[test]
+#[story]
 fn a_long_failure_time_that_was_tried_once_is_forgotten_after_one_wait() {
     let cluster = Cluster::prepare(1, |config| {
         majority(config);
@@ -239,7 +240,7 @@ fn a_long_failure_time_that_was_tried_once_is_forgotten_after_one_wait() {
 
 /// Node-3 starts again and again, and then from an old copy of its state. Those that met its later starts have started
 /// anew meanwhile.
-#[test]
+#[story]
 fn who_was_met_at_a_later_start_is_known_after_a_restart() {
     let cluster = Cluster::start_with(3, majority);
     cluster.agree_on(3);

@@ -10,6 +10,7 @@ use crate::support::link::Guise;
 use crate::support::stray::Stray;
 use crate::support::{self, Cluster, Node, ensure, eventually};
 use serde_json::{Value, json};
+use story::story;
 
 const FAR: u64 = (1 << 62) - 1;
 
@@ -34,7 +35,7 @@ fn ghost() -> Value {
 
 /// Node-1 is told a list of it and a ghost, by the ghost and as node-3, which is down. Then both that run
 /// start anew.
-#[test]
+#[story]
 fn a_list_of_a_stray_connection_makes_nobody_lead_nor_leave() {
     let cluster = voters(2);
     let (ghost, epoch) = (ghost(), cluster.status(1).unwrap().epoch);
@@ -68,7 +69,7 @@ fn a_list_of_a_stray_connection_makes_nobody_lead_nor_leave() {
 }
 
 /// One connection for each number that only grows.
-#[test]
+#[story]
 fn a_hello_from_far_ahead_is_refused_and_nothing_of_it_is_kept() {
     let cluster = voters(2);
     let epoch = cluster.status(2).unwrap().epoch;
@@ -103,7 +104,7 @@ fn a_hello_from_far_ahead_is_refused_and_nothing_of_it_is_kept() {
 }
 
 /// A hello that is refused for what it is, and says a round and a list that may have come about.
-#[test]
+#[story]
 fn a_refused_hello_changes_nothing_however_plausible_it_is() {
     let cluster = voters(3);
     let (ghost, epoch) = (ghost(), cluster.status(3).unwrap().epoch);
@@ -133,7 +134,7 @@ fn a_refused_hello_changes_nothing_however_plausible_it_is() {
 }
 
 /// The true node-3 comes back after somebody said that it was node-3 at a later start.
-#[test]
+#[story]
 fn who_says_that_it_is_a_dead_member_at_a_later_start_does_not_keep_that_out() {
     let cluster = voters(2);
     let mut hello = cluster.hello_as(3, 1);
@@ -147,7 +148,7 @@ fn who_says_that_it_is_a_dead_member_at_a_later_start_does_not_keep_that_out() {
 }
 
 /// At the address of node-3, which is down, somebody says to each dialer that it was removed.
-#[test]
+#[story]
 fn one_reject_makes_no_member_leave() {
     let cluster = voters(2);
     let listener = TcpListener::bind(cluster.node(3).address).unwrap();
@@ -174,7 +175,7 @@ fn one_reject_makes_no_member_leave() {
 }
 
 /// Somebody says that it is node-3, which is down, and answers commands of which it was not asked.
-#[test]
+#[story]
 fn a_forged_outcome_answers_nothing() {
     let cluster = voters(2);
     let hello = cluster.hello_as(3, 1);
@@ -204,7 +205,7 @@ fn a_forged_outcome_answers_nothing() {
 
 /// Somebody at the address of node-3, which is down, is met as a later start of it. The true node-3 is refused
 /// from then on, says why and what to do, and that helps.
-#[test]
+#[story]
 fn a_member_in_whose_name_another_was_met_is_told_the_remedy() {
     let cluster = voters(2);
     let liar = Liar::of(&cluster, 3, &[1, 2], |_, _, _| Vec::new());
@@ -241,7 +242,7 @@ fn a_member_in_whose_name_another_was_met_is_told_the_remedy() {
 
 /// Node-1 and node-2 are each told a list without the other one, by a stranger, in its hello and afterwards, and as node-3,
 /// which is down. Whoever takes it tells the other one that it was removed.
-#[test]
+#[story]
 fn a_list_without_a_member_does_not_make_it_leave() {
     let cluster = voters(2);
     let (ghost, epoch) = (ghost(), cluster.status(1).unwrap().epoch);

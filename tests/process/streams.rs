@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use socket2::SockRef;
+use story::story;
 
 use crate::support::{Cluster, ensure, eventually};
 
@@ -20,7 +21,7 @@ fn listen(admin: SocketAddr) -> (String, BufReader<TcpStream>) {
     (line.trim().to_owned(), reader)
 }
 
-#[test]
+#[story]
 fn a_thousand_streams_are_32_and_leadership_does_not_notice() {
     // Its members are patient: no busy machine is to be taken for the work of the crowd.
     let cluster = Cluster::start_with(3, |config| config["quorum"] = "majority".into());
@@ -71,7 +72,7 @@ const EVENTS: u64 = 1024;
 /// What so many deaf clients may cost the node.
 const MOST_MEMORY_KB: u64 = 8 * 1024;
 
-#[test]
+#[story]
 fn a_reader_that_stops_reading_is_cut_and_one_that_reads_is_told_all() {
     let cluster = Cluster::start_with(2, |config| config["preempt"] = "never".into());
     cluster.agree_on(2);

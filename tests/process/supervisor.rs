@@ -4,6 +4,7 @@ use std::io;
 use std::os::unix::net::UnixDatagram;
 
 use crate::support::{Cluster, DEADLINE};
+use story::story;
 
 /// The socket of the service manager.
 struct Manager {
@@ -40,7 +41,7 @@ impl Manager {
     }
 }
 
-#[test]
+#[story]
 fn a_node_says_that_it_is_ready_where_it_stands_that_it_lives_and_that_it_stops() {
     let (cluster, manager) = (Cluster::prepare(1, |_| {}), Manager::new());
     let node = cluster.node(1);
@@ -55,14 +56,14 @@ fn a_node_says_that_it_is_ready_where_it_stands_that_it_lives_and_that_it_stops(
     assert_eq!(node.exit_code(), 0);
 }
 
-#[test]
+#[story]
 fn a_node_without_a_service_manager_has_no_thread_for_it() {
     let cluster = Cluster::start(1);
     cluster.agree_on(1);
     assert_eq!(cluster.node(1).threads("supervisor"), Vec::<String>::new());
 }
 
-#[test]
+#[story]
 fn quit_hands_over_and_ends_like_term() {
     let cluster = Cluster::start(2);
     let epoch = cluster.agree_on(2);

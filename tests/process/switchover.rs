@@ -2,6 +2,7 @@
 
 use electd::core::settings::{AlgorithmKind, Quorum};
 use serde_json::Value;
+use story::story;
 
 use crate::support::{Cluster, done, electd, ensure, eventually, for_each_algorithm};
 
@@ -62,7 +63,7 @@ fn a_restart_ends_a_switchover(algorithm: AlgorithmKind) {
     await_choice(&cluster, None);
 }
 
-#[test]
+#[story]
 fn a_switchover_that_cannot_be_is_refused_and_the_leader_leads_on() {
     let cluster = cluster(AlgorithmKind::Bully, Quorum::Majority);
     done(&electd(&cluster, &["drain", "--node", "node-1"]));

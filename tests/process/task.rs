@@ -6,6 +6,7 @@ use std::process::Command;
 use crate::support::{Cluster, ensure, eventually};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use story::story;
 
 fn halting(n: usize) -> Cluster {
     Cluster::start_with(n, |config| config["algorithm"] = "halting".into())
@@ -33,7 +34,7 @@ fn all_have(cluster: &Cluster, task: &str) {
     }
 }
 
-#[test]
+#[story]
 fn a_task_reaches_all_and_outlives_its_coordinator_and_all_processes() {
     let cluster = halting(3);
     cluster.agree_on(3);
@@ -59,7 +60,7 @@ fn a_task_reaches_all_and_outlives_its_coordinator_and_all_processes() {
     all_have(&cluster, "count the sheep");
 }
 
-#[test]
+#[story]
 fn the_newest_task_wins_over_that_of_a_leader_that_comes_back() {
     let cluster = halting(3);
     cluster.agree_on(3);
@@ -77,7 +78,7 @@ fn the_newest_task_wins_over_that_of_a_leader_that_comes_back() {
     all_have(&cluster, "newer");
 }
 
-#[test]
+#[story]
 fn a_task_given_at_the_start_goes_over_the_stored_one() {
     let cluster = halting(2);
     cluster.agree_on(2);
@@ -94,7 +95,7 @@ fn a_task_given_at_the_start_goes_over_the_stored_one() {
     all_have(&cluster, "new");
 }
 
-#[test]
+#[story]
 fn other_algorithms_have_no_task() {
     let cluster = Cluster::start_watchful(1);
     cluster.agree_on(1);
@@ -107,7 +108,7 @@ fn other_algorithms_have_no_task() {
     assert_eq!((answer.code, answer.error().as_str()), (409, words));
 }
 
-#[test]
+#[story]
 fn a_task_that_cannot_be_handed_out_starts_nothing() {
     let cluster = Cluster::prepare(1, |config| config["algorithm"] = "halting".into());
     let folder = tempfile::tempdir().unwrap();

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use electd::node::history::History;
 use serde_json::json;
+use story::story;
 
 use crate::support::{Cluster, Node, breathe, ensure, eventually};
 
@@ -49,7 +50,7 @@ fn falls(cluster: &Cluster, notes: &Path) -> usize {
 }
 
 /// `HEALTH_SECONDS=300 cargo test --test process unsteady:: -- --ignored --nocapture`
-#[test]
+#[story]
 #[ignore = "long"]
 fn checks_that_fail_at_random_move_leadership_in_order_and_only_as_often_as_members_fall() {
     let seconds = env::var("HEALTH_SECONDS").map_or(60, |text| text.parse().unwrap());

@@ -8,9 +8,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::pulse::on_a_running_machine;
 use crate::support::{Cluster, command, electd, ensure, eventually, watchful};
 use serde_json::{Value, json};
+use story::story;
 
 fn code(output: &Output) -> Option<i32> {
     output.status.code()
@@ -31,43 +31,41 @@ fn with_majority(config: &mut Value) {
     config["quorum"] = "majority".into();
 }
 
-#[test]
+#[story]
 fn a_dead_voter_is_seen_by_everybody_until_it_is_back() {
-    on_a_running_machine(|| {
-        let cluster = Cluster::start_with(3, with_majority);
-        cluster.agree_on(3);
-        until_problems(&cluster, 3, &[]);
-        eventually("one failure is tolerated", || {
-            let tolerated = cluster.status(3)?.failures_tolerated;
-            ensure(tolerated == 1, || tolerated.to_string())
-        });
-        eventually("all is well", || {
-            let health = electd(&cluster, &["health"]);
-            ensure(code(&health) == Some(0), || format!("{health:?}"))
-        });
-        assert_eq!(code(&electd(&cluster, &["status"])), Some(0));
-
-        cluster.node(1).kill_9();
-        until_problems(&cluster, 3, &["quorum_margin", "peer_down"]);
-        until_problems(&cluster, 2, &["quorum_margin", "peer_down"]);
-        assert_eq!(cluster.status(3).unwrap().failures_tolerated, 0);
-        let health = electd(&cluster, &["health"]);
-        let line = String::from_utf8_lossy(&health.stdout).into_owned();
-        assert_eq!(code(&health), Some(1), "{line}");
-        assert!(
-            line.contains("2 of 3 voters left") && line.contains("| failures_tolerated=0 "),
-            "{line}"
-        );
-        assert_eq!(line.lines().count(), 1);
-        assert_eq!(code(&electd(&cluster, &["status"])), Some(1));
-
-        cluster.node(1).start();
-        until_problems(&cluster, 3, &[]);
-        until_problems(&cluster, 2, &[]);
+    let cluster = Cluster::start_with(3, with_majority);
+    cluster.agree_on(3);
+    until_problems(&cluster, 3, &[]);
+    eventually("one failure is tolerated", || {
+        let tolerated = cluster.status(3)?.failures_tolerated;
+        ensure(tolerated == 1, || tolerated.to_string())
     });
+    eventually("all is well", || {
+        let health = electd(&cluster, &["health"]);
+        ensure(code(&health) == Some(0), || format!("{health:?}"))
+    });
+    assert_eq!(code(&electd(&cluster, &["status"])), Some(0));
+
+    cluster.node(1).kill_9();
+    until_problems(&cluster, 3, &["quorum_margin", "peer_down"]);
+    until_problems(&cluster, 2, &["quorum_margin", "peer_down"]);
+    assert_eq!(cluster.status(3).unwrap().failures_tolerated, 0);
+    let health = electd(&cluster, &["health"]);
+    let line = String::from_utf8_lossy(&health.stdout).into_owned();
+    assert_eq!(code(&health), Some(1), "{line}");
+    assert!(
+        line.contains("2 of 3 voters left") && line.contains("| failures_tolerated=0 "),
+        "{line}"
+    );
+    assert_eq!(line.lines().count(), 1);
+    assert_eq!(code(&electd(&cluster, &["status"])), Some(1));
+
+    cluster.node(1).start();
+    until_problems(&cluster, 3, &[]);
+    until_problems(&cluster, 2, &[]);
 }
 
-#[test]
+#[story]
 fn a_cluster_without_a_leader_is_an_outage_and_one_that_is_silent_is_unknown() {
     let cluster = Cluster::start_with(3, with_majority);
     cluster.agree_on(3);
@@ -82,7 +80,7 @@ fn a_cluster_without_a_leader_is_an_outage_and_one_that_is_silent_is_unknown() {
     assert_eq!(code(&electd(&cluster, &["health", "--no-such-flag"])), Some(3));
 }
 
-#[test]
+#[story]
 fn a_state_that_cannot_be_written_is_a_problem_until_it_can() {
     let cluster = Cluster::start_watchful(2);
     cluster.agree_on(2);
@@ -109,7 +107,7 @@ fn a_state_that_cannot_be_written_is_a_problem_until_it_can() {
     });
 }
 
-#[test]
+#[story]
 fn a_member_with_other_timings_is_a_problem_until_it_has_the_same() {
     let cluster = Cluster::start(2);
     cluster.agree_on(2);
@@ -126,7 +124,7 @@ fn a_member_with_other_timings_is_a_problem_until_it_has_the_same() {
     until_problems(&cluster, 2, &[]);
 }
 
-#[test]
+#[story]
 fn a_member_that_is_refused_is_a_problem_until_it_is_gone() {
     let cluster = Cluster::start_watchful(2);
     cluster.agree_on(2);
@@ -143,7 +141,7 @@ fn a_member_that_is_refused_is_a_problem_until_it_is_gone() {
     until_problems(&cluster, 2, &[]);
 }
 
-#[test]
+#[story]
 fn a_member_without_a_rank_says_so() {
     let cluster = Cluster::start_with(2, |config| {
         let program = "/no/such/program";
@@ -160,7 +158,7 @@ fn metric(cluster: &Cluster, number: usize, line: &str) -> Result<f64, String> {
     value.ok_or_else(|| format!("no {line} in\n{body}"))
 }
 
-#[test]
+#[story]
 fn an_election_is_counted_with_its_reason_and_its_time() {
     let cluster = Cluster::start_watchful(2);
     cluster.agree_on(2);
@@ -179,7 +177,7 @@ fn an_election_is_counted_with_its_reason_and_its_time() {
     assert_eq!(figure("electd_leaderless_seconds_total"), leaderless, "somebody leads");
 }
 
-#[test]
+#[story]
 fn the_histogram_of_elections_agrees_with_what_is_seen_from_outside() {
     const FAILOVERS: usize = 5;
     let cluster = Cluster::start_watchful(3);
@@ -252,7 +250,7 @@ impl Drop for Watching {
     }
 }
 
-#[test]
+#[story]
 fn a_watch_goes_on_over_a_restart_and_misses_nothing() {
     let cluster = Cluster::start_watchful(2);
     cluster.agree_on(2);
@@ -268,7 +266,7 @@ fn a_watch_goes_on_over_a_restart_and_misses_nothing() {
     assert_eq!(watching.until(|line| line["kind"] == "member_up")["member"], "node-1");
 }
 
-#[test]
+#[story]
 fn a_watch_of_leaders_begins_in_the_past_where_it_is_told_to() {
     let cluster = Cluster::start_watchful(2);
     let epoch = cluster.agree_on(2);

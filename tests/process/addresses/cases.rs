@@ -5,6 +5,7 @@ use std::fs;
 use std::process::{Child, Command, Output};
 
 use rustix::process::{Pid, Signal, kill_process};
+use story::story;
 
 use super::{ADDRESSES, OPTIONS, Scene};
 use crate::jobs::only_child;
@@ -14,7 +15,7 @@ use crate::support::{Node, ensure, eventually};
 /// Addresses on an interface that may go.
 const EXTRA: [&str; 4] = ["--address", "10.0.0.99/32%extra", "--address", "fd00::99/128%extra"];
 
-#[test]
+#[story]
 fn the_address_is_there_before_the_command_and_until_it_has_ended() {
     let Some(scene) = Scene::prepare() else { return };
     let file = |name: &str| scene.cluster.file().with_file_name(name);
@@ -44,7 +45,7 @@ fn the_address_is_there_before_the_command_and_until_it_has_ended() {
     assert!(log.contains("holds 10.0.0.99/24%cable, fd00::99/64%cable and runs sh"), "{log}");
 }
 
-#[test]
+#[story]
 fn the_kernel_removes_the_addresses_where_nobody_is_left() {
     let Some(scene) = Scene::start() else { return };
     scene.cluster.agree();
@@ -61,7 +62,7 @@ fn the_kernel_removes_the_addresses_where_nobody_is_left() {
     assert!(node.log().matches(" starts ").count() == 2, "{}", node.log_tail(10));
 }
 
-#[test]
+#[story]
 fn exec_holds_the_addresses_of_a_node_that_runs_already() {
     let Some(scene) = Scene::prepare() else { return };
     scene.cluster.nodes().iter().for_each(Node::start);
@@ -87,7 +88,7 @@ fn exec_holds_the_addresses_of_a_node_that_runs_already() {
     scene.presence.until_gone();
 }
 
-#[test]
+#[story]
 fn exec_refuses_an_address_that_the_node_of_this_host_holds_while_it_leads() {
     let Some(scene) = Scene::start() else { return };
     let (leader, _) = scene.cluster.agree();
@@ -103,7 +104,7 @@ fn exec_refuses_an_address_that_the_node_of_this_host_holds_while_it_leads() {
     assert!(why.contains("10.0.0.99/24%cable"), "{why}");
 }
 
-#[test]
+#[story]
 fn an_interface_that_goes_takes_the_leadership_along() {
     let Some(scene) = Scene::prepare() else { return };
     let network = scene.cluster.network();
@@ -121,7 +122,7 @@ fn an_interface_that_goes_takes_the_leadership_along() {
     scene.presence.assert_never_two();
 }
 
-#[test]
+#[story]
 fn an_interface_that_is_down_or_renamed_leaves_no_address_behind() {
     let Some(scene) = Scene::prepare() else { return };
     let network = scene.cluster.network();
@@ -142,7 +143,7 @@ fn an_interface_that_is_down_or_renamed_leaves_no_address_behind() {
     scene.presence.assert_never_two();
 }
 
-#[test]
+#[story]
 fn a_leader_whose_guard_is_frozen_has_the_addresses_again() {
     let Some(scene) = Scene::start() else { return };
     scene.cluster.agree();
@@ -157,7 +158,7 @@ fn a_leader_whose_guard_is_frozen_has_the_addresses_again() {
     scene.presence.assert_never_two();
 }
 
-#[test]
+#[story]
 fn an_address_that_somebody_removes_is_added_again() {
     let Some(scene) = Scene::start() else { return };
     scene.cluster.agree();
@@ -182,7 +183,7 @@ fn refused(node: &Node, scene: &Scene, before: &[&str], more: &[&str]) -> Output
     inside(node.home.as_ref().unwrap(), || Command::new(all[0]).args(&all[1..]).output().unwrap())
 }
 
-#[test]
+#[story]
 fn an_address_that_cannot_be_held_is_refused_before_the_node_starts() {
     let Some(scene) = Scene::prepare() else { return };
     let node = scene.cluster.node(1);
@@ -210,7 +211,7 @@ fn an_address_that_cannot_be_held_is_refused_before_the_node_starts() {
     }
 }
 
-#[test]
+#[story]
 fn an_address_that_another_process_renews_is_refused() {
     let Some(scene) = Scene::start() else { return };
     scene.cluster.agree();

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
+use story::story;
 
 use crate::jobs::only_child;
 use crate::support::network::inside;
@@ -126,7 +127,7 @@ impl Scene {
     }
 }
 
-#[test]
+#[story]
 fn the_addresses_move_with_the_leadership_and_are_never_on_two_hosts() {
     let Some(scene) = Scene::start() else { return };
     scene.cluster.agree();

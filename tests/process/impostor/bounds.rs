@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use story::story;
 
 use crate::support::impostor::{Impostor, ends, read, write};
 use crate::support::{Cluster, ensure, eventually, watchful};
@@ -26,7 +27,7 @@ fn with_one_more(hello: &mut Value, change: impl FnOnce(&mut Value)) {
     hello["list"]["members"].as_array_mut().unwrap().push(member);
 }
 
-#[test]
+#[story]
 fn a_list_with_a_zero_character_in_a_name_ends_no_process() {
     let cluster = scene(|_| {});
     cluster.agree_among(&[2, 3], 3);
@@ -46,7 +47,7 @@ fn a_list_with_a_zero_character_in_a_name_ends_no_process() {
     }
 }
 
-#[test]
+#[story]
 fn a_list_of_very_many_ids_leaves_nothing_behind() {
     let cluster = scene(|_| {});
     cluster.agree_among(&[2, 3], 3);
@@ -76,7 +77,7 @@ fn a_list_of_very_many_ids_leaves_nothing_behind() {
     assert!(state < 4096, "the state file has {state} bytes");
 }
 
-#[test]
+#[story]
 fn numbers_that_leave_none_above_them_change_nothing() {
     let cluster = scene(|_| {});
     let epoch = cluster.agree_among(&[2, 3], 3);
@@ -101,7 +102,7 @@ fn numbers_that_leave_none_above_them_change_nothing() {
 const HOUR: u64 = 3_600_000_000_000;
 
 /// A voter promised its vote for an hour, or until the end of time, restarts included.
-#[test]
+#[story]
 fn a_claim_for_all_time_binds_no_voter() {
     let cluster = scene(|config| config["quorum"] = "majority".into());
     cluster.nodes()[0].start(); // a voter with an empty store has to meet all others once

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use electd::node::status::Status;
 use serde_json::Value;
+use story::story;
 
 use super::mutations::{mutations, samples};
 use crate::support::impostor::{Impostor, ends, read, write};
@@ -195,7 +196,7 @@ fn storm(cluster: &Cluster, impostor: &Impostor, epoch: u64, messages: &[Value])
     println!("{} replies", replies.len());
 }
 
-#[test]
+#[story]
 fn no_frame_that_is_changed_harms_a_cluster() {
     let cluster = survives("none");
     cluster.node(1).start();
@@ -204,7 +205,7 @@ fn no_frame_that_is_changed_harms_a_cluster() {
 
 /// The others may have met a start of the first member that its disk knows nothing of. They refuse it then, as
 /// one that lost its state: the tests of liars show the remedy.
-#[test]
+#[story]
 fn no_frame_that_is_changed_harms_the_others_of_a_majority() {
     let cluster = survives("majority");
     cluster.node(1).start();

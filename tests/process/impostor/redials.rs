@@ -7,6 +7,7 @@ use std::process::Command;
 use crate::support::impostor::Impostor;
 use crate::support::network::inside;
 use crate::support::{Cluster, Network, ensure, eventually, watchful};
+use story::story;
 
 /// How often the impostor connects and breaks.
 const OFTEN: usize = 300;
@@ -47,7 +48,7 @@ fn scene() -> Option<(Cluster, UdpSocket)> {
     Some((cluster, silent))
 }
 
-#[test]
+#[story]
 fn a_member_that_connects_and_breaks_makes_no_threads() {
     let Some((cluster, _silent)) = scene() else { return };
     eventually("node-3 leads", || {
@@ -68,7 +69,7 @@ fn a_member_that_connects_and_breaks_makes_no_threads() {
     assert_eq!(status.leader.map(|leader| leader.name).as_deref(), Some("node-3"));
 }
 
-#[test]
+#[story]
 fn a_second_connection_with_the_id_of_a_live_member_displaces_nothing() {
     let cluster = Cluster::start_watchful(3);
     let epoch = cluster.agree_on(3);

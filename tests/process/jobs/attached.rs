@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
+use story::story;
 
 use super::lines::{Lines, Run};
 use super::worker::{ASTRAY, FILE, MANNER, POLITE, STUBBORN, command, parent_of};
@@ -61,7 +62,7 @@ fn run(cluster: &Cluster, number: usize, options: &[&str]) -> (i32, String) {
     outcome(&exec(cluster, number, options).output().unwrap())
 }
 
-#[test]
+#[story]
 fn every_end_has_its_code() {
     let cluster = Cluster::start(2);
     cluster.agree_on(2);
@@ -92,7 +93,7 @@ fn every_end_has_its_code() {
     assert!(told.starts_with("no node runs on this host: "), "{told}");
 }
 
-#[test]
+#[story]
 fn a_leadership_that_ends_ends_the_command() {
     let cluster = Cluster::start(2);
     cluster.agree_on(2);
@@ -188,7 +189,7 @@ impl Beside {
     }
 }
 
-#[test]
+#[story]
 fn attached_commands_move_with_the_leadership_and_never_run_on_two_hosts() {
     let beside = Beside::start();
     let mut before = beside.lines.runs_next(None);
@@ -225,7 +226,7 @@ fn attached_commands_move_with_the_leadership_and_never_run_on_two_hosts() {
     }
 }
 
-#[test]
+#[story]
 fn a_resignation_is_answered_when_the_command_has_ended() {
     let cluster = Cluster::start(3);
     cluster.agree_on(3);
@@ -257,7 +258,7 @@ fn a_resignation_is_answered_when_the_command_has_ended() {
 }
 
 /// An exec that is killed tells nobody that its command has ended: its guard's lock does.
-#[test]
+#[story]
 fn a_dead_execs_command_is_awaited() {
     let cluster = Cluster::start(2);
     cluster.agree_on(2);
@@ -287,7 +288,7 @@ fn a_dead_execs_command_is_awaited() {
 }
 
 /// The kernel sends HUP, and CONT, to a frozen process whose parent dies.
-#[test]
+#[story]
 fn a_frozen_guard_outlives_its_exec_and_ends_the_command() {
     let cluster = Cluster::start_with(1, with_majority);
     let lines = Lines::beside(&cluster);

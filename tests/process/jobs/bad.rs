@@ -5,8 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use crate::support::Cluster;
+use story::story;
 
-#[test]
+#[story]
 fn run_ends_with_the_code_of_a_command_that_cannot_be_run_and_another_leads() {
     for (command, code, why) in [
         ("/no/such/program", 127, "No such file or directory"),
@@ -23,7 +24,7 @@ fn run_ends_with_the_code_of_a_command_that_cannot_be_run_and_another_leads() {
     }
 }
 
-#[test]
+#[story]
 fn another_user_may_not_command_a_node() {
     let without = ["--reuid=65534", "--regid=65534", "--clear-groups"];
     let is_nobody = |output: std::process::Output| output.status.success();

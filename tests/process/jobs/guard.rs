@@ -15,6 +15,7 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
 };
+use story::story;
 
 use crate::support::{ensure, eventually};
 
@@ -70,7 +71,7 @@ impl Guard {
     }
 }
 
-#[test]
+#[story]
 fn a_command_that_got_term_just_before_the_renewal_has_not_ended_by_itself() {
     let folder = tempfile::tempdir().unwrap();
     let script = "trap 'touch termed; until [ -e renewed ]; do sleep 0.01; done; exit 0' TERM
@@ -85,14 +86,14 @@ fn a_command_that_got_term_just_before_the_renewal_has_not_ended_by_itself() {
     assert_eq!(ended.signal(), Some(Signal::USR1.as_raw()), "{ended:?}");
 }
 
-#[test]
+#[story]
 fn the_code_of_a_command_that_ends_by_itself_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let mut guard = Guard::start(folder.path(), "exit 3", alarm(LONG));
     assert_eq!(guard.end().code(), Some(3));
 }
 
-#[test]
+#[story]
 fn a_guard_that_begins_late_goes_by_the_last_renewal() {
     let folder = tempfile::tempdir().unwrap();
     let script = "touch ran; exit 3";

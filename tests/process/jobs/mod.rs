@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use story::story;
 
 use crate::support::{Cluster, Network, eventually};
 use lines::{Lines, Run};
@@ -244,13 +245,13 @@ fn failovers(times: usize) {
     jobs.end();
 }
 
-#[test]
+#[story]
 fn a_job_moves_with_the_leadership_and_never_runs_on_two_hosts() {
     failovers(14);
 }
 
 /// `FAILOVERS=1000 cargo test --release --test process jobs:: -- --ignored for_long`
-#[test]
+#[story]
 #[ignore = "long"]
 fn a_job_moves_with_the_leadership_for_long() {
     failovers(std::env::var("FAILOVERS").map_or(60, |times| times.parse().unwrap()));

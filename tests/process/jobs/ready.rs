@@ -2,6 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use story::story;
 
 use super::attached::{lives, stop};
 use super::lines::Lines;
@@ -47,7 +48,7 @@ fn until_gone((guard, command): (Pid, Pid)) {
     });
 }
 
-#[test]
+#[story]
 fn what_waited_at_a_follower_becomes_its_command_when_it_leads() {
     let (cluster, lines) = two();
     let (guard, waiting) = ready(&cluster, 1);
@@ -67,7 +68,7 @@ fn sleeps(process: Pid) -> String {
     line.unwrap().to_owned()
 }
 
-#[test]
+#[story]
 fn the_guard_of_a_leader_sleeps_while_the_leadership_is_renewed() {
     let (cluster, _lines) = two();
     let (guard, _) = ready(&cluster, 2);
@@ -82,7 +83,7 @@ fn the_guard_of_a_leader_sleeps_while_the_leadership_is_renewed() {
     });
 }
 
-#[test]
+#[story]
 fn it_ends_with_its_electd() {
     let (cluster, lines) = two();
     let first = ready(&cluster, 1);
@@ -96,7 +97,7 @@ fn it_ends_with_its_electd() {
     assert!(![second.0, second.1].into_iter().any(lives), "electd waits for them");
 }
 
-#[test]
+#[story]
 fn a_follower_whose_guard_was_killed_starts_another_when_it_leads() {
     let (cluster, lines) = two();
     let (guard, waiting) = ready(&cluster, 1);
@@ -117,7 +118,7 @@ fn a_follower_whose_guard_was_killed_starts_another_when_it_leads() {
     assert_eq!(only_child(cluster.node(2).pid()), Some(guard));
 }
 
-#[test]
+#[story]
 fn a_node_without_a_command_starts_none() {
     let cluster = Cluster::start(2);
     cluster.agree_on(2);

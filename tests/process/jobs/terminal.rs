@@ -12,6 +12,7 @@ use std::thread;
 use rustix::process::setsid;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use signal_hook::consts::{SIGHUP, SIGINT};
+use story::story;
 
 use super::attached::exec;
 use crate::support::{Cluster, ensure, eventually};
@@ -98,7 +99,7 @@ fn is_a_session_on_a_terminal() {
     std::process::exit(status.code().unwrap_or(255));
 }
 
-#[test]
+#[story]
 fn a_command_reads_what_is_typed() {
     let cluster = Cluster::start(1);
     cluster.agree_on(1);
@@ -110,7 +111,7 @@ fn a_command_reads_what_is_typed() {
     assert_eq!(terminal.code(), Some(5));
 }
 
-#[test]
+#[story]
 fn ctrl_c_reaches_the_command_and_ends_exec_with_its_code() {
     let cluster = Cluster::start(1);
     cluster.agree_on(1);
@@ -125,7 +126,7 @@ fn ctrl_c_reaches_the_command_and_ends_exec_with_its_code() {
 }
 
 /// Whoever reads from the terminal in the background is stopped, and electd would be, too.
-#[test]
+#[story]
 fn a_command_in_the_background_reads_nothing() {
     let cluster = Cluster::start(1);
     cluster.agree_on(1);
@@ -135,7 +136,7 @@ fn a_command_in_the_background_reads_nothing() {
     assert_eq!(terminal.code(), Some(5));
 }
 
-#[test]
+#[story]
 fn a_command_without_a_terminal_reads_nothing() {
     let cluster = Cluster::start(1);
     cluster.agree_on(1);

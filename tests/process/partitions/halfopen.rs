@@ -1,6 +1,7 @@
 //! Connections whose other end is gone without a word: nothing of them stays.
 
 use electd::core::settings::AlgorithmKind;
+use story::story;
 
 use super::scene;
 use crate::support::{Cluster, ensure, eventually};
@@ -22,7 +23,7 @@ fn until_all_read_from(cluster: &Cluster, numbers: &[usize]) {
     });
 }
 
-#[test]
+#[story]
 fn the_readers_of_a_host_that_vanished_end() {
     let Some(cluster) = scene(AlgorithmKind::Bully, "none") else { return };
     cluster.agree_on(5);
@@ -42,7 +43,7 @@ fn the_readers_of_a_host_that_vanished_end() {
     until_all_read_from(&cluster, &[1, 2, 3, 4, 5]);
 }
 
-#[test]
+#[story]
 fn cuts_leave_no_reader_behind() {
     let Some(cluster) = scene(AlgorithmKind::Bully, "none") else { return };
     cluster.agree_on(5);

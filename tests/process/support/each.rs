@@ -5,7 +5,7 @@ use electd::core::settings::AlgorithmKind;
 use super::Cluster;
 
 /// Makes a test of each of these functions for each algorithm, in a module of its name: they run
-/// side by side, and a failure tells whose it is. Each is told anew where the machine stood still (`pulse.rs`). One that takes long is marked `#[ignore = "long"]`.
+/// side by side, and a failure tells whose it is. One that takes long is marked `#[ignore = "long"]`.
 macro_rules! for_each_algorithm {
     ($($(#[$mark:meta])* $test:ident),+ $(,)?) => {
         $crate::support::for_each_algorithm! { @ [$($(#[$mark])* $test)+] bully Bully }
@@ -24,10 +24,9 @@ macro_rules! for_each_algorithm {
         mod $module {
             $(
                 $(#[$mark])*
-                #[test]
+                #[story::story]
                 fn $test() {
-                    let algorithm = electd::core::settings::AlgorithmKind::$kind;
-                    $crate::support::pulse::on_a_running_machine(|| super::$test(algorithm));
+                    super::$test(electd::core::settings::AlgorithmKind::$kind);
                 }
             )+
         }

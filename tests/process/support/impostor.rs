@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 use std::io::{self, Read, Write};
 
-use super::Cluster;
 use super::link::{Guise, Link};
+use super::{Cluster, ensure, eventually};
 
 /// The version of the protocol.
 pub const PROTOCOL: u32 = 5;
@@ -66,11 +66,13 @@ impl<'a> Impostor<'a> {
         Ok((stream, reply))
     }
 
-    /// A connection on which a member takes messages.
+    /// A connection on which a member takes messages. The one of the member that it plays may still have to end there.
     pub fn welcomed(&self, to: usize) -> Link {
-        let (stream, reply) = self.greet(to, &self.hello(to)).unwrap();
-        assert!(reply.get("welcome").is_some(), "{reply}");
-        stream
+        eventually("it is welcomed", || {
+            let greeted = self.greet(to, &self.hello(to)).map_err(|error| error.to_string());
+            let (stream, reply) = greeted?;
+            ensure(reply.get("welcome").is_some(), || reply.to_string()).map(|()| stream)
+        })
     }
 
     /// A message as it is sent.

@@ -2,10 +2,11 @@
 //! namespace of its own. Nothing of the host's network is touched; all is gone when it is dropped.
 //!
 //! What is cut vanishes without a word: no node sees its cable go, and nothing is refused. A whole
-//! node is cut off at the switch, where its cable ends in nothing. One way between two nodes
+//! node is cut off at the switch, which carries nothing of it any more. One way between two nodes
 //! is cut at the sender: its neighbour gets a hardware address that nobody has.
 
 use std::fs::{self, File};
+use std::io::{Seek, Write};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -24,6 +25,10 @@ const PREFIX: &str = "electd-test-";
 /// The port that members dial, and how the system lists it.
 const PORT: u16 = 7100;
 const MEMBERS: &str = ":1BBC";
+
+/// What a port of the switch does, as the kernel numbers it.
+const DISABLED: u8 = 0;
+const FORWARDS: u8 = 3;
 
 /// Where `ip` keeps the namespaces with a name.
 const FOLDER: &str = "/run/netns";
@@ -56,18 +61,15 @@ impl Network {
         inside(&switch, || ip(&["link", "add", "switch", "type", "bridge"]))?;
         ip(&["-n", &switch, "link", "set", "switch", "up"])?;
         for node in 1..=self.nodes {
-            let (home, port) = (self.home(node), port(node));
+            let home = self.home(node);
             ip(&["netns", "add", &home])?;
-            let cable = ["address", &hardware(node), "type", "veth", "peer", "name", &port];
-            ip(&[&["-n", &home, "link", "add", "cable"], &cable[..], &["netns", &switch]].concat())?;
-            let address = format!("{}/24", address(node));
-            ip(&["-n", &home, "address", "add", &address, "dev", "cable"])?;
-            ip(&["-n", &home, "link", "set", "lo", "up"])?;
-            ip(&["-n", &home, "link", "set", "cable", "up"])?;
+            let (hardware, port, address) = (hardware(node), port(node), address(node));
+            let cable = format!(
+                "link add cable address {hardware} type veth peer name {port} netns {switch}\n\
+                 address add {address}/24 dev cable\nlink set lo up\nlink set cable up\n"
+            );
+            all_of_ip(&home, &(cable + &ways(self.others(node), true)))?;
             ip(&["-n", &switch, "link", "set", &port, "master", "switch", "up"])?;
-            (1..=self.nodes)
-                .filter(|to| *to != node)
-                .try_for_each(|to| self.way(node, to, true))?;
         }
         Ok(())
     }
@@ -132,9 +134,7 @@ impl Network {
 
     /// Cuts a node off, or takes it back: both ways, to and from all, at one instant.
     pub fn plug(&self, node: usize, plugged: bool) {
-        let (switch, port) = (self.switch(), port(node));
-        let to: &[&str] = if plugged { &["master", "switch"] } else { &["nomaster"] };
-        ip(&[&["-n", &switch, "link", "set", &port], to].concat()).unwrap();
+        all_of_ip(&self.switch(), &plugging(node, plugged)).unwrap();
     }
 
     /// Cuts a node off. Gives the moment when it was.
@@ -145,7 +145,7 @@ impl Network {
 
     /// Drops what one node sends to another, or carries it again.
     pub fn carry(&self, from: usize, to: usize, carried: bool) {
-        self.way(from, to, carried).unwrap();
+        all_of_ip(&self.home(from), &ways([to], carried)).unwrap();
     }
 
     /// Drops what these send to those, from one to the other, for some time.
@@ -156,19 +156,19 @@ impl Network {
 
     /// Parts some nodes from all others, both ways.
     pub fn part(&self, some: &[usize]) {
-        for one in some {
-            for other in (1..=self.nodes).filter(|other| !some.contains(other)) {
-                self.carry(*one, other, false);
-                self.carry(other, *one, false);
-            }
+        for node in 1..=self.nodes {
+            let is_in = some.contains(&node);
+            let far = self.others(node).filter(|other| some.contains(other) != is_in);
+            all_of_ip(&self.home(node), &ways(far, false)).unwrap();
         }
     }
 
     /// Everything is whole again. Gives the moment when it was.
     pub fn heal(&self) -> Instant {
-        for from in 1..=self.nodes {
-            self.plug(from, true);
-            (1..=self.nodes).filter(|to| *to != from).for_each(|to| self.carry(from, to, true));
+        let ports: String = (1..=self.nodes).map(|node| plugging(node, true)).collect();
+        all_of_ip(&self.switch(), &ports).unwrap();
+        for node in 1..=self.nodes {
+            all_of_ip(&self.home(node), &ways(self.others(node), true)).unwrap();
         }
         Instant::now()
     }
@@ -194,13 +194,8 @@ impl Network {
         });
     }
 
-    /// Sends to a neighbour, or to nobody. No node ever asks for an address: what is cut would
-    /// become known to the system in time.
-    fn way(&self, from: usize, to: usize, carried: bool) -> Result<(), String> {
-        let hardware = if carried { hardware(to) } else { hardware(0) };
-        let home = self.home(from);
-        let neighbour = ["neigh", "replace", &address(to), "lladdr", &hardware, "dev", "cable"];
-        ip(&[&["-n", &home], &neighbour[..], &["nud", "permanent"]].concat())
+    fn others(&self, node: usize) -> impl Iterator<Item = usize> + use<> {
+        (1..=self.nodes).filter(move |other| *other != node)
     }
 }
 
@@ -275,15 +270,46 @@ fn port(node: usize) -> String {
     format!("port-{node}")
 }
 
+/// How a node sends to each of these neighbours, or to nobody instead. No node ever asks for an address: what is cut
+/// would become known to the system in time.
+fn ways(to: impl IntoIterator<Item = usize>, carried: bool) -> String {
+    let way = |to| {
+        let (neighbour, hardware) = (address(to), if carried { hardware(to) } else { hardware(0) });
+        format!("neigh replace {neighbour} lladdr {hardware} dev cable nud permanent\n")
+    };
+    to.into_iter().map(way).collect()
+}
+
+/// Has the switch carry what a node sends and gets, or not. Its cable stays where it is: the system takes a cable away while no other
+/// network of this machine may change, and may have to wait meanwhile.
+fn plugging(node: usize, plugged: bool) -> String {
+    let state = if plugged { FORWARDS } else { DISABLED };
+    format!("link set {} type bridge_slave state {state}\n", port(node))
+}
+
+/// Calls `ip` once for all of these lines, in a namespace.
+fn all_of_ip(namespace: &str, lines: &str) -> Result<(), String> {
+    let mut file = tempfile::tempfile().map_err(|error| format!("a file: {error}"))?;
+    file.write_all(lines.as_bytes()).map_err(|error| format!("a file: {error}"))?;
+    file.rewind().map_err(|error| format!("a file: {error}"))?;
+    let mut command = Command::new("ip");
+    command.args(["-n", namespace, "-batch", "-"]).stdin(file);
+    said(&mut command).map(drop)
+}
+
 /// Calls `ip`. An error in words where it is missing or says no.
 fn ip(arguments: &[&str]) -> Result<(), String> {
     ip_says(arguments).map(drop)
 }
 
 fn ip_says(arguments: &[&str]) -> Result<String, String> {
-    let called = Command::new("ip").args(arguments).output();
-    let output = called.map_err(|error| format!("ip: {error}"))?;
+    said(Command::new("ip").args(arguments))
+}
+
+fn said(ip: &mut Command) -> Result<String, String> {
+    let output = ip.output().map_err(|error| format!("ip: {error}"))?;
     let words = String::from_utf8_lossy(&output.stderr);
+    let arguments: Vec<_> = ip.get_args().map(|word| word.to_string_lossy()).collect();
     let said = || format!("ip {}: {}", arguments.join(" "), words.trim());
     let answer = || String::from_utf8_lossy(&output.stdout).into_owned();
     output.status.success().then(answer).ok_or_else(said)

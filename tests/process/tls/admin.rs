@@ -10,6 +10,7 @@ use electd::tls::make::{Authority, Pair};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use serde_json::Value;
+use story::story;
 
 use crate::support::{Cluster, Node, ensure, eventually};
 
@@ -60,7 +61,7 @@ fn shown(cluster: &Cluster, member: &str) -> [String; 4] {
     ["--cert".to_owned(), file("cert"), "--key".to_owned(), file("key")]
 }
 
-#[test]
+#[story]
 fn https_shows_the_member_and_takes_a_members_certificate_instead_of_a_token() {
     let cluster = serving_https(2);
     let node = cluster.node(2);
@@ -88,7 +89,7 @@ fn https_shows_the_member_and_takes_a_members_certificate_instead_of_a_token() {
     assert!(curl(&cluster, node, &elsewhere, "/status").is_err());
 }
 
-#[test]
+#[story]
 fn the_certificate_of_a_removed_member_commands_nothing_any_more() {
     let cluster = serving_https(3);
     let removed = cluster.node(3).delete("/members/node-1").unwrap();
@@ -110,7 +111,7 @@ fn foreign(cluster: &Cluster, pair: &Pair) -> [String; 4] {
     shown(cluster, "stranger")
 }
 
-#[test]
+#[story]
 fn whoever_speaks_http_without_tls_is_told_so() {
     let cluster = serving_https(1);
     let answer = crate::support::http::ask(cluster.node(1).admin, "GET", "/status", "").unwrap();
@@ -143,7 +144,7 @@ fn answered(command: impl Fn() -> Command) -> String {
     })
 }
 
-#[test]
+#[story]
 fn every_command_speaks_https_and_commands_by_the_members_certificate() {
     let cluster = serving_https(3);
     let ask = |args: &[&str]| answered(|| elsewhere(&cluster, |_| {}, args));
@@ -184,7 +185,7 @@ impl Drop for Watching {
     }
 }
 
-#[test]
+#[story]
 fn watching_goes_over_https() {
     let cluster = serving_https(3);
     let mut watch = elsewhere(&cluster, |_| {}, &["watch"]);
@@ -213,7 +214,7 @@ fn first_words() -> Vec<u8> {
 /// So many stop in the first record, after it, and before any.
 const STOPPED: usize = 600;
 
-#[test]
+#[story]
 fn handshakes_that_stop_hold_nobody_up_and_keep_nothing() {
     let cluster = serving_https(1);
     let node = cluster.node(1);

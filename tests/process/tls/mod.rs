@@ -13,6 +13,7 @@ use std::process::Command;
 use crate::support::credentials::secure;
 use crate::support::{Cluster, done, electd, watchful};
 use serde_json::Value;
+use story::story;
 
 /// A majority that speaks TLS.
 fn secured(config: &mut Value) {
@@ -21,7 +22,7 @@ fn secured(config: &mut Value) {
     secure(config);
 }
 
-#[test]
+#[story]
 fn a_cluster_elects_fails_over_and_takes_back_who_was_gone() {
     let cluster = Cluster::start_with(3, secured);
     let first = cluster.agree_on(3);
@@ -39,7 +40,7 @@ fn a_cluster_elects_fails_over_and_takes_back_who_was_gone() {
     }
 }
 
-#[test]
+#[story]
 fn a_node_whose_certificate_cannot_be_used_does_not_start_and_says_why() {
     let cluster = Cluster::prepare(1, secured);
     let certificates = cluster.certificates();

@@ -2,11 +2,11 @@
 
 use rcgen::{ExtendedKeyUsagePurpose, SanType, date_time_ymd};
 use serde_json::Value;
+use story::story;
 
 use super::stranger::{Forge, Stranger};
 use super::{secure, secured};
 use crate::support::impostor::Impostor;
-use crate::support::pulse::on_a_running_machine;
 use crate::support::{Cluster, Node, ensure, eventually};
 
 /// How often a node refused a connection for this cause.
@@ -36,73 +36,69 @@ fn trusting(forge: &Forge) -> Cluster {
     cluster
 }
 
-#[test]
+#[story]
 fn whoever_shows_no_certificate_of_this_cluster_is_refused() {
-    on_a_running_machine(|| {
-        let (forge, stranger) = (Forge::new("forge"), Stranger::new());
-        let cluster = trusting(&forge);
-        let epoch = cluster.agree_on(3);
-        let node = cluster.node(2);
-        let good = |change: fn(&mut rcgen::CertificateParams)| forge.sign("test", "node-1", change);
-        let table = [
-            ("no_certificate", None, "shows no certificate", "certificate required"),
-            (
-                "unknown_ca",
-                Some(Forge::new("stranger").sign("test", "node-1", |_| {})),
-                "is signed by no authority that this node trusts",
-                "unknown ca",
-            ),
-            (
-                "expired",
-                Some(good(|cert| cert.not_after = date_time_ymd(2020, 2, 29))),
-                "its certificate ended on 2020-02-29T00:00:00Z",
-                "certificate expired",
-            ),
-            (
-                "not_yet_valid",
-                Some(good(|cert| cert.not_before = date_time_ymd(2999, 1, 1))),
-                "its certificate begins on 2999-01-01T00:00:00Z",
-                "certificate",
-            ),
-            (
-                "other_cluster",
-                Some(forge.sign("other", "node-1", |_| {})),
-                "its certificate is for electd://other/node-1, and the cluster is electd://test/",
-                "certificate unknown",
-            ),
-            (
-                "other_member",
-                Some(good(|cert| {
-                    cert.subject_alt_names.retain(|name| !matches!(name, SanType::URI(_)))
-                })),
-                "its certificate is for no member",
-                "certificate unknown",
-            ),
-            (
-                "other_use",
-                Some(good(|cert| {
-                    cert.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth]
-                })),
-                "it needs the extended key usages clientAuth",
-                "unsupported certificate",
-            ),
-        ];
-        for (cause, pair, words, alert) in table {
-            let before = refused(node, cause);
-            let told = stranger.dial(node, pair.as_ref(), &["-tls1_3"], b"");
-            assert!(told.contains(alert), "{cause}: the stranger is told {told}");
-            tells(node, words);
-            assert_eq!(refused(node, cause), before + 1, "{cause}");
-        }
-        let told = stranger.dial(node, Some(&good(|_| {})), &["-tls1_2"], b"");
-        assert!(told.contains("protocol version"), "{told}");
-        tells(node, "it does not speak TLS 1.3");
-        assert_eq!(refused(node, "version"), 1);
-        assert_eq!(cluster.agree_on(3), epoch, "the cluster goes on undisturbed");
-    });
+    let (forge, stranger) = (Forge::new("forge"), Stranger::new());
+    let cluster = trusting(&forge);
+    let epoch = cluster.agree_on(3);
+    let node = cluster.node(2);
+    let good = |change: fn(&mut rcgen::CertificateParams)| forge.sign("test", "node-1", change);
+    let table = [
+        ("no_certificate", None, "shows no certificate", "certificate required"),
+        (
+            "unknown_ca",
+            Some(Forge::new("stranger").sign("test", "node-1", |_| {})),
+            "is signed by no authority that this node trusts",
+            "unknown ca",
+        ),
+        (
+            "expired",
+            Some(good(|cert| cert.not_after = date_time_ymd(2020, 2, 29))),
+            "its certificate ended on 2020-02-29T00:00:00Z",
+            "certificate expired",
+        ),
+        (
+            "not_yet_valid",
+            Some(good(|cert| cert.not_before = date_time_ymd(2999, 1, 1))),
+            "its certificate begins on 2999-01-01T00:00:00Z",
+            "certificate",
+        ),
+        (
+            "other_cluster",
+            Some(forge.sign("other", "node-1", |_| {})),
+            "its certificate is for electd://other/node-1, and the cluster is electd://test/",
+            "certificate unknown",
+        ),
+        (
+            "other_member",
+            Some(good(|cert| {
+                cert.subject_alt_names.retain(|name| !matches!(name, SanType::URI(_)))
+            })),
+            "its certificate is for no member",
+            "certificate unknown",
+        ),
+        (
+            "other_use",
+            Some(good(|cert| cert.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth])),
+            "it needs the extended key usages clientAuth",
+            "unsupported certificate",
+        ),
+    ];
+    for (cause, pair, words, alert) in table {
+        let before = refused(node, cause);
+        let told = stranger.dial(node, pair.as_ref(), &["-tls1_3"], b"");
+        assert!(told.contains(alert), "{cause}: the stranger is told {told}");
+        tells(node, words);
+        assert_eq!(refused(node, cause), before + 1, "{cause}");
+    }
+    let told = stranger.dial(node, Some(&good(|_| {})), &["-tls1_2"], b"");
+    assert!(told.contains("protocol version"), "{told}");
+    tells(node, "it does not speak TLS 1.3");
+    assert_eq!(refused(node, "version"), 1);
+    assert_eq!(cluster.agree_on(3), epoch, "the cluster goes on undisturbed");
 }
 
-#[test]
+#[story]
 fn the_certificate_of_one_member_is_of_no_use_to_pass_as_another() {
     let cluster = Cluster::start_with(3, secured);
     let epoch = cluster.agree_on(3);
@@ -120,36 +116,34 @@ fn the_certificate_of_one_member_is_of_no_use_to_pass_as_another() {
     assert_eq!(cluster.agree_on(3), epoch);
 }
 
-#[test]
+#[story]
 fn members_of_two_authorities_refuse_each_other_and_both_say_so() {
-    on_a_running_machine(|| {
-        let cluster = Cluster::start_with(3, secured);
-        let epoch = cluster.agree_on(3);
-        let stranger = cluster.stranger(1, |config| {
-            let path = |file: &str| Value::from(format!("tls/strange/{file}.pem"));
-            config["members"][0]["tls"] =
-                serde_json::json!({"ca": path("ca"), "cert": path("cert"), "key": path("key")});
-        });
-        let forge = Forge::new("forge");
-        let pair = forge.sign("test", "node-1", |_| {});
-        cluster.certificates().put("strange", &[&forge.certificate], &pair);
-        stranger.start();
-        tells(&stranger, "is signed by no authority that this node trusts");
-        // It does not take theirs, so they hear of it first.
-        tells(cluster.node(3), "it trusts no authority that signed this node's certificate");
-        assert_eq!(cluster.agree_on(3), epoch);
-        // Now it trusts theirs, and they do not trust its own.
-        stranger.kill_9();
-        let trusted = [cluster.certificates().authority.certificate(), &forge.certificate];
-        cluster.certificates().put("strange", &trusted, &pair);
-        stranger.start();
-        tells(
-            &stranger,
-            "rejects this node: it trusts no authority that signed this node's certificate",
-        );
-        tells(cluster.node(3), "is refused: its certificate is signed by no authority");
-        assert_eq!(cluster.agree_on(3), epoch);
+    let cluster = Cluster::start_with(3, secured);
+    let epoch = cluster.agree_on(3);
+    let stranger = cluster.stranger(1, |config| {
+        let path = |file: &str| Value::from(format!("tls/strange/{file}.pem"));
+        config["members"][0]["tls"] =
+            serde_json::json!({"ca": path("ca"), "cert": path("cert"), "key": path("key")});
     });
+    let forge = Forge::new("forge");
+    let pair = forge.sign("test", "node-1", |_| {});
+    cluster.certificates().put("strange", &[&forge.certificate], &pair);
+    stranger.start();
+    tells(&stranger, "is signed by no authority that this node trusts");
+    // It does not take theirs, so they hear of it first.
+    tells(cluster.node(3), "it trusts no authority that signed this node's certificate");
+    assert_eq!(cluster.agree_on(3), epoch);
+    // Now it trusts theirs, and they do not trust its own.
+    stranger.kill_9();
+    let trusted = [cluster.certificates().authority.certificate(), &forge.certificate];
+    cluster.certificates().put("strange", &trusted, &pair);
+    stranger.start();
+    tells(
+        &stranger,
+        "rejects this node: it trusts no authority that signed this node's certificate",
+    );
+    tells(cluster.node(3), "is refused: its certificate is signed by no authority");
+    assert_eq!(cluster.agree_on(3), epoch);
 }
 
 /// Members without TLS, whatever other tests do.
@@ -158,34 +152,32 @@ fn plain(config: &mut Value) {
     members.iter_mut().for_each(|member| _ = member.as_object_mut().unwrap().remove("tls"));
 }
 
-#[test]
+#[story]
 fn plain_and_secured_members_refuse_each_other_and_both_say_so() {
-    on_a_running_machine(|| {
-        let cluster = Cluster::start_with(3, secured);
-        let epoch = cluster.agree_on(3);
-        let unprotected = cluster.stranger(1, plain);
-        unprotected.start();
-        tells(
-            &unprotected,
-            "rejects this node: tls differs: the side that refuses has \"on\", the other \"off\"",
-        );
-        tells(cluster.node(3), "is refused: it speaks no TLS (it says that it is node-1)");
-        assert!(refused(cluster.node(3), "plain") > 0);
-        assert_eq!(cluster.agree_on(3), epoch);
+    let cluster = Cluster::start_with(3, secured);
+    let epoch = cluster.agree_on(3);
+    let unprotected = cluster.stranger(1, plain);
+    unprotected.start();
+    tells(
+        &unprotected,
+        "rejects this node: tls differs: the side that refuses has \"on\", the other \"off\"",
+    );
+    tells(cluster.node(3), "is refused: it speaks no TLS (it says that it is node-1)");
+    assert!(refused(cluster.node(3), "plain") > 0);
+    assert_eq!(cluster.agree_on(3), epoch);
 
-        let cluster = Cluster::start_with(3, plain);
-        let epoch = cluster.agree_on(3);
-        let secured = cluster.stranger(1, secure);
-        crate::support::credentials::Certificates::of(secured.folder(), cluster.config(), 3);
-        secured.start();
-        tells(&secured, "does not answer in TLS");
-        tells(cluster.node(3), "is refused: it speaks TLS, and this node has none");
-        assert!(refused(cluster.node(3), "tls") > 0);
-        assert_eq!(cluster.agree_on(3), epoch);
-    });
+    let cluster = Cluster::start_with(3, plain);
+    let epoch = cluster.agree_on(3);
+    let secured = cluster.stranger(1, secure);
+    crate::support::credentials::Certificates::of(secured.folder(), cluster.config(), 3);
+    secured.start();
+    tells(&secured, "does not answer in TLS");
+    tells(cluster.node(3), "is refused: it speaks TLS, and this node has none");
+    assert!(refused(cluster.node(3), "tls") > 0);
+    assert_eq!(cluster.agree_on(3), epoch);
 }
 
-#[test]
+#[story]
 fn a_member_that_was_removed_is_refused_with_its_valid_certificate() {
     let cluster = Cluster::start_with(3, secured);
     cluster.agree_on(3);

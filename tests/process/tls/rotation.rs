@@ -2,9 +2,9 @@
 
 use electd::node::status::Problem;
 use electd::tls::make::Authority;
+use story::story;
 
 use super::secured;
-use crate::support::pulse::on_a_running_machine;
 use crate::support::{Cluster, Node, ensure, eventually};
 
 /// Waits until this node has taken files so many times since its start.
@@ -27,47 +27,43 @@ fn rotate(cluster: &Cluster, write: impl Fn(&Node)) {
     }
 }
 
-#[test]
+#[story]
 fn a_new_authority_and_new_certificates_cost_no_leader_and_nobody_is_refused() {
-    on_a_running_machine(|| {
-        let cluster = Cluster::start_with(5, secured);
-        let epoch = cluster.agree_on(5);
-        let (old, new) = (&cluster.certificates().authority, Authority::new("test").unwrap());
-        let goes_on = || {
-            assert_eq!(cluster.agree_on(5), epoch, "the leader stays");
-            for node in cluster.nodes() {
-                let refused = node.status().unwrap().refused;
-                assert!(refused.values().all(|count| *count == 0), "{}: {refused:?}", node.name);
-            }
-        };
-        let reconnects = |number: usize| {
-            cluster.node(number).restart();
-            goes_on();
-        };
-        let both = [old.certificate(), new.certificate()];
-        rotate(&cluster, |node| cluster.certificates().replace(&node.name, "ca", &both.concat()));
-        reconnects(1);
-        let first = cluster.node(1);
-        cluster.certificates().put("node-1", &both, &new.sign("node-1").unwrap());
-        eventually("node-1 takes its new files", || {
-            let taken = first.log().matches("new connections use certificate").count();
-            ensure(taken > 1, || first.log_tail(10))
-        });
-        reconnects(2); // old ones meet a new one
-        reconnects(1);
-        rotate(&cluster, |node| {
-            cluster.certificates().put(&node.name, &both, &new.sign(&node.name).unwrap());
-        });
-        reconnects(3);
-        rotate(&cluster, |node| {
-            cluster.certificates().replace(&node.name, "ca", new.certificate())
-        });
-        reconnects(4);
+    let cluster = Cluster::start_with(5, secured);
+    let epoch = cluster.agree_on(5);
+    let (old, new) = (&cluster.certificates().authority, Authority::new("test").unwrap());
+    let goes_on = || {
+        assert_eq!(cluster.agree_on(5), epoch, "the leader stays");
+        for node in cluster.nodes() {
+            let refused = node.status().unwrap().refused;
+            assert!(refused.values().all(|count| *count == 0), "{}: {refused:?}", node.name);
+        }
+    };
+    let reconnects = |number: usize| {
+        cluster.node(number).restart();
         goes_on();
+    };
+    let both = [old.certificate(), new.certificate()];
+    rotate(&cluster, |node| cluster.certificates().replace(&node.name, "ca", &both.concat()));
+    reconnects(1);
+    let first = cluster.node(1);
+    cluster.certificates().put("node-1", &both, &new.sign("node-1").unwrap());
+    eventually("node-1 takes its new files", || {
+        let taken = first.log().matches("new connections use certificate").count();
+        ensure(taken > 1, || first.log_tail(10))
     });
+    reconnects(2); // old ones meet a new one
+    reconnects(1);
+    rotate(&cluster, |node| {
+        cluster.certificates().put(&node.name, &both, &new.sign(&node.name).unwrap());
+    });
+    reconnects(3);
+    rotate(&cluster, |node| cluster.certificates().replace(&node.name, "ca", new.certificate()));
+    reconnects(4);
+    goes_on();
 }
 
-#[test]
+#[story]
 fn a_broken_new_file_is_refused_and_the_old_one_stays_in_use() {
     let cluster = Cluster::start_with(3, secured);
     let epoch = cluster.agree_on(3);
