@@ -68,7 +68,7 @@ impl Network {
                 "link add cable address {hardware} type veth peer name {port} netns {switch}\n\
                  address add {address}/24 dev cable\nlink set lo up\nlink set cable up\n"
             );
-            all_of_ip(&home, &(cable + &ways(self.others(node), true)))?;
+            all_of("ip", &home, &(cable + &ways(self.others(node), true)))?;
             ip(&["-n", &switch, "link", "set", &port, "master", "switch", "up"])?;
         }
         Ok(())
@@ -134,7 +134,7 @@ impl Network {
 
     /// Cuts a node off, or takes it back: both ways, to and from all, at one instant.
     pub fn plug(&self, node: usize, plugged: bool) {
-        all_of_ip(&self.switch(), &plugging(node, plugged)).unwrap();
+        all_of("bridge", &self.switch(), &plugging(node, plugged)).unwrap();
     }
 
     /// Cuts a node off. Gives the moment when it was.
@@ -145,7 +145,7 @@ impl Network {
 
     /// Drops what one node sends to another, or carries it again.
     pub fn carry(&self, from: usize, to: usize, carried: bool) {
-        all_of_ip(&self.home(from), &ways([to], carried)).unwrap();
+        all_of("ip", &self.home(from), &ways([to], carried)).unwrap();
     }
 
     /// Drops what these send to those, from one to the other, for some time.
@@ -159,16 +159,16 @@ impl Network {
         for node in 1..=self.nodes {
             let is_in = some.contains(&node);
             let far = self.others(node).filter(|other| some.contains(other) != is_in);
-            all_of_ip(&self.home(node), &ways(far, false)).unwrap();
+            all_of("ip", &self.home(node), &ways(far, false)).unwrap();
         }
     }
 
     /// Everything is whole again. Gives the moment when it was.
     pub fn heal(&self) -> Instant {
         let ports: String = (1..=self.nodes).map(|node| plugging(node, true)).collect();
-        all_of_ip(&self.switch(), &ports).unwrap();
+        all_of("bridge", &self.switch(), &ports).unwrap();
         for node in 1..=self.nodes {
-            all_of_ip(&self.home(node), &ways(self.others(node), true)).unwrap();
+            all_of("ip", &self.home(node), &ways(self.others(node), true)).unwrap();
         }
         Instant::now()
     }
@@ -284,17 +284,15 @@ fn ways(to: impl IntoIterator<Item = usize>, carried: bool) -> String {
 /// network of this machine may change, and may have to wait meanwhile.
 fn plugging(node: usize, plugged: bool) -> String {
     let state = if plugged { FORWARDS } else { DISABLED };
-    format!("link set {} type bridge_slave state {state}\n", port(node))
+    format!("link set dev {} state {state}\n", port(node))
 }
 
-/// Calls `ip` once for all of these lines, in a namespace.
-fn all_of_ip(namespace: &str, lines: &str) -> Result<(), String> {
+/// Calls `ip` or `bridge`, which come together, once for all of these lines, in a namespace.
+fn all_of(program: &str, namespace: &str, lines: &str) -> Result<(), String> {
     let mut file = tempfile::tempfile().map_err(|error| format!("a file: {error}"))?;
     file.write_all(lines.as_bytes()).map_err(|error| format!("a file: {error}"))?;
     file.rewind().map_err(|error| format!("a file: {error}"))?;
-    let mut command = Command::new("ip");
-    command.args(["-n", namespace, "-batch", "-"]).stdin(file);
-    said(&mut command).map(drop)
+    said(Command::new(program).args(["-n", namespace, "-batch", "-"]).stdin(file)).map(drop)
 }
 
 /// Calls `ip`. An error in words where it is missing or says no.
@@ -306,11 +304,12 @@ fn ip_says(arguments: &[&str]) -> Result<String, String> {
     said(Command::new("ip").args(arguments))
 }
 
-fn said(ip: &mut Command) -> Result<String, String> {
-    let output = ip.output().map_err(|error| format!("ip: {error}"))?;
+fn said(command: &mut Command) -> Result<String, String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| format!("{program}: {error}"))?;
     let words = String::from_utf8_lossy(&output.stderr);
-    let arguments: Vec<_> = ip.get_args().map(|word| word.to_string_lossy()).collect();
-    let said = || format!("ip {}: {}", arguments.join(" "), words.trim());
+    let arguments: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+    let said = || format!("{program} {}: {}", arguments.join(" "), words.trim());
     let answer = || String::from_utf8_lossy(&output.stdout).into_owned();
     output.status.success().then(answer).ok_or_else(said)
 }
