@@ -60,11 +60,11 @@ OVER_TLS = cluster:: majority:: members:: partitions:: chaos:: freeze:: handover
 
 test-long: cargo ## run those that take long, some with processes over TLS, and the model in an optimized build
 	$(CARGO) test --test process -- --ignored
-	ELECTD_TEST_TLS=1 $(CARGO) test --test process -- $(OVER_TLS)
+	ELECTD_TEST_TLS=1 $(CARGO) test --test process -- --include-ignored $(OVER_TLS)
 	$(CARGO) test --profile model --test model
 
 test-tls: cargo ## run all tests with processes over TLS
-	ELECTD_TEST_TLS=1 $(CARGO) test --test process
+	ELECTD_TEST_TLS=1 $(CARGO) test --test process -- --include-ignored
 
 lint: rust-tools ## check the format, clippy and the documentation, without a warning
 	$(CARGO) fmt --check

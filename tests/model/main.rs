@@ -11,7 +11,10 @@ mod simulator;
 mod sweep;
 mod words;
 
-/// So many where the build is quick to make and slow to run, and all in that of `make test-long`.
+/// The build that is quick to make and slow to run: too few lives to meet all that may happen.
+const IS_SHORT: bool = cfg!(debug_assertions);
+
+/// So many there, and all in the build of `make test-long`.
 const fn fewer(few: u64, all: u64) -> u64 {
-    if cfg!(debug_assertions) { few } else { all }
+    if IS_SHORT { few } else { all }
 }

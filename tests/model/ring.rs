@@ -5,10 +5,10 @@ use electd::core::settings::AlgorithmKind;
 use electd::sim::{Counts, Delays, Outcome, Scenario, Schedule};
 
 /// The ring sizes whose counts are checked.
-const SIZES: std::ops::RangeInclusive<usize> = 2..=12;
+const SIZES: std::ops::RangeInclusive<usize> = 2..=crate::fewer(8, 12) as usize;
 
 /// How many random schedules a test run lives through; `make sim` runs more.
-const SEEDS: u64 = crate::fewer(100, 2000);
+const SEEDS: u64 = crate::fewer(40, 2000);
 
 /// Lock-step, and two draws of random delays: no order of arrivals may change a count.
 const DELAYS: [(Delays, u64); 3] =

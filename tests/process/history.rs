@@ -54,6 +54,7 @@ fn the_history_of_all_nodes_is_one_and_outlives_them() {
 }
 
 #[story]
+#[ignore = "long"]
 fn a_damaged_history_costs_nothing_but_itself() {
     let cluster = Cluster::start(1);
     let epoch = cluster.agree_on(1);

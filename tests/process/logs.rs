@@ -53,6 +53,7 @@ fn a_failover_is_told_as_a_story() {
 }
 
 #[story]
+#[ignore = "long"]
 fn every_line_for_programs_is_a_document() {
     let cluster = Cluster::prepare(1, |_| {});
     let node = cluster.node(1);
@@ -79,6 +80,7 @@ fn every_line_for_programs_is_a_document() {
 }
 
 #[story]
+#[ignore = "long"]
 fn what_a_node_goes_through_again_and_again_is_counted() {
     let cluster = Cluster::start_with(3, with_majority);
     cluster.agree_on(3);

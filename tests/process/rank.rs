@@ -104,6 +104,7 @@ fn less_and_less(file: &Path, first: i64) -> Value {
 }
 
 #[story]
+#[ignore = "long"]
 fn a_leader_whose_program_prints_less_and_less_is_replaced() {
     for quorum in ["none", "majority"] {
         let numbers = Numbers::new();
@@ -129,6 +130,7 @@ fn a_leader_whose_program_prints_less_and_less_is_replaced() {
 }
 
 #[story]
+#[ignore = "long"]
 fn two_members_that_are_nearly_equal_do_not_take_turns() {
     let numbers = Numbers::new();
     (1..=3).for_each(|member| numbers.set(member, 100));

@@ -22,6 +22,7 @@ fn listen(admin: SocketAddr) -> (String, BufReader<TcpStream>) {
 }
 
 #[story]
+#[ignore = "long"]
 fn a_thousand_streams_are_32_and_leadership_does_not_notice() {
     // Its members are patient: no busy machine is to be taken for the work of the crowd.
     let cluster = Cluster::start_with(3, |config| config["quorum"] = "majority".into());

@@ -18,6 +18,7 @@ use crate::support::{
 };
 
 for_each_algorithm! {
+    #[ignore = "long"]
     an_upgrade_host_by_host_costs_no_leadership_but_the_handover_of_the_leader,
 }
 

@@ -270,7 +270,7 @@ const ANY: Case = Case {
 };
 
 /// So many of each.
-const SEEDS: u64 = super::fewer(20, 500);
+const SEEDS: u64 = super::fewer(6, 500);
 
 #[test]
 fn a_voter_that_lies_makes_no_other_break_its_word() {

@@ -190,6 +190,7 @@ impl Beside {
 }
 
 #[story]
+#[ignore = "long"]
 fn attached_commands_move_with_the_leadership_and_never_run_on_two_hosts() {
     let beside = Beside::start();
     let mut before = beside.lines.runs_next(None);

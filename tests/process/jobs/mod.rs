@@ -247,7 +247,7 @@ fn failovers(times: usize) {
 
 #[story]
 fn a_job_moves_with_the_leadership_and_never_runs_on_two_hosts() {
-    failovers(14);
+    failovers(FAULTS.len());
 }
 
 /// `FAILOVERS=1000 cargo test --release --test process jobs:: -- --ignored for_long`

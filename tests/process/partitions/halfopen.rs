@@ -24,6 +24,7 @@ fn until_all_read_from(cluster: &Cluster, numbers: &[usize]) {
 }
 
 #[story]
+#[ignore = "long"]
 fn the_readers_of_a_host_that_vanished_end() {
     let Some(cluster) = scene(AlgorithmKind::Bully, "none") else { return };
     cluster.agree_on(5);
@@ -44,6 +45,7 @@ fn the_readers_of_a_host_that_vanished_end() {
 }
 
 #[story]
+#[ignore = "long"]
 fn cuts_leave_no_reader_behind() {
     let Some(cluster) = scene(AlgorithmKind::Bully, "none") else { return };
     cluster.agree_on(5);
