@@ -24,7 +24,7 @@ const TIMES: usize = 4;
 /// had others wait. It says so each time.
 const TWICE: &str = "ELECTD_TEST_TWICE";
 
-/// Tells a story. One that failed is told anew if the machine stood still meanwhile, and only then.
+/// Tells a story. One that failed is told anew if the machine stood still meanwhile, and else only where [`TWICE`] asks for it.
 pub fn tell(story: impl Fn()) {
     let twice = env::var_os(TWICE).is_some();
     for time in 1..TIMES {
