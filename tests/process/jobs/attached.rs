@@ -10,7 +10,7 @@ use story::story;
 
 use super::lines::{Lines, Run};
 use super::worker::{ASTRAY, FILE, MANNER, POLITE, STUBBORN, command, parent_of};
-use super::{only_child, with_majority};
+use super::{command_of, only_child, with_majority};
 use crate::support::{Cluster, ensure, eventually, http};
 
 /// An `electd exec`; killed, and its command with it, when this is dropped.
@@ -269,7 +269,7 @@ fn a_dead_execs_command_is_awaited() {
     let (exec, guard, command) = eventually("the command begins", || {
         let exec = only_child(parent.pid()).ok_or("no exec")?;
         let guard = only_child(exec).ok_or("no guard")?;
-        Ok((exec, guard, only_child(guard).ok_or("no command")?))
+        Ok((exec, guard, command_of(guard).ok_or("no command")?))
     });
     stop(guard);
     kill_process(exec, Signal::KILL).unwrap();

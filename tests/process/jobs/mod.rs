@@ -155,8 +155,7 @@ impl Jobs {
             // A node that does not lead any more has nothing but what waits to become the command.
             Fault::KillCommand => {
                 let guard = only_child(node.pid()).ok_or("no guard")?;
-                let command = children(guard).find(|child| is_command(*child));
-                return Ok(kill(command));
+                return Ok(kill(command_of(guard)));
             }
             Fault::KillGuard => return Ok(kill(only_child(node.pid()))),
             Fault::Freeze => node.freeze(),
@@ -176,6 +175,11 @@ impl Jobs {
         }
         self.lines.assert_nobody_writes();
     }
+}
+
+/// The command of a guard, once that has begun: until then its child only waits to become the command.
+pub fn command_of(guard: Pid) -> Option<Pid> {
+    children(guard).find(|child| is_command(*child))
 }
 
 /// Whether this process is a command by now, and nothing that one left behind.

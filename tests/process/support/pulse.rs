@@ -3,6 +3,7 @@
 //! A virtual machine may not be run at all for a second. Each member rightly counts the others as failed then, and
 //! itself too, so a story of who leads goes another way than the one that the test tells.
 
+use std::any::Any;
 use std::env;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -26,7 +27,10 @@ const TWICE: &str = "ELECTD_TEST_TWICE";
 
 /// Tells a story. One that failed is told anew if the machine stood still meanwhile, and else only where [`TWICE`] asks for it.
 pub fn tell(story: impl Fn()) {
-    let twice = env::var_os(TWICE).is_some();
+    tell_again(story, env::var_os(TWICE).is_some());
+}
+
+fn tell_again(story: impl Fn(), twice: bool) {
     for time in 1..TIMES {
         let (outcome, longest) = with_pulse(&story);
         match outcome {
@@ -34,11 +38,19 @@ pub fn tell(story: impl Fn()) {
             Err(_) if longest >= STILL => {
                 say(&format!("failed while the machine stood still for {longest:.1?}: once more"));
             }
-            Err(_) if twice && time == 1 => say("is FLAKY, or broken: once more"),
+            Err(failure) if twice && time == 1 => {
+                say(&format!("is FLAKY, or broken: once more, after: {}", words(&*failure)));
+            }
             Err(failure) => resume_unwind(failure),
         }
     }
     story();
+}
+
+/// What a story that failed said last.
+fn words(failure: &(dyn Any + Send)) -> &str {
+    let text = failure.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| failure.downcast_ref::<&str>().copied()).unwrap_or("no words")
 }
 
 /// Says so of this test, whether it passes in the end or not.
@@ -76,7 +88,7 @@ fn a_story_that_failed_is_told_anew_only_where_the_machine_stood_still() {
         told.set(told.get() + 1);
         panic!("as this story does");
     };
-    let outcome = catch_unwind(AssertUnwindSafe(|| tell(fails)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| tell_again(fails, false)));
     assert!(outcome.is_err(), "its failure is told");
     assert!((1..=TIMES).contains(&told.get()), "told {} times", told.get());
 }
