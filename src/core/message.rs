@@ -230,7 +230,8 @@ pub enum Message {
         /// Its epoch.
         epoch: Epoch,
     },
-    /// "I no longer lead in this epoch", to all, after the work has stopped.
+    /// "I no longer lead in this epoch", to all, after the work has stopped. For nobody and from the member to
+    /// which the leader of this epoch handed over: "I shall not lead next".
     Release {
         /// The epoch that is released.
         epoch: Epoch,

@@ -130,6 +130,8 @@ pub enum Reason {
     LeaderRestarted(NodeId),
     /// The leader handed over.
     LeaderReleased(NodeId),
+    /// The member that the leader handed over to is not eligible any more.
+    Declined(NodeId),
     /// Somebody asked for an election.
     Asked,
     /// A lower member announced an election.
@@ -142,6 +144,8 @@ pub enum Reason {
     NoCoordinator,
     /// No other member can lead, and this member is not eligible.
     MayNotLead,
+    /// Nobody could lead, and this member may by now.
+    Eligible,
     /// No eligible member ranks higher.
     Highest,
     /// No member that ranks higher answered.
@@ -239,12 +243,14 @@ impl Reason {
             Reason::ListChanged => "the member list changed".into(),
             Reason::LeaderRestarted(id) => format!("leader {} restarted", name(id)),
             Reason::LeaderReleased(id) => format!("leader {} handed over", name(id)),
+            Reason::Declined(id) => format!("{} was to lead next, and may not", name(id)),
             Reason::Asked => "asked for an election".into(),
             Reason::Joined(id) => format!("{} announced an election", name(id)),
             Reason::Answered(id) => format!("{} ranks higher and answered", name(id)),
             Reason::AnswererLost => "the member that answered is gone".into(),
             Reason::NoCoordinator => "nobody came to lead in time".into(),
             Reason::MayNotLead => "no eligible member is left to lead".into(),
+            Reason::Eligible => "nobody could lead, and this node may by now".into(),
             Reason::Highest => "won: no eligible member ranks higher".into(),
             Reason::NoAnswer => "no higher member answered".into(),
             Reason::Appeared(id) => format!("{} ranks higher and has appeared", name(id)),

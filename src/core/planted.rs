@@ -197,8 +197,6 @@ faults! {
         "A leader ends its epoch for each later list of another leader that a third member tells of.";
     WordAgain "stay-word-again": "ring none stay" 4_803,
         "A leader's word revives a member that was not heard yet again and again.";
-    DrainedAwaited "halting-drained-awaited": "halting majority jobs" 2_004_981,
-        "A resigned member waits for ever for a member that replied that it may not lead.";
     SecondLeader "words-second-leader": "words" 125,
         "A word makes a member follow a second leader of an epoch.";
     FarAhead "words-far-ahead": "words" 0,

@@ -96,6 +96,11 @@ impl Turn<'_> {
 
     /// Takes what changed of the own rank or eligibility, unless an election is under way or this member leads.
     fn take_what_changed(&mut self) {
+        let state = &self.cx.state;
+        let is_missed = !state.stands() && self.algorithm.get().finds_nobody(state);
+        if is_missed {
+            self.call_if_eligible();
+        }
         if self.cx.state.elects() || self.cx.state.leads() {
             return;
         }
@@ -103,6 +108,14 @@ impl Turn<'_> {
         let preempts = self.cx.state.preempt() == Preempt::Always;
         if let Some(leader) = self.cx.state.leader_to_preempt().filter(|_| preempts) {
             self.cx.take_over(leader.id, Reason::Outranks(leader.id));
+        }
+    }
+
+    /// An election found nobody that may lead. If this member may by now, it calls another one.
+    fn call_if_eligible(&mut self) {
+        self.cx.freeze_rank();
+        if self.cx.state.stands() {
+            self.call(Reason::Eligible);
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::core::membership::Member;
 use crate::core::message::{Message, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
+use crate::core::state::State;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Time};
 
@@ -97,6 +98,10 @@ impl Election for Bully {
         if asks && is_known_rival(cx, peer) {
             self.ask(cx, vec![peer]);
         }
+    }
+
+    fn finds_nobody(&self, state: &State) -> bool {
+        state.phase() == Phase::Waiting && self.awaited.is_empty() && !state.is_bound()
     }
 
     fn await_leader(&mut self, cx: &mut Context, leader: NodeId, reason: Reason) {

@@ -4,6 +4,7 @@ use crate::core::context::Context;
 use crate::core::leadership::candidacy::Aim;
 use crate::core::message::{Message, View};
 use crate::core::phase::Reason;
+use crate::core::state::State;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId};
 
@@ -37,6 +38,9 @@ pub(in crate::core) trait Election {
     fn may_follow(&mut self, _cx: &mut Context, _view: View, _leader: NodeId) -> bool {
         true
     }
+
+    /// Whether nobody is eligible as far as this member found: it waits until somebody is.
+    fn finds_nobody(&self, state: &State) -> bool;
 
     /// Awaits the COORDINATOR of a member that is about to lead.
     fn await_leader(&mut self, cx: &mut Context, leader: NodeId, reason: Reason);

@@ -12,8 +12,10 @@ pub struct Endings {
     pub(in crate::core) job: Job,
     /// The last own epoch that was given up, and for whom.
     own: Option<(Epoch, Option<NodeId>)>,
-    /// The last leader that said that it gave up its epoch.
-    heard: Option<(NodeId, Epoch)>,
+    /// The last leader that said that it gave up its epoch, and for whom.
+    heard: Option<(NodeId, Epoch, Option<NodeId>)>,
+    /// The last member that said that it does not succeed the leader of an epoch.
+    declined: Option<(NodeId, Epoch)>,
     /// The last other leader that this one met while it led.
     split: Option<Split>,
 }
@@ -30,15 +32,30 @@ impl Endings {
         self.own.filter(|(known, _)| *known == epoch).map(|(_, successor)| successor)
     }
 
-    /// A leader says that it gave up its epoch.
-    pub fn hear(&mut self, leader: NodeId, epoch: Epoch) {
-        self.heard = Some((leader, epoch));
+    /// A leader says that it gave up its epoch, and for whom.
+    pub fn hear(&mut self, leader: NodeId, epoch: Epoch, successor: Option<NodeId>) {
+        self.heard = Some((leader, epoch, successor));
     }
 
     /// The leader that gave up this epoch: who is still bound to it is told so.
     #[must_use]
     pub fn heard(&self, epoch: Epoch) -> Option<NodeId> {
-        self.heard.filter(|(_, known)| *known == epoch).map(|(leader, _)| leader)
+        self.heard.filter(|(_, known, _)| *known == epoch).map(|(leader, _, _)| leader)
+    }
+
+    /// A member says that it does not succeed the leader of this epoch. Tells whether that leader, as far as is
+    /// known by now, gave up its epoch for that member.
+    pub fn decline(&mut self, member: NodeId, epoch: Epoch) -> bool {
+        self.declined = Some((member, epoch));
+        let heard = self.heard.filter(|(_, known, _)| *known == epoch);
+        let successor = heard.and_then(|(_, _, successor)| successor);
+        successor.or(self.gave_up(epoch).flatten()) == Some(member)
+    }
+
+    /// Whether a member said that it does not succeed the leader of this epoch.
+    #[must_use]
+    pub fn has_declined(&self, member: NodeId, epoch: Epoch) -> bool {
+        self.declined == Some((member, epoch))
     }
 
     /// This leader met another one.
@@ -68,7 +85,19 @@ mod tests {
             (endings.gave_up(Epoch(3)), endings.gave_up(Epoch(5))),
             (None, Some(Some(successor)))
         );
-        endings.hear(successor, Epoch(4));
+        endings.hear(successor, Epoch(4), None);
         assert_eq!((endings.heard(Epoch(4)), endings.heard(Epoch(5))), (Some(successor), None));
+    }
+
+    #[test]
+    fn a_successor_may_decline_before_or_after_the_release_is_heard() {
+        let [leader, next] = [1, 2].map(|number| NodeId(uuid::Uuid::from_u128(number)));
+        let mut endings = Endings::default();
+        assert!(!endings.decline(next, Epoch(3)));
+        assert!(endings.has_declined(next, Epoch(3)) && !endings.has_declined(next, Epoch(4)));
+        endings.hear(leader, Epoch(3), Some(next));
+        assert!(endings.decline(next, Epoch(3)) && !endings.decline(leader, Epoch(3)));
+        endings.give_up(Epoch(5), Some(next));
+        assert!(endings.decline(next, Epoch(5)), "the leader itself awaits it as well");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::core::context::Context;
 use crate::core::job::Ending;
-use crate::core::message::{Done, Message, Refusal};
+use crate::core::message::{Done, Message, Refusal, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
 use crate::core::settings::Preempt;
@@ -147,8 +147,12 @@ impl Turn<'_> {
     ) {
         self.cx.state.detector.change(from, |peer| peer.stands = stands);
         self.cx.stand_if_alone(); // it may be the last that could lead
+        let View { epoch: known, leader } = self.cx.state.view();
+        if known == epoch && leader.is_some_and(|leader| leader.id != from) {
+            return self.declined(from, epoch); // another member led in this epoch
+        }
         self.cx.state.voter.release(from, epoch);
-        self.cx.state.endings.hear(from, epoch);
+        self.cx.state.endings.hear(from, epoch, successor);
         let designated = Some(epoch).filter(|_| successor == Some(self.cx.state.id()));
         self.cx.state.candidacy.designate(designated);
         if let Some(view) = self.cx.state.course.storing().filter(|view| view.epoch == epoch) {
@@ -162,11 +166,34 @@ impl Turn<'_> {
         self.cx.state.course.leader_released();
         self.cx.state.timers.cancel(Timer::Silence);
         match successor {
-            // This member need not have met it: the leader knows it.
-            Some(next) if next != self.cx.state.id() => {
-                self.algorithm.get().await_leader(&mut self.cx, next, reason);
+            Some(next) if next == self.cx.state.id() => {
+                self.decline_if_unfit(epoch);
+                self.call(reason);
             }
-            _ => self.call(reason),
+            Some(next) if self.cx.state.endings.has_declined(next, epoch) => {
+                self.call(Reason::Declined(next));
+            }
+            // This member need not have met it: the leader knows it.
+            Some(next) => self.algorithm.get().await_leader(&mut self.cx, next, reason),
+            None => self.call(reason),
+        }
+    }
+
+    /// The leader handed over to this member, which may have become ineligible before it could tell the leader
+    /// so. It tells all others, as they would wait for it.
+    fn decline_if_unfit(&mut self, epoch: Epoch) {
+        self.cx.freeze_rank();
+        if !self.cx.state.stands() {
+            self.cx.say_released(epoch, None);
+        }
+    }
+
+    /// A member says that it does not succeed the leader of this epoch. Whoever waits for it calls an election.
+    fn declined(&mut self, by: NodeId, epoch: Epoch) {
+        let awaited = self.cx.state.endings.decline(by, epoch);
+        let state = &self.cx.state;
+        if awaited && state.phase() == Phase::Waiting && !state.is_bound() {
+            self.call(Reason::Declined(by));
         }
     }
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use electd::core::message::{Done, Refusal};
+use electd::core::message::{Done, Message, Refusal};
 use electd::core::settings::{AlgorithmKind, Alone, Quorum, Settings};
-use electd::core::types::{CommandId, Drain};
+use electd::core::types::{CommandId, Drain, Epoch, Task};
 use electd::core::{Command, Input, Output, Phase};
 
-use super::process::{Process, TIMING, answer, id, releases, settings};
+use super::process::{Process, TIMING, answer, coordinator, id, rank, releases, settings};
 
 /// P5 leads all others, and its check passes.
 fn leader(health: Option<Alone>) -> Process {
@@ -104,4 +104,121 @@ fn with_a_majority_a_drained_voter_votes_on() {
     p3.stores();
     assert!(!p3.core.stands());
     assert_eq!(p3.restarts().core.drain().map(|drain| &*drain.reason), Some("new disk"));
+}
+
+/// The leader of epoch 1 hands over to P4, and is not eligible itself.
+fn release() -> Message {
+    Message::Release { epoch: Epoch(1), successor: Some(id(4)), stands: false }
+}
+
+/// P4 says that it does not succeed the leader of epoch 1.
+fn decline() -> Message {
+    Message::Release { epoch: Epoch(1), successor: None, stands: false }
+}
+
+/// A member of this algorithm follows P5, if that is its way to follow.
+fn follower(algorithm: AlgorithmKind, number: u8, health: Option<Alone>) -> Process {
+    let mut follower = Process::with(Settings { health, ..settings(algorithm, number) }).0;
+    if health.is_some() {
+        follower.take(Input::Checked { healthy: true });
+    }
+    if algorithm == AlgorithmKind::Halting {
+        let (round, task) = (Epoch(1), Task::new([5]));
+        let rank = rank(5);
+        follower.hears(5, Message::Halt { number: 1, round, rank, incumbent: false });
+        follower.hears(5, Message::Elected { number: 2, round, task: task.version });
+        follower.hears(5, Message::Ready { number: 3, round, task });
+    } else {
+        follower.hears(5, coordinator(1, 5));
+    }
+    follower.stores();
+    assert_eq!(follower.leader(), Some(id(5)), "{algorithm:?}");
+    follower
+}
+
+#[test]
+fn a_successor_that_became_unfit_declines_at_once() {
+    for algorithm in AlgorithmKind::ALL {
+        let mut p4 = follower(algorithm, 4, Some(Alone::Lead));
+        p4.take(Input::Checked { healthy: false });
+        let mut told: Vec<u8> = p4
+            .hears(5, release())
+            .into_iter()
+            .filter(|sent| sent.1 == decline())
+            .flat_map(|sent| sent.0)
+            .collect();
+        told.sort_unstable();
+        assert_eq!(told, [1, 2, 3, 5], "{algorithm:?}");
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_successor_that_declines() {
+    for algorithm in AlgorithmKind::ALL {
+        let mut after = follower(algorithm, 3, None);
+        after.hears(5, release());
+        assert_eq!(after.core.phase(), Phase::Waiting, "{algorithm:?}");
+        after.hears(4, decline());
+        assert_ne!(after.core.phase(), Phase::Waiting, "{algorithm:?}");
+
+        let mut before = follower(algorithm, 3, None);
+        before.hears(4, decline());
+        assert_eq!(before.leader(), Some(id(5)), "{algorithm:?}: its leader did not say so");
+        before.hears(5, release());
+        assert_ne!(before.core.phase(), Phase::Waiting, "{algorithm:?}");
+    }
+}
+
+#[test]
+fn a_leader_whose_successor_declines_does_not_wait_for_it() {
+    let mut p5 = leader(Some(Alone::Lead));
+    p5.take(Input::Checked { healthy: false });
+    assert_eq!(p5.core.phase(), Phase::Waiting);
+    let asked = p5.hears(4, decline());
+    let asks =
+        |sent: &(Vec<u8>, Message)| matches!(sent.1, Message::Election { stands: false, .. });
+    assert!(asked.iter().any(asks), "{asked:?}");
+}
+
+/// A member of this algorithm whose check has not passed yet.
+fn unfit(algorithm: AlgorithmKind) -> Process {
+    Process::with(Settings { health: Some(Alone::Lead), ..settings(algorithm, 4) }).0
+}
+
+#[test]
+fn the_first_that_becomes_fit_where_nobody_was_calls_an_election_at_once() {
+    for algorithm in AlgorithmKind::ALL {
+        let mut p4 = unfit(algorithm);
+        [1, 2, 3, 5].map(|other| p4.loses(other));
+        p4.calls();
+        assert_eq!(p4.core.phase(), Phase::Waiting, "{algorithm:?}");
+        p4.take(Input::Checked { healthy: false });
+        assert_eq!(p4.core.phase(), Phase::Waiting, "{algorithm:?}");
+        p4.take(Input::Checked { healthy: true });
+        p4.stores();
+        assert_eq!(p4.core.phase(), Phase::Leading, "{algorithm:?}");
+    }
+}
+
+#[test]
+fn a_member_that_becomes_fit_does_not_disturb_an_election_that_may_find_another() {
+    let mut p4 = unfit(AlgorithmKind::Bully);
+    p4.hears(5, coordinator(1, 5));
+    p4.stores();
+    let release = Message::Release { epoch: Epoch(1), successor: Some(id(3)), stands: false };
+    p4.hears(5, release);
+    assert!(p4.take(Input::Checked { healthy: true }).is_empty());
+    assert_eq!(p4.core.phase(), Phase::Waiting, "for P3");
+}
+
+#[test]
+fn in_the_ring_a_member_that_becomes_fit_calls_a_greater_run_than_one_without_a_candidate() {
+    let mut p4 = unfit(AlgorithmKind::Ring);
+    let ballot = |sent: Vec<(Vec<u8>, Message)>| match &sent[..] {
+        [(to, Message::Ballot(ballot)), ..] if *to == [5] => *ballot,
+        other => panic!("{other:?}"),
+    };
+    let nobodys = ballot(p4.calls());
+    let own = ballot(p4.take(Input::Checked { healthy: true }));
+    assert!(!nobodys.candidate.stands && own.candidate.stands && own.run > nobodys.run);
 }

@@ -163,6 +163,10 @@ impl Election for Halting {
         }
     }
 
+    fn finds_nobody(&self, state: &State) -> bool {
+        state.phase() == Phase::Waiting && self.awaits.is_none() && !state.is_bound()
+    }
+
     fn await_leader(&mut self, cx: &mut Context, leader: NodeId, reason: Reason) {
         self.wait_for(cx, Some(leader), cx.now, reason);
     }

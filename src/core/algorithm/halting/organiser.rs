@@ -222,7 +222,7 @@ impl Halting {
     /// A member that does not rank above one that may not lead may not lead either. Tells whether this member, which
     /// resigned, stands again for that.
     fn stands_instead_of(&self, cx: &mut Context, other: NodeId) -> bool {
-        if cx.state.stands() || Fault::DrainedAwaited.is_planted() {
+        if cx.state.stands() {
             return false;
         }
         cx.state.detector.change(other, |peer| peer.stands = false);

@@ -19,6 +19,7 @@ use crate::core::leadership::candidacy::Aim;
 use crate::core::message::{Ballot, Candidate, Lap, Message, Run, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
+use crate::core::state::State;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Time};
 use doubt::Doubts;
@@ -122,6 +123,12 @@ impl Election for Ring {
 
     fn answered(&mut self, cx: &mut Context, from: NodeId, view: View) {
         self.stop_sending_past(cx, from, view);
+    }
+
+    fn finds_nobody(&self, state: &State) -> bool {
+        let returned = state.phase() == Phase::Waiting && self.awaited.is_none();
+        let laps = state.phase() == Phase::Electing && self.nominee.is_some_and(|n| !n.stands);
+        (returned || laps) && !state.is_bound()
     }
 
     fn await_leader(&mut self, cx: &mut Context, leader: NodeId, reason: Reason) {
