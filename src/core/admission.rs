@@ -229,7 +229,11 @@ impl Turn<'_> {
     fn meet(&mut self, hello: &Hello) -> Life {
         let mut life = Life::Known;
         let protocol = self.cx.state.settings.protocols.shared(hello.protocols).ok();
+        let (now, failure) = (self.cx.now, self.cx.state.settings.timing.failure);
         self.cx.state.detector.change(hello.id, |peer| {
+            if !peer.heard_within(failure, now) {
+                peer.untold_since = None; // it was silent, and has `failure` to be reached
+            }
             peer.protocol = protocol.unwrap_or(peer.protocol); // or else the hello was refused
             if (peer.incarnation, peer.instance) != (hello.incarnation, hello.instance) {
                 let met = peer.incarnation.0 > 0;

@@ -230,8 +230,7 @@ pub enum Message {
         /// Its epoch.
         epoch: Epoch,
     },
-    /// "I no longer lead in this epoch", to all, after the work has stopped. For nobody and from the member to
-    /// which the leader of this epoch handed over: "I shall not lead next".
+    /// "I no longer lead in this epoch", or "I shall not lead after its leader", to all, after the work has stopped.
     Release {
         /// The epoch that is released.
         epoch: Epoch,

@@ -165,8 +165,6 @@ faults! {
         "A member that stores its leader's epoch does not notice that the leader dies.";
     LostRevive "stay-lost-revive": "ring none stay" 566,
         "A leader's word revives a member that this one lost and cannot tell anything.";
-    DeafAsked "stay-deaf-asked": "halting none stay" 58,
-        "A lower leader that can be told nothing is asked to hand over.";
     LeaderLeftOut "stay-leader-left-out": "ring none stay" 102,
         "A ballot that was sent past a live leader goes on.";
     ListEpoch "majority-list-epoch": "words" 0,
@@ -181,8 +179,6 @@ faults! {
         "A ballot that comes by again does not go straight to its candidate.";
     OpposedStands "stay-opposed-stands": "ring majority stay" 27_360,
         "A candidate whom its voters deny their votes for ever never lets another one try.";
-    StoringOverruled "stay-storing-overruled": "halting majority stay" 4_030_799,
-        "A third member's word of the leader that this one is about to follow sends it back to wait for that.";
     TakeoverAtOnce "majority-takeover-at-once": "ring majority stay" 256,
         "Who asked for a hand-over and did not lead asks again at once.";
     StuckStands "stay-stuck-stands": "bully majority stay" 1_343,
@@ -197,6 +193,8 @@ faults! {
         "A leader ends its epoch for each later list of another leader that a third member tells of.";
     WordAgain "stay-word-again": "ring none stay" 4_803,
         "A leader's word revives a member that was not heard yet again and again.";
+    RestedTakesOver "stay-rested-takes-over": "ring none stay" 30_668,
+        "A leader that was overruled again and again takes over from the next lower leader at once.";
     SecondLeader "words-second-leader": "words" 125,
         "A word makes a member follow a second leader of an epoch.";
     FarAhead "words-far-ahead": "words" 0,

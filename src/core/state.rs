@@ -231,10 +231,7 @@ impl State {
     /// Whether this member comes before that leader, and can tell it so. It follows a leader that it hears and
     /// cannot tell anything: that one would never hand over, and be overthrown again and again.
     pub(super) fn may_ask_for_release(&self, leader: Rank, epoch: Epoch) -> bool {
-        let hears = match Fault::DeafAsked.is_planted() {
-            true => self.detector.is_alive(leader.id),
-            false => self.detector.counts(leader.id),
-        };
+        let hears = self.detector.counts(leader.id);
         self.present_rank_of(leader, epoch) < self.rank() && self.stands() && hears
     }
 

@@ -270,7 +270,7 @@ impl Guard {
             }
             left = self.try_kill(GONE);
             if !told && !left.is_empty() {
-                eprintln!("electd: KILL did not end these processes of the job yet: {left:?}");
+                eprintln!("electd: {}", tree::undead(&left));
                 told = true;
             }
         }

@@ -170,6 +170,6 @@ fn run_once<L: Leader>(
 fn end_orphans() {
     let left = tree::kill_all(GONE, tree::is_helper, |_, _| ());
     if !left.is_empty() {
-        error!("KILL did not end these processes of the job yet: {left:?}");
+        error!("{}", tree::undead(&left));
     }
 }

@@ -89,6 +89,23 @@ pub fn kill_all(
     }
 }
 
+/// What is said of processes that KILL did not end: each with its name, its state and what it waits for in the kernel.
+pub fn undead(left: &[Pid]) -> String {
+    let each: Vec<String> = left.iter().map(|pid| describe(*pid)).collect();
+    format!("KILL did not end these processes of the job yet: {}", each.join(", "))
+}
+
+fn describe(pid: Pid) -> String {
+    let folder = format!("/proc/{}", pid.as_raw_nonzero());
+    let stat = fs::read_to_string(format!("{folder}/stat")).unwrap_or_default();
+    let Some((name, rest)) = stat.rsplit_once(") ") else {
+        return format!("{} (gone)", pid.as_raw_nonzero());
+    };
+    let state = rest.split(' ').next().unwrap_or("?");
+    let waits = fs::read_to_string(format!("{folder}/wchan")).unwrap_or_default();
+    format!("{name}, state {state}, in {})", if waits.is_empty() { "?" } else { &waits })
+}
+
 /// Takes note of a child that has ended, whichever it is. None if none has, or there are none.
 pub fn reap() -> Option<(Pid, WaitStatus)> {
     match wait(WaitOptions::NOHANG) {
@@ -104,6 +121,18 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+
+    #[test]
+    fn a_process_is_told_with_its_name_and_state() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        let words = undead(&[pid]);
+        assert!(words.contains(&format!(": {} (", pid.as_raw_nonzero())), "{words}");
+        assert!(words.contains(", state "), "{words}");
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(undead(&[pid]).ends_with("(gone)"));
+    }
 
     #[test]
     fn a_helper_is_known_by_its_environment() {

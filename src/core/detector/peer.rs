@@ -129,13 +129,11 @@ impl Peer {
         self.inbound.is_some() && !self.outbound
     }
 
-    /// Notes what its connections are now.
+    /// Notes what its connections are now. It may end its own connection and dial again, time after time, as a
+    /// member does that refuses this one: it could be told nothing all the same.
     pub(super) fn note_reach(&mut self) {
         if self.outbound {
-            self.unreachable = false;
-        }
-        if !self.is_untold() {
-            self.untold_since = None;
+            (self.unreachable, self.untold_since) = Default::default();
         }
     }
 

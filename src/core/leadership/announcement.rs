@@ -100,9 +100,7 @@ impl Turn<'_> {
             // As long as its lease runs, no later leader was elected: a third member is mistaken, or lies.
             _ if state.leads() && state.needs_majority() => self.outgrow(view.epoch),
             // The leader that this member is about to follow, or an earlier one, is no news.
-            Some(_)
-                if state.course.storing() >= Some(view)
-                    && !Fault::StoringOverruled.is_planted() => {}
+            Some(_) if state.course.storing() >= Some(view) => {}
             Some(leader) if leader.id != state.id() && view > state.view() => {
                 self.outdated(view, leader.id);
             }
@@ -124,7 +122,7 @@ impl Turn<'_> {
         let may_take_over = state.preempts_at_once() && !state.is_discovering(self.cx.now);
         let lower = state.may_ask_for_release(leader, view.epoch);
         let higher = lower && state.exceeds_leader(leader, view.epoch);
-        let takes_over = higher && may_take_over;
+        let takes_over = higher && may_take_over && self.cx.may_take_over();
         let known = state.leader() == Some(leader) && state.view() == view;
         if state.course.storing() == Some(view) {
             return; // its leader is followed as soon as it is durable

@@ -148,6 +148,15 @@ impl Candidacy {
         self.question.as_ref().is_some_and(|question| question.purpose == Purpose::Win)
     }
 
+    /// Whether the voters were asked for their votes to win this epoch, for the first time, and may answer yet.
+    pub fn awaits_votes(&self) -> bool {
+        let awaits = |asked: &Question| {
+            let wins = asked.purpose == Purpose::Win && asked.stage == Stage::Vote;
+            wins && asked.repeats == 0
+        };
+        self.denied.is_none() && self.question.as_ref().is_some_and(awaits)
+    }
+
     /// The lease that this member has in this epoch if the voters have elected it.
     pub(super) fn lease_of(&self, epoch: Epoch) -> Option<Lease> {
         let elected = |question: &&Question| {

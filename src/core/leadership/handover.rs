@@ -39,11 +39,17 @@ impl Context<'_> {
         }
     }
 
+    /// Whether this member may take over from a lower leader. As long as it rests, the members that overruled it would
+    /// do so again.
+    pub fn may_take_over(&self) -> bool {
+        !self.state.candidacy.rests(self.now) || Fault::RestedTakesOver.is_planted()
+    }
+
     /// Takes over from a live lower leader, at once where no majority is needed.
     pub fn take_over(&mut self, leader: NodeId, reason: Reason) {
         if self.state.needs_majority() {
             self.request_handover();
-        } else {
+        } else if self.may_take_over() {
             self.become_taking_over(self.state.view(), leader, reason);
         }
     }

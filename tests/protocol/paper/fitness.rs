@@ -189,7 +189,7 @@ fn unfit(algorithm: AlgorithmKind) -> Process {
 fn the_first_that_becomes_fit_where_nobody_was_calls_an_election_at_once() {
     for algorithm in AlgorithmKind::ALL {
         let mut p4 = unfit(algorithm);
-        [1, 2, 3, 5].map(|other| p4.loses(other));
+        let _ = [1, 2, 3, 5].map(|other| p4.loses(other));
         p4.calls();
         assert_eq!(p4.core.phase(), Phase::Waiting, "{algorithm:?}");
         p4.take(Input::Checked { healthy: false });

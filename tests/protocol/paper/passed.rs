@@ -63,6 +63,43 @@ fn whoever_is_heard_and_can_be_told_nothing_for_failure_is_no_neighbour() {
     assert!(sent.iter().any(ballot), "{sent:?}");
 }
 
+/// A member that refuses P4 dials it all the same, and ends that connection again and again.
+#[test]
+fn whoever_breaks_its_own_connection_and_dials_again_can_be_told_nothing_all_the_same() {
+    let mut p4 = p4_hears_p5(AlgorithmKind::Ring);
+    while p4.now <= Time(0) + TIMING.failure {
+        passes(&mut p4, STEP * 2, &[1, 2, 3]);
+        p4.take(Input::Lost { peer: id(5) });
+        passes(&mut p4, STEP, &[1, 2, 3]);
+        dials(&mut p4, 5);
+    }
+    assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.unreachable), Some(true));
+}
+
+/// The ring: P3 leads, hands over to P5, and leads again after P5 did not.
+#[test]
+fn a_leader_does_not_hand_over_at_once_again_to_a_member_that_did_not_lead() {
+    let mut p3 = Process::new(AlgorithmKind::Ring, 3);
+    let mut wins = |epoch: u64| {
+        p3.calls();
+        let run = Run { epoch: Epoch(epoch), initiator: id(3) };
+        let candidate = Candidate { stands: true, rank: rank(3), incarnation: Incarnation(1) };
+        p3.hears(4, Message::Ballot(Ballot { run, candidate, hops: 5 }));
+        p3.stores();
+        assert_eq!(p3.leader(), Some(id(3)));
+        let (epoch, rank) = (Epoch(epoch), rank(5));
+        let asked = p3.hears(5, Message::Preempt { epoch, rank, votes: Vec::new() });
+        let releases = asked.iter().any(|sent| matches!(sent.1, Message::Release { .. }));
+        if releases {
+            let patience = bounds::ring_patience(&TIMING, 5) + TIMING.message + STEP;
+            passes(&mut p3, patience, &[1, 2, 4, 5]);
+        }
+        releases
+    };
+    assert!(wins(1));
+    assert!(!wins(2), "it was let down a moment ago");
+}
+
 #[test]
 fn whoever_can_be_reached_again_is_a_rival_again() {
     let mut p4 = p4_hears_p5(AlgorithmKind::Bully);
@@ -133,6 +170,31 @@ fn asks_voters_in_spite_of_p5(p4: &mut Process) -> Option<Time> {
         sent.extend(passes(p4, STEP, &[1, 2, 3, 5]));
     }
     asks_voters
+}
+
+/// P5 leads, and P1 follows P4, which P5 does not hear: P1 says so, twice.
+#[test]
+fn whoever_was_overruled_twice_follows_the_next_lower_leader_for_a_while() {
+    let mut p5 = Process::new(AlgorithmKind::Bully, 5);
+    for round in 1..=2 {
+        p5.calls();
+        while p5.leader() != Some(id(5)) {
+            passes(&mut p5, STEP, &[1, 2, 3]);
+        }
+        let view = View { epoch: Epoch(10 * round), leader: Some(rank(4)) };
+        p5.hears(1, Message::View(view));
+        assert_eq!(p5.leader(), None);
+    }
+    let overruled = p5.now;
+    let preempts = |sent: &Sent| sent.iter().any(|sent| matches!(sent.1, Message::Preempt { .. }));
+    assert!(!preempts(&p5.hears(3, coordinator(30, 3))));
+    p5.stores();
+    assert_eq!(p5.leader(), Some(id(3)));
+    while !preempts(&p5.hears(3, coordinator(30, 3))) {
+        passes(&mut p5, STEP, &[1, 2, 3]);
+        assert!(p5.now < overruled + TIMING.t2() * 4, "it never takes over");
+    }
+    assert!(p5.now > overruled + TIMING.t2());
 }
 
 /// With a majority an impostor answers ELECTION and nothing more.

@@ -90,11 +90,11 @@ impl Election for Ring {
     fn expire(&mut self, cx: &mut Context, timer: Timer) {
         match timer {
             Timer::Answer => self.send_past(cx),
-            Timer::Coordinator if cx.state.phase() == Phase::Electing => {
+            Timer::Coordinator => {
+                let votes = cx.state.phase() == Phase::Electing;
                 self.pass_over_candidate(cx);
-                self.begin(cx, Reason::BallotLost);
+                self.begin(cx, if votes { Reason::BallotLost } else { Reason::NoCoordinator });
             }
-            Timer::Coordinator => self.begin(cx, Reason::NoCoordinator),
             Timer::Pulse => self.pulse(cx),
             _ => {}
         }
@@ -196,8 +196,8 @@ impl Ring {
         } else if cx.state.leads() {
             // From a leader's election to its death the epoch does not change: it reminds all.
             cx.arm(Timer::Heartbeat, Duration::ZERO);
-        } else if cx.state.is_promised(cx.now) {
-            cx.send_view(from); // its vote is its leader's, for a while
+        } else if cx.state.is_promised(cx.now) || cx.state.candidacy.awaits_votes() {
+            cx.send_view(from); // its vote is its leader's, for a while, or its own
         } else if cx.state.course.takeover().is_some() {
             // The lower leader's release will begin a greater run.
         } else if ballot.run < self.run {

@@ -128,9 +128,12 @@ impl Ring {
     }
 
     /// A run came to nothing although its ballot went past whoever may have kept it: its candidate does
-    /// not come to lead.
+    /// not come to lead, nor does the member to which the leader handed over.
     pub(super) fn pass_over_candidate(&self, cx: &mut Context) {
-        let candidate = self.nominee.map(|nominee| nominee.rank.id);
+        let candidate = match cx.state.phase() {
+            Phase::Waiting => self.awaited.filter(|_| !cx.state.is_bound()),
+            _ => self.nominee.map(|nominee| nominee.rank.id),
+        };
         if let Some(id) = candidate.filter(|id| cx.state.detector.counts(*id)) {
             let run = bounds::ring_patience(
                 &cx.state.settings.timing,

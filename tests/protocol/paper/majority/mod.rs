@@ -1,5 +1,5 @@
 //! What PROTOCOL.md says of a majority, sentence by sentence: a voter (`voter.rs`), a nominee
-//! (`nominee.rs`), a leader (`leader.rs`), who comes back (`restart.rs`), timings that change (`retiming.rs`), the epochs of
+//! (`nominee.rs`), a leader (`leader.rs`), who comes back (`restart.rs`), timings that change (`retiming.rs`), a candidate that waits for its votes (`votes.rs`), the epochs of
 //! lists (`stamped.rs`), and a leader whose death is
 //! proved (`proved.rs`). Here is what they say and hear.
 
@@ -11,6 +11,7 @@ mod retiming;
 mod stamped;
 mod stuck;
 mod voter;
+mod votes;
 
 use std::sync::Arc;
 use std::time::Duration;
