@@ -8,7 +8,7 @@
 use super::super::world::World;
 use super::life::Life;
 use crate::core::Core;
-use crate::core::membership::{Member, MemberList};
+use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::settings::{AlgorithmKind, Quorum};
 
 /// So many steps the search takes at most: in a world where more is needed, nothing is promised.
@@ -52,7 +52,7 @@ impl Life {
                 // A newcomer waits to be added to the cluster that it knows of.
                 let list = world.newest_list(true);
                 let leads = |at: &usize| {
-                    let is_member = list.get(world.id(*at)).is_some();
+                    let is_member = list.get(world.id(*at)).is_some() && self.was_added(*at);
                     is_member && may_lead(world, *at) && is_within_ring(world, *at)
                 };
                 all.into_iter().find(leads).filter(|_| !differ).map(|at| vec![at])
@@ -63,6 +63,13 @@ impl Life {
                 self.majority(all.into_iter().filter(|at| self.may_vote(*at)).collect())
             }
         }
+    }
+
+    /// Whether this is no newcomer, or one that has taken a list which was changed. Its file alone makes it no member.
+    fn was_added(&self, at: usize) -> bool {
+        let world = &self.world;
+        let changed = world.nodes[at].present_list().version() > ListVersion::default();
+        !world.setup.newcomers.contains(&at) || changed
     }
 
     /// Whether a voter knows where the cluster stands. A newcomer learns it from a leader that counts its vote, or from
