@@ -42,13 +42,19 @@ fn processes() -> Vec<(Pid, Pid)> {
     let pid =
         |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw);
     let known = |pid: Pid| {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-        // The name is in brackets, and may hold any byte.
-        let (_, rest) = stat.rsplit_once(") ")?;
+        let (_, rest) = stat(pid)?;
         let parent = rest.split(' ').nth(1)?.parse().ok().and_then(Pid::from_raw)?;
         Some((pid, parent))
     };
     entries.flatten().filter_map(pid).filter_map(known).collect()
+}
+
+/// The number and, in a bracket that stays open, the name of a process; and the fields behind them: its state, its parent and more. None if it is gone.
+fn stat(pid: Pid) -> Option<(String, String)> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    // The name is in brackets, and may hold any byte.
+    let (name, rest) = stat.rsplit_once(") ")?;
+    Some((name.to_owned(), rest.to_owned()))
 }
 
 /// Sends a signal to all of these.
@@ -89,20 +95,17 @@ pub fn kill_all(
     }
 }
 
-/// What is said of processes that KILL did not end: each with its name, its state and what it waits for in the kernel.
+/// A sentence on processes that KILL did not end: each with its name, its state and what it waits for in the kernel.
 pub fn undead(left: &[Pid]) -> String {
     let each: Vec<String> = left.iter().map(|pid| describe(*pid)).collect();
     format!("KILL did not end these processes of the job yet: {}", each.join(", "))
 }
 
 fn describe(pid: Pid) -> String {
-    let folder = format!("/proc/{}", pid.as_raw_nonzero());
-    let stat = fs::read_to_string(format!("{folder}/stat")).unwrap_or_default();
-    let Some((name, rest)) = stat.rsplit_once(") ") else {
-        return format!("{} (gone)", pid.as_raw_nonzero());
-    };
+    let number = pid.as_raw_nonzero();
+    let Some((name, rest)) = stat(pid) else { return format!("{number} (gone)") };
     let state = rest.split(' ').next().unwrap_or("?");
-    let waits = fs::read_to_string(format!("{folder}/wchan")).unwrap_or_default();
+    let waits = fs::read_to_string(format!("/proc/{number}/wchan")).unwrap_or_default();
     format!("{name}, state {state}, in {})", if waits.is_empty() { "?" } else { &waits })
 }
 

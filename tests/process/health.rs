@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use story::story;
 use tempfile::TempDir;
 
-use crate::support::{Cluster, ensure, eventually, watchful};
+use crate::support::{Cluster, ensure, eventually, patient, watchful};
 
 /// A check that fails while the member is ill, which the test decides.
 struct Ward(TempDir);
@@ -112,8 +112,7 @@ fn an_unhealthy_leader_hands_over_and_does_not_lead_until_it_is_healthy_again() 
 fn all_ill(ward: &Ward, alone: &str) -> (Cluster, u64) {
     let cluster = Cluster::start_with(3, |config| {
         config["health"] = ward.check(alone);
-        // A busy machine must not cost it the lead: nobody could lead then.
-        config["timing"] = json!({"failure": "10s", "heartbeat": "500ms", "message": "1s"});
+        patient(config); // nobody could lead after it
     });
     let epoch = cluster.agree_on(3);
     ward.fall_ill(1);

@@ -10,7 +10,7 @@ use electd::node::history::History;
 use serde_json::json;
 use story::story;
 
-use crate::support::{Cluster, Node, breathe, ensure, eventually};
+use crate::support::{Cluster, Node, breathe, ensure, eventually, patient};
 
 const NODES: usize = 5;
 
@@ -58,7 +58,7 @@ fn checks_that_fail_at_random_move_leadership_in_order_and_only_as_often_as_memb
     let cluster = Cluster::start_with(NODES, |config| {
         config["quorum"] = "majority".into();
         config["preempt"] = "never".into();
-        config["timing"] = json!({"failure": "10s", "heartbeat": "500ms", "message": "1s"});
+        patient(config);
         config["health"] = json!({
             "command": ["sh", "-c", check(notes.path())],
             "every": "1s", "timeout": "900ms", "fall": FALL, "rise": RISE

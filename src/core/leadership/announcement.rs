@@ -119,10 +119,10 @@ impl Turn<'_> {
             return;
         }
         // A member that is still discovering the others could not lead at once: there would be no leader meanwhile.
-        let may_take_over = state.preempts_at_once() && !state.is_discovering(self.cx.now);
+        let at_once = state.preempts_at_once() && !state.is_discovering(self.cx.now);
         let lower = state.may_ask_for_release(leader, view.epoch);
         let higher = lower && state.exceeds_leader(leader, view.epoch);
-        let takes_over = higher && may_take_over && self.cx.may_take_over();
+        let takes_over = higher && at_once && self.cx.may_take_over();
         let known = state.leader() == Some(leader) && state.view() == view;
         if state.course.storing() == Some(view) {
             return; // its leader is followed as soon as it is durable

@@ -150,11 +150,8 @@ impl Candidacy {
 
     /// Whether the voters were asked for their votes to win this epoch, for the first time, and may answer yet.
     pub fn awaits_votes(&self) -> bool {
-        let awaits = |asked: &Question| {
-            let wins = asked.purpose == Purpose::Win && asked.stage == Stage::Vote;
-            wins && asked.repeats == 0
-        };
-        self.denied.is_none() && self.question.as_ref().is_some_and(awaits)
+        let first = |asked: &Question| asked.stage == Stage::Vote && asked.repeats == 0;
+        self.denied.is_none() && self.asks_to_win() && self.question.as_ref().is_some_and(first)
     }
 
     /// The lease that this member has in this epoch if the voters have elected it.

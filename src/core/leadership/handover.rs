@@ -153,22 +153,19 @@ impl Turn<'_> {
     ) {
         self.cx.state.detector.change(from, |peer| peer.stands = stands);
         self.cx.stand_if_alone(); // it may be the last that could lead
+        self.cx.state.voter.release(from, epoch);
         let View { epoch: known, leader } = self.cx.state.view();
         let another = known == epoch && leader.is_some_and(|leader| leader.id != from);
-        let declines = another && !stands && successor.is_none();
-        self.cx.state.voter.release(from, epoch);
-        if !declines {
-            self.cx.state.endings.hear(from, epoch, successor);
-        }
         let designated = Some(epoch).filter(|_| successor == Some(self.cx.state.id()));
         self.cx.state.candidacy.designate(designated);
         if let Some(view) = self.cx.state.course.storing().filter(|view| view.epoch == epoch) {
             self.cx.state.epochs.learn(view); // too late to follow its leader
         }
-        let state = &self.cx.state;
-        if declines {
+        if another && !stands && successor.is_none() {
             return self.declined(from, epoch);
         }
+        self.cx.state.endings.hear(from, epoch, successor);
+        let state = &self.cx.state;
         if epoch != state.view().epoch || !(state.is_bound_to(from) || state.follows(from)) {
             return;
         }

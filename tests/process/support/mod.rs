@@ -58,6 +58,11 @@ pub fn watchful(config: &mut Value) {
     config["timing"]["message"] = "50ms".into();
 }
 
+/// Timings with which no busy machine costs a leader its lead.
+pub fn patient(config: &mut Value) {
+    config["timing"] = json!({"failure": "10s", "heartbeat": "500ms", "message": "1s"});
+}
+
 /// N members with one config, numbered from 1; a greater number ranks higher.
 pub struct Cluster {
     nodes: Vec<Node>,

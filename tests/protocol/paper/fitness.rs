@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use electd::core::message::{Done, Message, Refusal};
 use electd::core::settings::{AlgorithmKind, Alone, Quorum, Settings};
-use electd::core::types::{CommandId, Drain, Epoch, Task};
+use electd::core::types::{CommandId, Drain, Epoch};
 use electd::core::{Command, Input, Output, Phase};
 
-use super::process::{Process, TIMING, answer, coordinator, id, rank, releases, settings};
+use super::process::{
+    Process, TIMING, answer, comes_to_lead, coordinator, id, rank, releases, settings,
+};
 
 /// P5 leads all others, and its check passes.
 fn leader(health: Option<Alone>) -> Process {
@@ -116,21 +118,14 @@ fn decline() -> Message {
     Message::Release { epoch: Epoch(1), successor: None, stands: false }
 }
 
-/// A member of this algorithm follows P5, if that is its way to follow.
+/// A member that follows P5.
 fn follower(algorithm: AlgorithmKind, number: u8, health: Option<Alone>) -> Process {
     let mut follower = Process::with(Settings { health, ..settings(algorithm, number) }).0;
     if health.is_some() {
         follower.take(Input::Checked { healthy: true });
     }
-    if algorithm == AlgorithmKind::Halting {
-        let (round, task) = (Epoch(1), Task::new([5]));
-        let rank = rank(5);
-        follower.hears(5, Message::Halt { number: 1, round, rank, incumbent: false });
-        follower.hears(5, Message::Elected { number: 2, round, task: task.version });
-        follower.hears(5, Message::Ready { number: 3, round, task });
-    } else {
-        follower.hears(5, coordinator(1, 5));
-    }
+    let leads = comes_to_lead(algorithm, 1, rank(5));
+    leads.into_iter().for_each(|message| drop(follower.hears(5, message)));
     follower.stores();
     assert_eq!(follower.leader(), Some(id(5)), "{algorithm:?}");
     follower

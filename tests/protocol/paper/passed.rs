@@ -10,7 +10,7 @@ use electd::core::types::{Epoch, Incarnation, Time};
 use electd::core::{Input, Phase};
 
 use crate::paper::process::{
-    Process, Sent, TIMING, connection, coordinator, hello_of, id, rank, settings,
+    Process, Sent, TIMING, connection, coordinator, hello_of, id, rank, releases, settings,
 };
 
 const STEP: Duration = Duration::from_millis(10);
@@ -89,12 +89,12 @@ fn a_leader_does_not_hand_over_at_once_again_to_a_member_that_did_not_lead() {
         assert_eq!(p3.leader(), Some(id(3)));
         let (epoch, rank) = (Epoch(epoch), rank(5));
         let asked = p3.hears(5, Message::Preempt { epoch, rank, votes: Vec::new() });
-        let releases = asked.iter().any(|sent| matches!(sent.1, Message::Release { .. }));
-        if releases {
+        let hands_over = releases(&asked);
+        if hands_over {
             let patience = bounds::ring_patience(&TIMING, 5) + TIMING.message + STEP;
             passes(&mut p3, patience, &[1, 2, 4, 5]);
         }
-        releases
+        hands_over
     };
     assert!(wins(1));
     assert!(!wins(2), "it was let down a moment ago");

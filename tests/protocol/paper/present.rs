@@ -6,7 +6,7 @@ use electd::core::settings::{AlgorithmKind, Margin, Preempt, Quorum, RankKind, S
 use electd::core::types::{Epoch, Incarnation, Rank};
 use electd::core::{Input, Phase};
 
-use super::process::{Process, Sent, TIMING, hello_of, id, releases, settings, task};
+use super::process::{Process, Sent, TIMING, comes_to_lead, hello_of, id, releases, settings};
 
 /// A member of a cluster that is ranked by disks.
 fn by_disk(algorithm: AlgorithmKind, number: u8, value: i64) -> Settings {
@@ -39,15 +39,9 @@ fn heartbeat(present: i64) -> Message {
 fn p2_follows(algorithm: AlgorithmKind, quorum: Quorum, preempt: Preempt, value: i64) -> Process {
     let settings = Settings { quorum, preempt, ..by_disk(algorithm, 2, value) };
     let mut p2 = Process::with(settings).0;
-    let (number, round, task) = (1, Epoch(3), task(1));
-    let (rank, version) = (Rank { value: 1000, id: id(1) }, task.version);
-    let elects = [
-        Message::Halt { number, round, rank, incumbent: false },
-        Message::Elected { number, round, task: version },
-        Message::Ready { number, round, task },
-    ];
     if algorithm == AlgorithmKind::Halting {
-        elects.into_iter().for_each(|message| drop(p2.hears(1, message)));
+        let leads = comes_to_lead(algorithm, 3, Rank { value: 1000, id: id(1) });
+        leads.into_iter().for_each(|message| drop(p2.hears(1, message)));
     }
     p2.hears(1, heartbeat(1000));
     p2.stores();

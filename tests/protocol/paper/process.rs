@@ -87,6 +87,19 @@ pub fn task(number: u8) -> Task {
     Task::new([number])
 }
 
+/// What a member hears of another that comes to lead in this epoch with this rank.
+pub fn comes_to_lead(algorithm: AlgorithmKind, epoch: u64, rank: Rank) -> Vec<Message> {
+    let (round, task) = (Epoch(epoch), task(rank.id.0.as_bytes()[15]));
+    match algorithm {
+        AlgorithmKind::Halting => vec![
+            Message::Halt { number: 1, round, rank, incumbent: false },
+            Message::Elected { number: 2, round, task: task.version },
+            Message::Ready { number: 3, round, task },
+        ],
+        _ => vec![Message::Coordinator { epoch: round, rank }],
+    }
+}
+
 /// What is sent: to whom, by number, and what.
 pub type Sent = Vec<(Vec<u8>, Message)>;
 

@@ -6,7 +6,7 @@ use electd::core::types::{CommandId, Epoch, Incarnation, Rank, Version};
 use electd::core::{Command, Input, Output, Phase};
 
 use super::process::{
-    Process, Sent, TIMING, answer, coordinator, id, rank, releases, settings, task,
+    Process, Sent, TIMING, answer, comes_to_lead, coordinator, id, rank, releases, settings,
 };
 
 /// P5, which leads all others.
@@ -21,16 +21,7 @@ fn p5_leads() -> Process {
 /// A member that follows another of this rank.
 fn follows(algorithm: AlgorithmKind, own: u8, leader: u8, value: i64) -> Process {
     let mut process = Process::new(algorithm, own);
-    let (round, rank) = (Epoch(1), Rank { value, ..rank(leader) });
-    let task = task(leader);
-    let leads = match algorithm {
-        AlgorithmKind::Halting => vec![
-            Message::Halt { number: 1, round, rank, incumbent: false },
-            Message::Elected { number: 2, round, task: task.version },
-            Message::Ready { number: 3, round, task },
-        ],
-        _ => vec![Message::Coordinator { epoch: round, rank }],
-    };
+    let leads = comes_to_lead(algorithm, 1, Rank { value, ..rank(leader) });
     leads.into_iter().for_each(|message| drop(process.hears(leader, message)));
     assert_eq!(process.leader(), Some(id(leader)));
     process

@@ -1,6 +1,6 @@
 //! What PROTOCOL.md says of a majority, sentence by sentence: a voter (`voter.rs`), a nominee
-//! (`nominee.rs`), a leader (`leader.rs`), who comes back (`restart.rs`), timings that change (`retiming.rs`), a candidate that waits for its votes (`votes.rs`), the epochs of
-//! lists (`stamped.rs`), and a leader whose death is
+//! (`nominee.rs`), a leader (`leader.rs`), who comes back (`restart.rs`), timings that change (`retiming.rs`),
+//! a candidate that waits for its votes (`votes.rs`), the epochs of lists (`stamped.rs`), and a leader whose death is
 //! proved (`proved.rs`). Here is what they say and hear.
 
 mod leader;
