@@ -326,6 +326,7 @@ impl Context<'_> {
         if self.state.phase() == Phase::Leading {
             let epoch = self.state.view().epoch;
             self.state.endings.give_up(epoch, successor);
+            self.state.free_own_vote(epoch);
         }
     }
 

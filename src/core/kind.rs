@@ -127,4 +127,19 @@ impl Message {
             Message::Outcome { .. } => Kind::Outcome,
         }
     }
+
+    /// Whether only a candidate or a leader says it. (Members that may not lead ask for pre-votes as well, to
+    /// learn whether anybody could win.)
+    pub(super) fn is_of_candidate_or_leader(&self) -> bool {
+        matches!(
+            self,
+            Message::Coordinator { .. }
+                | Message::Heartbeat { .. }
+                | Message::Elected { .. }
+                | Message::Ready { .. }
+                | Message::Preempt { .. }
+                | Message::VoteRequest { .. }
+                | Message::Release { .. }
+        )
+    }
 }

@@ -1,4 +1,5 @@
-//! Why a hello is refused. It is judged as a whole, before it changes anything.
+//! Why a hello is refused, or a word of a member that it is not entitled to. A hello is judged as a whole, before it
+//! changes anything.
 
 use super::detector::Peer;
 use super::hello::{Agreement, Hello, Rejection};
@@ -6,7 +7,7 @@ use super::membership::{ListVersion, MemberList};
 use super::phase::Phase;
 use super::planted::Fault;
 use super::state::State;
-use super::types::Time;
+use super::types::{NodeId, Role, Time};
 
 impl State {
     /// Why a hello must be refused, if it must. Nothing has changed before that is known.
@@ -101,6 +102,18 @@ impl State {
             key: "members".to_owned(),
             ours: format!("the list {ours:016x}"),
             theirs: format!("the list {theirs:016x}"),
+        })
+    }
+
+    /// With a majority: why a member is no candidate or leader, if by this member's list it never is one. An id keeps
+    /// its role for life, so that such a member lies.
+    pub(super) fn never_leads(&self, id: NodeId) -> Option<Rejection> {
+        let role = self.membership.list().get(id)?.role;
+        let lies = self.needs_majority() && role != Role::Member;
+        lies.then(|| Rejection::Disagreement {
+            key: "role".to_owned(),
+            ours: role.name().to_owned(),
+            theirs: Role::Member.name().to_owned(),
         })
     }
 

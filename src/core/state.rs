@@ -1,5 +1,6 @@
 //! What a member knows, whatever the algorithm.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::course::Course;
@@ -103,6 +104,17 @@ impl State {
         self.epochs.view()
     }
 
+    /// How a view that somebody tells compares with the one known. Of the rank of a leader only that leader knows: two
+    /// views of one epoch that name the same are equal.
+    pub(super) fn compare(&self, view: View) -> Ordering {
+        let known = self.view();
+        let id = |view: View| view.leader.map(|leader| leader.id);
+        match (view.epoch, id(view)) == (known.epoch, id(known)) {
+            true => Ordering::Equal,
+            false => view.cmp(&known),
+        }
+    }
+
     /// This member.
     pub(super) fn id(&self) -> NodeId {
         self.settings.id
@@ -143,7 +155,8 @@ impl State {
     /// leader rather stamps its own anew.
     pub(super) fn is_behind(&self) -> bool {
         let version = self.membership.version();
-        let reached = |peer: &Peer| peer.outbound || !self.needs_majority();
+        let told = |peer: &Peer| peer.outbound && self.is_voter(peer.rank.id);
+        let reached = |peer: &Peer| told(peer) || !self.needs_majority();
         let newer = |peer: &Peer| peer.alive() && peer.list > version && reached(peer);
         self.membership.newest() > version
             && self.phase() != Phase::Leading

@@ -125,7 +125,7 @@ impl Turn<'_> {
             Message::Release { epoch, successor, stands } => {
                 self.released(from, epoch, successor, stands);
             }
-            Message::Freed { leader, epoch } => self.cx.state.voter.release(leader, epoch),
+            Message::Freed { leader, epoch } => self.freed(from, leader, epoch),
             Message::Timing { timing } => self.told_timing(from, timing),
             Message::Forward { number, command } => self.forwarded(from, number, command),
             Message::Outcome { number, result } => self.cx.hear_outcome(from, number, result),
@@ -138,7 +138,7 @@ impl Turn<'_> {
                 }
                 let announced = self.algorithm.get().receive(&mut self.cx, from, &message);
                 // A greater one may have become known since the election began.
-                let present = announced.filter(|view| *view >= self.cx.state.view());
+                let present = announced.filter(|view| self.cx.state.compare(*view).is_ge());
                 if let Some((view, leader)) = present.and_then(|view| Some((view, view.leader?))) {
                     self.accept(view, leader);
                 }
@@ -176,9 +176,12 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether a message tells what cannot have come about: then its connection is closed.
+    /// Whether a message tells what cannot have come about, or what its sender never says: then its connection is closed.
     fn is_beyond_belief(&mut self, from: NodeId, envelope: &Envelope) -> bool {
-        let Some(reason) = self.cx.state.jump_of_message(envelope) else { return false };
+        let state = &self.cx.state;
+        let leads = envelope.message.is_of_candidate_or_leader();
+        let lies = || state.never_leads(from).filter(|_| leads);
+        let Some(reason) = state.jump_of_message(envelope).or_else(lies) else { return false };
         self.close_inbound(from);
         self.cx.out.push(Output::Note(Note::Refused { peer: from, reason }));
         true

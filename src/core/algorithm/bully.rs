@@ -31,6 +31,8 @@ pub struct Bully {
     lower: BTreeSet<NodeId>,
     /// They were asked by one that stands.
     stands: bool,
+    /// The leader handed over to this member, which need not ask anybody.
+    succeeds: bool,
     /// Who answered, or is expected to lead for another reason.
     awaited: BTreeSet<NodeId>,
 }
@@ -125,10 +127,10 @@ fn is_known_rival(cx: &Context, id: NodeId) -> bool {
 }
 
 /// Those among the unsuspected members.
-fn rivals(cx: &Context) -> Vec<NodeId> {
+fn rivals(cx: &Context) -> impl Iterator<Item = NodeId> {
     let counts = |peer: &&Peer| peer.counts() || Fault::DeadStayHigher.is_planted();
     let alive = cx.state.detector.iter().map(|(_, peer)| peer).filter(counts);
-    alive.filter(|peer| is_rival(cx, peer)).map(|peer| peer.rank.id).collect()
+    alive.filter(|peer| is_rival(cx, peer)).map(|peer| peer.rank.id)
 }
 
 impl Bully {
@@ -136,13 +138,13 @@ impl Bully {
     /// itself", or wins at once if there are none.
     fn begin(&mut self, cx: &mut Context, joined: Option<Epoch>, reason: Reason) {
         let round = joined.unwrap_or_else(|| cx.next_round());
-        *self = Bully { round, started: cx.now, ..Bully::default() };
+        *self = Bully { round, started: cx.now, succeeds: cx.succeeds(), ..Bully::default() };
         cx.note_round(round);
         cx.freeze_rank();
-        let rivals = rivals(cx);
+        let rivals = self.unasked(cx);
         if !rivals.is_empty() {
             cx.become_electing(reason);
-            self.ask(cx, rivals);
+            self.ask(cx, rivals.into_iter().collect());
         } else if cx.state.stands() {
             self.win(cx, reason);
         } else {
@@ -230,8 +232,12 @@ impl Bully {
         cx.state.stands() && !self.stands && !self.asked.is_empty()
     }
 
+    /// Those that may come before this member and were not asked yet.
     fn unasked(&self, cx: &Context) -> BTreeSet<NodeId> {
-        rivals(cx).into_iter().filter(|id| !self.asked.contains(id)).collect()
+        if self.succeeds && cx.state.stands() {
+            return BTreeSet::new();
+        }
+        rivals(cx).filter(|id| !self.asked.contains(id)).collect()
     }
 
     /// The round becomes the epoch, as soon as it is durable and the voters agree.

@@ -29,7 +29,6 @@ impl Turn<'_> {
     pub fn announced(&mut self, from: NodeId, epoch: Epoch, rank: Rank) -> bool {
         let rank = Rank { id: from, ..rank };
         let view = View { epoch, leader: Some(rank) };
-        let known = self.cx.state.view();
         self.cx.state.detector.change(from, |peer| peer.stands = true); // who leads, does
         self.meet_leader(from, view);
         self.cx.note_round(epoch);
@@ -40,7 +39,7 @@ impl Turn<'_> {
             self.cx.send_view(from);
             return false;
         }
-        if view < known && !Fault::OlderCoordinator.is_planted() {
+        if self.cx.state.compare(view).is_lt() && !Fault::OlderCoordinator.is_planted() {
             self.cx.send_view(from);
             self.meet_at_same_epoch(from, epoch);
             return false;
@@ -73,7 +72,10 @@ impl Turn<'_> {
     /// an earlier run.
     pub fn told(&mut self, from: NodeId, view: View) {
         let state = &self.cx.state;
-        let news = view > state.view() && !(state.leads() && state.needs_majority());
+        if view.leader.is_some_and(|leader| state.never_leads(leader.id).is_some()) {
+            return; // somebody lies
+        }
+        let news = state.compare(view).is_gt() && !(state.leads() && state.needs_majority());
         match view.leader {
             Some(leader) if leader.id == from || news => {
                 self.meet_leader(leader.id, view);
@@ -92,7 +94,7 @@ impl Turn<'_> {
             self.outgrow(view.epoch.next());
             return;
         }
-        if view < state.view() || second || state.phase() == Phase::Stopping {
+        if state.compare(view).is_lt() || second || state.phase() == Phase::Stopping {
             return;
         }
         match view.leader {
@@ -101,7 +103,7 @@ impl Turn<'_> {
             _ if state.leads() && state.needs_majority() => self.outgrow(view.epoch),
             // The leader that this member is about to follow, or an earlier one, is no news.
             Some(_) if state.course.storing() >= Some(view) => {}
-            Some(leader) if leader.id != state.id() && view > state.view() => {
+            Some(leader) if leader.id != state.id() && state.compare(view).is_gt() => {
                 self.outdated(view, leader.id);
             }
             _ if state.phase() == Phase::Leading && view.epoch > state.view().epoch => {
@@ -115,6 +117,9 @@ impl Turn<'_> {
     /// in a later epoch may have forgotten that it named its leader, but not that.
     pub fn accept(&mut self, view: View, leader: Rank) {
         let state = &self.cx.state;
+        if state.never_leads(leader.id).is_some() {
+            return;
+        }
         if state.voter.is_beyond(view.epoch) || state.is_of_another(leader.id, view.epoch) {
             return;
         }
@@ -198,7 +203,8 @@ impl Turn<'_> {
         let state = &mut *self.cx.state;
         let now = self.cx.now;
         let silence = state.settings.timing.stall();
-        let fresh = view > state.view() || last.is_none_or(|last| now.since(last) >= silence);
+        let fresh =
+            state.compare(view).is_gt() || last.is_none_or(|last| now.since(last) >= silence);
         if state.phase() == Phase::Leading && fresh {
             let began = state.course.since().max(last.unwrap_or_default());
             let (theirs, own) = (view.epoch, state.view().epoch);

@@ -84,6 +84,11 @@ impl Candidacy {
         self.designated_in = epoch;
     }
 
+    /// Whether the leader of this epoch handed over to this member, which has not asked for votes since.
+    pub(super) fn is_designated_in(&self, epoch: Epoch) -> bool {
+        self.designated_in == Some(epoch)
+    }
+
     /// The epoch whose leader handed over to this member. Only the first question counts on that.
     pub(super) fn take_designation(&mut self) -> Option<Epoch> {
         self.designated_in.take()

@@ -132,7 +132,6 @@ impl Turn<'_> {
             self.cx.freeze_rank(); // or it would overrule the member that exceeds its present rank
         }
         self.cx.give_up(successor);
-        self.cx.state.free_own_vote(epoch);
         match successor {
             Some(next) if !matches!(reason, Reason::Stopped | Reason::Removed) => {
                 self.algorithm.get().await_leader(&mut self.cx, next, reason);

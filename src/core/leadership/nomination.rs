@@ -82,6 +82,13 @@ impl Context<'_> {
         self.ask_voters(Purpose::Win, stage, round);
     }
 
+    /// With a majority: whether the last leader gave up its epoch for this member just now. The voters are free, so
+    /// that this member need not ask those that rank higher: they may preempt it, if they can win.
+    pub fn succeeds(&self) -> bool {
+        let epoch = self.state.view().epoch;
+        self.state.needs_majority() && self.state.candidacy.is_designated_in(epoch)
+    }
+
     /// Whether the last leader gave up its epoch for this member. Only the first vote request counts on
     /// that: a candidate that was denied asks for a pre-vote first.
     fn is_designated(&mut self) -> bool {
@@ -110,7 +117,8 @@ impl Context<'_> {
         let mut voters = self.all_others();
         voters.retain(|id| self.state.is_voter(*id));
         let View { epoch: last, .. } = self.state.view();
-        if let Some(leader) = self.state.endings.heard(last) {
+        let votes = self.state.is_voter(self.state.id());
+        if let Some(leader) = self.state.endings.heard(last).filter(|_| votes) {
             self.send_all(voters.clone(), Message::Freed { leader, epoch: last });
         }
         self.send_all(

@@ -84,7 +84,6 @@ impl Turn<'_> {
         if self.cx.state.lease_until().is_some_and(|until| until <= self.cx.now) {
             let epoch = self.cx.state.view().epoch;
             self.cx.give_up(None);
-            self.cx.state.free_own_vote(epoch);
             self.call(Reason::LeaseEnded);
             self.cx.say_released(epoch, None);
         }

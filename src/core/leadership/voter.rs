@@ -7,7 +7,7 @@ use crate::core::message::{Opinion, View};
 use crate::core::planted::Fault;
 use crate::core::types::{Epoch, NodeId, Time};
 
-/// Until then the voter votes for no other candidate.
+/// What a voter promised a leader: until then it votes for no other candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Promise {
     to: NodeId,
@@ -60,7 +60,8 @@ pub struct Voter {
     newest: Epoch,
     /// Up to this epoch it knows nothing of the votes of a run whose record was lost.
     floor: Epoch,
-    promise: Option<Promise>,
+    /// One for each leader; of those that have expired some may be left.
+    promises: Vec<Promise>,
     /// Promises of an earlier run may run until then.
     muted_until: Time,
     /// The longest promise ever made or about to be, and the longest that is durable.
@@ -137,7 +138,6 @@ impl Voter {
         epoch: Epoch,
         view: View,
     ) -> Option<Objection> {
-        let others = self.promise.filter(|promise| promise.to != candidate && now < promise.until);
         if !self.informed {
             Some(Objection::Uninformed(self.muted_until))
         } else if let Some(older) = self.denies(candidate, epoch, view) {
@@ -145,10 +145,17 @@ impl Voter {
         } else if now < self.muted_until {
             Some(Objection::Muted(self.muted_until))
         } else {
+            let others = self.running(now).filter(|promise| promise.to != candidate);
             let heeded = |to: NodeId| to > candidate || !Fault::ReleaseNotAwaited.is_planted();
-            let others = others.filter(|promise| heeded(promise.to));
-            others.map(|promise| Objection::Promised(promise.epoch, promise.until))
+            let heeded = others.filter(|promise| heeded(promise.to));
+            let last = heeded.max_by_key(|promise| promise.until);
+            last.map(|promise| Objection::Promised(promise.epoch, promise.until))
         }
+    }
+
+    /// The promises that have not expired.
+    fn running(&self, now: Time) -> impl Iterator<Item = &Promise> {
+        self.promises.iter().filter(move |promise| now < promise.until)
     }
 
     /// The epoch that stands against this one: a later one that it voted in or knows a leader of, or the
@@ -202,15 +209,18 @@ impl Voter {
 
     /// Promises the leader of an epoch to vote for nobody else for so long; unless the voter voted or
     /// promised in a later epoch, so that this leader is outdated. Tells whether it promised.
+    ///
+    /// What it promised an earlier leader holds beside it: the later one may be a liar, and release the voter at once.
     pub fn promise(&mut self, now: Time, to: NodeId, epoch: Epoch, lease: Duration) -> bool {
         if self.is_beyond(epoch) && !Fault::OlderLeader.is_planted() {
             return false;
         }
         self.newest = epoch;
         let until = now + lease;
-        let same = self.promise.filter(|promise| promise.to == to);
+        let same = self.promises.iter().find(|promise| promise.to == to);
         let until = same.map_or(until, |promise| promise.until.max(until));
-        self.promise = Some(Promise { to, epoch, until });
+        self.promises.retain(|promise| promise.to != to && now < promise.until);
+        self.promises.push(Promise { to, epoch, until });
         self.longest = self.longest.max(lease);
         self.made = self.made.max(lease);
         true
@@ -243,22 +253,22 @@ impl Voter {
         lease <= self.durable
     }
 
-    /// Whether a promise runs, and to whom.
+    /// The latest leader to whom a promise runs.
     #[must_use]
     pub fn bound_to(&self, now: Time) -> Option<NodeId> {
-        self.promise.filter(|promise| now < promise.until).map(|promise| promise.to)
+        self.running(now).max_by_key(|promise| promise.epoch).map(|promise| promise.to)
     }
 
     /// Whoever was promised something for this epoch needs it no more.
     pub fn release(&mut self, by: NodeId, epoch: Epoch) {
         let older = |promise: &Promise| Fault::OlderRelease.is_planted() && promise.epoch >= epoch;
-        self.promise
-            .take_if(|promise| promise.to == by && promise.epoch == epoch || older(promise));
+        let released = |promise: &Promise| promise.to == by && promise.epoch == epoch;
+        self.promises.retain(|promise| !released(promise) && !older(promise));
     }
 
     /// A process that was promised something is proved to be gone: it leads no more.
     pub fn release_dead(&mut self, id: NodeId) {
-        self.promise.take_if(|promise| promise.to == id);
+        self.promises.retain(|promise| promise.to != id);
     }
 
     /// The longest promise, if no record holds one that long yet.

@@ -209,6 +209,13 @@ impl Turn<'_> {
         }
     }
 
+    /// A candidate passes on that a leader gave up its epoch. No candidate needs the word of an observer for that.
+    pub fn freed(&mut self, by: NodeId, leader: NodeId, epoch: Epoch) {
+        if self.cx.state.is_voter(by) {
+            self.cx.state.voter.release(leader, epoch);
+        }
+    }
+
     /// Whether a vote that waited for the disk is void: this voter is bound to another by now.
     fn is_overtaken(&self, candidate: NodeId, epoch: Epoch) -> bool {
         let voter = &self.cx.state.voter;

@@ -48,15 +48,21 @@ impl State {
         believed || !listed || self.follows(by) || enough
     }
 
-    /// With a majority: whether the list that this member tells may be taken. It has to be reached at the
-    /// address by which the present list knows it, so that no stray connection speaks for it; and who
-    /// follows a leader takes its list from nobody else. Where nobody leads, any such member hands over a
-    /// newer list, as those that have it may be unable to lead.
+    /// With a majority: whether the list that this member tells counts. It has to be reached at the address by which
+    /// the present list knows it, so that no stray connection speaks for it.
+    ///
+    /// A follower takes the list of its leader and of nobody else. Where nobody leads, any voter hands over a newer
+    /// list, as those that have it may be unable to lead; no vote depends on the list of an observer. A leader stamps its
+    /// own list above any other.
     pub(in crate::core) fn may_tell_list(&self, from: NodeId) -> bool {
         let reached = self.detector.is_within_reach(from);
-        let led_by_another = self.phase() == Phase::Following && !self.follows(from);
+        let entitled = match self.phase() {
+            Phase::Following => self.follows(from),
+            Phase::Leading => true,
+            _ => self.is_voter(from),
+        };
         let believed = !self.needs_majority() || Fault::StrangersList.is_planted();
-        believed || (reached && !led_by_another)
+        believed || (reached && entitled)
     }
 }
 

@@ -16,15 +16,6 @@ use electd::core::{Core, Input, Output};
 
 use super::world::{Liar, TIMING, first_start};
 
-/// What the liar may do beside all that is always allowed to it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Licence {
-    /// Say that another leader has released its epoch.
-    pub frees: bool,
-    /// Have the leader change the member list.
-    pub changes: bool,
-}
-
 /// How a liar lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Temper {
@@ -34,6 +25,9 @@ pub enum Temper {
     Obliging,
     /// Both.
     Sly,
+    /// It says what takes voters from the leader that it hears: that this one released them, and that it leads in the next epoch itself
+    /// and hands that over.
+    Aimed,
 }
 
 /// How many of the latest questions to it are kept to be answered late.
@@ -44,13 +38,16 @@ pub struct Hostile {
     core: Core,
     members: Arc<MemberList>,
     own: NodeId,
-    licence: Licence,
+    /// Whether it tells member lists, and has the leader change its own.
+    changes: bool,
     pub temper: Temper,
     random: Random,
     /// The greatest epoch, and the greatest number, that it was told or said.
     epoch: u64,
     number: u64,
     list: ListVersion,
+    /// The leader that it heard last, and its epoch.
+    led: (NodeId, Epoch),
     /// What it was asked: by whom, in which incarnation, and what.
     asked: VecDeque<(usize, Incarnation, Message)>,
 }
@@ -71,7 +68,7 @@ impl Liar for Hostile {
         hello.round = self.any_epoch();
         hello.view = self.view();
         hello.stands = self.random.below(4) > 0;
-        if self.licence.changes && self.random.below(4) == 0 {
+        if self.changes && self.random.below(4) == 0 {
             hello.list = self.any_list();
         }
         hello
@@ -79,6 +76,9 @@ impl Liar for Hostile {
 
     fn hears(&mut self, from: usize, envelope: &Envelope) {
         self.epoch = self.epoch.max(envelope.epoch.0);
+        if let Message::Heartbeat { epoch, .. } = envelope.message {
+            self.led = (self.members_by_place()[from], epoch);
+        }
         match &envelope.message {
             Message::Heartbeat { number, .. }
             | Message::PreVote { number, .. }
@@ -95,21 +95,22 @@ impl Liar for Hostile {
 }
 
 impl Hostile {
-    pub fn new(settings: Settings, licence: Licence, seed: u64) -> Hostile {
+    pub fn new(settings: Settings, changes: bool, seed: u64) -> Hostile {
         let (members, own) = (settings.members.clone(), settings.id);
         let mut random = Random::new(seed);
-        let tempers = [Temper::Wild, Temper::Obliging, Temper::Sly];
-        let temper = tempers[usize::try_from(random.below(3)).unwrap()];
+        let tempers = [Temper::Wild, Temper::Obliging, Temper::Sly, Temper::Aimed];
+        let temper = tempers[usize::try_from(random.below(4)).unwrap()];
         Hostile {
             core: first_start(settings, 1),
             members,
             own,
-            licence,
+            changes,
             temper,
             random,
             epoch: 0,
             number: 0,
             list: ListVersion::default(),
+            led: (own, Epoch(0)),
             asked: VecDeque::new(),
         }
     }
@@ -125,6 +126,7 @@ impl Hostile {
             Temper::Wild => 2,
             Temper::Obliging => 0,
             Temper::Sly => 16,
+            Temper::Aimed => return Some(self.aimed()),
         };
         let (to, message) = if own_words > 0 && self.random.below(own_words) == 0 {
             let all = self.yes();
@@ -135,6 +137,28 @@ impl Hostile {
         };
         let epoch = if self.temper == Temper::Wild { self.any_epoch() } else { Epoch(self.epoch) };
         Some((to, Envelope { epoch, incarnation: Incarnation(1), message }))
+    }
+
+    /// What takes a voter from its leader.
+    fn aimed(&mut self) -> (Option<usize>, Envelope) {
+        let (leader, epoch) = self.led;
+        let (next, rank) = (epoch.next(), self.rank());
+        let message = match self.random.below(4) {
+            0 => Message::Coordinator { epoch: next, rank },
+            1 => Message::Heartbeat {
+                epoch: next,
+                number: self.any_number(),
+                rank,
+                lease: TIMING.lease,
+                settled: ListVersion::default(),
+                members: self.reports(),
+                pause: None,
+                chosen: None,
+            },
+            2 => Message::Release { epoch: next, successor: self.some_id(), stands: true },
+            _ => Message::Freed { leader, epoch },
+        };
+        (None, Envelope { epoch, incarnation: Incarnation(1), message })
     }
 
     fn below(&mut self, bound: usize) -> usize {
@@ -202,7 +226,7 @@ impl Hostile {
         let version = self.any_version();
         let all = self.members.clone();
         let mut members: Vec<Member> = all.iter().cloned().collect();
-        if self.yes() {
+        for _ in 0..self.below(members.len()) {
             members.remove(self.below(members.len()));
         }
         Arc::new(MemberList::new(version, members))
@@ -322,10 +346,10 @@ impl Hostile {
             18 => Message::Denial { number, opinion: self.opinion(), epoch },
             19 => Message::Probe { number },
             20 => Message::Alive { number },
-            21 if self.licence.frees => Message::Freed { leader: self.any_id(), epoch },
+            21 => Message::Freed { leader: self.any_id(), epoch },
             22 => Message::Timing { timing: [1, 500_000_000, 1 << 40, 400_000_000] },
             23 | 24 => Message::Release { epoch, successor: self.some_id(), stands },
-            25 if self.licence.changes => Message::List { list: self.any_list() },
+            25 if self.changes => Message::List { list: self.any_list() },
             26 => Message::Listed { version: self.any_version() },
             27 => Message::Forward { number, command: self.command() },
             28 => Message::AreYouThere { number, under: self.yes().then_some(epoch), rank, stands },
@@ -348,10 +372,8 @@ impl Hostile {
     fn command(&mut self) -> Forwarded {
         let id = self.any_id();
         match self.random.below(4) {
-            0 if self.licence.changes => {
-                Forwarded::Change(Change::Remove { id, force: self.yes() })
-            }
-            1 if self.licence.changes => Forwarded::Change(Change::Add(Member {
+            0 if self.changes => Forwarded::Change(Change::Remove { id, force: self.yes() }),
+            1 if self.changes => Forwarded::Change(Change::Add(Member {
                 id: super::id(90),
                 name: "ghost".into(),
                 address: "ghost:7101".into(),

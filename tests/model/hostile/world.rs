@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use electd::core::detector::ConnectionId;
-use electd::core::message::{Envelope, Hello};
+use electd::core::message::{Envelope, Hello, Message};
 use electd::core::random::Random;
 use electd::core::restart::{Start, restart};
 use electd::core::settings::{Settings, Timing};
@@ -79,6 +79,8 @@ pub struct World<L> {
     pub cuts: BTreeSet<(usize, usize)>,
     /// What the members put out since it was looked at last: who, and what.
     pub told: Vec<(usize, Output)>,
+    /// What it was told meanwhile of the end of a leadership: who, by whom, and what.
+    pub heard: Vec<(usize, (NodeId, Message))>,
     count: u64,
 }
 
@@ -109,6 +111,7 @@ impl<L: Liar> World<L> {
             written: BTreeMap::new(),
             cuts: BTreeSet::new(),
             told: Vec::new(),
+            heard: Vec::new(),
             count: 0,
         };
         for from in 0..world.ids.len() {
@@ -244,6 +247,9 @@ impl<L: Liar> World<L> {
             return self.liar.hears(from, &envelope);
         }
         let (connection, from) = (ConnectionId(connection), self.id(from));
+        if let Message::Release { .. } | Message::Freed { .. } = envelope.message {
+            self.heard.push((to, (from, envelope.message.clone())));
+        }
         self.give(to, Input::Message { connection, from, envelope });
     }
 

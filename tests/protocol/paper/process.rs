@@ -87,12 +87,13 @@ pub fn task(number: u8) -> Task {
     Task::new([number])
 }
 
-/// What a member hears of another that comes to lead in this epoch with this rank.
+/// What a member hears of another that comes to lead in this epoch with this rank. (Of halting, one that led before: it
+/// halts those that rank higher, too.)
 pub fn comes_to_lead(algorithm: AlgorithmKind, epoch: u64, rank: Rank) -> Vec<Message> {
     let (round, task) = (Epoch(epoch), task(rank.id.0.as_bytes()[15]));
     match algorithm {
         AlgorithmKind::Halting => vec![
-            Message::Halt { number: 1, round, rank, incumbent: false },
+            Message::Halt { number: 1, round, rank, incumbent: true },
             Message::Elected { number: 2, round, task: task.version },
             Message::Ready { number: 3, round, task },
         ],

@@ -26,7 +26,7 @@ impl Halting {
             peer.stands = true; // or it would not organise
             peer.rank = rank;
         });
-        let older = View { epoch: round, leader: Some(rank) } <= cx.state.view();
+        let older = cx.state.compare(View { epoch: round, leader: Some(rank) }).is_le();
         let above = cx.state.stands() && cx.state.rank() > rank;
         // Two that halt each other would both wait: then the incumbent gives way.
         let preempts = cx.state.preempts_at_once() && cx.state.exceeds(rank);

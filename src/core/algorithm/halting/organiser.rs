@@ -19,7 +19,7 @@ impl Halting {
         if cx.keeps_discovering(&reason) {
             return;
         }
-        let incumbent = cx.state.leads() && !cx.state.may_be_preempted_at_once();
+        let incumbent = cx.state.leads() && !cx.state.may_be_preempted_at_once() || cx.succeeds();
         cx.give_up(None);
         self.round = cx.next_round();
         self.started = cx.now;

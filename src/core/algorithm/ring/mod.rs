@@ -305,7 +305,7 @@ impl Ring {
         if leader.rank.id == cx.state.id() || run <= self.announced || hops > most_hops(cx) {
             return None; // it has been here
         }
-        if view < cx.state.view() {
+        if cx.state.compare(view).is_lt() {
             cx.send_view(from);
             return None;
         }

@@ -9,7 +9,7 @@ use electd::core::{Input, Output, Phase};
 
 use super::{
     NEVER, acknowledge, all_say, claim, coordinator, grant, grants, heartbeat, listed, majority,
-    p5_claims, p5_leads, p5_tries, preempt, refuse, release, says, to, trial, voter,
+    p5_claims, p5_leads, p5_tries, preempt, refuse, release, says, to, trial, voter, would,
 };
 use crate::paper::process::{MOMENT, Process, Sent, TIMING, connection, id, rank, task};
 
@@ -271,6 +271,17 @@ fn who_resigns_releases() {
     let released = Message::Release { epoch: Epoch(1), successor: Some(id(4)), stands: false };
     assert_eq!(p5.resigns(), to(&OTHERS, released));
     assert_eq!(p5.leader(), None);
+}
+
+/// Its vote for itself would only keep another from leading.
+#[test]
+fn a_leader_that_steps_down_for_a_later_one_frees_its_own_vote() {
+    let mut p5 = p5_leads();
+    p5.hears(4, heartbeat(2, 1, 4));
+    p5.stores();
+    assert_eq!(p5.leader(), Some(id(4)));
+    p5.hears(4, release(2));
+    assert_eq!(would(&mut p5, 3, 3), Opinion::Yes);
 }
 
 /// Halting: whoever handed out its task in an epoch is about to lead in it, and does not release

@@ -4,6 +4,7 @@
 //! proved (`proved.rs`). Here is what they say and hear.
 
 mod leader;
+mod liars;
 mod nominee;
 mod proved;
 mod restart;

@@ -1,11 +1,12 @@
-//! A candidate that asked for votes waits for them, whatever is called meanwhile.
+//! A candidate that asked for votes waits for them, whatever is called meanwhile; and a candidate to which the leader
+//! handed over asks for them whoever ranks higher.
 
 use electd::core::message::{Ballot, Candidate, Message, Opinion, Run};
 use electd::core::settings::AlgorithmKind;
 use electd::core::types::{Epoch, Incarnation};
 
-use super::{grant, majority, says};
-use crate::paper::process::{Process, Sent, id, rank};
+use super::{grant, heartbeat, majority, says};
+use crate::paper::process::{Process, Sent, comes_to_lead, id, rank};
 
 /// The ballot of a candidate in the run that a member called.
 fn ballot(epoch: u64, initiator: u8, candidate: u8) -> Message {
@@ -44,4 +45,29 @@ fn a_candidate_whose_votes_do_not_come_takes_part_in_the_next_run() {
     let asks_again = p3.after(lease);
     assert!(asks_again.iter().any(|(_, message)| matches!(message, Message::VoteRequest { .. })));
     assert!(passes_on(&p3.hears(5, ballot(2, 5, 5))));
+}
+
+/// P2 led in epoch 1, and handed over to P3, which followed it. P4 and P5 are alive as well. Tells what P3 sends.
+fn p3_succeeds_p2(algorithm: AlgorithmKind) -> Sent {
+    let mut p3 = Process::with(majority(algorithm, 3)).0;
+    if algorithm == AlgorithmKind::Halting {
+        let leads = comes_to_lead(algorithm, 1, rank(2));
+        leads.into_iter().for_each(|message| drop(p3.hears(2, message)));
+    }
+    p3.hears(2, heartbeat(1, 1, 2));
+    p3.stores();
+    assert_eq!(p3.leader(), Some(id(2)), "{algorithm:?}");
+    let successor = Some(id(3));
+    p3.hears(2, Message::Release { epoch: Epoch(1), successor, stands: true })
+}
+
+#[test]
+fn a_candidate_to_which_the_leader_handed_over_asks_nobody_that_ranks_higher() {
+    let bully = p3_succeeds_p2(AlgorithmKind::Bully);
+    assert!(!bully.iter().any(|(_, message)| matches!(message, Message::Election { .. })));
+    assert!(bully.iter().any(|(_, message)| matches!(message, Message::VoteRequest { .. })));
+
+    let halting = p3_succeeds_p2(AlgorithmKind::Halting);
+    assert!(!halting.iter().any(|(_, message)| matches!(message, Message::AreYouThere { .. })));
+    assert!(halting.iter().any(|(_, message)| matches!(message, Message::VoteRequest { .. })));
 }

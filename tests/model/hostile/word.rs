@@ -1,0 +1,75 @@
+//! What the voters said, and whether they keep it. This shares nothing with the code that it judges.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use electd::core::Output;
+use electd::core::message::{Envelope, Message};
+use electd::core::types::{Epoch, NodeId, Time};
+
+use super::world::TIMING;
+
+/// A candidate or leader counts on a voter for 9/11 of its lease.
+fn counted_on() -> Duration {
+    TIMING.lease * 9 / 11
+}
+
+#[derive(Default)]
+pub struct Words {
+    /// For whom each voter voted in each epoch.
+    votes: BTreeMap<(usize, Epoch), NodeId>,
+    /// To whom each voter is bound, in which epoch, and until when at least.
+    bound: BTreeMap<(usize, NodeId), (Epoch, Time)>,
+    /// What each voter heard of leaders that need it no more in an epoch, and never will again.
+    ended: BTreeSet<(usize, NodeId, Epoch)>,
+}
+
+impl Words {
+    /// A member hears that a leader needs it no more. Any other may say so, too.
+    pub fn hears(&mut self, at: usize, (from, message): &(NodeId, Message)) {
+        let (leader, epoch) = match *message {
+            Message::Release { epoch, .. } => (*from, epoch),
+            Message::Freed { leader, epoch } => (leader, epoch),
+            _ => return,
+        };
+        self.ended.insert((at, leader, epoch));
+    }
+
+    /// A member tells others something. Gives the first rule that it breaks.
+    pub fn tells(&mut self, now: Time, at: usize, output: &Output) -> Result<(), String> {
+        let Output::Send { to, envelope: Envelope { message, .. } } = output else { return Ok(()) };
+        let (Message::Vote { epoch, .. } | Message::Acknowledge { epoch, .. }) = *message else {
+            return Ok(());
+        };
+        let [to] = to[..] else { return Ok(()) };
+        if matches!(message, Message::Vote { .. }) {
+            self.votes(now, at, to, epoch)?;
+        }
+        self.bound.insert((at, to), (epoch, now + counted_on()));
+        Ok(())
+    }
+
+    /// A voter votes for one candidate in an epoch, and for nobody else while it is bound.
+    fn votes(&mut self, now: Time, at: usize, to: NodeId, epoch: Epoch) -> Result<(), String> {
+        let first = *self.votes.entry((at, epoch)).or_insert(to);
+        if first != to {
+            return Err(format!("{at} votes for {} and {} in epoch {epoch}", first.0, to.0));
+        }
+        let holds = |leader: NodeId, of: Epoch, until: Time| {
+            leader != to && now < until && !self.ended.contains(&(at, leader, of))
+        };
+        let mut others = self.bound.iter().filter(|((voter, _), _)| *voter == at);
+        match others.find(|((_, leader), (of, until))| holds(*leader, *of, *until)) {
+            Some(((_, leader), (of, _))) => Err(format!(
+                "{at} votes for {} in epoch {epoch} while it is bound to {} in {of}",
+                to.0, leader.0
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// How many others voted for a member in this epoch.
+    pub fn votes_for(&self, candidate: NodeId, epoch: Epoch) -> usize {
+        self.votes.iter().filter(|((_, of), whom)| *of == epoch && **whom == candidate).count()
+    }
+}

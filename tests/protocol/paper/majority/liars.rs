@@ -1,0 +1,127 @@
+//! A member that lies: what the others do not take from it. (What several of them hold to in spite of it is in
+//! tests/model/hostile.)
+
+use std::sync::Arc;
+
+use electd::core::membership::{ListVersion, MemberList};
+use electd::core::message::{Candidate, Envelope, Lap, Message, Opinion, Run, View};
+use electd::core::settings::AlgorithmKind;
+use electd::core::types::{Epoch, Incarnation, Rank, Role};
+use electd::core::{Input, Output};
+
+use super::{
+    acknowledge, claim, grants, heartbeat, listed, majority, preempt, release, to, voter, would,
+    yes_if,
+};
+use crate::paper::process::{Process, TIMING, connection, coordinator, id, rank};
+
+/// P3, where P5 is an observer.
+fn beside_an_observer(algorithm: AlgorithmKind) -> Process {
+    Process::with(listed(majority(algorithm, 3), &[(5, Role::Observer)], 0)).0
+}
+
+/// A voter says that it leads a later epoch, and releases that at once.
+#[test]
+fn a_later_leader_takes_no_promise_from_the_one_before() {
+    let mut p3 = voter(3);
+    p3.hears(4, heartbeat(1, 1, 4));
+    p3.stores();
+    p3.after(TIMING.heartbeat);
+    assert_eq!(p3.hears(5, heartbeat(2, 1, 5)), to(&[5], acknowledge(2, 1, 3)));
+    p3.stores();
+    assert_eq!(would(&mut p3, 2, 3), yes_if(2, TIMING.lease), "the promise that runs for longer");
+    p3.hears(5, release(2));
+    assert_eq!(would(&mut p3, 2, 3), yes_if(1, TIMING.lease - TIMING.heartbeat));
+    p3.hears(4, release(1));
+    assert_eq!(would(&mut p3, 2, 3), Opinion::Yes);
+}
+
+/// An observer never leads: if one says what only a candidate or a leader does, its connection is closed.
+#[test]
+fn an_observer_says_nothing_that_only_a_candidate_or_a_leader_does() {
+    let lies = [
+        heartbeat(2, 1, 5),
+        coordinator(2, 5),
+        claim(1, 2),
+        preempt(1, 5, &[1, 2, 3, 4, 5]),
+        release(1),
+    ];
+    for message in lies {
+        let mut p3 = beside_an_observer(AlgorithmKind::Bully);
+        grants(&mut p3, 4, 1);
+        let said = format!("{message:?}");
+        let envelope = Envelope { epoch: Epoch(1), incarnation: Incarnation(1), message };
+        let (connection, from) = (connection(5), id(5));
+        let outputs = p3.outputs(Input::Message { connection, from, envelope });
+        assert!(outputs.contains(&Output::Close { connection }), "{said}: {outputs:?}");
+        assert_eq!(would(&mut p3, 2, 3), yes_if(1, TIMING.lease), "{said}");
+    }
+}
+
+/// "A nominee passes a release on": one that may win.
+#[test]
+fn an_observer_frees_no_voter() {
+    let mut p3 = beside_an_observer(AlgorithmKind::Bully);
+    grants(&mut p3, 4, 1);
+    let freed = Message::Freed { leader: id(4), epoch: Epoch(1) };
+    p3.hears(5, freed.clone());
+    assert_eq!(would(&mut p3, 2, 3), yes_if(1, TIMING.lease));
+    p3.hears(1, freed);
+    assert_eq!(would(&mut p3, 2, 3), Opinion::Yes);
+}
+
+#[test]
+fn nobody_believes_that_an_observer_leads() {
+    let of_p5 = View { epoch: Epoch(2), leader: Some(rank(5)) };
+    for liar in [4, 5] {
+        let mut p3 = beside_an_observer(AlgorithmKind::Bully);
+        p3.hears(liar, Message::View(of_p5));
+        p3.stores();
+        assert_eq!((p3.core.view().leader, p3.leader()), (None, None), "P{liar} says so");
+    }
+    let mut p3 = beside_an_observer(AlgorithmKind::Ring);
+    let run = Run { epoch: Epoch(2), initiator: id(5) };
+    let leader = Candidate { stands: true, rank: rank(5), incarnation: Incarnation(1) };
+    p3.hears(2, Message::Lap(Lap { run, leader, hops: 1 }));
+    p3.stores();
+    assert_eq!(p3.leader(), None);
+}
+
+/// No vote depends on the list of an observer, which may name a member alone.
+#[test]
+fn where_nobody_leads_a_list_is_taken_from_a_voter_only() {
+    let mut p3 = beside_an_observer(AlgorithmKind::Bully);
+    let own = p3.core.members().clone();
+    let version = ListVersion { epoch: Epoch(1), counter: 1 };
+    let remaining = own.iter().filter(|member| member.id != id(1)).cloned().collect();
+    let list = Arc::new(MemberList::new(version, remaining));
+    p3.hears(5, Message::List { list: list.clone() });
+    assert_eq!(p3.core.members(), &own);
+    assert!(p3.core.stands(), "nor is it behind");
+    p3.hears(4, Message::List { list: list.clone() });
+    assert_eq!(p3.core.members(), &list);
+
+    let mut p3 = beside_an_observer(AlgorithmKind::Bully);
+    p3.hears(4, Message::Listed { version });
+    assert!(!p3.core.stands(), "P4 has to tell it that list");
+    p3.loses(4);
+    p3.hears(5, Message::Listed { version });
+    assert!(p3.core.stands(), "P5 may not");
+}
+
+/// Another says of the leader of this epoch that it ranks higher than it does.
+#[test]
+fn a_leader_itself_tells_its_rank() {
+    let mut p3 = voter(3);
+    p3.hears(4, heartbeat(1, 1, 4));
+    p3.stores();
+    let higher = Some(Rank { value: 7, ..rank(4) });
+    p3.hears(5, Message::View(View { epoch: Epoch(1), leader: higher }));
+    assert_eq!(p3.leader(), Some(id(4)), "that is no news");
+
+    let mut p3 = voter(3);
+    p3.hears(5, Message::View(View { epoch: Epoch(1), leader: higher }));
+    p3.hears(4, heartbeat(1, 1, 4));
+    p3.stores();
+    assert_eq!(p3.leader(), Some(id(4)), "nor is what it says itself an older word");
+}
