@@ -311,7 +311,7 @@ impl Context<'_> {
         self.take_lease(epoch);
         // With a majority the lease runs since the vote request was sent, and the disks of the voters may have
         // taken most of it.
-        let first = match self.state.needs_majority() && !Fault::LateHeartbeat.is_planted() {
+        let first = match self.state.needs_majority() {
             true => Duration::ZERO,
             false => self.state.settings.timing.heartbeat,
         };

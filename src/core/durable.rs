@@ -141,13 +141,16 @@ pub(super) struct Records {
     waiting: Vec<(u64, Then)>,
     /// Since when the disk has not told of a record, if it has one to write.
     silent: Option<Time>,
+    /// For how long it was silent before it told of the last one.
+    took: Duration,
 }
 
 impl Records {
     /// No record yet; epochs up to `reserved` are durable.
     pub fn new(incarnation: Incarnation, reserved: Epoch, task: Task) -> Records {
         let (last, durable, asked, waiting) = (0, reserved, reserved, Vec::new());
-        Records { incarnation, task, last, durable, asked, waiting, silent: None }
+        let (silent, took) = Default::default();
+        Records { incarnation, task, last, durable, asked, waiting, silent, took }
     }
 
     /// The task that was handed out last.
@@ -225,8 +228,19 @@ impl Records {
         still && !Fault::StuckVotes.is_planted()
     }
 
+    /// Whether the disk has something to write.
+    pub fn are_under_way(&self) -> bool {
+        self.silent.is_some()
+    }
+
+    /// Whether the disk told of its last record within this time, and does not take longer for the next.
+    pub fn are_quick(&self, limit: Duration, now: Time) -> bool {
+        self.took < limit && self.silent.is_none_or(|since| now.since(since) < limit)
+    }
+
     /// All records up to this number are durable: gives what is to be done now.
     pub fn written(&mut self, number: u64, now: Time) -> Vec<Then> {
+        self.took = self.silent.map_or(Duration::ZERO, |since| now.since(since));
         self.silent = (number < self.last).then_some(now);
         let due: Vec<_> = self.waiting.extract_if(.., |(record, _)| *record <= number).collect();
         for (_, then) in &due {

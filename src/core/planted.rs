@@ -151,8 +151,6 @@ faults! {
         "A leader whose switchover was cleared leads on, whoever ranks higher.";
     FileWins "majority-file-wins": "bully majority stay" 18,
         "An edited file wins over the voters of a record that has voted.";
-    LateHeartbeat "majority-late-heartbeat": "bully majority stay" 7_778,
-        "A new leader's first heartbeat leaves one heartbeat late.";
     AskedOnce "majority-asked-once": "slow" 0,
         "A vote request that timed out is not repeated in the same epoch.";
     DeafCounts "stay-deaf-counts": "bully majority stay" 335,
@@ -181,8 +179,6 @@ faults! {
         "A candidate whom its voters deny their votes for ever never lets another one try.";
     TakeoverAtOnce "majority-takeover-at-once": "ring majority stay" 256,
         "Who asked for a hand-over and did not lead asks again at once.";
-    StuckStands "stay-stuck-stands": "bully majority stay" 1_343,
-        "A candidate whose disk stands still takes over again and again.";
     StuckVotes "stay-stuck-votes": "halting majority stay" 16_458,
         "A voter whose disk stands still says that it would vote.";
     BallotSentBack "ring-ballot-sent-back": "ring majority stay" 6_025,

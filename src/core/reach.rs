@@ -90,6 +90,17 @@ impl Context<'_> {
         }
     }
 
+    /// Without a majority: another than the member for which this leader gave up its epoch leads the next one.
+    pub fn note_who_leads_instead(&mut self, leader: NodeId) {
+        let successor = self.state.gave_up().and_then(|(_, successor)| successor);
+        let unit = self.state.settings.timing.t2();
+        if let Some(successor) = successor.filter(|_| !self.state.needs_majority())
+            && successor != leader
+        {
+            self.pass_over(successor, unit);
+        }
+    }
+
     /// Whether a peer was to lead and did not, since it led last.
     pub fn is_passed_over(&self, id: NodeId) -> bool {
         self.state.detector.get(id).is_some_and(Peer::is_passed_over)

@@ -14,7 +14,7 @@ pub const LEAST: u128 = 950;
 /// the task as well, before its leader leads.
 #[must_use]
 pub fn slowest(algorithm: AlgorithmKind) -> Duration {
-    Duration::from_millis(if algorithm == AlgorithmKind::Halting { 200 } else { 280 })
+    Duration::from_millis(if algorithm == AlgorithmKind::Halting { 280 } else { 500 })
 }
 
 /// The share of the time with a leader, in thousandths, among three voters whose every write takes so long:

@@ -147,6 +147,7 @@ impl Turn<'_> {
 
     /// "If P receives a Coordinator message, it treats the sender as the coordinator."
     fn follow(&mut self, view: View, leader: NodeId) {
+        self.cx.note_who_leads_instead(leader);
         if self.cx.state.records.cover(view.epoch) {
             self.cx.give_up(None);
             self.cx.become_following(view, leader);

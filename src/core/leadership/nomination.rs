@@ -45,10 +45,14 @@ impl Context<'_> {
     }
 
     /// Whether this member may lead in the epoch of this round: that is durable and, with a majority,
-    /// enough voters have voted for this member.
+    /// enough voters have voted for this member, for long enough to acknowledge its first heartbeat. Otherwise it asks
+    /// them once more, if it may.
     pub fn is_elected(&self, round: Epoch) -> bool {
-        let votes = !self.state.needs_majority() || self.state.has_votes(round, self.now);
-        self.state.may_go_on(round) && votes
+        let heartbeat = self.state.settings.timing.message * 2;
+        let lasts = || self.state.has_votes(round, self.now + heartbeat);
+        let elected = || self.state.has_votes(round, self.now);
+        let votes = || lasts() || elected() && !self.state.may_repeat_votes(round);
+        self.state.may_go_on(round) && (!self.state.needs_majority() || votes())
     }
 
     fn park(&mut self, round: Epoch, aim: Aim, reason: &Reason) {
@@ -97,13 +101,34 @@ impl Context<'_> {
     }
 
     /// Asks the voters, unless they are being asked, whether they would have this member take over from
-    /// the leader that it follows.
+    /// the leader that it follows. A member whose disk was slow of late has it write something first: its own vote would
+    /// come too late, and nobody would lead meanwhile.
     pub fn poll_for_takeover(&mut self) {
         let candidacy = &self.state.candidacy;
-        if candidacy.question.is_none() && self.now >= candidacy.next_takeover_poll {
-            let (view, next) = (self.state.view(), self.state.epochs.round().next());
-            self.ask_voters(Purpose::Preempt(view), Stage::PreVote, next);
+        if candidacy.question.is_some() || self.now < candidacy.next_takeover_poll {
+            return;
         }
+        let in_time = bounds::certain(self.state.settings.timing.lease);
+        if self.state.records.are_quick(in_time, self.now) {
+            let (view, next) = (self.state.view(), self.state.epochs.round().next());
+            return self.ask_voters(Purpose::Preempt(view), Stage::PreVote, next);
+        }
+        self.put_off_takeover();
+        if !self.state.records.are_under_way() {
+            self.persist();
+        }
+    }
+
+    /// Asks for no hand-over for a while, longer each time.
+    pub(super) fn put_off_takeover(&mut self) {
+        let unit = self.state.settings.timing.t2();
+        let longest = self.now + unit * 4; // or a better one would come too late
+        let candidacy = &mut self.state.candidacy;
+        candidacy.takeovers.again(unit, self.now);
+        candidacy.next_takeover_poll = match Fault::TakeoverAtOnce.is_planted() {
+            true => self.now,
+            false => candidacy.takeovers.until().min(longest),
+        };
     }
 
     pub(super) fn ask_voters(&mut self, purpose: Purpose, stage: Stage, epoch: Epoch) {

@@ -111,14 +111,7 @@ impl Turn<'_> {
                     let rank = self.cx.state.rank();
                     self.cx.drop_question();
                     let leader = view.leader.filter(|leader| self.cx.state.follows(leader.id));
-                    let unit = self.cx.state.settings.timing.t2();
-                    let longest = self.cx.now + unit * 4; // or a better one would come too late
-                    let candidacy = &mut self.cx.state.candidacy;
-                    candidacy.takeovers.again(unit, self.cx.now);
-                    candidacy.next_takeover_poll = match Fault::TakeoverAtOnce.is_planted() {
-                        true => self.cx.now,
-                        false => candidacy.takeovers.until().min(longest),
-                    };
+                    self.cx.put_off_takeover();
                     if let Some(leader) = leader {
                         let epoch = view.epoch;
                         self.cx.send(leader.id, Message::Preempt { epoch, rank, votes });
@@ -170,7 +163,7 @@ impl Turn<'_> {
             self.cx.ask_voters(purpose, stage, epoch);
         } else if state.candidacy.question.is_some() {
             // One whose disk stands still would stand, and be denied by nobody, again and again.
-            let lags = state.waits_for_own_vote() && !Fault::StuckStands.is_planted();
+            let lags = state.waits_for_own_vote();
             self.cx.state.candidacy.disk_lags |= lags;
             self.failed();
         } else if state.candidacy.denied.is_some() && state.phase().elects() {

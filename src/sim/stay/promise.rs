@@ -17,18 +17,39 @@ const STEPS: u32 = 2000;
 /// The least share of the time in which somebody leads, in thousandths.
 const LEAST: u128 = 950;
 
-/// The same without a majority, where some of those that live cannot talk to each other: leaders on both sides of a
+/// The same without a majority, where two of those that live cannot talk to each other: leaders on both sides of a
 /// dead link take turns.
 const LEAST_BY_TURNS: u128 = 750;
+
+/// The same where there are several such links.
+const LEAST_BY_MORE_TURNS: u128 = 400;
 
 impl Life {
     /// The least share of the time in which somebody leads, in thousandths, where that is promised.
     pub(super) fn least(&self) -> u128 {
+        match (self.world.setup.quorum, self.apart()) {
+            (Quorum::Majority, _) | (Quorum::None, 0) => LEAST,
+            (Quorum::None, 1) => LEAST_BY_TURNS,
+            (Quorum::None, _) => LEAST_BY_MORE_TURNS,
+        }
+    }
+
+    /// With a majority: whether a member may be elected in vain, once. Its disk stands still, and it finds that out as it
+    /// writes its vote.
+    pub(super) fn may_try_in_vain(&self) -> bool {
+        let stuck = |at: usize| self.world.nodes[at].drive.stuck && may_lead(&self.world, at);
+        let majority = self.world.setup.quorum == Quorum::Majority;
+        majority && self.world.live().any(|(at, _)| stuck(at))
+    }
+
+    /// How many pairs of those that live cannot talk to each other in both directions.
+    pub(super) fn apart(&self) -> usize {
         let world = &self.world;
-        let apart =
-            |at: usize| world.live().any(|(other, _)| at != other && !are_linked(world, at, other));
-        let turns = world.setup.quorum == Quorum::None && world.live().any(|(at, _)| apart(at));
-        if turns { LEAST_BY_TURNS } else { LEAST }
+        let live: Vec<usize> = world.live().map(|(at, _)| at).collect();
+        let with = |at: usize| {
+            live.iter().filter(move |other| at < **other && !are_linked(world, at, **other)).count()
+        };
+        live.iter().map(|at| with(*at)).sum()
     }
 
     pub(super) fn is_promised(&self) -> bool {

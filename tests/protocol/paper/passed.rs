@@ -76,28 +76,40 @@ fn whoever_breaks_its_own_connection_and_dials_again_can_be_told_nothing_all_the
     assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.unreachable), Some(true));
 }
 
-/// The ring: P3 leads, hands over to P5, and leads again after P5 did not.
+/// The ring: P3 comes to lead in this epoch, and P5 asks it to hand over. Tells whether it does.
+fn p3_wins_and_hands_over(p3: &mut Process, epoch: u64) -> bool {
+    p3.calls();
+    let run = Run { epoch: Epoch(epoch), initiator: id(3) };
+    let candidate = Candidate { stands: true, rank: rank(3), incarnation: Incarnation(1) };
+    p3.hears(4, Message::Ballot(Ballot { run, candidate, hops: 5 }));
+    p3.stores();
+    assert_eq!(p3.leader(), Some(id(3)));
+    let (epoch, rank) = (Epoch(epoch), rank(5));
+    releases(&p3.hears(5, Message::Preempt { epoch, rank, votes: Vec::new() }))
+}
+
 #[test]
 fn a_leader_does_not_hand_over_at_once_again_to_a_member_that_did_not_lead() {
     let mut p3 = Process::new(AlgorithmKind::Ring, 3);
-    let mut wins = |epoch: u64| {
-        p3.calls();
-        let run = Run { epoch: Epoch(epoch), initiator: id(3) };
-        let candidate = Candidate { stands: true, rank: rank(3), incarnation: Incarnation(1) };
-        p3.hears(4, Message::Ballot(Ballot { run, candidate, hops: 5 }));
-        p3.stores();
-        assert_eq!(p3.leader(), Some(id(3)));
-        let (epoch, rank) = (Epoch(epoch), rank(5));
-        let asked = p3.hears(5, Message::Preempt { epoch, rank, votes: Vec::new() });
-        let hands_over = releases(&asked);
-        if hands_over {
-            let patience = bounds::ring_patience(&TIMING, 5) + TIMING.message + STEP;
-            passes(&mut p3, patience, &[1, 2, 4, 5]);
-        }
-        hands_over
-    };
-    assert!(wins(1));
-    assert!(!wins(2), "it was let down a moment ago");
+    assert!(p3_wins_and_hands_over(&mut p3, 1));
+    let patience = bounds::ring_patience(&TIMING, 5) + TIMING.message + STEP;
+    passes(&mut p3, patience, &[1, 2, 4, 5]);
+    assert!(!p3_wins_and_hands_over(&mut p3, 2), "it was let down a moment ago");
+}
+
+/// Some links are dead: P5 asks whoever leads to hand over, and never wins.
+#[test]
+fn nor_to_a_member_in_whose_place_another_came_to_lead() {
+    let mut p3 = Process::new(AlgorithmKind::Ring, 3);
+    assert!(p3_wins_and_hands_over(&mut p3, 1));
+    p3.hears(4, coordinator(2, 4));
+    assert_eq!(p3.leader(), Some(id(4)));
+    assert!(!p3_wins_and_hands_over(&mut p3, 3));
+
+    let mut p3 = Process::new(AlgorithmKind::Ring, 3);
+    assert!(p3_wins_and_hands_over(&mut p3, 1));
+    p3.hears(5, coordinator(2, 5));
+    assert!(p3_wins_and_hands_over(&mut p3, 3), "P5 did lead");
 }
 
 #[test]

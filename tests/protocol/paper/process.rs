@@ -186,6 +186,11 @@ impl Process {
         self.take(Input::Persisted { number })
     }
 
+    /// Whether it was asked to write something that is not on its disk yet.
+    pub fn is_writing(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
     /// Whether the list on its disk names it.
     pub fn is_named_by_disk(&self) -> bool {
         self.disk.members.get(self.core.id()).is_some()

@@ -143,7 +143,8 @@ impl Halting {
     fn lead(&mut self, cx: &mut Context) {
         let round = self.round;
         if !cx.is_elected(round) {
-            // The votes have expired, as it took too long. The voters have stored them, and repeat them at once.
+            // The votes have expired or are about to, as it took too long. The voters have stored them, and repeat them
+            // at once.
             match cx.state.may_repeat_votes(round) {
                 true => _ = cx.nominate(round, Aim::Lead, &Reason::AllReady),
                 false => self.back_off(cx),

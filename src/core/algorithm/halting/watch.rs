@@ -140,13 +140,18 @@ impl Halting {
         }
     }
 
-    /// "Without a reply, an election."
+    /// "Without a reply, an election." A coordinator that a follower heard of late is there: its reply may be late, as it
+    /// is asked again before it is suspected.
     pub(super) fn coordinator_unanswered(&mut self, cx: &mut Context) {
-        if self.timeout.is_none() {
+        if self.timeout.take().is_none() {
             return;
         }
-        if let Some((coordinator, _)) = self.coordinator(cx) {
-            self.begin(cx, Reason::LeaderSuspected(coordinator));
+        let Some((coordinator, _)) = self.coordinator(cx) else { return };
+        let heard = cx.state.detector.get(coordinator).and_then(|peer| peer.heard);
+        let heard = heard.filter(|_| cx.state.follows(coordinator));
+        match heard.filter(|heard| cx.now.since(*heard) < patience(cx)) {
+            Some(heard) => self.look_after_coordinator_from(cx, heard),
+            None => self.begin(cx, Reason::LeaderSuspected(coordinator)),
         }
     }
 

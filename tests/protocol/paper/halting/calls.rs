@@ -137,6 +137,19 @@ fn who_is_asked_looks_at_its_own_coordinator() {
     assert_eq!(p3.status(), NodeStatus::Election);
 }
 
+/// It asks another time before it suspects the coordinator: after `failure` - T1 of silence.
+#[test]
+fn a_coordinator_that_was_heard_of_late_may_reply_late() {
+    let mut p3 = p3_under_p5();
+    assert_eq!(p3.hears(2, are_you_there(8, 2))[1..], to(&[5], are_you_still(1, 1, 3)));
+    assert_eq!(p3.after(TIMING.t1()), []);
+    assert_eq!(p3.leader(), Some(id(5)));
+    p3.after(TIMING.failure - TIMING.t1() * 2 - MOMENT);
+    assert_eq!(p3.after(MOMENT), to(&[5], are_you_still(2, 1, 3)));
+    p3.after(TIMING.t1());
+    assert_eq!(p3.leader(), None);
+}
+
 /// READY ends the wait for the coordinator's reply. Where that was lost, the next to ask has the
 /// coordinator called again.
 #[test]

@@ -5,8 +5,8 @@ use electd::core::message::{Ballot, Candidate, Message, Opinion, Run};
 use electd::core::settings::AlgorithmKind;
 use electd::core::types::{Epoch, Incarnation};
 
-use super::{grant, heartbeat, majority, says};
-use crate::paper::process::{Process, Sent, comes_to_lead, id, rank};
+use super::{all_say, claim, grant, heartbeat, majority, p5_claims, says, to, voter};
+use crate::paper::process::{Process, Sent, TIMING, comes_to_lead, id, rank};
 
 /// The ballot of a candidate in the run that a member called.
 fn ballot(epoch: u64, initiator: u8, candidate: u8) -> Message {
@@ -70,4 +70,40 @@ fn a_candidate_to_which_the_leader_handed_over_asks_nobody_that_ranks_higher() {
     let halting = p3_succeeds_p2(AlgorithmKind::Halting);
     assert!(!halting.iter().any(|(_, message)| matches!(message, Message::AreYouThere { .. })));
     assert!(halting.iter().any(|(_, message)| matches!(message, Message::VoteRequest { .. })));
+}
+
+/// A leader whose lease ends before its first heartbeat is acknowledged would lead in vain.
+#[test]
+fn a_vote_that_comes_late_is_asked_for_once_more_in_the_same_epoch() {
+    let mut p5 = p5_claims();
+    p5.stores();
+    p5.hears(1, grant(2, 1));
+    p5.now = p5.now + (TIMING.lease * 9 / 11 - TIMING.message * 2);
+    assert_eq!(p5.hears(2, grant(2, 1)), to(&[1, 2, 3, 4], claim(3, 1)));
+    assert_eq!(p5.leader(), None);
+    all_say(&mut p5, &[1, 2], &grant(3, 1));
+    assert_eq!(p5.leader(), Some(id(5)));
+}
+
+/// A member that takes over with a disk that is slow of late would keep the others without a leader meanwhile.
+#[test]
+fn a_member_whose_last_write_was_slow_has_its_disk_write_before_it_asks_to_take_over() {
+    let mut p5 = voter(5);
+    let asks = |p5: &mut Process, number| {
+        let sent = p5.hears(4, heartbeat(1, number, 4));
+        sent.iter().any(|(_, message)| matches!(message, Message::PreVote { .. }))
+    };
+    p5.hears(4, claim(1, 1));
+    p5.after(TIMING.lease);
+    p5.stores();
+    assert!(!asks(&mut p5, 1), "its vote took too long");
+    p5.after(TIMING.t2());
+    p5.stores();
+    assert!(!asks(&mut p5, 2), "so did what it wrote as it followed P4");
+    assert!(p5.is_writing(), "for nothing else");
+    p5.stores();
+    p5.after(TIMING.t2());
+    assert!(!asks(&mut p5, 3), "it waits longer each time");
+    p5.after(TIMING.t2());
+    assert!(asks(&mut p5, 4), "that was quick");
 }
