@@ -123,7 +123,7 @@ impl Context<'_> {
             self.state.records.then(number, Then::Promise(longest));
         }
         let vote = self.state.needs_majority().then(|| self.state.voter.vote());
-        let members = self.state.membership.to_store().clone();
+        let members = self.state.membership.to_store(self.state.needs_majority()).clone();
         let removed = self.state.membership.has_left();
         let met = self.state.detector.met().filter(|_| vote.is_some()).collect();
         let drain = self.state.eligibility.drain().cloned();
@@ -326,7 +326,7 @@ impl Context<'_> {
         if self.state.phase() == Phase::Leading {
             let epoch = self.state.view().epoch;
             self.state.endings.give_up(epoch, successor);
-            self.state.free_own_vote(epoch);
+            self.state.free_own_vote();
         }
     }
 

@@ -135,6 +135,7 @@ impl Message {
             self,
             Message::Coordinator { .. }
                 | Message::Heartbeat { .. }
+                | Message::Halt { .. }
                 | Message::Elected { .. }
                 | Message::Ready { .. }
                 | Message::Preempt { .. }

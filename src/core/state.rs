@@ -274,9 +274,14 @@ impl State {
         now < self.course.discovery_ends() && (!self.detector.all_connected() || self.is_behind())
     }
 
+    /// The others that could lead in this one's place.
+    pub(super) fn standing(&self) -> impl DoubleEndedIterator<Item = &Peer> {
+        self.detector.standing().filter(|peer| self.never_leads(peer.rank.id).is_none())
+    }
+
     /// The best of the others that could lead in this one's place.
     pub(super) fn best_other(&self) -> Option<NodeId> {
-        self.detector.standing().map(|peer| peer.rank).max().map(|rank| rank.id)
+        self.standing().map(|peer| peer.rank).max().map(|rank| rank.id)
     }
 
     /// Whether a leader needs a majority.

@@ -139,8 +139,8 @@ impl Turn<'_> {
                 let announced = self.algorithm.get().receive(&mut self.cx, from, &message);
                 // A greater one may have become known since the election began.
                 let present = announced.filter(|view| self.cx.state.compare(*view).is_ge());
-                if let Some((view, leader)) = present.and_then(|view| Some((view, view.leader?))) {
-                    self.accept(view, leader);
+                if let Some(view) = present {
+                    self.passed_on(from, view);
                 }
             }
         }
@@ -201,7 +201,7 @@ impl Turn<'_> {
         self.cx.out.push(Output::Disconnect { peer: id });
         if redial == Redial::Refused && self.cx.state.settings.trust_refused {
             // The process that spoke there is gone, and no later one has said hello since.
-            self.cx.state.voter.release_dead(id);
+            self.cx.state.voter.release_all(id);
         }
         self.redialed(id, redial);
     }

@@ -2,7 +2,7 @@
 
 use crate::core::api::Output;
 use crate::core::context::Context;
-use crate::core::message::View;
+use crate::core::message::{Message, View};
 use crate::core::note::Note;
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
@@ -12,6 +12,19 @@ use crate::core::turn::Turn;
 use crate::core::types::{Epoch, NodeId, Rank, Time};
 
 impl Context<'_> {
+    /// Tells a leader that another leads in its epoch, as this member knows it or its earlier run did. If somebody lied to
+    /// this member, the leader asks for a greater epoch, in which this member follows it.
+    fn tell_other_leader(&mut self, to: NodeId) {
+        let View { epoch, leader } = self.state.view();
+        match self.state.voter.led_in(epoch).filter(|_| leader.is_none()) {
+            Some(id) => {
+                let leader = Some(Rank { value: 0, id });
+                self.send(to, Message::View(View { epoch, leader }));
+            }
+            None => self.send_view(to),
+        }
+    }
+
     /// Waits to follow a leader until its epoch is durable here.
     fn follow_once_durable(&mut self, view: View, leader: NodeId) {
         self.become_waiting(self.now, Reason::Storing(leader));
@@ -36,7 +49,7 @@ impl Turn<'_> {
             return false;
         }
         if self.cx.state.is_of_another(from, epoch) {
-            self.cx.send_view(from);
+            self.cx.tell_other_leader(from);
             return false;
         }
         if self.cx.state.compare(view).is_lt() && !Fault::OlderCoordinator.is_planted() {
@@ -110,6 +123,19 @@ impl Turn<'_> {
                 self.call(Reason::Overruled(from)); // its leader is gone, its epoch is not
             }
             _ => {}
+        }
+    }
+
+    /// A message of the algorithm tells of a leader: its own word, or passed on by another member. As long as its lease
+    /// runs, no later leader was elected.
+    pub fn passed_on(&mut self, from: NodeId, view: View) {
+        let state = &self.cx.state;
+        match view.leader {
+            Some(leader) if leader.id != from && state.leads() && state.needs_majority() => {
+                self.outgrow(view.epoch);
+            }
+            Some(leader) => self.accept(view, leader),
+            None => {}
         }
     }
 

@@ -33,10 +33,10 @@ impl State {
         !(led && self.withholds_release())
     }
 
-    /// Frees the own vote for this epoch, unless a job still relies on it.
-    pub(in crate::core) fn free_own_vote(&mut self, epoch: Epoch) {
+    /// Frees the own vote, unless a job still relies on it.
+    pub(in crate::core) fn free_own_vote(&mut self) {
         if !self.withholds_release() {
-            self.voter.release(self.id(), epoch);
+            self.voter.release_all(self.id());
         }
     }
 }
@@ -68,7 +68,7 @@ impl Turn<'_> {
             && self.cx.state.phase() != Phase::Leading
             && let Some((epoch, successor)) = self.cx.state.gave_up()
         {
-            self.cx.state.free_own_vote(epoch);
+            self.cx.state.free_own_vote();
             self.cx.say_released(epoch, successor);
         }
         self.end_leadership(ending);

@@ -189,7 +189,8 @@ impl Turn<'_> {
     /// so. It tells all others, as they would wait for it.
     fn decline_if_unfit(&mut self, epoch: Epoch) {
         self.cx.freeze_rank();
-        if !self.cx.state.stands() {
+        let state = &self.cx.state;
+        if !state.stands() && state.never_leads(state.id()).is_none() {
             self.cx.say_released(epoch, None);
         }
     }
@@ -211,7 +212,7 @@ impl Turn<'_> {
         }
         let best = state.best_other().ok_or(Refusal::NoSuccessor)?;
         let successor = to.unwrap_or(best);
-        if !state.detector.standing().any(|peer| peer.rank.id == successor) {
+        if !state.standing().any(|peer| peer.rank.id == successor) {
             return Err(Refusal::CannotLead(successor));
         }
         if successor != best {

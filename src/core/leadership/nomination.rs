@@ -193,7 +193,7 @@ impl Context<'_> {
             self.arm(Timer::Voters, self.state.settings.timing.t2()); // they are asked again
         }
         if question.stage == Stage::Vote && question.purpose == Purpose::Win {
-            self.state.free_own_vote(question.epoch);
+            self.state.free_own_vote();
             self.state.epochs.raise_floor(question.epoch);
             self.say_released(question.epoch, None);
         }

@@ -27,7 +27,7 @@ pub enum Objection {
     Older(Epoch),
     /// The voter promised the leader of this epoch to vote for no other candidate until then.
     Promised(Epoch, Time),
-    /// An earlier run may have made a promise that runs until then.
+    /// An earlier run may have made a promise that runs until then; or promises to several leaders run, the last until then.
     Muted(Time),
 }
 
@@ -147,9 +147,13 @@ impl Voter {
         } else {
             let others = self.running(now).filter(|promise| promise.to != candidate);
             let heeded = |to: NodeId| to > candidate || !Fault::ReleaseNotAwaited.is_planted();
-            let heeded = others.filter(|promise| heeded(promise.to));
-            let last = heeded.max_by_key(|promise| promise.until);
-            last.map(|promise| Objection::Promised(promise.epoch, promise.until))
+            let mut heeded: Vec<_> = others.filter(|promise| heeded(promise.to)).collect();
+            heeded.sort_unstable_by_key(|promise| promise.until);
+            match heeded[..] {
+                [] => None,
+                [promise] => Some(Objection::Promised(promise.epoch, promise.until)),
+                [.., last] => Some(Objection::Muted(last.until)), // no leader alone can free it
+            }
         }
     }
 
@@ -266,8 +270,8 @@ impl Voter {
         self.promises.retain(|promise| !released(promise) && !older(promise));
     }
 
-    /// A process that was promised something is proved to be gone: it leads no more.
-    pub fn release_dead(&mut self, id: NodeId) {
+    /// A member that was promised something leads in no epoch any more: its process is proved to be gone, or it is this one.
+    pub fn release_all(&mut self, id: NodeId) {
         self.promises.retain(|promise| promise.to != id);
     }
 

@@ -238,7 +238,7 @@ impl Turn<'_> {
         // A change that was forced need not find a majority, but one that is still a member.
         let forced = matches!(change, Change::Remove { force: true, .. });
         let stored = state.is_list_stored() || Fault::DoneTooSoon.is_planted();
-        if state.membership.is_kept() && (stored || forced) {
+        if state.membership.is_kept(state.needs_majority()) && (stored || forced) {
             let asker = self.cx.state.membership.end_change();
             self.cx.state.timers.cancel(Timer::Change);
             if let Some(asker) = asker {

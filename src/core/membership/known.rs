@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::core::membership::{Change, ListVersion, MemberList};
+use crate::core::membership::{Change, ListVersion, Member, MemberList};
 use crate::core::types::{NodeId, Role, Time};
 
 /// How many strangers that said hello are remembered.
@@ -133,15 +133,17 @@ impl Membership {
         self.stored.iter().copied()
     }
 
-    /// Whether one that remains a member has stored the present list.
-    pub fn is_kept(&self) -> bool {
-        self.stored().any(|id| self.list.get(id).is_some())
+    /// Whether one that remains a member has stored the present list; with a majority a voter, as nobody takes a list
+    /// from another.
+    pub fn is_kept(&self, majority: bool) -> bool {
+        let keeps = |member: &Member| member.votes() || !majority;
+        self.stored().any(|id| self.list.get(id).is_some_and(keeps))
     }
 
     /// The list for the disk. A leader that removes itself may be the only one that knows of it, and its
     /// vote still be needed by the others: it could not start by a list that does not name it.
-    pub fn to_store(&self) -> &Arc<MemberList> {
-        self.last_named.as_ref().filter(|_| !self.is_kept()).unwrap_or(&self.list)
+    pub fn to_store(&self, majority: bool) -> &Arc<MemberList> {
+        self.last_named.as_ref().filter(|_| !self.is_kept(majority)).unwrap_or(&self.list)
     }
 
     /// Whether this member removed itself, by a list that it made.
@@ -230,7 +232,6 @@ fn role(list: &MemberList, member: NodeId) -> Option<Role> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::membership::Member;
     use crate::core::types::Epoch;
     use uuid::Uuid;
 
@@ -238,32 +239,34 @@ mod tests {
         NodeId(Uuid::from_u128(number))
     }
 
+    /// The fourth observes.
     fn list(counter: u64, members: impl IntoIterator<Item = u128>) -> Arc<MemberList> {
         let member = |number| Member {
             id: id(number),
             name: format!("m{number}"),
             address: format!("h:{number}"),
             admin: None,
-            role: Role::Member,
+            role: if number == 4 { Role::Observer } else { Role::Member },
         };
         let version = ListVersion { epoch: Epoch(1), counter };
         Arc::new(MemberList::new(version, members.into_iter().map(member).collect()))
     }
 
     #[test]
-    fn who_removed_itself_stores_the_list_that_named_it_until_another_has_the_new_one() {
-        let mut known = Membership::new(id(1), list(1, 1..=3));
-        let (before, after) = (known.list().clone(), list(2, 2..=3));
+    fn who_removed_itself_stores_the_list_that_named_it_until_another_voter_has_the_new_one() {
+        let mut known = Membership::new(id(1), list(1, 1..=4));
+        let (before, after) = (known.list().clone(), list(2, 2..=4));
         known.store(id(2));
         known.commit();
         known.adopt(after.clone());
         assert!(known.has_removed_itself() && known.role().is_none());
         assert!(!known.is_committed() && !known.has_stored(id(2)), "that was the old list");
-        assert_eq!(known.to_store(), &before);
+        assert_eq!(known.to_store(true), &before);
         known.store(id(1));
-        assert_eq!(known.to_store(), &before);
+        known.store(id(4));
+        assert_eq!((known.to_store(true), known.to_store(false)), (&before, &after));
         known.store(id(3));
-        assert_eq!(known.to_store(), &after);
+        assert_eq!(known.to_store(true), &after);
     }
 
     #[test]
@@ -282,12 +285,12 @@ mod tests {
 
     #[test]
     fn more_than_half_of_the_other_voters_have_to_say_that_it_was_removed() {
-        let mut known = Membership::new(id(1), list(1, 1..=5));
+        let mut known = Membership::new(id(1), list(1, (1..=3).chain(5..=6)));
         for voter in [2, 3] {
             known.note_refusal(id(voter), true);
             assert!(!known.is_removed_by_most());
         }
-        known.note_refusal(id(4), true);
+        known.note_refusal(id(5), true);
         assert!(known.is_removed_by_most());
         known.note_refusal(id(2), false);
         assert!(!known.is_removed_by_most());

@@ -63,7 +63,7 @@ impl Ring {
         cx: &mut Context,
         by: Option<NodeId>,
     ) -> Option<NodeId> {
-        let others = cx.state.detector.standing().map(|peer| peer.rank);
+        let others = cx.state.standing().map(|peer| peer.rank);
         let best = others
             .filter(|rank| Some(rank.id) != by || Fault::BallotSentBack.is_planted())
             .max()?

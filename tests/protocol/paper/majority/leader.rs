@@ -282,6 +282,18 @@ fn a_leader_that_steps_down_for_a_later_one_frees_its_own_vote() {
     assert_eq!(p5.leader(), Some(id(4)));
     p5.hears(4, release(2));
     assert_eq!(would(&mut p5, 3, 3), Opinion::Yes);
+
+    let mut p5 = p5_leads();
+    p5.after(TIMING.heartbeat);
+    p5.hears(3, Message::View(View { epoch: Epoch(3), leader: None }));
+    p5.hears(4, heartbeat(9, 1, 4));
+    p5.stores();
+    p5.hears(4, release(9));
+    assert_eq!(
+        would(&mut p5, 3, 10),
+        Opinion::Yes,
+        "also that for a greater epoch which it asked for"
+    );
 }
 
 /// Halting: whoever handed out its task in an epoch is about to lead in it, and does not release

@@ -4,16 +4,20 @@
 use std::sync::Arc;
 
 use electd::core::membership::{ListVersion, MemberList};
-use electd::core::message::{Candidate, Envelope, Lap, Message, Opinion, Run, View};
+use electd::core::message::{Ballot, Candidate, Envelope, Lap, Message, Opinion, Run, View};
 use electd::core::settings::AlgorithmKind;
 use electd::core::types::{Epoch, Incarnation, Rank, Role};
 use electd::core::{Input, Output};
 
 use super::{
-    acknowledge, claim, grants, heartbeat, listed, majority, preempt, release, to, voter, would,
-    yes_if,
+    acknowledge, all_say, claim, grant, grants, heartbeat, listed, majority, no, p5_leads, preempt,
+    release, says, to, voter, would, yes_if,
 };
-use crate::paper::process::{Process, TIMING, connection, coordinator, id, rank};
+use crate::paper::process::{Process, TIMING, connection, coordinator, election, id, rank};
+
+fn halt(number: u8) -> Message {
+    Message::Halt { number: 1, round: Epoch(2), rank: rank(number), incumbent: true }
+}
 
 /// P3, where P5 is an observer.
 fn beside_an_observer(algorithm: AlgorithmKind) -> Process {
@@ -29,7 +33,7 @@ fn a_later_leader_takes_no_promise_from_the_one_before() {
     p3.after(TIMING.heartbeat);
     assert_eq!(p3.hears(5, heartbeat(2, 1, 5)), to(&[5], acknowledge(2, 1, 3)));
     p3.stores();
-    assert_eq!(would(&mut p3, 2, 3), yes_if(2, TIMING.lease), "the promise that runs for longer");
+    assert_eq!(would(&mut p3, 2, 3), no(TIMING.lease), "neither of the two can free it alone");
     p3.hears(5, release(2));
     assert_eq!(would(&mut p3, 2, 3), yes_if(1, TIMING.lease - TIMING.heartbeat));
     p3.hears(4, release(1));
@@ -40,6 +44,7 @@ fn a_later_leader_takes_no_promise_from_the_one_before() {
 #[test]
 fn an_observer_says_nothing_that_only_a_candidate_or_a_leader_does() {
     let lies = [
+        halt(5),
         heartbeat(2, 1, 5),
         coordinator(2, 5),
         claim(1, 2),
@@ -124,4 +129,44 @@ fn a_leader_itself_tells_its_rank() {
     p3.hears(4, heartbeat(1, 1, 4));
     p3.stores();
     assert_eq!(p3.leader(), Some(id(4)), "nor is what it says itself an older word");
+}
+
+/// Somebody told P3 that P2 leads in epoch 1, and P3 restarted: it believes no other, but tells the true leader so.
+#[test]
+fn a_leader_of_whose_epoch_a_lie_was_stored_asks_for_a_greater_one() {
+    let mut p3 = voter(3);
+    p3.hears(1, Message::View(View { epoch: Epoch(1), leader: Some(rank(2)) }));
+    p3.hears(1, election(60, 1)); // it has it write
+    p3.stores();
+    let mut p3 = p3.restarts();
+    [1, 2, 4, 5].into_iter().for_each(|other| drop(p3.meets(other)));
+    let told = p3.hears(4, heartbeat(1, 1, 4));
+    let other = |view: &View| view.leader.is_some_and(|leader| leader.id == id(2));
+    let tells = |(_, said): &(_, Message)| matches!(said, Message::View(view) if other(view));
+    assert!(told.iter().any(tells), "{told:?}");
+
+    let mut p5 = p5_leads();
+    p5.after(TIMING.heartbeat);
+    let view = View { epoch: Epoch(1), leader: Some(Rank { value: 0, id: id(2) }) };
+    let sent = p5.hears(3, Message::View(view));
+    assert!(sent.iter().any(|(_, said)| matches!(said, Message::VoteRequest { .. })), "{sent:?}");
+}
+
+/// The ring: P2 passes on that P4 leads.
+#[test]
+fn a_leader_steps_down_for_no_lap_that_another_passes_on() {
+    let mut p5 = Process::with(majority(AlgorithmKind::Ring, 5)).0;
+    p5.calls();
+    [1, 2].into_iter().for_each(|voter| drop(p5.hears(voter, says(1, Opinion::Yes, 0))));
+    let run = Run { epoch: Epoch(1), initiator: id(5) };
+    let candidate = Candidate { stands: true, rank: rank(5), incarnation: Incarnation(1) };
+    p5.hears(4, Message::Ballot(Ballot { run, candidate, hops: 5 }));
+    p5.stores();
+    all_say(&mut p5, &[1, 2], &grant(2, 1));
+    assert_eq!(p5.leader(), Some(id(5)));
+    let run = Run { epoch: Epoch(2), initiator: id(4) };
+    let leader = Candidate { stands: true, rank: rank(4), incarnation: Incarnation(1) };
+    p5.hears(2, Message::Lap(Lap { run, leader, hops: 1 }));
+    p5.stores();
+    assert_eq!(p5.leader(), Some(id(5)));
 }
