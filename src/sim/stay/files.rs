@@ -76,7 +76,7 @@ impl Life {
     /// Has the disk of a member forget something. With a majority the guarantee assumes that disks keep what they
     /// synced; what is promised all the same is that a member which comes back with less than the
     /// others remember is refused. So the others have met its latest start when it happens, and it happens to
-    /// less than half of the voters.
+    /// less than half of the voters; and to none whose file was edited, as all are to begin with one list of voters.
     fn lose(&mut self, node: usize, what: Upkeep) {
         let world = &mut self.world;
         let disk = &world.nodes[node].disk;
@@ -90,7 +90,7 @@ impl Life {
             let lost = self.lost.iter().filter(|lost| **lost).count();
             let few = (lost + 1) * 2 < world.newest_list(true).voters();
             let remembered = world.others(node).all(|at| self.lost[at] || knows(at));
-            if !few || !remembered {
+            if !few || !remembered || self.edited[node] {
                 return;
             }
         }
