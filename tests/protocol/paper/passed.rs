@@ -76,6 +76,31 @@ fn whoever_breaks_its_own_connection_and_dials_again_can_be_told_nothing_all_the
     assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.unreachable), Some(true));
 }
 
+/// Halting: P5 leads, hears nobody, and so takes nobody in. P3 waits for it, as it may lead others, but not for ever.
+#[test]
+fn nobody_waits_for_ever_for_a_leader_that_does_not_hear_it() {
+    let mut p3 = Process::new(AlgorithmKind::Halting, 3);
+    p3.take(Input::Lost { peer: id(5) });
+    let mut calls_in = |time: Duration| {
+        let (end, mut calls) = (p3.now + time, 0);
+        while p3.now < end {
+            for (to, message) in passes(&mut p3, STEP, &[1, 2, 4]) {
+                if let Message::AreYouThere { number, .. } = message
+                    && to == [4]
+                {
+                    calls += 1;
+                    p3.hears(4, Message::Reply { number, accepted: true });
+                }
+            }
+            p3.hears(5, coordinator(1, 5));
+        }
+        calls
+    };
+    calls_in(TIMING.failure * 2); // until it knows that P5 hears nothing
+    assert_eq!(calls_in(TIMING.failure * 4), 0);
+    assert!(calls_in(TIMING.failure * 8) > 0);
+}
+
 /// The ring: P3 comes to lead in this epoch, and P5 asks it to hand over. Tells whether it does.
 fn p3_wins_and_hands_over(p3: &mut Process, epoch: u64) -> bool {
     p3.calls();

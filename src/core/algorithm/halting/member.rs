@@ -8,6 +8,9 @@ use crate::core::planted::Fault;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Task, TaskVersion};
 
+/// For so many times `failure` a member waits for a leader that does not hear it. That one may lead nobody else.
+const MOST_PATIENCE: u32 = 8;
+
 impl Halting {
     /// "Then the node k stops processing, and sets its status to Election", unless it ranks higher
     /// than who halts it, or obeys one who does.
@@ -120,9 +123,13 @@ impl Halting {
         // A leader of a paused cluster does not release, and takes in whom it hears to be not Normal.
         let refused = cx.state.is_paused() && cx.state.course.takeover().is_some();
         let waits = cx.state.phase() == Phase::Waiting && self.awaits == Some(leader) && !refused;
-        if waits && !cx.state.detector.counts(leader) {
-            // It hears no reply of this member, and so cannot take it in; but it leads.
-            cx.arm(Timer::Coordinator, cx.state.settings.timing.failure * 2);
+        let failure = cx.state.settings.timing.failure;
+        if waits
+            && !cx.state.detector.counts(leader)
+            && cx.now < cx.state.course.since() + failure * MOST_PATIENCE
+        {
+            // It hears no reply of this member, and so cannot take it in; but it leads, others at least.
+            cx.arm(Timer::Coordinator, failure * 2);
         }
         if obeys || waits || self.organises(cx.state) {
             return;
