@@ -189,8 +189,6 @@ faults! {
         "A leader ends its epoch for each later list of another leader that a third member tells of.";
     WordAgain "stay-word-again": "ring none stay" 4_803,
         "A leader's word revives a member that was not heard yet again and again.";
-    RestedTakesOver "stay-rested-takes-over": "ring none stay" 30_668,
-        "A leader that was overruled again and again takes over from the next lower leader at once.";
     SecondLeader "words-second-leader": "words" 125,
         "A word makes a member follow a second leader of an epoch.";
     FarAhead "words-far-ahead": "words" 0,

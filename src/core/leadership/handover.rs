@@ -42,7 +42,7 @@ impl Context<'_> {
     /// Whether this member may take over from a lower leader. As long as it rests, the members that overruled it would
     /// do so again.
     pub fn may_take_over(&self) -> bool {
-        !self.state.candidacy.rests(self.now) || Fault::RestedTakesOver.is_planted()
+        !self.state.candidacy.rests(self.now)
     }
 
     /// Takes over from a live lower leader, at once where no majority is needed.
