@@ -4,6 +4,7 @@
 use super::detector::Peer;
 use super::hello::{Agreement, Hello, Rejection};
 use super::membership::{ListVersion, MemberList};
+use super::message::Message;
 use super::phase::Phase;
 use super::planted::Fault;
 use super::state::State;
@@ -105,12 +106,18 @@ impl State {
         })
     }
 
-    /// With a majority: why a member is no candidate or leader, if by this member's list it never is one. An id keeps
-    /// its role for life, so that such a member lies.
-    pub(super) fn never_leads(&self, id: NodeId) -> Option<Rejection> {
-        let role = self.membership.list().get(id)?.role;
-        let lies = self.needs_majority() && role != Role::Member;
-        lies.then(|| Rejection::Disagreement {
+    /// With a majority: whether a member is neither a candidate nor a leader, ever, by this member's list. An id keeps its
+    /// role for life.
+    pub(super) fn never_leads(&self, id: NodeId) -> bool {
+        let listed = || self.membership.list().get(id);
+        self.needs_majority() && listed().is_some_and(|member| !member.may_lead())
+    }
+
+    /// Why a member is not entitled to say this, if it is not: it says what only a candidate or a leader does.
+    pub(super) fn presumption(&self, by: NodeId, message: &Message) -> Option<Rejection> {
+        let presumes = message.is_of_candidate_or_leader() && self.never_leads(by);
+        let role = self.membership.list().get(by).filter(|_| presumes)?.role;
+        Some(Rejection::Disagreement {
             key: "role".to_owned(),
             ours: role.name().to_owned(),
             theirs: Role::Member.name().to_owned(),

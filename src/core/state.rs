@@ -276,7 +276,7 @@ impl State {
 
     /// The others that could lead in this one's place.
     pub(super) fn standing(&self) -> impl DoubleEndedIterator<Item = &Peer> {
-        self.detector.standing().filter(|peer| self.never_leads(peer.rank.id).is_none())
+        self.detector.standing().filter(|peer| !self.never_leads(peer.rank.id))
     }
 
     /// The best of the others that could lead in this one's place.

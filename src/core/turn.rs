@@ -179,9 +179,10 @@ impl Turn<'_> {
     /// Whether a message tells what cannot have come about, or what its sender never says: then its connection is closed.
     fn is_beyond_belief(&mut self, from: NodeId, envelope: &Envelope) -> bool {
         let state = &self.cx.state;
-        let leads = envelope.message.is_of_candidate_or_leader();
-        let lies = || state.never_leads(from).filter(|_| leads);
-        let Some(reason) = state.jump_of_message(envelope).or_else(lies) else { return false };
+        let presumption = || state.presumption(from, &envelope.message);
+        let Some(reason) = state.jump_of_message(envelope).or_else(presumption) else {
+            return false;
+        };
         self.close_inbound(from);
         self.cx.out.push(Output::Note(Note::Refused { peer: from, reason }));
         true

@@ -85,7 +85,7 @@ impl Turn<'_> {
     /// an earlier run.
     pub fn told(&mut self, from: NodeId, view: View) {
         let state = &self.cx.state;
-        if view.leader.is_some_and(|leader| state.never_leads(leader.id).is_some()) {
+        if view.leader.is_some_and(|leader| state.never_leads(leader.id)) {
             return; // somebody lies
         }
         let news = state.compare(view).is_gt() && !(state.leads() && state.needs_majority());
@@ -143,7 +143,7 @@ impl Turn<'_> {
     /// in a later epoch may have forgotten that it named its leader, but not that.
     pub fn accept(&mut self, view: View, leader: Rank) {
         let state = &self.cx.state;
-        if state.never_leads(leader.id).is_some() {
+        if state.never_leads(leader.id) {
             return;
         }
         if state.voter.is_beyond(view.epoch) || state.is_of_another(leader.id, view.epoch) {

@@ -190,7 +190,7 @@ impl Turn<'_> {
     fn decline_if_unfit(&mut self, epoch: Epoch) {
         self.cx.freeze_rank();
         let state = &self.cx.state;
-        if !state.stands() && state.never_leads(state.id()).is_none() {
+        if !state.stands() && !state.never_leads(state.id()) {
             self.cx.say_released(epoch, None);
         }
     }
