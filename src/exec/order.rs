@@ -1,6 +1,6 @@
-//! What electd tells a guard, and the guard what becomes the command.
+//! The words of electd to a guard, and of the guard to the process that becomes the command.
 //!
-//! Until when the leadership holds is not told: the alarms say so, which go to the guard with its first word.
+//! No word says until when the leadership holds: the guard gets alarms with its first word, and they say so.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -18,7 +18,7 @@ use rustix::process::Pid;
 use super::alarms::{Alarm, Alarms};
 use crate::core::types::Time;
 
-/// What a guard is told while its job runs.
+/// A word to a guard while its job runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// To say that it is there: it answers each word with one byte.
@@ -44,7 +44,7 @@ impl Order {
         pair(which, time)
     }
 
-    /// What was written so.
+    /// The word that was written as these bytes.
     #[must_use]
     pub fn read(bytes: &[u8; Order::LENGTH]) -> Order {
         match number(bytes, 0) {
@@ -54,7 +54,7 @@ impl Order {
     }
 }
 
-/// What a guard is told first: the node leads.
+/// The first word to a guard: the node leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin {
     /// The epoch that it leads in.
@@ -74,7 +74,7 @@ impl Begin {
         pair(self.epoch, group.into())
     }
 
-    /// What was written so.
+    /// The word that was written as these bytes.
     #[must_use]
     pub fn read(bytes: &[u8; Begin::LENGTH]) -> Begin {
         let group = i32::try_from(number(bytes, 8)).ok().and_then(Pid::from_raw);
@@ -84,7 +84,7 @@ impl Begin {
     /// Says so to a guard that waits, and gives it the alarms that it acts by.
     ///
     /// # Errors
-    /// What the system says, as where the guard has ended.
+    /// The error of the system, for one where the guard has ended.
     pub fn send(self, guard: &UnixStream, alarms: &Alarms) -> io::Result<()> {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(2))];
         let mut beside = SendAncillaryBuffer::new(&mut space);
