@@ -1,5 +1,5 @@
 //! What one durable write takes on this disk. Without a quorum a failover must not wait for any;
-//! with a majority a grant is durable before it is told, so that a handover waits for one.
+//! with a majority a vote is durable before it is told, so that a handover waits for one.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -15,7 +15,7 @@ use super::limits;
 use super::line::Line;
 use super::poller::Interest;
 use super::response::{Delivery, Response};
-use super::routes::{self, Answer, Desk};
+use super::routes::{self, Answer, Shared};
 use super::stream::{self, Stream};
 
 /// What a client says is read into such a space first, which all connections share.
@@ -149,8 +149,8 @@ impl Connection {
     }
 
     /// Gets on, by one request at most.
-    pub fn advance<H: Handle>(&mut self, desk: &Desk<H>, scratch: &mut Scratch) -> Step {
-        self.get_on(desk, scratch).unwrap_or(Step::Gone)
+    pub fn advance<H: Handle>(&mut self, shared: &Shared<H>, scratch: &mut Scratch) -> Step {
+        self.step(shared, scratch).unwrap_or(Step::Gone)
     }
 
     /// Gives the outcome of its command.
@@ -178,10 +178,10 @@ impl Connection {
         self.refuse(&Response::error(408, sentence)).unwrap_or(Step::Gone)
     }
 
-    fn get_on<H: Handle>(&mut self, desk: &Desk<H>, scratch: &mut Scratch) -> Result<Step, Gone> {
+    fn step<H: Handle>(&mut self, shared: &Shared<H>, scratch: &mut Scratch) -> Result<Step, Gone> {
         if let Stage::Stream(_) = self.stage {
             self.read(scratch)?; // what the client says is forgotten; its end is not
-            return self.stream(desk);
+            return self.stream(shared);
         }
         if self.line.is_shaking() {
             self.line.flush()?; // its deadline stays
@@ -189,10 +189,10 @@ impl Connection {
             return self.flush();
         }
         match std::mem::replace(&mut self.stage, Stage::Open) {
-            Stage::Asked(asked) => self.answer(asked, desk),
-            Stage::Open => match self.understand(desk)? {
+            Stage::Asked(asked) => self.answer(asked, shared),
+            Stage::Open => match self.understand(shared)? {
                 Some(step) => Ok(step),
-                None if self.read(scratch)? => Ok(self.understand(desk)?.unwrap_or(Step::Wait)),
+                None if self.read(scratch)? => Ok(self.understand(shared)?.unwrap_or(Step::Wait)),
                 None => Ok(Step::Wait),
             },
             Stage::Leaving => {
@@ -237,7 +237,7 @@ impl Connection {
     }
 
     /// What has been read may be a request; tells what follows, if anything.
-    fn understand<H: Handle>(&mut self, desk: &Desk<H>) -> Result<Option<Step>, Gone> {
+    fn understand<H: Handle>(&mut self, shared: &Shared<H>) -> Result<Option<Step>, Gone> {
         let before = self.inbound.place();
         let mut heard = self.inbound.next();
         if self.inbound.place() == Place::Body && before != Place::Body {
@@ -253,7 +253,7 @@ impl Connection {
                 self.is_first = false;
                 self.since = Instant::now();
                 self.deadline = self.since + limits::ANSWER;
-                self.answer(asked, desk).map(Some)
+                self.answer(asked, shared).map(Some)
             }
             Heard::Refused(response) => self.refuse(&response).map(Some),
             Heard::Part | Heard::Knock => Ok(None),
@@ -262,14 +262,14 @@ impl Connection {
 
     /// Makes the answer to a request and gives it. Where the kernel takes nothing of it, it is made
     /// again when there is room: so what it says was true when it left.
-    fn answer<H: Handle>(&mut self, asked: Box<Asked>, desk: &Desk<H>) -> Result<Step, Gone> {
+    fn answer<H: Handle>(&mut self, asked: Box<Asked>, shared: &Shared<H>) -> Result<Step, Gone> {
         let request = &asked.request;
         let delivery = Delivery {
             head_only: request.method == "HEAD",
-            close: request.wants_close() || desk.is_closing(),
+            close: request.wants_close() || shared.is_closing(),
             old: request.old,
         };
-        match routes::answer(request, &asked.body, desk, |name| self.line.proves(name)) {
+        match routes::answer(request, &asked.body, shared, |name| self.line.proves(name)) {
             Answer::Command(command) => {
                 self.stage = Stage::Command(delivery);
                 Ok(Step::Command(command))
@@ -310,7 +310,7 @@ impl Connection {
     }
 
     /// Tells the events that are new, a lot at a time.
-    fn stream<H: Handle>(&mut self, desk: &Desk<H>) -> Result<Step, Gone> {
+    fn stream<H: Handle>(&mut self, shared: &Shared<H>) -> Result<Step, Gone> {
         if !self.is_told() {
             self.push()?;
             if self.is_told() {
@@ -318,7 +318,7 @@ impl Connection {
                 return Ok(Step::Again);
             }
         } else if let Stage::Stream(stream) = &mut self.stage {
-            self.outbound = stream.next(&desk.handle().events());
+            self.outbound = stream.next(&shared.handle().events());
             if !self.outbound.is_empty() {
                 return self.tell().map(|_| Step::Again);
             }

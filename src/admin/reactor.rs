@@ -21,7 +21,7 @@ use super::poller::{Bell, Interest, Poller};
 use super::ready::Ready;
 use super::response::Response;
 use super::room::Room;
-use super::routes::Desk;
+use super::routes::Shared;
 
 /// The listening socket's number; connections count from 1.
 const LISTENER: u64 = 0;
@@ -32,7 +32,7 @@ pub struct Reactor<H> {
     /// While set, nobody is accepted: descriptors or memory were wanting.
     resting: Option<Instant>,
     poller: Poller,
-    desk: Desk<H>,
+    shared: Shared<H>,
     crowd: Crowd,
     room: Room,
     commands: Commands,
@@ -51,11 +51,11 @@ impl<H: Handle> Reactor<H> {
     ///
     /// # Errors
     /// When the descriptors cannot be had.
-    pub fn new(listener: Socket, desk: Desk<H>, room: Room) -> io::Result<Reactor<H>> {
+    pub fn new(listener: Socket, shared: Shared<H>, room: Room) -> io::Result<Reactor<H>> {
         listener.set_nonblocking(true)?;
         let poller = Poller::new()?;
         poller.change(listener.as_fd(), LISTENER, Interest::Nothing, Interest::Read)?;
-        let (bell, events) = (poller.bell(), desk.handle().events());
+        let (bell, events) = (poller.bell(), shared.handle().events());
         events.on_news(move || bell.ring());
         Ok(Reactor {
             listener,
@@ -63,7 +63,7 @@ impl<H: Handle> Reactor<H> {
             crowd: Crowd::new(room.connections),
             commands: Commands::new(poller.bell()),
             poller,
-            desk,
+            shared,
             room,
             ready: Ready::default(),
             streams: Vec::new(),
@@ -78,9 +78,9 @@ impl<H: Handle> Reactor<H> {
         self.poller.bell()
     }
 
-    /// Serves until the desk closes.
+    /// Serves until the interface is closing.
     pub fn run(mut self) {
-        while !self.desk.is_closing() {
+        while !self.shared.is_closing() {
             self.turn(None);
         }
         self.close();
@@ -107,7 +107,7 @@ impl<H: Handle> Reactor<H> {
         let now = Instant::now();
         self.expire(now);
         self.crowd.relieve();
-        if self.resting.is_some_and(|until| until <= now) && !self.desk.is_closing() {
+        if self.resting.is_some_and(|until| until <= now) && !self.shared.is_closing() {
             self.resting = None;
             self.listen(Interest::Nothing, Interest::Read);
         }
@@ -132,7 +132,7 @@ impl<H: Handle> Reactor<H> {
     /// answered at once, and does not wait again behind those that came with it.
     fn admit(&mut self, stream: Socket, client: &SockAddr) {
         // It fails where the client is gone already.
-        if let Ok(connection) = Connection::new(stream, self.desk.session()) {
+        if let Ok(connection) = Connection::new(stream, self.shared.session()) {
             let number = self.crowd.add(connection, client.as_socket().map(|client| client.ip()));
             self.advance(number);
             self.crowd.relieve();
@@ -171,7 +171,7 @@ impl<H: Handle> Reactor<H> {
 
     /// Whoever is told events gets in line if there are new ones.
     fn tell_news(&mut self) {
-        let last = self.desk.handle().events().last();
+        let last = self.shared.handle().events().last();
         if std::mem::replace(&mut self.told, last) != last {
             let (crowd, ready) = (&mut self.crowd, &mut self.ready);
             self.streams.retain(|number| crowd.get(*number).is_some());
@@ -192,7 +192,7 @@ impl<H: Handle> Reactor<H> {
     /// Gets a connection on; false if it has gone meanwhile.
     fn advance(&mut self, number: u64) -> bool {
         let Some(connection) = self.crowd.get(number) else { return false };
-        let step = connection.advance(&self.desk, &mut self.scratch);
+        let step = connection.advance(&self.shared, &mut self.scratch);
         self.follow(number, step);
         true
     }
@@ -220,7 +220,7 @@ impl<H: Handle> Reactor<H> {
             Step::Gone => self.crowd.remove(number),
             Step::Attach => self.give_away(number),
             Step::Command(command) => {
-                let started = self.commands.start(number, command, self.desk.handle());
+                let started = self.commands.start(number, command, self.shared.handle());
                 self.crowd.note(number, &self.poller);
                 if let Err(refusal) = started {
                     self.conclude(number, &refusal);
@@ -234,7 +234,7 @@ impl<H: Handle> Reactor<H> {
         let Some(connection) = self.crowd.take(number, &self.poller) else { return };
         let socket = connection.into_socket();
         match socket.set_nonblocking(false) {
-            Ok(()) => self.desk.attach(UnixStream::from(OwnedFd::from(socket))),
+            Ok(()) => self.shared.attach(UnixStream::from(OwnedFd::from(socket))),
             Err(error) => self.report(&format!("a connection cannot be given away: {error}")),
         }
     }

@@ -22,7 +22,7 @@ use super::response::Response;
 use super::stream::{self, Places, Stream};
 
 /// What all connections share.
-pub struct Desk<H> {
+pub struct Shared<H> {
     handle: H,
     door: Door,
     /// Set when the server stops: answers under way are the last on their connections.
@@ -31,10 +31,10 @@ pub struct Desk<H> {
     places: Places,
 }
 
-impl<H: Handle> Desk<H> {
-    /// A desk for a node.
-    pub fn new(handle: H, door: Door, closing: Arc<AtomicBool>) -> Desk<H> {
-        Desk { handle, door, closing, places: Places::default() }
+impl<H: Handle> Shared<H> {
+    /// What the connections to this node share.
+    pub fn new(handle: H, door: Door, closing: Arc<AtomicBool>) -> Shared<H> {
+        Shared { handle, door, closing, places: Places::default() }
     }
 
     /// The node.
@@ -169,11 +169,11 @@ impl Route {
 /// Whether a command may pass: the client may command, and means this node.
 fn admit<H: Handle>(
     request: &Request,
-    desk: &Desk<H>,
+    shared: &Shared<H>,
     proves: impl Fn(&str) -> bool,
 ) -> Result<(), Response> {
-    let own = desk.handle.status();
-    guard::admit(request, &desk.door, &own, proves)?;
+    let own = shared.handle.status();
+    guard::admit(request, &shared.door, &own, proves)?;
     guard::recognise(request, &own)
 }
 
@@ -181,27 +181,27 @@ fn admit<H: Handle>(
 pub fn answer<H: Handle>(
     request: &Request,
     body: &[u8],
-    desk: &Desk<H>,
+    shared: &Shared<H>,
     proves: impl Fn(&str) -> bool,
 ) -> Answer {
     match Route::commanded(request) {
-        Some(route) => admit(request, desk, proves)
+        Some(route) => admit(request, shared, proves)
             .and_then(|()| command(route, request, body))
             .map_or_else(Answer::Now, Answer::Command),
         None if request.path == ATTACH && request.method == "GET" => {
-            attach(request, desk).map_or_else(Answer::Now, |()| Answer::Attach)
+            attach(request, shared).map_or_else(Answer::Now, |()| Answer::Attach)
         }
         None if request.path == "/events" && request.method == "GET" => {
-            events(request, desk).map_or_else(Answer::Now, Answer::Stream)
+            events(request, shared).map_or_else(Answer::Now, Answer::Stream)
         }
-        None => Answer::Now(view(request, desk)),
+        None => Answer::Now(view(request, shared)),
     }
 }
 
 /// Whether a process may attach itself to the node.
-fn attach<H: Handle>(request: &Request, desk: &Desk<H>) -> Result<(), Response> {
-    guard::recognise(request, &desk.handle.status())?;
-    match &desk.door {
+fn attach<H: Handle>(request: &Request, shared: &Shared<H>) -> Result<(), Response> {
+    guard::recognise(request, &shared.handle.status())?;
+    match &shared.door {
         Door::Control(_) if request.has("upgrade") => Ok(()),
         Door::Control(_) => Err(Response::error(400, "ask for it with an Upgrade header")),
         Door::Admin(..) => {
@@ -211,13 +211,13 @@ fn attach<H: Handle>(request: &Request, desk: &Desk<H>) -> Result<(), Response> 
 }
 
 /// The events of the node, after the one that the client read last.
-fn events<H: Handle>(request: &Request, desk: &Desk<H>) -> Result<Stream, Response> {
-    let told = stream::wanted(request, &desk.handle.events())?;
-    Ok(Stream::new(told, desk.places.take()?))
+fn events<H: Handle>(request: &Request, shared: &Shared<H>) -> Result<Stream, Response> {
+    let told = stream::wanted(request, &shared.handle.events())?;
+    Ok(Stream::new(told, shared.places.take()?))
 }
 
 /// The answer to a request that commands nothing.
-fn view<H: Handle>(request: &Request, desk: &Desk<H>) -> Response {
+fn view<H: Handle>(request: &Request, shared: &Shared<H>) -> Response {
     let method = request.method.as_str();
     if request.path == "*" && method == "OPTIONS" {
         return Response::json(200, &json!({ "paths": paths() }))
@@ -227,8 +227,8 @@ fn view<H: Handle>(request: &Request, desk: &Desk<H>) -> Response {
         return unknown(&request.path);
     };
     match method {
-        "GET" | "HEAD" if route.shows() => show(route, &desk.handle),
-        "OPTIONS" if route.shows() => show(route, &desk.handle).allowing(route.methods()),
+        "GET" | "HEAD" if route.shows() => show(route, &shared.handle),
+        "OPTIONS" if route.shows() => show(route, &shared.handle).allowing(route.methods()),
         "OPTIONS" => Response::json(200, &json!({ "paths": paths() })).allowing(route.methods()),
         _ => Response::error(
             405,

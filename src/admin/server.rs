@@ -29,7 +29,7 @@ use super::limits;
 use super::poller::Bell;
 use super::reactor::Reactor;
 use super::room::Room;
-use super::routes::Desk;
+use super::routes::Shared;
 
 /// Enough for a request and its answer, both of which live on the heap.
 const STACK: usize = 256 * 1024;
@@ -166,8 +166,8 @@ impl Serving {
         door: Door,
     ) -> io::Result<Serving> {
         let closing = Arc::new(AtomicBool::new(false));
-        let desk = Desk::new(handle, door, Arc::clone(&closing));
-        let reactor = Reactor::new(listener, desk, room)?;
+        let shared = Shared::new(handle, door, Arc::clone(&closing));
+        let reactor = Reactor::new(listener, shared, room)?;
         let bell = reactor.bell();
         let builder = thread::Builder::new().name(name.to_owned()).stack_size(STACK);
         let thread = builder.spawn(move || reactor.run())?;

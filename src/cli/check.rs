@@ -197,7 +197,9 @@ fn preemption(preempt: Preempt) -> String {
     let meaning = match preempt {
         Preempt::Always => "a higher member takes over from a live leader at once",
         Preempt::Never => "a live leader stays, whoever ranks higher",
-        Preempt::After(_) => "so long a higher member stands without a break before it takes over",
+        Preempt::After(_) => {
+            "so long a higher member is eligible without a break before it takes over"
+        }
     };
     format!("{preempt}: {meaning}")
 }
@@ -221,7 +223,7 @@ fn ranking(config: &Config) -> String {
 fn rank_words(sample: &Outcome) -> String {
     match sample {
         Ok(Sample { value, from }) => format!("{value} ({from})"),
-        Err(why) => format!("none: {why}; without one it stands back"),
+        Err(why) => format!("none: {why}; without one it is not eligible"),
     }
 }
 

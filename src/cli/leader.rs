@@ -162,7 +162,7 @@ mod tests {
             address: "127.0.0.1:1".to_owned(),
             admin: Some("127.0.0.1:2".to_owned()),
             role: "member".to_owned(),
-            stands: true,
+            eligible: true,
             status: status.to_owned(),
             rtt_ms: None,
             passed_over: None,

@@ -145,7 +145,7 @@ mod tests {
             address: "127.0.0.1:1".to_owned(),
             admin: None,
             role: "member".to_owned(),
-            stands: true,
+            eligible: true,
             status: "alive".to_owned(),
             rtt_ms: Some(0.42),
             passed_over: None,

@@ -11,7 +11,7 @@ use super::exit::Exit;
 use super::print::{self, millis};
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::core::types::Time;
-use crate::sim::{Deed, Delays, Failure, FaultSet, Outcome, Run, Scenario, Schedule, SimError};
+use crate::sim::{Counter, Delays, Failure, FaultSet, Outcome, Run, Scenario, Schedule, SimError};
 use crate::trace::Line;
 use crate::trace::svg::{Diagram, MOST_NODES as MOST_DRAWN};
 
@@ -34,7 +34,7 @@ Examples:
   electd simulate --nodes 3 --attributes 10,30,20         ranked by a number of each
   electd simulate --nodes 7 --delays random --seed 7      other delays, another order
   electd simulate --nodes 5 --crash 5 --output svg        a drawing of it
-  electd simulate --faults --seed 7                       a random life with crashes and restarts
+  electd simulate --faults --seed 7                       a random run with crashes and restarts
   electd simulate --faults all --seed 7                   with partitions, losses and pauses too")]
 pub struct Simulate {
     /// The election algorithm.
@@ -62,7 +62,7 @@ pub struct Simulate {
     /// Whether all messages take the same time, or one drawn from the seed.
     #[arg(long, value_enum, default_value = "lockstep")]
     delays: DelaysArg,
-    /// Instead of one election: a random life of a cluster, with starts, crashes, restarts and
+    /// Instead of one election: a random run of a cluster, with starts, crashes, restarts and
     /// commands drawn from the seed, and all invariants checked after every event. With `all`, what
     /// is sent may be late, lost or doubled, partitions come and go, connections break, processes
     /// pause, and clocks drift and step. With `storm` many of these happen at once. With `stay`
@@ -72,7 +72,7 @@ pub struct Simulate {
         num_args = 0..=1, default_missing_value = "model"
     )]
     faults: Option<FaultsArg>,
-    /// What a leader of such a life needs.
+    /// What a leader of such a run needs.
     #[arg(
         long, requires = "faults", conflicts_with_all = ELECTION,
         default_value = "none", value_parser = quorum()
@@ -166,7 +166,7 @@ impl Simulate {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         match self.faults {
-            Some(faults) => self.life(faults.set()),
+            Some(faults) => self.random_run(faults.set()),
             None => self.election(),
         }
     }
@@ -204,7 +204,7 @@ impl Simulate {
         }
     }
 
-    fn life(self, faults: FaultSet) -> Result<(), CliError> {
+    fn random_run(self, faults: FaultSet) -> Result<(), CliError> {
         if self.output == Output::Svg {
             let what = "--output svg draws one election: leave --faults out";
             return Err(CliError::new(Exit::Usage, what));
@@ -303,11 +303,11 @@ fn life_object(seed: u64, run: &Run) -> Value {
     let faults = run.faults;
     json!({
         "seed": seed,
-        "starts": faults[Deed::Starts],
-        "kills": faults[Deed::Kills],
-        "vanished": faults[Deed::Vanished],
-        "stops": faults[Deed::Stops],
-        "elected": faults[Deed::Elected],
+        "starts": faults[Counter::Starts],
+        "kills": faults[Counter::Kills],
+        "vanished": faults[Counter::Vanished],
+        "stops": faults[Counter::Stops],
+        "elected": faults[Counter::Elected],
         "settled_ms": millis(run.settled),
     })
 }

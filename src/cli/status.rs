@@ -256,7 +256,7 @@ fn rank(rank: &RankStatus) -> String {
 
 fn member(member: &MemberStatus) -> Vec<String> {
     let role =
-        if member.stands { &member.role } else { &format!("{}, does not stand", member.role) };
+        if member.eligible { &member.role } else { &format!("{}, not eligible", member.role) };
     let status = match &member.passed_over {
         Some(why) => format!("{}, passed over: {why}", member.status),
         None => member.status.clone(),
@@ -292,7 +292,7 @@ mod tests {
             address: "127.0.0.1:7101".to_owned(),
             admin: None,
             role: "member".to_owned(),
-            stands: true,
+            eligible: true,
             status: "alive".to_owned(),
             rtt_ms: None,
             passed_over: None,

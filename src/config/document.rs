@@ -118,8 +118,8 @@ fn cluster_name<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<String> 
     Some(name)
 }
 
-/// A word, or how long a member stands before it takes over: no shorter than it takes to tell
-/// whether it stands at all.
+/// A word, or how long a member is eligible before it takes over: no shorter than it takes to tell
+/// whether it is at all.
 fn preempt<'t>(
     spot: &Spot<'t>,
     timing: Option<&Timing>,
@@ -133,7 +133,7 @@ fn preempt<'t>(
     if !spot.is_object() {
         return report.choice(spot, PREEMPTS);
     }
-    let remedy = "say for how long a member stands before it takes over, such as \"30s\"";
+    let remedy = "say for how long a member is eligible before it takes over, such as \"30s\"";
     let object = Object::open(spot, &["after"], report)?;
     let after = object.require("after", remedy, report)?;
     let time = timing::duration(after, timing::SHORTEST, report)?;

@@ -18,12 +18,12 @@ use super::state::State;
 use super::turn::Turn;
 use super::types::{Epoch, NodeId, Time};
 
-/// What a hello tells of its sender's life.
+/// How a hello's sender was met before.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Life {
+enum Met {
     /// It was met before.
     Known,
-    /// It was not, and no earlier life of the sender was thought alive.
+    /// It was not, and no earlier incarnation of the sender was thought alive.
     New,
     /// An earlier run of the sender was thought alive until now.
     Restarted,
@@ -48,7 +48,7 @@ impl State {
             agreement: Arc::new(Agreement::of(&self.settings)),
             timing: self.settings.timing.nanos(),
             rank: self.present_rank(),
-            stands: self.stands(),
+            eligible: self.is_eligible(),
             view: View {
                 epoch: self.view().epoch,
                 leader: self.leader().filter(|leader| heard(leader.id)),
@@ -101,20 +101,20 @@ impl Turn<'_> {
             self.learn(peer, hello.view.epoch, &hello.list);
         }
         self.close_inbound(peer);
-        let life = self.meet(&hello);
+        let met_before = self.meet(&hello);
         let inbound = Some((connection, address));
         self.cx.state.detector.change(peer, |peer| peer.inbound = inbound);
         let outbound = self.cx.state.detector.get(peer).is_some_and(|peer| peer.outbound);
-        if outbound && life != Life::Known {
+        if outbound && met_before != Met::Known {
             self.cx.state.detector.change(peer, |peer| peer.outbound = false);
             self.cx.out.push(Output::Disconnect { peer });
         }
-        if !outbound || life != Life::Known {
+        if !outbound || met_before != Met::Known {
             self.cx.out.push(Output::Dial { peer });
         }
         let welcome = self.cx.state.own_hello(self.cx.now, peer);
         self.cx.out.push(Output::Welcome { connection, peer, welcome });
-        self.greeted(&hello, life);
+        self.greeted(&hello, met_before);
     }
 
     /// The peer that was dialed answered: the connection to it is up.
@@ -133,8 +133,8 @@ impl Turn<'_> {
             self.cx.out.push(Output::Note(Note::Refused { peer, reason }));
             return;
         }
-        let life = self.meet(&welcome);
-        if life != Life::Known {
+        let met_before = self.meet(&welcome);
+        if met_before != Met::Known {
             self.close_inbound(peer); // of an earlier run
         }
         self.cx.state.membership.note_refusal(peer, false);
@@ -153,7 +153,7 @@ impl Turn<'_> {
         }
         self.cx.out.push(Output::Note(Note::Connected { peer }));
         self.say_what_was_lost(peer);
-        self.greeted(&welcome, life);
+        self.greeted(&welcome, met_before);
     }
 
     /// A peer can be told from now on what would not have reached it before.
@@ -226,8 +226,8 @@ impl Turn<'_> {
     }
 
     /// Notes what a hello or a welcome says of its sender.
-    fn meet(&mut self, hello: &Hello) -> Life {
-        let mut life = Life::Known;
+    fn meet(&mut self, hello: &Hello) -> Met {
+        let mut met_before = Met::Known;
         let protocol = self.cx.state.settings.protocols.shared(hello.protocols).ok();
         let (now, failure) = (self.cx.now, self.cx.state.settings.timing.failure);
         self.cx.state.detector.change(hello.id, |peer| {
@@ -237,7 +237,7 @@ impl Turn<'_> {
             peer.protocol = protocol.unwrap_or(peer.protocol); // or else the hello was refused
             if (peer.incarnation, peer.instance) != (hello.incarnation, hello.instance) {
                 let met = peer.incarnation.0 > 0;
-                life = if met && peer.alive() { Life::Restarted } else { Life::New };
+                met_before = if met && peer.alive() { Met::Restarted } else { Met::New };
             }
             peer.incarnation = hello.incarnation;
             peer.instance = hello.instance;
@@ -245,24 +245,24 @@ impl Turn<'_> {
             if hello.view.leader.is_some_and(|leader| leader.id == hello.id) {
                 peer.leads_with = Some((hello.view.epoch, hello.rank.value));
             }
-            peer.stands = hello.stands;
+            peer.eligible = hello.eligible;
             peer.timing = Some(hello.timing);
             peer.told = None;
-            if life != Life::Known {
+            if met_before != Met::Known {
                 (peer.unreachable, peer.untold_since) = Default::default();
                 (peer.passed, peer.let_down) = Default::default();
             }
         });
         self.cx.state.detector.hear(hello.id, self.cx.now);
         self.cx.note_round(hello.round);
-        if life != Life::Known {
+        if met_before != Met::Known {
             self.note_timing(hello.id, hello.timing);
         }
-        life
+        met_before
     }
 
     /// Acts on what was learned from a hello or a welcome.
-    fn greeted(&mut self, hello: &Hello, life: Life) {
+    fn greeted(&mut self, hello: &Hello, met_before: Met) {
         // Where that epoch's leader is gone, nobody ends this member's leadership.
         let stands_in = hello.view.leader.map_or(Epoch(0), |_| hello.view.epoch);
         if !Fault::StaleList.is_planted() {
@@ -276,7 +276,7 @@ impl Turn<'_> {
             self.cx.state.course.discover_until(self.cx.now); // all have been met: who goes now is missed
         }
         self.inform_voter();
-        if life == Life::Restarted {
+        if met_before == Met::Restarted {
             self.lost(hello.id, Reason::LeaderRestarted(hello.id));
         }
         self.told(hello.id, hello.view);

@@ -162,12 +162,12 @@ impl Context<'_> {
         self.send_all(silent, Message::Probe { number: 0 });
     }
 
-    /// A member that resigned stands again when nobody else is left to lead. Others that resigned
+    /// A member that resigned is eligible again when nobody else is left to lead. Others that resigned
     /// find the same, so they are asked.
     pub fn stand_if_alone(&mut self) {
         let state = &mut *self.state;
         // One that is heard and cannot be told anything may lead all the same.
-        let may_lead = |peer: &Peer| peer.alive() && peer.stands;
+        let may_lead = |peer: &Peer| peer.alive() && peer.eligible;
         if !state.eligibility.has_resigned()
             || state.detector.iter().any(|(_, peer)| may_lead(peer))
         {
@@ -175,7 +175,7 @@ impl Context<'_> {
         }
         state.eligibility.is_needed();
         for member in state.membership.list().iter() {
-            state.detector.change(member.id, |peer| peer.stands = member.may_lead());
+            state.detector.change(member.id, |peer| peer.eligible = member.may_lead());
         }
     }
 

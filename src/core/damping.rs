@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::standing::Standing;
+use super::streak::Streak;
 use super::types::Time;
 
 /// How often something came to nothing, and until when it is not tried again.
@@ -15,9 +15,9 @@ pub struct Damping {
 
 impl Damping {
     /// It came to nothing once more. The first wait is as long as `unit`, the longest
-    /// [`Standing::LONGEST`] times that; after as long without a wait it counts anew.
+    /// [`Streak::LONGEST`] times that; after as long without a wait it counts anew.
     pub fn again(&mut self, unit: Duration, now: Time) {
-        let longest = unit.saturating_mul(Standing::LONGEST);
+        let longest = unit.saturating_mul(Streak::LONGEST);
         if now > self.until + longest {
             self.times = 0;
         }

@@ -18,7 +18,7 @@ use super::membership::{ListVersion, Member, MemberList};
 use super::message::{Liveness, MemberReport};
 use super::planted::Fault;
 use super::protocol::Protocols;
-use super::standing::Standing;
+use super::streak::Streak;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Time};
 
 /// All other members, by id.
@@ -69,14 +69,14 @@ impl Detector {
             declared: None,
             rank: Rank { value: 0, id: member.id },
             leads_with: None,
-            stands: member.may_lead(),
+            eligible: member.may_lead(),
             protocol: Protocols::OURS.lowest,
             timing: None,
             called: Epoch(0),
             inbound: None,
             outbound: false,
             told: None,
-            standing: Standing::default(),
+            streak: Streak::default(),
             list: ListVersion::default(),
             untold_since: None,
             told_older_timing: false,
@@ -225,8 +225,8 @@ impl Detector {
     }
 
     /// The living members that may be nominated and can be told so.
-    pub fn standing(&self) -> impl DoubleEndedIterator<Item = &Peer> {
-        self.iter().map(|(_, peer)| peer).filter(|peer| peer.stands && peer.counts())
+    pub fn eligible(&self) -> impl DoubleEndedIterator<Item = &Peer> {
+        self.iter().map(|(_, peer)| peer).filter(|peer| peer.eligible && peer.counts())
     }
 
     /// Notes a sign of life. Tells whether the member was thought suspected or dead.
@@ -277,7 +277,7 @@ impl Detector {
                 peer.vouched = if revived { report.incarnation } else { Incarnation(0) };
                 peer.status = report.status;
             }
-            peer.stands = report.stands || peer.called > epoch;
+            peer.eligible = report.eligible || peer.called > epoch;
             peer.rank.value = report.value;
         });
         lost
@@ -311,11 +311,11 @@ impl Detector {
         reports.iter().filter(differs).filter(is_news).copied().collect()
     }
 
-    /// Notes who stands, from one heartbeat round to the next.
-    pub fn observe_standing(&mut self, after: Duration, now: Time) {
+    /// Notes who is eligible, from one heartbeat round to the next.
+    pub fn observe_eligibility(&mut self, after: Duration, now: Time) {
         for peer in &mut self.peers {
-            let stands = peer.alive() && peer.stands;
-            peer.standing.observe(stands, peer.incarnation, after, now);
+            let eligible = peer.alive() && peer.eligible;
+            peer.streak.observe(eligible, peer.incarnation, after, now);
         }
     }
 

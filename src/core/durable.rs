@@ -31,7 +31,7 @@ pub struct Durable {
     /// The last task known.
     pub task: Task,
     /// With a majority: what a voter must not forget.
-    pub vote: Option<Vote>,
+    pub vote: Option<VoterRecord>,
     /// With a majority: this member was removed from the cluster, and nothing can undo that.
     pub removed: bool,
     /// With a majority: the greatest incarnation that each peer proved to have, in id order.
@@ -54,7 +54,7 @@ impl Durable {
 
 /// The vote that a voter gave in the greatest epoch. It is durable before it is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Grant {
+pub struct Vote {
     /// The epoch.
     pub epoch: Epoch,
     /// The candidate that may lead in it.
@@ -63,9 +63,9 @@ pub struct Grant {
 
 /// What a voter must not forget, whatever happens to its process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Vote {
+pub struct VoterRecord {
     /// The vote given in the greatest epoch.
-    pub granted: Option<Grant>,
+    pub voted: Option<Vote>,
     /// The longest time for which a promise was made, or may have been.
     pub promised: Duration,
     /// Whether it knows where the cluster stands.
@@ -74,18 +74,18 @@ pub struct Vote {
     pub floor: Epoch,
 }
 
-impl Vote {
+impl VoterRecord {
     /// What is to be durable before a voter starts that will promise for `lease` at a time.
     #[must_use]
-    pub fn first(restored: Option<Vote>, lease: Duration) -> Vote {
+    pub fn first(restored: Option<VoterRecord>, lease: Duration) -> VoterRecord {
         let vote = restored.unwrap_or_default();
-        Vote { promised: vote.promised.max(lease), ..vote }
+        VoterRecord { promised: vote.promised.max(lease), ..vote }
     }
 
     /// Whether it may have voted or promised anything: before it is informed, a voter does neither.
     #[must_use]
     pub fn has_voted(&self) -> bool {
-        self.informed || self.granted.is_some()
+        self.informed || self.voted.is_some()
     }
 }
 
@@ -141,16 +141,30 @@ pub(super) struct Records {
     waiting: Vec<(u64, Then)>,
     /// Since when the disk has not told of a record, if it has one to write.
     silent: Option<Time>,
-    /// For how long it was silent before it told of the last one.
-    took: Duration,
+    /// So many more records it has to write in time, since one was late.
+    owed: u8,
+}
+
+/// After a late record the disk is quick again once it wrote so many in time: one may be luck.
+const PROOFS: u8 = 3;
+
+/// Whether the disk keeps up, as far as its last records tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// Its records came in time.
+    Quick,
+    /// The last one did, but not all of those before it.
+    Proving,
+    /// The last one was late, or the next one is by now.
+    Late,
 }
 
 impl Records {
     /// No record yet; epochs up to `reserved` are durable.
     pub fn new(incarnation: Incarnation, reserved: Epoch, task: Task) -> Records {
         let (last, durable, asked, waiting) = (0, reserved, reserved, Vec::new());
-        let (silent, took) = Default::default();
-        Records { incarnation, task, last, durable, asked, waiting, silent, took }
+        let (silent, owed) = Default::default();
+        Records { incarnation, task, last, durable, asked, waiting, silent, owed }
     }
 
     /// The task that was handed out last.
@@ -233,14 +247,20 @@ impl Records {
         self.silent.is_some()
     }
 
-    /// Whether the disk told of its last record within this time, and does not take longer for the next.
-    pub fn are_quick(&self, limit: Duration, now: Time) -> bool {
-        self.took < limit && self.silent.is_none_or(|since| now.since(since) < limit)
+    /// Whether the disk keeps up, where a record has to be durable within this time.
+    pub fn pace(&self, limit: Duration, now: Time) -> Pace {
+        match self.owed {
+            _ if self.silent.is_some_and(|since| now.since(since) >= limit) => Pace::Late,
+            PROOFS => Pace::Late,
+            0 => Pace::Quick,
+            _ => Pace::Proving,
+        }
     }
 
-    /// All records up to this number are durable: gives what is to be done now.
-    pub fn written(&mut self, number: u64, now: Time) -> Vec<Then> {
-        self.took = self.silent.map_or(Duration::ZERO, |since| now.since(since));
+    /// All records up to this number are durable: gives what is to be done now. A record is in time within `limit`.
+    pub fn written(&mut self, number: u64, limit: Duration, now: Time) -> Vec<Then> {
+        let late = self.silent.is_some_and(|since| now.since(since) >= limit);
+        self.owed = if late { PROOFS } else { self.owed.saturating_sub(1) };
         self.silent = (number < self.last).then_some(now);
         let due: Vec<_> = self.waiting.extract_if(.., |(record, _)| *record <= number).collect();
         for (_, then) in &due {
@@ -266,7 +286,7 @@ mod tests {
         assert_eq!(records.next_record(Epoch(LOW + 1)), (1, next));
         assert!(!records.cover(next), "asked for is not written");
         assert_eq!(records.next_record(Epoch(LOW + 2)), (2, next));
-        records.written(1, Time(0));
+        records.written(1, Duration::MAX, Time(0));
         assert!(records.cover(next));
     }
 
@@ -275,7 +295,7 @@ mod tests {
         let mut records = Records::new(Incarnation(1), Epoch(AHEAD), Task::default());
         records.next_record(Epoch(AHEAD));
         assert_eq!(records.last_record(Epoch(3)), (2, Epoch(3)));
-        records.written(2, Time(0));
+        records.written(2, Duration::MAX, Time(0));
         assert!(records.cover(Epoch(AHEAD)), "of this run");
         assert!(!records.cover(Epoch(AHEAD + 1)), "asked for, and given back");
     }
@@ -290,14 +310,17 @@ mod tests {
         records.then(2, Then::Answer(CommandId(1), Done::TaskTaken));
         records.then(3, Then::Answer(CommandId(2), Done::TaskTaken));
         assert_eq!(records.commands(), 2);
-        assert_eq!(records.written(1, Time(0)), [Then::List, Then::Tell(peer, probe(1))]);
+        assert_eq!(
+            records.written(1, Duration::MAX, Time(0)),
+            [Then::List, Then::Tell(peer, probe(1))]
+        );
         records.then(3, Then::Tell(peer, probe(2)));
         records.then(4, Then::Tell(peer, probe(3)));
         assert_eq!(
-            records.written(3, Time(0)),
+            records.written(3, Duration::MAX, Time(0)),
             [1, 2].map(|id| Then::Answer(CommandId(id), Done::TaskTaken))
         );
         assert_eq!(records.awaited_by(|then| matches!(then, Then::Tell(..))), Some(4));
-        assert_eq!(records.written(4, Time(0)), [Then::Tell(peer, probe(3))]);
+        assert_eq!(records.written(4, Duration::MAX, Time(0)), [Then::Tell(peer, probe(3))]);
     }
 }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use super::choice::Choice;
 use super::planted::Fault;
-use super::standing::Standing;
+use super::streak::Streak;
 use super::types::{Drain, Incarnation, Time};
 
 /// What makes this member eligible as far as it depends on itself alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Eligibility {
-    /// An operator made this member stand back.
+    /// An operator had this member hand over.
     resigned: bool,
     /// An operator keeps it from leading.
     drain: Option<Drain>,
@@ -23,7 +23,7 @@ pub(super) struct Eligibility {
     /// Its latest sample.
     sample: Option<i64>,
     /// For how long this member has been eligible without a break.
-    standing: Standing,
+    streak: Streak,
     /// It has not been eligible all the time since it led last, or was started.
     was_ineligible: bool,
     /// Whether an operator chose it to lead, whatever its rank.
@@ -64,7 +64,7 @@ impl Eligibility {
         !self.unhealthy
     }
 
-    /// Whether it is to stand back as soon as no election is under way.
+    /// Whether it is to become ineligible as soon as no election is under way.
     pub fn is_unfit(&self) -> bool {
         self.unhealthy || self.drain.is_some()
     }
@@ -160,12 +160,12 @@ impl Eligibility {
 
     /// Notes whether it is eligible, from one heartbeat round to the next.
     pub fn observe(&mut self, eligible: bool, of: Incarnation, after: Duration, now: Time) {
-        self.standing.observe(eligible, of, after, now);
+        self.streak.observe(eligible, of, after, now);
     }
 
     /// When it will have been eligible for long enough; none while it is not.
     pub fn due(&self, after: Duration) -> Option<Time> {
-        self.standing.due(after)
+        self.streak.due(after)
     }
 
     /// At the end of a turn: notes whether it is eligible.

@@ -11,7 +11,7 @@ pub(super) struct Epochs {
     /// The greatest round seen or tried.
     round: Epoch,
     /// In no round up to this one may this member be nominated: it may have led in an earlier run, or
-    /// has released what it was granted.
+    /// has released the votes that it got.
     floor: Epoch,
     /// A round that others began while this member looked for them, to be joined afterwards.
     invited: Option<Epoch>,

@@ -24,7 +24,7 @@ impl Turn<'_> {
         let number = state.course.beat(now);
         let interval = state.settings.timing.heartbeat;
         self.cx.arm(Timer::Heartbeat, interval);
-        self.cx.observe_standing();
+        self.cx.observe_eligibility();
         self.cx.hold_by_own_heartbeat(number);
         let others = self.cx.all_others();
         self.beat_to(others);
@@ -38,7 +38,7 @@ impl Turn<'_> {
             id: state.id(),
             incarnation: state.records.incarnation(),
             status: Liveness::Alive,
-            stands: state.stands(),
+            eligible: state.is_eligible(),
             value: state.present_rank().value,
         };
         let members = state.detector.reports(own);
@@ -73,7 +73,7 @@ impl Turn<'_> {
         if followed {
             self.cx.hear_choice(chosen);
         }
-        let (own, stands) = (self.cx.state.rank(), self.cx.state.stands());
+        let (own, eligible) = (self.cx.state.rank(), self.cx.state.is_eligible());
         // Who waits for its disk before it follows is alive as well, and says so.
         let state = &self.cx.state;
         let own_epoch = state.view().epoch == epoch && !state.is_of_another(from, epoch);
@@ -83,7 +83,7 @@ impl Turn<'_> {
         if heeded || refused {
             let pause = self.cx.state.pause_to_tell_back(pause);
             let acknowledge =
-                Message::Acknowledge { incarnation, epoch, number, rank: own, stands, pause };
+                Message::Acknowledge { incarnation, epoch, number, rank: own, eligible, pause };
             self.cx.promise(from, (epoch, number), lease, acknowledge);
         }
         if followed {
@@ -100,7 +100,7 @@ impl Turn<'_> {
             }
             // With the halting algorithm a member is followed a moment before it leads.
             self.cx.state.outbox.commands.retry();
-            self.cx.observe_standing();
+            self.cx.observe_eligibility();
             self.cx.request_handover_if_due();
         }
     }
@@ -111,17 +111,17 @@ impl Turn<'_> {
         from: NodeId,
         (incarnation, epoch, number): (Incarnation, Epoch, u64),
         rank: Rank,
-        stands: bool,
+        eligible: bool,
     ) {
         let own = incarnation == self.cx.state.records.incarnation();
         if own && self.cx.state.phase() == Phase::Leading && self.cx.state.view().epoch == epoch {
             self.declares(from);
             self.cx.state.detector.change(from, |peer| {
                 peer.rank = Rank { id: from, ..rank };
-                peer.stands = stands;
+                peer.eligible = eligible;
             });
             self.prolong(from, number);
-            self.hear_of_chosen(from, rank, stands);
+            self.hear_of_chosen(from, rank, eligible);
         }
     }
 

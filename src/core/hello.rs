@@ -29,7 +29,7 @@ pub struct Hello {
     /// The sender's rank.
     pub rank: Rank,
     /// Whether it may be nominated.
-    pub stands: bool,
+    pub eligible: bool,
     /// The leader and epoch that it knows; the leader only if heard within `failure`.
     pub view: View,
     /// The greatest round that it has seen.

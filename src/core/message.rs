@@ -30,15 +30,15 @@ pub enum Message {
         /// The sender's rank, frozen for the round.
         rank: Rank,
         /// Whether the sender may be nominated.
-        stands: bool,
+        eligible: bool,
     },
     /// "I am alive and rank higher": the reply to an ELECTION. Expects nothing.
     Answer {
         /// The round of the ELECTION that is answered.
         round: Epoch,
     },
-    /// "I am alive and rank lower", or do not stand: the reply to an ELECTION that goes to all, as
-    /// ranks change or the sender stands again, or that came by mistake. Expects nothing.
+    /// "I am alive and rank lower", or am not eligible: the reply to an ELECTION that goes to all, as
+    /// ranks change or the sender is eligible again, or that came by mistake. Expects nothing.
     Lower {
         /// The round of the ELECTION that is answered.
         round: Epoch,
@@ -61,7 +61,7 @@ pub enum Message {
         /// The sender's rank, frozen for the round.
         rank: Rank,
         /// Whether the sender may be nominated.
-        stands: bool,
+        eligible: bool,
     },
     /// Halting: the coordinator asks whether a member is Normal under it.
     AreYouNormal {
@@ -121,7 +121,7 @@ pub enum Message {
     },
     /// A sign of life: the reply to a probe, and that of an organiser to those that it halted.
     Alive {
-        /// The number of the probe; 0 without one.
+        /// The number of the probe; or the round that an organiser goes on with, 0 once it gave up.
         number: u64,
     },
     /// Majority: a candidate asks a voter whether it would vote for it; nothing changes. Expects
@@ -205,7 +205,7 @@ pub enum Message {
         /// The sender's rank at this time.
         rank: Rank,
         /// Whether the sender may be nominated.
-        stands: bool,
+        eligible: bool,
         /// A pause, or the end of one, that the leader does not know.
         pause: Option<Pause>,
     },
@@ -237,7 +237,7 @@ pub enum Message {
         /// Who is to start the next election; the others wait for it.
         successor: Option<NodeId>,
         /// Whether the sender may be nominated again.
-        stands: bool,
+        eligible: bool,
     },
     /// The sender has other timings from now on than its hello said. Expects nothing.
     Timing {
@@ -318,11 +318,11 @@ pub struct Run {
     pub initiator: NodeId,
 }
 
-/// Who a ballot nominates. Candidates compare by whether they stand, then by rank.
+/// Who a ballot nominates. Candidates compare by whether they are eligible, then by rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Candidate {
     /// Whether it may be nominated; one that may not only begins a ballot.
-    pub stands: bool,
+    pub eligible: bool,
     /// Its rank, frozen for the run.
     pub rank: Rank,
     /// Which start of it this is.
@@ -371,7 +371,7 @@ pub struct MemberReport {
     /// Alive, suspected or dead.
     pub status: Liveness,
     /// Whether it may be nominated.
-    pub stands: bool,
+    pub eligible: bool,
     /// The value of its rank.
     pub value: i64,
 }

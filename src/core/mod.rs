@@ -44,8 +44,8 @@ pub mod restart;
 mod retiming;
 pub mod settings;
 pub mod split;
-pub mod standing;
 mod state;
+pub mod streak;
 mod switchover;
 mod timer;
 mod turn;
@@ -106,8 +106,8 @@ impl Core {
         turn.mark_list_committed();
         turn.advance_change();
         turn.forget_old_promises();
-        let stands = state.stands();
-        state.eligibility.note(stands);
+        let eligible = state.is_eligible();
+        state.eligibility.note(eligible);
         out[before..].sort_by_key(|output| !output.is_awaited());
     }
 
@@ -217,8 +217,8 @@ impl Core {
 
     /// Whether this member may be nominated.
     #[must_use]
-    pub fn stands(&self) -> bool {
-        self.state.stands()
+    pub fn is_eligible(&self) -> bool {
+        self.state.is_eligible()
     }
 
     /// Why an operator keeps this member from leading, if one does.

@@ -43,7 +43,7 @@ pub enum Note {
         peer: NodeId,
     },
     /// This voter's store was empty, and it has looked for all other voters for long enough without meeting
-    /// these: it grants nothing.
+    /// these: it votes for nobody.
     Uninformed {
         /// The voters that it has not met.
         voters: Vec<NodeId>,

@@ -125,7 +125,7 @@ impl State {
     }
 
     /// With a majority: whether a member came back without its state, and so without what it
-    /// granted. A start that kept it counts one more than the one before.
+    /// voted. A start that kept it counts one more than the one before.
     pub(super) fn state_lost(&self, hello: &Hello) -> Option<Rejection> {
         let (known, instance) = self.detector.get(hello.id)?.proven;
         let told = hello.incarnation;

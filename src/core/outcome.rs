@@ -84,7 +84,7 @@ pub enum Refusal {
     NotLeader,
     /// No other member may lead: it would be an outage.
     NoSuccessor,
-    /// The member named is not alive or does not stand.
+    /// The member named is not alive or not eligible.
     CannotLead(NodeId),
     /// A member that ranks higher than the one named would win the election.
     Outranked {

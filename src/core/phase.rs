@@ -290,7 +290,7 @@ impl Reason {
                 names(unmet)
             ),
             Reason::VotersUninformed(voters) => format!(
-                "{} grant nothing, as their stores are empty and each has not met all other voters: a first \
+                "{} vote for nobody, as their stores are empty and each has not met all other voters: a first \
                  start needs that once, or --bootstrap on a majority",
                 names(voters)
             ),

@@ -3,13 +3,13 @@
 //!
 //! To add one: add a row to the table below, and write `Fault::Name.is_planted()` in the one condition
 //! that it breaks. `make mutants MUTANTS=name` tells the first seed that finds it: record that in the row.
-//! A fault that no seed below the bound finds is planted for nothing: make the lives denser, or the fault.
+//! A fault that no seed below the bound finds is planted for nothing: make the runs denser, or the fault.
 //!
 //! Without the cargo feature `planted`, no fault is ever planted, and the compiler removes each condition.
 
 /// Declares [`Fault`] and its table: `Variant "name": "algorithm quorum faults" seed, "what is wrong"`.
 macro_rules! faults {
-    ($($fault:ident $name:literal: $lives:literal $seed:literal, $what:literal;)*) => {
+    ($($fault:ident $name:literal: $runs:literal $seed:literal, $what:literal;)*) => {
         /// A rule that can be broken.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Fault {
@@ -24,7 +24,7 @@ macro_rules! faults {
             #[must_use]
             pub const fn plan(self) -> Plan {
                 match self {
-                    $(Fault::$fault => Plan { name: $name, lives: $lives, seed: $seed, what: $what },)*
+                    $(Fault::$fault => Plan { name: $name, runs: $runs, seed: $seed, what: $what },)*
                 }
             }
         }
@@ -36,10 +36,10 @@ macro_rules! faults {
 pub struct Plan {
     /// How it is asked for.
     pub name: &'static str,
-    /// The simulated lives that find it: algorithm, quorum and set of faults. Or "exhaustive" and a word
+    /// The simulated runs that find it: algorithm, quorum and set of faults. Or "exhaustive" and a word
     /// of the name of the exhaustive search that does. Or "words": lies that are told to one member. Or
     /// "slow": voters whose disks are.
-    pub lives: &'static str,
+    pub runs: &'static str,
     /// A seed that found it: a hint where a search finds nothing.
     pub seed: u64,
     /// What goes wrong by it.
@@ -54,7 +54,7 @@ faults! {
     NoRelease "bully-no-release": "bully none model" 0,
         "A lower leader need not hand over before a higher one begins.";
     NoReserve "bully-no-reserve": "bully none model" 179,
-        "A new life counts on from the epoch it knew, not from what was reserved.";
+        "A new run counts on from the epoch it knew, not from what was reserved.";
     NoT2 "bully-no-t2": "bully none model" 34,
         "Who was answered waits for ever.";
     NotDurable "bully-not-durable": "bully none model" 21,
@@ -86,11 +86,11 @@ faults! {
     UnmetLeader "ring-unmet-leader": "ring none model" 8_908,
         "A leader that was never met is followed, and never missed.";
     EpochTwice "majority-epoch-twice": "bully majority all" 56,
-        "One epoch is granted twice.";
-    GrantNoPromise "majority-grant-no-promise": "bully majority all" 3,
-        "A grant is no promise.";
-    GrantNotDurable "majority-grant-not-durable": "bully majority all" 0,
-        "A grant is told before it is durable.";
+        "One epoch is voted twice.";
+    VoteNoPromise "majority-vote-no-promise": "bully majority all" 3,
+        "A vote is no promise.";
+    VoteNotDurable "majority-vote-not-durable": "bully majority all" 0,
+        "A vote is told before it is durable.";
     LeadsAfterRelease "majority-leads-after-release": "bully majority all" 5,
         "A leader says that it released before it stops.";
     LeaseFromReceipt "majority-lease-from-receipt": "bully majority all" 0,
@@ -102,7 +102,7 @@ faults! {
     OlderCopy "majority-older-copy": "bully majority all" 116,
         "The acknowledgement of an older heartbeat counts for the newest.";
     OlderLeader "majority-older-leader": "bully majority all" 86,
-        "An older leader is acknowledged after a grant.";
+        "An older leader is acknowledged after a vote.";
     OlderRelease "majority-older-release": "bully majority all" 93,
         "The release of an older epoch frees a voter, whoever it is bound to.";
     OwnVoteFree "majority-own-vote-free": "bully majority all" 1_596,
@@ -117,10 +117,10 @@ faults! {
         "A voter does not wait for the release of who was asked to hand over.";
     SnapshotForEver "majority-snapshot-for-ever": "bully majority all" 0,
         "What a leader published outlives its lease.";
-    StaleGrant "majority-stale-grant": "bully majority all" 10,
-        "The grant of an earlier question counts.";
+    StaleVote "majority-stale-vote": "bully majority all" 10,
+        "The vote of an earlier question counts.";
     StaleList "majority-stale-list": "bully majority all" 92,
-        "An older list may stand, and neither a hello nor a voter hands over the newer one.";
+        "A member with an older list may be nominated, and neither a hello nor a voter hands over the newer one.";
     AnswerStretched "majority-answer-stretched": "bully majority storm" 15,
         "A leader counts an answer for its new lease, though its question asked for the older one.";
     PromiseTooSoon "majority-promise-too-soon": "bully majority storm" 15,
@@ -157,8 +157,8 @@ faults! {
         "A member that can be told nothing stays a rival.";
     DiskNotNormal "stay-disk-not-normal": "halting majority stay" 12,
         "A member that waits for its disk is not Normal.";
-    GrantsRunOut "stay-grants-run-out": "halting majority stay" 507,
-        "Who was granted its epoch begins anew if its grants run out before all have its task.";
+    VotesRunOut "stay-votes-run-out": "halting majority stay" 507,
+        "Who got the votes for its epoch begins anew if they run out before all have its task.";
     LeaderToStoreUnwatched "stay-leader-unwatched": "bully none stay" 982,
         "A member that stores its leader's epoch does not notice that the leader dies.";
     LostRevive "stay-lost-revive": "ring none stay" 566,
@@ -166,7 +166,7 @@ faults! {
     LeaderLeftOut "stay-leader-left-out": "ring none stay" 102,
         "A ballot that was sent past a live leader goes on.";
     ListEpoch "majority-list-epoch": "words" 0,
-        "An epoch is granted in which the own list was stamped.";
+        "An epoch is voted in which the own list was stamped.";
     LeaderForgotten "majority-leader-forgotten": "words" 1,
         "A restarted voter forgets who led in its epoch.";
     NoFloor "majority-no-floor": "exhaustive loss" 0,
@@ -175,7 +175,7 @@ faults! {
         "The longest promise ever made delays every start.";
     LapOn "ring-lap-on": "ring none stay" 0,
         "A ballot that comes by again does not go straight to its candidate.";
-    OpposedStands "stay-opposed-stands": "ring majority stay" 27_360,
+    OpposedEligible "stay-opposed-eligible": "ring majority stay" 27_360,
         "A candidate whom its voters deny their votes for ever never lets another one try.";
     TakeoverAtOnce "majority-takeover-at-once": "ring majority stay" 256,
         "Who asked for a hand-over and did not lead asks again at once.";

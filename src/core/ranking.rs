@@ -25,12 +25,12 @@ impl Context<'_> {
         }
     }
 
-    /// Notes who stands, from one heartbeat round to the next.
-    pub fn observe_standing(&mut self) {
+    /// Notes who is eligible, from one heartbeat round to the next.
+    pub fn observe_eligibility(&mut self) {
         let Preempt::After(after) = self.state.settings.preempt else { return };
-        let (stands, incarnation) = (self.state.stands(), self.state.records.incarnation());
-        self.state.eligibility.observe(stands, incarnation, after, self.now);
-        self.state.detector.observe_standing(after, self.now);
+        let (eligible, incarnation) = (self.state.is_eligible(), self.state.records.incarnation());
+        self.state.eligibility.observe(eligible, incarnation, after, self.now);
+        self.state.detector.observe_eligibility(after, self.now);
     }
 }
 
@@ -97,7 +97,7 @@ impl Turn<'_> {
     /// Takes what changed of the own rank or eligibility, unless an election is under way or this member leads.
     fn take_what_changed(&mut self) {
         let state = &self.cx.state;
-        let is_missed = !state.stands() && self.algorithm.get().finds_nobody(state);
+        let is_missed = !state.is_eligible() && self.algorithm.get().finds_nobody(state);
         if is_missed {
             self.call_if_eligible();
         }
@@ -114,7 +114,7 @@ impl Turn<'_> {
     /// An election found nobody that may lead. If this member may by now, it calls another one.
     fn call_if_eligible(&mut self) {
         self.cx.freeze_rank();
-        if self.cx.state.stands() {
+        if self.cx.state.is_eligible() {
             self.call(Reason::Eligible);
         }
     }

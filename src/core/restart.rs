@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::durable::{Durable, Vote, first_reserve};
+use super::durable::{Durable, VoterRecord, first_reserve};
 use super::membership::{ListVersion, Member, MemberList};
 use super::planted::Fault;
 use super::settings::{Quorum, Restored, Settings};
@@ -92,8 +92,8 @@ pub fn restart(
         (Some(task), Some(last)) => task.given_over(&last.task, epoch),
         (task, last) => task.or(last.map(|last| last.task.clone())).unwrap_or_default(),
     };
-    let vote =
-        (file.quorum == Quorum::Majority).then(|| Vote::first(restored.vote, file.timing.lease));
+    let vote = (file.quorum == Quorum::Majority)
+        .then(|| VoterRecord::first(restored.vote, file.timing.lease));
     let record = Durable {
         epoch,
         reserved: restored.reserved,
@@ -203,7 +203,7 @@ mod tests {
     }
 
     fn kept(members: &Arc<MemberList>, informed: bool) -> Kept {
-        let vote = Some(Vote { informed, ..Vote::default() });
+        let vote = Some(VoterRecord { informed, ..VoterRecord::default() });
         let (epoch, reserved, leader) = (Epoch(7), Epoch(9), Some(id(2)));
         let members = members.clone();
         let durable = Durable { epoch, reserved, leader, members, vote, ..Durable::default() };
@@ -214,7 +214,7 @@ mod tests {
     fn what_was_claimed_or_promised_goes_on_and_the_start_is_counted() {
         let members = list(0, 3, "a");
         let mut before = kept(&members, true);
-        before.durable.vote = Some(Vote { promised: SECOND * 9, ..Vote::default() });
+        before.durable.vote = Some(VoterRecord { promised: SECOND * 9, ..VoterRecord::default() });
         before.durable.met = [(id(2), Incarnation(8))].into();
         let start = restart(Some(&before), &file(Quorum::Majority, &members), None).unwrap();
         let Restored { incarnation, epoch, floor, reserved, vote, leader, met, .. } =

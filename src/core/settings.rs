@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::durable::Vote;
+use super::durable::VoterRecord;
 use super::membership::MemberList;
 use super::protocol::Protocols;
 use super::types::{Drain, Epoch, Incarnation, NodeId, Pause, Rank, Task};
@@ -122,9 +122,9 @@ pub enum Preempt {
     /// At once, every time: the bully's own rule.
     #[default]
     Always,
-    /// Not while the leader lives.
+    /// Not while the leader runs.
     Never,
-    /// After it has stood without a break for so long; longer for one that flaps.
+    /// After it has been eligible without a break for so long; longer for one that flaps.
     After(Duration),
 }
 
@@ -220,7 +220,7 @@ pub struct Timing {
     pub failure: Duration,
     /// The longest that one message takes, its processing included.
     pub message: Duration,
-    /// With a majority: for how long a voter promises not to grant another candidate a vote.
+    /// With a majority: for how long a voter promises to vote for no other candidate.
     pub lease: Duration,
 }
 
@@ -323,10 +323,10 @@ pub struct Restored {
     pub epoch: Epoch,
     /// No round of an earlier run was above this; own rounds start above it.
     pub floor: Epoch,
-    /// Epochs up to this one are already durably reserved for this life.
+    /// Epochs up to this one are already durably reserved for this run.
     pub reserved: Epoch,
-    /// What an earlier run knew as a voter; what [`Vote::first`] makes of it is durable already.
-    pub vote: Option<Vote>,
+    /// What an earlier run knew as a voter; what [`VoterRecord::first`] makes of it is durable already.
+    pub vote: Option<VoterRecord>,
     /// Who led in `epoch`, if the last record told.
     pub leader: Option<NodeId>,
     /// The greatest incarnation that each peer proved to an earlier run of this member.

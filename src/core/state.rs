@@ -2,10 +2,12 @@
 
 use std::cmp::Ordering;
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::bounds;
 use super::course::Course;
 use super::detector::{Detector, Peer};
-use super::durable::{Grant, Records};
+use super::durable::{Records, Vote};
 use super::eligibility::Eligibility;
 use super::epochs::Epochs;
 use super::leadership::candidacy::Candidacy;
@@ -51,8 +53,8 @@ pub struct State {
 
 impl State {
     pub(super) fn new(now: Time, settings: Settings, restored: Restored, seed: u64) -> State {
-        let grant = |candidate| Grant { epoch: restored.epoch, candidate };
-        let led = restored.leader.map(grant);
+        let vote = |candidate| Vote { epoch: restored.epoch, candidate };
+        let led = restored.leader.map(vote);
         let mut detector = Detector::new(&settings.members, settings.id);
         detector.remember(&restored.met);
         let floor = restored.floor.max(restored.epoch);
@@ -143,7 +145,7 @@ impl State {
     }
 
     /// Whether this member may be nominated.
-    pub(super) fn stands(&self) -> bool {
+    pub(super) fn is_eligible(&self) -> bool {
         self.membership.role() == Some(Role::Member)
             && self.eligibility.is_willing()
             && !self.candidacy.is_out_of_reach()
@@ -151,7 +153,7 @@ impl State {
             && !self.is_behind()
     }
 
-    /// Whether a live member has a newer list, which this one has to learn before it may stand. A
+    /// Whether a live member has a newer list, which this one has to learn before it may be nominated. A
     /// leader rather stamps its own anew.
     pub(super) fn is_behind(&self) -> bool {
         let version = self.membership.version();
@@ -198,20 +200,20 @@ impl State {
             || self.candidacy.is_parked()
     }
 
-    /// Whether a member with this rank and standing comes before this one.
-    pub(super) fn is_above(&self, rank: Rank, stands: bool) -> bool {
-        stands && (!self.stands() || rank > self.present_rank())
+    /// Whether a member with this rank and eligibility comes before this one.
+    pub(super) fn is_above(&self, rank: Rank, eligible: bool) -> bool {
+        eligible && (!self.is_eligible() || rank > self.present_rank())
     }
 
     /// Whether a member may come before this one: where ranks change, nobody can know whether
-    /// another does, or stands by now.
+    /// another does, or is eligible by now.
     pub(super) fn may_be_above(&self, peer: &Peer) -> bool {
-        self.settings.rank.changes() || self.is_above(peer.rank, peer.stands)
+        self.settings.rank.changes() || self.is_above(peer.rank, peer.eligible)
     }
 
-    /// Whether others may not know that this member stands again, or how it ranks. Those that follow it know.
+    /// Whether others may not know that this member is eligible again, or how it ranks. Those that follow it know.
     pub(super) fn eligibility_unannounced(&self) -> bool {
-        (self.eligibility.was_ineligible() || self.eligibility.ranks_first()) && self.stands()
+        (self.eligibility.was_ineligible() || self.eligibility.ranks_first()) && self.is_eligible()
     }
 
     /// The unsuspected members that may come before this one, and can be told something.
@@ -245,7 +247,7 @@ impl State {
     /// cannot tell anything: that one would never hand over, and be overthrown again and again.
     pub(super) fn may_ask_for_release(&self, leader: Rank, epoch: Epoch) -> bool {
         let hears = self.detector.counts(leader.id);
-        self.present_rank_of(leader, epoch) < self.rank() && self.stands() && hears
+        self.present_rank_of(leader, epoch) < self.rank() && self.is_eligible() && hears
     }
 
     /// Whether the last leader is dead by proof, which counts here, and others may be bound to it still.
@@ -275,13 +277,13 @@ impl State {
     }
 
     /// The others that could lead in this one's place.
-    pub(super) fn standing(&self) -> impl DoubleEndedIterator<Item = &Peer> {
-        self.detector.standing().filter(|peer| !self.never_leads(peer.rank.id))
+    pub(super) fn eligible(&self) -> impl DoubleEndedIterator<Item = &Peer> {
+        self.detector.eligible().filter(|peer| !self.never_leads(peer.rank.id))
     }
 
     /// The best of the others that could lead in this one's place.
     pub(super) fn best_other(&self) -> Option<NodeId> {
-        self.standing().map(|peer| peer.rank).max().map(|rank| rank.id)
+        self.eligible().map(|peer| peer.rank).max().map(|rank| rank.id)
     }
 
     /// Whether a leader needs a majority.
@@ -321,9 +323,14 @@ impl State {
     pub(super) fn may_be_preempted_at_once(&self) -> bool {
         let (margin, own) = (self.settings.margin, self.present_rank());
         let exceeds =
-            |peer: &Peer| peer.counts() && peer.stands && margin.is_exceeded(peer.rank, own);
+            |peer: &Peer| peer.counts() && peer.eligible && margin.is_exceeded(peer.rank, own);
         let any = || self.detector.iter().any(|(_, peer)| exceeds(peer));
         self.preempts_at_once() && (margin.is_none() || any())
+    }
+
+    /// Within this time a vote has to be durable: the lease that it gives is over then.
+    pub(super) fn longest_vote(&self) -> Duration {
+        bounds::certain(self.settings.timing.lease)
     }
 
     /// Whether this member promised its vote to the leader that it follows.

@@ -45,7 +45,7 @@ impl Context<'_> {
     /// The leader that this member follows says who was chosen to lead next.
     pub fn hear_choice(&mut self, chosen: Option<NodeId>) {
         self.state.course.hear_choice(chosen);
-        let takes = chosen == Some(self.state.id()) && self.state.stands();
+        let takes = chosen == Some(self.state.id()) && self.state.is_eligible();
         if takes {
             let until = self.now + self.state.settings.timing.failure * PATIENCE;
             self.state.eligibility.choose(until);
@@ -84,23 +84,23 @@ impl Turn<'_> {
 
     fn may_switch_over(&self, to: NodeId) -> Result<(), Refusal> {
         let state = &self.cx.state;
-        let stands = || state.standing().any(|peer| peer.rank.id == to);
+        let eligible = || state.eligible().any(|peer| peer.rank.id == to);
         match state.course.switchover() {
             _ if !state.leads() => Err(Refusal::NotLeader),
             Some(under_way) => Err(Refusal::Switching(under_way.to)),
             None if to == state.id() => Ok(()),
             None if state.membership.list().get(to).is_none() => Err(Refusal::NotMember(to)),
-            None if !stands() => Err(Refusal::CannotLead(to)),
+            None if !eligible() => Err(Refusal::CannotLead(to)),
             None => Ok(()),
         }
     }
 
     /// A member acknowledged a heartbeat: the chosen one takes over if it ranks first.
-    pub fn hear_of_chosen(&mut self, from: NodeId, rank: Rank, stands: bool) {
+    pub fn hear_of_chosen(&mut self, from: NodeId, rank: Rank, eligible: bool) {
         if self.cx.state.course.switchover().is_none_or(|s| s.to != from || s.taken) {
             return;
         }
-        if !stands {
+        if !eligible {
             self.drop_switchover(Refusal::CannotLead(from));
         } else if ranks_first(rank) {
             self.chosen_takes_over(from);
@@ -123,7 +123,7 @@ impl Turn<'_> {
 
     /// Hands over to the chosen member, if that may still lead.
     pub fn hand_over_to_chosen(&mut self, to: NodeId) {
-        if self.cx.state.standing().any(|peer| peer.rank.id == to) {
+        if self.cx.state.eligible().any(|peer| peer.rank.id == to) {
             self.release(Some(to), Reason::SwitchedOver(to));
         } else {
             self.cx.state.course.set_switchover(None);
@@ -138,7 +138,7 @@ impl Turn<'_> {
         };
         if taken {
             self.chosen_takes_over(to); // the job may have ended for another reason, which was void then
-        } else if !self.cx.state.standing().any(|peer| peer.rank.id == to) {
+        } else if !self.cx.state.eligible().any(|peer| peer.rank.id == to) {
             self.drop_switchover(Refusal::CannotLead(to));
         } else if due <= self.cx.now {
             self.drop_switchover(Refusal::NotTaken(to));
@@ -178,10 +178,10 @@ impl Turn<'_> {
         }
         let value = state.eligibility.sample().unwrap_or(i64::MIN);
         let (own, margin) = (Rank { value, id: state.id() }, state.settings.margin);
-        let ranks = state.standing().map(|peer| peer.rank);
+        let ranks = state.eligible().map(|peer| peer.rank);
         let takes_over = |rank: &Rank| {
             margin.is_exceeded(*rank, own)
-                && self.stood_for_long_enough(rank.id)
+                && self.eligible_for_long_enough(rank.id)
                 && self.may_succeed(rank.id)
         };
         let best = ranks.filter(takes_over).max().map(|rank| rank.id);

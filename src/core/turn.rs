@@ -93,9 +93,9 @@ impl Turn<'_> {
                 self.heartbeat(leader, epoch, number, rank, lease, (&members, pause, chosen));
                 self.cx.note_committed(from, settled);
             }
-            Message::Acknowledge { incarnation, epoch, number, rank, stands, pause } => {
+            Message::Acknowledge { incarnation, epoch, number, rank, eligible, pause } => {
                 self.cx.hear_pause(pause);
-                self.acknowledged(from, (incarnation, epoch, number), rank, stands);
+                self.acknowledged(from, (incarnation, epoch, number), rank, eligible);
             }
             Message::View(view) => self.replied(from, view),
             Message::Preempt { epoch, rank, votes } => {
@@ -108,7 +108,8 @@ impl Turn<'_> {
                 let candidate = (from, envelope.incarnation);
                 self.asked_for_vote(candidate, number, epoch, lease, list);
             }
-            Message::PreVote { .. } | Message::VoteRequest { .. } | Message::Alive { .. } => {} // heard
+            Message::PreVote { .. } | Message::VoteRequest { .. } => {} // heard
+            alive @ Message::Alive { .. } => self.told_algorithm(from, &alive),
             Message::PreVoteReply { number, opinion, epoch } => {
                 self.opinion(from, Stage::PreVote, number, opinion, epoch);
             }
@@ -122,8 +123,8 @@ impl Turn<'_> {
                 self.cx.tell_if_behind(from);
                 self.cx.send(from, Message::Alive { number });
             }
-            Message::Release { epoch, successor, stands } => {
-                self.released(from, epoch, successor, stands);
+            Message::Release { epoch, successor, eligible } => {
+                self.released(from, epoch, successor, eligible);
             }
             Message::Freed { leader, epoch } => self.freed(from, leader, epoch),
             Message::Timing { timing } => self.told_timing(from, timing),
@@ -136,13 +137,18 @@ impl Turn<'_> {
                 if self.cx.state.eligibility.has_resigned() && self.cx.state.phase().elects() {
                     self.cx.suspect_unreachable(); // it may be asked too often to see it come to nothing
                 }
-                let announced = self.algorithm.get().receive(&mut self.cx, from, &message);
-                // A greater one may have become known since the election began.
-                let present = announced.filter(|view| self.cx.state.compare(*view).is_ge());
-                if let Some(view) = present {
-                    self.passed_on(from, view);
-                }
+                self.told_algorithm(from, &message);
             }
+        }
+    }
+
+    /// Hands the algorithm one of its own messages, and follows the leader that this announces.
+    fn told_algorithm(&mut self, from: NodeId, message: &Message) {
+        let announced = self.algorithm.get().receive(&mut self.cx, from, message);
+        // A greater one may have become known since the election began.
+        let present = announced.filter(|view| self.cx.state.compare(*view).is_ge());
+        if let Some(view) = present {
+            self.passed_on(from, view);
         }
     }
 
@@ -158,7 +164,8 @@ impl Turn<'_> {
     /// All records up to this number are durable: what waited for that goes on.
     pub fn persisted(&mut self, number: u64) {
         self.cx.state.candidacy.disk_writes();
-        for then in self.cx.state.records.written(number, self.cx.now) {
+        let in_time = self.cx.state.longest_vote();
+        for then in self.cx.state.records.written(number, in_time, self.cx.now) {
             let (own, state) = (self.cx.state.id(), &mut *self.cx.state);
             match then {
                 Then::Reserve(_) | Then::Vote => {} // the queue itself knows

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::clock::{moment, wall_clock_ms};
 use super::inbox::Event;
-use super::publish::Board;
+use super::publish::Published;
 use super::status::HealthStatus;
 use super::surroundings::Surroundings;
 use crate::config::{Config, HealthConfig, MemberConfig};
@@ -34,7 +34,7 @@ fn of(health: &HealthConfig) -> Check {
 #[derive(Clone)]
 pub struct Checks {
     checker: Arc<Mutex<Option<Checker>>>,
-    board: Arc<Board>,
+    published: Arc<Published>,
     events: Sender<Event>,
     surroundings: Surroundings,
 }
@@ -42,26 +42,26 @@ pub struct Checks {
 impl Checks {
     /// Without a check so far.
     pub(super) fn new(
-        board: Arc<Board>,
+        published: Arc<Published>,
         events: Sender<Event>,
         surroundings: Surroundings,
     ) -> Checks {
-        Checks { checker: Arc::default(), board, events, surroundings }
+        Checks { checker: Arc::default(), published, events, surroundings }
     }
 
     /// Runs this check from now on. The start of the node does not wait for its first result.
     pub(super) fn start(&self, health: &HealthConfig) -> io::Result<()> {
-        let (board, events) = (self.board.clone(), self.events.clone());
-        if board.health().is_none() {
-            board.show_health(Some(HealthStatus::unknown()));
+        let (published, events) = (self.published.clone(), self.events.clone());
+        if published.health().is_none() {
+            published.show_health(Some(HealthStatus::unknown()));
         }
         let deliver = move |verdict: Verdict, finding: Finding| {
             log(verdict, &finding);
-            show(&board, verdict, finding);
+            show(&published, verdict, finding);
             if !verdict.is_new {
                 return true;
             }
-            board.ring();
+            published.ring();
             events.send(Event::Checked { healthy: verdict.healthy }).is_ok()
         };
         let checker = Checker::start(of(health), self.surroundings.variables(), deliver)?;
@@ -87,7 +87,7 @@ impl Checks {
         if let Some(health) = health {
             return self.start(health);
         }
-        self.board.show_health(None);
+        self.published.show_health(None);
         // The election may have ended.
         let healthy = Event::Checked { healthy: true };
         let _ = self.events.send_timeout(healthy, Duration::from_secs(1));
@@ -95,13 +95,13 @@ impl Checks {
     }
 }
 
-fn show(board: &Board, verdict: Verdict, finding: Finding) {
+fn show(published: &Published, verdict: Verdict, finding: Finding) {
     let (healthy, Finding { output, failure }) = (verdict.healthy, finding);
-    let before = board.health().filter(|before| before.healthy == healthy);
+    let before = published.health().filter(|before| before.healthy == healthy);
     let (since, failed) = before.map_or((now(), None), |it| (it.since, it.failure));
     // It is told why a node is unhealthy until it has passed often enough.
     let failure = failure.or(failed.filter(|_| !healthy));
-    board.show_health(Some(HealthStatus { healthy, since, output, failure }));
+    published.show_health(Some(HealthStatus { healthy, since, output, failure }));
 }
 
 impl HealthStatus {
@@ -120,7 +120,7 @@ fn log(verdict: Verdict, finding: &Finding) {
     match (verdict, &finding.failure) {
         (Verdict { healthy: false, is_new: true }, Some(why)) => log::warn!(
             event = "health";
-            "unhealthy: {why}; until it is healthy again, this node stands back from every election"
+            "unhealthy: {why}; until it is healthy again, this node is not eligible"
         ),
         (Verdict { healthy: true, is_new: true }, _) => {
             log::info!(event = "health"; "healthy: the health check passes");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::members;
-use super::publish::Board;
+use super::publish::Published;
 use crate::config::{self, Config, HealthConfig, MemberConfig};
 use crate::core::settings::Alone;
 
@@ -37,14 +37,14 @@ impl Edited {
 
     /// How the file differs from what counts, in words, and what to do; none where it does not. A list of
     /// members in it is the one that the running list is compared with from now on.
-    pub fn look(&mut self, board: &Board) -> Option<String> {
+    pub fn look(&mut self, published: &Published) -> Option<String> {
         let present = self.present.lock().clone();
         let now = stamp(&present.file);
         if now != self.seen {
             self.seen = now;
             let found = config::load(&present.file).map_err(|errors| errors.to_string());
             if let Ok(config) = &found {
-                board.file_lists(Arc::new(members::of_file(config)));
+                published.file_lists(Arc::new(members::of_file(config)));
             }
             self.found = Some(found);
         }

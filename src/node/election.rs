@@ -18,7 +18,7 @@ use super::inbox::{Event, Order};
 use super::leadership::Change;
 use super::linger;
 use super::members;
-use super::publish::{Board, Snapshot};
+use super::publish::{Published, Snapshot};
 use super::story::Story;
 use super::words;
 use crate::core::durable::Durable;
@@ -38,7 +38,7 @@ pub struct Election {
     net: Net,
     store: Writer,
     events: Receiver<Event>,
-    board: Arc<Board>,
+    published: Arc<Published>,
     snapshot: Snapshot,
     answers: BTreeMap<CommandId, Sender<Result<Done, Refusal>>>,
     last_command: u64,
@@ -68,15 +68,15 @@ impl Election {
         net: Net,
         store: Writer,
         events: Receiver<Event>,
-        board: Arc<Board>,
+        published: Arc<Published>,
     ) -> Election {
-        let (snapshot, members) = (board.snapshot(), core.members().clone());
+        let (snapshot, members) = (published.snapshot(), core.members().clone());
         Election {
             core,
             net,
             store,
             events,
-            board,
+            published,
             snapshot,
             answers: BTreeMap::new(),
             last_command: 0,
@@ -99,7 +99,7 @@ impl Election {
         while !self.stopped {
             let event = self.wait();
             self.notice_stall();
-            self.board.turned(clock::now());
+            self.published.turned(clock::now());
             let waiting = !self.events.is_empty() && batch < BATCH;
             batch = if waiting { batch + 1 } else { 0 };
             if let Some(Event::Held { number, most, held }) = event {
@@ -117,7 +117,7 @@ impl Election {
             }
         }
         if self.removed {
-            self.board.removed();
+            self.published.removed();
         } else {
             linger::await_successor(&self.core, &self.events);
         }
@@ -148,7 +148,7 @@ impl Election {
 
     /// A process that was frozen finds messages that were true before. It fails first.
     fn notice_stall(&mut self) {
-        let time = self.board.since_turn(clock::now());
+        let time = self.published.since_turn(clock::now());
         if time > self.core.settings().timing.stall() {
             self.turn(Input::Stalled { time });
         }
@@ -203,7 +203,7 @@ impl Election {
 
     fn count_holds(&self) {
         let count = i64::try_from(self.holds.len()).unwrap_or(i64::MAX);
-        self.board.tally().exec_running.set(count);
+        self.published.tally().exec_running.set(count);
     }
 
     /// One call of the core, and its outputs in their order. A word that must be durable first
@@ -212,10 +212,10 @@ impl Election {
         let now = clock::now();
         let mut out = std::mem::take(&mut self.out);
         let members = self.members.clone(); // who is removed by this is still known by name
-        self.board.round_trips.received(&input, now);
+        self.published.round_trips.received(&input, now);
         self.core.handle(now, input, &mut out);
-        self.board.round_trips.sending(&out, now);
-        self.board.turned(now);
+        self.published.round_trips.sending(&out, now);
+        self.published.turned(now);
         self.show(&out, now);
         for output in out.drain(..) {
             if let Some(output) = self.net.carry(output) {
@@ -224,7 +224,7 @@ impl Election {
         }
         self.out = out;
         if !self.log.is_empty() || std::mem::take(&mut self.members_changed) {
-            self.board.ring();
+            self.published.ring();
         }
         for change in self.log.drain(..) {
             self.story.log(&change, &members);
@@ -243,13 +243,13 @@ impl Election {
                 self.snapshot.changed(change, &self.core);
                 news.push(change_of(change));
                 if change.to != Phase::Leading {
-                    self.board.round_trips.clear();
+                    self.published.round_trips.clear();
                 }
                 self.log.push(change.clone());
             }
         }
         self.publish(now);
-        news.iter().for_each(|change| self.board.tidings.tell(change));
+        news.iter().for_each(|change| self.published.tidings.tell(change));
     }
 
     fn carry(&mut self, output: Output, now: Time) {
@@ -270,7 +270,7 @@ impl Election {
             }
             Output::EndJob { by } => {
                 self.ending = true;
-                self.board.tidings.tell(&Change::Ending { within: by.since(now) });
+                self.published.tidings.tell(&Change::Ending { within: by.since(now) });
             }
             Output::Note(note) => self.note(note, now),
             other => debug_assert!(false, "the network carries {other:?}"),
@@ -278,9 +278,9 @@ impl Election {
     }
 
     fn publish(&mut self, now: Time) {
-        self.board.tidings.update(&self.core, now);
+        self.published.tidings.update(&self.core, now);
         self.members_changed |= self.snapshot.update(&self.core, now);
-        self.board.publish(&self.snapshot);
+        self.published.publish(&self.snapshot);
     }
 
     fn persist(&self, number: u64, record: Durable) {
@@ -302,7 +302,7 @@ impl Election {
                 self.refused(now, (peer, "is refused"), &words::rejection(&reason, &members));
             }
             Note::Connected { peer } => {
-                let shook = self.board.handshakes.forget(peer);
+                let shook = self.published.handshakes.forget(peer);
                 if self.snapshot.rejections.forget(peer) || shook {
                     let peer = members.name(peer);
                     info!(event = "accepted", peer = peer; "{peer} accepts this node now");

@@ -3,7 +3,7 @@
 //! The end of a process wakes a thread for each of its connections in every other one, and they redial
 //! and elect. Where members share a machine, that takes the processor from the handover.
 //!
-//! In the bully alone: nobody awaits one there that does not stand. In the other algorithms its end
+//! In the bully alone: nobody awaits one there that is not eligible. In the other algorithms its end
 //! is what the others wait for.
 
 use std::time::{Duration, Instant};
@@ -86,7 +86,7 @@ mod tests {
         let probe = || says(Message::Probe { number: 1 });
         let last_words = [
             says(Message::Coordinator { epoch, rank }),
-            says(Message::Election { round: epoch, rank, stands: true }),
+            says(Message::Election { round: epoch, rank, eligible: true }),
             ended(2),
         ];
         for last in last_words {

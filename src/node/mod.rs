@@ -59,7 +59,7 @@ use election::Election;
 pub use error::StartError;
 use inbox::Event;
 use prepare::{accepted, listen, restore, settings};
-use publish::Board;
+use publish::Published;
 use ranked::Ranks;
 pub use running::NodeHandle;
 use surroundings::Surroundings;
@@ -117,7 +117,7 @@ pub struct Start {
     pub task: Option<Vec<u8>>,
     /// Majority: this member may vote though it has no state and has not met all other voters.
     /// Only for the first start of a cluster of which some host is missing: a voter that lost its
-    /// state has forgotten what it granted.
+    /// state has forgotten its votes.
     pub bootstrap: bool,
 }
 
@@ -181,11 +181,17 @@ impl Node {
         let socket = listen(&own.listen)?;
         let seed = settings.instance;
         let core = Core::new(clock::now(), settings, found.restored, seed);
-        let board = Arc::new(Board::new(&core, file, &sample, store.pace()));
-        surroundings.set_board(board.clone());
-        board.secure(certificates.security());
-        let started =
-            start_threads(config, core, store, (socket, certificates.security()), channel, board);
+        let published = Arc::new(Published::new(&core, file, &sample, store.pace()));
+        surroundings.set_published(published.clone());
+        published.secure(certificates.security());
+        let started = start_threads(
+            config,
+            core,
+            store,
+            (socket, certificates.security()),
+            channel,
+            published,
+        );
         let (handle, thread) = started.map_err(StartError::Thread)?;
         let present = Present::new(config.clone().into());
         let edited = Edited::new(present.clone(), name);
@@ -193,7 +199,7 @@ impl Node {
             Watch::start(handle.clone(), config.state_dir(name), edited, certificates.clone());
         let watch = watch.map_err(StartError::Thread)?;
         let ranks = Ranks::new(sampler, handle.events.clone(), surroundings.clone());
-        let checks = Checks::new(handle.board.clone(), handle.events.clone(), surroundings);
+        let checks = Checks::new(handle.published.clone(), handle.events.clone(), surroundings);
         if let Some(health) = &own.health {
             checks.start(health).map_err(StartError::Thread)?;
         }
@@ -226,7 +232,7 @@ impl Node {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on_removal(&self, call: impl Fn() + Send + Sync + 'static) {
-        self.handle.board.on_removal(Box::new(call));
+        self.handle.published.on_removal(Box::new(call));
     }
 
     /// What changes the rank while the node runs.
@@ -296,7 +302,7 @@ impl Node {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on_reload(&self, call: impl Fn() -> Result<String, String> + Send + Sync + 'static) {
-        self.handle.board.on_reload(Box::new(call));
+        self.handle.published.on_reload(Box::new(call));
     }
 
     /// Whether this member has been removed from the cluster.
@@ -308,7 +314,7 @@ impl Node {
     /// ```
     #[must_use]
     pub fn is_removed(&self) -> bool {
-        self.handle.board.is_removed()
+        self.handle.published.is_removed()
     }
 
     /// Hands over if it leads, closes all connections and, last, the listener, and joins all
@@ -322,7 +328,7 @@ impl Node {
     pub fn stop(self) {
         let ended = self.is_removed();
         // Whoever holds the leadership is waited for.
-        let patience = Duration::from_secs(1) + self.handle.board.longest_hold();
+        let patience = Duration::from_secs(1) + self.handle.published.longest_hold();
         if !ended && self.handle.order(core::Command::Stop, patience).is_err() {
             log::warn!("the election thread did not answer in time");
         }
@@ -347,23 +353,23 @@ fn start_threads(
     store: Store,
     (socket, security): (TcpListener, Security),
     (event, events): (Sender<Event>, Receiver<Event>),
-    board: Arc<Board>,
+    published: Arc<Published>,
 ) -> io::Result<(NodeHandle, ElectionThread)> {
     let (own, seed) = (core.id(), core.settings().instance);
     let stored = event.clone();
     let store = Writer::start(store, move |result| {
         let _ = stored.send(Event::Stored(result)); // the election thread may have ended
     })?;
-    let (inbox, counters) = (Inbox::new(event.clone()), board.counters());
+    let (inbox, counters) = (Inbox::new(event.clone()), published.counters());
     let peers = members::peers(core.members(), own);
-    let told = board.clone();
+    let told = published.clone();
     let refusals = Refusals::new(counters.clone(), move |who, fault| {
         told.handshakes.note(clock::now(), who, &fault);
     });
     let secured = (security, refusals);
     let net = Net::start(socket, peers, config.timing.failure, inbox, secured, counters, seed)?;
-    let election = Election::new(core, net, store, events, board.clone());
+    let election = Election::new(core, net, store, events, published.clone());
     let builder = thread::Builder::new().name("election".to_owned());
     let thread = builder.spawn(move || election.run())?;
-    Ok((NodeHandle { board, events: event }, thread))
+    Ok((NodeHandle { published, events: event }, thread))
 }

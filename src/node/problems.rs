@@ -224,7 +224,7 @@ fn margin(status: &Status) -> Option<String> {
 pub(super) fn tolerated(status: &Status) -> u64 {
     let eligible = |member: &&MemberStatus| {
         let is_alive = member.status == "alive" && member.passed_over.is_none();
-        member.role == "member" && member.stands && is_alive
+        member.role == "member" && member.eligible && is_alive
     };
     let candidates = status.members.iter().filter(eligible).count();
     let (_, alive, needed) = voters(&status.members);

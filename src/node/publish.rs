@@ -45,7 +45,7 @@ type Call = Box<dyn Fn() + Send + Sync>;
 type Reload = Box<dyn Fn() -> Result<String, String> + Send + Sync>;
 
 /// What election thread and readers share.
-pub struct Board {
+pub struct Published {
     settings: Settings,
     /// The members that the file lists.
     file: RwLock<Arc<MemberList>>,
@@ -80,15 +80,15 @@ pub struct Board {
     longest_hold: AtomicU64,
 }
 
-impl Board {
+impl Published {
     pub fn new(
         core: &Core,
         file: Arc<MemberList>,
         sample: &rank::Outcome,
         pace: Arc<Pace>,
-    ) -> Board {
+    ) -> Published {
         let now = clock::now();
-        Board {
+        Published {
             settings: core.settings().clone(),
             file: RwLock::new(file),
             removed: AtomicBool::new(false),
@@ -196,7 +196,7 @@ impl Board {
         let _ = self.news.0.try_send(()); // full: it has yet to look at something earlier
     }
 
-    /// What [`Board::ring`] rings.
+    /// What [`Published::ring`] rings.
     pub fn news(&self) -> Receiver<()> {
         self.news.1.clone()
     }

@@ -33,7 +33,7 @@ impl NodeHandle {
         command: Command,
         timeout: Duration,
     ) -> Result<Outcome, CommandError> {
-        let members = self.board.members();
+        let members = self.published.members();
         let done = self.order(command, timeout)?;
         let done = done.map_err(|reason| words::refusal(&reason, &members))?;
         if let Done::Resigned { epoch, .. } = done {
@@ -60,7 +60,7 @@ impl NodeHandle {
         let since = wall_clock_ms();
         let until = length.map(|length| after(since, length));
         let drain = Drain { since, until, reason };
-        let (members, led) = (self.board.members(), self.leadership());
+        let (members, led) = (self.published.members(), self.leadership());
         let done = self.order(Command::Drain(drain), timeout)?;
         let done = done.map_err(|reason| words::refusal(&reason, &members))?;
         if let (Done::Drained { successor: Some(_) }, Some(led)) = (&done, led) {
@@ -71,7 +71,7 @@ impl NodeHandle {
 
     /// Lets this member lead again if its drain is over by now. Waits for nothing: it is tried again.
     pub(super) fn end_drain(&self) {
-        let until = self.board.snapshot().drain.and_then(|drain| drain.until);
+        let until = self.published.snapshot().drain.and_then(|drain| drain.until);
         if until.is_some_and(|until| until <= wall_clock_ms()) {
             self.try_order(Command::Undrain);
         }
@@ -79,7 +79,7 @@ impl NodeHandle {
 
     /// Resumes the cluster if this node leads it and its pause is over by now. Waits for nothing: it is tried again.
     pub(super) fn end_pause(&self) {
-        let pause = self.board.snapshot().pause;
+        let pause = self.published.snapshot().pause;
         let is_over = pause.until.is_some_and(|until| until <= wall_clock_ms());
         if pause.paused && is_over && self.leadership().is_some() {
             self.try_order(Command::Resume { only: Some(pause.version) });
@@ -98,15 +98,15 @@ impl NodeHandle {
         force: bool,
         timeout: Duration,
     ) -> Result<Outcome, CommandError> {
-        let (members, epoch) = (self.board.members(), self.board.led_epoch());
-        let leads = self.board.leader() == Some(id);
+        let (members, epoch) = (self.published.members(), self.published.led_epoch());
+        let leads = self.published.leader() == Some(id);
         let order = || self.order(Command::Change(Change::Remove { id, force }), timeout);
         let mut done = order();
         let late = matches!(done, Err(_) | Ok(Err(Refusal::NoReply)));
         if let Some(epoch) = epoch.filter(|_| leads && late) {
             self.await_release(epoch)?;
             done = order();
-            if self.board.members().get(id).is_none() {
+            if self.published.members().get(id).is_none() {
                 done = Ok(Ok(Done::Removed { id, stored: true, handed_over: true })); // by the first order
             }
         }
@@ -118,9 +118,9 @@ impl NodeHandle {
     /// Waits until this member sees nobody lead in this epoch any more.
     fn await_release(&self, epoch: u64) -> Result<(), CommandError> {
         let own = self.leadership().is_some_and(|own| own.epoch() == epoch);
-        let most = if own { self.board.longest_hold() + AFTER_HOLD } else { LONGEST };
+        let most = if own { self.published.longest_hold() + AFTER_HOLD } else { LONGEST };
         let begin = Instant::now();
-        while self.board.led_epoch() == Some(epoch) {
+        while self.published.led_epoch() == Some(epoch) {
             if begin.elapsed() > most {
                 let what = format!(
                     "the leader of epoch {epoch} leads on after {most:?}: what it runs has not ended, or nobody can \

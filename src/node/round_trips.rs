@@ -106,7 +106,7 @@ mod tests {
         let (incarnation, epoch, rank) =
             (Incarnation(1), Epoch(2), Rank { value: 0, id: id(from) });
         let message =
-            Message::Acknowledge { incarnation, epoch, number, rank, stands: true, pause: None };
+            Message::Acknowledge { incarnation, epoch, number, rank, eligible: true, pause: None };
         Input::Message { connection: ConnectionId(1), from: id(from), envelope: envelope(message) }
     }
 

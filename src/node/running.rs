@@ -13,7 +13,7 @@ use super::handle::{Command, CommandError, Handle, Outcome};
 use super::history::Entry;
 use super::inbox::{Event, Order};
 use super::leadership::{Change, Leadership};
-use super::publish::Board;
+use super::publish::Published;
 use super::status::Status;
 use super::tally::Tally;
 use super::words;
@@ -34,7 +34,7 @@ use crate::core::{self, membership};
 /// ```
 #[derive(Clone)]
 pub struct NodeHandle {
-    pub(super) board: Arc<Board>,
+    pub(super) published: Arc<Published>,
     pub(super) events: Sender<Event>,
 }
 
@@ -65,7 +65,7 @@ impl NodeHandle {
     /// ```
     #[must_use]
     pub fn leadership_changes(&self) -> Receiver<Change> {
-        self.board.tidings.subscribe()
+        self.published.tidings.subscribe()
     }
 
     /// The leadership of this member, if it leads now.
@@ -80,7 +80,7 @@ impl NodeHandle {
     /// ```
     #[must_use]
     pub fn leadership(&self) -> Option<Leadership> {
-        self.board.tidings.leadership()
+        self.published.tidings.leadership()
     }
 
     /// Delays the release of this member's leadership until the hold is dropped, and for at most 10 s once
@@ -125,7 +125,7 @@ impl NodeHandle {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let unanswered = || CommandError::Unanswered("this node did not answer in time".to_owned());
         let (held, holds) = bounded(1);
-        self.board.held_for(most);
+        self.published.held_for(most);
         let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
         let timeout = Duration::from_secs(5);
         let event = Event::Held { number, most, held };
@@ -179,7 +179,7 @@ impl NodeHandle {
     /// ```
     #[must_use]
     pub fn timing(&self) -> Timing {
-        self.board.timing()
+        self.published.timing()
     }
 
     /// Whether these timings could replace the present ones while this node runs: see [`NodeHandle::retime`].
@@ -194,7 +194,7 @@ impl NodeHandle {
     /// # Errors
     /// With a member whose lease is too far from the new one, in words.
     pub fn may_retime(&self, timing: &Timing) -> Result<(), String> {
-        self.board.may_take(timing)
+        self.published.may_take(timing)
     }
 
     /// These timings count from now on. They have to be those of a valid configuration. No leadership ends by
@@ -238,31 +238,31 @@ impl NodeHandle {
 
 impl Handle for NodeHandle {
     fn status(&self) -> Status {
-        self.board.status()
+        self.published.status()
     }
 
     fn is_live(&self) -> bool {
-        self.board.is_live()
+        self.published.is_live()
     }
 
     fn tally(&self) -> Arc<Tally> {
-        self.board.tally().clone()
+        self.published.tally().clone()
     }
 
     fn events(&self) -> Arc<EventLog> {
-        self.board.events().clone()
+        self.published.events().clone()
     }
 
     fn history(&self) -> Arc<Vec<Entry>> {
-        self.board.history()
+        self.published.history()
     }
 
     fn task(&self) -> Option<Vec<u8>> {
-        self.board.task().map(|task| task.content.to_vec())
+        self.published.task().map(|task| task.content.to_vec())
     }
 
     fn command(&self, command: Command, timeout: Duration) -> Result<Outcome, CommandError> {
-        let before = self.board.members();
+        let before = self.published.members();
         let named = |name: &str| match before.named(name) {
             Some(member) => Ok(member.id),
             None => {
@@ -274,7 +274,7 @@ impl Handle for NodeHandle {
         };
         let command = match command {
             Command::Elect => core::Command::Elect,
-            Command::Reload => return self.board.reload(),
+            Command::Reload => return self.published.reload(),
             Command::Drain { length, reason } => return self.drain(length, reason, timeout),
             Command::Undrain => core::Command::Undrain,
             Command::Pause { length } => {
@@ -286,7 +286,7 @@ impl Handle for NodeHandle {
             Command::HandOut { task } => core::Command::HandOut { task: Task::new(task) },
             Command::Resign { to } => {
                 let to = to.as_deref().map(named).transpose()?;
-                if let Some(id) = to.filter(|to| self.board.leader() == Some(*to)) {
+                if let Some(id) = to.filter(|to| self.published.leader() == Some(*to)) {
                     let name = before.name(id);
                     let what =
                         format!("{name} leads already: name another that is to lead, or none");

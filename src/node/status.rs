@@ -201,7 +201,8 @@ pub struct MemberStatus {
     /// member, witness or observer.
     pub role: String,
     /// Whether it may be nominated.
-    pub stands: bool,
+    #[serde(rename = "stands")]
+    pub eligible: bool,
     /// alive, suspected or dead.
     pub status: String,
     /// How long it took to acknowledge a heartbeat of this node lately, in milliseconds; null where this node does

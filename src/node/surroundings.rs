@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::publish::Board;
+use super::publish::Published;
 use crate::config::Config;
 use crate::rank::Variables;
 
@@ -12,19 +12,19 @@ pub(super) struct Surroundings {
     cluster: Arc<str>,
     node: Arc<str>,
     /// There from the first sample of the rank on.
-    board: Arc<OnceLock<Arc<Board>>>,
+    published: Arc<OnceLock<Arc<Published>>>,
 }
 
 impl Surroundings {
     /// Of the node of this name.
     pub fn new(config: &Config, name: &str) -> Surroundings {
         let (cluster, node) = (config.cluster.as_str().into(), name.into());
-        Surroundings { cluster, node, board: Arc::default() }
+        Surroundings { cluster, node, published: Arc::default() }
     }
 
     /// From now on the node stands where this says.
-    pub fn set_board(&self, board: Arc<Board>) {
-        let _ = self.board.set(board); // a node has one
+    pub fn set_published(&self, published: Arc<Published>) {
+        let _ = self.published.set(published); // a node has one
     }
 
     /// What a program is told, made anew for each run.
@@ -38,8 +38,8 @@ impl Surroundings {
             ("ELECTD_CLUSTER", self.cluster.to_string()),
             ("ELECTD_NODE", self.node.to_string()),
         ];
-        if let Some(board) = self.board.get() {
-            let status = board.status();
+        if let Some(published) = self.published.get() {
+            let status = published.status();
             let leader = status.leader.map(|leader| leader.name).unwrap_or_default();
             all.push(("ELECTD_STATE", status.state));
             all.push(("ELECTD_LEADER", leader));

@@ -21,7 +21,7 @@ use super::edited::Edited;
 use super::events::{Event, EventKind};
 use super::history::{Keeper, Leaderships, load};
 use super::problems::{Found, Problems, Sight};
-use super::publish::Board;
+use super::publish::Published;
 use super::status::{ChangeStatus, Status};
 use crate::store;
 
@@ -67,7 +67,7 @@ impl Watch {
 /// What the thread works with.
 struct Watcher {
     handle: NodeHandle,
-    board: Arc<Board>,
+    published: Arc<Published>,
     folder: PathBuf,
     edited: Edited,
     certificates: Certificates,
@@ -88,12 +88,12 @@ impl Watcher {
         edited: Edited,
         certificates: Certificates,
     ) -> io::Result<Watcher> {
-        let board = handle.board.clone();
+        let published = handle.published.clone();
         let history = Leaderships::new(wall_clock_ms(), load(&folder));
-        board.show_history(history.entries());
+        published.show_history(history.entries());
         Ok(Watcher {
             handle,
-            board,
+            published,
             keeper: Keeper::start(&folder)?,
             folder,
             edited,
@@ -107,7 +107,7 @@ impl Watcher {
     }
 
     fn run(mut self, ended: &Receiver<()>) {
-        let news = self.board.news();
+        let news = self.published.news();
         loop {
             self.look();
             select! {
@@ -124,9 +124,9 @@ impl Watcher {
         self.handle.end_drain();
         self.handle.end_pause();
         let sight = self.sight();
-        let status = self.board.status();
+        let status = self.published.status();
         let (began, over) = self.problems.look(&status, &sight);
-        self.board.show_problems(self.problems.list());
+        self.published.show_problems(self.problems.list());
         self.alerts.problems(&began, &over, &status, sight.settled);
         let mut events = self.changes(&status);
         events.extend(self.members(&status));
@@ -137,13 +137,14 @@ impl Watcher {
         };
         events.extend(began.into_iter().map(|began| problem(EventKind::Problem, began)));
         events.extend(over.into_iter().map(|over| problem(EventKind::ProblemOver, over)));
-        self.board.events().push(events);
+        self.published.events().push(events);
     }
 
     fn sight(&mut self) -> Sight {
-        let mut sight = self.board.sight();
-        sight.storage = self.board.storage_trouble().or_else(|| store::want_of_room(&self.folder));
-        sight.edited = self.edited.look(&self.board);
+        let mut sight = self.published.sight();
+        sight.storage =
+            self.published.storage_trouble().or_else(|| store::want_of_room(&self.folder));
+        sight.edited = self.edited.look(&self.published);
         sight.certificate = self.certificates.look();
         sight
     }
@@ -158,7 +159,7 @@ impl Watcher {
         }
         if !events.is_empty() {
             let history = self.history.entries();
-            self.board.show_history(history.clone());
+            self.published.show_history(history.clone());
             self.keeper.keep(history);
         }
         self.told = status.changes.last().map_or(self.told, |change| change.number);
@@ -167,7 +168,7 @@ impl Watcher {
 
     /// Counts a change for the metrics, and logs the begin of a leadership of this node.
     fn count(&mut self, change: &ChangeStatus, own: &str) {
-        let tally = self.board.tally();
+        let tally = self.published.tally();
         if change.cause == "stalled" {
             tally.stalls.inc();
         }
@@ -184,7 +185,7 @@ impl Watcher {
         let event = match change.to.as_str() {
             "leading" => EventKind::Leading,
             "following" => EventKind::Following,
-            "stopping" if self.board.is_removed() => EventKind::Removed,
+            "stopping" if self.published.is_removed() => EventKind::Removed,
             "stopping" => EventKind::Stopping,
             _ => EventKind::NoLeader,
         };

@@ -83,7 +83,7 @@ pub fn unreachable(peer: NodeId, members: &MemberList) -> String {
 pub fn uninformed(voters: &[NodeId], members: &MemberList) -> String {
     let names: Vec<String> = voters.iter().map(|id| members.name(*id)).collect();
     format!(
-        "this voter's store is empty and it has not met {}: it grants nothing until it has, or until a leader \
+        "this voter's store is empty and it has not met {}: it votes for nobody until it has, or until a leader \
          leads. Start them and mend the links between; or, if this is the cluster's first start, restart more \
          than half of the voters with --bootstrap",
         names.join(", ")
@@ -145,10 +145,10 @@ pub fn refusal(reason: &Refusal, members: &MemberList) -> CommandError {
         Refusal::NoLeader => "no leader is known here, so nobody can do it; try again".into(),
         Refusal::NotLeader => "the leader changed meanwhile; try again".into(),
         Refusal::NoSuccessor => {
-            "no other live member may lead (see who stands in `status`): resigning would be an outage"
+            "no other live member may lead (see who is eligible in `status`): resigning would be an outage"
                 .into()
         }
-        Refusal::CannotLead(id) => format!("{} is not alive or stands back", name(id)),
+        Refusal::CannotLead(id) => format!("{} is not alive or not eligible", name(id)),
         Refusal::Outranked { to, by } => format!(
             "{} ranks higher than {} and would win the election: name it, or stop it first",
             name(by),

@@ -42,7 +42,7 @@ impl Sampler {
         })?;
         let outcome = taken.recv_timeout(patience).unwrap_or_else(|_| {
             let why = format!("the first sample takes longer than {patience:?}");
-            log::warn!(event = "rank"; "no rank: {why}; until there is one, this node stands back");
+            log::warn!(event = "rank"; "no rank: {why}; until there is one, this node is not eligible");
             Err(why)
         });
         Ok((Sampler(Some(running)), outcome))
@@ -102,7 +102,7 @@ impl<F: Fn(Outcome) -> bool> Work<F> {
         match outcome {
             Err(why) if !self.failing => log::warn!(
                 event = "rank";
-                "no rank: {why}; until there is one, this node stands back from every election"
+                "no rank: {why}; until there is one, this node is not eligible"
             ),
             Ok(sample) if self.failing => {
                 log::warn!(event = "rank"; "a rank again: {}, {}", sample.value, sample.from);

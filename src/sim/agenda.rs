@@ -14,15 +14,15 @@ pub(super) enum Event {
     Tick {
         /// The node.
         node: usize,
-        /// The life of its process that this is meant for.
-        life: u64,
+        /// The incarnation of its process that this is meant for.
+        incarnation: u64,
     },
     /// An input for a process, if it lives to see it.
     Input {
         /// The node.
         node: usize,
-        /// The life of its process that this is meant for.
-        life: u64,
+        /// The incarnation of its process that this is meant for.
+        incarnation: u64,
         /// What it is told.
         input: Box<Input>,
     },
@@ -30,15 +30,15 @@ pub(super) enum Event {
     Written {
         /// The node.
         node: usize,
-        /// The life of its process that wants to know.
-        life: u64,
+        /// The incarnation of its process that wants to know.
+        incarnation: u64,
     },
     /// Something happens to the job of a node.
     Job {
         /// The node.
         node: usize,
-        /// The life of its process that this is meant for.
-        life: u64,
+        /// The incarnation of its process that this is meant for.
+        incarnation: u64,
         /// The job that this is meant for.
         number: u64,
         /// What happens.
@@ -55,7 +55,7 @@ pub(super) enum Transit {
     Dial(Pair),
     /// A dial arrives.
     Knock(Pair),
-    /// A dial was taken by this life of the other process.
+    /// A dial was taken by this incarnation of the other process.
     Opened(Pair, u64),
     /// A dial was refused.
     Refused(Pair),

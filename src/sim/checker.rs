@@ -27,9 +27,9 @@ struct Seen {
     leads: Option<Epoch>,
     /// The view of its process.
     view: View,
-    /// The greatest epoch that it ever led in, in any life.
+    /// The greatest epoch that it ever led in, in any incarnation.
     led: Option<Epoch>,
-    /// The greatest epoch whose leader it ever named, in any life.
+    /// The greatest epoch whose leader it ever named, in any incarnation.
     named: Epoch,
     /// What its process shows.
     page: Option<Page>,
@@ -174,7 +174,7 @@ impl Checker {
 
     /// A disk holds something else now.
     pub fn stored(&mut self, now: Time, node: usize, disk: &Disk) {
-        self.votes.stored(node, disk.granted());
+        self.votes.stored(node, disk.voted());
         self.votes.remembers(node, disk.promised());
         let judged = self.lists.stored(node, content::number(disk.members()));
         self.judged(now, node, judged);
@@ -235,12 +235,12 @@ impl Checker {
     fn is_backed(&self, now: Time, node: usize, all: &[Node]) -> bool {
         let seen = &self.seen[node];
         let Some(page) = &seen.page else { return true };
-        let grant = (page.epoch, all[node].settings.id);
+        let vote = (page.epoch, all[node].settings.id);
         let end = all[node].clock.truly(page.end());
         let bound = |id| {
             place(all, id).is_some_and(|at| {
                 let end = Time(all[at].clock.local(end).0.saturating_sub(ROUNDED));
-                self.votes.is_bound(at, grant, node, (all[at].clock.local(now), end))
+                self.votes.is_bound(at, vote, node, (all[at].clock.local(now), end))
             })
         };
         page.content.is_majority(bound)
@@ -250,8 +250,8 @@ impl Checker {
     /// Whether a majority of the voters of its list gave a process their votes, its own included.
     fn is_elected(&self, node: usize, epoch: Epoch, all: &[Node]) -> bool {
         let seen = &self.seen[node];
-        let grant = (epoch, all[node].settings.id);
-        let gave = |id| place(all, id).is_some_and(|at| self.votes.gave(at, grant, node));
+        let vote = (epoch, all[node].settings.id);
+        let gave = |id| place(all, id).is_some_and(|at| self.votes.gave(at, vote, node));
         let lists = seen.page.iter().map(|page| &page.content).chain(&seen.former);
         lists.into_iter().any(|list| list.is_majority(gave))
     }

@@ -40,7 +40,7 @@ impl World {
         for (from, hello) in hellos.iter().enumerate() {
             let Some(hello) = hello else { continue };
             for to in self.others(from) {
-                let connection = self.network.connect(from, to, self.nodes[to].life);
+                let connection = self.network.connect(from, to, self.nodes[to].incarnation);
                 self.network.enter(from, to, LinkState::Up(connection));
                 self.network.link(from, to).accepted = Some(connection);
                 callers[to].push((id(connection), hello));

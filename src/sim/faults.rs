@@ -1,6 +1,6 @@
-//! What is done to a cluster in a random life: drawn from the seed, then inflicted on the world.
+//! What is done to a cluster in a random run: drawn from the seed, then inflicted on the world.
 
-use super::deeds::Deed;
+use super::counters::Counter;
 use super::node::{Death, Node};
 use super::plan::Fault;
 use super::plan::Plan;
@@ -101,25 +101,25 @@ pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
     let runs = world.nodes[node].core.is_some();
     match fault {
         Fault::Start if !runs && world.nodes[node].is_removed() => {
-            world.faults.count(Deed::Barred);
+            world.faults.count(Counter::Barred);
             world.nodes[node].host = true;
         }
         Fault::Start if !runs => {
-            world.faults.count(Deed::Starts);
+            world.faults.count(Counter::Starts);
             world.start(node);
             world.dial_all(node);
         }
         Fault::HostReturns if !runs => {
             let gone = !world.nodes[node].host;
-            world.faults.add(Deed::Returned, u64::from(gone));
+            world.faults.add(Counter::Returned, u64::from(gone));
             world.nodes[node].host = true;
         }
         Fault::Die(death, outputs) if runs => {
             world.faults.count(match death {
-                Death::Vanished => Deed::Vanished,
-                Death::Killed => Deed::Kills,
+                Death::Vanished => Counter::Vanished,
+                Death::Killed => Counter::Kills,
             });
-            world.faults.add(Deed::Amid, u64::from(outputs > 0));
+            world.faults.add(Counter::Amid, u64::from(outputs > 0));
             if outputs == 0 {
                 world.die(node, death);
             } else {
@@ -127,22 +127,22 @@ pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
             }
         }
         Fault::Elect if runs => {
-            world.faults.count(Deed::Elects);
+            world.faults.count(Counter::Elects);
             command(world, node, Command::Elect);
         }
         Fault::Resign(to) if runs => {
-            world.faults.count(Deed::Resigns);
+            world.faults.count(Counter::Resigns);
             let to = to.map(|to| world.id(to));
             command(world, node, Command::Resign { to });
         }
         Fault::Stop if runs => {
-            world.faults.count(Deed::Stops);
+            world.faults.count(Counter::Stops);
             command(world, node, Command::Stop);
         }
         Fault::Fit(change) => world.change_fitness(node, change),
         Fault::Retime(timing) => world.retime(node, timing),
         Fault::Sample(value) => {
-            world.faults.count(Deed::Samples);
+            world.faults.count(Counter::Samples);
             world.nodes[node].settings.value = value; // what the next process finds
             world.tell_now(node, Input::Sampled { value });
         }
@@ -150,12 +150,12 @@ pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
         Fault::Change(wish) if runs => world.wish(node, wish),
         Fault::Tick if runs => world.tell_now(node, Input::Tick),
         Fault::StallDisk(length) => {
-            world.faults.count(Deed::DiskStalls);
+            world.faults.count(Counter::DiskStalls);
             world.nodes[node].drive.stalled_until = world.now + length;
         }
         Fault::Aimed(aim, fault) => {
             let found = aim.find(world);
-            world.faults.add(Deed::Aimed, u64::from(found.is_some()));
+            world.faults.add(Counter::Aimed, u64::from(found.is_some()));
             inflict(world, found.unwrap_or(node), *fault);
         }
         Fault::Trouble { leader, trouble } => befall(world, node, leader, trouble),
@@ -169,7 +169,7 @@ fn command(world: &mut World, node: usize, command: Command) {
 
 fn hand_out(world: &mut World, content: u64) {
     if let Some(leader) = world.nodes.iter().position(Node::leads) {
-        world.faults.count(Deed::Tasks);
+        world.faults.count(Counter::Tasks);
         let task = Task::new(content.to_be_bytes());
         command(world, leader, Command::HandOut { task });
     }

@@ -1,6 +1,6 @@
 //! Members that are drained and undrained, and health checks that fail and pass.
 
-use super::deeds::Deed;
+use super::counters::Counter;
 use super::plan::{Change, Fault, Plan};
 use super::setup::TIMING;
 use super::world::World;
@@ -53,7 +53,7 @@ impl World {
 
     /// An operator drains a member, or undrains it.
     fn drain(&mut self, node: usize, drained: bool) {
-        self.faults.count(if drained { Deed::Drains } else { Deed::Undrains });
+        self.faults.count(if drained { Counter::Drains } else { Counter::Undrains });
         let command = if drained { Command::Drain(Drain::default()) } else { Command::Undrain };
         let own = &mut self.nodes[node].fitness;
         own.wanted = drained;
@@ -73,7 +73,7 @@ impl World {
     /// The check of a member passes or fails from now on.
     fn check_health(&mut self, node: usize, healthy: bool) {
         if self.nodes[node].settings.health.is_some() {
-            self.faults.count(Deed::Checks);
+            self.faults.count(Counter::Checks);
             self.nodes[node].fitness.healthy = healthy;
             self.tell_now(node, Input::Checked { healthy });
         }

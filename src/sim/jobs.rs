@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::agenda::Event;
 use super::agenda::JobEvent;
-use super::deeds::Deed;
+use super::counters::Counter;
 use super::guards::Job;
 use super::node::Node;
 use super::world::World;
@@ -29,8 +29,8 @@ fn leads(core: &Core, now: Time) -> Option<(Epoch, Time)> {
 impl World {
     /// After a turn of a process: its guard learns until when the leadership holds, or that it ended.
     pub(super) fn look_after_job(&mut self, node: usize) {
-        let Node { core, clock, life, .. } = &self.nodes[node];
-        let (now, life) = (clock.local(self.now), *life);
+        let Node { core, clock, incarnation, .. } = &self.nodes[node];
+        let (now, incarnation) = (clock.local(self.now), *incarnation);
         let leads = core.as_ref().and_then(|core| leads(core, now));
         let Some(jobs) = &mut self.jobs else { return };
         let job = &mut jobs.of[node];
@@ -52,22 +52,26 @@ impl World {
             _ => SOON,
         };
         let at = self.now + jobs.random.up_to(most);
-        self.note(at, Event::Job { node, life, number, what });
+        self.note(at, Event::Job { node, incarnation, number, what });
     }
 
     /// The process asks its guard to end the job in order.
     pub(super) fn end_job(&mut self, node: usize) {
-        self.faults.count(Deed::JobsEnded);
-        let life = self.nodes[node].life;
+        self.faults.count(Counter::JobsEnded);
+        let incarnation = self.nodes[node].incarnation;
         let Some(jobs) = &mut self.jobs else { return };
         let number = jobs.of[node].number;
         // Some end too late: then the leadership does not wait any longer.
         let at = self.now + jobs.random.up_to(jobs.stops_within * 5 / 4);
-        self.note(at, Event::Job { node, life, number, what: JobEvent::Ends });
+        self.note(at, Event::Job { node, incarnation, number, what: JobEvent::Ends });
     }
 
-    pub(super) fn job_moves(&mut self, (node, life, number): (usize, u64, u64), what: JobEvent) {
-        let alive = self.nodes[node].alive(life).is_some();
+    pub(super) fn job_moves(
+        &mut self,
+        (node, incarnation, number): (usize, u64, u64),
+        what: JobEvent,
+    ) {
+        let alive = self.nodes[node].alive(incarnation).is_some();
         let now = self.nodes[node].local(self.now);
         let Some(jobs) = &mut self.jobs else { return };
         let stops_within = jobs.stops_within;
@@ -79,12 +83,12 @@ impl World {
             JobEvent::Starts => {
                 *job = Job { number: number + 1, moving: false, ..*job };
                 self.give(node, Input::JobStarted { stops_within });
-                self.start_job(node, life);
+                self.start_job(node, incarnation);
             }
             JobEvent::Ends if job.epoch.is_some() => {
                 job.until = job.until.min(now);
                 job.moving = true;
-                self.note(self.now, Event::Job { node, life, number, what: JobEvent::Told });
+                self.note(self.now, Event::Job { node, incarnation, number, what: JobEvent::Told });
             }
             JobEvent::Ends => {}
             JobEvent::Told => {
@@ -95,20 +99,20 @@ impl World {
     }
 
     /// The process was told; it starts the job if it still leads.
-    fn start_job(&mut self, node: usize, life: u64) {
+    fn start_job(&mut self, node: usize, incarnation: u64) {
         let now = self.nodes[node].local(self.now);
-        let leads = self.nodes[node].alive(life).and_then(|core| leads(core, now));
+        let leads = self.nodes[node].alive(incarnation).and_then(|core| leads(core, now));
         let Some(jobs) = &mut self.jobs else { return };
         let job = &mut jobs.of[node];
         let Some((epoch, until)) = leads else {
             let number = job.number;
             job.moving = true;
-            self.note(self.now, Event::Job { node, life, number, what: JobEvent::Told });
+            self.note(self.now, Event::Job { node, incarnation, number, what: JobEvent::Told });
             return;
         };
         (job.epoch, job.until) = (Some(epoch), until);
         let exclusive = jobs.exclusive;
-        self.faults.count(Deed::JobsStarted);
+        self.faults.count(Counter::JobsStarted);
         self.say(node, || format!("starts its job in epoch {epoch}"));
         if let Some(other) = self.job_beside(node).filter(|_| exclusive) {
             let what =

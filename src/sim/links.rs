@@ -38,7 +38,7 @@ pub(super) struct Link {
 pub(super) enum LinkState {
     Resting,
     Dialing,
-    /// Open to this life of the other process; the core is asked what to say.
+    /// Open to this incarnation of the other process; the core is asked what to say.
     Opened(u64),
     /// Has said hello.
     Greeting(usize),
@@ -51,8 +51,8 @@ pub(super) enum LinkState {
 pub(super) struct Connection {
     pub from: usize,
     pub to: usize,
-    /// The life of the process that accepted it.
-    pub life: u64,
+    /// The incarnation of the process that accepted it.
+    pub incarnation: u64,
     /// Nothing arrives before what was sent earlier.
     pub ready: Time,
     /// The accepter has closed it.
@@ -107,12 +107,12 @@ impl Network {
         self.link(pair.from, pair.to).token == pair.token
     }
 
-    /// A connection to this life of a process.
-    pub fn connect(&mut self, from: usize, to: usize, life: u64) -> usize {
+    /// A connection to this incarnation of a process.
+    pub fn connect(&mut self, from: usize, to: usize, incarnation: u64) -> usize {
         self.connections.push(Connection {
             from,
             to,
-            life,
+            incarnation,
             ready: Time(0),
             shut: false,
             ended: false,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::agenda::Payload;
-use super::deeds::Deed;
+use super::counters::Counter;
 use super::links::{FIRST_PAUSE, LinkState};
 use super::node::Node;
 use super::plan::Wish;
@@ -84,15 +84,15 @@ impl World {
         let change = match wish {
             Wish::Add(place) => {
                 let Some(member) = self.members.at(place) else { return };
-                self.faults.count(Deed::Additions);
+                self.faults.count(Counter::Additions);
                 Change::Add(Member::clone(member))
             }
             Wish::Remove { who, force } => {
                 let leader = self.nodes.iter().position(Node::leads);
                 let who = who.or(leader).unwrap_or(node);
-                self.faults.count(Deed::Removals);
-                self.faults.add(Deed::Forced, u64::from(force));
-                self.faults.add(Deed::Deposed, u64::from(Some(who) == leader));
+                self.faults.count(Counter::Removals);
+                self.faults.add(Counter::Forced, u64::from(force));
+                self.faults.add(Counter::Deposed, u64::from(Some(who) == leader));
                 Change::Remove { id: self.id(who), force }
             }
         };
@@ -104,13 +104,13 @@ impl World {
     pub(super) fn answered(&mut self, node: usize, result: Result<Done, Refusal>) {
         match result {
             Ok(done) => {
-                self.faults.count(Deed::Changed);
+                self.faults.count(Counter::Changed);
                 let nodes = &self.nodes;
                 let place = |id| nodes.iter().position(|node| node.settings.id == id);
                 let judged = self.checker.lists.done(done, place);
                 self.checker.judged(self.now, node, judged);
             }
-            Err(_) => self.faults.count(Deed::Refused),
+            Err(_) => self.faults.count(Counter::Refused),
         }
     }
 

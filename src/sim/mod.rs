@@ -1,7 +1,7 @@
 //! The same core on a simulated network and clock: every run follows from its seed.
 //!
 //! A [`Scenario`] is an election with chosen initiators; its message counts are those of the
-//! literature. A [`Schedule`] is a random life of a cluster with crashes, restarts and commands
+//! literature. A [`Schedule`] is a random run of a cluster with crashes, restarts and commands
 //! and, beyond the model, with partitions, losses, broken connections, pauses and clocks that
 //! drift, and with members that come and go; invariants are checked after every event, and at the end, without further faults, that
 //! all come to name one leader.
@@ -12,15 +12,16 @@ mod checker;
 mod clock;
 mod connected;
 mod content;
+mod counters;
 mod counts;
-mod deeds;
 mod drive;
 mod error;
 mod faults;
 mod fitness;
 mod guards;
+mod half_open;
 mod jobs;
-mod life;
+mod link_faults;
 mod links;
 mod lists;
 mod members;
@@ -31,9 +32,9 @@ mod pause;
 mod paused;
 mod plan;
 mod play;
+mod process;
 mod retiming;
 mod run;
-mod rupture;
 mod scenario;
 mod schedule;
 mod settle;
@@ -48,11 +49,10 @@ mod trouble;
 mod upgrade;
 mod uptime;
 mod votes;
-mod weather;
 mod world;
 
+pub use counters::{Counter, Faults};
 pub use counts::Counts;
-pub use deeds::{Deed, Faults};
 pub use error::SimError;
 pub use play::{Play, Step};
 pub use scenario::{Outcome, Scenario};

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::agenda::{Event, Payload, Transit};
-use super::deeds::Deed;
+use super::counters::Counter;
 use super::links::FIRST_PAUSE;
 use super::links::Fate;
 use super::links::LinkState;
@@ -58,10 +58,10 @@ impl World {
 
     pub(super) fn say_hello(&mut self, from: usize, to: usize, attempt: u64, hello: Hello) {
         let link = self.network.link(from, to);
-        if let LinkState::Opened(life) = link.state
+        if let LinkState::Opened(incarnation) = link.state
             && link.attempt == attempt
         {
-            let connection = self.network.connect(from, to, life);
+            let connection = self.network.connect(from, to, incarnation);
             self.network.enter(from, to, LinkState::Greeting(connection));
             self.put(connection, Payload::Hello(Box::new(hello)));
             self.transit(PATIENCE, Transit::NoReply(connection));
@@ -101,7 +101,7 @@ impl World {
         }
         let regular = matches!(envelope.message.kind(), Kind::Heartbeat | Kind::Acknowledge);
         let links = (from, to);
-        let copies = self.weather.copies(links, regular, &mut self.random, &mut self.faults);
+        let copies = self.link_faults.copies(links, regular, &mut self.random, &mut self.faults);
         if copies == 0 {
             self.say(from, || format!("what it sends to node-{} is lost", to + 1));
         }
@@ -122,7 +122,7 @@ impl World {
         *ready = arrival.max(*ready);
         let at = *ready;
         let late = at.since(self.now) > self.timing().message;
-        self.faults.add(Deed::Delayed, u64::from(late));
+        self.faults.add(Counter::Delayed, u64::from(late));
         self.note(at, Event::Transit(Transit::Arrives(connection, payload)));
         at
     }

@@ -76,7 +76,7 @@ pub(super) struct Node {
     /// The running process; none while it is down.
     pub core: Option<Core>,
     /// Counts the starts, so that what is meant for an earlier process does not reach a later.
-    pub life: u64,
+    pub incarnation: u64,
     /// Whether the host answers: a dial is refused where it does and no process runs.
     pub host: bool,
     pub disk: Disk,
@@ -139,7 +139,7 @@ impl Node {
             settings,
             upgraded: 0,
             core: None,
-            life: 0,
+            incarnation: 0,
             host: true,
             disk: Disk::empty(),
             drive: Drive::default(),
@@ -162,9 +162,9 @@ impl Node {
         self.clock.local(now)
     }
 
-    /// The process of this life, if it runs.
-    pub fn alive(&self, life: u64) -> Option<&Core> {
-        self.core.as_ref().filter(|_| self.life == life)
+    /// The process of this incarnation, if it runs.
+    pub fn alive(&self, incarnation: u64) -> Option<&Core> {
+        self.core.as_ref().filter(|_| self.incarnation == incarnation)
     }
 
     /// Starts a process with what the disk holds. The incarnation is durable before it runs.
@@ -179,7 +179,7 @@ impl Node {
         let start = self.disk.open(&file)?;
         let restored = start.restored;
         self.settings.instance = random.draw();
-        self.settings.protocols = match self.life < self.upgraded {
+        self.settings.protocols = match self.incarnation < self.upgraded {
             true => OLD,
             false => Protocols::OURS,
         };
@@ -189,7 +189,7 @@ impl Node {
         let Settings { instance, protocols, .. } = self.settings;
         let settings = Settings { members, task, instance, protocols, ..file };
         self.core = Some(Core::new(now, settings, restored.clone(), random.draw()));
-        self.life += 1;
+        self.incarnation += 1;
         self.pause = None;
         self.halts = None;
         self.stalled = None;
@@ -312,9 +312,9 @@ impl Disk {
         &self.durable.members
     }
 
-    /// What a voter granted last, as far as a crash does not forget it.
-    pub fn granted(&self) -> Option<(Epoch, NodeId)> {
-        self.durable.vote?.granted.map(|grant| (grant.epoch, grant.candidate))
+    /// What a voter voted for last, as far as a crash does not forget it.
+    pub fn voted(&self) -> Option<(Epoch, NodeId)> {
+        self.durable.vote?.voted.map(|vote| (vote.epoch, vote.candidate))
     }
 
     /// How long a promise may be that a crash does not forget.

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::agenda::{Event, JobEvent, Transit};
-use super::deeds::Deed;
+use super::counters::Counter;
 use super::node::{Node, Pause};
 use super::world::World;
 use crate::core::{Input, Output};
@@ -26,13 +26,13 @@ impl World {
     /// to be carried out now.
     pub(super) fn pause_amid(&mut self, node: usize, out: Vec<Output>) -> Option<Vec<Output>> {
         let Some(id) = self.nodes[node].halts.take() else { return Some(out) };
-        self.faults.count(Deed::Unshown);
+        self.faults.count(Counter::Unshown);
         self.begin_pause(node, id, Some(out));
         None
     }
 
     fn begin_pause(&mut self, node: usize, id: u32, turn: Option<Vec<Output>>) {
-        self.faults.count(Deed::Pauses);
+        self.faults.count(Counter::Pauses);
         self.say(node, || format!("is paused{}", if turn.is_some() { " amid a turn" } else { "" }));
         self.nodes[node].pause = Some(Pause { id, since: self.now, turn, pile: Vec::new() });
     }
@@ -60,16 +60,16 @@ impl World {
 
     /// Steps a node's clock forward.
     pub(super) fn step_clock(&mut self, node: usize, by: Duration) {
-        self.faults.count(Deed::Steps);
+        self.faults.count(Counter::Steps);
         self.say(node, || format!("its clock steps forward by {} ms", by.as_millis()));
         self.nodes[node].clock.step(by);
         if let Node { core: Some(_), pause: None, .. } = &self.nodes[node] {
             self.stall(node, by);
             // Its wait was for a length of time: it looks at the clock when that is over.
             let at = self.now + self.random.up_to(self.timing().failure / 3);
-            let life = self.nodes[node].life;
+            let incarnation = self.nodes[node].incarnation;
             self.nodes[node].tick = Some(at);
-            self.note(at, Event::Tick { node, life });
+            self.note(at, Event::Tick { node, incarnation });
         }
     }
 
@@ -85,16 +85,16 @@ impl World {
     /// Tells a process that it was stalled, if it was, before it handles anything else.
     pub(super) fn notice_stall(&mut self, node: usize) {
         if let Some(time) = self.nodes[node].stalled.take() {
-            self.faults.count(Deed::Stalls);
+            self.faults.count(Counter::Stalls);
             self.give(node, Input::Stalled { time });
         }
     }
 
     /// Keeps an input for a process that is paused amid the turn before. Gives back any other.
     pub(super) fn wait_amid(&mut self, node: usize, input: Input) -> Option<Input> {
-        let life = self.nodes[node].life;
+        let incarnation = self.nodes[node].incarnation;
         let Some(pause) = &mut self.nodes[node].pause else { return Some(input) };
-        pause.pile.push(Event::Input { node, life, input: Box::new(input) });
+        pause.pile.push(Event::Input { node, incarnation, input: Box::new(input) });
         None
     }
 

@@ -1,6 +1,6 @@
 //! Operators that pause a cluster and resume it.
 
-use super::deeds::Deed;
+use super::counters::Counter;
 use super::plan::{Change, Fault, Plan};
 use super::setup::TIMING;
 use super::world::World;
@@ -28,7 +28,11 @@ impl World {
     /// An operator asks a member that the cluster be paused or resumed.
     pub(super) fn order_pause(&mut self, node: usize, paused: bool) {
         if self.nodes[node].core.is_some() {
-            self.faults.count(if paused { Deed::ClusterPauses } else { Deed::ClusterResumes });
+            self.faults.count(if paused {
+                Counter::ClusterPauses
+            } else {
+                Counter::ClusterResumes
+            });
             let command = match paused {
                 true => Command::Pause { since: 0, until: None },
                 false => Command::Resume { only: None },

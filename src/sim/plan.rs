@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::aim::Aim;
-use super::deeds::Deed;
+use super::counters::Counter;
+use super::link_faults::{Disturbance, Links};
 use super::node::Death;
-use super::weather::{Disturbance, Links};
 use crate::core::random::Random;
 use crate::core::settings::Timing;
 use crate::core::types::Time;
@@ -143,12 +143,12 @@ impl Shape {
         }
     }
 
-    pub fn kind(self) -> Deed {
+    pub fn kind(self) -> Counter {
         match self {
-            Shape::All | Shape::Groups(_) | Shape::With(_) => Deed::Splits,
-            Shape::Own(Way::Both) => Deed::Isolated,
-            Shape::Own(_) | Shape::Pair(_, Way::In | Way::Out) => Deed::OneWay,
-            Shape::Pair(..) | Shape::Some(_) => Deed::Partial,
+            Shape::All | Shape::Groups(_) | Shape::With(_) => Counter::Splits,
+            Shape::Own(Way::Both) => Counter::Isolated,
+            Shape::Own(_) | Shape::Pair(_, Way::In | Way::Out) => Counter::OneWay,
+            Shape::Pair(..) | Shape::Some(_) => Counter::Partial,
         }
     }
 

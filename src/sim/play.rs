@@ -1,4 +1,4 @@
-//! A life of a cluster by script, in lock-step: for traces that tell a story.
+//! A run of a cluster by script, in lock-step: for traces that tell a story.
 
 use std::time::Duration;
 

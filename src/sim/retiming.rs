@@ -6,25 +6,25 @@
 use std::time::Duration;
 
 use super::aim::Aim;
-use super::deeds::Deed;
+use super::counters::Counter;
+use super::link_faults::Disturbance;
 use super::node::Death;
 use super::plan::{Fault, Plan, Shape, Trouble, Way};
 use super::setup::TIMING;
-use super::weather::Disturbance;
 use super::world::World;
 use crate::core::Input;
 use crate::core::random::Random;
 use crate::core::settings::Timing;
 use crate::core::types::Time;
 
-/// One life in so many.
+/// One run in so many.
 const ONE_IN: u64 = 4;
 
 /// The names of what begins here, which ends by them: those of storms and of all other troubles are smaller.
 const NAMES: u32 = 1 << 20;
 
-/// Adds reloads, and what comes right after them, to the plan of one life in four. Only storms have them: the seeds
-/// that are recorded with the planted faults are those of other lives, which stay as they are.
+/// Adds reloads, and what comes right after them, to the plan of one run in four. Only storms have them: the seeds
+/// that are recorded with the planted faults are those of other runs, which stay as they are.
 pub(super) fn add(random: &mut Random, nodes: usize, plan: &mut Plan) {
     if random.below(ONE_IN) > 0 {
         return;
@@ -176,7 +176,7 @@ fn trouble(trouble: Trouble) -> Fault {
 impl World {
     /// The file of a member says these timings from now on, and its process is told so if it runs.
     pub(super) fn retime(&mut self, node: usize, timing: Timing) {
-        self.faults.count(Deed::Retimed);
+        self.faults.count(Counter::Retimed);
         self.say(node, || format!("its timings are {timing:?} from now on"));
         self.nodes[node].settings.timing = timing;
         let longest = self.longest.get_or_insert(timing);

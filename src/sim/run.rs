@@ -1,8 +1,8 @@
-//! Living through a schedule.
+//! Running a schedule.
 
 use std::time::Duration;
 
-use super::deeds::Deed;
+use super::counters::Counter;
 use super::drive::Drive;
 use super::faults::{add_tasks, inflict, plan, ranks};
 use super::guards::Jobs;
@@ -50,7 +50,7 @@ impl Schedule {
     /// At the first breach of an invariant, or when the members do not come to name one leader.
     pub fn run(self) -> Result<Run, Failure> {
         if self.faults == FaultSet::Stay {
-            let (world, what) = stay::live(self);
+            let (world, what) = stay::run(self);
             return self.sum_up(world, what);
         }
         let (mut random, mut beyond) = (Random::new(self.seed), Random::new(self.seed ^ BEYOND));
@@ -103,13 +103,13 @@ impl Schedule {
     fn sum_up(self, mut world: World, what: Result<Duration, String>) -> Result<Run, Failure> {
         let drifts = world.setup.clocks.iter().filter(|clock| clock.drifts()).count();
         let checker = &world.checker;
-        for (deed, times) in [
-            (Deed::Elected, checker.elected),
-            (Deed::Repeated, checker.repeated),
-            (Deed::Rivals, checker.rivals),
-            (Deed::Drifts, drifts as u64),
+        for (counter, times) in [
+            (Counter::Elected, checker.elected),
+            (Counter::Repeated, checker.repeated),
+            (Counter::Rivals, checker.rivals),
+            (Counter::Drifts, drifts as u64),
         ] {
-            world.faults.add(deed, times);
+            world.faults.add(counter, times);
         }
         let (faults, trace) = (world.faults, world.lines);
         match what {
@@ -170,7 +170,7 @@ fn live_through(world: &mut World, plan: Plan) -> Result<Duration, String> {
         node.fuse = None;
         node.drive = Drive::default();
     }
-    world.weather.clear();
+    world.link_faults.clear();
     world.resume(|_| true);
     world.heal_checks();
     world.end_retiming();

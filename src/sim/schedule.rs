@@ -1,10 +1,10 @@
-//! A random life of a cluster, drawn from a seed: starts, crashes, restarts and commands, and
+//! A random run of a cluster, drawn from a seed: starts, crashes, restarts and commands, and
 //! whatever befalls networks, processes and clocks; then, without further faults, all must come to
 //! name one leader.
 
 use std::time::Duration;
 
-use super::deeds::Faults;
+use super::counters::Faults;
 use super::setup::FaultSet;
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::trace::Line;

@@ -1,10 +1,10 @@
-//! The end of a random life: all faults end, and the members have to come to name one leader, in
+//! The end of a random run: all faults end, and the members have to come to name one leader, in
 //! time and for good.
 
 use std::time::Duration;
 
 use super::clock::millis;
-use super::deeds::Deed;
+use super::counters::Counter;
 use super::faults::inflict;
 use super::links::PATIENCE;
 use super::plan::Fault;
@@ -13,7 +13,7 @@ use super::trouble::SLOWEST;
 use super::world::World;
 use crate::core::bounds;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum};
-use crate::core::standing::Standing;
+use crate::core::streak::Streak;
 use crate::core::types::{Epoch, Role};
 use crate::core::{Core, Phase};
 
@@ -42,9 +42,9 @@ fn beyond_model(algorithm: AlgorithmKind, members: usize) -> Duration {
     (within + SLOWEST + found + merged) * 10 / 9 - within
 }
 
-/// What votes add: what a voter promised before its restart runs out, and a nominee that was told so
-/// tries again; a lease is no longer than `failure`. Nominees that ask at the same time may both fail, and do so again after T2 and a
-/// trial and a claim of T1 each: three times is enough.
+/// What votes add: what a voter promised before its restart runs out, and a candidate that was told so
+/// tries again; a lease is no longer than `failure`. Candidates that ask at the same time may both fail, and do so again after T2 and a
+/// pre-vote and a vote request of T1 each: three times is enough.
 fn voting() -> Duration {
     TIMING.failure * 2 + (TIMING.t2() + TIMING.t1() * 2) * 3
 }
@@ -53,7 +53,7 @@ fn voting() -> Duration {
 fn longest_wait(preempt: Preempt) -> Duration {
     match preempt {
         Preempt::Always | Preempt::Never => Duration::ZERO,
-        Preempt::After(after) => after * Standing::LONGEST + TIMING.failure * 2,
+        Preempt::After(after) => after * Streak::LONGEST + TIMING.failure * 2,
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) fn revive(world: &mut World) {
             live += 1;
         }
     }
-    // A grant waits for the disk of its voter, and is awaited for as long as a message there and
+    // A vote waits for the disk of its voter, and is awaited for as long as a message there and
     // back may take.
     world.setup.disk = world.setup.disk.min(TIMING.message / 4);
 }
@@ -119,7 +119,7 @@ pub(super) fn settle(world: &mut World) -> Result<Duration, String> {
             Ok(if wait.is_zero() { settled } else { agreed }.since(healed))
         }
         _ if world.are_estranged() => {
-            world.faults.count(Deed::Estranged);
+            world.faults.count(Counter::Estranged);
             Ok(Duration::ZERO)
         }
         _ => Err(format!(
@@ -136,26 +136,26 @@ pub(super) fn step(world: &mut World, until: crate::core::types::Time) -> Result
     world.checker.breach.take().map_or(Ok(stepped), Err)
 }
 
-/// Whether all live members of the newest list have it, and name one live leader, or none where nobody stands.
+/// Whether all live members of the newest list have it, and name one live leader, or none where nobody is eligible.
 fn agree(world: &World, alive: &[(usize, &Core)]) -> bool {
-    world.agreed(alive).is_some() || nobody_stands(world, alive)
+    world.agreed(alive).is_some() || nobody_is_eligible(world, alive)
 }
 
-/// Whether none of them names a leader, nor could stand.
-fn nobody_stands(world: &World, alive: &[(usize, &Core)]) -> bool {
-    let could_stand = |at: usize, core: &Core| match world.setup.quorum {
-        Quorum::None => core.stands(),
+/// Whether none of them names a leader, nor could be eligible.
+fn nobody_is_eligible(world: &World, alive: &[(usize, &Core)]) -> bool {
+    let could_be_eligible = |at: usize, core: &Core| match world.setup.quorum {
+        Quorum::None => core.is_eligible(),
         Quorum::Majority => {
             let settings = &world.nodes[at].settings;
             let role = world.members.at(at).map(|member| member.role);
             role == Some(Role::Member) && settings.value.is_some() && core.drain().is_none()
         }
     };
-    alive.iter().all(|(at, core)| core.leader().is_none() && !could_stand(*at, core))
+    alive.iter().all(|(at, core)| core.leader().is_none() && !could_be_eligible(*at, core))
 }
 
-/// Whether they also name the one they should: no standing member that lives is better than the
-/// leader as it ranks now. With a majority none of them ever named a later epoch; without one, an earlier life may have.
+/// Whether they also name the one they should: no eligible member that lives is better than the
+/// leader as it ranks now. With a majority none of them ever named a later epoch; without one, an earlier incarnation may have.
 fn is_settled(world: &World, alive: &[(usize, &Core)]) -> bool {
     let up_to_date = |at: usize, core: &Core| {
         let latest = world.nodes[at].settings.value.unwrap_or(i64::MIN);
@@ -164,17 +164,18 @@ fn is_settled(world: &World, alive: &[(usize, &Core)]) -> bool {
     let agreed = world.agreed(alive);
     let newest =
         |(_, epoch): (usize, Epoch)| alive.iter().all(|(at, _)| world.checker.named(*at) <= epoch);
-    let standing = alive.iter().filter(|(_, core)| core.stands());
-    let best = || standing.max_by_key(|(at, core)| world.due_rank(*at, core)).map(|(at, _)| *at);
+    let eligible = alive.iter().filter(|(_, core)| core.is_eligible());
+    let best = || eligible.max_by_key(|(at, core)| world.due_rank(*at, core)).map(|(at, _)| *at);
     // A drained leader leads on only where no other is eligible.
     let drained = agreed.is_some_and(|(leader, _)| {
-        world.is_drained(leader) && alive.iter().any(|(at, core)| *at != leader && core.stands())
+        world.is_drained(leader)
+            && alive.iter().any(|(at, core)| *at != leader && core.is_eligible())
     });
     // All know of the last pause, or of its end, as the leader does.
     let leader = agreed.and_then(|(leader, _)| world.nodes[leader].core.as_ref());
     let pause = leader.map(|core| *core.pause());
     let stays = world.setup.preempt == Preempt::Never || pause.is_some_and(|pause| pause.paused);
-    (agreed.is_some() && !drained || nobody_stands(world, alive))
+    (agreed.is_some() && !drained || nobody_is_eligible(world, alive))
         && (world.setup.quorum == Quorum::None || agreed.is_none_or(newest))
         && alive.iter().all(|(at, core)| up_to_date(*at, core))
         && (stays || best() == agreed.map(|(leader, _)| leader))
@@ -187,15 +188,15 @@ pub(super) fn views(world: &World) -> String {
     let names = |(at, core): (usize, &Core)| {
         let leader = core.leader().map_or_else(|| "none".to_owned(), |l| world.members.name(l.id));
         let (phase, epoch) = (core.phase().name(), core.view().epoch);
-        let stands = if core.stands() { "" } else { ", does not stand" };
+        let eligible = if core.is_eligible() { "" } else { ", is not eligible" };
         let better = agreed.is_some_and(|(l, _)| {
             let leads = world.nodes[l].core.as_ref().map(|core| world.due_rank(l, core));
-            core.stands() && leads.is_some_and(|rank| world.due_rank(at, core) > rank)
+            core.is_eligible() && leads.is_some_and(|rank| world.due_rank(at, core) > rank)
         });
         let better = if better { ", is better" } else { "" };
         let role = world.members.at(at).map_or("", |member| member.role.name());
         format!(
-            "node-{} ({role}{stands}{better}) is {phase}, names {leader} in epoch {epoch}, has list \
+            "node-{} ({role}{eligible}{better}) is {phase}, names {leader} in epoch {epoch}, has list \
              {} of {}",
             at + 1,
             core.members().version(),

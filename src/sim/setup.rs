@@ -27,7 +27,7 @@ pub enum Delays {
     Random,
 }
 
-/// What may happen in a random life.
+/// What may happen in a random run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FaultSet {
     /// What the model of the seeds allows: crashes, restarts, slow disks and commands, in a

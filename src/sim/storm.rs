@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use super::aim::Aim;
+use super::link_faults::Disturbance;
 use super::node::Death;
 use super::plan::{Fault, Plan, Shape, Trouble, Way, Wish};
 use super::setup::TIMING;
-use super::weather::Disturbance;
 use crate::core::random::Random;
 use crate::core::types::Time;
 

@@ -1,6 +1,6 @@
 //! Operators that choose who leads, and take that back.
 
-use super::deeds::Deed;
+use super::counters::Counter;
 use super::plan::{Change, Fault, Plan};
 use super::setup::TIMING;
 use super::world::World;
@@ -30,11 +30,11 @@ impl World {
     /// An operator asks a member that this one lead, or that a switchover end.
     pub(super) fn order_switchover(&mut self, node: usize, to: Option<usize>) {
         if self.nodes[node].core.is_some() {
-            let (deed, command) = match to {
-                Some(to) => (Deed::Switchovers, Command::Switchover { to: self.id(to) }),
-                None => (Deed::SwitchoversEnded, Command::EndSwitchover),
+            let (counter, command) = match to {
+                Some(to) => (Counter::Switchovers, Command::Switchover { to: self.id(to) }),
+                None => (Counter::SwitchoversEnded, Command::EndSwitchover),
             };
-            self.faults.count(deed);
+            self.faults.count(counter);
             self.tell_now(node, Input::Command { id: SWITCHOVER, command });
         }
     }
@@ -49,7 +49,7 @@ impl World {
     /// No leader that an operator chose hands over to a higher member.
     pub(super) fn look_at_choice(&mut self, node: usize, change: &Transition) {
         if matches!(change.reason, Reason::SwitchedOver(_)) {
-            self.faults.count(Deed::SwitchedOver);
+            self.faults.count(Counter::SwitchedOver);
         }
         let preempted =
             change.from == Phase::Leading && matches!(change.reason, Reason::Preempted(_));

@@ -6,7 +6,7 @@ use super::agenda::Event;
 use super::agenda::Pair;
 use super::agenda::Payload;
 use super::agenda::Transit;
-use super::deeds::Deed;
+use super::counters::Counter;
 use super::links::{Fate, LinkState, PATIENCE, id};
 use super::terrain::Blocked;
 use super::world::World;
@@ -15,7 +15,7 @@ use crate::core::{Input, Redial};
 
 /// What a dial finds.
 enum Door {
-    /// A process of this life.
+    /// A process of this incarnation.
     Open(u64),
     /// A host without the process.
     Closed,
@@ -43,7 +43,7 @@ impl World {
                 self.transit(delay, Transit::Knock(pair));
             }
             Transit::Knock(pair) => self.knock(pair),
-            Transit::Opened(pair, life) => self.opened(pair, life),
+            Transit::Opened(pair, incarnation) => self.opened(pair, incarnation),
             Transit::Refused(pair) => {
                 self.rest(pair.from, pair.to);
                 self.give(pair.from, Input::Refused { peer: self.id(pair.to) });
@@ -63,7 +63,7 @@ impl World {
     fn door(&self, node: usize) -> Door {
         let node = &self.nodes[node];
         match (&node.core, node.host) {
-            (Some(_), _) => Door::Open(node.life),
+            (Some(_), _) => Door::Open(node.incarnation),
             (None, true) => Door::Closed,
             (None, false) => Door::Gone,
         }
@@ -75,22 +75,22 @@ impl World {
             return self.transit(PATIENCE, Transit::TimedOut(pair));
         }
         if let Some(blocked) = self.terrain.blocked(pair.from, pair.to) {
-            self.faults.count(Deed::Astray);
+            self.faults.count(Counter::Astray);
             return match blocked {
                 Blocked::Refused => self.transit(delay, Transit::Refused(pair)),
                 Blocked::TimesOut => self.transit(PATIENCE, Transit::TimedOut(pair)),
             };
         }
         match self.door(pair.to) {
-            Door::Open(life) => self.transit(delay, Transit::Opened(pair, life)),
+            Door::Open(incarnation) => self.transit(delay, Transit::Opened(pair, incarnation)),
             Door::Closed => self.transit(delay, Transit::Refused(pair)),
             Door::Gone => self.transit(PATIENCE, Transit::TimedOut(pair)),
         }
     }
 
-    fn opened(&mut self, pair: Pair, life: u64) {
+    fn opened(&mut self, pair: Pair, incarnation: u64) {
         let Pair { from, to, .. } = pair;
-        self.network.enter(from, to, LinkState::Opened(life));
+        self.network.enter(from, to, LinkState::Opened(incarnation));
         let link = self.network.link(from, to);
         link.attempt += 1;
         link.redial = false;
@@ -116,11 +116,11 @@ impl World {
 
     fn taken(&mut self, at: usize, payload: Payload) {
         let connection = self.network.connection(at);
-        let (from, to, life, shut) =
-            (connection.from, connection.to, connection.life, connection.shut);
+        let (from, to, incarnation, shut) =
+            (connection.from, connection.to, connection.incarnation, connection.shut);
         match self.door(to) {
             Door::Gone => self.transit(self.timing().failure, Transit::Broken(at)),
-            Door::Open(present) if present == life => match payload {
+            Door::Open(present) if present == incarnation => match payload {
                 Payload::Hello(hello) => {
                     let address = format!("host-{}", from + 1);
                     self.give(to, Input::Hello { connection: id(at), address, hello: *hello });
@@ -228,9 +228,9 @@ impl World {
             Door::Closed => (self.delay(), Redial::Refused),
             Door::Gone => (PATIENCE, Redial::Failed),
         };
-        let life = self.network.connection(at).life;
+        let incarnation = self.network.connection(at).incarnation;
         let peer = self.id(from);
         let input = Box::new(Input::Ended { connection: id(at), peer, redial });
-        self.note(self.now + after, Event::Input { node: to, life, input });
+        self.note(self.now + after, Event::Input { node: to, incarnation, input });
     }
 }

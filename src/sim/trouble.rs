@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use super::clock::Clock;
+use super::link_faults::Disturbance;
 use super::node::Death;
 use super::plan::Shape;
 use super::plan::Trouble;
 use super::plan::Way;
 use super::plan::{Fault, Plan};
 use super::setup::TIMING;
-use super::weather::Disturbance;
 use super::world::World;
 use crate::core::random::Random;
 use crate::core::settings::Quorum;
@@ -207,11 +207,11 @@ pub(super) fn befall(world: &mut World, node: usize, leader: bool, trouble: Trou
             });
             let links = shape.links(world.nodes.len(), node);
             let beheads = cuts && leaders.contains(&node) && shape.beheads();
-            world.weather.begin(id, links, what, (again, beheads));
+            world.link_faults.begin(id, links, what, (again, beheads));
         }
         Trouble::Pause(id) => world.pause(node, id),
         Trouble::End(id) => {
-            world.weather.end(id);
+            world.link_faults.end(id);
             world.resume(|pause| pause == id);
         }
         Trouble::Break { other, dialer, at_once, accepter } if other != node => {

@@ -1,4 +1,4 @@
-//! What voters tell, held against what they told before and against their disks: no grant is
+//! What voters tell, held against what they told before and against their disks: no vote is
 //! broken, forgotten or given twice, no promise ends early, and nobody counts a vote that was not
 //! given. All of it is read from messages that were sent or arrived and from records on disks.
 
@@ -10,7 +10,7 @@ use crate::core::message::Message;
 use crate::core::types::{Epoch, NodeId, Time};
 
 /// An epoch and whose it is.
-pub(super) type Grant = (Epoch, NodeId);
+pub(super) type VotedFor = (Epoch, NodeId);
 
 /// So many heartbeats of a leader may be acknowledged in another order than they were taken in.
 const LATEST: u64 = 64;
@@ -18,27 +18,27 @@ const LATEST: u64 = 64;
 /// So often a leader may be asked to hand over, and once more in each T2.
 const PREEMPTS: u32 = 8;
 
-/// What one voter told, in all its lives.
+/// What one voter told, in all its incarnations.
 #[derive(Clone, Debug, Default)]
 struct Voter {
-    /// The greatest epoch that it ever granted, and to whom.
-    granted: Option<Grant>,
-    /// All grants that were ever on its disk.
-    stored: BTreeSet<Grant>,
+    /// The greatest epoch that it ever voted in, and for whom.
+    voted: Option<VotedFor>,
+    /// All votes that were ever on its disk.
+    stored: BTreeSet<VotedFor>,
     /// For how long its next process waits for what it promised, as its disk says now.
     remembered: Duration,
     /// Whom it told last that it is bound, and until when it then is, by its own clock.
-    bound: Option<(Grant, Time)>,
+    bound: Option<(VotedFor, Time)>,
     /// The greatest epoch that each member released, as far as it heard.
     released: BTreeMap<NodeId, Epoch>,
     /// What its present process was asked for: by whom, in which question, for which epoch, when, for how
     /// long. A late question of an earlier process may have the number of a later one.
-    claims: BTreeMap<(NodeId, u64, Epoch), (Time, Duration)>,
+    requests: BTreeMap<(NodeId, u64, Epoch), (Time, Duration)>,
     /// When it took each of the latest heartbeats of a leader in an epoch, and for how long that asked it to be bound.
     asked: BTreeMap<(NodeId, Epoch, u64), (Time, Duration)>,
     /// Which leader its present process asked to hand over, in which epoch, since when and how often.
-    preempts: Option<(Grant, Time, u32)>,
-    /// Whose grants of which epochs its present process was told.
+    preempts: Option<(VotedFor, Time, u32)>,
+    /// Whose votes of which epochs its present process was told.
     heard: BTreeSet<(Epoch, usize)>,
 }
 
@@ -68,15 +68,15 @@ impl Votes {
     /// A new process has heard nothing.
     pub fn started(&mut self, at: usize) {
         let voter = &mut self.voters[at];
-        voter.claims.clear();
+        voter.requests.clear();
         voter.asked.clear();
         voter.preempts = None;
         voter.heard.clear();
     }
 
     /// What is on a voter's disk now.
-    pub fn stored(&mut self, at: usize, granted: Option<Grant>) {
-        self.voters[at].stored.extend(granted);
+    pub fn stored(&mut self, at: usize, voted: Option<VotedFor>) {
+        self.voters[at].stored.extend(voted);
     }
 
     /// For how long the next process of a voter would wait for what this one promised.
@@ -86,17 +86,17 @@ impl Votes {
 
     /// Whether this voter gave its vote to a candidate: it is on the disk of the voter, and the
     /// candidate was told so, unless the vote is its own.
-    pub fn gave(&self, at: usize, (epoch, candidate): Grant, candidate_at: usize) -> bool {
+    pub fn gave(&self, at: usize, (epoch, candidate): VotedFor, candidate_at: usize) -> bool {
         let told = at == candidate_at || self.voters[candidate_at].heard.contains(&(epoch, at));
         told && self.voters[at].stored.contains(&(epoch, candidate))
     }
 
     /// Whether what this voter told binds it to a leader from now until then, by the voter's clock. A leader
-    /// binds itself, for no longer than its disk remembers, unless it told another later that it grants it an epoch.
+    /// binds itself, for no longer than its disk remembers, unless it told another later that it votes for it in an epoch.
     pub fn is_bound(
         &self,
         at: usize,
-        (epoch, leader): Grant,
+        (epoch, leader): VotedFor,
         leads: usize,
         (now, until): (Time, Time),
     ) -> bool {
@@ -105,7 +105,7 @@ impl Votes {
             return false;
         }
         if at == leads {
-            return voter.granted.is_none_or(|(granted, to)| granted <= epoch || to == leader);
+            return voter.voted.is_none_or(|(voted, to)| voted <= epoch || to == leader);
         }
         voter.bound.is_some_and(|((_, to), end)| to == leader && end >= until)
     }
@@ -115,7 +115,7 @@ impl Votes {
         let voter = &mut self.voters[to];
         match *message {
             Message::VoteRequest { number, epoch, lease, .. } => {
-                voter.claims.insert((by, number, epoch), (turned, lease));
+                voter.requests.insert((by, number, epoch), (turned, lease));
             }
             Message::Heartbeat { epoch, number, lease, .. } => {
                 voter.asked.insert((by, epoch, number), (turned, lease));
@@ -135,7 +135,7 @@ impl Votes {
         Word { from: (at, _), to: (_, to), message, turned }: Word,
     ) -> Result<(), String> {
         match *message {
-            Message::Vote { number, epoch, .. } => self.grants(at, (epoch, to), number, turned),
+            Message::Vote { number, epoch, .. } => self.votes(at, (epoch, to), number, turned),
             Message::Acknowledge { epoch, number, .. } => {
                 self.acknowledges(at, (epoch, to), number)
             }
@@ -145,7 +145,7 @@ impl Votes {
     }
 
     /// A member asks a leader to hand over. One that does not is asked less and less often.
-    fn preempts(&mut self, at: usize, leader: Grant, now: Time) -> Result<(), String> {
+    fn preempts(&mut self, at: usize, leader: VotedFor, now: Time) -> Result<(), String> {
         let last = &mut self.voters[at].preempts;
         let (since, times) = match *last {
             Some((asked, since, times)) if asked == leader => (since, times + 1),
@@ -159,21 +159,21 @@ impl Votes {
         }
     }
 
-    /// A voter tells a candidate that it grants it an epoch: once, only what it was asked for, not
+    /// A voter tells a candidate that it votes for it in an epoch: once, only what it was asked for, not
     /// what a crash would forget, and not while it is bound to another.
-    fn grants(&mut self, at: usize, grant: Grant, number: u64, now: Time) -> Result<(), String> {
-        let (epoch, candidate) = grant;
+    fn votes(&mut self, at: usize, vote: VotedFor, number: u64, now: Time) -> Result<(), String> {
+        let (epoch, candidate) = vote;
         let voter = &mut self.voters[at];
-        let before = voter.granted.replace(grant);
-        let against = |(known, to): Grant| known > epoch || (known == epoch && to != candidate);
+        let before = voter.voted.replace(vote);
+        let against = |(known, to): VotedFor| known > epoch || (known == epoch && to != candidate);
         if let Some((known, _)) = before.filter(|before| against(*before)) {
-            return Err(format!("grants epoch {epoch} after {known}"));
+            return Err(format!("votes in epoch {epoch} after {known}"));
         }
-        if !voter.stored.contains(&grant) {
-            return Err(format!("tells its grant of {epoch} too early"));
+        if !voter.stored.contains(&vote) {
+            return Err(format!("tells its vote of {epoch} too early"));
         }
-        let Some((asked, length)) = voter.claims.get(&(candidate, number, epoch)) else {
-            return Err(format!("grants epoch {epoch}, which nobody claims"));
+        let Some((asked, length)) = voter.requests.get(&(candidate, number, epoch)) else {
+            return Err(format!("votes in epoch {epoch}, for which nobody asked"));
         };
         if *length > voter.remembered {
             return Err(format!("promises epoch {epoch} for longer than its disk remembers"));
@@ -181,18 +181,18 @@ impl Votes {
         let until = *asked + *length;
         match voter.bound {
             Some(((bound, to), end)) if to != candidate && now < end && !self.proofs => {
-                Err(format!("grants epoch {epoch} while it is bound in epoch {bound}"))
+                Err(format!("votes in epoch {epoch} while it is bound in epoch {bound}"))
             }
             _ => {
-                voter.binds(grant, until);
+                voter.binds(vote, until);
                 Ok(())
             }
         }
     }
 
     /// A voter acknowledges the heartbeat of a leader, and is bound from when it took it; not that
-    /// of one that its grant stands against.
-    fn acknowledges(&mut self, at: usize, leader: Grant, number: u64) -> Result<(), String> {
+    /// of one that its vote is against.
+    fn acknowledges(&mut self, at: usize, leader: VotedFor, number: u64) -> Result<(), String> {
         let voter = &mut self.voters[at];
         let heartbeat = (leader.1, leader.0, number);
         let oldest = (leader.1, leader.0, number.saturating_sub(LATEST)); // one may wait for the disk longer than the next
@@ -205,9 +205,9 @@ impl Votes {
             return Err(format!("acknowledges epoch {epoch} for longer than its disk remembers"));
         }
         voter.binds(leader, taken + length);
-        let later = voter.granted.filter(|(granted, _)| *granted > leader.0);
-        later.map_or(Ok(()), |(granted, _)| {
-            Err(format!("acknowledges epoch {} after it granted {granted}", leader.0))
+        let later = voter.voted.filter(|(voted, _)| *voted > leader.0);
+        later.map_or(Ok(()), |(voted, _)| {
+            Err(format!("acknowledges epoch {} after it voted in {voted}", leader.0))
         })
     }
 
@@ -219,7 +219,7 @@ impl Votes {
 }
 
 impl Voter {
-    fn binds(&mut self, to: Grant, until: Time) {
+    fn binds(&mut self, to: VotedFor, until: Time) {
         if self.released.get(&to.1) >= Some(&to.0) {
             return; // it was freed before it could tell
         }
@@ -252,32 +252,32 @@ mod tests {
         Word { from: (from, id(from)), to: (to, id(to)), message, turned: Time(turned) }
     }
 
-    fn claim(number: u64, epoch: u64) -> Message {
+    fn vote_request(number: u64, epoch: u64) -> Message {
         let list = ListVersion::default();
         Message::VoteRequest { number, epoch: Epoch(epoch), lease: LEASE, list }
     }
 
-    fn grant(number: u64, epoch: u64) -> Message {
+    fn vote(number: u64, epoch: u64) -> Message {
         Message::Vote { incarnation: Incarnation(1), number, epoch: Epoch(epoch) }
     }
 
-    /// Voter 0 was asked by 1 for epoch 5 at time 10, and has stored its grant.
+    /// Voter 0 was asked by 1 for epoch 5 at time 10, and has stored its vote.
     fn asked() -> Votes {
         let mut votes = Votes::new(3, false);
         votes.remembers(0, LEASE);
-        votes.hears(word(1, 0, &claim(1, 5), 10));
+        votes.hears(word(1, 0, &vote_request(1, 5), 10));
         votes.stored(0, Some((Epoch(5), id(1))));
         votes
     }
 
     #[test]
-    fn a_grant_counts_once_it_is_stored_and_was_told() {
-        let grant = grant(1, 5);
+    fn a_vote_counts_once_it_is_stored_and_was_told() {
+        let vote = vote(1, 5);
         let told = (Epoch(5), id(1));
         let mut votes = asked();
-        assert_eq!(votes.tells(word(0, 1, &grant, 20)), Ok(()));
+        assert_eq!(votes.tells(word(0, 1, &vote, 20)), Ok(()));
         assert!(!votes.gave(0, told, 1), "it is on its way");
-        votes.hears(word(0, 1, &grant, 30));
+        votes.hears(word(0, 1, &vote, 30));
         assert!(votes.gave(0, told, 1));
         assert!(!votes.gave(1, told, 1), "the own vote is not stored");
         votes.stored(1, Some(told));
@@ -287,19 +287,19 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_that_nobody_asked_for_or_that_is_not_stored_is_wrong() {
-        assert!(asked().tells(word(0, 1, &grant(2, 5), 20)).is_err(), "another question");
-        assert!(asked().tells(word(0, 2, &grant(1, 5), 20)).is_err(), "another candidate");
+    fn a_vote_that_nobody_asked_for_or_that_is_not_stored_is_wrong() {
+        assert!(asked().tells(word(0, 1, &vote(2, 5), 20)).is_err(), "another question");
+        assert!(asked().tells(word(0, 2, &vote(1, 5), 20)).is_err(), "another candidate");
         let mut votes = Votes::new(3, false);
-        votes.hears(word(1, 0, &claim(1, 5), 10));
-        assert!(votes.tells(word(0, 1, &grant(1, 5), 20)).is_err(), "not stored");
+        votes.hears(word(1, 0, &vote_request(1, 5), 10));
+        assert!(votes.tells(word(0, 1, &vote(1, 5), 20)).is_err(), "not stored");
     }
 
     #[test]
     fn a_late_claim_of_an_earlier_process_does_not_hide_that_of_the_present_one() {
         let mut votes = asked();
-        votes.hears(word(1, 0, &claim(1, 2), 3));
-        assert_eq!(votes.tells(word(0, 1, &grant(1, 5), 20)), Ok(()));
+        votes.hears(word(1, 0, &vote_request(1, 2), 3));
+        assert_eq!(votes.tells(word(0, 1, &vote(1, 5), 20)), Ok(()));
     }
 
     #[test]
@@ -307,23 +307,23 @@ mod tests {
         let of = (Epoch(5), id(1));
         let is_bound = |votes: &Votes, until| votes.is_bound(0, of, 1, (Time(20), Time(until)));
         let mut votes = asked();
-        votes.tells(word(0, 1, &grant(1, 5), 20)).unwrap();
+        votes.tells(word(0, 1, &vote(1, 5), 20)).unwrap();
         assert!(is_bound(&votes, 110) && !is_bound(&votes, 111));
         let rival = |votes: &mut Votes, now| {
-            votes.hears(word(2, 0, &claim(7, 6), 40));
+            votes.hears(word(2, 0, &vote_request(7, 6), 40));
             votes.stored(0, Some((Epoch(6), id(2))));
-            votes.tells(word(0, 2, &grant(7, 6), now))
+            votes.tells(word(0, 2, &vote(7, 6), now))
         };
         assert!(rival(&mut votes.clone(), 109).is_err());
         assert_eq!(rival(&mut votes.clone(), 110), Ok(()));
-        let release = Message::Release { epoch: Epoch(5), successor: None, stands: true };
+        let release = Message::Release { epoch: Epoch(5), successor: None, eligible: true };
         votes.hears(word(1, 0, &release, 50));
         assert!(!is_bound(&votes, 60));
         assert_eq!(rival(&mut votes, 60), Ok(()));
 
         let mut votes = asked();
         votes.hears(word(1, 0, &release, 15));
-        votes.tells(word(0, 1, &grant(1, 5), 20)).unwrap();
+        votes.tells(word(0, 1, &vote(1, 5), 20)).unwrap();
         assert_eq!(rival(&mut votes, 60), Ok(()), "it was freed before it told");
     }
 
@@ -331,7 +331,7 @@ mod tests {
     fn nobody_is_bound_for_longer_than_the_disk_remembers() {
         let mut votes = asked();
         votes.remembers(0, LEASE / 2);
-        assert!(votes.tells(word(0, 1, &grant(1, 5), 20)).is_err());
+        assert!(votes.tells(word(0, 1, &vote(1, 5), 20)).is_err());
         let of = (Epoch(5), id(0));
         let leads = |votes: &Votes, until| votes.is_bound(0, of, 0, (Time(20), Time(until)));
         assert!(leads(&votes, 70) && !leads(&votes, 71), "nor a leader to itself");

@@ -9,15 +9,15 @@ use uuid::Uuid;
 use super::agenda::{Agenda, Event};
 use super::checker::Checker;
 use super::clock::Clock;
+use super::counters::{Counter, Faults};
 use super::counts::Counts;
-use super::deeds::{Deed, Faults};
 use super::guards::Jobs;
+use super::link_faults::LinkFaults;
 use super::links::Network;
 use super::node::{Death, Node};
 use super::setup::{Delays, Setup, TIMING};
 use super::terrain::Terrain;
 use super::uptime::Uptime;
-use super::weather::Weather;
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::message::Done;
 use crate::core::protocol::Protocols;
@@ -50,7 +50,7 @@ pub(super) struct World {
     pub changes: bool,
     pub nodes: Vec<Node>,
     pub network: Network,
-    pub weather: Weather,
+    pub link_faults: LinkFaults,
     pub terrain: Terrain,
     /// Counts for how long somebody leads, where that matters.
     pub uptime: Option<Uptime>,
@@ -126,7 +126,7 @@ impl World {
             random: Random::new(setup.seed),
             nodes: nodes.map(|(settings, clock)| Node::new(settings, clock)).collect(),
             network: Network::new(size),
-            weather: Weather::default(),
+            link_faults: LinkFaults::default(),
             terrain: Terrain::default(),
             uptime: None,
             jobs: None,
@@ -182,7 +182,7 @@ impl World {
 
     /// How long the next message takes between two members.
     pub fn travel(&mut self, from: usize, to: usize) -> Duration {
-        let lag = self.weather.lag(from, to, &mut self.random);
+        let lag = self.link_faults.lag(from, to, &mut self.random);
         self.delay() + lag
     }
 
@@ -192,9 +192,9 @@ impl World {
 
     /// Has a process told something now, or when its pause is over.
     pub fn tell_now(&mut self, node: usize, input: Input) {
-        let life = self.nodes[node].life;
+        let incarnation = self.nodes[node].incarnation;
         if let Some(event) =
-            self.wait_for_process(Event::Input { node, life, input: Box::new(input) })
+            self.wait_for_process(Event::Input { node, incarnation, input: Box::new(input) })
         {
             self.happen(event);
         }
@@ -202,8 +202,8 @@ impl World {
 
     /// Has a process told something, if it lives until then.
     pub fn tell(&mut self, after: Duration, node: usize, input: Input) {
-        let life = self.nodes[node].life;
-        self.note(self.now + after, Event::Input { node, life, input: Box::new(input) });
+        let incarnation = self.nodes[node].incarnation;
+        self.note(self.now + after, Event::Input { node, incarnation, input: Box::new(input) });
     }
 
     /// Lets the next event happen, if there is one until then. Tells whether there was.
@@ -225,21 +225,27 @@ impl World {
 
     pub(super) fn happen(&mut self, event: Event) {
         match event {
-            Event::Tick { node, life } => self.tick(node, life),
-            Event::Input { node, life, input } if self.nodes[node].alive(life).is_some() => {
+            Event::Tick { node, incarnation } => self.tick(node, incarnation),
+            Event::Input { node, incarnation, input }
+                if self.nodes[node].alive(incarnation).is_some() =>
+            {
                 self.give(node, *input);
             }
-            Event::Written { node, life } if self.nodes[node].alive(life).is_some() => {
+            Event::Written { node, incarnation }
+                if self.nodes[node].alive(incarnation).is_some() =>
+            {
                 self.written(node);
             }
             Event::Input { .. } | Event::Written { .. } => {}
-            Event::Job { node, life, number, what } => self.job_moves((node, life, number), what),
+            Event::Job { node, incarnation, number, what } => {
+                self.job_moves((node, incarnation, number), what)
+            }
             Event::Transit(transit) => self.move_on(transit),
         }
     }
 
-    fn tick(&mut self, node: usize, life: u64) {
-        if self.nodes[node].life != life || self.nodes[node].tick != Some(self.now) {
+    fn tick(&mut self, node: usize, incarnation: u64) {
+        if self.nodes[node].incarnation != incarnation || self.nodes[node].tick != Some(self.now) {
             return; // meant for an earlier process, or moved to an earlier time
         }
         if self.nodes[node].pause.is_some() {
@@ -325,7 +331,7 @@ impl World {
                 self.was_paused(node);
             }
             Output::Answer { id: CHANGE, result } => self.answered(node, result),
-            Output::Note(Note::ListOverruled { .. }) => self.faults.count(Deed::Overruled),
+            Output::Note(Note::ListOverruled { .. }) => self.faults.count(Counter::Overruled),
             Output::Members(list) => self.take_list(node, list),
             Output::EndJob { .. } => self.end_job(node),
             Output::Answer { .. } | Output::Note(_) => {}

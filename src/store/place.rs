@@ -2,7 +2,7 @@
 //!
 //! The id is what a member is, and the folder is found by its name. Where the name was changed in the
 //! configuration and the folder was not renamed, a start would find nothing: it would forget what it
-//! granted, and its epochs would run backwards. So a start looks at all folders of the data directory.
+//! voted for, and its epochs would run backwards. So a start looks at all folders of the data directory.
 
 use std::fs;
 use std::io;

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::core::durable::{Durable, Grant, Vote};
+use crate::core::durable::{Durable, Vote, VoterRecord};
 use crate::core::limits::{GREATEST, shown};
 use crate::core::membership::{ListVersion, MOST_MEMBERS, MemberList};
 use crate::core::restart::Kept;
@@ -30,7 +30,7 @@ pub(super) mod samples;
 
 /// The newest format of the state file that this electd reads.
 ///
-/// Format 2 may hold a task, which format 1 does not know; format 3 what a voter granted; format 4
+/// Format 2 may hold a task, which format 1 does not know; format 3 how a voter voted; format 4
 /// a member list that was changed, with admin addresses and those that were removed; format 5 the
 /// version of a task, without which it is the least. Format 6 ends with a checksum of all that comes
 /// before it, so every record is written in it at least; the older ones are still read. Format 7 is written
@@ -58,7 +58,7 @@ pub struct Record {
     /// The last leader that it named.
     pub leader: Option<NodeId>,
     /// With a majority: what it must not forget as a voter.
-    pub vote: Option<Vote>,
+    pub vote: Option<VoterRecord>,
     /// The member list.
     pub members: MemberList,
     /// The task that a coordinator handed out last; empty where none did.
@@ -212,7 +212,8 @@ struct StateFile {
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VoteEntry {
-    granted: Option<(u64, Uuid)>,
+    #[serde(rename = "granted")]
+    voted: Option<(u64, Uuid)>,
     promised_ns: u64,
     informed: bool,
     /// From format 6 on.
@@ -236,7 +237,7 @@ impl From<&Record> for StateFile {
         let task_version =
             Some(record.task.version).filter(|version| *version > TaskVersion::default());
         let vote = record.vote.map(|vote| VoteEntry {
-            granted: vote.granted.map(|grant| (grant.epoch.0, grant.candidate.0)),
+            voted: vote.voted.map(|vote| (vote.epoch.0, vote.candidate.0)),
             promised_ns: u64::try_from(vote.promised.as_nanos()).unwrap_or(u64::MAX),
             informed: vote.informed,
             floor: vote.floor.0,
@@ -333,12 +334,12 @@ impl StateFile {
     /// All epochs, incarnations and counters with their keys, but for those that are judged with what they belong to.
     fn numbers(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let VersionEntry { epoch, counter } = self.task_version.unwrap_or_default();
-        let granted = self.vote.and_then(|vote| vote.granted).map(|(epoch, _)| epoch);
+        let voted = self.vote.and_then(|vote| vote.voted).map(|(epoch, _)| epoch);
         let numbers = [
             ("incarnation", self.incarnation),
             ("epoch", self.epoch),
             ("reserved", self.reserved),
-            ("granted", granted.unwrap_or_default()),
+            ("granted", voted.unwrap_or_default()),
             ("floor", self.vote.map(|vote| vote.floor).unwrap_or_default()),
             ("task_version", epoch.max(counter)),
         ];
@@ -351,7 +352,7 @@ fn damaged(key: &str, what: impl Display) -> Unfit {
     Unfit::Damaged(format!("\"{key}\": {what}"))
 }
 
-fn vote(format: u64, entry: Option<VoteEntry>) -> Result<Option<Vote>, Unfit> {
+fn vote(format: u64, entry: Option<VoteEntry>) -> Result<Option<VoterRecord>, Unfit> {
     if entry.is_some() && format < 3 {
         return Err(Unfit::Damaged(format!("\"vote\" is not known in format {format}")));
     }
@@ -361,9 +362,9 @@ fn vote(format: u64, entry: Option<VoteEntry>) -> Result<Option<Vote>, Unfit> {
         let what = format!("{promised_ns} is longer than any promise, {:?}", Timing::LONGEST);
         return Err(damaged("promised_ns", what));
     }
-    let grant = |(epoch, candidate)| Grant { epoch: Epoch(epoch), candidate: NodeId(candidate) };
-    Ok(entry.map(|entry| Vote {
-        granted: entry.granted.map(grant),
+    let voted = |(epoch, candidate)| Vote { epoch: Epoch(epoch), candidate: NodeId(candidate) };
+    Ok(entry.map(|entry| VoterRecord {
+        voted: entry.voted.map(voted),
         promised: Duration::from_nanos(entry.promised_ns),
         informed: entry.informed,
         floor: Epoch(entry.floor),

@@ -27,8 +27,8 @@ impl From<&core::Message> for wire::Message {
     fn from(message: &core::Message) -> Self {
         use core::Message as M;
         match message.clone() {
-            M::Election { round, rank, stands } => {
-                Self::Election { round: round.into(), rank: rank.into(), stands }
+            M::Election { round, rank, eligible } => {
+                Self::Election { round: round.into(), rank: rank.into(), eligible }
             }
             M::Answer { round } => Self::Answer { round: round.into() },
             M::Coordinator { epoch, rank } => coordinator(epoch, rank),
@@ -39,10 +39,10 @@ impl From<&core::Message> for wire::Message {
                 let chosen = chosen.map(|id| id.0);
                 Self::Heartbeat { epoch, number, rank, lease_ns, settled, members, pause, chosen }
             }
-            M::Acknowledge { incarnation, epoch, number, rank, stands, pause } => {
+            M::Acknowledge { incarnation, epoch, number, rank, eligible, pause } => {
                 let (incarnation, epoch) = (incarnation.into(), epoch.into());
                 let (rank, pause) = (rank.into(), pause.map(Into::into));
-                Self::Acknowledge { incarnation, epoch, number, rank, stands, pause }
+                Self::Acknowledge { incarnation, epoch, number, rank, eligible, pause }
             }
             M::View(view) => Self::View(view.into()),
             M::Preempt { epoch, rank, votes } => wire_preempt(epoch, rank, votes),
@@ -63,11 +63,11 @@ impl From<&core::Message> for wire::Message {
                 Self::Refuse { number, opinion: opinion.into(), epoch: epoch.into() }
             }
             M::Lower { round } => Self::Lower { round: round.into() },
-            M::AreYouThere { number, under, rank, stands } => Self::AreYouThere {
+            M::AreYouThere { number, under, rank, eligible } => Self::AreYouThere {
                 number,
                 under: under.map(Into::into),
                 rank: rank.into(),
-                stands,
+                eligible,
             },
             M::AreYouNormal { number, epoch } => Self::AreYouNormal { number, epoch: epoch.into() },
             M::Halt { number, round, rank, incumbent } => {
@@ -83,8 +83,8 @@ impl From<&core::Message> for wire::Message {
             M::Alive { number } => Self::Alive { number },
             M::Timing { timing } => Self::Timing { timing: wire_timing(timing) },
             M::Freed { leader, epoch } => Self::Freed { leader: leader.0, epoch: epoch.into() },
-            M::Release { epoch, successor, stands } => {
-                Self::Release { epoch: epoch.into(), successor: successor.map(|id| id.0), stands }
+            M::Release { epoch, successor, eligible } => {
+                Self::Release { epoch: epoch.into(), successor: successor.map(|id| id.0), eligible }
             }
             M::Forward { number, command } => Self::Forward { number, command: command.into() },
             M::List { list } => Self::List((&*list).into()),
@@ -100,8 +100,8 @@ impl From<wire::Message> for core::Message {
     fn from(message: wire::Message) -> Self {
         use wire::Message as M;
         match message {
-            M::Election { round, rank, stands } => {
-                Self::Election { round: round.into(), rank: rank.into(), stands }
+            M::Election { round, rank, eligible } => {
+                Self::Election { round: round.into(), rank: rank.into(), eligible }
             }
             M::Answer { round } => Self::Answer { round: round.into() },
             M::Coordinator { epoch, rank } => announced(epoch, rank),
@@ -112,10 +112,10 @@ impl From<wire::Message> for core::Message {
                 let (members, pause) = (members.collect(), pause.map(Into::into));
                 Self::Heartbeat { epoch, number, rank, lease, settled, members, pause, chosen }
             }
-            M::Acknowledge { incarnation, epoch, number, rank, stands, pause } => {
+            M::Acknowledge { incarnation, epoch, number, rank, eligible, pause } => {
                 let (incarnation, epoch) = (incarnation.into(), epoch.into());
                 let (rank, pause) = (rank.into(), pause.map(Into::into));
-                Self::Acknowledge { incarnation, epoch, number, rank, stands, pause }
+                Self::Acknowledge { incarnation, epoch, number, rank, eligible, pause }
             }
             M::View(view) => Self::View(view.into()),
             M::Preempt { epoch, rank, votes } => {
@@ -140,9 +140,9 @@ impl From<wire::Message> for core::Message {
                 Self::Denial { number, opinion: opinion.into(), epoch: epoch.into() }
             }
             M::Lower { round } => Self::Lower { round: round.into() },
-            M::AreYouThere { number, under, rank, stands } => {
+            M::AreYouThere { number, under, rank, eligible } => {
                 let under = under.map(Into::into);
-                Self::AreYouThere { number, under, rank: rank.into(), stands }
+                Self::AreYouThere { number, under, rank: rank.into(), eligible }
             }
             M::AreYouNormal { number, epoch } => Self::AreYouNormal { number, epoch: epoch.into() },
             M::Halt { number, round, rank, incumbent } => {
@@ -158,7 +158,7 @@ impl From<wire::Message> for core::Message {
             M::Alive { number } => Self::Alive { number },
             M::Timing { timing } => Self::Timing { timing: timing.map(Into::into) },
             M::Freed { leader, epoch } => freed(leader, epoch),
-            M::Release { epoch, successor, stands } => release(epoch, successor, stands),
+            M::Release { epoch, successor, eligible } => release(epoch, successor, eligible),
             M::Forward { number, command } => Self::Forward { number, command: command.into() },
             M::List(list) => Self::List { list: Arc::new(list.into()) },
             M::Listed { version } => Self::Listed { version: version_of(version) },

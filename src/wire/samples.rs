@@ -36,11 +36,11 @@ pub fn every_message() -> Vec<Message> {
         Member { id: id(4), name: "node-4".into(), address: "host:7104".into(), ..member.clone() };
     let leader = Member { admin: None, role: Role::Member, ..leader };
     let present = MemberList::new(list, vec![member.clone(), leader]).with_removed(vec![id(2)]);
-    let (incarnation, status, stands) = (Incarnation(2), Liveness::Suspected, false);
+    let (incarnation, status, eligible) = (Incarnation(2), Liveness::Suspected, false);
     let members: Arc<[MemberReport]> =
-        [MemberReport { id: id(1), incarnation, status, stands, value: -7 }].into();
+        [MemberReport { id: id(1), incarnation, status, eligible, value: -7 }].into();
     let run = Run { epoch: round, initiator: id(3) };
-    let candidate = Candidate { stands: true, rank, incarnation: Incarnation(5) };
+    let candidate = Candidate { eligible: true, rank, incarnation: Incarnation(5) };
     let version = TaskVersion { epoch, counter: 3 };
     let task = Task { version, content: (*b"any \xff\0 bytes").into() };
     let (settled, pause, chosen) = (list, None, None);
@@ -48,9 +48,9 @@ pub fn every_message() -> Vec<Message> {
         Message::Heartbeat { epoch, number, rank, lease, settled, members, pause, chosen };
     let incarnation = Incarnation(6);
     let acknowledge =
-        Message::Acknowledge { incarnation, epoch, number, rank, stands: true, pause };
+        Message::Acknowledge { incarnation, epoch, number, rank, eligible: true, pause };
     let mut messages = vec![
-        Message::Election { round, rank, stands: true },
+        Message::Election { round, rank, eligible: true },
         Message::Answer { round },
         Message::Coordinator { epoch, rank },
         heartbeat,
@@ -68,7 +68,7 @@ pub fn every_message() -> Vec<Message> {
         Message::View(View { epoch, leader: Some(rank) }),
         Message::Preempt { epoch, rank, votes: vec![id(3), id(4)] },
         Message::Lower { round },
-        Message::AreYouThere { number, under: Some(epoch), rank, stands: true },
+        Message::AreYouThere { number, under: Some(epoch), rank, eligible: true },
         Message::AreYouNormal { number, epoch },
         Message::Halt { number, round, rank, incumbent: true },
         Message::Elected { number, round, task: task.version },
@@ -81,7 +81,7 @@ pub fn every_message() -> Vec<Message> {
         Message::Alive { number },
         Message::Freed { leader: rank.id, epoch },
         Message::Timing { timing: [100, 500, 50, 400].map(|ms| ms * 1_000_000) },
-        Message::Release { epoch, successor: None, stands: false },
+        Message::Release { epoch, successor: None, eligible: false },
         Message::List { list: Arc::new(present) },
         Message::Listed { version: list },
     ];
@@ -100,7 +100,7 @@ fn paused() -> Vec<Message> {
     let incarnation = Incarnation(6);
     vec![
         Message::Heartbeat { epoch, number, rank, lease, settled, members, pause, chosen: None },
-        Message::Acknowledge { incarnation, epoch, number, rank, stands: true, pause },
+        Message::Acknowledge { incarnation, epoch, number, rank, eligible: true, pause },
         Message::Forward { number, command: Forwarded::Pause { since: 5, until: Some(9) } },
         Message::Forward { number, command: Forwarded::Resume },
         Message::Outcome { number, result: Ok(Done::Paused) },
@@ -179,7 +179,7 @@ pub fn hello() -> Hello {
         agreement: Arc::new(agreement),
         timing: [100, 500, 50, 400].map(|ms| ms * 1_000_000),
         rank,
-        stands: true,
+        eligible: true,
         view: View { epoch: Epoch(7), leader: Some(rank) },
         round: Epoch(8),
         list: Arc::new(list),

@@ -31,7 +31,8 @@ pub struct Hello {
     pub rank_by: Line,
     pub timing: [Nanos; 4],
     pub rank: i64,
-    pub stands: bool,
+    #[serde(rename = "stands")]
+    pub eligible: bool,
     pub view: View,
     pub round: Number,
     pub list: super::members::List,
@@ -73,7 +74,8 @@ pub enum Message {
     Election {
         round: Number,
         rank: Rank,
-        stands: bool,
+        #[serde(rename = "stands")]
+        eligible: bool,
     },
     Answer {
         round: Number,
@@ -86,7 +88,8 @@ pub enum Message {
         number: u64,
         under: Option<Number>,
         rank: Rank,
-        stands: bool,
+        #[serde(rename = "stands")]
+        eligible: bool,
     },
     AreYouNormal {
         #[serde(deserialize_with = "bounded")]
@@ -193,7 +196,8 @@ pub enum Message {
         #[serde(deserialize_with = "bounded")]
         number: u64,
         rank: Rank,
-        stands: bool,
+        #[serde(rename = "stands")]
+        eligible: bool,
         /// Earlier versions know of no pause.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pause: Option<Pause>,
@@ -215,7 +219,8 @@ pub enum Message {
     Release {
         epoch: Number,
         successor: Option<Uuid>,
-        stands: bool,
+        #[serde(rename = "stands")]
+        eligible: bool,
     },
     List(super::members::List),
     Listed {
@@ -263,7 +268,8 @@ pub struct Run {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Candidate {
-    pub stands: bool,
+    #[serde(rename = "stands")]
+    pub eligible: bool,
     pub rank: Rank,
     pub incarnation: Number,
 }
@@ -305,7 +311,8 @@ pub struct MemberReport {
     pub id: Uuid,
     pub incarnation: Number,
     pub status: Liveness,
-    pub stands: bool,
+    #[serde(rename = "stands")]
+    pub eligible: bool,
     pub value: i64,
 }
 

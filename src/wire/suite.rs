@@ -67,7 +67,7 @@ impl Transport for Tcp {
 fn messages() -> Vec<Envelope> {
     let rank = Rank { value: 0, id: NodeId(Uuid::from_u128(4)) };
     let message = |n| match n % 3 {
-        0 => Message::Election { round: Epoch(n), rank, stands: true },
+        0 => Message::Election { round: Epoch(n), rank, eligible: true },
         1 => Message::Coordinator { epoch: Epoch(n), rank },
         _ => Message::View(View { epoch: Epoch(n), leader: None }),
     };

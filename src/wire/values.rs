@@ -86,9 +86,9 @@ pub fn freed(leader: Uuid, epoch: Number) -> core::Message {
     core::Message::Freed { leader: NodeId(leader), epoch: epoch.into() }
 }
 
-pub fn release(epoch: Number, successor: Option<Uuid>, stands: bool) -> core::Message {
+pub fn release(epoch: Number, successor: Option<Uuid>, eligible: bool) -> core::Message {
     let (epoch, successor) = (epoch.into(), successor.map(NodeId));
-    core::Message::Release { epoch, successor, stands }
+    core::Message::Release { epoch, successor, eligible }
 }
 
 pub fn ballot(run: wire::Run, candidate: wire::Candidate, hops: u32) -> core::Ballot {
@@ -113,15 +113,15 @@ impl From<wire::Run> for core::Run {
 
 impl From<core::Candidate> for wire::Candidate {
     fn from(candidate: core::Candidate) -> Self {
-        let core::Candidate { stands, rank, incarnation } = candidate;
-        wire::Candidate { stands, rank: rank.into(), incarnation: incarnation.into() }
+        let core::Candidate { eligible, rank, incarnation } = candidate;
+        wire::Candidate { eligible, rank: rank.into(), incarnation: incarnation.into() }
     }
 }
 
 impl From<wire::Candidate> for core::Candidate {
     fn from(candidate: wire::Candidate) -> Self {
-        let wire::Candidate { stands, rank, incarnation } = candidate;
-        core::Candidate { stands, rank: rank.into(), incarnation: incarnation.into() }
+        let wire::Candidate { eligible, rank, incarnation } = candidate;
+        core::Candidate { eligible, rank: rank.into(), incarnation: incarnation.into() }
     }
 }
 
@@ -156,8 +156,8 @@ impl From<core::MemberReport> for wire::MemberReport {
             core::Liveness::Suspected => wire::Liveness::Suspected,
             core::Liveness::Dead => wire::Liveness::Dead,
         };
-        let core::MemberReport { id, incarnation, stands, value, .. } = report;
-        wire::MemberReport { id: id.0, incarnation: incarnation.into(), status, stands, value }
+        let core::MemberReport { id, incarnation, eligible, value, .. } = report;
+        wire::MemberReport { id: id.0, incarnation: incarnation.into(), status, eligible, value }
     }
 }
 
@@ -169,8 +169,8 @@ impl From<wire::MemberReport> for core::MemberReport {
             wire::Liveness::Dead => core::Liveness::Dead,
         };
         let (id, incarnation) = (NodeId(report.id), report.incarnation.into());
-        let wire::MemberReport { stands, value, .. } = report;
-        core::MemberReport { id, incarnation, status, stands, value }
+        let wire::MemberReport { eligible, value, .. } = report;
+        core::MemberReport { id, incarnation, status, eligible, value }
     }
 }
 

@@ -12,7 +12,7 @@ use electd::sim::{Delays, Outcome, Scenario, Schedule, TIMING};
 /// The cluster sizes whose counts are checked.
 const SIZES: RangeInclusive<usize> = 2..=crate::fewer(8, 12) as usize;
 
-/// How many random schedules a test run lives through; `make sim` runs more.
+/// How many random schedules a test runs; `make sim` runs more.
 const SEEDS: u64 = crate::fewer(40, 2000);
 
 /// Seeds of the delays; the first run of each is in lock-step.

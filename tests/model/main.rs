@@ -11,7 +11,7 @@ mod simulator;
 mod sweep;
 mod words;
 
-/// The build that is quick to make and slow to run: too few lives to meet all that may happen.
+/// The build that is quick to make and slow to run: too few runs to meet all that may happen.
 const IS_SHORT: bool = cfg!(debug_assertions);
 
 /// So many there, and all in the build of `make test-long`.

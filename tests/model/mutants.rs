@@ -3,7 +3,7 @@
 //! The faults are those of src/core/planted.rs, which the cargo feature `planted` builds in. For each, the
 //! seeds from 0 on are lived through on all cores, and the first that fails is told. Where none fails
 //! below the bound, the seed that was recorded with the fault has to; one that was recorded beyond the bound
-//! is tried first, and the search is saved if it fails. A life that fails without the fault as well has found
+//! is tried first, and the search is saved if it fails. A run that fails without the fault as well has found
 //! something else: it is told, and the search goes on.
 //!
 //! ```text
@@ -40,9 +40,9 @@ struct Arguments {
     /// Live through this seed alone and print its trace.
     #[arg(long, env)]
     seed: Option<u64>,
-    /// Search these lives, as "bully majority storm", and not those of the fault.
+    /// Search these runs, as "bully majority storm", and not those of the fault.
     #[arg(long, env)]
-    lives: Option<String>,
+    runs: Option<String>,
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn try_all(arguments: &Arguments) -> Result<usize, String> {
     let mut missed = 0;
     for fault in faults {
         println!("{:<28} {}", fault.plan().name, fault.plan().what);
-        let words = arguments.lives.as_deref().unwrap_or(fault.plan().lives);
+        let words = arguments.runs.as_deref().unwrap_or(fault.plan().runs);
         if let Some(word) = words.strip_prefix("exhaustive ") {
             missed += usize::from(!is_met(fault, word)?);
             continue;
@@ -85,10 +85,10 @@ fn try_all(arguments: &Arguments) -> Result<usize, String> {
             missed += usize::from(!is_slow(fault));
             continue;
         }
-        let lives = lives(fault, words)?;
+        let runs = runs(fault, words)?;
         match arguments.seed {
-            Some(seed) => print_life(fault, Schedule { seed, trace: true, ..lives }),
-            None => missed += usize::from(!is_found(fault, lives, arguments.seeds)),
+            Some(seed) => print_run(fault, Schedule { seed, trace: true, ..runs }),
+            None => missed += usize::from(!is_found(fault, runs, arguments.seeds)),
         }
     }
     Ok(missed)
@@ -161,9 +161,9 @@ fn is_slow(fault: Fault) -> bool {
     found.is_some()
 }
 
-/// What the lives are made of that find a fault.
-fn lives(fault: Fault, words: &str) -> Result<Schedule, String> {
-    let wrong = |what: &str| format!("{}: the lives \"{words}\": {what}", fault.plan().name);
+/// What the runs are made of that find a fault.
+fn runs(fault: Fault, words: &str) -> Result<Schedule, String> {
+    let wrong = |what: &str| format!("{}: the runs \"{words}\": {what}", fault.plan().name);
     let words: Vec<&str> = words.split(' ').collect();
     let [algorithm, quorum, faults] = words[..] else {
         return Err(wrong("give an algorithm, a quorum and a set of faults"));
@@ -178,14 +178,14 @@ fn lives(fault: Fault, words: &str) -> Result<Schedule, String> {
     })
 }
 
-/// Whether the lives find it: a seed that was recorded beyond the bound, a fresh search, or the recorded seed.
-fn is_found(fault: Fault, lives: Schedule, bound: u64) -> bool {
+/// Whether the runs find it: a seed that was recorded beyond the bound, a fresh search, or the recorded seed.
+fn is_found(fault: Fault, runs: Schedule, bound: u64) -> bool {
     let begin = Instant::now();
     let recorded = fault.plan().seed;
     let replay =
-        || finding(fault, Schedule { seed: recorded, ..lives }).map(|what| (recorded, what));
+        || finding(fault, Schedule { seed: recorded, ..runs }).map(|what| (recorded, what));
     let far = if recorded < bound { None } else { replay() };
-    let found = far.or_else(|| search(fault, lives, bound)).or_else(replay);
+    let found = far.or_else(|| search(fault, runs, bound)).or_else(replay);
     let took = begin.elapsed().as_secs_f64();
     match &found {
         Some((seed, what)) => {
@@ -199,17 +199,17 @@ fn is_found(fault: Fault, lives: Schedule, bound: u64) -> bool {
     found.is_some()
 }
 
-/// How a life with this fault fails, if it does and would not without.
-fn finding(fault: Fault, life: Schedule) -> Option<String> {
-    let what = failure(Some(fault), life)?;
-    let Some(anyway) = failure(None, life) else { return Some(what) };
-    println!("{:<28} seed {} FAILS WITHOUT THE FAULT: {anyway}", "", life.seed);
+/// How a run with this fault fails, if it does and would not without.
+fn finding(fault: Fault, schedule: Schedule) -> Option<String> {
+    let what = failure(Some(fault), schedule)?;
+    let Some(anyway) = failure(None, schedule) else { return Some(what) };
+    println!("{:<28} seed {} FAILS WITHOUT THE FAULT: {anyway}", "", schedule.seed);
     None
 }
 
 /// The first of the seeds below the bound that fails, and how. A thread that is free takes the next; those before a
 /// seed that fails are lived through to their end.
-fn search(fault: Fault, lives: Schedule, bound: u64) -> Option<(u64, String)> {
+fn search(fault: Fault, runs: Schedule, bound: u64) -> Option<(u64, String)> {
     let (next, end) = (AtomicU64::new(0), AtomicU64::new(bound));
     let failures = Mutex::new(BTreeMap::new());
     let work = || {
@@ -218,7 +218,7 @@ fn search(fault: Fault, lives: Schedule, bound: u64) -> Option<(u64, String)> {
             if seed >= end.load(Ordering::Relaxed) {
                 return;
             }
-            if let Some(what) = finding(fault, Schedule { seed, ..lives }) {
+            if let Some(what) = finding(fault, Schedule { seed, ..runs }) {
                 end.fetch_min(seed, Ordering::Relaxed);
                 failures.lock().expect("nobody panics with it").insert(seed, what);
             }
@@ -235,10 +235,10 @@ fn search(fault: Fault, lives: Schedule, bound: u64) -> Option<(u64, String)> {
 /// So much of what a failure says is told; `--seed` tells all.
 const SHOWN: usize = 160;
 
-/// How a life fails, if it does; a panic is a failure as well.
-fn failure(fault: Option<Fault>, life: Schedule) -> Option<String> {
+/// How a run fails, if it does; a panic is a failure as well.
+fn failure(fault: Option<Fault>, schedule: Schedule) -> Option<String> {
     planted::plant(fault);
-    let run = panic::catch_unwind(AssertUnwindSafe(|| life.run()));
+    let run = panic::catch_unwind(AssertUnwindSafe(|| schedule.run()));
     planted::plant(None);
     match run {
         Ok(run) => run.err().map(|failure| failure.what.chars().take(SHOWN).collect()),
@@ -250,10 +250,10 @@ fn failure(fault: Option<Fault>, life: Schedule) -> Option<String> {
     }
 }
 
-/// Prints what happens in one life.
-fn print_life(fault: Fault, life: Schedule) {
+/// Prints what happens in one run.
+fn print_run(fault: Fault, schedule: Schedule) {
     planted::plant(Some(fault));
-    let (trace, end) = match life.run() {
+    let (trace, end) = match schedule.run() {
         Ok(run) => (run.trace, "found nothing".to_owned()),
         Err(failure) => (failure.trace.clone(), failure.to_string()),
     };

@@ -7,7 +7,7 @@ use electd::sim::{Counts, Delays, Outcome, Scenario, Schedule};
 /// The ring sizes whose counts are checked.
 const SIZES: std::ops::RangeInclusive<usize> = 2..=crate::fewer(8, 12) as usize;
 
-/// How many random schedules a test run lives through; `make sim` runs more.
+/// How many random schedules a test runs; `make sim` runs more.
 const SEEDS: u64 = crate::fewer(40, 2000);
 
 /// Lock-step, and two draws of random delays: no order of arrivals may change a count.

@@ -2,12 +2,14 @@
 
 use electd::core::message::Kind;
 use electd::core::settings::{AlgorithmKind, Quorum};
-use electd::sim::{Counts, Deed, Delays, FaultSet, Faults, Outcome, Scenario, Schedule, SimError};
+use electd::sim::{
+    Counter, Counts, Delays, FaultSet, Faults, Outcome, Scenario, Schedule, SimError,
+};
 
 /// The cluster sizes whose counts are checked.
 const SIZES: std::ops::RangeInclusive<u64> = 2..=crate::fewer(8, 12);
 
-/// How many random schedules a test run lives through; `make sim` runs more.
+/// How many random schedules a test runs; `make sim` runs more.
 const SEEDS: u64 = crate::fewer(40, 2000);
 
 /// How many with all faults, of each algorithm and quorum.
@@ -209,14 +211,15 @@ fn a_run_follows_from_its_seed() {
 
 #[test]
 fn a_life_in_which_members_come_and_go_follows_from_its_seed() {
-    let life = |seed| {
+    let run = |seed| {
         let schedule = Schedule::new(AlgorithmKind::Halting, seed);
         let (quorum, faults, trace) = (Quorum::Majority, FaultSet::All, true);
         let run = Schedule { quorum, faults, trace, ..schedule }.run().expect("the seed is fine");
         (run.faults, run.trace)
     };
-    let changed = (0..BEYOND).find(|seed| life(*seed).0[Deed::Changed] > 0).expect("none changed");
-    assert_eq!(life(changed), life(changed));
+    let changed =
+        (0..BEYOND).find(|seed| run(*seed).0[Counter::Changed] > 0).expect("none changed");
+    assert_eq!(run(changed), run(changed));
 }
 
 fn live(schedule: Schedule) -> Faults {
@@ -248,7 +251,7 @@ fn all_faults_fire_and_nothing_breaks() {
             // With a majority an epoch is never led in twice, and lists never diverge.
             let apart = ["  in an epoch of another", "sides estranged by changes"];
             let never = quorum == Quorum::Majority && apart.contains(&what);
-            // So few lives need not meet these.
+            // So few runs need not meet these.
             let rare = ["changes void", "sides estranged by changes", "removed members barred"];
             // With a majority it takes a leader that is late to see the end of its lease.
             let late = quorum == Quorum::Majority && what == "  beside another leader";
@@ -271,7 +274,7 @@ fn no_two_jobs_run_at_one_instant() {
                 all += live(Schedule { quorum, faults: FaultSet::Jobs, ..schedule });
             }
         }
-        assert!(all[Deed::JobsStarted] > 0 && all[Deed::JobsEnded] > 0);
+        assert!(all[Counter::JobsStarted] > 0 && all[Counter::JobsEnded] > 0);
     }
 }
 
@@ -286,8 +289,8 @@ fn storms_break_nothing() {
                 all += live(Schedule { quorum, faults: FaultSet::Storm, ..schedule });
             }
         }
-        assert!(all[Deed::Aimed] > 0 && all[Deed::DiskStalls] > 0);
-        assert!(crate::IS_SHORT || (all[Deed::Retimed] > 0 && all[Deed::OldTold] > 0));
+        assert!(all[Counter::Aimed] > 0 && all[Counter::DiskStalls] > 0);
+        assert!(crate::IS_SHORT || (all[Counter::Retimed] > 0 && all[Counter::OldTold] > 0));
     }
 }
 
@@ -317,13 +320,15 @@ fn what_the_model_rules_out_does_not_happen_within_it() {
     for seed in 0..BEYOND {
         all += live(Schedule::new(AlgorithmKind::Ring, seed));
     }
-    for deed in [Deed::Delayed, Deed::Lost, Deed::Doubled, Deed::Stopped, Deed::Broken] {
-        assert_eq!(all[deed], 0, "{deed:?}");
+    for counter in
+        [Counter::Delayed, Counter::Lost, Counter::Doubled, Counter::Stopped, Counter::Broken]
+    {
+        assert_eq!(all[counter], 0, "{counter:?}");
     }
-    for deed in [Deed::Additions, Deed::Removals, Deed::Ended] {
-        assert_eq!(all[deed], 0, "{deed:?}");
+    for counter in [Counter::Additions, Counter::Removals, Counter::Ended] {
+        assert_eq!(all[counter], 0, "{counter:?}");
     }
-    assert!(all[Deed::Starts] > 0 && all[Deed::Kills] > 0);
+    assert!(all[Counter::Starts] > 0 && all[Counter::Kills] > 0);
 }
 
 #[test]

@@ -35,17 +35,17 @@ fn a_cluster_that_starts_together_holds_one_election(algorithm: AlgorithmKind) {
 /// Starts five together. Gives how many leaderships they ever heard of.
 fn elections_of_a_start(algorithm: AlgorithmKind) -> usize {
     let cluster = Cluster::of(algorithm, 5);
-    let mut reigns = BTreeSet::from([("node-5".to_owned(), cluster.agree_on(5))]);
+    let mut leaderships = BTreeSet::from([("node-5".to_owned(), cluster.agree_on(5))]);
     for (number, node) in (1..).zip(cluster.nodes()) {
         let changes = cluster.status(number).unwrap().changes;
         // Late callers are told of the leader that is there: once more the same, in its one epoch.
-        reigns.extend(changes.iter().filter_map(|c| Some((c.leader.clone()?, c.epoch))));
+        leaderships.extend(changes.iter().filter_map(|c| Some((c.leader.clone()?, c.epoch))));
         let (leads, follows) = if number == 5 { (200, 503) } else { (503, 200) };
         let code = |path| node.get(path).unwrap().code;
         assert_eq!((code("/leader"), code("/follower")), (leads, follows), "{}", node.name);
         assert_eq!((code("/livez"), code("/readyz")), (200, 200), "{}", node.name);
     }
-    reigns.len()
+    leaderships.len()
 }
 
 fn killed_one_by_one_the_next_highest_leads_down_to_the_last_survivor(algorithm: AlgorithmKind) {

@@ -52,7 +52,7 @@ fn a_drain_ends_by_itself_and_the_last_that_may_lead_is_not_drained() {
 
     done(&at_node(&cluster, &["drain"], "node-1"));
     eventually("the leader hears that node-1 is not eligible", || {
-        ensure(!cluster.status(2)?.members[0].stands, || "not yet".to_owned())
+        ensure(!cluster.status(2)?.members[0].eligible, || "not yet".to_owned())
     });
     let refused = at_node(&cluster, &["drain"], "node-2");
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");

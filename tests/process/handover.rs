@@ -71,7 +71,7 @@ fn the_leader_resigns_wherever_it_is_asked_until_nobody_is_left_to_lead(algorith
     assert_eq!(resign(cluster.node(1), &json!({})), (200, "node-2".into()), "by a follower");
     let second = cluster.agree_on(2);
     assert!(second > first);
-    assert!(!cluster.status(3).unwrap().members[2].stands, "who resigned stands back");
+    assert!(!cluster.status(3).unwrap().members[2].eligible, "who resigned is not eligible");
 
     assert_eq!(resign(cluster.node(2), &json!({"to": "node-1"})), (200, "node-1".into()));
     let third = cluster.agree_on(1);
@@ -81,12 +81,12 @@ fn the_leader_resigns_wherever_it_is_asked_until_nobody_is_left_to_lead(algorith
     assert_eq!(code, 409);
     assert_eq!(
         sentence,
-        "no other live member may lead (see who stands in `status`): resigning would be an outage"
+        "no other live member may lead (see who is eligible in `status`): resigning would be an outage"
     );
     assert_eq!(cluster.agree_on(1), third);
 
     cluster.node(3).restart();
-    assert!(cluster.agree_on(3) > third, "a restart ends standing back");
+    assert!(cluster.agree_on(3) > third, "a restart makes it eligible again");
 }
 
 fn a_member_that_cannot_lead_is_refused_by_name(algorithm: AlgorithmKind) {

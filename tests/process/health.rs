@@ -51,13 +51,13 @@ fn until_healthy(cluster: &Cluster, number: usize, healthy: bool) {
     });
 }
 
-/// Waits until this member knows who stands.
+/// Waits until this member knows who is eligible.
 #[track_caller]
-fn until_standing(cluster: &Cluster, observer: usize, standing: [bool; 3]) {
-    eventually(&format!("node-{observer} knows who stands"), || {
+fn until_eligible(cluster: &Cluster, observer: usize, eligible: [bool; 3]) {
+    eventually(&format!("node-{observer} knows who is eligible"), || {
         let members = cluster.status(observer)?.members;
-        let found: Vec<bool> = members.iter().map(|member| member.stands).collect();
-        ensure(found == standing, || format!("{found:?}"))
+        let found: Vec<bool> = members.iter().map(|member| member.eligible).collect();
+        ensure(found == eligible, || format!("{found:?}"))
     });
 }
 
@@ -82,7 +82,7 @@ fn an_unhealthy_leader_hands_over_and_does_not_lead_until_it_is_healthy_again() 
     ward.fall_ill(3);
     let second = cluster.agree_on(2);
     assert!(second > first);
-    until_standing(&cluster, 1, [true, true, false]);
+    until_eligible(&cluster, 1, [true, true, false]);
     let ill = health(&cluster, 3).unwrap();
     assert!(!ill.healthy && ill.output == "ill", "{ill:?}");
     metric(&cluster, 3, "electd_healthy 0");
@@ -117,7 +117,7 @@ fn all_ill(ward: &Ward, alone: &str) -> (Cluster, u64) {
     let epoch = cluster.agree_on(3);
     ward.fall_ill(1);
     ward.fall_ill(2);
-    until_standing(&cluster, 3, [false, false, true]);
+    until_eligible(&cluster, 3, [false, false, true]);
     assert_eq!(cluster.agree_on(3), epoch);
     ward.fall_ill(3);
     until_healthy(&cluster, 3, false);
@@ -170,8 +170,8 @@ fn a_check_that_hangs_holds_up_neither_the_start_nor_the_end() {
         let status = cluster.status(1)?;
         let told =
             status.problems.iter().any(|it| it.text.starts_with("no health check has ended"));
-        let stands = status.members[0].stands;
-        ensure(told && !stands && status.state == "waiting", || format!("{status:?}"))
+        let eligible = status.members[0].eligible;
+        ensure(told && !eligible && status.state == "waiting", || format!("{status:?}"))
     });
     cluster.node(1).stop_term();
     assert_eq!(cluster.node(1).exit_code(), 0);

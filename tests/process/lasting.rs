@@ -215,7 +215,7 @@ fn a_first_start_with_a_dead_link_between_two_voters_names_them() {
             ensure(log.contains(&words) && log.contains("--bootstrap"), || log)
         });
     }
-    eventually("node-1, which has met both, names those that grant nothing", || {
+    eventually("node-1, which has met both, names those that vote for nobody", || {
         let log = cluster.node(1).log();
         let named = log.lines().find(|line| line.contains("node-2, node-3"));
         ensure(named.is_some(), || log.clone())

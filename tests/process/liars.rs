@@ -187,8 +187,8 @@ fn a_restarted_voter_votes_in_no_epoch_in_which_its_list_was_stamped() {
     let claim = json!({"claim": {"number": 2, "epoch": epoch, "lease_ns": 1_000_000,
         "list": stamped}});
     answer(&candidate, &told, epoch, &claim, "refuse");
-    let granted = told.lock().iter().any(|said| said.get("grant").is_some());
-    assert!(!granted, "{:?}", told.lock());
+    let voted = told.lock().iter().any(|said| said.get("grant").is_some());
+    assert!(!voted, "{:?}", told.lock());
 }
 
 /// Node-1 starts for the first time, or with a disk that was lost. The others tell it that the cluster has come to an
@@ -218,7 +218,7 @@ fn what_an_empty_voter_was_told_is_known_after_a_restart() {
     }
 }
 
-/// A voter that granted its vote for long is bound as long, also if it starts anew meanwhile.
+/// A voter that gave its vote for long is bound as long, also if it starts anew meanwhile.
 #[story]
 fn a_voter_that_is_bound_is_so_after_a_restart() {
     const LONG: u64 = 9_000_000_000;
@@ -235,8 +235,8 @@ fn a_voter_that_is_bound_is_so_after_a_restart() {
         told.lock().clear();
         candidate.say(1, epoch, &claim).map_err(|error| error.to_string())?;
         answer(&candidate, &told, epoch, &json!({"probe": {"number": 1}}), "alive");
-        let granted = told.lock().iter().any(|said| said.get("grant").is_some());
-        ensure(granted, || format!("{:?}", told.lock()))
+        let voted = told.lock().iter().any(|said| said.get("grant").is_some());
+        ensure(voted, || format!("{:?}", told.lock()))
     });
     drop(candidate);
     cluster.node(1).restart();

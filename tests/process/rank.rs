@@ -81,10 +81,10 @@ fn the_greatest_number_leads_and_whoever_has_none_stands_back() {
     assert_eq!(cluster.node(2).post("/elections", "").unwrap().code, 200);
     let second = cluster.agree_on(3);
     assert!(second > first);
-    eventually("node-2 has no rank and stands back", || {
+    eventually("node-2 has no rank and is not eligible", || {
         let members = cluster.status(3)?.members;
-        let (stands, rank) = (members[1].stands, &members[1].rank.value);
-        ensure(!stands && rank.is_null(), || format!("{stands} {rank}"))
+        let (eligible, rank) = (members[1].eligible, &members[1].rank.value);
+        ensure(!eligible && rank.is_null(), || format!("{eligible} {rank}"))
     });
     let log = cluster.node(2).log();
     assert_eq!(count(&log, "WARN  node-2: no rank: `cat "), 1, "{log}");
@@ -227,7 +227,7 @@ fn a_lone_member_without_a_rank_waits_until_it_has_one() {
     ranked_from(&cluster, 1, "none: the files in ");
     eventually("it waits", || {
         let status = cluster.status(1)?;
-        ensure(status.state == "waiting" && !status.members[0].stands, || status.state)
+        ensure(status.state == "waiting" && !status.members[0].eligible, || status.state)
     });
     fs::create_dir(&jobs).unwrap();
     cluster.agree_on(1);
@@ -271,6 +271,6 @@ fn who_takes_its_time_follows_first() {
     let followed = changes.iter().find(|change| follows(change.leader.as_deref())).unwrap();
     let led = changes.iter().find(|change| change.to == "leading").unwrap();
     let waited = led.at_ms - followed.at_ms;
-    // It is known to stand from its hello on, a moment before it follows.
+    // It is known to be eligible from its hello on, a moment before it follows.
     assert!(waited > 1800, "it waited for {waited} ms\n{changes:#?}");
 }

@@ -29,8 +29,8 @@ pub struct Bully {
     asked: BTreeSet<NodeId>,
     /// Who ranks lower by its own word.
     lower: BTreeSet<NodeId>,
-    /// They were asked by one that stands.
-    stands: bool,
+    /// They were asked by an eligible member.
+    eligible: bool,
     /// The leader handed over to this member, which need not ask anybody.
     succeeds: bool,
     /// Who answered, or is expected to lead for another reason.
@@ -44,8 +44,8 @@ impl Election for Bully {
 
     fn receive(&mut self, cx: &mut Context, from: NodeId, message: &Message) -> Option<View> {
         match *message {
-            Message::Election { round, rank, stands } => {
-                self.election(cx, from, round, rank, stands);
+            Message::Election { round, rank, eligible } => {
+                self.election(cx, from, round, rank, eligible);
             }
             Message::Answer { round } => self.answer(cx, from, round),
             Message::Lower { round } => self.lower(cx, from, round),
@@ -114,7 +114,7 @@ impl Election for Bully {
 }
 
 /// Whether a member may rank higher than this one; or may win beside it, as it has not heard that this
-/// one stands again. (With a majority nobody wins beside another.)
+/// one is eligible again. (With a majority nobody wins beside another.)
 fn is_rival(cx: &Context, peer: &Peer) -> bool {
     let doubted = cx.state.eligibility_unannounced() && !cx.state.needs_majority();
     let may_lead = || cx.state.membership.list().get(peer.rank.id).is_some_and(Member::may_lead);
@@ -145,7 +145,7 @@ impl Bully {
         if !rivals.is_empty() {
             cx.become_electing(reason);
             self.ask(cx, rivals.into_iter().collect());
-        } else if cx.state.stands() {
+        } else if cx.state.is_eligible() {
             self.win(cx, reason);
         } else {
             cx.become_waiting(cx.now, Reason::MayNotLead);
@@ -157,9 +157,9 @@ impl Bully {
         // Without both connections the question or the answer is lost: they are asked again.
         let connected = |id: &&NodeId| cx.state.detector.get(**id).is_some_and(Peer::connected);
         self.asked.extend(to.iter().filter(connected));
-        let (rank, stands) = (cx.state.rank(), cx.state.stands());
-        self.stands |= stands;
-        cx.send_all(to, Message::Election { round: self.round, rank, stands });
+        let (rank, eligible) = (cx.state.rank(), cx.state.is_eligible());
+        self.eligible |= eligible;
+        cx.send_all(to, Message::Election { round: self.round, rank, eligible });
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
     }
 
@@ -213,28 +213,28 @@ impl Bully {
             self.begin(cx, None, reason);
         } else if !unasked.is_empty() && patient {
             self.ask(cx, unasked.into_iter().collect());
-        } else if cx.state.stands()
+        } else if cx.state.is_eligible()
             && self.round > cx.state.view().epoch
             && self.unasked(cx).is_empty()
         {
             self.win(cx, reason);
-        } else if !cx.state.stands() && self.unasked(cx).is_empty() {
-            // All were asked, and stand back as well or are gone: until one of them stands again.
+        } else if !cx.state.is_eligible() && self.unasked(cx).is_empty() {
+            // All were asked, and are not eligible either or are gone: until one of them is eligible again.
             cx.become_waiting(cx.now, Reason::MayNotLead);
         } else {
             self.begin(cx, None, reason);
         }
     }
 
-    /// Whether this member stands, and did not when it asked: what the others said then says nothing of
-    /// who is to lead. Some of them may stand by now as well, as they found the same.
+    /// Whether this member is eligible, and was not when it asked: what the others said then says nothing of
+    /// who is to lead. Some of them may be eligible by now as well, as they found the same.
     fn stands_by_now(&self, cx: &Context) -> bool {
-        cx.state.stands() && !self.stands && !self.asked.is_empty()
+        cx.state.is_eligible() && !self.eligible && !self.asked.is_empty()
     }
 
     /// Those that may come before this member and were not asked yet.
     fn unasked(&self, cx: &Context) -> BTreeSet<NodeId> {
-        if self.succeeds && cx.state.stands() {
+        if self.succeeds && cx.state.is_eligible() {
             return BTreeSet::new();
         }
         rivals(cx).filter(|id| !self.asked.contains(id)).collect()
@@ -258,7 +258,14 @@ impl Bully {
 
     /// "If P receives an Election message from another process with a lower ID it sends an
     /// Answer message back and starts the election process at the beginning."
-    fn election(&mut self, cx: &mut Context, from: NodeId, round: Epoch, rank: Rank, stands: bool) {
+    fn election(
+        &mut self,
+        cx: &mut Context,
+        from: NodeId,
+        round: Epoch,
+        rank: Rank,
+        eligible: bool,
+    ) {
         let rank = Rank { id: from, ..rank };
         let known = cx.state.view().epoch;
         cx.note_round(round);
@@ -267,11 +274,11 @@ impl Bully {
             return;
         }
         cx.state.detector.change(from, |peer| {
-            peer.stands = stands;
-            peer.called = if stands { round } else { peer.called };
+            peer.eligible = eligible;
+            peer.called = if eligible { round } else { peer.called };
         });
-        let above = cx.state.is_above(rank, stands);
-        if above || !cx.state.stands() {
+        let above = cx.state.is_above(rank, eligible);
+        if above || !cx.state.is_eligible() {
             if cx.state.follows(from) && round > known {
                 self.await_leader(cx, from, Reason::LeaderGaveUp(from)); // a leader does not elect
             }
@@ -323,15 +330,15 @@ impl Bully {
     }
 
     /// Where all are asked, those that rank lower say so, and are not waited for. A member that says so to one that
-    /// does not stand, does not either.
+    /// is not eligible, is not either.
     fn lower(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
         if round != self.round || !self.asked.contains(&from) || cx.state.phase() != Phase::Electing
         {
             return;
         }
         self.lower.insert(from);
-        if !self.stands {
-            cx.state.detector.change(from, |peer| peer.stands = false);
+        if !self.eligible {
+            cx.state.detector.change(from, |peer| peer.eligible = false);
             cx.stand_if_alone();
         }
         if self.has_heard_all(cx) {

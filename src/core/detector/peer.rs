@@ -6,7 +6,7 @@ use crate::core::damping::Damping;
 use crate::core::membership::ListVersion;
 use crate::core::message::{Liveness, MemberReport};
 use crate::core::planted::Fault;
-use crate::core::standing::Standing;
+use crate::core::streak::Streak;
 use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Time};
 
 /// Names one inbound connection; the caller numbers them, never twice the same.
@@ -41,14 +41,14 @@ pub struct Peer {
     /// The epoch in which it said last that it leads, and the value of its rank as it was then.
     pub leads_with: Option<(Epoch, i64)>,
     /// Whether it may be nominated.
-    pub stands: bool,
+    pub eligible: bool,
     /// The version of the protocol that both speak.
     pub protocol: u32,
     /// Its timings, as it told them last.
     pub timing: Option<[u64; 4]>,
     /// This member got other timings after it dialed the peer, and before it could tell it anything.
     pub told_older_timing: bool,
-    /// The round of its last ELECTION as one that stands: a leader of an earlier epoch may not know.
+    /// The round of its last ELECTION as an eligible member: a leader of an earlier epoch may not know.
     pub called: Epoch,
     /// The connection on which it speaks to this member, and where it comes from.
     pub inbound: Option<(ConnectionId, String)>,
@@ -56,8 +56,8 @@ pub struct Peer {
     pub outbound: bool,
     /// The epoch of which this member, leading, has told it on the present connection.
     pub told: Option<Epoch>,
-    /// For how long it has stood without a break.
-    pub standing: Standing,
+    /// For how long it has been eligible without a break.
+    pub streak: Streak,
     /// The version of its member list, as it told it last.
     pub list: ListVersion,
     /// Since when it has been heard and could be told nothing.
@@ -82,8 +82,8 @@ impl Peer {
 
     /// What third members are told of it.
     pub(super) fn report(&self, id: NodeId) -> MemberReport {
-        let Peer { incarnation, status, stands, rank, .. } = *self;
-        MemberReport { id, incarnation, status, stands, value: rank.value }
+        let Peer { incarnation, status, eligible, rank, .. } = *self;
+        MemberReport { id, incarnation, status, eligible, value: rank.value }
     }
 
     /// Alive as far as this member knows.

@@ -31,7 +31,7 @@ fn detector(own: u128, numbers: &[u128]) -> Detector {
 
 fn told_by(leader: &mut Detector, own: u128) -> Arc<[MemberReport]> {
     let (incarnation, status) = (Incarnation(0), Liveness::Alive);
-    leader.reports(MemberReport { id: id(own), incarnation, status, stands: true, value: 0 })
+    leader.reports(MemberReport { id: id(own), incarnation, status, eligible: true, value: 0 })
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn the_leaders_word_revives_nobody_who_was_lost_and_cannot_be_told_anything() {
 fn the_leaders_word_revives_nobody_again_who_was_never_met_and_waited_for_in_vain() {
     let mut follower = Detector::new(&list(&[1, 2, 3]), id(1));
     let (incarnation, status) = (Incarnation(4), Liveness::Alive);
-    let report = MemberReport { id: id(2), incarnation, status, stands: true, value: 0 };
+    let report = MemberReport { id: id(2), incarnation, status, eligible: true, value: 0 };
     follower.hearsay(Epoch(1), &report);
     assert!(follower.is_alive(id(2)), "it may connect soon");
     follower.lose(id(2), Liveness::Suspected);

@@ -70,7 +70,7 @@ impl Candidacy {
 
     /// Whether this member may not be nominated at present: its disk or its voters are out of reach.
     pub fn is_out_of_reach(&self) -> bool {
-        let opposed = self.denied == Some(Denied::Opposed) && !Fault::OpposedStands.is_planted();
+        let opposed = self.denied == Some(Denied::Opposed) && !Fault::OpposedEligible.is_planted();
         self.disk_lags || self.denied == Some(Denied::Unheard) || opposed
     }
 

@@ -48,8 +48,8 @@ impl Context<'_> {
         if self.state.withholds_release() {
             return;
         }
-        let (others, stands) = (self.all_others(), self.state.stands());
-        self.send_all(others, Message::Release { epoch, successor, stands });
+        let (others, eligible) = (self.all_others(), self.state.is_eligible());
+        self.send_all(others, Message::Release { epoch, successor, eligible });
     }
 }
 

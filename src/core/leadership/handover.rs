@@ -12,7 +12,7 @@ use crate::core::types::{CommandId, Epoch, NodeId, Rank};
 
 impl Context<'_> {
     /// Where members preempt only after a while: asks a lower leader to hand over, once this
-    /// member has stood for long enough. It goes on following until the leader does.
+    /// member has been eligible for long enough. It goes on following until the leader does.
     pub fn request_handover_if_due(&mut self) {
         let majority = self.state.needs_majority();
         let due = match self.state.preempt() {
@@ -60,7 +60,7 @@ impl Turn<'_> {
     pub fn preempted(&mut self, from: NodeId, epoch: Epoch, rank: Rank, votes: &[NodeId]) {
         let rank = Rank { id: from, ..rank };
         self.cx.state.detector.change(from, |peer| {
-            peer.stands = true; // who asks, stands
+            peer.eligible = true; // who asks, is eligible
             peer.rank = rank;
         });
         let state = &self.cx.state;
@@ -69,14 +69,14 @@ impl Turn<'_> {
         let higher = state.is_above(rank, true)
             && !state.is_paused()
             && !changes
-            && self.stood_for_long_enough(from)
+            && self.eligible_for_long_enough(from)
             && self.may_succeed(from)
             && self.is_majority(votes);
         let leads = state.phase() == Phase::Leading;
         let present = leads && state.view().epoch == epoch;
         if present && higher && !votes.is_empty() && Fault::LeadsAfterRelease.is_planted() {
-            let (others, stands) = (self.cx.all_others(), self.cx.state.stands());
-            self.cx.send_all(others, Message::Release { epoch, successor: Some(from), stands });
+            let (others, eligible) = (self.cx.all_others(), self.cx.state.is_eligible());
+            self.cx.send_all(others, Message::Release { epoch, successor: Some(from), eligible });
         } else if present && higher && state.course.switchover().is_some_and(|s| s.to == from) {
             self.chosen_takes_over(from);
         } else if present && higher {
@@ -90,8 +90,8 @@ impl Turn<'_> {
         } else if !self.repeat_release(from) && self.cx.state.may_disown(epoch) {
             // An earlier run of this member led, and never will again.
             self.cx.note_round(epoch);
-            let stands = self.cx.state.stands();
-            self.cx.send(from, Message::Release { epoch, successor: None, stands });
+            let eligible = self.cx.state.is_eligible();
+            self.cx.send(from, Message::Release { epoch, successor: None, eligible });
         }
     }
 
@@ -109,18 +109,18 @@ impl Turn<'_> {
     }
 
     /// Whether a member may take over by now, where that is only after a while.
-    pub fn stood_for_long_enough(&self, id: NodeId) -> bool {
+    pub fn eligible_for_long_enough(&self, id: NodeId) -> bool {
         let Preempt::After(after) = self.cx.state.settings.preempt else { return true };
         let peer = self.cx.state.detector.get(id);
-        let due = peer.and_then(|peer| peer.standing.due(after));
+        let due = peer.and_then(|peer| peer.streak.due(after));
         due.is_some_and(|due| due <= self.cx.now)
     }
 
     /// Tells a member that the epoch known was given up by this one, if it was.
     pub fn repeat_release(&mut self, to: NodeId) -> bool {
         let Some((epoch, successor)) = self.cx.state.gave_up() else { return false };
-        let stands = self.cx.state.stands();
-        self.cx.send(to, Message::Release { epoch, successor, stands });
+        let eligible = self.cx.state.is_eligible();
+        self.cx.send(to, Message::Release { epoch, successor, eligible });
         true
     }
 
@@ -148,9 +148,9 @@ impl Turn<'_> {
         from: NodeId,
         epoch: Epoch,
         successor: Option<NodeId>,
-        stands: bool,
+        eligible: bool,
     ) {
-        self.cx.state.detector.change(from, |peer| peer.stands = stands);
+        self.cx.state.detector.change(from, |peer| peer.eligible = eligible);
         self.cx.stand_if_alone(); // it may be the last that could lead
         self.cx.state.voter.release(from, epoch);
         let View { epoch: known, leader } = self.cx.state.view();
@@ -160,7 +160,7 @@ impl Turn<'_> {
         if let Some(view) = self.cx.state.course.storing().filter(|view| view.epoch == epoch) {
             self.cx.state.epochs.learn(view); // too late to follow its leader
         }
-        if another && !stands && successor.is_none() {
+        if another && !eligible && successor.is_none() {
             return self.declined(from, epoch);
         }
         self.cx.state.endings.hear(from, epoch, successor);
@@ -190,7 +190,7 @@ impl Turn<'_> {
     fn decline_if_unfit(&mut self, epoch: Epoch) {
         self.cx.freeze_rank();
         let state = &self.cx.state;
-        if !state.stands() && !state.never_leads(state.id()) {
+        if !state.is_eligible() && !state.never_leads(state.id()) {
             self.cx.say_released(epoch, None);
         }
     }
@@ -212,7 +212,7 @@ impl Turn<'_> {
         }
         let best = state.best_other().ok_or(Refusal::NoSuccessor)?;
         let successor = to.unwrap_or(best);
-        if !state.standing().any(|peer| peer.rank.id == successor) {
+        if !state.eligible().any(|peer| peer.rank.id == successor) {
             return Err(Refusal::CannotLead(successor));
         }
         if successor != best {

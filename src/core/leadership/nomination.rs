@@ -11,6 +11,7 @@ use super::candidacy::Aim;
 use super::question::{Purpose, Stage};
 use crate::core::bounds;
 use crate::core::context::Context;
+use crate::core::durable::Pace;
 use crate::core::message::{Message, Opinion, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
@@ -101,19 +102,21 @@ impl Context<'_> {
     }
 
     /// Asks the voters, unless they are being asked, whether they would have this member take over from
-    /// the leader that it follows. A member whose disk was slow of late has it write something first: its own vote would
-    /// come too late, and nobody would lead meanwhile.
+    /// the leader that it follows. A member whose disk was late of late has it write something first, and more than once: its own
+    /// vote would come too late, and nobody would lead meanwhile.
     pub fn poll_for_takeover(&mut self) {
         let candidacy = &self.state.candidacy;
         if candidacy.question.is_some() || self.now < candidacy.next_takeover_poll {
             return;
         }
-        let in_time = bounds::certain(self.state.settings.timing.lease);
-        if self.state.records.are_quick(in_time, self.now) {
+        let pace = self.state.records.pace(self.state.longest_vote(), self.now);
+        if pace == Pace::Quick {
             let (view, next) = (self.state.view(), self.state.epochs.round().next());
             return self.ask_voters(Purpose::Preempt(view), Stage::PreVote, next);
         }
-        self.put_off_takeover();
+        if pace == Pace::Late {
+            self.put_off_takeover();
+        }
         if !self.state.records.are_under_way() {
             self.persist();
         }

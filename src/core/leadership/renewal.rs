@@ -71,9 +71,9 @@ impl Context<'_> {
         }
         // A reload made the lease longer than any record says.
         let (incarnation, rank) = (self.state.records.incarnation(), self.state.rank());
-        let stands = self.state.stands();
+        let eligible = self.state.is_eligible();
         let acknowledge =
-            Message::Acknowledge { incarnation, epoch, number, rank, stands, pause: None };
+            Message::Acknowledge { incarnation, epoch, number, rank, eligible, pause: None };
         self.tell_once_promise_is_durable(length, own, acknowledge);
     }
 }

@@ -26,7 +26,7 @@ impl State {
             let Question { epoch, stage, agreed, repeats, .. } = *question;
             (epoch, stage, agreed) == (round, Stage::Vote, true) && repeats < MOST_REPEATS
         };
-        self.candidacy.question.as_ref().is_some_and(elected) && !Fault::GrantsRunOut.is_planted()
+        self.candidacy.question.as_ref().is_some_and(elected) && !Fault::VotesRunOut.is_planted()
     }
 
     /// Whether this member's own vote is still on its way to the disk.
@@ -93,7 +93,7 @@ impl Turn<'_> {
         let own = of == self.cx.state.records.incarnation() && self.cx.state.is_voter(from);
         if let Some(question) = &mut self.cx.state.candidacy.question
             && ((question.number, question.epoch) == (number, epoch)
-                || Fault::StaleGrant.is_planted())
+                || Fault::StaleVote.is_planted())
             && question.stage == Stage::Vote
             && own
         {
@@ -162,7 +162,7 @@ impl Turn<'_> {
         {
             self.cx.ask_voters(purpose, stage, epoch);
         } else if state.candidacy.question.is_some() {
-            // One whose disk stands still would stand, and be denied by nobody, again and again.
+            // One whose disk stands still would be eligible, and be denied by nobody, again and again.
             let lags = state.waits_for_own_vote();
             self.cx.state.candidacy.disk_lags |= lags;
             self.failed();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::core::durable::{Grant, Vote};
+use crate::core::durable::{Vote, VoterRecord};
 use crate::core::message::{Opinion, View};
 use crate::core::planted::Fault;
 use crate::core::types::{Epoch, NodeId, Time};
@@ -19,7 +19,7 @@ struct Promise {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Objection {
     /// Its store was empty, and neither a leader nor all other voters have told it the epoch. An
-    /// earlier life may have made a promise that runs until then.
+    /// earlier run may have made a promise that runs until then.
     Uninformed(Time),
     /// The candidate's member list is older than the voter's.
     StaleList,
@@ -53,9 +53,9 @@ impl Objection {
 /// The state of a voter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Voter {
-    granted: Option<Grant>,
+    voted: Option<Vote>,
     /// Who led in the epoch that an earlier run knew last.
-    led: Option<Grant>,
+    led: Option<Vote>,
     /// The greatest epoch in which this run of the member voted or promised anything.
     newest: Epoch,
     /// Up to this epoch it knows nothing of the votes of a run whose record was lost.
@@ -67,7 +67,7 @@ pub struct Voter {
     /// The longest promise ever made or about to be, and the longest that is durable.
     longest: Duration,
     durable: Duration,
-    /// The longest promise that this life made.
+    /// The longest promise that this run made.
     made: Duration,
     /// Whether it knows where the cluster stands.
     informed: bool,
@@ -75,13 +75,18 @@ pub struct Voter {
 
 impl Voter {
     /// A voter that starts now. It waits for the end of what an earlier run promised; the record of
-    /// [`Vote::first`] is durable already.
+    /// [`VoterRecord::first`] is durable already.
     #[must_use]
-    pub fn new(now: Time, restored: Option<Vote>, led: Option<Grant>, lease: Duration) -> Voter {
+    pub fn new(
+        now: Time,
+        restored: Option<VoterRecord>,
+        led: Option<Vote>,
+        lease: Duration,
+    ) -> Voter {
         let before = restored.unwrap_or_default();
         let longest = before.promised.max(lease);
         Voter {
-            granted: before.granted,
+            voted: before.voted,
             led: led.filter(|_| !Fault::LeaderForgotten.is_planted()),
             muted_until: match Fault::PromiseForgotten.is_planted() {
                 true => now,
@@ -102,9 +107,9 @@ impl Voter {
 
     /// What must not be forgotten.
     #[must_use]
-    pub fn vote(&self) -> Vote {
-        let Voter { granted, longest: promised, informed, floor, .. } = *self;
-        Vote { granted, promised, informed, floor }
+    pub fn vote(&self) -> VoterRecord {
+        let Voter { voted, longest: promised, informed, floor, .. } = *self;
+        VoterRecord { voted, promised, informed, floor }
     }
 
     /// Whether it knows where the cluster stands; otherwise it votes for nobody.
@@ -114,7 +119,7 @@ impl Voter {
     }
 
     /// Whether it may vote for any candidate: it knows where the cluster stands, and neither
-    /// this life nor an earlier one is bound by a promise.
+    /// this run nor an earlier one is bound by a promise.
     #[must_use]
     pub fn is_free(&self, now: Time) -> bool {
         self.informed && self.muted_until <= now && self.bound_to(now).is_none()
@@ -162,21 +167,20 @@ impl Voter {
         self.promises.iter().filter(move |promise| now < promise.until)
     }
 
-    /// The epoch that stands against this one: a later one that it voted in or knows a leader of, or the
+    /// The epoch that is against this one: a later one that it voted in or knows a leader of, or the
     /// same, of another candidate.
     fn denies(&self, candidate: NodeId, epoch: Epoch, view: View) -> Option<Epoch> {
-        let stands_against = |known: Epoch, of: Option<NodeId>| {
+        let is_against = |known: Epoch, of: Option<NodeId>| {
             let other = of.is_some_and(|of| of != candidate) && !Fault::EpochTwice.is_planted();
             known > epoch || (known == epoch && other)
         };
-        let granted =
-            self.granted.filter(|grant| stands_against(grant.epoch, Some(grant.candidate)));
-        let led = stands_against(view.epoch, view.leader.map(|leader| leader.id));
-        let before = self.led.filter(|led| stands_against(led.epoch, Some(led.candidate)));
+        let voted = self.voted.filter(|vote| is_against(vote.epoch, Some(vote.candidate)));
+        let led = is_against(view.epoch, view.leader.map(|leader| leader.id));
+        let before = self.led.filter(|led| is_against(led.epoch, Some(led.candidate)));
         let newest = Some(self.newest).filter(|newest| *newest > epoch);
         let floor = Some(self.floor).filter(|floor| *floor >= epoch && *floor > Epoch(0));
-        let (granted, before) = (granted.map(|grant| grant.epoch), before.map(|led| led.epoch));
-        granted.max(before).max(led.then_some(view.epoch)).max(newest).max(floor)
+        let (voted, before) = (voted.map(|vote| vote.epoch), before.map(|led| led.epoch));
+        voted.max(before).max(led.then_some(view.epoch)).max(newest).max(floor)
     }
 
     /// Who led in this epoch, as far as an earlier run knew.
@@ -193,14 +197,14 @@ impl Voter {
 
     /// The greatest epoch that any run of this member voted in, or this one promised anything in.
     fn latest(&self) -> Epoch {
-        let granted = self.granted.map(|grant| grant.epoch).unwrap_or_default();
-        self.newest.max(granted)
+        let voted = self.voted.map(|vote| vote.epoch).unwrap_or_default();
+        self.newest.max(voted)
     }
 
     /// Votes for a candidate, which is a promise as well. The vote has to be durable before it is told.
     pub fn vote_for(&mut self, now: Time, candidate: NodeId, epoch: Epoch, lease: Duration) {
-        self.granted = Some(Grant { epoch, candidate });
-        if !Fault::GrantNoPromise.is_planted() {
+        self.voted = Some(Vote { epoch, candidate });
+        if !Fault::VoteNoPromise.is_planted() {
             self.promise(now, candidate, epoch, lease);
         }
     }
@@ -208,7 +212,7 @@ impl Voter {
     /// Whether it gave the same vote before, in a record that says all that a promise of this length needs.
     #[must_use]
     pub fn voted_before(&self, candidate: NodeId, epoch: Epoch, lease: Duration) -> bool {
-        self.granted == Some(Grant { epoch, candidate }) && self.remembers(lease)
+        self.voted == Some(Vote { epoch, candidate }) && self.remembers(lease)
     }
 
     /// Promises the leader of an epoch to vote for nobody else for so long; unless the voter voted or
@@ -230,7 +234,7 @@ impl Voter {
         true
     }
 
-    /// When it is mute no more, the promises of earlier runs have run out: the next life need not wait
+    /// When it is mute no more, the promises of earlier runs have run out: the next run need not wait
     /// for them. It has to wait for those of this one, and for those of `lease` that this member is about
     /// to make. Tells whether a shorter time is to be made durable.
     pub fn forget_old_promises(&mut self, now: Time, lease: Duration) -> bool {

@@ -65,7 +65,7 @@ impl Context<'_> {
                 record
             }
         };
-        if Fault::GrantNotDurable.is_planted() && candidate != self.state.id() {
+        if Fault::VoteNotDurable.is_planted() && candidate != self.state.id() {
             return self.send(candidate, vote);
         }
         self.state.records.then(record, Then::Tell(candidate, vote));
@@ -86,7 +86,7 @@ impl Context<'_> {
     }
 
     /// A voter takes a leader's heartbeat: it promises its vote and acknowledges as soon as its disk knows for how
-    /// long, or denies the vote to a leader against which a later vote stands.
+    /// long, or denies the vote to a leader against which it voted later.
     pub fn promise(
         &mut self,
         leader: NodeId,
@@ -241,7 +241,7 @@ impl Turn<'_> {
         }
     }
 
-    /// At the end of a turn: the record of a voter says for how long the next life has to wait.
+    /// At the end of a turn: the record of a voter says for how long the next run has to wait.
     pub fn forget_old_promises(&mut self) {
         let (now, length) = (self.cx.now, self.cx.state.settings.timing.lease);
         let votes = self.cx.state.needs_majority() && self.cx.state.phase() != Phase::Stopping;

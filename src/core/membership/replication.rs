@@ -147,8 +147,8 @@ impl Turn<'_> {
             return;
         }
         self.learn(from, epoch, list);
-        // A leader that a later grant stands against must not count on this voter: it is refused
-        // when it heartbeats, and stamps its list anew if it claims a later epoch.
+        // A leader that a later vote is against must not count on this voter: it is refused
+        // when it heartbeats, and stamps its list anew if it asks for votes in a later epoch.
         if list == self.cx.state.membership.list() && !self.cx.state.voter.is_beyond(epoch) {
             self.cx.acknowledge_list(from);
         }

@@ -11,7 +11,7 @@ fn member(name: &str, role: &str, status: &str) -> MemberStatus {
         address: String::new(),
         admin: None,
         role: role.to_owned(),
-        stands: role == "member",
+        eligible: role == "member",
         status: status.to_owned(),
         rtt_ms: None,
         passed_over: None,

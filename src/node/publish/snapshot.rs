@@ -54,7 +54,7 @@ pub struct Snapshot {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) id: NodeId,
-    pub(super) stands: bool,
+    pub(super) eligible: bool,
     pub(super) status: Liveness,
     /// Why elections pass it over.
     pub(super) passed_over: Option<&'static str>,
@@ -107,16 +107,16 @@ impl Snapshot {
         self.task.clone_from(core.task());
         // A chosen member shows the greatest there is, and not its own.
         let value = |rank: Rank| Some(rank.value).filter(|v| ![i64::MIN, i64::MAX].contains(v));
-        let (id, stands, status) = (core.id(), core.stands(), Liveness::Alive);
+        let (id, eligible, status) = (core.id(), core.is_eligible(), Liveness::Alive);
         let passed_over = None;
         let timing = None;
-        let own = Known { id, stands, status, passed_over, value: core.own_value(), timing };
+        let own = Known { id, eligible, status, passed_over, value: core.own_value(), timing };
         let others = core.detector().iter().map(|(id, peer)| {
             let met = peer.incarnation > Incarnation(0);
             let value = value(peer.rank).filter(|_| met);
             let passed_over = words::passed_over(peer);
-            let (stands, status, timing) = (peer.stands, peer.status, peer.timing);
-            Known { id, stands, status, passed_over, value, timing }
+            let (eligible, status, timing) = (peer.eligible, peer.status, peer.timing);
+            Known { id, eligible, status, passed_over, value, timing }
         });
         if !Arc::ptr_eq(&self.list, core.members()) {
             self.list.clone_from(core.members());

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::super::clock;
-use super::Board;
+use super::Published;
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::protocol::Protocols;
 use crate::core::settings::{
@@ -73,11 +73,11 @@ fn leader() -> Core {
 fn a_leader_whose_election_thread_stands_still_is_not_believed_beyond_its_lease() {
     let (core, start) = (leader(), Instant::now());
     let sample = Ok(Sample { value: 0, from: String::new() });
-    let board = Board::new(&core, core.members().clone(), &sample, Arc::default());
+    let published = Published::new(&core, core.members().clone(), &sample, Arc::default());
     let until = core.lease_until().unwrap();
     let mut leading = 0;
     loop {
-        let (before, status) = (clock::now(), board.status());
+        let (before, status) = (clock::now(), published.status());
         let leads = status.state == "leading" && status.leader.is_some();
         assert!(!leads || before < until, "{:?} after its lease", before.since(until));
         assert_eq!(leads, status.lease_remaining_ms.is_some());

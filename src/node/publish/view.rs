@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Board;
+use super::Published;
 use super::snapshot::{Snapshot, halting_word};
 use crate::config::guarantee::Guarantee;
 use crate::core::Phase;
@@ -22,7 +22,7 @@ use crate::node::status::{
     OtherLeader, PartitionStatus, PauseStatus, RankStatus, Status,
 };
 
-impl Board {
+impl Published {
     fn guarantee(&self, list: &MemberList, timing: &Timing) -> Guarantee {
         let Settings { algorithm, quorum, trust_refused, .. } = self.settings;
         let roles: Vec<Role> = list.iter().map(|member| member.role).collect();
@@ -78,7 +78,7 @@ impl Board {
             uptime_ms: millis(now.since(self.started)),
             age_ms: millis(self.since_turn(now)),
             stalled,
-            partition: snapshot.split.map(|split| Board::partition(list, &split, now)),
+            partition: snapshot.split.map(|split| Published::partition(list, &split, now)),
             messages: self.messages(),
             dropped: self.dropped(),
             certificate_ends: self.certificate_end().map(|end| end.to_string()),
@@ -155,8 +155,8 @@ fn pause_status(pause: &Pause) -> Option<PauseStatus> {
 
 fn member_status(member: &Member, snapshot: &Snapshot, rank: RankKind) -> MemberStatus {
     let known = snapshot.members.iter().find(|known| known.id == member.id);
-    let (stands, status) =
-        known.map_or((false, Liveness::Suspected), |known| (known.stands, known.status));
+    let (eligible, status) =
+        known.map_or((false, Liveness::Suspected), |known| (known.eligible, known.status));
     let id = member.id.to_string();
     let value = match rank {
         RankKind::Id => Value::String(id.clone()),
@@ -167,7 +167,7 @@ fn member_status(member: &Member, snapshot: &Snapshot, rank: RankKind) -> Member
         address: member.address.clone(),
         admin: member.admin.clone(),
         role: member.role.name().to_owned(),
-        stands,
+        eligible,
         status: status.name().to_owned(),
         rtt_ms: None,
         passed_over: known.and_then(|known| known.passed_over).map(str::to_owned),

@@ -1,29 +1,29 @@
-//! What happens in a chapter of a life, on top of what is ill: restarts with and without upkeep, deaths for good,
+//! What happens in a chapter of a run, on top of what is ill: restarts with and without upkeep, deaths for good,
 //! pauses, commands, and more of that right after a command.
 
 use std::time::Duration;
 
 use super::super::aim::Aim;
-use super::super::deeds::Deed;
+use super::super::counters::Counter;
 use super::super::faults::inflict;
 use super::super::node::Death;
 use super::super::plan::{Fault, Trouble, Wish};
 use super::super::setup::TIMING;
 use super::super::world::World;
-use super::life::{DOINGS, Doing, Life, Plan, Upkeep};
+use super::broken::{BrokenWorld, DOINGS, Doing, Plan, Upkeep};
 use crate::core::random::Random;
 use crate::core::types::Time;
 
 /// The first starts of all.
-pub(super) fn starts(life: &mut Life, spread: Duration) -> Plan {
-    let Life { world, random, .. } = life;
+pub(super) fn starts(broken: &mut BrokenWorld, spread: Duration) -> Plan {
+    let BrokenWorld { world, random, .. } = broken;
     let nodes = 0..world.nodes.len();
     nodes.map(|node| (world.now + random.up_to(spread), Doing::Start(node))).collect()
 }
 
 /// Adds what happens in a chapter that begins now.
-pub(super) fn add(life: &mut Life, plan: &mut Plan) {
-    let Life { world, random, .. } = life;
+pub(super) fn add(broken: &mut BrokenWorld, plan: &mut Plan) {
+    let BrokenWorld { world, random, .. } = broken;
     let mut draw = Draw { random, world, plan, pauses: 0 };
     for _ in 0..draw.random.below(4) {
         let at = draw.world.now + draw.random.up_to(TIMING.failure * DOINGS);
@@ -127,19 +127,19 @@ impl Draw<'_> {
     }
 }
 
-impl Life {
+impl BrokenWorld {
     pub(super) fn perform(&mut self, doing: Doing) {
         match doing {
             Doing::Ill(ill) => self.ail(ill),
             Doing::Start(node) if self.gone[node] => {}
-            Doing::Start(node) if self.foreign[node] => self.world.faults.count(Deed::Foreign),
+            Doing::Start(node) if self.foreign[node] => self.world.faults.count(Counter::Foreign),
             Doing::Start(node) => inflict(&mut self.world, node, Fault::Start),
             Doing::Stop(node, death, upkeep) => {
                 inflict(&mut self.world, node, Fault::Die(death, 0));
                 self.upkeep(node, upkeep);
             }
             Doing::Fault(node, fault, adverse) => {
-                self.world.faults.add(Deed::Adverse, u64::from(adverse));
+                self.world.faults.add(Counter::Adverse, u64::from(adverse));
                 match fault {
                     Fault::Aimed(Aim::Dead, _) => {
                         if let Some(dead) = Aim::Dead.find(&mut self.world) {

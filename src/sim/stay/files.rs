@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::super::deeds::Deed;
-use super::life::{Life, Upkeep};
+use super::super::counters::Counter;
+use super::broken::{BrokenWorld, Upkeep};
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::settings::Quorum;
 use crate::core::types::{NodeId, Role};
 
-impl Life {
+impl BrokenWorld {
     /// Does it to a member whose process is down. Nothing is done that no configuration may say.
     pub(super) fn upkeep(&mut self, node: usize, what: Upkeep) {
         let place = |at: usize| self.world.id(at);
@@ -55,7 +55,7 @@ impl Life {
         if list.get(own).is_none() || !list.iter().any(Member::may_lead) || list == *before {
             return;
         }
-        self.world.faults.count(Deed::Edited);
+        self.world.faults.count(Counter::Edited);
         self.world.say(node, || format!("its file is edited: {:016x}", list.digest()));
         self.edited[node] = true;
         self.world.nodes[node].settings.members = Arc::new(list);
@@ -69,7 +69,7 @@ impl Life {
             member.name += "-renamed";
             member.address = format!("moved-{}", member.address);
             settings.members = Arc::new(MemberList::new(ListVersion::default(), members));
-            self.world.faults.count(Deed::Renamed);
+            self.world.faults.count(Counter::Renamed);
         }
     }
 
@@ -94,11 +94,11 @@ impl Life {
                 return;
             }
         }
-        let (disk, deed) = (
+        let (disk, counter) = (
             &mut self.world.nodes[node].disk,
             match what {
-                Upkeep::Wipe => Deed::Wiped,
-                _ => Deed::RolledBack,
+                Upkeep::Wipe => Counter::Wiped,
+                _ => Counter::RolledBack,
             },
         );
         let done = match what {
@@ -107,7 +107,7 @@ impl Life {
         };
         if done {
             self.lost[node] = true;
-            self.world.faults.count(deed);
+            self.world.faults.count(counter);
             self.world.checker.forgot(node);
             self.world.say(node, || format!("its disk is {what:?}"));
         }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::super::deeds::Deed;
+use super::super::counters::Counter;
+use super::super::link_faults::{Disturbance, Links};
 use super::super::node::Death;
 use super::super::terrain::Blocked;
-use super::super::weather::{Disturbance, Links};
 use super::super::world::World;
-use super::life::{Ill, Life};
+use super::broken::{BrokenWorld, Ill};
 use crate::core::random::Random;
 use crate::core::settings::Quorum;
 
@@ -53,7 +53,7 @@ fn speed(random: &mut Random) -> (Duration, Duration) {
     (least, least + random.up_to(Duration::from_millis(100)))
 }
 
-impl Life {
+impl BrokenWorld {
     /// From now on this is ill.
     pub(super) fn ail(&mut self, ill: Ill) {
         let world = &mut self.world;
@@ -61,7 +61,12 @@ impl Life {
         let nodes = world.nodes.len();
         let cut = |world: &mut World, ways: &[(usize, usize)]| {
             let links = Links::among(nodes, |from, to| ways.contains(&(from, to)));
-            world.weather.begin(NAME, links, Disturbance::Cuts(Deed::Partial), (false, false));
+            world.link_faults.begin(
+                NAME,
+                links,
+                Disturbance::Cuts(Counter::Partial),
+                (false, false),
+            );
         };
         match ill {
             Ill::Address(from, to, how) => world.terrain.block(from, to, how),
@@ -69,21 +74,21 @@ impl Life {
                 (0..nodes).for_each(|from| world.terrain.block(from, node, how));
             }
             Ill::Link(one, other) => {
-                world.faults.count(Deed::DeadLinks);
+                world.faults.count(Counter::DeadLinks);
                 cut(world, &[(one, other), (other, one)]);
             }
             Ill::Way(from, to) => {
-                world.faults.count(Deed::DeadWays);
+                world.faults.count(Counter::DeadWays);
                 cut(world, &[(from, to)]);
             }
             Ill::Slow(node, least, most) => world.nodes[node].drive.speed = Some((least, most)),
             Ill::Stuck(node) => {
-                world.faults.count(Deed::Stuck);
+                world.faults.count(Counter::Stuck);
                 world.nodes[node].drive.stuck = true;
             }
             Ill::Fails(node, one_in) => world.nodes[node].drive.fails = one_in.max(2),
             Ill::Gone(node) => {
-                world.faults.count(Deed::Unreachable);
+                world.faults.count(Counter::Unreachable);
                 world.die(node, Death::Vanished);
                 world.nodes[node].host = false;
                 self.gone[node] = true;

@@ -1,22 +1,22 @@
 //! Worlds that stay broken: what is ill at their end was never healed, and a leader is demanded all the same
 //! where the docs promise one.
 //!
-//! A life has one or two chapters. In each of them things happen for a while (`doings.rs`), on top of what is ill
+//! A run has one or two chapters. In each of them things happen for a while (`doings.rs`), on top of what is ill
 //! (`ills.rs`); then nothing happens any more, and after some time to settle it is measured for how much of the
 //! time somebody leads. `promise.rs` says whether a leader is promised in such a world.
 
+mod broken;
 mod doings;
 mod draw;
 mod files;
 mod ills;
-mod life;
 mod promise;
 mod tried;
 mod worst;
 
 use std::time::Duration;
 
-use super::deeds::Deed;
+use super::counters::Counter;
 use super::schedule::Schedule;
 use super::settle::{step, views};
 use super::setup::TIMING;
@@ -24,7 +24,7 @@ use super::world::World;
 use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::core::types::Time;
-use life::{DOINGS, Doing, Life, Plan, SETTLING, WELL};
+use broken::{BrokenWorld, DOINGS, Doing, Plan, SETTLING, WELL};
 
 /// All that is drawn for these worlds comes from a sequence of its own.
 const STAY: u64 = 0x7374_6179_7374;
@@ -43,7 +43,7 @@ const ELECTIONS: u64 = 5;
 const ELECTIONS_BY_TURNS: u64 = 10;
 
 /// Lives through the seed of this schedule. Tells what became of the world, and how long it took to settle.
-pub(super) fn live(schedule: Schedule) -> (World, Result<Duration, String>) {
+pub(super) fn run(schedule: Schedule) -> (World, Result<Duration, String>) {
     let mut random = Random::new(schedule.seed ^ STAY);
     let (setup, timings) = draw::setup(schedule, &mut random);
     let nodes = setup.values.len();
@@ -55,23 +55,23 @@ pub(super) fn live(schedule: Schedule) -> (World, Result<Duration, String>) {
         node.settings.timing = *timing;
         node.keeps_bootstrap = keeps_bootstrap && node.settings.bootstrap;
     }
-    world.faults.add(Deed::Bootstrapped, u64::from(keeps_bootstrap));
+    world.faults.add(Counter::Bootstrapped, u64::from(keeps_bootstrap));
     let [lost, gone, foreign, edited] = [(); 4].map(|()| vec![false; nodes]);
     let unequal = timings.iter().any(|timing| timing.failure != TIMING.failure);
-    world.faults.add(Deed::Unequal, u64::from(unequal));
-    world.faults.add(Deed::Large, u64::from(nodes > 8));
+    world.faults.add(Counter::Unequal, u64::from(unequal));
+    world.faults.add(Counter::Large, u64::from(nodes > 8));
     let stretch = if unequal { 2 } else { 1 };
     let tried = tried::draw(schedule.seed, schedule.quorum);
     let worst = worst::draw(schedule.seed, &world);
     let informed = false;
-    let mut life =
-        Life { world, random, lost, gone, foreign, edited, informed, tried, worst, stretch };
-    let what = life.live();
-    (life.world, what)
+    let mut broken =
+        BrokenWorld { world, random, lost, gone, foreign, edited, informed, tried, worst, stretch };
+    let what = broken.run();
+    (broken.world, what)
 }
 
-impl Life {
-    fn live(&mut self) -> Result<Duration, String> {
+impl BrokenWorld {
+    fn run(&mut self) -> Result<Duration, String> {
         let begins_well = self.random.below(3) > 0;
         self.tried &= begins_well;
         self.informed = begins_well || self.world.setup.bootstrap;
@@ -136,7 +136,7 @@ impl Life {
     /// Counts for how much of the time somebody leads, where that is promised. Tells in words what is missing, if anything.
     fn measure(&mut self) -> Result<Option<String>, String> {
         if !self.is_promised() {
-            self.world.faults.count(Deed::Unpromised);
+            self.world.faults.count(Counter::Unpromised);
             self.pass(TIMING.failure)?;
             return Ok(None);
         }
@@ -152,7 +152,7 @@ impl Life {
             }
             let calm = self.world.checker.elected - elected <= self.most_elections() * times;
             if share >= self.least() && calm && self.is_agreed() {
-                self.world.faults.count(Deed::Promised);
+                self.world.faults.count(Counter::Promised);
                 return Ok(None);
             }
         }

@@ -6,7 +6,7 @@
 //! write its disk; with the ring, one that is linked with at least half of the others.
 
 use super::super::world::World;
-use super::life::Life;
+use super::broken::BrokenWorld;
 use crate::core::Core;
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::settings::{AlgorithmKind, Quorum};
@@ -24,7 +24,7 @@ const LEAST_BY_TURNS: u128 = 750;
 /// The same where there are several such links.
 const LEAST_BY_MORE_TURNS: u128 = 400;
 
-impl Life {
+impl BrokenWorld {
     /// The least share of the time in which somebody leads, in thousandths, where that is promised.
     pub(super) fn least(&self) -> u128 {
         match (self.world.setup.quorum, self.apart()) {
@@ -94,7 +94,7 @@ impl Life {
     }
 
     /// Whether a voter knows where the cluster stands. A newcomer learns it from a leader that counts its vote, or from
-    /// all other voters; until then it grants nothing.
+    /// all other voters; until then it votes for nobody.
     fn may_vote(&self, at: usize) -> bool {
         let world = &self.world;
         !world.setup.newcomers.contains(&at) || world.nodes[at].disk.has_voted()
@@ -115,7 +115,7 @@ impl Life {
         };
         let mut groups: Vec<Vec<usize>> = live.iter().map(|at| group(*at)).collect();
         let dead = |one: usize, other: usize| {
-            world.weather.is_cut(one, other) && world.weather.is_cut(other, one)
+            world.link_faults.is_cut(one, other) && world.link_faults.is_cut(other, one)
         };
         let half = |one: usize, other: usize| !are_linked(world, one, other) && !dead(one, other);
         let halves =
@@ -191,7 +191,7 @@ fn is_within_ring(world: &World, at: usize) -> bool {
 /// Whether each of two members can dial the other, and all arrives that they say.
 fn are_linked(world: &World, one: usize, other: usize) -> bool {
     [(one, other), (other, one)].into_iter().all(|(from, to)| {
-        world.terrain.blocked(from, to).is_none() && !world.weather.is_cut(from, to)
+        world.terrain.blocked(from, to).is_none() && !world.link_faults.is_cut(from, to)
     })
 }
 

@@ -1,12 +1,12 @@
 //! Timings that were tried once: all members ran with a far longer `failure` and `lease` for a while, and then
 //! with their own again. Their start waits once for what was promised meanwhile, and no later start does.
 
-use super::super::deeds::Deed;
+use super::super::counters::Counter;
 use super::super::faults::inflict;
 use super::super::node::Death;
 use super::super::plan::Fault;
 use super::super::setup::TIMING;
-use super::life::{DOINGS, Doing, Life, Plan, SETTLING, WELL};
+use super::broken::{BrokenWorld, DOINGS, Doing, Plan, SETTLING, WELL};
 use crate::core::random::Random;
 use crate::core::settings::{Quorum, Timing};
 
@@ -24,7 +24,7 @@ pub(super) fn draw(seed: u64, quorum: Quorum) -> bool {
     quorum == Quorum::Majority && Random::new(seed ^ TRIED).below(ONE_IN) == 0
 }
 
-impl Life {
+impl BrokenWorld {
     /// All members are restarted with the longer timings, lead and follow by them, and are restarted with their
     /// own; then all that they promised runs out.
     pub(super) fn try_timings(&mut self) -> Result<(), String> {
@@ -34,7 +34,7 @@ impl Life {
             lease: timing.lease * LONGER,
             ..*timing
         };
-        self.world.faults.count(Deed::Tried);
+        self.world.faults.count(Counter::Tried);
         self.restart_with(own.iter().map(longer));
         self.pass(TIMING.failure * SETTLING * self.stretch)?;
         self.restart_with(own.iter().copied());

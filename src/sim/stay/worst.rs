@@ -4,7 +4,7 @@
 use super::super::node::Death;
 use super::super::setup::TIMING;
 use super::super::world::World;
-use super::life::{DOINGS, Doing, Ill, Life, Plan, Upkeep};
+use super::broken::{BrokenWorld, DOINGS, Doing, Ill, Plan, Upkeep};
 use crate::core::random::Random;
 use crate::core::types::Role;
 
@@ -34,7 +34,7 @@ pub(super) fn draw(seed: u64, world: &World) -> Option<(Ill, usize)> {
     Some((ill, best))
 }
 
-impl Life {
+impl BrokenWorld {
     /// Who was to lead is restarted: it finds another leader, and wants to lead again.
     pub(super) fn restart(&mut self, node: usize, plan: &mut Plan) {
         let at = self.world.now + TIMING.failure * DOINGS;

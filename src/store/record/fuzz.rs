@@ -48,8 +48,8 @@ fn keeps_to_bounds(record: &Record) {
         numbers.extend([version.epoch.0, version.counter]);
     }
     numbers.extend(met.iter().map(|(_, incarnation)| incarnation.0));
-    if let Some(Vote { granted, promised, floor, .. }) = vote {
-        numbers.extend(granted.map(|grant| grant.epoch.0));
+    if let Some(VoterRecord { voted, promised, floor, .. }) = vote {
+        numbers.extend(voted.map(|vote| vote.epoch.0));
         numbers.push(floor.0);
         assert!(*promised <= Timing::LONGEST, "{promised:?}");
     }

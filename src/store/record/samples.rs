@@ -40,9 +40,9 @@ pub fn record(epoch: u64) -> Record {
 
 /// Member 1 as a voter.
 pub fn voter() -> Record {
-    let granted = Some(Grant { epoch: Epoch(6), candidate: id(3) });
+    let voted = Some(Vote { epoch: Epoch(6), candidate: id(3) });
     let promised = Duration::from_millis(400);
-    let vote = Vote { granted, promised, informed: true, ..Vote::default() };
+    let vote = VoterRecord { voted, promised, informed: true, ..VoterRecord::default() };
     Record { vote: Some(vote), ..record(7) }
 }
 

@@ -18,7 +18,7 @@ fn what_is_written_is_read_back() {
     let busy = Record { task: Task::new(*b"any \xff\0 bytes"), ..record(0) };
     let emptied = Record { task: taken(b""), ..record(0) };
     let left = Record { removed: true, ..record(7) };
-    let told = voter().vote.map(|vote| Vote { floor: Epoch(5), ..vote });
+    let told = voter().vote.map(|vote| VoterRecord { floor: Epoch(5), ..vote });
     let told = Record { vote: told, ..voter() };
     let met = Record { met: [(id(2), Incarnation(4))].into(), ..voter() };
     for record in [record(7), leaderless, last, busy, emptied, voter(), left, told, met] {
@@ -216,13 +216,13 @@ fn a_wrong_value_is_damage() {
 #[test]
 fn no_number_leaves_none_above_it() {
     let floor = Epoch(GREATEST + 1);
-    let vote = |vote: Vote| Record { vote: Some(vote), ..record(7) };
-    let granted = Some(Grant { epoch: floor, candidate: id(3) });
+    let vote = |vote: VoterRecord| Record { vote: Some(vote), ..record(7) };
+    let voted = Some(Vote { epoch: floor, candidate: id(3) });
     let version = TaskVersion { epoch: Epoch(1), counter: GREATEST + 1 };
     let late = Some(Drain { since: u64::MAX, ..Drain::default() });
     for (key, record) in [
-        ("floor", vote(Vote { floor, ..Vote::default() })),
-        ("granted", vote(Vote { granted, ..Vote::default() })),
+        ("floor", vote(VoterRecord { floor, ..VoterRecord::default() })),
+        ("granted", vote(VoterRecord { voted, ..VoterRecord::default() })),
         ("task_version", Record { task: Task { version, ..Task::default() }, ..record(7) }),
         ("reserved", Record { reserved: Epoch(2 * GREATEST + 1), ..record(7) }),
         ("drain", Record { drain: late, ..record(7) }),

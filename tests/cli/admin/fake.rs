@@ -313,7 +313,7 @@ pub fn member(name: &str, admin: Option<String>) -> MemberStatus {
         address: "127.0.0.1:7101".to_owned(),
         admin,
         role: "member".to_owned(),
-        stands: true,
+        eligible: true,
         status: "alive".to_owned(),
         rtt_ms: None,
         passed_over: None,

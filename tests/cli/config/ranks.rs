@@ -267,7 +267,7 @@ fn taking_over_after_a_while() {
     let output = preempt("{\"after\": \"30s\"}").check(&["--output", "json"]);
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["preempt"], "after 30s");
-    let remedy = "say for how long a member stands before it takes over, such as \"30s\"";
+    let remedy = "say for how long a member is eligible before it takes over, such as \"30s\"";
     for (value, expected) in [
         (
             "\"sometimes\"",

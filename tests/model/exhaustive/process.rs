@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use electd::core::durable::{Durable, Grant};
+use electd::core::durable::{Durable, Vote};
 use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::Message;
 use electd::core::restart::{Kept, NoStart, Start, restart};
@@ -50,10 +50,10 @@ pub fn member(place: usize) -> Member {
 }
 
 /// The file names the founders, and a newcomer its own member as well.
-fn settings(place: usize, founders: usize, life: u64) -> Settings {
+fn settings(place: usize, founders: usize, run: u64) -> Settings {
     let named = (0..MEMBERS).filter(|other| *other < founders || *other == place);
     let members = MemberList::new(ListVersion::default(), named.map(member).collect());
-    voter(id(place), life, Arc::new(members), TIMING) // whether it is the first start is told at the start
+    voter(id(place), run, Arc::new(members), TIMING) // whether it is the first start is told at the start
 }
 
 /// What happens to one process.
@@ -86,9 +86,9 @@ pub struct Process {
     disk: Durable,
     /// The records that wait for the disk, the oldest first.
     waiting: Vec<(u64, Durable)>,
-    /// The last grant that was told to a nominee, in any life.
-    told: Option<Grant>,
-    /// The greatest epoch whose leader it named, in any life.
+    /// The last vote that was told to a candidate, in any run.
+    told: Option<Vote>,
+    /// The greatest epoch whose leader it named, in any run.
     named: Epoch,
 }
 
@@ -193,19 +193,19 @@ impl Process {
         Ok(out)
     }
 
-    /// What it grants must not contradict what it granted before.
+    /// No vote of its may contradict an earlier one.
     fn look_at(&mut self, output: &Output) -> Result<(), String> {
         match output {
             Output::Persist { number, record } => {
                 let last = self.waiting.last().map_or(&self.disk, |(_, record)| record);
-                let granted = |record: &Durable| record.vote.and_then(|vote| vote.granted);
-                contradicts(granted(last), granted(record))?;
+                let voted = |record: &Durable| record.vote.and_then(|vote| vote.voted);
+                contradicts(voted(last), voted(record))?;
                 self.waiting.push((*number, record.clone()));
             }
             Output::Send { to, envelope } => {
                 if let Message::Vote { epoch, .. } = envelope.message {
                     for candidate in to {
-                        self.tells(Grant { epoch, candidate: *candidate })?;
+                        self.tells(Vote { epoch, candidate: *candidate })?;
                     }
                 }
             }
@@ -214,24 +214,24 @@ impl Process {
         Ok(())
     }
 
-    fn tells(&mut self, grant: Grant) -> Result<(), String> {
-        contradicts(self.told, Some(grant))?;
-        self.told = Some(grant);
-        let durable = self.disk.vote.and_then(|vote| vote.granted);
-        if durable.is_none_or(|durable| durable.epoch < grant.epoch) {
-            return Err(format!("granted epoch {} before that was durable", grant.epoch));
+    fn tells(&mut self, vote: Vote) -> Result<(), String> {
+        contradicts(self.told, Some(vote))?;
+        self.told = Some(vote);
+        let durable = self.disk.vote.and_then(|vote| vote.voted);
+        if durable.is_none_or(|durable| durable.epoch < vote.epoch) {
+            return Err(format!("voted in epoch {} before that was durable", vote.epoch));
         }
         Ok(())
     }
 }
 
-/// A voter grants one epoch to one nominee only, and no older epoch after a newer.
-fn contradicts(before: Option<Grant>, after: Option<Grant>) -> Result<(), String> {
+/// A voter votes for one candidate only in an epoch, and in no older epoch after a newer.
+fn contradicts(before: Option<Vote>, after: Option<Vote>) -> Result<(), String> {
     let Some(before) = before else { return Ok(()) };
-    let name = |grant: Grant| format!("epoch {} to P{}", grant.epoch, place(grant.candidate) + 1);
+    let name = |vote: Vote| format!("epoch {} for P{}", vote.epoch, place(vote.candidate) + 1);
     match after {
         Some(after) if after.epoch > before.epoch || after == before => Ok(()),
-        Some(after) => Err(format!("granted {} after {}", name(after), name(before))),
-        None => Err(format!("forgot that it granted {}", name(before))),
+        Some(after) => Err(format!("voted in {} after {}", name(after), name(before))),
+        None => Err(format!("forgot that it voted in {}", name(before))),
     }
 }

@@ -49,7 +49,7 @@ const NOTHING: Limits = Limits {
 /// All of them.
 pub const STORIES: [Story; 10] = [
     Story {
-        name: "race: the leader is gone, and two nominees want to succeed it",
+        name: "race: the leader is gone, and two candidates want to succeed it",
         start: leader_missed,
         limits: Limits { passes: 4, losses: 2, overtakes: 1, repeats: 1, ..NOTHING },
     },
@@ -69,7 +69,7 @@ pub const STORIES: [Story; 10] = [
         limits: Limits { passes: 5, lates: 2, ..NOTHING },
     },
     Story {
-        name: "crash: after a claim, voters crash before or after they wrote their grant",
+        name: "crash: after a vote request, voters crash before or after they wrote their vote",
         start: claim_made,
         limits: Limits { passes: 4, crashes: 1, starts: 1, overtakes: 1, ..NOTHING },
     },
@@ -288,7 +288,7 @@ fn challenged(book: &mut Book) -> World {
     world
 }
 
-/// The leader is gone, and a nominee has sent its claim.
+/// The leader is gone, and a candidate has sent its vote request.
 fn claim_made(book: &mut Book) -> World {
     let mut world = leader_gone(book);
     run_until(&mut world, book, |world, book| {

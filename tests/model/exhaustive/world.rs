@@ -80,7 +80,7 @@ pub struct World {
     /// The process that is paused.
     pub paused: Option<Pause>,
     /// Who ever led in which epoch.
-    reigns: Vec<(u64, u8)>,
+    leaderships: Vec<(u64, u8)>,
 }
 
 impl World {
@@ -94,7 +94,7 @@ impl World {
             links: Default::default(),
             flight: Vec::new(),
             left: Limits::default(),
-            reigns: Vec::new(),
+            leaderships: Vec::new(),
         }
     }
 
@@ -368,10 +368,10 @@ impl World {
             return Err(format!("P{a} leads in epoch {first} and P{b} in epoch {second} at once"));
         }
         for (epoch, leader) in leaders {
-            match self.reigns.binary_search_by_key(&epoch, |(epoch, _)| *epoch) {
-                Ok(at) if self.reigns[at].1 == leader => {}
+            match self.leaderships.binary_search_by_key(&epoch, |(epoch, _)| *epoch) {
+                Ok(at) if self.leaderships[at].1 == leader => {}
                 Ok(_) => return Err(format!("epoch {epoch} has a second leader, P{}", leader + 1)),
-                Err(at) => self.reigns.insert(at, (epoch, leader)),
+                Err(at) => self.leaderships.insert(at, (epoch, leader)),
             }
         }
         Ok(())

@@ -67,7 +67,7 @@ impl Liar for Hostile {
         }
         hello.round = self.any_epoch();
         hello.view = self.view();
-        hello.stands = self.random.below(4) > 0;
+        hello.eligible = self.random.below(4) > 0;
         if self.changes && self.random.below(4) == 0 {
             hello.list = self.any_list();
         }
@@ -155,7 +155,7 @@ impl Hostile {
                 pause: None,
                 chosen: None,
             },
-            2 => Message::Release { epoch: next, successor: self.some_id(), stands: true },
+            2 => Message::Release { epoch: next, successor: self.some_id(), eligible: true },
             _ => Message::Freed { leader, epoch },
         };
         (None, Envelope { epoch, incarnation: Incarnation(1), message })
@@ -236,8 +236,8 @@ impl Hostile {
         let ids = self.members_by_place();
         let report = |id: &NodeId| {
             let status = [Liveness::Alive, Liveness::Suspected, Liveness::Dead][self.below(3)];
-            let (stands, value) = (self.yes(), 0);
-            MemberReport { id: *id, incarnation: Incarnation(1), status, stands, value }
+            let (eligible, value) = (self.yes(), 0);
+            MemberReport { id: *id, incarnation: Incarnation(1), status, eligible, value }
         };
         ids.iter().map(report).collect()
     }
@@ -253,8 +253,8 @@ impl Hostile {
     }
 
     fn candidate(&mut self) -> Candidate {
-        let (stands, rank) = (self.yes(), self.rank());
-        Candidate { stands, rank, incarnation: Incarnation(1) }
+        let (eligible, rank) = (self.yes(), self.rank());
+        Candidate { eligible, rank, incarnation: Incarnation(1) }
     }
 
     /// The right answer to something that it was asked, now or long ago. None where there is none.
@@ -278,14 +278,19 @@ impl Hostile {
             Message::PreVote { number, epoch, .. } => {
                 Message::PreVoteReply { number, opinion: self.opinion(), epoch }
             }
-            Message::Heartbeat { epoch, number, .. } => {
-                Message::Acknowledge { incarnation, epoch, number, rank, stands: true, pause: None }
-            }
+            Message::Heartbeat { epoch, number, .. } => Message::Acknowledge {
+                incarnation,
+                epoch,
+                number,
+                rank,
+                eligible: true,
+                pause: None,
+            },
             Message::Election { round, .. } if self.yes() => Message::Answer { round },
             Message::Election { round, .. } => Message::Lower { round },
             Message::Probe { number } => Message::Alive { number },
             Message::Preempt { epoch, .. } => {
-                Message::Release { epoch, successor: self.some_id(), stands: true }
+                Message::Release { epoch, successor: self.some_id(), eligible: true }
             }
             Message::List { list } => Message::Listed { version: list.version() },
             Message::AreYouThere { number, .. }
@@ -307,10 +312,10 @@ impl Hostile {
     /// Anything.
     fn message(&mut self) -> Message {
         let (epoch, number, rank) = (self.any_epoch(), self.any_number(), self.rank());
-        let stands = self.yes();
+        let eligible = self.yes();
         let incarnation = Incarnation(1);
         match self.random.below(36) {
-            0 => Message::Election { round: epoch, rank, stands },
+            0 => Message::Election { round: epoch, rank, eligible },
             1 => Message::Answer { round: epoch },
             2 => Message::Lower { round: epoch },
             3..=5 => Message::Coordinator { epoch, rank },
@@ -329,7 +334,7 @@ impl Hostile {
                 epoch,
                 number,
                 rank,
-                stands,
+                eligible,
                 pause: self.pause(),
             },
             11 => Message::View(self.view()),
@@ -348,16 +353,18 @@ impl Hostile {
             20 => Message::Alive { number },
             21 => Message::Freed { leader: self.any_id(), epoch },
             22 => Message::Timing { timing: [1, 500_000_000, 1 << 40, 400_000_000] },
-            23 | 24 => Message::Release { epoch, successor: self.some_id(), stands },
+            23 | 24 => Message::Release { epoch, successor: self.some_id(), eligible },
             25 if self.changes => Message::List { list: self.any_list() },
             26 => Message::Listed { version: self.any_version() },
             27 => Message::Forward { number, command: self.command() },
-            28 => Message::AreYouThere { number, under: self.yes().then_some(epoch), rank, stands },
+            28 => {
+                Message::AreYouThere { number, under: self.yes().then_some(epoch), rank, eligible }
+            }
             29 => Message::AreYouNormal { number, epoch },
-            30 => Message::Halt { number, round: epoch, rank, incumbent: stands },
+            30 => Message::Halt { number, round: epoch, rank, incumbent: eligible },
             31 => Message::Elected { number, round: epoch, task: ListVersion::default() },
             32 => Message::Ready { number, round: epoch, task: Task::default() },
-            33 => Message::Reply { number, accepted: stands },
+            33 => Message::Reply { number, accepted: eligible },
             34 => {
                 let run = Run { epoch, initiator: self.any_id() };
                 Message::Ballot(Ballot { run, candidate: self.candidate(), hops: 1 })

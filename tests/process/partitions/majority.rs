@@ -29,12 +29,12 @@ fn never_two(recorder: &Recorder) {
     let claims = recorder.claims();
     let pairs: Vec<_> = claims.pairs().iter().map(ToString::to_string).collect();
     assert!(pairs.is_empty(), "two leaders: {pairs:#?}");
-    let mut epochs: Vec<u64> = claims.reigns().map(|reign| reign.epoch).collect();
-    let reigns = epochs.len();
+    let mut epochs: Vec<u64> = claims.leaderships().map(|leadership| leadership.epoch).collect();
+    let leaderships = epochs.len();
     epochs.sort_unstable();
     epochs.dedup();
-    assert_eq!(epochs.len(), reigns, "one epoch, two leaders: {claims:?}");
-    println!("{reigns} reigns, one after another");
+    assert_eq!(epochs.len(), leaderships, "one epoch, two leaders: {claims:?}");
+    println!("{leaderships} leaderships, one after another");
 }
 
 fn a_leader_that_is_cut_off_stops_before_another_begins(algorithm: AlgorithmKind) {
@@ -46,12 +46,13 @@ fn a_leader_that_is_cut_off_stops_before_another_begins(algorithm: AlgorithmKind
         let second = cluster.agree_among(&[1, 2, 3, 4], 4);
         assert!(second > first, "epoch {second} after {first}");
         let new = eventually("node-4 was seen to lead", || {
-            recorder.claims().reign("node-4", second).cloned().ok_or_else(String::new)
+            recorder.claims().leadership("node-4", second).cloned().ok_or_else(String::new)
         });
         // Its members may have been taken in anew before the cut, in an epoch of their own.
         let claims = recorder.claims();
-        let reigns = claims.reigns().filter(|reign| reign.node == "node-5");
-        let old = reigns.max_by_key(|reign| reign.epoch).expect("it was seen to lead");
+        let leaderships = claims.leaderships().filter(|leadership| leadership.node == "node-5");
+        let old =
+            leaderships.max_by_key(|leadership| leadership.epoch).expect("it was seen to lead");
         assert!(old.last.0 < new.first.1, "certainly both: {old:?} {new:?}");
         println!(
             "cut {cut}: node-5 claimed last {:?} after it, node-4 first {:?} after it",

@@ -42,11 +42,13 @@ pub(crate) use for_each_algorithm;
 pub fn has_joined(algorithm: AlgorithmKind, before: u64, after: u64) {
     match algorithm {
         AlgorithmKind::Halting => assert!(after > before, "epoch {after} after {before}"),
-        AlgorithmKind::Bully | AlgorithmKind::Ring => assert_eq!(after, before, "the same reign"),
+        AlgorithmKind::Bully | AlgorithmKind::Ring => {
+            assert_eq!(after, before, "the same leadership")
+        }
     }
 }
 
-/// The highest of three is killed and comes back: it leads again, and every reign has an epoch of its
+/// The highest of three is killed and comes back: it leads again, and every leadership has an epoch of its
 /// own.
 #[track_caller]
 pub fn the_highest_comes_back(cluster: &Cluster) {

@@ -362,7 +362,7 @@ impl Drop for Cluster {
 fn in_short(status: &Status) -> String {
     let leader = status.leader.as_ref().map_or("none", |leader| &leader.name);
     let Status { state, epoch, rejections, messages, dropped, .. } = status;
-    let members = status.members.iter().map(|m| (&m.name, &m.status, m.stands));
+    let members = status.members.iter().map(|m| (&m.name, &m.status, m.eligible));
     format!(
         "{state}, leader {leader}, epoch {epoch}\n  members {:?}\n  rejections {rejections:?}\n  \
          messages {messages:?}\n  dropped {dropped:?}",

@@ -11,15 +11,15 @@ pub struct Record {
     leaders: BTreeMap<u64, String>,
     /// The greatest epoch that each life of each node has told.
     epochs: BTreeMap<(String, u64), u64>,
-    /// The greatest epoch that each node has led in, over all its lives.
-    reigns: BTreeMap<String, u64>,
+    /// The greatest epoch that each node has led in, over all its starts.
+    led: BTreeMap<String, u64>,
 }
 
 impl Record {
     /// An empty one. In mode none, either side of a partition has a leader, in epochs that may be the same.
     pub fn of(may_split: bool) -> Record {
-        let (leaders, epochs, reigns) = Default::default();
-        Record { may_split, leaders, epochs, reigns }
+        let (leaders, epochs, led) = Default::default();
+        Record { may_split, leaders, epochs, led }
     }
 
     /// Takes a status in, or says which promise it breaks.
@@ -37,11 +37,11 @@ impl Record {
         if first != name && !self.may_split {
             return Err(format!("{first} and {name} both led in epoch {epoch}"));
         }
-        let reign = self.reigns.entry(name.clone()).or_default();
-        if epoch < *reign {
-            return Err(format!("{name} led in epoch {reign} and then in {epoch}"));
+        let last = self.led.entry(name.clone()).or_default();
+        if epoch < *last {
+            return Err(format!("{name} led in epoch {last} and then in {epoch}"));
         }
-        *reign = epoch;
+        *last = epoch;
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 //!
 //! A claim is made at some instant between the question and the answer, and nothing more is known
 //! of that instant. So two claims count as made at once only where no choice of instants could put
-//! one reign wholly before the other.
+//! one leadership wholly before the other.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// The claims of one node to lead in one epoch.
 #[derive(Clone, Debug)]
-pub struct Reign {
+pub struct Leadership {
     pub node: String,
     pub epoch: u64,
     /// How many claims were seen.
@@ -37,11 +37,11 @@ pub struct Reign {
 
 /// What was certainly so: two led at once, for at least this long.
 #[derive(Clone, Debug)]
-pub struct Pair(pub Reign, pub Reign, pub Duration);
+pub struct Pair(pub Leadership, pub Leadership, pub Duration);
 
 /// All claims so far.
 #[derive(Clone, Debug, Default)]
-pub struct Claims(BTreeMap<(String, u64), Reign>);
+pub struct Claims(BTreeMap<(String, u64), Leadership>);
 
 /// Asks until it is dropped or asked for what it saw.
 pub struct Recorder {
@@ -96,43 +96,43 @@ fn claimed(admin: std::net::SocketAddr) -> Option<u64> {
 
 impl Claims {
     fn take(&mut self, node: &str, epoch: u64, instant: (Instant, Instant)) {
-        let reign = self.0.entry((node.to_owned(), epoch)).or_insert_with(|| Reign {
+        let leadership = self.0.entry((node.to_owned(), epoch)).or_insert_with(|| Leadership {
             node: node.to_owned(),
             epoch,
             claims: 0,
             first: instant,
             last: instant,
         });
-        reign.claims += 1;
-        reign.last = instant;
+        leadership.claims += 1;
+        leadership.last = instant;
     }
 
-    pub fn reigns(&self) -> impl Iterator<Item = &Reign> {
+    pub fn leaderships(&self) -> impl Iterator<Item = &Leadership> {
         self.0.values()
     }
 
     /// The claims of this node in this epoch.
-    pub fn reign(&self, node: &str, epoch: u64) -> Option<&Reign> {
+    pub fn leadership(&self, node: &str, epoch: u64) -> Option<&Leadership> {
         self.0.get(&(node.to_owned(), epoch))
     }
 
     /// All pairs of nodes that certainly led at once.
     pub fn pairs(&self) -> Vec<Pair> {
-        let reigns: Vec<&Reign> = self.reigns().collect();
+        let leaderships: Vec<&Leadership> = self.leaderships().collect();
         let mut pairs = Vec::new();
-        for (at, one) in reigns.iter().enumerate() {
-            let others = reigns[at + 1..].iter().filter(|other| other.node != one.node);
+        for (at, one) in leaderships.iter().enumerate() {
+            let others = leaderships[at + 1..].iter().filter(|other| other.node != one.node);
             pairs.extend(others.filter_map(|other| one.beside(other)));
         }
         pairs
     }
 }
 
-impl Reign {
-    /// Whether two reigns cannot have come one after the other: each was claimed once more when
+impl Leadership {
+    /// Whether two leaderships cannot have come one after the other: each was claimed once more when
     /// the other had been claimed already. An epoch that was given up is never claimed again, so
-    /// between its first and its last claim a reign goes on.
-    fn beside(&self, other: &Reign) -> Option<Pair> {
+    /// between its first and its last claim a leadership goes on.
+    fn beside(&self, other: &Leadership) -> Option<Pair> {
         let overlaps = self.last.0 >= other.first.1 && other.last.0 >= self.first.1;
         let (begun, seen) = (self.first.1.max(other.first.1), self.last.0.min(other.last.0));
         let least = seen.saturating_duration_since(begun);

@@ -1,4 +1,4 @@
-//! A member that stands again, or ranks higher than before. The others may not know yet, and would win
+//! A member that is eligible again, or ranks higher than before. The others may not know yet, and would win
 //! beside it.
 
 use electd::core::membership::ListVersion;
@@ -13,30 +13,30 @@ fn lower(round: u64) -> Message {
     Message::Lower { round: Epoch(round) }
 }
 
-/// P4, which follows P5 and stood back for a moment.
+/// P4, which follows P5 and was not eligible for a moment.
 fn p4_again() -> Process {
     let mut p4 = Process::new(AlgorithmKind::Bully, 4);
     p4.hears(5, coordinator(1, 5));
     p4.take(Input::Sampled { value: None });
-    assert!(!p4.core.stands());
+    assert!(!p4.core.is_eligible());
     p4.take(Input::Sampled { value: Some(0) });
-    assert!(p4.core.stands());
+    assert!(p4.core.is_eligible());
     p4
 }
 
 /// Seed 000: "if P has the highest process id" - of those that know it - "it sends a Victory message".
 #[test]
-fn who_stands_again_asks_all_before_it_leads() {
+fn who_is_eligible_again_asks_all_before_it_leads() {
     let mut p4 = p4_again();
     // It may be mistaken about P3 as P3 is about it.
-    p4.hears(3, Message::Release { epoch: Epoch(0), successor: None, stands: false });
+    p4.hears(3, Message::Release { epoch: Epoch(0), successor: None, eligible: false });
     assert_eq!(p4.loses(5), [(vec![1, 2, 3], election(2, 4))]);
     assert_eq!(p4.hears(1, lower(2)), []);
     assert_eq!(p4.hears(2, lower(2)), []);
     assert_eq!(p4.hears(3, lower(2)), [(vec![1, 2, 3], coordinator(2, 4))]);
 }
 
-/// P3, which took P4 to stand back, has won the round meanwhile.
+/// P3, which took P4 to be ineligible, has won the round meanwhile.
 #[test]
 fn it_hears_of_one_that_won_without_it() {
     let mut p4 = p4_again();
@@ -47,9 +47,9 @@ fn it_hears_of_one_that_won_without_it() {
     assert_eq!((p4.core.phase(), p4.leader()), (Phase::Waiting, None), "it takes over in a later");
 }
 
-/// Who follows it knows that it stands.
+/// Who follows it knows that it is eligible.
 #[test]
-fn who_has_led_since_is_known_to_stand() {
+fn who_has_led_since_is_known_to_be_eligible() {
     let mut p4 = p4_again();
     p4.loses(5);
     let all: Sent = [1, 2, 3].into_iter().flat_map(|other| p4.hears(other, lower(2))).collect();
@@ -63,9 +63,9 @@ fn an_older_leader_does_not_know_better() {
     let mut p3 = Process::new(AlgorithmKind::Bully, 3);
     p3.hears(5, coordinator(1, 5));
     p3.hears(4, election(2, 4));
-    let says = |number, stands| {
+    let says = |number, eligible| {
         let (incarnation, status) = (Incarnation(1), Liveness::Alive);
-        MemberReport { id: id(number), incarnation, status, stands, value: 0 }
+        MemberReport { id: id(number), incarnation, status, eligible, value: 0 }
     };
     let heartbeat = |epoch, from| Message::Heartbeat {
         epoch: Epoch(epoch),
@@ -77,11 +77,11 @@ fn an_older_leader_does_not_know_better() {
         pause: None,
         chosen: None,
     };
-    let stands = |p3: &Process| p3.core.detector().get(id(4)).is_some_and(|p4| p4.stands);
+    let eligible = |p3: &Process| p3.core.detector().get(id(4)).is_some_and(|p4| p4.eligible);
     p3.hears(5, heartbeat(1, 5));
-    assert!(stands(&p3));
+    assert!(eligible(&p3));
     p3.hears(5, heartbeat(2, 5));
-    assert!(!stands(&p3), "of a later epoch");
+    assert!(!eligible(&p3), "of a later epoch");
 }
 
 /// Whoever is asked by it is one of those that did not know, and says that it ranks lower.
@@ -89,12 +89,12 @@ fn an_older_leader_does_not_know_better() {
 fn who_ranks_lower_says_so_and_is_no_longer_mistaken() {
     let mut p3 = Process::new(AlgorithmKind::Bully, 3);
     p3.hears(5, coordinator(1, 5));
-    p3.hears(4, Message::Release { epoch: Epoch(0), successor: None, stands: false });
+    p3.hears(4, Message::Release { epoch: Epoch(0), successor: None, eligible: false });
     let told = p3.hears(4, election(2, 4));
     assert_eq!(told.last(), Some(&(vec![4], lower(2))));
     assert_eq!(p3.loses(5), [(vec![4], election(3, 3))], "it would have won");
     assert_eq!(p3.leader(), None);
-    assert!(p3.core.detector().get(id(4)).is_some_and(|p4| p4.stands));
+    assert!(p3.core.detector().get(id(4)).is_some_and(|p4| p4.eligible));
 }
 
 /// Seed 004: an OK "shuts down the lower proc's election attempt" - and so does the ELECTION of one that
@@ -107,7 +107,7 @@ fn who_says_that_it_ranks_lower_gives_up_its_own_election() {
     let calls = |value, number| Message::Election {
         round: Epoch(1),
         rank: Rank { value, ..rank(number) },
-        stands: true,
+        eligible: true,
     };
     assert_eq!(p3.calls(), [(vec![1, 2, 4, 5], calls(5, 3))]);
     for other in [1, 2, 4] {

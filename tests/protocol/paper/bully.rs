@@ -190,7 +190,7 @@ fn a_lower_leader_is_bullied_but_not_beside_itself() {
     let mut p5 = bully(5);
     assert_eq!(p5.hears(4, coordinator(1, 4)), [(vec![4], preempt(1, 5))]);
     assert_eq!(p5.leader(), None);
-    let release = Message::Release { epoch: Epoch(1), successor: Some(id(5)), stands: true };
+    let release = Message::Release { epoch: Epoch(1), successor: Some(id(5)), eligible: true };
     assert_eq!(p5.hears(4, release), [(vec![1, 2, 3, 4], coordinator(2, 5))]);
 }
 
@@ -222,22 +222,22 @@ fn the_core_is_a_value() {
 }
 
 /// Whoever waits for its own disk for longer than an election takes is in the way of the others: it
-/// stands back until that writes.
+/// is not eligible until that writes.
 #[test]
 fn who_waits_for_a_disk_that_does_not_write_lets_another_win() {
     let mut p5 = bully(5);
     assert_eq!(p5.hears(3, election(100, 3)), [(vec![3], answer(100))]);
     assert_eq!(p5.core.phase(), Phase::Electing, "so high an epoch is not reserved yet");
     assert_eq!(p5.after(TIMING.t2() - MOMENT), []);
-    assert!(p5.core.stands());
+    assert!(p5.core.is_eligible());
     assert_eq!(p5.after(MOMENT), []);
-    assert_eq!((p5.core.phase(), p5.core.stands()), (Phase::Waiting, false));
+    assert_eq!((p5.core.phase(), p5.core.is_eligible()), (Phase::Waiting, false));
     let lower = |round| vec![(vec![3], Message::Lower { round: Epoch(round) })];
-    assert_eq!(p5.hears(3, election(101, 3)), lower(101), "who does not stand does not answer");
+    assert_eq!(p5.hears(3, election(101, 3)), lower(101), "who is not eligible does not answer");
     p5.hears(3, coordinator(101, 3));
     assert_eq!(p5.leader(), None, "nor is a leader named whose epoch may be forgotten");
     p5.stores();
-    assert_eq!((p5.leader(), p5.core.stands()), (Some(id(3)), true));
+    assert_eq!((p5.leader(), p5.core.is_eligible()), (Some(id(3)), true));
     assert_eq!(p5.hears(3, coordinator(101, 3)), [(vec![3], preempt(101, 5))]);
 }
 

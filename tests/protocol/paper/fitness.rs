@@ -34,7 +34,7 @@ fn a_leader_that_is_drained_hands_over_at_once_and_says_so_when_that_is_durable(
     let mut p5 = leader(None);
     let outputs = drain(&mut p5);
     assert_eq!(answer(&outputs), None, "not before it is durable");
-    assert!(!p5.core.stands() && p5.core.phase() != Phase::Leading);
+    assert!(!p5.core.is_eligible() && p5.core.phase() != Phase::Leading);
     let stored = outputs.iter().find_map(|output| match output {
         Output::Persist { number, record } => Some((*number, record.drain.clone())),
         _ => None,
@@ -51,9 +51,9 @@ fn a_drained_member_does_not_lead_after_a_restart_until_it_is_undrained() {
     drain(&mut p5);
     p5.stores();
     let mut again = p5.restarts();
-    assert!(!again.core.stands());
+    assert!(!again.core.is_eligible());
     again.take(Input::Command { id: CommandId(8), command: Command::Undrain });
-    assert!(again.core.stands());
+    assert!(again.core.is_eligible());
 }
 
 #[test]
@@ -68,9 +68,9 @@ fn the_last_that_may_lead_is_not_drained() {
 fn a_member_whose_check_has_not_passed_yet_is_not_eligible() {
     let health = Some(Alone::Lead);
     let mut p5 = Process::with(Settings { health, ..settings(AlgorithmKind::Bully, 5) }).0;
-    assert!(!p5.core.stands());
+    assert!(!p5.core.is_eligible());
     p5.take(Input::Checked { healthy: true });
-    assert!(p5.core.stands());
+    assert!(p5.core.is_eligible());
 }
 
 #[test]
@@ -104,18 +104,18 @@ fn with_a_majority_a_drained_voter_votes_on() {
     let mut p3 = Process::with(Settings { quorum, ..settings(AlgorithmKind::Bully, 3) }).0;
     drain(&mut p3);
     p3.stores();
-    assert!(!p3.core.stands());
+    assert!(!p3.core.is_eligible());
     assert_eq!(p3.restarts().core.drain().map(|drain| &*drain.reason), Some("new disk"));
 }
 
 /// The leader of epoch 1 hands over to P4, and is not eligible itself.
 fn release() -> Message {
-    Message::Release { epoch: Epoch(1), successor: Some(id(4)), stands: false }
+    Message::Release { epoch: Epoch(1), successor: Some(id(4)), eligible: false }
 }
 
 /// P4 says that it does not succeed the leader of epoch 1.
 fn decline() -> Message {
-    Message::Release { epoch: Epoch(1), successor: None, stands: false }
+    Message::Release { epoch: Epoch(1), successor: None, eligible: false }
 }
 
 /// A member that follows P5.
@@ -171,7 +171,7 @@ fn a_leader_whose_successor_declines_does_not_wait_for_it() {
     assert_eq!(p5.core.phase(), Phase::Waiting);
     let asked = p5.hears(4, decline());
     let asks =
-        |sent: &(Vec<u8>, Message)| matches!(sent.1, Message::Election { stands: false, .. });
+        |sent: &(Vec<u8>, Message)| matches!(sent.1, Message::Election { eligible: false, .. });
     assert!(asked.iter().any(asks), "{asked:?}");
 }
 
@@ -200,7 +200,7 @@ fn a_member_that_becomes_fit_does_not_disturb_an_election_that_may_find_another(
     let mut p4 = unfit(AlgorithmKind::Bully);
     p4.hears(5, coordinator(1, 5));
     p4.stores();
-    let release = Message::Release { epoch: Epoch(1), successor: Some(id(3)), stands: false };
+    let release = Message::Release { epoch: Epoch(1), successor: Some(id(3)), eligible: false };
     p4.hears(5, release);
     assert!(p4.take(Input::Checked { healthy: true }).is_empty());
     assert_eq!(p4.core.phase(), Phase::Waiting, "for P3");
@@ -215,5 +215,5 @@ fn in_the_ring_a_member_that_becomes_fit_calls_a_greater_run_than_one_without_a_
     };
     let nobodys = ballot(p4.calls());
     let own = ballot(p4.take(Input::Checked { healthy: true }));
-    assert!(!nobodys.candidate.stands && own.candidate.stands && own.run > nobodys.run);
+    assert!(!nobodys.candidate.eligible && own.candidate.eligible && own.run > nobodys.run);
 }

@@ -32,7 +32,7 @@ fn a_leader_that_elects_leads_no_more() {
     assert_eq!((p3.core.phase(), p3.leader()), (Phase::Following, Some(id(5))));
 }
 
-/// Whether another life of P1 is refused, as the one that was met before is said to be alive.
+/// Whether another run of P1 is refused, as the one that was met before is said to be alive.
 fn is_refused(p3: &mut Process) -> bool {
     let hello = hello_of(1, p3.core.settings());
     let hello = Hello { incarnation: Incarnation(2), instance: 100, ..hello };
@@ -63,8 +63,8 @@ fn who_is_alive_is_known_from_a_leader_that_leads() {
 fn a_leader_that_calls_itself_dead_is_watched_all_the_same() {
     for status in [Liveness::Dead, Liveness::Suspected] {
         let mut p3 = follower();
-        let (incarnation, stands) = (Incarnation(1), true);
-        let report = MemberReport { id: id(5), incarnation, status, stands, value: 0 };
+        let (incarnation, eligible) = (Incarnation(1), true);
+        let report = MemberReport { id: id(5), incarnation, status, eligible, value: 0 };
         let heartbeat = Message::Heartbeat {
             epoch: Epoch(1),
             number: 1,

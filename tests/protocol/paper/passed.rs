@@ -105,7 +105,7 @@ fn nobody_waits_for_ever_for_a_leader_that_does_not_hear_it() {
 fn p3_wins_and_hands_over(p3: &mut Process, epoch: u64) -> bool {
     p3.calls();
     let run = Run { epoch: Epoch(epoch), initiator: id(3) };
-    let candidate = Candidate { stands: true, rank: rank(3), incarnation: Incarnation(1) };
+    let candidate = Candidate { eligible: true, rank: rank(3), incarnation: Incarnation(1) };
     p3.hears(4, Message::Ballot(Ballot { run, candidate, hops: 5 }));
     p3.stores();
     assert_eq!(p3.leader(), Some(id(3)));
@@ -260,7 +260,7 @@ fn nobody_is_passed_over_while_the_own_vote_is_not_free() {
 fn after_a_lap_without_its_candidate_a_ballot_goes_straight_there() {
     let mut p1 = Process::new(AlgorithmKind::Ring, 1);
     let run = Run { epoch: Epoch(1), initiator: id(5) };
-    let candidate = Candidate { stands: true, rank: rank(5), incarnation: Incarnation(1) };
+    let candidate = Candidate { eligible: true, rank: rank(5), incarnation: Incarnation(1) };
     let ballot = |hops| Message::Ballot(Ballot { run, candidate, hops });
     let ballots = |sent: Sent| -> Sent {
         sent.into_iter().filter(|(_, message)| matches!(message, Message::Ballot(_))).collect()

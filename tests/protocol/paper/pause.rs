@@ -165,7 +165,7 @@ fn a_leader_that_missed_the_pause_is_told_by_those_that_know_and_so_are_all_othe
         epoch,
         number: 1,
         rank: rank(2),
-        stands: true,
+        eligible: true,
         pause: known,
     };
     p4.hears(2, message);

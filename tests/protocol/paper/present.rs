@@ -20,7 +20,7 @@ fn heartbeat(present: i64) -> Message {
         id: id(1),
         incarnation: Incarnation(1),
         status: Liveness::Alive,
-        stands: true,
+        eligible: true,
         value: present,
     };
     Message::Heartbeat {

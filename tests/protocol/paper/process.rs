@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use electd::core::detector::ConnectionId;
-use electd::core::durable::{Durable, Vote};
+use electd::core::durable::{Durable, VoterRecord};
 use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::{Done, Envelope, Hello, Message, Refusal, View};
 use electd::core::protocol::Protocols;
@@ -41,7 +41,7 @@ pub fn rank(number: u8) -> Rank {
 }
 
 pub fn election(round: u64, number: u8) -> Message {
-    Message::Election { round: Epoch(round), rank: rank(number), stands: true }
+    Message::Election { round: Epoch(round), rank: rank(number), eligible: true }
 }
 
 pub fn coordinator(epoch: u64, number: u8) -> Message {
@@ -145,7 +145,7 @@ impl Process {
 
     /// One that has met nobody yet. As a voter it has a store that says that it promised nothing.
     pub fn alone(settings: Settings) -> Process {
-        Process::found(settings, Some(Vote::default()))
+        Process::found(settings, Some(VoterRecord::default()))
     }
 
     /// The same, with an empty store.
@@ -153,12 +153,12 @@ impl Process {
         Process::found(settings, None)
     }
 
-    fn found(settings: Settings, vote: Option<Vote>) -> Process {
+    fn found(settings: Settings, vote: Option<VoterRecord>) -> Process {
         let (incarnation, reserved) = (Incarnation(1), Epoch(64));
         let restored = Restored { incarnation, reserved, vote, ..Restored::default() };
         let (members, task) = (settings.members.clone(), settings.task.clone());
-        let vote =
-            (settings.quorum == Quorum::Majority).then(|| Vote::first(vote, settings.timing.lease));
+        let vote = (settings.quorum == Quorum::Majority)
+            .then(|| VoterRecord::first(vote, settings.timing.lease));
         let record = Durable { reserved, members, task, vote, ..Durable::default() };
         Process::born(Time(0), settings, restored, record)
     }
@@ -256,9 +256,9 @@ impl Process {
         self.hears_of(from, 1, message)
     }
 
-    /// Hears a message of this life of another.
-    pub fn hears_of(&mut self, from: u8, life: u64, message: Message) -> Sent {
-        let envelope = Envelope { epoch: Epoch(0), incarnation: Incarnation(life), message };
+    /// Hears a message of this run of another.
+    pub fn hears_of(&mut self, from: u8, incarnation: u64, message: Message) -> Sent {
+        let envelope = Envelope { epoch: Epoch(0), incarnation: Incarnation(incarnation), message };
         self.take(Input::Message { connection: connection(from), from: id(from), envelope })
     }
 

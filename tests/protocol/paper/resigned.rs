@@ -1,4 +1,4 @@
-//! "A member stands [...] unless it [...] has resigned (until [...] no other standing member is
+//! "A member is eligible [...] unless it [...] has resigned (until [...] no other eligible member is
 //! alive)": also where nobody watches the one that might lead.
 
 use std::sync::Arc;
@@ -55,54 +55,54 @@ fn resigned(algorithm: AlgorithmKind) -> Process {
     }
     if algorithm == AlgorithmKind::Ring {
         let run = Run { epoch: Epoch(1), initiator: id(5) };
-        let candidate = Candidate { stands: true, rank: rank(5), incarnation: Incarnation(1) };
+        let candidate = Candidate { eligible: true, rank: rank(5), incarnation: Incarnation(1) };
         p5.hears(4, Message::Ballot(Ballot { run, candidate, hops: 5 }));
     }
     assert_eq!(p5.leader(), Some(id(5)));
     p5.resigns();
-    assert_eq!((p5.leader(), p5.core.stands()), (None, false));
+    assert_eq!((p5.leader(), p5.core.is_eligible()), (None, false));
     p5
 }
 
-/// When P5 stands again, if it does while an election comes to nothing. It hears P1 to P3 all the
+/// When P5 is eligible again, if it is while an election comes to nothing. It hears P1 to P3 all the
 /// time, and P4 for so long.
-fn stands_again(mut p5: Process, hears_p4: Duration) -> Option<Time> {
+fn eligible_again(mut p5: Process, hears_p4: Duration) -> Option<Time> {
     let until = p5.now + patience(p5.core.settings().algorithm);
-    while p5.now < until && !p5.core.stands() {
+    while p5.now < until && !p5.core.is_eligible() {
         p5.after(STEP);
         let heard = if p5.now < Time(0) + hears_p4 { 1..=4 } else { 1..=3 };
         for other in heard {
             p5.hears(other, Message::Alive { number: 1 });
         }
     }
-    p5.core.stands().then_some(p5.now)
+    p5.core.is_eligible().then_some(p5.now)
 }
 
 #[test]
-fn who_resigned_stands_again_when_the_other_is_out_of_reach_and_silent() {
+fn who_resigned_is_eligible_again_when_the_other_is_out_of_reach_and_silent() {
     for algorithm in BOTH {
         let mut p5 = resigned(algorithm);
         p5.take(Input::Lost { peer: id(4) });
-        let at = stands_again(p5, Duration::ZERO);
+        let at = eligible_again(p5, Duration::ZERO);
         assert!(at >= Some(Time(0) + SLOW.failure), "{algorithm:?}: {at:?}");
     }
 }
 
 /// As long as the other may be told something, or was heard just now, it may lead.
 #[test]
-fn who_resigned_does_not_stand_again_while_the_other_may_lead() {
+fn who_resigned_is_not_eligible_again_while_the_other_may_lead() {
     for algorithm in BOTH {
         let within_reach = resigned(algorithm);
-        assert_eq!(stands_again(within_reach, Duration::ZERO), None, "{algorithm:?}");
+        assert_eq!(eligible_again(within_reach, Duration::ZERO), None, "{algorithm:?}");
         let mut heard = resigned(algorithm);
         heard.take(Input::Lost { peer: id(4) });
-        assert_eq!(stands_again(heard, patience(algorithm) - STEP * 20), None, "{algorithm:?}");
+        assert_eq!(eligible_again(heard, patience(algorithm) - STEP * 20), None, "{algorithm:?}");
     }
 }
 
 /// It is the one that leads then.
 #[test]
-fn who_stands_again_leads() {
+fn who_is_eligible_again_leads() {
     let mut p5 = resigned(AlgorithmKind::Bully);
     p5.take(Input::Lost { peer: id(4) });
     p5.after(SLOW.failure);
@@ -110,19 +110,19 @@ fn who_stands_again_leads() {
     assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(2)));
 }
 
-/// Who ranks below one that does not stand, does not stand either. But it finds the same of P5, and may
-/// stand again as well: what it said before is not enough to lead.
+/// Who ranks below one that is not eligible, is not eligible either. But it finds the same of P5, and may
+/// be eligible again as well: what it said before is not enough to lead.
 #[test]
-fn who_resigned_stands_again_when_the_other_says_that_it_does_not_stand() {
+fn who_resigned_is_eligible_again_when_the_other_says_that_it_is_not_eligible() {
     let mut p5 = resigned(AlgorithmKind::Bully);
-    let election = |round, stands| {
-        let asked = Message::Election { round: Epoch(round), rank: rank(5), stands };
+    let election = |round, eligible| {
+        let asked = Message::Election { round: Epoch(round), rank: rank(5), eligible };
         Some((vec![4], asked))
     };
     let asked = p5.after(SLOW.t2() + SLOW.message);
     assert_eq!(asked.last().cloned(), election(2, false));
     let asked = p5.hears(4, Message::Lower { round: Epoch(2) });
-    assert_eq!((p5.leader(), p5.core.stands()), (None, true));
+    assert_eq!((p5.leader(), p5.core.is_eligible()), (None, true));
     assert_eq!(asked.last().cloned(), election(3, true));
     p5.hears(4, Message::Lower { round: Epoch(3) });
     assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(3)));
@@ -130,41 +130,41 @@ fn who_resigned_stands_again_when_the_other_says_that_it_does_not_stand() {
 
 /// The same with halting: P4 was drained when no leader could tell P5 of it.
 #[test]
-fn who_resigned_stands_again_when_the_other_replies_that_it_may_not_lead() {
+fn who_resigned_is_eligible_again_when_the_other_replies_that_it_may_not_lead() {
     let mut p5 = resigned(AlgorithmKind::Halting);
     let call = (0..500).find_map(|_| p5.after(STEP).iter().find_map(|(_, message)| call(message)));
     let call = call.expect("it asks P4 once that did not come to lead");
     p5.hears(4, Message::Reply { number: call, accepted: false });
-    assert!(p5.core.stands());
+    assert!(p5.core.is_eligible());
 }
 
 /// Others that may not lead call elections so often that none that P5 takes part in comes to nothing
 /// for it; P4 has vanished.
 #[test]
-fn who_resigned_stands_again_though_it_is_asked_again_and_again() {
+fn who_resigned_is_eligible_again_though_it_is_asked_again_and_again() {
     let mut p5 = resigned(AlgorithmKind::Ring);
     p5.take(Input::Lost { peer: id(4) });
     for step in 1.. {
         p5.after(STEP);
-        if p5.core.stands() {
+        if p5.core.is_eligible() {
             break;
         }
         assert!(p5.now < Time(0) + SLOW.failure * 2, "it goes on for ever");
         let run = Run { epoch: Epoch(1 + step), initiator: id(3) };
-        let candidate = Candidate { stands: false, rank: rank(3), incarnation: Incarnation(1) };
+        let candidate = Candidate { eligible: false, rank: rank(3), incarnation: Incarnation(1) };
         p5.hears(3, Message::Ballot(Ballot { run, candidate, hops: 2 }));
     }
 }
 
-/// Whoever sends its own ballot says whether it stands: P4 lost its rank meanwhile.
+/// Whoever sends its own ballot says whether it is eligible: P4 lost its rank meanwhile.
 #[test]
-fn a_ballot_tells_who_resigned_that_the_other_does_not_stand() {
-    for stands in [true, false] {
+fn a_ballot_tells_who_resigned_that_the_other_is_not_eligible() {
+    for eligible in [true, false] {
         let mut p5 = resigned(AlgorithmKind::Ring);
         let run = Run { epoch: Epoch(9), initiator: id(4) };
-        let candidate = Candidate { stands, rank: rank(4), incarnation: Incarnation(1) };
+        let candidate = Candidate { eligible, rank: rank(4), incarnation: Incarnation(1) };
         p5.hears(4, Message::Ballot(Ballot { run, candidate, hops: 1 }));
-        let again = stands_again(p5, Duration::from_secs(3600));
-        assert_eq!(again.is_some(), !stands);
+        let again = eligible_again(p5, Duration::from_secs(3600));
+        assert_eq!(again.is_some(), !eligible);
     }
 }

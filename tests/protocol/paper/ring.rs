@@ -29,7 +29,7 @@ fn told(sent: Sent) -> Sent {
 }
 
 fn candidate(number: u8) -> Candidate {
-    Candidate { stands: true, rank: rank(number), incarnation: Incarnation(1) }
+    Candidate { eligible: true, rank: rank(number), incarnation: Incarnation(1) }
 }
 
 fn run(epoch: u64, initiator: u8) -> Run {
@@ -115,7 +115,7 @@ fn rules_3_and_4_whose_ballot_comes_back_leads_and_says_so() {
     assert_eq!(told(p5.hears(4, lap(run(1, 5), 5, 5))), [], "it went around");
 }
 
-/// A ballot of an earlier life of this member elects nobody.
+/// A ballot of an earlier run of this member elects nobody.
 #[test]
 fn rule_3_holds_for_the_process_that_sent_the_ballot() {
     let mut p5 = process(5);
@@ -224,7 +224,7 @@ fn a_candidate_that_comes_again_lives() {
     let announced = told(p3.hears(2, lap(run(2, 3), 5, 4)));
     assert_eq!(announced, [(vec![4], lap(run(2, 3), 5, 5))]);
     assert_eq!(p3.leader(), None, "it cannot be watched");
-    // An earlier life of it never comes back.
+    // An earlier run of it never comes back.
     let earlier = Candidate { incarnation: Incarnation(0), ..candidate(5) };
     let dead = Ballot { run: run(3, 3), candidate: earlier, hops: 4 };
     assert_eq!(told(p3.hears(2, Message::Ballot(dead))), [(vec![4], ballot(run(4, 3), 3, 1))]);
@@ -306,14 +306,14 @@ fn the_last_one_leads() {
 
 /// Who may not be nominated begins a ballot all the same, replaces nobody, and never leads.
 #[test]
-fn who_does_not_stand_replaces_nobody() {
+fn who_is_not_eligible_replaces_nobody() {
     let (mut p3, _) = Process::with(Settings { value: None, rank: RankKind::Disk, ..ring(3) });
     let sent = told(p3.hears(2, ballot(run(1, 1), 1, 2)));
     assert_eq!(sent, [(vec![4], ballot(run(1, 1), 1, 3))]);
     let (mut p3, _) = Process::with(Settings { value: None, rank: RankKind::Disk, ..ring(3) });
     let sent = told(p3.calls());
     let [(_, Message::Ballot(own))] = sent[..] else { panic!("{sent:?}") };
-    assert!(!own.candidate.stands);
+    assert!(!own.candidate.eligible);
     p3.hears(2, Message::Ballot(Ballot { hops: 5, ..own }));
     assert_eq!((p3.core.phase(), p3.leader()), (Phase::Waiting, None));
 }
@@ -367,7 +367,7 @@ fn witness_beside(members: &[u8]) -> Process {
 
 /// What P3, which may not lead, sends of its own run.
 fn own_ballot(hops: u32) -> Message {
-    let own = Candidate { stands: false, ..candidate(3) };
+    let own = Candidate { eligible: false, ..candidate(3) };
     Message::Ballot(Ballot { run: run(1, 3), candidate: own, hops })
 }
 

@@ -33,7 +33,7 @@ fn acknowledges(p5: &mut Process, other: u8, number: u64) {
     let incarnation = p5.core.incarnation();
     p5.hears(
         other,
-        Message::Acknowledge { incarnation, epoch, number, rank, stands: true, pause: None },
+        Message::Acknowledge { incarnation, epoch, number, rank, eligible: true, pause: None },
     );
 }
 

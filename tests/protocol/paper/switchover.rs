@@ -52,7 +52,7 @@ fn lower(_: &Process) -> Message {
 }
 
 fn released_to(successor: u8) -> Message {
-    Message::Release { epoch: Epoch(1), successor: Some(id(successor)), stands: true }
+    Message::Release { epoch: Epoch(1), successor: Some(id(successor)), eligible: true }
 }
 
 fn order(process: &mut Process, command: Command) -> Vec<Output> {
@@ -77,13 +77,13 @@ fn heartbeat(epoch: u64, from: u8, chosen: Option<u8>) -> Message {
 }
 
 /// That a member of this rank heard the leader's heartbeat.
-fn acknowledges(leader: &Process, value: i64, stands: bool) -> Message {
+fn acknowledges(leader: &Process, value: i64, eligible: bool) -> Message {
     Message::Acknowledge {
         incarnation: Incarnation(1),
         epoch: leader.core.view().epoch,
         number: 1,
         rank: Rank { value, ..rank(2) },
-        stands,
+        eligible,
         pause: None,
     }
 }
@@ -115,7 +115,7 @@ fn a_leader_names_the_chosen_member_and_hands_over_when_that_takes_over() {
     let epoch = p5.core.view().epoch;
     let message = acknowledges(&p5, i64::MAX, true);
     let sent = p5.hears(2, message);
-    let release = Message::Release { epoch, successor: Some(id(2)), stands: true };
+    let release = Message::Release { epoch, successor: Some(id(2)), eligible: true };
     assert!(sent.contains(&(vec![1, 2, 3, 4], release)), "it may lead again: {sent:?}");
     assert_ne!(p5.core.phase(), Phase::Leading);
 }
@@ -250,7 +250,7 @@ fn a_member_that_leads_by_a_switchover_is_not_preempted_until_that_is_cleared() 
     let cleared = answer(&order(&mut p2, Command::EndSwitchover));
     assert_eq!(cleared, Some(Ok(Done::SwitchoverEnded)));
     let sent = p2.after(TIMING.heartbeat);
-    let release = Message::Release { epoch, successor: Some(id(5)), stands: true };
+    let release = Message::Release { epoch, successor: Some(id(5)), eligible: true };
     assert!(sent.contains(&(vec![1, 3, 4, 5], release)), "the best takes over: {sent:?}");
 }
 

@@ -26,11 +26,11 @@ impl Halting {
         let rank = Rank { id: from, ..rank };
         cx.note_round(round);
         cx.state.detector.change(from, |peer| {
-            peer.stands = true; // or it would not organise
+            peer.eligible = true; // or it would not organise
             peer.rank = rank;
         });
         let older = cx.state.compare(View { epoch: round, leader: Some(rank) }).is_le();
-        let above = cx.state.stands() && cx.state.rank() > rank;
+        let above = cx.state.is_eligible() && cx.state.rank() > rank;
         // Two that halt each other would both wait: then the incumbent gives way.
         let preempts = cx.state.preempts_at_once() && cx.state.exceeds(rank);
         let yields = !preempts && !self.organises(cx.state);
@@ -61,6 +61,16 @@ impl Halting {
     fn await_next_step(&self, cx: &mut Context) {
         if !Fault::HaltedForEver.is_planted() {
             cx.arm(Timer::Coordinator, cx.state.settings.timing.t2());
+        }
+    }
+
+    /// The organiser goes on with its election: it waits for the votes of slow disks. A member that it halted waits for it
+    /// for T2 more, and no longer than twice that in all, as it may come to nothing.
+    pub(super) fn goes_on(&self, cx: &mut Context, from: NodeId, round: Epoch) {
+        let t2 = cx.state.settings.timing.t2();
+        let most = cx.state.course.since() + t2 * 2;
+        if cx.state.phase() == Phase::Halted && self.obeys(from, round) {
+            cx.arm(Timer::Coordinator, t2.min(most.since(cx.now)));
         }
     }
 

@@ -89,8 +89,8 @@ impl Election for Halting {
             Message::AreYouThere { number, under: Some(epoch), .. } => {
                 self.are_you_coordinator(cx, from, number, epoch);
             }
-            Message::AreYouThere { number, under: None, rank, stands } => {
-                self.are_you_there(cx, from, number, rank, stands);
+            Message::AreYouThere { number, under: None, rank, eligible } => {
+                self.are_you_there(cx, from, number, rank, eligible);
             }
             Message::AreYouNormal { number, epoch } => {
                 self.are_you_normal(cx, from, number, epoch);
@@ -105,6 +105,7 @@ impl Election for Halting {
             Message::Ready { number, round, ref task } => {
                 return self.ready(cx, from, number, round, task);
             }
+            Message::Alive { number } => self.goes_on(cx, from, Epoch(number)),
             Message::Reply { number, accepted } => self.reply(cx, from, number, accepted),
             _ => {}
         }

@@ -26,7 +26,7 @@ impl Halting {
         self.incumbent = incumbent;
         cx.note_round(self.round);
         cx.freeze_rank();
-        if !cx.state.stands() && self.unasked(cx).is_none() {
+        if !cx.state.is_eligible() && self.unasked(cx).is_none() {
             self.wait_for(cx, None, cx.now, Reason::MayNotLead);
             return;
         }
@@ -52,10 +52,10 @@ impl Halting {
         self.call = self.next_call();
         self.awaited = BTreeSet::from([next]);
         self.asked.insert(next);
-        let (rank, stands) = (cx.state.rank(), cx.state.stands());
+        let (rank, eligible) = (cx.state.rank(), cx.state.is_eligible());
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
         if cx.state.detector.is_within_reach(next) {
-            cx.send(next, Message::AreYouThere { number: self.call, under: None, rank, stands });
+            cx.send(next, Message::AreYouThere { number: self.call, under: None, rank, eligible });
         }
     }
 
@@ -172,7 +172,7 @@ impl Halting {
             self.begin(cx, Reason::Appeared(higher));
             return true;
         }
-        if !cx.state.stands() {
+        if !cx.state.is_eligible() {
             self.wait_for(cx, None, cx.now, Reason::MayNotLead);
             return true;
         }
@@ -221,14 +221,14 @@ impl Halting {
     }
 
     /// A member that does not rank above one that may not lead may not lead either. Tells whether this member, which
-    /// resigned, stands again for that.
+    /// resigned, is eligible again for that.
     fn stands_instead_of(&self, cx: &mut Context, other: NodeId) -> bool {
-        if cx.state.stands() {
+        if cx.state.is_eligible() {
             return false;
         }
-        cx.state.detector.change(other, |peer| peer.stands = false);
+        cx.state.detector.change(other, |peer| peer.eligible = false);
         cx.stand_if_alone();
-        cx.state.stands()
+        cx.state.is_eligible()
     }
 
     /// The next step, when nobody is awaited any more.
@@ -330,7 +330,8 @@ impl Halting {
         let halted: Vec<NodeId> = self.halted_by_us.union(&self.up).copied().collect();
         if !halted.is_empty() {
             cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
-            cx.send_all(halted, Message::Alive { number: 0 });
+            let number = if self.organises(cx.state) { self.round.0 } else { 0 };
+            cx.send_all(halted, Message::Alive { number });
         }
     }
 }

@@ -32,7 +32,7 @@ impl Halting {
         let peer = cx.state.detector.get(from);
         let (own, margin) = (cx.state.present_rank(), cx.state.settings.margin);
         let above = peer.is_some_and(|peer| {
-            cx.state.is_above(peer.rank, peer.stands) && margin.is_exceeded(peer.rank, own)
+            cx.state.is_above(peer.rank, peer.eligible) && margin.is_exceeded(peer.rank, own)
         });
         let takes_over = above && cx.state.preempts_at_once();
         if !normal && !takes_over && !Fault::NoCheck.is_planted() {
@@ -64,16 +64,16 @@ impl Halting {
         from: NodeId,
         number: u64,
         rank: Rank,
-        stands: bool,
+        eligible: bool,
     ) {
         let rank = Rank { id: from, ..rank };
         cx.state.detector.change(from, |peer| {
-            peer.stands = stands;
+            peer.eligible = eligible;
             peer.rank = rank; // or it waits for this member, and this one for it
         });
-        let accepted = cx.state.stands() && !cx.state.is_above(rank, stands);
+        let accepted = cx.state.is_eligible() && !cx.state.is_above(rank, eligible);
         self.answer(cx, from, number, accepted);
-        if accepted || !stands || cx.state.follows(from) {
+        if accepted || !eligible || cx.state.follows(from) {
             self.look_at_coordinator(cx, from);
         }
     }
@@ -114,9 +114,9 @@ impl Halting {
             let number = self.next_call();
             self.timeout = Some(number);
             cx.arm(Timer::Answer, cx.state.settings.timing.t1());
-            let (rank, stands) = (cx.state.rank(), cx.state.stands());
+            let (rank, eligible) = (cx.state.rank(), cx.state.is_eligible());
             let under = Some(epoch);
-            cx.send(coordinator, Message::AreYouThere { number, under, rank, stands });
+            cx.send(coordinator, Message::AreYouThere { number, under, rank, eligible });
         }
     }
 

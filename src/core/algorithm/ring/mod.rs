@@ -32,7 +32,7 @@ pub struct Ring {
     run: Run,
     /// The candidate of the last ballot that this member sent in this run. With none it has not
     /// participated: this is the flag of the seed.
-    nominee: Option<Candidate>,
+    candidate: Option<Candidate>,
     /// How far that ballot had come: one that comes by again from further on has made a lap.
     hops: u32,
     /// In how many runs in a row somebody kept what was sent, so that it was sent past it.
@@ -103,8 +103,8 @@ impl Election for Ring {
     fn go_on(&mut self, cx: &mut Context, aim: Aim, round: Epoch) {
         if aim == Aim::Call {
             self.initiate(cx, round, Reason::MajorityAgrees);
-        } else if cx.state.stands() && self.run.epoch > cx.state.view().epoch {
-            self.returned(cx, None, Reason::BallotBack); // it may have to be claimed yet
+        } else if cx.state.is_eligible() && self.run.epoch > cx.state.view().epoch {
+            self.returned(cx, None, Reason::BallotBack); // it may have to ask for votes yet
         } else {
             self.begin(cx, Reason::BallotLost);
         }
@@ -127,7 +127,7 @@ impl Election for Ring {
 
     fn finds_nobody(&self, state: &State) -> bool {
         let returned = state.phase() == Phase::Waiting && self.awaited.is_none();
-        let laps = state.phase() == Phase::Electing && self.nominee.is_some_and(|n| !n.stands);
+        let laps = state.phase() == Phase::Electing && self.candidate.is_some_and(|n| !n.eligible);
         (returned || laps) && !state.is_bound()
     }
 
@@ -173,7 +173,7 @@ impl Ring {
     fn take_part(&mut self, cx: &mut Context, run: Run, reason: Reason) {
         if run > self.run {
             self.run = run;
-            self.nominee = self.nominee.filter(|_| Fault::FlagKept.is_planted());
+            self.candidate = self.candidate.filter(|_| Fault::FlagKept.is_planted());
             self.swallowed = if self.sent_past { self.swallowed + 1 } else { 0 };
             self.sent_past = false;
         }
@@ -187,9 +187,9 @@ impl Ring {
 
     fn ballot(&mut self, cx: &mut Context, from: NodeId, ballot: Ballot) {
         cx.note_round(ballot.run.epoch);
-        let Candidate { rank, stands, incarnation } = ballot.candidate;
+        let Candidate { rank, eligible, incarnation } = ballot.candidate;
         cx.state.detector.change(rank.id, |peer| {
-            peer.stands = if peer.incarnation == incarnation { stands } else { peer.stands };
+            peer.eligible = if peer.incarnation == incarnation { eligible } else { peer.eligible };
         });
         if ballot.run.epoch <= decided(cx) || self.is_back_from(cx, ballot.run) {
             cx.send_view(from);
@@ -240,7 +240,7 @@ impl Ring {
     /// else may lead, it calls a greater run.
     fn vote(&mut self, cx: &mut Context, ballot: Ballot, reason: Reason) {
         let below = ballot.run.epoch <= cx.state.epochs.floor();
-        let alone = own(cx).stands && !as_known(cx, ballot.candidate).stands;
+        let alone = own(cx).eligible && !as_known(cx, ballot.candidate).eligible;
         if below && alone && !Fault::ReservedRunOn.is_planted() {
             return self.begin(cx, reason);
         }
@@ -250,28 +250,28 @@ impl Ring {
         }
         let (mut own, candidate) = (own(cx), as_known(cx, ballot.candidate));
         let open = ballot.run.epoch > cx.state.epochs.floor();
-        own.stands &= open;
-        let better = self.nominee.is_some_and(|nominee| nominee > candidate);
+        own.eligible &= open;
+        let better = self.candidate.is_some_and(|sent| sent > candidate);
         if better {
             // A better one has gone on. Where the ring was repaired, both might come back.
         } else if candidate.rank.id == own.rank.id {
             if candidate.incarnation == own.incarnation && open {
                 self.returned(cx, by, Reason::BallotBack);
             }
-        } else if self.nominee == Some(candidate) {
+        } else if self.candidate == Some(candidate) {
             // It came once more: from a member that repairs the ring, or after a lap without its candidate.
             if ballot.hops > self.hops && !Fault::LapOn.is_planted() {
                 self.send_straight(cx, ballot);
             }
-        } else if candidate > own || !own.stands {
+        } else if candidate > own || !own.eligible {
             self.nominate(cx, ballot);
-        } else if self.nominee.is_none() {
+        } else if self.candidate.is_none() {
             self.nominate(cx, Ballot { candidate: own, ..ballot });
         }
     }
 
     fn nominate(&mut self, cx: &mut Context, ballot: Ballot) {
-        self.nominee = Some(as_known(cx, ballot.candidate));
+        self.candidate = Some(as_known(cx, ballot.candidate));
         let ballot = Ballot { hops: ballot.hops.saturating_add(1), ..ballot };
         self.hops = ballot.hops;
         self.pass_on(cx, Message::Ballot(ballot));
@@ -281,7 +281,7 @@ impl Ring {
     /// "If msg comes back to you: i.e. id matches your id, you are the leader, and you have the
     /// highest attr." Unless this member may not lead: then nobody may that passed it on.
     fn returned(&mut self, cx: &mut Context, by: Option<NodeId>, reason: Reason) {
-        if !cx.state.stands() {
+        if !cx.state.is_eligible() {
             self.awaited = self.send_to_left_out(cx, by);
             cx.become_awaiting(patience(cx), Reason::MayNotLead);
         } else if cx.nominate(self.run.epoch, Aim::Lead, &reason) {

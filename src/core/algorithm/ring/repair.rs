@@ -63,7 +63,7 @@ impl Ring {
         cx: &mut Context,
         by: Option<NodeId>,
     ) -> Option<NodeId> {
-        let others = cx.state.standing().map(|peer| peer.rank);
+        let others = cx.state.eligible().map(|peer| peer.rank);
         let best = others
             .filter(|rank| Some(rank.id) != by || Fault::BallotSentBack.is_planted())
             .max()?
@@ -92,7 +92,7 @@ impl Ring {
     /// the keeper may have sent a better candidate on, and both ballots would come back.
     pub(super) fn send_past(&mut self, cx: &mut Context) {
         let Some((message @ Message::Ballot(ballot), kept_by)) = self.last.clone() else { return };
-        if ballot.candidate.stands && !cx.state.needs_majority() {
+        if ballot.candidate.eligible && !cx.state.needs_majority() {
             return;
         }
         if cx.state.phase() == Phase::Electing
@@ -132,7 +132,7 @@ impl Ring {
     pub(super) fn pass_over_candidate(&self, cx: &mut Context) {
         let candidate = match cx.state.phase() {
             Phase::Waiting => self.awaited.filter(|_| !cx.state.is_bound()),
-            _ => self.nominee.map(|nominee| nominee.rank.id),
+            _ => self.candidate.map(|candidate| candidate.rank.id),
         };
         if let Some(id) = candidate.filter(|id| cx.state.detector.counts(*id)) {
             let run = bounds::ring_patience(
@@ -180,11 +180,11 @@ impl Ring {
             return false;
         }
         let leads = |id| state.view().leader.is_some_and(|leader| leader.id == id);
-        let nominated = |nominee: Candidate| nominee.rank.id == peer && is_gone(cx, nominee);
+        let nominated = |candidate: Candidate| candidate.rank.id == peer && is_gone(cx, candidate);
         next(cx).is_none()
             || match state.phase() {
                 Phase::Waiting => self.awaited == Some(peer),
-                _ if self.is_open(cx, self.run) => self.nominee.is_some_and(nominated),
+                _ if self.is_open(cx, self.run) => self.candidate.is_some_and(nominated),
                 _ => leads(peer),
             }
     }

@@ -10,8 +10,8 @@ use crate::core::types::{Epoch, NodeId, Rank, Time};
 
 /// This member as a candidate.
 pub(super) fn own(cx: &Context) -> Candidate {
-    let (stands, rank) = (cx.state.stands(), cx.state.rank());
-    Candidate { stands, rank, incarnation: cx.state.records.incarnation() }
+    let (eligible, rank) = (cx.state.is_eligible(), cx.state.rank());
+    Candidate { eligible, rank, incarnation: cx.state.records.incarnation() }
 }
 
 /// Whether a candidate's process is suspected or dead, as far as this member knows: it may not
@@ -29,7 +29,7 @@ pub(super) fn is_gone(cx: &Context, candidate: Candidate) -> bool {
 /// A candidate as this member knows it: one that was to lead of late and did not comes last.
 pub(super) fn as_known(cx: &Context, candidate: Candidate) -> Candidate {
     let ignored = cx.is_ignored(candidate.rank.id);
-    Candidate { stands: candidate.stands && !ignored, ..candidate }
+    Candidate { eligible: candidate.eligible && !ignored, ..candidate }
 }
 
 /// The greatest epoch whose leader is known, or will be named once that is durable. No ballot of

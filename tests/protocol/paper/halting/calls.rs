@@ -73,7 +73,7 @@ fn without_acceptance_it_starts_again_after_a_while() {
         assert_eq!(p5.after(TIMING.t1() - MOMENT), []);
         let again = halt(3 + accepted, 2, 5);
         let mut sent = p5.after(TIMING.message);
-        sent.retain(|(_, message)| *message != alive());
+        sent.retain(|(_, message)| !matches!(message, Message::Alive { .. }));
         assert_eq!(sent, to(&[1, 2, 3, 4], again));
     }
 }
@@ -86,7 +86,7 @@ fn the_coordinator_checks_who_is_normal() {
     let mut p5 = p5_leads();
     let mut sent = Sent::new();
     for _ in 0..5 {
-        (1..=4).for_each(|peer| drop(p5.hears(peer, alive())));
+        (1..=4).for_each(|peer| drop(p5.hears(peer, alive(0))));
         sent = p5.after(TIMING.heartbeat);
     }
     assert!(sent.contains(&(vec![1, 2, 3, 4], are_you_normal(4, 1))), "{sent:?}");
@@ -178,10 +178,10 @@ fn who_was_handed_the_task_by_one_that_gave_up_is_to_miss_it() {
             all_accept(&mut p5, &[1, 2, 3, 4], number);
         }
         let kept: Sent = p5.after(TIMING.message);
-        assert_eq!(kept, to(&[1, 2, 3, 4], alive()), "it organises");
+        assert_eq!(kept, to(&[1, 2, 3, 4], alive(1)), "it organises");
         p5.after(TIMING.message);
         assert_eq!(p5.core.phase(), Phase::Waiting, "too few replies: it gave up");
-        let calm = if handed_out { Sent::new() } else { to(&[1, 2, 3, 4], alive()) };
+        let calm = if handed_out { Sent::new() } else { to(&[1, 2, 3, 4], alive(0)) };
         assert_eq!(p5.after(TIMING.message), calm);
     }
 }
@@ -238,7 +238,25 @@ fn the_organiser_is_heard_by_those_it_halts() {
     p5.calls();
     assert_eq!(p5.after(TIMING.heartbeat - MOMENT), []);
     all_accept(&mut p5, &[1, 2, 3, 4], 1);
-    assert_eq!(p5.after(MOMENT), to(&[1, 2, 3, 4], alive()));
+    assert_eq!(p5.after(MOMENT), to(&[1, 2, 3, 4], alive(1)));
+}
+
+/// An organiser whose voters have slow disks takes longer than T2. Those that it halted wait for it while it says that it goes on,
+/// and no longer than twice T2, as it may come to nothing.
+#[test]
+fn who_was_halted_waits_for_an_organiser_that_goes_on() {
+    for (says, waits) in [(0, TIMING.t2()), (2, TIMING.t2() * 2), (1, TIMING.t2())] {
+        let mut p3 = halting(3);
+        p3.hears(5, halt(1, 2, 5));
+        let halted = p3.now;
+        while p3.core.phase() == Phase::Halted && p3.now < halted + TIMING.t2() * 3 {
+            p3.hears(4, alive(2)); // it is not its organiser
+            p3.hears(5, alive(says));
+            p3.after(TIMING.heartbeat / 4);
+        }
+        let waited = p3.now.since(halted);
+        assert!((waits..waits + TIMING.heartbeat).contains(&waited), "{says}: {waited:?}");
+    }
 }
 
 /// And they must not take it for dead when it has given up: it may have to obey another, which is
@@ -250,7 +268,7 @@ fn who_halted_others_is_heard_until_the_election_ends() {
     p4.calls();
     p4.meets(5);
     p4.hears(5, halt(9, 2, 5));
-    assert_eq!(p4.after(TIMING.heartbeat), to(&[1, 2, 3], alive()));
+    assert_eq!(p4.after(TIMING.heartbeat), to(&[1, 2, 3], alive(0)));
     p4.hears(5, elected(10, 2));
     p4.hears(5, ready(11, 2, task(5)));
     assert_eq!(p4.after(TIMING.heartbeat), []);

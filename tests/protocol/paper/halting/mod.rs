@@ -22,13 +22,13 @@ fn turned_on(number: u8) -> Settings {
 }
 
 fn are_you_there(number: u64, from: u8) -> Message {
-    Message::AreYouThere { number, under: None, rank: rank(from), stands: true }
+    Message::AreYouThere { number, under: None, rank: rank(from), eligible: true }
 }
 
 /// The same to one's coordinator.
 fn are_you_still(number: u64, epoch: u64, from: u8) -> Message {
     let under = Some(Epoch(epoch));
-    Message::AreYouThere { number, under, rank: rank(from), stands: true }
+    Message::AreYouThere { number, under, rank: rank(from), eligible: true }
 }
 
 fn are_you_normal(number: u64, epoch: u64) -> Message {
@@ -70,9 +70,9 @@ fn no(number: u64) -> Message {
     Message::Reply { number, accepted: false }
 }
 
-/// What keeps the halted patient.
-fn alive() -> Message {
-    Message::Alive { number: 0 }
+/// What keeps those patient that were halted for this round; 0 where their organiser gave up.
+fn alive(round: u64) -> Message {
+    Message::Alive { number: round }
 }
 
 fn to(peers: &[u8], message: Message) -> Sent {

@@ -126,7 +126,7 @@ fn part_2_nobody_is_elected_before_all_states_are_known() {
     assert_eq!(p5.after(TIMING.t1() - MOMENT), []);
     let sent = p5.after(MOMENT);
     assert_eq!(sent[..1], to(&[1, 2, 3], elected(2, 1)));
-    assert_eq!(sent[1..], to(&[1, 2, 3, 4], alive()), "P4 may have been halted too");
+    assert_eq!(sent[1..], to(&[1, 2, 3, 4], alive(1)), "P4 may have been halted too");
 }
 
 /// Seed 002, part 2: the node i "sets its status to Reorganization and sets its coordinator to i

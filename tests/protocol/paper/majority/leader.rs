@@ -8,8 +8,8 @@ use electd::core::types::{Epoch, Incarnation, Role, Time};
 use electd::core::{Input, Output, Phase};
 
 use super::{
-    NEVER, acknowledge, all_say, claim, coordinator, grant, grants, heartbeat, listed, majority,
-    p5_claims, p5_leads, p5_tries, preempt, refuse, release, says, to, trial, voter, would,
+    NEVER, acknowledge, all_say, coordinator, deny, heartbeat, listed, majority, p5_asks, p5_leads,
+    p5_tries, pre_vote, preempt, release, says, to, vote, vote_request, voter, votes_for, would,
 };
 use crate::paper::process::{MOMENT, Process, Sent, TIMING, connection, id, rank, task};
 
@@ -20,17 +20,17 @@ fn certain() -> Duration {
     TIMING.lease * 9 / 11
 }
 
-/// When P5 sent its claim that was granted.
-const CLAIMED: Time = Time(10_000_000);
+/// When P5 sent the vote request that elected it.
+const ASKED: Time = Time(10_000_000);
 
-/// P5 leads since it was granted its claim, 20 ms after it had sent it.
+/// P5 leads since the voters answered its vote request, 20 ms after it had sent that.
 fn p5_leads_later() -> Process {
     let mut p5 = p5_tries();
-    p5.after(CLAIMED.since(Time(0)));
+    p5.after(ASKED.since(Time(0)));
     all_say(&mut p5, &[1, 2], &says(1, Opinion::Yes, 0));
     p5.after(Duration::from_millis(20));
     p5.stores();
-    all_say(&mut p5, &[1, 2], &grant(2, 1));
+    all_say(&mut p5, &[1, 2], &vote(2, 1));
     assert_eq!(p5.leader(), Some(id(5)));
     p5
 }
@@ -38,9 +38,9 @@ fn p5_leads_later() -> Process {
 /// "Lease: the leader's runs for `lease` * 9/11 [...] from the sending of what a majority
 /// acknowledged."
 #[test]
-fn the_lease_counts_from_the_sending_of_the_claim() {
+fn the_lease_counts_from_the_sending_of_the_vote_request() {
     let p5 = p5_leads_later();
-    assert_eq!(p5.core.lease_until(), Some(CLAIMED + certain()));
+    assert_eq!(p5.core.lease_until(), Some(ASKED + certain()));
     assert_eq!(certain(), Duration::from_nanos(327_272_727));
 }
 
@@ -52,14 +52,14 @@ fn the_lease_counts_from_the_sending_of_a_heartbeat() {
     let sent = p5.now;
     p5.after(Duration::from_millis(20));
     p5.hears(1, acknowledge(1, 1, 1));
-    assert_eq!(p5.core.lease_until(), Some(CLAIMED + certain()), "two are no majority");
+    assert_eq!(p5.core.lease_until(), Some(ASKED + certain()), "two are no majority");
     p5.hears(1, acknowledge(1, 1, 1));
-    assert_eq!(p5.core.lease_until(), Some(CLAIMED + certain()), "nor is a copy");
+    assert_eq!(p5.core.lease_until(), Some(ASKED + certain()), "nor is a copy");
     p5.hears(2, acknowledge(1, 1, 2));
     assert_eq!(p5.core.lease_until(), Some(sent + certain()));
 }
 
-/// "GRANT and acknowledgements echo (incarnation, epoch, number) of what they answer": so a late
+/// "Votes and acknowledgements echo (incarnation, epoch, number) of what they answer": so a late
 /// one counts for what it answers, and that of something else for nothing.
 #[test]
 fn an_acknowledgement_counts_for_what_it_answers() {
@@ -69,16 +69,23 @@ fn an_acknowledgement_counts_for_what_it_answers() {
     p5.after(TIMING.heartbeat);
     all_say(&mut p5, &[1, 2], &acknowledge(1, 1, 1));
     assert_eq!(p5.core.lease_until(), Some(first + certain()), "the second is on its way");
-    for answer in [acknowledge(1, 3, 1), acknowledge(0, 2, 1), acknowledge(2, 2, 1), of_life(2)] {
+    for answer in [acknowledge(1, 3, 1), acknowledge(0, 2, 1), acknowledge(2, 2, 1), of_run(2)] {
         all_say(&mut p5, &OTHERS, &answer);
         assert_eq!(p5.core.lease_until(), Some(first + certain()), "{answer:?}");
     }
 }
 
-/// The acknowledgement of the second heartbeat of another life.
-fn of_life(life: u64) -> Message {
-    let (incarnation, epoch) = (Incarnation(life), Epoch(1));
-    Message::Acknowledge { incarnation, epoch, number: 2, rank: rank(1), stands: true, pause: None }
+/// The acknowledgement of the second heartbeat of another run.
+fn of_run(run: u64) -> Message {
+    let (incarnation, epoch) = (Incarnation(run), Epoch(1));
+    Message::Acknowledge {
+        incarnation,
+        epoch,
+        number: 2,
+        rank: rank(1),
+        eligible: true,
+        pause: None,
+    }
 }
 
 /// "Voters are the members that are not observers": what those acknowledge binds nobody.
@@ -89,7 +96,7 @@ fn an_observer_prolongs_no_lease() {
     p5.calls();
     p5.hears(3, says(1, Opinion::Yes, 0));
     p5.stores();
-    p5.hears(3, grant(2, 1));
+    p5.hears(3, vote(2, 1));
     let lease = p5.core.lease_until();
     p5.after(TIMING.heartbeat);
     all_say(&mut p5, &[1, 2], &acknowledge(1, 1, 1));
@@ -119,16 +126,16 @@ fn without_a_lease_nobody_leads() {
     assert_eq!(p5.leader(), None);
 }
 
-/// "The nominee's own vote obeys the same rules": P5 granted epoch 3 to P4 after it had claimed
+/// "The candidate's own vote obeys the same rules": P5 voted for P4 in epoch 3 after it had asked for votes in
 /// epoch 2 without its own vote. It leads by three others, and needs three others to go on.
 #[test]
 fn a_leader_whose_vote_is_anothers_does_not_count_it() {
     let mut p5 = voter(5);
-    grants(&mut p5, 4, 1);
+    votes_for(&mut p5, 4, 1);
     p5.calls();
     all_say(&mut p5, &[1, 2, 3], &says(1, Opinion::Yes, 1));
-    grants(&mut p5, 4, 3);
-    assert_eq!(all_say(&mut p5, &[1, 2, 3], &grant(2, 2)), to(&OTHERS, coordinator(2, 5)));
+    votes_for(&mut p5, 4, 3);
+    assert_eq!(all_say(&mut p5, &[1, 2, 3], &vote(2, 2)), to(&OTHERS, coordinator(2, 5)));
     let lease = p5.core.lease_until();
     p5.after(TIMING.heartbeat);
     all_say(&mut p5, &[1, 2], &acknowledge(2, 1, 1));
@@ -137,19 +144,19 @@ fn a_leader_whose_vote_is_anothers_does_not_count_it() {
     assert!(p5.core.lease_until() > lease);
 }
 
-/// "That leader claims a greater epoch itself, without stepping down first."
+/// "That leader asks for votes in a greater epoch itself, without stepping down first."
 #[test]
-fn a_refused_leader_claims_a_greater_epoch() {
+fn a_refused_leader_asks_for_a_greater_epoch() {
     let mut p5 = p5_leads();
     p5.after(TIMING.heartbeat);
-    assert_eq!(p5.hears(3, refuse(1, NEVER, 9)), to(&OTHERS, claim(3, 10)));
-    let claimed = p5.now;
+    assert_eq!(p5.hears(3, deny(1, NEVER, 9)), to(&OTHERS, vote_request(3, 10)));
+    let asked_at = p5.now;
     assert_eq!((p5.core.phase(), p5.core.view().epoch), (Phase::Leading, Epoch(1)));
     p5.after(Duration::from_millis(20));
     p5.stores();
-    all_say(&mut p5, &[1, 2], &grant(3, 10));
+    all_say(&mut p5, &[1, 2], &vote(3, 10));
     assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(10)));
-    assert_eq!(p5.core.lease_until(), Some(claimed + certain()));
+    assert_eq!(p5.core.lease_until(), Some(asked_at + certain()));
 }
 
 /// "As long as its lease runs, no later leader was elected": who says so is mistaken or lies, and no stream of
@@ -166,41 +173,41 @@ fn a_leader_does_not_step_down_on_the_word_of_a_third_member() {
         for (_, said) in sent {
             if let Message::VoteRequest { number, epoch, .. } = said {
                 asked += 1;
-                all_say(&mut p5, &[1, 2], &grant(number, epoch.0));
+                all_say(&mut p5, &[1, 2], &vote(number, epoch.0));
             }
         }
         p5.after(TIMING.heartbeat / 100);
         assert_eq!(p5.core.phase(), Phase::Leading, "epoch {epoch}");
     }
-    assert!((2..=10).contains(&asked), "{asked} claims in 9 intervals");
+    assert!((2..=10).contains(&asked), "{asked} vote requests in 9 intervals");
 }
 
 /// A member that was lied to names another leader of this epoch, and follows no second one: the leader asks for a
 /// greater epoch, in which it is followed.
 #[test]
-fn a_leader_whose_epoch_is_said_to_be_anothers_claims_a_greater_epoch() {
+fn a_leader_whose_epoch_is_said_to_be_anothers_asks_for_a_greater_epoch() {
     let mut p5 = p5_leads();
     p5.after(TIMING.heartbeat);
     let view = Message::View(View { epoch: Epoch(1), leader: Some(rank(4)) });
-    assert_eq!(p5.hears(3, view.clone()), to(&OTHERS, claim(3, 2)));
+    assert_eq!(p5.hears(3, view.clone()), to(&OTHERS, vote_request(3, 2)));
     assert_eq!(p5.hears(3, view), []);
     assert_eq!((p5.core.phase(), p5.leader()), (Phase::Leading, Some(id(5))));
     p5.stores();
-    all_say(&mut p5, &[1, 2], &grant(3, 2));
+    all_say(&mut p5, &[1, 2], &vote(3, 2));
     assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(2)));
 }
 
-/// The same in vain: the old epoch ends with its own lease, and grants that come after the new
+/// The same in vain: the old epoch ends with its own lease, and votes that come after the new
 /// one's would be over are of no use.
 #[test]
 fn a_leader_that_reclaims_in_vain_leads_no_longer_than_its_lease() {
     let mut p5 = p5_leads();
     let until = p5.core.lease_until().expect("it has a lease");
     p5.after(TIMING.heartbeat);
-    p5.hears(3, refuse(1, NEVER, 9));
+    p5.hears(3, deny(1, NEVER, 9));
     p5.stores();
     p5.now = until;
-    all_say(&mut p5, &[1, 2], &grant(3, 10));
+    all_say(&mut p5, &[1, 2], &vote(3, 10));
     assert_eq!(p5.leader(), None);
 }
 
@@ -208,16 +215,16 @@ fn a_leader_that_reclaims_in_vain_leads_no_longer_than_its_lease() {
 fn p4_leads() -> Process {
     let mut p4 = voter(4);
     p4.loses(5);
-    assert_eq!(p4.calls(), to(&[1, 2, 3], trial(1, 1)));
+    assert_eq!(p4.calls(), to(&[1, 2, 3], pre_vote(1, 1)));
     all_say(&mut p4, &[1, 2], &says(1, Opinion::Yes, 0));
     p4.stores();
-    all_say(&mut p4, &[1, 2], &grant(2, 1));
+    all_say(&mut p4, &[1, 2], &vote(2, 1));
     p4.meets(5);
     assert_eq!(p4.leader(), Some(id(4)));
     p4
 }
 
-/// "L releases only to a nominee that shows a majority of yes and yes-if, in PREEMPT."
+/// "L releases only to a candidate that shows a majority of yes and yes-if, in PREEMPT."
 #[test]
 fn a_leader_releases_only_to_a_majority() {
     let mut p4 = p4_leads();
@@ -227,7 +234,7 @@ fn a_leader_releases_only_to_a_majority() {
     }
     let lower = p4.hears(3, preempt(1, 3, &[1, 2, 3]));
     assert_eq!(lower, to(&[3], Message::View(view)), "nor to a lower member");
-    let released = Message::Release { epoch: Epoch(1), successor: Some(id(5)), stands: true };
+    let released = Message::Release { epoch: Epoch(1), successor: Some(id(5)), eligible: true };
     assert_eq!(p4.hears(5, preempt(1, 5, &[1, 2, 5])), to(&[1, 2, 3, 5], released));
     assert_eq!(p4.leader(), None);
 }
@@ -256,11 +263,11 @@ fn who_released_an_epoch_never_leads_in_it_again() {
     let mut p4 = p4_leads();
     p4.after(TIMING.heartbeat);
     p4.hears(5, preempt(1, 5, &[1, 2, 5]));
-    for late in [acknowledge(1, 1, 1), grant(2, 1), says(1, Opinion::Yes, 1)] {
+    for late in [acknowledge(1, 1, 1), vote(2, 1), says(1, Opinion::Yes, 1)] {
         all_say(&mut p4, &[1, 2, 3, 5], &late);
         assert_eq!((p4.leader(), p4.core.lease_until()), (None, None), "{late:?}");
     }
-    let released = Message::Release { epoch: Epoch(1), successor: Some(id(5)), stands: true };
+    let released = Message::Release { epoch: Epoch(1), successor: Some(id(5)), eligible: true };
     assert_eq!(p4.hears(5, preempt(1, 5, &[1, 2, 5])), to(&[5], released), "and says so again");
 }
 
@@ -268,7 +275,7 @@ fn who_released_an_epoch_never_leads_in_it_again() {
 #[test]
 fn who_resigns_releases() {
     let mut p5 = p5_leads();
-    let released = Message::Release { epoch: Epoch(1), successor: Some(id(4)), stands: false };
+    let released = Message::Release { epoch: Epoch(1), successor: Some(id(4)), eligible: false };
     assert_eq!(p5.resigns(), to(&OTHERS, released));
     assert_eq!(p5.leader(), None);
 }
@@ -306,7 +313,7 @@ fn a_coordinator_that_is_about_to_lead_releases_nothing() {
     all_say(&mut p5, &[1, 2], &says(1, Opinion::Yes, 0));
     all_say(&mut p5, &OTHERS, &accepted(1));
     p5.stores();
-    all_say(&mut p5, &[1, 2], &grant(2, 1));
+    all_say(&mut p5, &[1, 2], &vote(2, 1));
     let ready = Message::Ready { number: 3, round: Epoch(1), task: task(5) };
     assert_eq!(all_say(&mut p5, &OTHERS, &accepted(2)), to(&OTHERS, ready));
     assert_eq!(p5.hears(4, preempt(1, 4, &[1, 2, 4])), Sent::new());
@@ -316,27 +323,27 @@ fn a_coordinator_that_is_about_to_lead_releases_nothing() {
 
 /// "A member names a leader only after the election ended; until then it says "none"."
 #[test]
-fn a_nominee_is_no_leader() {
-    for p5 in [p5_tries(), p5_claims()] {
+fn a_candidate_is_no_leader() {
+    for p5 in [p5_tries(), p5_asks()] {
         assert_eq!((p5.leader(), p5.core.lease_until()), (None, None));
     }
 }
 
 /// "The leader's [lease] runs [...] from the sending": a greater epoch whose lease would be over
-/// when it is granted at last is not led in.
+/// for which it gets the votes at last is not led in.
 #[test]
 fn a_greater_epoch_is_not_led_in_without_a_lease() {
     let mut p5 = p5_leads();
     p5.after(TIMING.heartbeat);
-    assert_eq!(p5.hears(3, refuse(1, NEVER, 9)), to(&OTHERS, claim(3, 10)));
-    let claimed = p5.now;
+    assert_eq!(p5.hears(3, deny(1, NEVER, 9)), to(&OTHERS, vote_request(3, 10)));
+    let asked_at = p5.now;
     p5.stores();
     for number in 2..=4 {
         p5.after(TIMING.heartbeat);
         all_say(&mut p5, &[1, 2, 4], &acknowledge(1, number, 1));
     }
-    p5.now = claimed + certain();
-    all_say(&mut p5, &[1, 2], &grant(3, 10));
+    p5.now = asked_at + certain();
+    all_say(&mut p5, &[1, 2], &vote(3, 10));
     assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(1)));
 }
 

@@ -10,8 +10,8 @@ use electd::core::types::{Epoch, Incarnation, Rank, Role};
 use electd::core::{Input, Output};
 
 use super::{
-    acknowledge, all_say, claim, grant, grants, heartbeat, listed, majority, no, p5_leads, preempt,
-    release, says, to, voter, would, yes_if,
+    acknowledge, all_say, heartbeat, listed, majority, no, p5_leads, preempt, release, says, to,
+    vote, vote_request, voter, votes_for, would, yes_if,
 };
 use crate::paper::process::{Process, TIMING, connection, coordinator, election, id, rank};
 
@@ -47,13 +47,13 @@ fn an_observer_says_nothing_that_only_a_candidate_or_a_leader_does() {
         halt(5),
         heartbeat(2, 1, 5),
         coordinator(2, 5),
-        claim(1, 2),
+        vote_request(1, 2),
         preempt(1, 5, &[1, 2, 3, 4, 5]),
         release(1),
     ];
     for message in lies {
         let mut p3 = beside_an_observer(AlgorithmKind::Bully);
-        grants(&mut p3, 4, 1);
+        votes_for(&mut p3, 4, 1);
         let said = format!("{message:?}");
         let envelope = Envelope { epoch: Epoch(1), incarnation: Incarnation(1), message };
         let (connection, from) = (connection(5), id(5));
@@ -63,11 +63,11 @@ fn an_observer_says_nothing_that_only_a_candidate_or_a_leader_does() {
     }
 }
 
-/// "A nominee passes a release on": one that may win.
+/// "A candidate passes a release on": one that may win.
 #[test]
 fn an_observer_frees_no_voter() {
     let mut p3 = beside_an_observer(AlgorithmKind::Bully);
-    grants(&mut p3, 4, 1);
+    votes_for(&mut p3, 4, 1);
     let freed = Message::Freed { leader: id(4), epoch: Epoch(1) };
     p3.hears(5, freed.clone());
     assert_eq!(would(&mut p3, 2, 3), yes_if(1, TIMING.lease));
@@ -86,7 +86,7 @@ fn nobody_believes_that_an_observer_leads() {
     }
     let mut p3 = beside_an_observer(AlgorithmKind::Ring);
     let run = Run { epoch: Epoch(2), initiator: id(5) };
-    let leader = Candidate { stands: true, rank: rank(5), incarnation: Incarnation(1) };
+    let leader = Candidate { eligible: true, rank: rank(5), incarnation: Incarnation(1) };
     p3.hears(2, Message::Lap(Lap { run, leader, hops: 1 }));
     p3.stores();
     assert_eq!(p3.leader(), None);
@@ -102,16 +102,16 @@ fn where_nobody_leads_a_list_is_taken_from_a_voter_only() {
     let list = Arc::new(MemberList::new(version, remaining));
     p3.hears(5, Message::List { list: list.clone() });
     assert_eq!(p3.core.members(), &own);
-    assert!(p3.core.stands(), "nor is it behind");
+    assert!(p3.core.is_eligible(), "nor is it behind");
     p3.hears(4, Message::List { list: list.clone() });
     assert_eq!(p3.core.members(), &list);
 
     let mut p3 = beside_an_observer(AlgorithmKind::Bully);
     p3.hears(4, Message::Listed { version });
-    assert!(!p3.core.stands(), "P4 has to tell it that list");
+    assert!(!p3.core.is_eligible(), "P4 has to tell it that list");
     p3.loses(4);
     p3.hears(5, Message::Listed { version });
-    assert!(p3.core.stands(), "P5 may not");
+    assert!(p3.core.is_eligible(), "P5 may not");
 }
 
 /// Another says of the leader of this epoch that it ranks higher than it does.
@@ -159,13 +159,13 @@ fn a_leader_steps_down_for_no_lap_that_another_passes_on() {
     p5.calls();
     [1, 2].into_iter().for_each(|voter| drop(p5.hears(voter, says(1, Opinion::Yes, 0))));
     let run = Run { epoch: Epoch(1), initiator: id(5) };
-    let candidate = Candidate { stands: true, rank: rank(5), incarnation: Incarnation(1) };
+    let candidate = Candidate { eligible: true, rank: rank(5), incarnation: Incarnation(1) };
     p5.hears(4, Message::Ballot(Ballot { run, candidate, hops: 5 }));
     p5.stores();
-    all_say(&mut p5, &[1, 2], &grant(2, 1));
+    all_say(&mut p5, &[1, 2], &vote(2, 1));
     assert_eq!(p5.leader(), Some(id(5)));
     let run = Run { epoch: Epoch(2), initiator: id(4) };
-    let leader = Candidate { stands: true, rank: rank(4), incarnation: Incarnation(1) };
+    let leader = Candidate { eligible: true, rank: rank(4), incarnation: Incarnation(1) };
     p5.hears(2, Message::Lap(Lap { run, leader, hops: 1 }));
     p5.stores();
     assert_eq!(p5.leader(), Some(id(5)));

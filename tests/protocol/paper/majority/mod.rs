@@ -1,11 +1,11 @@
-//! What PROTOCOL.md says of a majority, sentence by sentence: a voter (`voter.rs`), a nominee
-//! (`nominee.rs`), a leader (`leader.rs`), who comes back (`restart.rs`), timings that change (`retiming.rs`),
+//! What PROTOCOL.md says of a majority, sentence by sentence: a voter (`voter.rs`), a candidate
+//! (`candidate.rs`), a leader (`leader.rs`), who comes back (`restart.rs`), timings that change (`retiming.rs`),
 //! a candidate that waits for its votes (`votes.rs`), the epochs of lists (`stamped.rs`), and a leader whose death is
 //! proved (`proved.rs`). Here is what they say and hear.
 
+mod candidate;
 mod leader;
 mod liars;
-mod nominee;
 mod proved;
 mod restart;
 mod retiming;
@@ -45,11 +45,11 @@ fn listed(settings: Settings, roles: &[(u8, Role)], counter: u64) -> Settings {
     Settings { members: Arc::new(MemberList::new(version, members)), ..settings }
 }
 
-fn trial(number: u64, epoch: u64) -> Message {
+fn pre_vote(number: u64, epoch: u64) -> Message {
     Message::PreVote { number, epoch: Epoch(epoch), list: ListVersion::default() }
 }
 
-fn claim(number: u64, epoch: u64) -> Message {
+fn vote_request(number: u64, epoch: u64) -> Message {
     let (epoch, list) = (Epoch(epoch), ListVersion::default());
     Message::VoteRequest { number, epoch, lease: TIMING.lease, list }
 }
@@ -58,11 +58,11 @@ fn says(number: u64, opinion: Opinion, epoch: u64) -> Message {
     Message::PreVoteReply { number, opinion, epoch: Epoch(epoch) }
 }
 
-fn grant(number: u64, epoch: u64) -> Message {
+fn vote(number: u64, epoch: u64) -> Message {
     Message::Vote { incarnation: Incarnation(1), number, epoch: Epoch(epoch) }
 }
 
-fn refuse(number: u64, opinion: Opinion, epoch: u64) -> Message {
+fn deny(number: u64, opinion: Opinion, epoch: u64) -> Message {
     Message::Denial { number, opinion, epoch: Epoch(epoch) }
 }
 
@@ -90,7 +90,7 @@ fn promising(lease: Duration, epoch: u64, number: u64, from: u8) -> Message {
 
 fn acknowledge(epoch: u64, number: u64, from: u8) -> Message {
     let (incarnation, epoch, rank) = (Incarnation(1), Epoch(epoch), rank(from));
-    Message::Acknowledge { incarnation, epoch, number, rank, stands: true, pause: None }
+    Message::Acknowledge { incarnation, epoch, number, rank, eligible: true, pause: None }
 }
 
 fn preempt(epoch: u64, from: u8, votes: &[u8]) -> Message {
@@ -98,28 +98,28 @@ fn preempt(epoch: u64, from: u8, votes: &[u8]) -> Message {
     Message::Preempt { epoch: Epoch(epoch), rank: rank(from), votes }
 }
 
-/// A leader or nominee gives up this epoch, for nobody in particular.
+/// A leader or candidate gives up this epoch, for nobody in particular.
 fn release(epoch: u64) -> Message {
-    Message::Release { epoch: Epoch(epoch), successor: None, stands: true }
+    Message::Release { epoch: Epoch(epoch), successor: None, eligible: true }
 }
 
 fn to(peers: &[u8], message: Message) -> Sent {
     vec![(peers.to_vec(), message)]
 }
 
-/// What a voter says to the trial of a nominee.
-fn would(voter: &mut Process, nominee: u8, epoch: u64) -> Opinion {
-    let sent = voter.hears(nominee, trial(7, epoch));
+/// What a voter says to the pre-vote of a candidate.
+fn would(voter: &mut Process, candidate: u8, epoch: u64) -> Opinion {
+    let sent = voter.hears(candidate, pre_vote(7, epoch));
     match sent.as_slice() {
-        [(to, Message::PreVoteReply { number: 7, opinion, .. })] if *to == [nominee] => *opinion,
-        other => panic!("not an answer to P{nominee}: {other:?}"),
+        [(to, Message::PreVoteReply { number: 7, opinion, .. })] if *to == [candidate] => *opinion,
+        other => panic!("not an answer to P{candidate}: {other:?}"),
     }
 }
 
-/// A voter grants this epoch to a nominee.
-fn grants(voter: &mut Process, nominee: u8, epoch: u64) {
-    voter.hears(nominee, claim(8, epoch));
-    assert_eq!(voter.stores(), to(&[nominee], grant(8, epoch)));
+/// A voter votes for a candidate in this epoch.
+fn votes_for(voter: &mut Process, candidate: u8, epoch: u64) {
+    voter.hears(candidate, vote_request(8, epoch));
+    assert_eq!(voter.stores(), to(&[candidate], vote(8, epoch)));
 }
 
 /// All of these say the same, and what is sent after the last.
@@ -131,22 +131,22 @@ fn all_say(process: &mut Process, peers: &[u8], message: &Message) -> Sent {
 /// P5 has asked all for epoch 1, in the question of number 1.
 fn p5_tries() -> Process {
     let mut p5 = voter(5);
-    assert_eq!(p5.calls(), to(&[1, 2, 3, 4], trial(1, 1)));
+    assert_eq!(p5.calls(), to(&[1, 2, 3, 4], pre_vote(1, 1)));
     p5
 }
 
-/// P5 has claimed epoch 1, in the question of number 2.
-fn p5_claims() -> Process {
+/// P5 has asked for votes in epoch 1, in the question of number 2.
+fn p5_asks() -> Process {
     let mut p5 = p5_tries();
     let sent = all_say(&mut p5, &[1, 2], &says(1, Opinion::Yes, 0));
-    assert_eq!(sent, to(&[1, 2, 3, 4], claim(2, 1)));
+    assert_eq!(sent, to(&[1, 2, 3, 4], vote_request(2, 1)));
     p5
 }
 
-/// P5 leads in epoch 1, by the grants of P1, P2 and itself.
+/// P5 leads in epoch 1, by the votes of P1, P2 and itself.
 fn p5_leads() -> Process {
-    let mut p5 = p5_claims();
+    let mut p5 = p5_asks();
     p5.stores();
-    assert_eq!(all_say(&mut p5, &[1, 2], &grant(2, 1)), to(&[1, 2, 3, 4], coordinator(1, 5)));
+    assert_eq!(all_say(&mut p5, &[1, 2], &vote(2, 1)), to(&[1, 2, 3, 4], coordinator(1, 5)));
     p5
 }

@@ -4,7 +4,7 @@ use electd::core::message::Opinion;
 use electd::core::settings::{AlgorithmKind, Settings};
 use electd::core::types::Time;
 
-use super::{acknowledge, coordinator, heartbeat, majority, no, says, to, trial, would, yes_if};
+use super::{acknowledge, coordinator, heartbeat, majority, no, pre_vote, says, to, would, yes_if};
 use crate::paper::process::{Process, TIMING};
 
 /// P4 follows P5, which leads in epoch 1, and has promised it its vote.
@@ -30,7 +30,7 @@ fn a_voter_is_free_when_the_leader_that_it_promised_its_vote_is_dead() {
 #[test]
 fn who_has_the_proof_first_asks_again_soon() {
     let mut p4 = p4_under_p5();
-    assert_eq!(p4.loses(5), to(&[1, 2, 3], trial(1, 2)));
+    assert_eq!(p4.loses(5), to(&[1, 2, 3], pre_vote(1, 2)));
     let bound = |p4: &mut Process, number| {
         for voter in [1, 2, 3] {
             // All who can say anything have: the dead one is not waited for.
@@ -41,7 +41,7 @@ fn who_has_the_proof_first_asks_again_soon() {
     while p4.now < Time(0) + TIMING.lease {
         bound(&mut p4, number);
         number += 1;
-        assert_eq!(p4.after(TIMING.message / 4), to(&[1, 2, 3], trial(number, 3)));
+        assert_eq!(p4.after(TIMING.message / 4), to(&[1, 2, 3], pre_vote(number, 3)));
     }
     bound(&mut p4, number);
     assert_eq!(p4.after(TIMING.message / 4), [], "they are bound to another by now");
@@ -52,9 +52,9 @@ fn who_has_the_proof_first_asks_again_soon() {
 fn the_living_are_heard_out() {
     let mut p4 = p4_under_p5();
     p4.loses(1);
-    assert_eq!(p4.loses(5), to(&[2, 3], trial(1, 2)));
+    assert_eq!(p4.loses(5), to(&[2, 3], pre_vote(1, 2)));
     for voter in [2, 3] {
         assert_eq!(p4.hears(voter, says(1, no(TIMING.lease), 1)), []);
     }
-    assert_eq!(p4.after(TIMING.message / 4), to(&[2, 3], trial(2, 3)), "it was refused");
+    assert_eq!(p4.after(TIMING.message / 4), to(&[2, 3], pre_vote(2, 3)), "it was refused");
 }

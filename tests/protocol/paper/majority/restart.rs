@@ -6,12 +6,12 @@ use electd::core::types::{Epoch, Incarnation};
 use electd::core::{Input, Output};
 
 use super::{
-    NEVER, all_say, claim, coordinator, election, grants, majority, no, promising, refuse, says,
-    to, trial, voter, would,
+    NEVER, all_say, coordinator, deny, election, majority, no, pre_vote, promising, says, to,
+    vote_request, voter, votes_for, would,
 };
 use crate::paper::process::{MOMENT, Process, TIMING, connection, hello_of, id, rank};
 
-/// No round of the first life of a process was above this.
+/// No round of the first run of a process was above this.
 const FLOOR: u64 = 64;
 
 /// Starts anew and meets all others.
@@ -22,27 +22,27 @@ fn restarted(process: &Process) -> Process {
     next
 }
 
-/// "With majority also the grant (epoch, nominee)": "what a member claims or grants never goes
+/// "With majority also the vote (epoch, candidate)": "what a member asks for or votes in never goes
 /// backwards, across restarts".
 #[test]
-fn a_grant_survives_a_restart() {
+fn a_vote_survives_a_restart() {
     let mut p3 = voter(3);
-    grants(&mut p3, 4, 22);
+    votes_for(&mut p3, 4, 22);
     let mut p3 = restarted(&p3);
     p3.after(TIMING.lease);
-    assert_eq!(p3.hears(5, claim(1, 22)), to(&[5], refuse(1, NEVER, 22)));
-    assert_eq!(p3.hears(5, claim(1, 5)), to(&[5], refuse(1, NEVER, 22)));
+    assert_eq!(p3.hears(5, vote_request(1, 22)), to(&[5], deny(1, NEVER, 22)));
+    assert_eq!(p3.hears(5, vote_request(1, 5)), to(&[5], deny(1, NEVER, 22)));
     assert_eq!(p3.hears(4, coordinator(5, 4)), []);
     assert_eq!(would(&mut p3, 4, 22), Opinion::Yes);
     assert_eq!(would(&mut p3, 5, 23), Opinion::Yes);
 }
 
-/// "A voter that granted e refuses everything from a leader with a smaller epoch": it may have led in e,
+/// "A voter that voted in e denies everything from a leader with a smaller epoch": it may have led in e,
 /// and forgotten that.
 #[test]
-fn a_restarted_voter_follows_no_leader_from_before_its_grant() {
+fn a_restarted_voter_follows_no_leader_from_before_its_vote() {
     let mut p3 = voter(3);
-    grants(&mut p3, 4, 22);
+    votes_for(&mut p3, 4, 22);
     let mut p3 = restarted(&p3);
     p3.hears(5, coordinator(21, 5));
     assert_eq!(p3.leader(), None);
@@ -50,16 +50,16 @@ fn a_restarted_voter_follows_no_leader_from_before_its_grant() {
     assert_eq!(p3.leader(), Some(id(4)));
 }
 
-/// "Not in the first `lease` after a restart": an earlier life may have promised.
+/// "Not in the first `lease` after a restart": an earlier run may have promised.
 #[test]
 fn a_restarted_voter_is_muted_for_a_lease() {
     let mut p3 = voter(3);
-    grants(&mut p3, 4, 22);
+    votes_for(&mut p3, 4, 22);
     let mut p3 = restarted(&p3);
-    let refused = to(&[4], refuse(1, no(TIMING.lease), 22));
-    assert_eq!(p3.hears(4, claim(1, 23)), refused);
+    let refused = to(&[4], deny(1, no(TIMING.lease), 22));
+    assert_eq!(p3.hears(4, vote_request(1, 23)), refused);
     p3.after(TIMING.lease);
-    grants(&mut p3, 4, 23);
+    votes_for(&mut p3, 4, 23);
 }
 
 /// One with an empty store may have lost it, and with it what it promised.
@@ -72,7 +72,7 @@ fn an_empty_voter_is_muted_for_a_lease() {
     assert_eq!(would(&mut p3, 5, 70), Opinion::Yes);
 }
 
-/// Else a nominee that asks at a first start would ask again only after `failure`, and a lesser one
+/// Else a candidate that asks at a first start would ask again only after `failure`, and a lesser one
 /// would come first.
 #[test]
 fn an_empty_voter_that_has_not_met_all_tells_for_how_long_it_is_muted() {
@@ -84,9 +84,9 @@ fn an_empty_voter_that_has_not_met_all_tells_for_how_long_it_is_muted() {
     assert_eq!(would(&mut p3, 5, 70), Opinion::Uninformed { wait: TIMING.failure });
 }
 
-/// "The nominee's own vote obeys the same rules", this one as well.
+/// "The candidate's own vote obeys the same rules", this one as well.
 #[test]
-fn a_restarted_nominee_is_muted_too() {
+fn a_restarted_candidate_is_muted_too() {
     let mut p5 = restarted(&voter(5));
     p5.calls();
     assert_eq!(all_say(&mut p5, &[1, 2], &says(1, Opinion::Yes, 0)), []);
@@ -106,15 +106,15 @@ fn a_restarted_voter_is_muted_for_the_longest_promise_ever() {
     p3.after(long - MOMENT);
     assert_eq!(would(&mut p3, 5, 70), no(MOMENT));
     let mut again = restarted(&p3);
-    assert_eq!(would(&mut again, 5, 70), no(long), "nor does another life forget");
+    assert_eq!(would(&mut again, 5, 70), no(long), "nor does another run forget");
     p3.after(MOMENT);
     assert_eq!(would(&mut p3, 5, 70), Opinion::Yes);
 }
 
 /// "The longest promise shrinks to the present one when the mute after a restart is over", and not
-/// before: each life waits for what the last one may have promised, once.
+/// before: each run waits for what the last one may have promised, once.
 #[test]
-fn a_long_promise_of_an_earlier_life_is_waited_for_once() {
+fn a_long_promise_of_an_earlier_run_is_waited_for_once() {
     let long = TIMING.lease * 2;
     let mut p3 = voter(3);
     p3.hears(4, promising(long, 1, 1, 4));
@@ -126,20 +126,20 @@ fn a_long_promise_of_an_earlier_life_is_waited_for_once() {
     p3.after(MOMENT);
     p3.stores();
     assert_eq!(would(&mut restarted(&p3), 5, 70), no(TIMING.lease));
-    // What this life promises counts from then on as well, and is durable before it is told.
+    // What this run promises counts from then on as well, and is durable before it is told.
     assert_eq!(p3.hears(4, promising(long, 90, 1, 4)), []);
     p3.stores();
     assert_eq!(would(&mut restarted(&p3), 5, 100), no(long));
 }
 
-/// "What an empty voter was told (the floor)" is durable: it may have granted anything up to it before it
+/// "What an empty voter was told (the floor)" is durable: it may have voted for anybody up to it before it
 /// lost its store.
 #[test]
 fn what_an_empty_voter_was_told_survives_a_restart() {
     let mut p3 = Process::empty(majority(AlgorithmKind::Bully, 3));
     p3.meets(5);
     p3.meets(1);
-    p3.hears(1, claim(1, 80)); // it is refused, and tells of this round
+    p3.hears(1, vote_request(1, 80)); // it is refused, and tells of this round
     p3.hears(5, coordinator(70, 5));
     p3.hears(5, promising(TIMING.lease, 70, 1, 5));
     p3.stores();
@@ -156,7 +156,7 @@ fn what_an_empty_voter_was_told_survives_a_restart() {
 #[test]
 fn an_informed_voter_stays_informed() {
     let mut p3 = voter(3);
-    grants(&mut p3, 4, 1);
+    votes_for(&mut p3, 4, 1);
     let mut p3 = p3.restarts();
     p3.meets(5);
     p3.after(TIMING.lease);
@@ -164,45 +164,45 @@ fn an_informed_voter_stays_informed() {
 }
 
 /// "After a restart own rounds start above `reserved`": a member that is drawn into a round joins
-/// it, unless its earlier life may have led in it.
+/// it, unless its earlier run may have led in it.
 #[test]
-fn a_restarted_bully_joins_no_round_of_its_earlier_life() {
+fn a_restarted_bully_joins_no_round_of_its_earlier_run() {
     for (round, joined) in [(FLOOR - 1, FLOOR + 1), (FLOOR, FLOOR + 1), (FLOOR + 2, FLOOR + 2)] {
         let mut p5 = restarted(&voter(5));
         let sent = p5.hears(1, election(round, 1));
-        assert_eq!(sent[1..], to(&[1, 2, 3, 4], trial(1, joined)), "drawn into {round}");
+        assert_eq!(sent[1..], to(&[1, 2, 3, 4], pre_vote(1, joined)), "drawn into {round}");
     }
 }
 
 /// The same of the ring: it sends the ballot on, and not itself.
 #[test]
-fn a_restarted_member_of_a_ring_is_no_nominee_in_a_round_of_its_earlier_life() {
+fn a_restarted_member_of_a_ring_is_no_candidate_in_a_round_of_its_earlier_run() {
     let first = Process::with(majority(AlgorithmKind::Ring, 5)).0;
-    let named = |number, life| {
-        let incarnation = Incarnation(life);
-        Candidate { stands: true, rank: rank(number), incarnation }
+    let named = |number, start| {
+        let incarnation = Incarnation(start);
+        Candidate { eligible: true, rank: rank(number), incarnation }
     };
-    for (epoch, nominee) in [(FLOOR, named(1, 1)), (FLOOR + 1, named(5, 2))] {
+    for (epoch, candidate) in [(FLOOR, named(1, 1)), (FLOOR + 1, named(5, 2))] {
         let mut p5 = restarted(&first);
         let run = Run { epoch: Epoch(epoch), initiator: id(1) };
         let ballot = |candidate, hops| Message::Ballot(Ballot { run, candidate, hops });
         let sent = p5.hears(4, ballot(named(1, 1), 4));
-        assert_eq!(sent[..1], to(&[1], ballot(nominee, 5)), "round {epoch}");
+        assert_eq!(sent[..1], to(&[1], ballot(candidate, 5)), "round {epoch}");
     }
 }
 
 /// Where nobody else may lead, its own votes are awaited: it calls a run that it may win.
 #[test]
-fn a_restarted_member_of_a_ring_calls_a_run_of_its_own_where_no_nominee_may_lead() {
+fn a_restarted_member_of_a_ring_calls_a_run_of_its_own_where_no_candidate_may_lead() {
     let first = Process::with(majority(AlgorithmKind::Ring, 5)).0;
-    let candidate = Candidate { stands: false, rank: rank(1), incarnation: Incarnation(1) };
+    let candidate = Candidate { eligible: false, rank: rank(1), incarnation: Incarnation(1) };
     let mut p5 = restarted(&first);
     let run = Run { epoch: Epoch(FLOOR), initiator: id(1) };
     let sent = p5.hears(4, Message::Ballot(Ballot { run, candidate, hops: 4 }));
-    assert_eq!(sent[..1], to(&[1, 2, 3, 4], trial(1, FLOOR + 1)));
+    assert_eq!(sent[..1], to(&[1, 2, 3, 4], pre_vote(1, FLOOR + 1)));
 }
 
-/// Why P3 refuses the hello of P4 in this life, if it does, having met the first one: of that process,
+/// Why P3 refuses the hello of P4 in this run, if it does, having met the first one: of that process,
 /// or of another.
 fn refusal(mut p3: Process, incarnation: u64, another: bool) -> Option<Rejection> {
     let hello = hello_of(4, p3.core.settings());
@@ -228,7 +228,7 @@ fn who_lost_its_state_is_refused() {
     };
     assert_eq!(refusal(voter(3), 1, false), None, "the process that was met");
     assert_eq!(refusal(voter(3), 2, true), None, "a restart");
-    assert_eq!(refusal(voter(3), 1, true), lost(1, 1), "a first life that lost its state");
+    assert_eq!(refusal(voter(3), 1, true), lost(1, 1), "a first run that lost its state");
     assert_eq!(refusal(voter(3), 0, true), lost(1, 0));
     let p3 = Process::new(AlgorithmKind::Bully, 3);
     assert_eq!(refusal(p3, 1, true), None, "without a majority nothing was promised");

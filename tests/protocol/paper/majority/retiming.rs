@@ -8,7 +8,7 @@ use electd::core::types::Time;
 use electd::core::{Input, Phase};
 
 use super::{
-    acknowledge, all_say, grant, heartbeat, majority, p5_tries, promising, says, voter, would,
+    acknowledge, all_say, heartbeat, majority, p5_tries, promising, says, vote, voter, would,
     yes_if,
 };
 use crate::paper::process::{Process, Sent, TIMING, id};
@@ -29,12 +29,12 @@ fn retime(process: &mut Process, timing: Timing) -> Sent {
     process.take(Input::Timed { timing })
 }
 
-/// P5 leads in epoch 1 since it was granted that, at time 0.
+/// P5 leads in epoch 1 since it was elected, at time 0.
 fn p5_leads() -> Process {
     let mut p5 = p5_tries();
     all_say(&mut p5, &[1, 2], &says(1, Opinion::Yes, 0));
     p5.stores();
-    all_say(&mut p5, &[1, 2], &grant(2, 1));
+    all_say(&mut p5, &[1, 2], &vote(2, 1));
     assert_eq!(p5.leader(), Some(id(5)));
     p5
 }

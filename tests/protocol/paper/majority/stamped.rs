@@ -1,4 +1,4 @@
-//! "A trial or claim for epoch e is refused, also by the own vote, unless e is greater than the epoch of
+//! "A pre-vote or vote request for epoch e is denied, also by the own vote, unless e is greater than the epoch of
 //! the voter's list version", and "a restored record keeps its leader".
 
 use std::sync::Arc;
@@ -36,17 +36,17 @@ fn restarted(list: &Arc<MemberList>) -> Process {
     p3
 }
 
-/// What P3 says to a trial of P4 for this epoch, which has the same list.
+/// What P3 says to a pre-vote of P4 for this epoch, which has the same list.
 fn says(p3: &mut Process, list: &MemberList, epoch: u64) -> Option<Opinion> {
-    let trial = Message::PreVote { number: 1, epoch: Epoch(epoch), list: list.version() };
-    p3.hears(4, trial).into_iter().find_map(|(_, message)| match message {
+    let pre_vote = Message::PreVote { number: 1, epoch: Epoch(epoch), list: list.version() };
+    p3.hears(4, pre_vote).into_iter().find_map(|(_, message)| match message {
         Message::PreVoteReply { opinion, .. } => Some(opinion),
         _ => None,
     })
 }
 
 #[test]
-fn no_epoch_is_granted_that_is_not_above_that_of_the_own_list() {
+fn no_vote_is_given_in_an_epoch_that_is_not_above_that_of_the_own_list() {
     let list = remaining(&[3, 4, 5]);
     let mut p3 = restarted(&list);
     assert_eq!(says(&mut p3, &list, 16), Some(NEVER));

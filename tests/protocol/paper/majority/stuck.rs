@@ -1,4 +1,4 @@
-//! Disks that stand still: a candidate whose own disk does withdraws, and stands again when it writes; one whom the
+//! Disks that stand still: a candidate whose own disk does withdraws, and is eligible again when it writes; one whom the
 //! voters deny their votes for that, or for another reason that does not pass, lets another member try.
 
 use std::time::Duration;
@@ -6,28 +6,28 @@ use std::time::Duration;
 use electd::core::Phase;
 use electd::core::message::{Message, Opinion};
 
-use super::{all_say, no, p5_claims, p5_tries, says, yes_if};
+use super::{all_say, no, p5_asks, p5_tries, says, yes_if};
 use crate::paper::process::{Process, TIMING};
 
 /// Two of the others would vote for it, again and again, and its own vote is not stored: it would call another
 /// election each time, and keep those that could lead from it.
 #[test]
 fn a_candidate_whose_disk_stands_still_withdraws_until_it_writes() {
-    let mut p5 = p5_claims();
-    let mut trials = 0;
+    let mut p5 = p5_asks();
+    let mut pre_votes = 0;
     for _ in 0..20 {
         let sent = p5.after(TIMING.lease);
         for (_, message) in sent {
             if let Message::PreVote { number, .. } = message {
                 all_say(&mut p5, &[1, 2], &says(number, Opinion::Yes, 1));
-                trials += 1;
+                pre_votes += 1;
             }
         }
     }
-    assert!(trials > 0, "it asks whether the voters are there");
-    assert_eq!((p5.core.phase(), p5.core.stands()), (Phase::Waiting, false));
+    assert!(pre_votes > 0, "it asks whether the voters are there");
+    assert_eq!((p5.core.phase(), p5.core.is_eligible()), (Phase::Waiting, false));
     p5.stores();
-    assert!(p5.core.stands(), "nothing but the disk held it back");
+    assert!(p5.core.is_eligible(), "nothing but the disk held it back");
 }
 
 /// P1 to P3 answer each pre-vote of P5 in this way for so long. Tells in how many.
@@ -52,21 +52,21 @@ fn a_candidate_whom_the_voters_deny_their_votes_for_long_lets_another_one_try() 
     let mut p5 = p5_tries();
     all_say(&mut p5, &[1, 2, 3], &says(1, opposed, 0));
     all_answer(&mut p5, opposed, TIMING.failure * 3 / 2);
-    assert!(p5.core.stands(), "a voter that was started anew is free soon");
+    assert!(p5.core.is_eligible(), "a voter that was started anew is free soon");
     assert!(all_answer(&mut p5, opposed, TIMING.failure * 3 / 2) > 0, "it goes on asking");
-    assert_eq!((p5.core.phase(), p5.core.stands()), (Phase::Waiting, false));
+    assert_eq!((p5.core.phase(), p5.core.is_eligible()), (Phase::Waiting, false));
     while all_answer(&mut p5, Opinion::Yes, TIMING.message) == 0 {
-        assert!(!p5.core.stands());
+        assert!(!p5.core.is_eligible());
     }
-    assert!(p5.core.stands(), "the voters agree");
+    assert!(p5.core.is_eligible(), "the voters agree");
 }
 
 /// Voters that are bound to a leader will be free as soon as that is gone.
 #[test]
-fn a_candidate_whose_voters_are_bound_to_a_leader_stands_all_the_time() {
+fn a_candidate_whose_voters_are_bound_to_a_leader_is_eligible_all_the_time() {
     let bound = yes_if(1, TIMING.lease);
     let mut p5 = p5_tries();
     all_say(&mut p5, &[1, 2, 3], &says(1, bound, 1));
     assert!(all_answer(&mut p5, bound, TIMING.failure * 8) > 4);
-    assert!(p5.core.stands());
+    assert!(p5.core.is_eligible());
 }

@@ -1,4 +1,4 @@
-//! What a voter grants, promises and refuses.
+//! What a voter votes for, promises and denies.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use electd::core::types::{Epoch, Incarnation, Role};
 use electd::core::{Input, Phase};
 
 use super::{
-    NEVER, acknowledge, claim, election, grant, grants, heartbeat, listed, majority, no, promising,
-    refuse, release, says, to, trial, voter, would, yes_if,
+    NEVER, acknowledge, deny, election, heartbeat, listed, majority, no, pre_vote, promising,
+    release, says, to, vote, vote_request, voter, votes_for, would, yes_if,
 };
 use crate::paper::process::{MOMENT, Process, TIMING, id, rank};
 
-/// "Trial: changes nothing."
+/// "Pre-vote: changes nothing."
 #[test]
-fn a_trial_changes_nothing() {
+fn a_pre_vote_changes_nothing() {
     let mut p3 = voter(3);
     let before = p3.core.clone();
     assert_eq!(would(&mut p3, 4, 22), Opinion::Yes);
@@ -30,72 +30,76 @@ fn a_trial_changes_nothing() {
 fn a_pre_vote_is_answered_as_soon_as_the_candidate_can_be_told() {
     let mut p3 = voter(3);
     p3.take(Input::Lost { peer: id(5) });
-    assert_eq!(p3.hears(5, trial(1, 22)), []);
+    assert_eq!(p3.hears(5, pre_vote(1, 22)), []);
     let told = p3.reaches(5);
     assert!(told.contains(&(vec![5], says(1, Opinion::Yes, 0))), "{told:?}");
 }
 
-/// "A grant is durable before it is sent." It echoes "(incarnation, epoch, number)" of the claim.
+/// "A vote is durable before it is sent." It echoes "(incarnation, epoch, number)" of the vote request.
 #[test]
-fn a_grant_is_told_only_when_it_is_durable() {
+fn a_vote_is_told_only_when_it_is_durable() {
     let mut p3 = voter(3);
-    assert_eq!(p3.hears_of(4, 6, claim(9, 22)), []);
-    let granted = Message::Vote { incarnation: Incarnation(6), number: 9, epoch: Epoch(22) };
-    assert_eq!(p3.stores(), to(&[4], granted));
-    let again = p3.restarts().hears(5, trial(1, 22));
+    assert_eq!(p3.hears_of(4, 6, vote_request(9, 22)), []);
+    let voted = Message::Vote { incarnation: Incarnation(6), number: 9, epoch: Epoch(22) };
+    assert_eq!(p3.stores(), to(&[4], voted));
+    let again = p3.restarts().hears(5, pre_vote(1, 22));
     assert_eq!(again, [], "nobody is connected yet");
     let mut p3 = p3.restarts();
     p3.meets(5);
-    assert_eq!(p3.hears(5, claim(1, 22)), to(&[5], refuse(1, NEVER, 22)), "it is on its disk");
+    assert_eq!(p3.hears(5, vote_request(1, 22)), to(&[5], deny(1, NEVER, 22)), "it is on its disk");
 }
 
-/// "One nominee per epoch", and "never two [leaders] for one epoch, ever".
+/// "One candidate per epoch", and "never two [leaders] for one epoch, ever".
 #[test]
-fn one_epoch_has_one_nominee() {
+fn one_epoch_has_one_candidate() {
     let mut p3 = voter(3);
-    grants(&mut p3, 4, 1);
+    votes_for(&mut p3, 4, 1);
     p3.hears(4, release(1));
     p3.after(TIMING.lease);
-    assert_eq!(p3.hears(5, claim(1, 1)), to(&[5], refuse(1, NEVER, 1)));
+    assert_eq!(p3.hears(5, vote_request(1, 1)), to(&[5], deny(1, NEVER, 1)));
     assert_eq!(would(&mut p3, 5, 2), Opinion::Yes);
-    assert_eq!(p3.hears(4, claim(9, 1)), to(&[4], grant(9, 1)), "the same nominee, once more");
+    assert_eq!(
+        p3.hears(4, vote_request(9, 1)),
+        to(&[4], vote(9, 1)),
+        "the same candidate, once more"
+    );
 }
 
-/// "A claim that timed out is repeated in the same epoch": what is durable, or is being written, is not
+/// "A vote request that timed out is repeated in the same epoch": what is durable, or is being written, is not
 /// written again, and only the last question is answered.
 #[test]
-fn a_grant_is_written_once() {
+fn a_vote_is_written_once() {
     let mut p3 = voter(3);
-    assert_eq!(p3.hears(4, claim(8, 1)), []);
-    assert_eq!(p3.hears(4, claim(9, 1)), [], "it is not durable yet");
-    assert_eq!(p3.stores(), to(&[4], grant(9, 1)));
-    assert_eq!(p3.hears(4, claim(10, 1)), to(&[4], grant(10, 1)));
+    assert_eq!(p3.hears(4, vote_request(8, 1)), []);
+    assert_eq!(p3.hears(4, vote_request(9, 1)), [], "it is not durable yet");
+    assert_eq!(p3.stores(), to(&[4], vote(9, 1)));
+    assert_eq!(p3.hears(4, vote_request(10, 1)), to(&[4], vote(10, 1)));
     assert_eq!(p3.stores(), [], "nothing more was to be written");
 }
 
-/// "Never an older epoch": "a voter that granted e refuses everything from a leader with a smaller
+/// "Never an older epoch": "a voter that voted in e denies everything from a leader with a smaller
 /// epoch, telling e".
 #[test]
-fn an_older_epoch_is_never_granted() {
+fn no_vote_is_given_in_an_older_epoch() {
     let mut p3 = voter(3);
-    grants(&mut p3, 4, 22);
+    votes_for(&mut p3, 4, 22);
     p3.after(TIMING.lease);
-    for nominee in [4, 5] {
-        let refused = to(&[nominee], refuse(3, NEVER, 22));
-        assert_eq!(p3.hears(nominee, claim(3, 21)), refused);
+    for candidate in [4, 5] {
+        let refused = to(&[candidate], deny(3, NEVER, 22));
+        assert_eq!(p3.hears(candidate, vote_request(3, 21)), refused);
     }
 }
 
-/// "A grant is itself a promise: for `lease` from receipt of the CLAIM."
+/// "A vote is itself a promise: for `lease` from receipt of the vote request."
 #[test]
-fn a_grant_is_a_promise_from_the_receipt_of_the_claim() {
+fn a_vote_is_a_promise_from_the_receipt_of_the_vote_request() {
     let mut p3 = voter(3);
-    p3.hears(4, claim(1, 1));
+    p3.hears(4, vote_request(1, 1));
     p3.after(TIMING.message);
     p3.stores();
     p3.after(TIMING.lease - TIMING.message - MOMENT);
     assert_eq!(would(&mut p3, 5, 2), yes_if(1, MOMENT));
-    assert_eq!(p3.hears(5, claim(2, 2)), to(&[5], refuse(2, yes_if(1, MOMENT), 1)));
+    assert_eq!(p3.hears(5, vote_request(2, 2)), to(&[5], deny(2, yes_if(1, MOMENT), 1)));
     assert_eq!(would(&mut p3, 4, 2), Opinion::Yes, "it was promised to P4");
     p3.after(MOMENT);
     assert_eq!(would(&mut p3, 5, 2), Opinion::Yes);
@@ -103,13 +107,13 @@ fn a_grant_is_a_promise_from_the_receipt_of_the_claim() {
 
 /// However long the disk takes, no more than the last answer of each kind waits for it.
 #[test]
-fn a_grant_that_waits_for_the_disk_makes_way_for_the_next() {
+fn a_vote_that_waits_for_the_disk_makes_way_for_the_next() {
     let mut p3 = voter(3);
     for number in 1..=3 {
-        assert_eq!(p3.hears(4, claim(number, number)), []);
+        assert_eq!(p3.hears(4, vote_request(number, number)), []);
     }
-    assert_eq!(p3.hears(4, claim(3, 3)), [], "a copy");
-    assert_eq!(p3.stores(), to(&[4], grant(3, 3)));
+    assert_eq!(p3.hears(4, vote_request(3, 3)), [], "a copy");
+    assert_eq!(p3.stores(), to(&[4], vote(3, 3)));
 }
 
 /// It could store no vote, and a leader would hand over for nothing.
@@ -125,7 +129,7 @@ fn a_voter_whose_disk_stands_still_offers_no_vote() {
     assert_eq!(would(&mut p3, 5, 2), Opinion::Yes);
 }
 
-/// "Promise: runs for `lease` from the receipt of the CLAIM or of each heartbeat."
+/// "Promise: runs for `lease` from the receipt of the vote request or of each heartbeat."
 #[test]
 fn every_heartbeat_is_a_promise_anew() {
     let mut p3 = voter(3);
@@ -155,8 +159,8 @@ fn a_longer_promise_is_told_only_when_it_is_durable() {
 #[test]
 fn a_release_frees_its_own_epoch_only() {
     let mut p3 = voter(3);
-    grants(&mut p3, 4, 5);
-    grants(&mut p3, 4, 22);
+    votes_for(&mut p3, 4, 5);
+    votes_for(&mut p3, 4, 22);
     p3.hears(4, release(5));
     assert_eq!(would(&mut p3, 5, 23), yes_if(22, TIMING.lease), "an older one");
     p3.hears(1, release(22));
@@ -165,16 +169,16 @@ fn a_release_frees_its_own_epoch_only() {
     assert_eq!(would(&mut p3, 5, 23), Opinion::Yes);
 }
 
-/// "A voter that granted e refuses everything from a leader with a smaller epoch, telling e" - and
+/// "A voter that voted in e denies everything from a leader with a smaller epoch, telling e" - and
 /// is not bound to it.
 #[test]
-fn who_granted_a_later_epoch_refuses_an_older_leader() {
+fn who_voted_in_a_later_epoch_denies_an_older_leader() {
     let mut p3 = voter(3);
-    grants(&mut p3, 4, 22);
-    assert_eq!(p3.hears(5, heartbeat(5, 3, 5)), to(&[5], refuse(3, NEVER, 22)));
+    votes_for(&mut p3, 4, 22);
+    assert_eq!(p3.hears(5, heartbeat(5, 3, 5)), to(&[5], deny(3, NEVER, 22)));
     assert_eq!(would(&mut p3, 1, 23), yes_if(22, TIMING.lease), "it was promised to P4");
     p3.after(TIMING.lease);
-    assert_eq!(p3.hears(5, heartbeat(5, 4, 5)), to(&[5], refuse(4, NEVER, 22)));
+    assert_eq!(p3.hears(5, heartbeat(5, 4, 5)), to(&[5], deny(4, NEVER, 22)));
     assert_eq!(would(&mut p3, 1, 23), Opinion::Yes);
 }
 
@@ -185,7 +189,7 @@ fn who_waits_to_follow_a_later_leader_never_goes_back() {
     let mut p3 = voter(3);
     assert_eq!(p3.hears(5, heartbeat(72, 1, 5)), to(&[5], acknowledge(72, 1, 3)));
     assert_eq!(p3.leader(), None, "not durable");
-    assert_eq!(p3.hears(4, heartbeat(5, 3, 4)), to(&[4], refuse(3, NEVER, 72)));
+    assert_eq!(p3.hears(4, heartbeat(5, 3, 4)), to(&[4], deny(3, NEVER, 72)));
     assert_eq!(p3.leader(), None);
     assert_eq!(would(&mut p3, 1, 73), yes_if(72, TIMING.lease));
     p3.stores();
@@ -196,25 +200,25 @@ fn who_waits_to_follow_a_later_leader_never_goes_back() {
 
 /// "And only for a member list not older than its own."
 #[test]
-fn an_older_member_list_is_granted_nothing() {
+fn an_older_member_list_gets_no_vote() {
     let settings = listed(majority(AlgorithmKind::Bully, 3), &[], 2);
     let mut p3 = Process::with(settings).0;
     let list = |counter| ListVersion { counter, ..ListVersion::default() };
-    let claim = |counter| {
+    let vote_request = |counter| {
         let (epoch, lease, list) = (Epoch(1), TIMING.lease, list(counter));
         Message::VoteRequest { number: 1, epoch, lease, list }
     };
-    let sent = p3.hears(4, claim(1));
+    let sent = p3.hears(4, vote_request(1));
     assert!(matches!(sent[0].1, Message::List { .. }), "it is told the list");
-    assert_eq!(sent[1..], to(&[4], refuse(1, no(TIMING.failure), 0)));
-    p3.hears(4, claim(2));
-    assert_eq!(p3.stores(), to(&[4], grant(1, 1)));
+    assert_eq!(sent[1..], to(&[4], deny(1, no(TIMING.failure), 0)));
+    p3.hears(4, vote_request(2));
+    assert_eq!(p3.stores(), to(&[4], vote(1, 1)));
 }
 
-/// The nominee's may be newer and known to few: it is asked for it, by being told the own one, and
+/// The candidate's may be newer and known to few: it is asked for it, by being told the own one, and
 /// answers with its own. A member that has the same is told nothing.
 #[test]
-fn a_voter_with_an_older_member_list_tells_the_nominee_its_own() {
+fn a_voter_with_an_older_member_list_tells_the_candidate_its_own() {
     let list = ListVersion { counter: 2, ..ListVersion::default() };
     let mut p3 = voter(3);
     let own = Message::List { list: p3.core.members().clone() };
@@ -223,7 +227,7 @@ fn a_voter_with_an_older_member_list_tells_the_nominee_its_own() {
     assert_eq!(sent, [(vec![4], own.clone()), (vec![4], says(7, Opinion::Yes, 0))]);
     let sent = p3.hears(4, Message::VoteRequest { number, epoch, lease, list });
     assert_eq!(sent, to(&[4], own.clone()));
-    assert_eq!(p3.stores(), to(&[4], grant(7, 1)));
+    assert_eq!(p3.stores(), to(&[4], vote(7, 1)));
 
     let mut p4 = Process::with(listed(majority(AlgorithmKind::Bully, 4), &[], 2)).0;
     let newer = Message::List { list: p4.core.members().clone() };
@@ -234,17 +238,17 @@ fn a_voter_with_an_older_member_list_tells_the_nominee_its_own() {
     assert_eq!(sent, to(&[4], says(7, Opinion::Yes, 1)));
 }
 
-/// "A voter with an empty store grants nothing until a leader, or every other voter, told it epoch
+/// "A voter with an empty store votes for nobody until a leader, or every other voter, told it epoch
 /// and list."
 #[test]
-fn an_uninformed_voter_grants_nothing_until_all_others_told_it() {
+fn an_uninformed_voter_votes_for_nobody_until_all_others_told_it() {
     let mut p3 = Process::alone(majority(AlgorithmKind::Bully, 3));
     [2, 4, 5].into_iter().for_each(|other| drop(p3.meets(other)));
     let uninformed = Opinion::Uninformed { wait: TIMING.failure };
-    assert_eq!(p3.hears(5, claim(1, 22)), to(&[5], refuse(1, uninformed, 0)));
+    assert_eq!(p3.hears(5, vote_request(1, 22)), to(&[5], deny(1, uninformed, 0)));
     assert_eq!(would(&mut p3, 5, 22), uninformed);
     p3.meets(1);
-    assert_eq!(would(&mut p3, 5, 22), NEVER, "an earlier life may have granted it");
+    assert_eq!(would(&mut p3, 5, 22), NEVER, "an earlier run may have voted in it");
     assert_eq!(would(&mut p3, 5, 23), Opinion::Yes);
 }
 
@@ -257,8 +261,8 @@ fn an_uninformed_voter_is_told_when_the_others_were_removed() {
     let version = ListVersion { epoch: Epoch(22), counter: 1 };
     let list = Arc::new(MemberList::new(version, remaining.collect()));
     p3.hears(5, Message::List { list });
-    let trial = Message::PreVote { number: 7, epoch: Epoch(23), list: version };
-    assert_eq!(p3.hears(5, trial), to(&[5], says(7, Opinion::Yes, 22)));
+    let pre_vote = Message::PreVote { number: 7, epoch: Epoch(23), list: version };
+    assert_eq!(p3.hears(5, pre_vote), to(&[5], says(7, Opinion::Yes, 22)));
 }
 
 /// The same of a leader: its word is that nothing up to its epoch is free.
@@ -268,7 +272,7 @@ fn an_uninformed_voter_is_told_by_a_leader() {
     [4, 5].into_iter().for_each(|other| drop(p3.meets(other)));
     p3.hears(4, heartbeat(22, 1, 4));
     p3.hears(4, release(22));
-    assert_eq!(would(&mut p3, 5, 22), NEVER, "an earlier life may have granted it");
+    assert_eq!(would(&mut p3, 5, 22), NEVER, "an earlier run may have voted in it");
     assert_eq!(would(&mut p3, 5, 23), Opinion::Yes);
 }
 
@@ -300,7 +304,7 @@ fn a_promised_follower_starts_nothing() {
 #[test]
 fn a_promise_outlives_the_connection() {
     let mut p3 = voter(3);
-    grants(&mut p3, 4, 1);
+    votes_for(&mut p3, 4, 1);
     p3.loses(4);
     assert_eq!(would(&mut p3, 5, 2), yes_if(1, TIMING.lease));
 }
@@ -310,15 +314,15 @@ fn a_promise_outlives_the_connection() {
 fn an_observer_has_no_vote() {
     let settings = listed(majority(AlgorithmKind::Bully, 5), &[(5, Role::Observer)], 0);
     let mut p5 = Process::with(settings).0;
-    assert_eq!(p5.hears(4, trial(1, 1)), []);
-    assert_eq!(p5.hears(4, claim(2, 1)), []);
+    assert_eq!(p5.hears(4, pre_vote(1, 1)), []);
+    assert_eq!(p5.hears(4, vote_request(2, 1)), []);
     assert_eq!(p5.stores(), []);
-    assert!(!p5.core.stands());
+    assert!(!p5.core.is_eligible());
 }
 
-/// "A member stands [...] unless it is a witness", which is a voter.
+/// "A member is eligible [...] unless it is a witness", which is a voter.
 #[test]
-fn a_witness_votes_and_never_stands() {
+fn a_witness_votes_and_never_leads() {
     let settings = listed(majority(AlgorithmKind::Bully, 5), &[(5, Role::Witness)], 0);
     let mut p5 = Process::with(settings).0;
     let mut sent = p5.calls();
@@ -329,13 +333,13 @@ fn a_witness_votes_and_never_stands() {
         matches!(message, Message::Election { .. } | Message::Probe { .. })
     };
     assert!(sent.iter().all(calls), "it ranks highest, and asks no voter: {sent:?}");
-    assert!(!p5.core.stands());
-    grants(&mut p5, 4, 1);
+    assert!(!p5.core.is_eligible());
+    votes_for(&mut p5, 4, 1);
     assert_eq!(p5.hears(4, heartbeat(1, 1, 4)).len(), 1, "and acknowledges");
     assert_eq!(would(&mut p5, 3, 2), yes_if(1, TIMING.lease));
 }
 
-/// A promise far longer than any that this voter would ask for is neither made nor granted: otherwise one
+/// A promise far longer than any that this voter would ask for is not made, nor is a vote given for it: otherwise one
 /// wrong file, or one liar, binds all voters for as long.
 #[test]
 fn a_promise_of_an_hour_is_refused() {
@@ -345,9 +349,11 @@ fn a_promise_of_an_hour_is_refused() {
     assert_eq!(p3.hears(4, promising(hour, 1, 1, 4)), []);
     assert_eq!(p3.stores(), [], "nothing is to be told later");
     assert_eq!(would(&mut p3, 5, 2), Opinion::Yes, "it is bound to nobody");
-    let Message::VoteRequest { number, epoch, list, .. } = claim(1, 2) else { unreachable!() };
+    let Message::VoteRequest { number, epoch, list, .. } = vote_request(1, 2) else {
+        unreachable!()
+    };
     let asked = |lease| Message::VoteRequest { number, epoch, lease, list };
-    assert_eq!(p3.hears(5, asked(hour)), to(&[5], refuse(1, no(TIMING.failure), 1)));
+    assert_eq!(p3.hears(5, asked(hour)), to(&[5], deny(1, no(TIMING.failure), 1)));
     p3.hears(5, asked(longest));
-    assert_eq!(p3.stores(), to(&[5], grant(1, 2)));
+    assert_eq!(p3.stores(), to(&[5], vote(1, 2)));
 }

@@ -61,7 +61,7 @@ fn with_a_majority_the_list_is_confirmed_before_it_changes_and_stored_before_it_
         epoch: Epoch(1),
         number: 1,
         rank: rank(voter),
-        stands: true,
+        eligible: true,
         pause: None,
     };
     assert_eq!(lists(&hears(&mut p5, 1, heard(1)).sent), []);

@@ -1,4 +1,4 @@
-//! Removals that are forced: where no majority is left, or nobody stands.
+//! Removals that are forced: where no majority is left, or nobody is eligible.
 
 use electd::core::message::{Done, Message, Refusal, Rejection};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings};
@@ -26,8 +26,8 @@ fn candidates(quorum: Quorum, who: &[u8]) -> Process {
     elected(Settings { members: list.into(), ..settings })
 }
 
-/// P5 leads in epoch 1. P4 alone may lead as well, and does not stand at present.
-fn only_one_stands(quorum: Quorum) -> Process {
+/// P5 leads in epoch 1. P4 alone may lead as well, and is not eligible at present.
+fn only_one_is_eligible(quorum: Quorum) -> Process {
     let mut p5 = candidates(quorum, &[4, 5]);
     hears(&mut p5, 4, acknowledge(0, 4));
     p5
@@ -53,7 +53,7 @@ fn the_last_that_may_lead_is_not_removed_even_by_force() {
             assert_eq!(ask(&mut p5, remove(5, force)).answers, [Err(Refusal::LastCandidate)]);
             assert_eq!(numbers(&p5), [1, 2, 3, 4, 5]);
         }
-        let mut p5 = only_one_stands(quorum);
+        let mut p5 = only_one_is_eligible(quorum);
         assert_eq!(ask(&mut p5, remove(5, false)).answers, [Err(Refusal::NoSuccessor)]);
         assert_eq!(ask(&mut p5, remove(5, true)).answers, [], "it is begun");
     }
@@ -63,12 +63,12 @@ fn the_last_that_may_lead_is_not_removed_even_by_force() {
 #[test]
 fn a_leader_that_nobody_is_connected_to_does_not_remove_itself() {
     for quorum in [Quorum::None, Quorum::Majority] {
-        let mut p5 = only_one_stands(quorum);
+        let mut p5 = only_one_is_eligible(quorum);
         cannot_reach(&mut p5, &OTHERS);
         assert_eq!(ask(&mut p5, remove(5, true)).answers, [Err(Refusal::LastMember)]);
         assert_eq!(numbers(&p5), [1, 2, 3, 4, 5]);
         assert_eq!(ask(&mut p5, remove(4, true)).answers, [], "others it does");
-        let mut p5 = only_one_stands(quorum);
+        let mut p5 = only_one_is_eligible(quorum);
         cannot_reach(&mut p5, &[1, 2, 3]);
         assert_eq!(ask(&mut p5, remove(5, true)).answers, [], "P4 would learn of it");
     }
@@ -93,14 +93,14 @@ fn a_forced_removal_is_done_when_one_that_remains_has_stored_it() {
 /// P5 has removed itself from a list of which three voters are a majority, and nobody else has
 /// stored that yet.
 fn removes_itself() -> Process {
-    let mut p5 = only_one_stands(Quorum::Majority);
+    let mut p5 = only_one_is_eligible(Quorum::Majority);
     makes(&mut p5, remove(5, true));
     assert_eq!((numbers(&p5), p5.core.phase()), (OTHERS.to_vec(), Phase::Leading));
     p5
 }
 
 fn removes_itself_without_a_majority() -> Process {
-    let mut p5 = only_one_stands(Quorum::None);
+    let mut p5 = only_one_is_eligible(Quorum::None);
     ask(&mut p5, remove(5, true));
     assert_eq!((numbers(&p5), p5.core.phase()), (OTHERS.to_vec(), Phase::Leading));
     p5
@@ -183,7 +183,7 @@ fn who_removed_itself_learns_of_a_stranger_that_it_belongs_to_a_newer_list() {
     assert_eq!(*p5.core.members(), newer);
 }
 
-/// The acknowledgement of this heartbeat, by one that does not stand.
+/// The acknowledgement of this heartbeat, by one that is not eligible.
 fn acknowledge(number: u64, from: u8) -> Message {
     let (incarnation, epoch) = (Incarnation(1), Epoch(1));
     Message::Acknowledge {
@@ -191,7 +191,7 @@ fn acknowledge(number: u64, from: u8) -> Message {
         epoch,
         number,
         rank: rank(from),
-        stands: false,
+        eligible: false,
         pause: None,
     }
 }

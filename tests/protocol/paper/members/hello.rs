@@ -163,9 +163,9 @@ fn a_leader_refuses_a_stranger_with_a_list_of_its_epoch_and_goes_on() {
     assert_eq!(says_hello(&mut p5, 6, &newer), stranger());
 }
 
-/// One that stands in a later epoch is heard by nobody else, so its list is taken first.
+/// One that is in a later epoch is heard by nobody else, so its list is taken first.
 #[test]
-fn a_leader_takes_the_list_of_a_stranger_that_stands_in_a_later_epoch() {
+fn a_leader_takes_the_list_of_a_stranger_that_is_in_a_later_epoch() {
     let mut p5 = leader(Quorum::None);
     let newer = list(version(4, 3), &[1, 2, 3, 4, 5, 6]);
     let Input::Hello { connection, address, hello } = p5.hello(6, &newer).remove(0) else {

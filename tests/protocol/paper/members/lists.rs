@@ -27,17 +27,17 @@ fn a_list_is_acknowledged_when_it_is_stored_and_an_older_one_is_answered_with_th
     assert_eq!(numbers(&p3), [1, 2, 3, 4, 5, 6]);
 }
 
-/// A voter grants nothing to a nominee with an older list, and gives it the newer one.
+/// A voter gives no vote to a candidate with an older list, and gives it the newer one.
 #[test]
-fn a_nominee_with_an_older_list_is_refused_and_told_and_asks_again() {
+fn a_candidate_with_an_older_list_is_refused_and_told_and_asks_again() {
     let list = || Arc::new(MemberList::new(version(1, 1), (1..=5).map(member).collect()));
     let settings =
         |number| Settings { quorum: Quorum::Majority, ..settings(AlgorithmKind::Bully, number) };
     let mut voter = Process::with(settings(3)).0;
     hears(&mut voter, 1, Message::List { list: list() });
     let (number, epoch) = (7, Epoch(4));
-    let trial = |list| Message::PreVote { number, epoch, list };
-    let told = hears(&mut voter, 4, trial(version(0, 9)));
+    let pre_vote = |list| Message::PreVote { number, epoch, list };
+    let told = hears(&mut voter, 4, pre_vote(version(0, 9)));
     assert_eq!(lists(&told.sent), [(vec![4], version(1, 1))]);
     let says = |sent: &Sent| {
         sent.iter().find_map(|(_, message)| match message {
@@ -46,20 +46,20 @@ fn a_nominee_with_an_older_list_is_refused_and_told_and_asks_again() {
         })
     };
     assert!(matches!(says(&told.sent), Some(Opinion::No { .. })));
-    let told = hears(&mut voter, 4, trial(version(1, 1)));
+    let told = hears(&mut voter, 4, pre_vote(version(1, 1)));
     assert_eq!((lists(&told.sent), says(&told.sent)), (vec![], Some(Opinion::Yes)));
 
-    let mut nominee = Process::with(settings(5)).0;
-    let trials = |sent: &Sent| {
+    let mut candidate = Process::with(settings(5)).0;
+    let pre_votes = |sent: &Sent| {
         let version = |(_, message): &(Vec<u8>, Message)| match message {
             Message::PreVote { list, .. } => Some(*list),
             _ => None,
         };
         sent.iter().filter_map(version).collect::<Vec<_>>()
     };
-    assert_eq!(trials(&nominee.calls()), [version(0, 0)]);
-    let told = hears(&mut nominee, 3, Message::List { list: list() });
-    assert_eq!(trials(&told.sent), [version(1, 1)]);
+    assert_eq!(pre_votes(&candidate.calls()), [version(0, 0)]);
+    let told = hears(&mut candidate, 3, Message::List { list: list() });
+    assert_eq!(pre_votes(&told.sent), [version(1, 1)]);
 }
 
 /// After a heal, the leader that remains makes its own list the one that counts.
@@ -90,16 +90,16 @@ fn who_knows_of_a_newer_list_neither_votes_nor_elects_by_its_own() {
         let told = tell(&mut p4, input);
         assert_eq!(told.sent, [], "it calls no election");
     }
-    assert_eq!((p4.core.phase(), p4.core.stands()), (Phase::Starting, false));
-    let trial = Message::PreVote { number: 1, epoch: Epoch(9), list };
-    let told = hears(&mut p4, 1, trial);
+    assert_eq!((p4.core.phase(), p4.core.is_eligible()), (Phase::Starting, false));
+    let pre_vote = Message::PreVote { number: 1, epoch: Epoch(9), list };
+    let told = hears(&mut p4, 1, pre_vote);
     let refuses = |(_, message): &(Vec<u8>, Message)| {
         matches!(message, Message::PreVoteReply { opinion: Opinion::Uninformed { .. }, .. })
     };
     assert!(told.sent.iter().any(refuses), "{:?}", told.sent);
     let newer = MemberList::new(list, (1..=4).map(member).collect());
     hears(&mut p4, 1, Message::List { list: Arc::new(newer) });
-    assert!(p4.core.stands());
+    assert!(p4.core.is_eligible());
 }
 
 /// In the middle of an election, a member that is asked and then removed counts as dead.

@@ -107,7 +107,7 @@ fn hears(process: &mut Process, from: u8, message: Message) -> Told {
     hears_in(process, from, 0, message)
 }
 
-/// A member says this that stands in this epoch.
+/// A member says this that is in this epoch.
 fn hears_in(process: &mut Process, from: u8, epoch: u64, message: Message) -> Told {
     let envelope = Envelope { epoch: Epoch(epoch), incarnation: Incarnation(1), message };
     let connection = ConnectionId(u64::from(from));
@@ -147,15 +147,15 @@ fn leader(quorum: Quorum) -> Process {
     elected(Settings { quorum, ..settings(AlgorithmKind::Bully, 5) })
 }
 
-/// P5 leads in epoch 1, with a majority by the grants of P1, P2 and itself.
+/// P5 leads in epoch 1, with a majority by the votes of P1, P2 and itself.
 fn elected(settings: Settings) -> Process {
     let quorum = settings.quorum;
     let mut p5 = Process::with(settings).0;
     p5.calls();
     if quorum == Quorum::Majority {
         let agrees = Message::PreVoteReply { number: 1, opinion: Opinion::Yes, epoch: Epoch(0) };
-        let grants = Message::Vote { incarnation: Incarnation(1), number: 2, epoch: Epoch(1) };
-        for says in [agrees, grants] {
+        let votes_for = Message::Vote { incarnation: Incarnation(1), number: 2, epoch: Epoch(1) };
+        for says in [agrees, votes_for] {
             for voter in [1, 2] {
                 hears(&mut p5, voter, says.clone());
             }

@@ -96,7 +96,7 @@ fn a_leader_that_meets_a_list_of_the_same_version_stamps_its_own_anew() {
 /// The ballot of P5 in a run of this epoch, sent so often.
 fn ballot(epoch: u64, hops: u32) -> Message {
     let run = Run { epoch: Epoch(epoch), initiator: id(5) };
-    let candidate = Candidate { stands: true, rank: rank(5), incarnation: Incarnation(1) };
+    let candidate = Candidate { eligible: true, rank: rank(5), incarnation: Incarnation(1) };
     Message::Ballot(Ballot { run, candidate, hops })
 }
 
@@ -119,7 +119,7 @@ fn a_leader_that_meets_a_list_of_a_later_epoch_takes_it_and_leads_anew() {
     let later = list(version(4, 3), &[1, 2, 3, 4, 5]);
     let sent = hears(&mut p5, 2, tells(&later)).sent;
     let runs = sent.iter().filter_map(|(_, message)| match message {
-        Message::Ballot(ballot) => Some((ballot.run.epoch, ballot.candidate.stands)),
+        Message::Ballot(ballot) => Some((ballot.run.epoch, ballot.candidate.eligible)),
         _ => None,
     });
     assert_eq!(runs.collect::<Vec<_>>(), [(Epoch(5), true)]);
@@ -176,7 +176,7 @@ fn any_word_of_a_list_of_a_later_epoch_is_followed_up() {
 /// Where the later epoch is known, its leader comes after its list: two leaders that meet must not
 /// outbid each other.
 #[test]
-fn a_list_of_a_later_epoch_that_its_sender_stands_in_is_left_to_its_leader() {
+fn a_list_of_a_later_epoch_that_its_sender_is_in_is_left_to_its_leader() {
     let mut p5 = leader(Quorum::None);
     let told = hears_in(&mut p5, 2, 4, tells(&list(version(4, 3), &[1, 2, 3, 4, 5, 6])));
     assert_eq!((p5.core.view().epoch, lists(&told.sent)), (Epoch(1), vec![]));
@@ -185,7 +185,7 @@ fn a_list_of_a_later_epoch_that_its_sender_stands_in_is_left_to_its_leader() {
 
 /// Nobody leads there any more: P2 comes from a side whose leader of epoch 4 is gone.
 #[test]
-fn a_list_of_a_later_epoch_whose_leader_is_gone_is_taken_from_who_stood_in_it() {
+fn a_list_of_a_later_epoch_whose_leader_is_gone_is_taken_from_who_was_in_it() {
     let mut p5 = leader(Quorum::None);
     ask(&mut p5, add(7));
     disk(&mut p5);
@@ -221,7 +221,7 @@ fn a_leader_that_is_not_in_a_list_of_a_later_epoch_stamps_its_own_above() {
     assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5, 6]);
 }
 
-/// With a majority there are no two sides: whoever leads in the later epoch will end this reign.
+/// With a majority there are no two sides: whoever leads in the later epoch will end this leadership.
 #[test]
 fn with_a_majority_a_list_of_a_later_epoch_is_left_to_its_leader() {
     let mut p5 = leader(Quorum::Majority);

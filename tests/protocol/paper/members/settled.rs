@@ -46,8 +46,9 @@ fn said_settled(leader: &mut Process) -> ListVersion {
 fn acknowledge(leader: &mut Process, number: u64) {
     for voter in [1, 2, 3] {
         let (incarnation, epoch, rank) = (leader.core.incarnation(), Epoch(1), rank(voter));
-        let stands = true;
-        let heard = Message::Acknowledge { incarnation, epoch, number, rank, stands, pause: None };
+        let eligible = true;
+        let heard =
+            Message::Acknowledge { incarnation, epoch, number, rank, eligible, pause: None };
         hears(leader, voter, heard);
     }
 }

@@ -73,7 +73,7 @@ fn a_message_that_tells_what_cannot_have_come_about_ends_its_connection() {
         (far, Message::Alive { number: 0 }),
         (0, coordinator(far, 4)),
         (0, Message::Listed { version: version(1, far) }),
-        (0, Message::Release { epoch: Epoch(far), successor: None, stands: true }),
+        (0, Message::Release { epoch: Epoch(far), successor: None, eligible: true }),
     ];
     for (epoch, message) in said {
         let mut p3 = p3();

@@ -29,25 +29,25 @@ fn beat(from: u8, epoch: u64, number: u64) -> Message {
     }
 }
 
-/// "A voter that granted e refuses everything from a leader with a smaller epoch": the majority that
+/// "A voter that voted in e denies everything from a leader with a smaller epoch": the majority that
 /// stored its list would be none that the next leader has to ask.
 #[test]
-fn a_voter_that_granted_a_later_epoch_tells_an_older_leader_nothing_of_its_list() {
+fn a_voter_that_voted_in_a_later_epoch_tells_an_older_leader_nothing_of_its_list() {
     let s = Settings { quorum: Quorum::Majority, ..settings(AlgorithmKind::Bully, 2) };
     let mut p2 = Process::with(s).0;
     hears_in(&mut p2, 5, 1, beat(5, 1, 1));
     hears_in(&mut p2, 5, 1, tells(&list(version(1, 1), &ALL)));
     disk(&mut p2);
     p2.after(TIMING.lease + Duration::from_millis(1));
-    let claim = Message::VoteRequest {
+    let vote_request = Message::VoteRequest {
         number: 7,
         epoch: Epoch(2),
         lease: TIMING.lease,
         list: version(1, 1),
     };
-    hears_in(&mut p2, 4, 1, claim);
-    let granted = disk(&mut p2).sent;
-    assert!(granted.iter().any(|(_, m)| matches!(m, Message::Vote { epoch: Epoch(2), .. })));
+    hears_in(&mut p2, 4, 1, vote_request);
+    let voted = disk(&mut p2).sent;
+    assert!(voted.iter().any(|(_, m)| matches!(m, Message::Vote { epoch: Epoch(2), .. })));
     hears_in(&mut p2, 5, 1, tells(&without(version(1, 2), 4)));
     let sent = hears_in(&mut p2, 5, 1, beat(5, 1, 2)).sent;
     assert!(sent.iter().any(|(_, m)| matches!(m, Message::Denial { .. })), "{sent:?}");
@@ -91,7 +91,7 @@ fn without_a_majority_a_follower_of_a_later_leader_is_not_told_that_it_was_remov
     assert_eq!(out.first(), Some(&Output::Reject { connection, reason }));
 
     let mut p5 = Process::new(AlgorithmKind::Bully, 5);
-    hears(&mut p5, 1, Message::Election { round: Epoch(3), rank: rank(1), stands: true });
+    hears(&mut p5, 1, Message::Election { round: Epoch(3), rank: rank(1), eligible: true });
     assert_eq!(p5.core.view().epoch, Epoch(3));
     hears_in(&mut p5, 1, 2, tells(&without(version(2, 1), 4)));
     assert!(p5.core.members().get(id(4)).is_some());

@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::agenda::{Event, Payload};
+use super::counters::Counter;
 use super::counts::is_election;
-use super::deeds::Deed;
 use super::node::{Death, Node};
 use super::setup::Delays;
 use super::uptime::Uptime;
@@ -52,7 +52,7 @@ impl World {
         self.nodes[node].fuse = None;
         self.nodes[node].pause = None;
         let undone = self.nodes[node].disk.crash(&mut self.random);
-        self.faults.add(Deed::Unwritten, undone);
+        self.faults.add(Counter::Unwritten, undone);
         self.compare_disk(node);
         self.checker.died(node);
         self.orphan_job(node);
@@ -68,7 +68,7 @@ impl World {
     /// Ends a process that was removed from its cluster, as its last turn is over.
     pub(super) fn leave(&mut self, node: usize) {
         if std::mem::take(&mut self.nodes[node].leaves) {
-            self.faults.count(Deed::Ended);
+            self.faults.count(Counter::Ended);
             self.die(node, Death::Killed);
         }
     }
@@ -152,10 +152,10 @@ impl World {
         let drive = self.nodes[node].drive;
         let done = drive.write(self.now, self.setup.disk, &mut self.random);
         let Some((at, failures)) = done else { return };
-        self.faults.add(Deed::Unwritable, failures);
-        self.faults.add(Deed::SlowWrites, u64::from(drive.speed.is_some()));
-        let life = self.nodes[node].life;
-        self.note(at, Event::Written { node, life });
+        self.faults.add(Counter::Unwritable, failures);
+        self.faults.add(Counter::SlowWrites, u64::from(drive.speed.is_some()));
+        let incarnation = self.nodes[node].incarnation;
+        self.note(at, Event::Written { node, incarnation });
     }
 
     pub(super) fn written(&mut self, node: usize) {
@@ -222,9 +222,9 @@ impl World {
             Delays::Random => self.random.up_to(LATE),
         };
         let at = due.max(self.now) + late;
-        let life = self.nodes[node].life;
+        let incarnation = self.nodes[node].incarnation;
         self.nodes[node].tick = Some(at);
-        self.note(at, Event::Tick { node, life });
+        self.note(at, Event::Tick { node, incarnation });
     }
 
     pub(super) fn trace(&mut self, node: usize, what: impl FnOnce(&Narrator) -> Option<String>) {

@@ -4,7 +4,7 @@ use std::ops::{AddAssign, Index};
 
 /// What is counted. A fault counts where it made a difference, and not where it was only drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum Counter {
     /// Starts, the first ones included.
     Starts,
     /// Processes killed, with proof.
@@ -158,83 +158,83 @@ pub enum Deed {
     Rivals,
 }
 
-/// All deeds with their names, in the order in which they are shown.
-const TITLES: [(Deed, &str); 75] = [
-    (Deed::Starts, "starts and restarts"),
-    (Deed::Kills, "processes killed"),
-    (Deed::Vanished, "hosts vanished"),
-    (Deed::Amid, "  deaths amid a turn, of these"),
-    (Deed::Returned, "hosts back without process"),
-    (Deed::Stops, "processes stopped"),
-    (Deed::Retimed, "timings reloaded"),
-    (Deed::OldTold, "messages to an earlier version"),
-    (Deed::Elects, "elections asked for"),
-    (Deed::Resigns, "resignations asked for"),
-    (Deed::Tasks, "tasks given to a leader"),
-    (Deed::Samples, "attributes changed"),
-    (Deed::Unwritten, "writes undone by a crash"),
-    (Deed::Delayed, "messages beyond their time"),
-    (Deed::Lost, "messages lost one by one"),
-    (Deed::Doubled, "messages delivered twice"),
-    (Deed::Broken, "connections broken"),
-    (Deed::Tails, "  messages lost with them"),
-    (Deed::HalfOpen, "  half-open, of these"),
-    (Deed::Splits, "partitions into groups"),
-    (Deed::Isolated, "members cut off"),
-    (Deed::OneWay, "one-way cuts"),
-    (Deed::Partial, "partial cuts"),
-    (Deed::Flaps, "  flapping, of these cuts"),
-    (Deed::Beheaded, "  of a leader, of these cuts"),
-    (Deed::Stopped, "packets and dials stopped"),
-    (Deed::Pauses, "processes paused"),
-    (Deed::Unshown, "  amid a turn, of these"),
-    (Deed::Stalls, "  long enough to notice"),
-    (Deed::Steps, "clocks stepped forward"),
-    (Deed::Drifts, "clocks fast or slow"),
-    (Deed::Additions, "members to be added"),
-    (Deed::Removals, "members to be removed"),
-    (Deed::Deposed, "  of these, the leader"),
-    (Deed::Forced, "  by force, of these"),
-    (Deed::Changed, "changes done"),
-    (Deed::Refused, "changes refused or not known"),
-    (Deed::Aimed, "faults aimed at whom they meet"),
-    (Deed::DiskStalls, "disks that stood still"),
-    (Deed::SlowWrites, "writes of slow disks"),
-    (Deed::Unwritable, "writes that failed"),
-    (Deed::Stuck, "disks stuck for good"),
-    (Deed::Astray, "dials gone astray"),
-    (Deed::DeadLinks, "links dead for good"),
-    (Deed::DeadWays, "  in one direction only"),
-    (Deed::Unreachable, "members never reachable"),
-    (Deed::Edited, "files edited"),
-    (Deed::Renamed, "members renamed"),
-    (Deed::Wiped, "disks wiped"),
-    (Deed::RolledBack, "disks rolled back"),
-    (Deed::Foreign, "disks of another, refused"),
-    (Deed::Bootstrapped, "bootstraps kept on"),
-    (Deed::Unequal, "clusters of unequal timings"),
-    (Deed::Tried, "clusters of longer timings once"),
-    (Deed::Large, "clusters of more than 8"),
-    (Deed::Adverse, "faults right after a command"),
-    (Deed::Promised, "times a leader was promised"),
-    (Deed::Unpromised, "times none was"),
-    (Deed::Overruled, "changes void"),
-    (Deed::Estranged, "sides estranged by changes"),
-    (Deed::Ended, "removed members ended"),
-    (Deed::Barred, "removed members barred"),
-    (Deed::Drains, "members drained"),
-    (Deed::Undrains, "members undrained"),
-    (Deed::Checks, "health checks that changed"),
-    (Deed::ClusterPauses, "pauses asked for"),
-    (Deed::ClusterResumes, "ends of pauses asked for"),
-    (Deed::Switchovers, "switchovers asked for"),
-    (Deed::SwitchoversEnded, "ends of switchovers asked for"),
-    (Deed::SwitchedOver, "  handed over, of these"),
-    (Deed::JobsStarted, "jobs started"),
-    (Deed::JobsEnded, "  ended in order, of these"),
-    (Deed::Elected, "leaders elected"),
-    (Deed::Repeated, "  in an epoch of another"),
-    (Deed::Rivals, "  beside another leader"),
+/// All counters with their names, in the order in which they are shown.
+const TITLES: [(Counter, &str); 75] = [
+    (Counter::Starts, "starts and restarts"),
+    (Counter::Kills, "processes killed"),
+    (Counter::Vanished, "hosts vanished"),
+    (Counter::Amid, "  deaths amid a turn, of these"),
+    (Counter::Returned, "hosts back without process"),
+    (Counter::Stops, "processes stopped"),
+    (Counter::Retimed, "timings reloaded"),
+    (Counter::OldTold, "messages to an earlier version"),
+    (Counter::Elects, "elections asked for"),
+    (Counter::Resigns, "resignations asked for"),
+    (Counter::Tasks, "tasks given to a leader"),
+    (Counter::Samples, "attributes changed"),
+    (Counter::Unwritten, "writes undone by a crash"),
+    (Counter::Delayed, "messages beyond their time"),
+    (Counter::Lost, "messages lost one by one"),
+    (Counter::Doubled, "messages delivered twice"),
+    (Counter::Broken, "connections broken"),
+    (Counter::Tails, "  messages lost with them"),
+    (Counter::HalfOpen, "  half-open, of these"),
+    (Counter::Splits, "partitions into groups"),
+    (Counter::Isolated, "members cut off"),
+    (Counter::OneWay, "one-way cuts"),
+    (Counter::Partial, "partial cuts"),
+    (Counter::Flaps, "  flapping, of these cuts"),
+    (Counter::Beheaded, "  of a leader, of these cuts"),
+    (Counter::Stopped, "packets and dials stopped"),
+    (Counter::Pauses, "processes paused"),
+    (Counter::Unshown, "  amid a turn, of these"),
+    (Counter::Stalls, "  long enough to notice"),
+    (Counter::Steps, "clocks stepped forward"),
+    (Counter::Drifts, "clocks fast or slow"),
+    (Counter::Additions, "members to be added"),
+    (Counter::Removals, "members to be removed"),
+    (Counter::Deposed, "  of these, the leader"),
+    (Counter::Forced, "  by force, of these"),
+    (Counter::Changed, "changes done"),
+    (Counter::Refused, "changes refused or not known"),
+    (Counter::Aimed, "faults aimed at whom they meet"),
+    (Counter::DiskStalls, "disks that stood still"),
+    (Counter::SlowWrites, "writes of slow disks"),
+    (Counter::Unwritable, "writes that failed"),
+    (Counter::Stuck, "disks stuck for good"),
+    (Counter::Astray, "dials gone astray"),
+    (Counter::DeadLinks, "links dead for good"),
+    (Counter::DeadWays, "  in one direction only"),
+    (Counter::Unreachable, "members never reachable"),
+    (Counter::Edited, "files edited"),
+    (Counter::Renamed, "members renamed"),
+    (Counter::Wiped, "disks wiped"),
+    (Counter::RolledBack, "disks rolled back"),
+    (Counter::Foreign, "disks of another, refused"),
+    (Counter::Bootstrapped, "bootstraps kept on"),
+    (Counter::Unequal, "clusters of unequal timings"),
+    (Counter::Tried, "clusters of longer timings once"),
+    (Counter::Large, "clusters of more than 8"),
+    (Counter::Adverse, "faults right after a command"),
+    (Counter::Promised, "times a leader was promised"),
+    (Counter::Unpromised, "times none was"),
+    (Counter::Overruled, "changes void"),
+    (Counter::Estranged, "sides estranged by changes"),
+    (Counter::Ended, "removed members ended"),
+    (Counter::Barred, "removed members barred"),
+    (Counter::Drains, "members drained"),
+    (Counter::Undrains, "members undrained"),
+    (Counter::Checks, "health checks that changed"),
+    (Counter::ClusterPauses, "pauses asked for"),
+    (Counter::ClusterResumes, "ends of pauses asked for"),
+    (Counter::Switchovers, "switchovers asked for"),
+    (Counter::SwitchoversEnded, "ends of switchovers asked for"),
+    (Counter::SwitchedOver, "  handed over, of these"),
+    (Counter::JobsStarted, "jobs started"),
+    (Counter::JobsEnded, "  ended in order, of these"),
+    (Counter::Elected, "leaders elected"),
+    (Counter::Repeated, "  in an epoch of another"),
+    (Counter::Rivals, "  beside another leader"),
 ];
 
 /// How often what was done.
@@ -250,23 +250,23 @@ impl Default for Faults {
 impl Faults {
     /// All figures with their names.
     pub fn list(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        TITLES.iter().map(|(deed, title)| (*title, self[*deed]))
+        TITLES.iter().map(|(counter, title)| (*title, self[*counter]))
     }
 
-    pub(super) fn count(&mut self, deed: Deed) {
-        self.add(deed, 1);
+    pub(super) fn count(&mut self, counter: Counter) {
+        self.add(counter, 1);
     }
 
-    pub(super) fn add(&mut self, deed: Deed, times: u64) {
-        self.0[deed as usize] += times;
+    pub(super) fn add(&mut self, counter: Counter, times: u64) {
+        self.0[counter as usize] += times;
     }
 }
 
-impl Index<Deed> for Faults {
+impl Index<Counter> for Faults {
     type Output = u64;
 
-    fn index(&self, deed: Deed) -> &u64 {
-        &self.0[deed as usize]
+    fn index(&self, counter: Counter) -> &u64 {
+        &self.0[counter as usize]
     }
 }
 

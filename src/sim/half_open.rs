@@ -6,14 +6,14 @@
 //! accepter only reads: it notices nothing, until the dialer says hello again.
 
 use super::agenda::{Payload, Transit};
-use super::deeds::Deed;
+use super::counters::Counter;
 use super::links::{Fate, LinkState};
 use super::world::World;
 
 impl World {
     /// Whether nothing comes through this way.
     pub(super) fn cuts(&mut self, from: usize, to: usize) -> bool {
-        self.weather.cuts(from, to, &mut self.faults)
+        self.link_faults.cuts(from, to, &mut self.faults)
     }
 
     /// Whether it comes through one way or the other, so that nothing is acknowledged.
@@ -29,7 +29,7 @@ impl World {
         match self.network.connection(at).fate {
             Fate::Whole => {}
             fate => {
-                self.faults.count(Deed::Tails);
+                self.faults.count(Counter::Tails);
                 if fate == Fate::Reset {
                     let delay = self.travel(to, from);
                     self.transit(delay, Transit::Closed(at));
@@ -69,8 +69,8 @@ impl World {
                 self.hand_over(at, payload);
             }
         } else if left.is_zero() {
-            self.rupture(at, Fate::Hole);
-            self.faults.count(Deed::HalfOpen);
+            self.break_connection(at, Fate::Hole);
+            self.faults.count(Counter::HalfOpen);
             self.closed(at);
         } else {
             self.transit(left, Transit::Retry(at));
@@ -102,9 +102,9 @@ impl World {
         if self.network.connection(at).fate != Fate::Whole {
             return;
         }
-        self.rupture(at, if accepter { Fate::Reset } else { Fate::Hole });
+        self.break_connection(at, if accepter { Fate::Reset } else { Fate::Hole });
         let unseen = dialer.is_none() || !accepter;
-        self.faults.add(Deed::HalfOpen, u64::from(unseen));
+        self.faults.add(Counter::HalfOpen, u64::from(unseen));
         match dialer {
             Some(true) => self.transit(std::time::Duration::ZERO, Transit::Broken(at)),
             Some(false) => self.closed(at),
@@ -117,13 +117,13 @@ impl World {
         }
     }
 
-    fn rupture(&mut self, at: usize, fate: Fate) {
+    fn break_connection(&mut self, at: usize, fate: Fate) {
         let (from, to) = self.ends(at);
         let connection = self.network.connection(at);
         connection.fate = fate;
         let lost = std::mem::take(&mut connection.stuck).len();
-        self.faults.count(Deed::Broken);
-        self.faults.add(Deed::Tails, lost as u64);
+        self.faults.count(Counter::Broken);
+        self.faults.add(Counter::Tails, lost as u64);
         self.say(from, || format!("its connection to node-{} breaks", to + 1));
     }
 }

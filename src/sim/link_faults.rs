@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::deeds::{Deed, Faults};
+use super::counters::{Counter, Faults};
 use crate::core::random::Random;
 
 /// The most members that a disturbed network has.
@@ -34,7 +34,7 @@ impl Links {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Disturbance {
     /// Nothing arrives. Counted as this kind, once it stopped something.
-    Cuts(Deed),
+    Cuts(Counter),
     /// What is sent takes up to so much longer.
     Slows(Duration),
     /// One in so many messages is dropped.
@@ -57,9 +57,9 @@ struct Front {
 
 /// All disturbances at present.
 #[derive(Debug, Default)]
-pub(super) struct Weather(Vec<Front>);
+pub(super) struct LinkFaults(Vec<Front>);
 
-impl Weather {
+impl LinkFaults {
     pub fn begin(
         &mut self,
         id: u32,
@@ -96,12 +96,12 @@ impl Weather {
                 cut = true;
                 if !std::mem::replace(&mut front.met, true) {
                     faults.count(kind);
-                    faults.add(Deed::Flaps, u64::from(front.again));
-                    faults.add(Deed::Beheaded, u64::from(front.beheads));
+                    faults.add(Counter::Flaps, u64::from(front.again));
+                    faults.add(Counter::Beheaded, u64::from(front.beheads));
                 }
             }
         }
-        faults.add(Deed::Stopped, u64::from(cut));
+        faults.add(Counter::Stopped, u64::from(cut));
         cut
     }
 
@@ -129,13 +129,13 @@ impl Weather {
         for front in self.0.iter().filter(|front| front.links.has(from, to)) {
             match front.what {
                 Disturbance::Loses(one_in) if random.below(one_in) == 0 => {
-                    faults.count(Deed::Lost);
+                    faults.count(Counter::Lost);
                     return 0;
                 }
                 Disturbance::Doubles(one_in)
                     if copies == 1 && random.below(if regular { one_in } else { 2 }) == 0 =>
                 {
-                    faults.count(Deed::Doubled);
+                    faults.count(Counter::Doubled);
                     copies = 2;
                 }
                 _ => {}

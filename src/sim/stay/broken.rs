@@ -1,4 +1,4 @@
-//! A life in a world that stays broken: the world, what is ill in it, and what happens to it.
+//! A run in a world that stays broken: the world, what is ill in it, and what happens to it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::super::world::World;
 use crate::core::random::Random;
 use crate::core::types::{Role, Time};
 
-/// For so long, times `failure`, all is well before the first of what stays, where a life begins well.
+/// For so long, times `failure`, all is well before the first of what stays, where a run begins well.
 pub(super) const WELL: u32 = 6;
 
 /// What happens in a chapter happens within so many `failure`.
@@ -96,8 +96,8 @@ impl Upkeep {
     }
 }
 
-/// One life.
-pub(super) struct Life {
+/// One run.
+pub(super) struct BrokenWorld {
     pub world: World,
     pub random: Random,
     /// Whose disk lost or forgot something, by their places.
@@ -118,7 +118,7 @@ pub(super) struct Life {
     pub stretch: u32,
 }
 
-impl Life {
+impl BrokenWorld {
     /// Lets this time pass.
     pub fn pass(&mut self, time: Duration) -> Result<(), String> {
         let until = self.world.now + time;

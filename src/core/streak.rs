@@ -1,0 +1,72 @@
+//! For how long a member has been eligible without a break: who preempts only after a while is damped by
+//! it, and the longer the more often it came and went.
+
+use std::time::Duration;
+
+use super::types::{Incarnation, Time};
+
+/// The wait doubles with every early break, up to this many times.
+const MOST_DOUBLINGS: u32 = 5;
+
+/// What is known of how long one member has been eligible.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Streak {
+    /// Since when it has been alive and eligible, in this incarnation.
+    since: Option<(Time, Incarnation)>,
+    /// How many breaks came before it had been eligible for the wait that was due.
+    breaks: u32,
+}
+
+impl Streak {
+    /// How many times its first length the wait grows to.
+    pub const LONGEST: u32 = 1 << MOST_DOUBLINGS;
+
+    /// Notes whether a member is eligible now.
+    pub fn observe(&mut self, eligible: bool, run: Incarnation, after: Duration, now: Time) {
+        if let Some((since, known)) = self.since {
+            if eligible && known == run {
+                return;
+            }
+            let early = now < since + self.wait(after);
+            self.breaks = if early { (self.breaks + 1).min(MOST_DOUBLINGS) } else { 0 };
+        }
+        self.since = eligible.then_some((now, run));
+    }
+
+    /// When it will have been eligible for long enough; none while it is not.
+    #[must_use]
+    pub fn due(&self, after: Duration) -> Option<Time> {
+        self.since.map(|(since, _)| since + self.wait(after))
+    }
+
+    fn wait(&self, after: Duration) -> Duration {
+        after.saturating_mul(1 << self.breaks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AFTER: Duration = Duration::from_nanos(100);
+
+    #[test]
+    fn whoever_comes_and_goes_waits_longer_and_longer() {
+        let mut streak = Streak::default();
+        assert_eq!(streak.due(AFTER), None);
+        streak.observe(true, Incarnation(1), AFTER, Time(1000));
+        streak.observe(true, Incarnation(1), AFTER, Time(1050));
+        assert_eq!(streak.due(AFTER), Some(Time(1100)), "no break");
+
+        streak.observe(false, Incarnation(1), AFTER, Time(1060));
+        assert_eq!(streak.due(AFTER), None);
+        streak.observe(true, Incarnation(1), AFTER, Time(1070));
+        assert_eq!(streak.due(AFTER), Some(Time(1270)), "twice the wait");
+        streak.observe(true, Incarnation(2), AFTER, Time(1100));
+        assert_eq!(streak.due(AFTER), Some(Time(1500)), "a restart is a break");
+
+        streak.observe(false, Incarnation(2), AFTER, Time(1600));
+        streak.observe(true, Incarnation(2), AFTER, Time(1700));
+        assert_eq!(streak.due(AFTER), Some(Time(1800)), "it had been eligible for long enough");
+    }
+}
