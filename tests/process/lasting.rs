@@ -203,6 +203,24 @@ fn without_a_majority_two_that_do_not_hear_each_other_take_turns_more_and_more_r
     one_leads_on(&cluster, &[1, 2, 3], 12); // five or six, where nobody waits longer
 }
 
+/// The link between the leader of a ring and the second best dies. The ballot of that one goes past the leader, and would come
+/// back to it from the third member, which hears both.
+#[story]
+fn in_a_ring_a_leader_that_the_second_best_does_not_hear_any_more_leads_on() {
+    let Some(network) = Network::of(3) else { return };
+    let cluster = Cluster::on(network, |config| {
+        watchful(config);
+        config["algorithm"] = "ring".into();
+    });
+    let epoch = cluster.agree_on(3);
+    [(2, 3), (3, 2)].iter().for_each(|(from, to)| cluster.network().carry(*from, *to, false));
+    eventually("node-2 misses its leader", || {
+        let state = cluster.status(2)?.state;
+        ensure(state != "following", || state)
+    });
+    assert_eq!(one_leads_on(&cluster, &[1, 2, 3], 20), (3, epoch));
+}
+
 /// Nobody may lead, and each node says what it is that is missing.
 #[story]
 fn a_first_start_with_a_dead_link_between_two_voters_names_them() {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use story::story;
 
 for_each_algorithm! {
-    whoever_ranks_higher_and_stands_back_keeps_no_majority_from_electing,
+    whoever_ranks_higher_and_never_leads_keeps_no_majority_from_electing,
     whoever_answers_for_a_dead_member_and_does_no_more_keeps_no_majority_from_electing,
 }
 
@@ -30,8 +30,11 @@ fn three_of_five(algorithm: AlgorithmKind, quorum: &'static str) -> Cluster {
     cluster
 }
 
+/// What a liar says to a message that it got: by its own id, the member that spoke, its epoch and the message.
+type Lies = fn(&str, usize, u64, &Value) -> Vec<(u64, Value)>;
+
 /// Says yes to all that asks whether it is there, no to all that ask for its vote, and nothing else.
-fn there_and_no_more(_from: usize, epoch: u64, message: &Value) -> Vec<(u64, Value)> {
+fn there_and_no_more(_: &str, _from: usize, epoch: u64, message: &Value) -> Vec<(u64, Value)> {
     let number = |key: &str| message[key]["number"].clone();
     let says = |word: Value| vec![(epoch, word)];
     let kind = message.as_object().and_then(|kinds| kinds.keys().next()).map(String::as_str);
@@ -68,16 +71,21 @@ fn leader_of(cluster: &Cluster, members: &[usize]) -> Result<(usize, u64), Strin
     leader.ok_or_else(|| format!("{views:?}"))
 }
 
-/// Says that it ranks above all and calls an election of its own, then that it may not lead. Otherwise as above.
-fn stands_back(from: usize, epoch: u64, message: &Value) -> Vec<(u64, Value)> {
-    let mut says = there_and_no_more(from, epoch, message);
+/// Says that it ranks above all and is to lead, and never does. Otherwise as above.
+fn never_leads(own: &str, from: usize, epoch: u64, message: &Value) -> Vec<(u64, Value)> {
+    let mut says = there_and_no_more(own, from, epoch, message);
     if let Some(round) = message["election"]["round"].as_u64() {
         says.push((epoch, json!({"lower": {"round": round}})));
     }
     if let Some(number) = message["are_you_there"]["number"].as_u64() {
         says.insert(0, (epoch, json!({"reply": {"number": number, "accepted": false}})));
     }
+    if let Some(number) = message["halt"]["number"].as_u64() {
+        says = vec![(epoch, json!({"reply": {"number": number, "accepted": false}}))];
+    }
     if let Some(ballot) = message.get("ballot") {
+        let (mut ballot, rank) = (ballot.clone(), json!({"value": 0, "id": own}));
+        ballot["candidate"] = json!({"stands": true, "rank": rank, "incarnation": 1000});
         says.push((epoch, json!({"view": {"epoch": 0, "leader": null}})));
         says.push((epoch, json!({"ballot": ballot})));
     }
@@ -85,12 +93,10 @@ fn stands_back(from: usize, epoch: u64, message: &Value) -> Vec<(u64, Value)> {
 }
 
 /// One of three leads on in one epoch, for as long as a liar lasts.
-fn elects_beside_a_liar(
-    algorithm: AlgorithmKind,
-    quorum: &'static str,
-    lies: fn(usize, u64, &Value) -> Vec<(u64, Value)>,
-) {
+fn elects_beside_a_liar(algorithm: AlgorithmKind, quorum: &'static str, lies: Lies) {
     let cluster = three_of_five(algorithm, quorum);
+    let own = cluster.id(5);
+    let lies = move |from: usize, epoch: u64, message: &Value| lies(&own, from, epoch, message);
     let _liar = Liar::of(&cluster, 5, &[1, 2, 3, 4], lies);
     cluster.node(4).kill_9();
     let (mut begun, mut last) = (0, None);
@@ -110,8 +116,8 @@ fn whoever_answers_for_a_dead_member_and_does_no_more_keeps_no_majority_from_ele
     elects_beside_a_liar(algorithm, "majority", there_and_no_more);
 }
 
-fn whoever_ranks_higher_and_stands_back_keeps_no_majority_from_electing(algorithm: AlgorithmKind) {
-    elects_beside_a_liar(algorithm, "majority", stands_back);
+fn whoever_ranks_higher_and_never_leads_keeps_no_majority_from_electing(algorithm: AlgorithmKind) {
+    elects_beside_a_liar(algorithm, "majority", never_leads);
 }
 
 /// The messages that a liar was told.
