@@ -72,7 +72,7 @@ impl Turn<'_> {
     /// A connection to a peer is open: says hello.
     pub fn dialed(&mut self, peer: NodeId, attempt: u64) {
         let hello = self.cx.state.own_hello(self.cx.now, peer);
-        self.cx.state.detector.change(peer, |peer| peer.told_older_timing = false);
+        self.cx.state.detector.change(peer, |peer| peer.lines.told_older_timing = false);
         self.cx.out.push(Output::Hello { to: peer, attempt, hello });
     }
 
@@ -103,10 +103,10 @@ impl Turn<'_> {
         self.close_inbound(peer);
         let met_before = self.meet(&hello);
         let inbound = Some((connection, address));
-        self.cx.state.detector.change(peer, |peer| peer.inbound = inbound);
-        let outbound = self.cx.state.detector.get(peer).is_some_and(|peer| peer.outbound);
+        self.cx.state.detector.change(peer, |peer| peer.lines.inbound = inbound);
+        let outbound = self.cx.state.detector.get(peer).is_some_and(|peer| peer.lines.outbound);
         if outbound && met_before != Met::Known {
-            self.cx.state.detector.change(peer, |peer| peer.outbound = false);
+            self.cx.state.detector.change(peer, |peer| peer.lines.outbound = false);
             self.cx.out.push(Output::Disconnect { peer });
         }
         if !outbound || met_before != Met::Known {
@@ -140,10 +140,10 @@ impl Turn<'_> {
         self.cx.state.membership.note_refusal(peer, false);
         let (mut reached, mut newer) = (false, false);
         self.cx.state.detector.change(peer, |peer| {
-            reached = peer.unreachable;
-            peer.outbound = true;
-            newer = peer.proven.0 < welcome.incarnation;
-            peer.proven = (welcome.incarnation, Some(welcome.instance));
+            reached = peer.lines.unreachable;
+            peer.lines.outbound = true;
+            newer = peer.process.proven.0 < welcome.incarnation;
+            peer.process.proven = (welcome.incarnation, Some(welcome.instance));
         });
         if newer && self.cx.state.needs_majority() {
             self.cx.persist(); // this member may be restarted before the other one comes back
@@ -174,7 +174,7 @@ impl Turn<'_> {
     /// The peer that was dialed refused this member.
     pub fn rejected(&mut self, peer: NodeId, reason: Rejection) {
         let own = self.cx.state.id();
-        let alone = !self.cx.state.detector.iter().any(|(_, other)| other.outbound);
+        let alone = !self.cx.state.detector.iter().any(|(_, other)| other.lines.outbound);
         let added = self.cx.state.membership.version() > ListVersion::default();
         let waits = match reason {
             // The other process holds the id; or it is gone, and the refusals will end soon.
@@ -199,7 +199,7 @@ impl Turn<'_> {
     /// Ends the connection on which a peer spoke so far.
     pub fn close_inbound(&mut self, peer: NodeId) {
         let mut older = None;
-        self.cx.state.detector.change(peer, |peer| older = peer.inbound.take());
+        self.cx.state.detector.change(peer, |peer| older = peer.lines.inbound.take());
         if let Some((connection, _)) = older {
             self.cx.out.push(Output::Close { connection });
         }
@@ -210,15 +210,16 @@ impl Turn<'_> {
     pub fn forget_earlier_life(&mut self, report: &MemberReport) {
         let peer = report.id;
         let older = self.cx.state.detector.get(peer).is_some_and(|known| {
-            known.incarnation < report.incarnation && (known.inbound.is_some() || known.outbound)
+            known.process.incarnation < report.incarnation
+                && (known.lines.inbound.is_some() || known.lines.outbound)
         });
         if !older {
             return;
         }
         self.cx.state.detector.change(peer, |peer| {
-            peer.inbound = None;
-            peer.outbound = false;
-            peer.told = None;
+            peer.lines.inbound = None;
+            peer.lines.outbound = false;
+            peer.lines.told_epoch = None;
             peer.heard = None;
         });
         self.cx.out.push(Output::Disconnect { peer });
@@ -232,24 +233,26 @@ impl Turn<'_> {
         let (now, failure) = (self.cx.now, self.cx.state.settings.timing.failure);
         self.cx.state.detector.change(hello.id, |peer| {
             if !peer.heard_within(failure, now) {
-                peer.untold_since = None; // it was silent, and has `failure` to be reached
+                peer.lines.untold_since = None; // it was silent, and has `failure` to be reached
             }
-            peer.protocol = protocol.unwrap_or(peer.protocol); // or else the hello was refused
-            if (peer.incarnation, peer.instance) != (hello.incarnation, hello.instance) {
-                let met = peer.incarnation.0 > 0;
+            peer.said.protocol = protocol.unwrap_or(peer.said.protocol); // or else the hello was refused
+            if (peer.process.incarnation, peer.process.instance)
+                != (hello.incarnation, hello.instance)
+            {
+                let met = peer.process.incarnation.0 > 0;
                 met_before = if met && peer.alive() { Met::Restarted } else { Met::New };
             }
-            peer.incarnation = hello.incarnation;
-            peer.instance = hello.instance;
+            peer.process.incarnation = hello.incarnation;
+            peer.process.instance = hello.instance;
             peer.rank = hello.rank;
             if hello.view.leader.is_some_and(|leader| leader.id == hello.id) {
-                peer.leads_with = Some((hello.view.epoch, hello.rank.value));
+                peer.said.leads_with = Some((hello.view.epoch, hello.rank.value));
             }
             peer.eligible = hello.eligible;
-            peer.timing = Some(hello.timing);
-            peer.told = None;
+            peer.said.timing = Some(hello.timing);
+            peer.lines.told_epoch = None;
             if met_before != Met::Known {
-                (peer.unreachable, peer.untold_since) = Default::default();
+                (peer.lines.unreachable, peer.lines.untold_since) = Default::default();
                 (peer.passed, peer.let_down) = Default::default();
             }
         });

@@ -47,7 +47,7 @@ impl Context<'_> {
         if since <= Protocols::OURS.lowest || Fault::UnknownSaid.is_planted() {
             return true; // nearly all messages: no peer is looked up for a heartbeat
         }
-        self.state.detector.get(by).is_none_or(|peer| since <= peer.protocol)
+        self.state.detector.get(by).is_none_or(|peer| since <= peer.said.protocol)
     }
 
     /// Answers a peer, at once or as soon as the connection to it is up: then with the last answer of each kind.
@@ -72,7 +72,7 @@ impl Context<'_> {
     pub fn mark_told(&mut self, members: &[NodeId]) {
         let epoch = self.state.view().epoch;
         for id in members {
-            self.state.detector.change(*id, |peer| peer.told = Some(epoch));
+            self.state.detector.change(*id, |peer| peer.lines.told_epoch = Some(epoch));
         }
     }
 
@@ -80,7 +80,7 @@ impl Context<'_> {
     /// them is up. A member that connects later is told then.
     pub fn all_others(&self) -> Vec<NodeId> {
         let others = self.state.detector.iter();
-        let within_reach = |peer: &Peer| peer.outbound && peer.status != Liveness::Dead;
+        let within_reach = |peer: &Peer| peer.lines.outbound && peer.status != Liveness::Dead;
         others.filter(|(_, peer)| within_reach(peer)).map(|(id, _)| id).collect()
     }
 
@@ -127,7 +127,7 @@ impl Context<'_> {
         let removed = self.state.membership.has_left();
         let met = self.state.detector.met().filter(|_| vote.is_some()).collect();
         let drain = self.state.eligibility.drain().cloned();
-        let pause = self.state.pause;
+        let pause = *self.state.membership.pause();
         let record =
             Durable { epoch, reserved, leader, members, task, vote, removed, met, drain, pause };
         self.out.push(Output::Persist { number, record });
@@ -149,14 +149,14 @@ impl Context<'_> {
     /// `failure`. Nobody may have watched them.
     pub fn suspect_unreachable(&mut self) {
         let (now, failure) = (self.now, self.state.settings.timing.failure);
-        let gone = |peer: &Peer| !peer.outbound && !peer.heard_within(failure, now);
+        let gone = |peer: &Peer| !peer.lines.outbound && !peer.heard_within(failure, now);
         let gone = self.state.detector.iter().filter(|(_, peer)| gone(peer)).map(|(id, _)| id);
         for id in gone.collect::<Vec<_>>() {
             self.state.detector.lose(id, Liveness::Suspected);
         }
         self.stand_if_alone();
         // A connection that leads nowhere shows only to who sends something on it.
-        let silent = |peer: &Peer| peer.outbound && !peer.heard_within(failure, now);
+        let silent = |peer: &Peer| peer.lines.outbound && !peer.heard_within(failure, now);
         let silent = self.state.detector.iter().filter(|(_, peer)| silent(peer));
         let silent = silent.map(|(id, _)| id).collect();
         self.send_all(silent, Message::Probe { number: 0 });

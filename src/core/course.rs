@@ -67,6 +67,8 @@ pub(super) struct Course {
     expects_heartbeat: bool,
     /// The number of the last heartbeat round of this run.
     round: u64,
+    /// When the timings of this member changed last: silence before that was judged by the older ones.
+    retimed: Time,
 }
 
 impl Course {
@@ -79,11 +81,22 @@ impl Course {
             watched: None,
             expects_heartbeat: false,
             round: 0,
+            retimed: Time::default(),
         }
     }
 
     pub fn phase(&self) -> Phase {
         self.stage.phase()
+    }
+
+    /// When the timings changed last.
+    pub fn retimed(&self) -> Time {
+        self.retimed
+    }
+
+    /// Other timings count from now on.
+    pub fn retime(&mut self, now: Time) {
+        self.retimed = now;
     }
 
     /// When this phase began.

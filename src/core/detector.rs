@@ -6,12 +6,10 @@
 
 mod peer;
 
-use std::cell::Cell;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use peer::{ConnectionId, Peer};
+pub use peer::{ConnectionId, Lines, Peer, Process, Said};
 
 use super::damping::Damping;
 use super::membership::{ListVersion, Member, MemberList};
@@ -35,24 +33,6 @@ pub struct Detector {
     connected: usize,
     /// How many are heard and cannot be told anything.
     untold: usize,
-    latest: Latest,
-}
-
-/// The place that was looked up last: a turn is about one member, and looks it up ten times, or about
-/// one after another. It says nothing about the members, so that it makes no two detectors differ.
-#[derive(Clone, Debug, Default)]
-struct Latest(Cell<usize>);
-
-impl PartialEq for Latest {
-    fn eq(&self, _: &Latest) -> bool {
-        true
-    }
-}
-
-impl Eq for Latest {}
-
-impl Hash for Latest {
-    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 impl Detector {
@@ -60,28 +40,22 @@ impl Detector {
     #[must_use]
     pub fn new(members: &Arc<MemberList>, own: NodeId) -> Detector {
         let unmet = |member: &Member| Peer {
-            incarnation: Incarnation(0),
-            instance: 0,
-            proven: (Incarnation(0), None),
+            process: Process::default(),
             status: Liveness::Suspected,
             proved: false,
             heard: None,
             declared: None,
             rank: Rank { value: 0, id: member.id },
-            leads_with: None,
             eligible: member.may_lead(),
-            protocol: Protocols::OURS.lowest,
-            timing: None,
-            called: Epoch(0),
-            inbound: None,
-            outbound: false,
-            told: None,
+            said: Said {
+                leads_with: None,
+                called: Epoch(0),
+                protocol: Protocols::OURS.lowest,
+                timing: None,
+                list: ListVersion::default(),
+            },
+            lines: Lines::default(),
             streak: Streak::default(),
-            list: ListVersion::default(),
-            untold_since: None,
-            told_older_timing: false,
-            unreachable: false,
-            vouched: Incarnation(0),
             passed: Damping::default(),
             let_down: Damping::default(),
         };
@@ -95,20 +69,19 @@ impl Detector {
             reports,
             connected: 0,
             untold: 0,
-            latest: Latest::default(),
         }
     }
 
     /// What an earlier run of this member met. Which process that was nobody knows any more.
     pub fn remember(&mut self, met: &[(NodeId, Incarnation)]) {
         for (id, incarnation) in met {
-            self.change(*id, |peer| peer.proven = (*incarnation, None));
+            self.change(*id, |peer| peer.process.proven = (*incarnation, None));
         }
     }
 
     /// The greatest incarnation that each peer proved to have.
     pub fn met(&self) -> impl Iterator<Item = (NodeId, Incarnation)> {
-        let proven = self.iter().map(|(id, peer)| (id, peer.proven.0));
+        let proven = self.iter().map(|(id, peer)| (id, peer.process.proven.0));
         proven.filter(|(_, incarnation)| incarnation.0 > 0)
     }
 
@@ -125,11 +98,7 @@ impl Detector {
 
     /// The place of another member.
     fn place(&self, id: NodeId) -> Option<usize> {
-        let Latest(latest) = &self.latest;
-        let is_at = |place: &usize| self.reports.get(*place).is_some_and(|found| found.id == id);
-        let near = [latest.get(), latest.get() + 1].into_iter().find(is_at);
-        let place = near.or_else(|| self.members.position(id))?;
-        latest.set(place);
+        let place = self.members.position(id)?;
         Some(place).filter(|place| Some(*place) != self.own)
     }
 
@@ -187,10 +156,10 @@ impl Detector {
     ) -> (Vec<NodeId>, Option<Time>) {
         let (mut late, mut next) = (Vec::new(), None);
         for (peer, report) in self.peers.iter_mut().zip(self.reports.iter()) {
-            if peer.is_untold() && !peer.unreachable {
+            if peer.is_untold() && !peer.lines.unreachable {
                 match peer.is_unreachable_by(limit, now) {
                     Some(due) => next = Some(next.map_or(due, |earliest: Time| earliest.min(due))),
-                    None if peer.unreachable => late.push(report.id),
+                    None if peer.lines.unreachable => late.push(report.id),
                     None => {}
                 }
             }
@@ -221,7 +190,7 @@ impl Detector {
     /// Whether something can be sent to a member: the connection to it is up.
     #[must_use]
     pub fn is_within_reach(&self, id: NodeId) -> bool {
-        self.get(id).is_some_and(|peer| peer.outbound)
+        self.get(id).is_some_and(|peer| peer.lines.outbound)
     }
 
     /// The living members that may be nominated and can be told so.
@@ -262,22 +231,22 @@ impl Detector {
     pub fn hearsay(&mut self, epoch: Epoch, report: &MemberReport) -> bool {
         let mut lost = false;
         self.change(report.id, |peer| {
-            let older = report.incarnation < peer.incarnation;
-            let same = report.incarnation == peer.incarnation;
+            let older = report.incarnation < peer.process.incarnation;
+            let same = report.incarnation == peer.process.incarnation;
             if older || (same && peer.proved) {
                 return;
             }
             peer.proved = false;
             lost = peer.alive() && report.status != Liveness::Alive;
-            let in_vain = !peer.alive() && peer.vouched == report.incarnation;
-            let cut_off = (in_vain || same && peer.is_lost()) && !peer.outbound;
+            let in_vain = !peer.alive() && peer.process.vouched == report.incarnation;
+            let cut_off = (in_vain || same && peer.is_lost()) && !peer.lines.outbound;
             if !cut_off || Fault::LostRevive.is_planted() {
                 let unheard = !same || peer.heard.is_none() && !Fault::WordAgain.is_planted();
                 let revived = report.status == Liveness::Alive && unheard;
-                peer.vouched = if revived { report.incarnation } else { Incarnation(0) };
+                peer.process.vouched = if revived { report.incarnation } else { Incarnation(0) };
                 peer.status = report.status;
             }
-            peer.eligible = report.eligible || peer.called > epoch;
+            peer.eligible = report.eligible || peer.said.called > epoch;
             peer.rank.value = report.value;
         });
         lost
@@ -304,7 +273,7 @@ impl Detector {
         let differs = |report: &&MemberReport| known.next() != Some(*report);
         let is_news = |report: &&MemberReport| {
             self.get(report.id).is_some_and(|peer| {
-                let same = report.incarnation == peer.incarnation;
+                let same = report.incarnation == peer.process.incarnation;
                 !same || (!peer.proved && peer.report(report.id) != **report)
             })
         };
@@ -315,7 +284,7 @@ impl Detector {
     pub fn observe_eligibility(&mut self, after: Duration, now: Time) {
         for peer in &mut self.peers {
             let eligible = peer.alive() && peer.eligible;
-            peer.streak.observe(eligible, peer.incarnation, after, now);
+            peer.streak.observe(eligible, peer.process.incarnation, after, now);
         }
     }
 

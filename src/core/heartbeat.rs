@@ -143,7 +143,7 @@ impl Turn<'_> {
         };
         watched.extend(state.course.watched());
         watched.extend(state.leader_to_store().map(|leader| (leader, state.course.since())));
-        watched.values_mut().for_each(|since| *since = (*since).max(state.retimed));
+        watched.values_mut().for_each(|since| *since = (*since).max(state.course.retimed()));
         let (silent, again) = state.detector.silent(watched, failure, self.cx.now);
         if let Some(due) = again.or(leads.then_some(self.cx.now + failure)) {
             self.cx.state.timers.arm(Timer::Silence, due);

@@ -130,7 +130,8 @@ impl State {
     pub(super) fn jump_of_hello(&self, hello: &Hello) -> Option<Rejection> {
         let Version { epoch, counter } = hello.list.version();
         let known = self.greatest_known();
-        let met = self.detector.get(hello.id).map(|peer| peer.proven.0.0).unwrap_or_default();
+        let met =
+            self.detector.get(hello.id).map(|peer| peer.process.proven.0.0).unwrap_or_default();
         beyond("round", hello.round.0, known, MOST)
             .or_else(|| beyond("epoch", hello.view.epoch.max(epoch).0, known, MOST))
             .or_else(|| beyond("list version", counter, self.greatest_counter(), MOST))
@@ -145,7 +146,9 @@ impl State {
         beyond("epoch", epoch.0, self.greatest_known(), MOST)
             .or_else(|| beyond("list version", list, self.greatest_counter(), MOST))
             .or_else(|| beyond("task version", task, self.records.task().version.counter, MOST))
-            .or_else(|| beyond("pause version", pause, self.pause.version.counter, MOST))
+            .or_else(|| {
+                beyond("pause version", pause, self.membership.pause().version.counter, MOST)
+            })
             .or_else(|| beyond("lease", nanos(lease), nanos(Timing::LONGEST), 0))
     }
 }

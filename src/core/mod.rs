@@ -230,7 +230,7 @@ impl Core {
     /// Whether the cluster is paused, as far as this member knows.
     #[must_use]
     pub fn pause(&self) -> &Pause {
-        &self.state.pause
+        self.state.membership.pause()
     }
 
     /// The member that an operator chose to lead, whatever its rank, as far as this member knows.

@@ -21,7 +21,7 @@ use super::types::{CommandId, NodeId, Pause, Version};
 impl State {
     /// Whether the cluster is paused, as far as this member knows.
     pub(super) fn is_paused(&self) -> bool {
-        self.pause.paused && !Fault::PauseUnheeded.is_planted()
+        self.membership.pause().paused && !Fault::PauseUnheeded.is_planted()
     }
 
     /// Whether a higher member takes over by now: not while the cluster is paused, and not the member that an
@@ -33,7 +33,7 @@ impl State {
 
     /// The pause or its end, to be told to others; none in a cluster that was never paused.
     pub(super) fn pause_to_tell(&self) -> Option<Pause> {
-        Some(self.pause).filter(|pause| *pause > Pause::default())
+        Some(*self.membership.pause()).filter(|pause| *pause > Pause::default())
     }
 
     /// The same, if it is greater than the one that a leader told.
@@ -45,18 +45,18 @@ impl State {
 impl Context<'_> {
     /// Another member tells of a pause or of its end: the greatest counts.
     pub fn hear_pause(&mut self, told: Option<Pause>) {
-        let Some(told) = told.filter(|told| *told > self.state.pause) else { return };
+        let Some(told) = told.filter(|told| told > self.state.membership.pause()) else { return };
         self.take_pause(told);
     }
 
     /// This leader pauses the cluster or resumes it. Tells the record that holds that.
     fn set_pause(&mut self, paused: bool, since: u64, until: Option<u64>) -> u64 {
-        let version = self.state.pause.version.next(self.state.view().epoch);
+        let version = self.state.membership.pause().version.next(self.state.view().epoch);
         self.take_pause(Pause { version, paused, since, until })
     }
 
     fn take_pause(&mut self, pause: Pause) -> u64 {
-        self.state.pause = pause;
+        self.state.membership.take_pause(pause);
         self.out.push(Output::Note(Note::Paused(pause)));
         self.persist()
     }
@@ -83,7 +83,7 @@ impl Turn<'_> {
     /// is the present one.
     pub fn may_resume(&self, only: Option<Version>) -> bool {
         let state = &self.cx.state;
-        only.is_none_or(|only| state.leads() && state.pause.version == only)
+        only.is_none_or(|only| state.leads() && state.membership.pause().version == only)
     }
 
     /// Another member passes such a command on.

@@ -21,7 +21,7 @@ impl Context<'_> {
     pub fn hear_present_rank(&mut self, leader: NodeId, epoch: Epoch, reports: &[MemberReport]) {
         if let Some(own) = reports.iter().find(|report| report.id == leader) {
             let told = Some((epoch, own.value));
-            self.state.detector.change(leader, |peer| peer.leads_with = told);
+            self.state.detector.change(leader, |peer| peer.said.leads_with = told);
         }
     }
 

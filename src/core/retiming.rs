@@ -35,7 +35,7 @@ impl Turn<'_> {
             lease.stretch(bounds::certain(timing.lease).saturating_sub(older));
         }
         Arc::make_mut(&mut state.settings).timing = timing;
-        state.retimed = self.cx.now;
+        state.course.retime(self.cx.now);
         let waits = [
             (Timer::Silence, timing.failure),
             (Timer::Check, timing.failure),
@@ -58,7 +58,7 @@ impl Turn<'_> {
     fn note_who_was_not_told(&mut self, told: &[NodeId]) {
         let peers = self.cx.state.detector.iter().map(|(id, _)| id);
         for id in peers.filter(|id| !told.contains(id)).collect::<Vec<_>>() {
-            self.cx.state.detector.change(id, |peer| peer.told_older_timing = true);
+            self.cx.state.detector.change(id, |peer| peer.lines.told_older_timing = true);
         }
     }
 
@@ -68,7 +68,7 @@ impl Turn<'_> {
         self.cx
             .state
             .detector
-            .change(peer, |peer| older = std::mem::take(&mut peer.told_older_timing));
+            .change(peer, |peer| older = std::mem::take(&mut peer.lines.told_older_timing));
         if older {
             let timing = self.cx.state.settings.timing.nanos();
             self.cx.send(peer, Message::Timing { timing });
@@ -77,7 +77,7 @@ impl Turn<'_> {
 
     /// A peer has other timings than its hello said.
     pub(super) fn told_timing(&mut self, peer: NodeId, theirs: [u64; 4]) {
-        self.cx.state.detector.change(peer, |peer| peer.timing = Some(theirs));
+        self.cx.state.detector.change(peer, |peer| peer.said.timing = Some(theirs));
         self.note_timing(peer, theirs);
     }
 

@@ -21,15 +21,13 @@ use super::phase::Phase;
 use super::planted::Fault;
 use super::settings::{PowerOn, Preempt, Quorum, Restored, Settings};
 use super::timer::TimerTable;
-use super::types::{Epoch, NodeId, Pause, Rank, Role, Time};
+use super::types::{Epoch, NodeId, Rank, Role, Time};
 
 /// All that a member knows, but for the state of its election algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     pub(super) settings: Arc<Settings>,
-    /// When its timings changed last: silence before that was judged by the older ones.
-    pub(super) retimed: Time,
-    /// The member list, and who has it.
+    /// The member list, who has it, and whether the cluster is paused.
     pub(super) membership: Membership,
     /// Its phase, and what belongs to that.
     pub(super) course: Course,
@@ -47,8 +45,6 @@ pub struct State {
     pub(super) endings: Endings,
     /// Whether it wants to lead, and its rank.
     pub(super) eligibility: Eligibility,
-    /// Whether the cluster is paused.
-    pub(super) pause: Pause,
 }
 
 impl State {
@@ -69,7 +65,7 @@ impl State {
                 },
             ),
             epochs: Epochs::new(restored.epoch, round, floor),
-            membership: Membership::new(settings.id, settings.members.clone()),
+            membership: Membership::new(settings.id, settings.members.clone(), restored.pause),
             detector,
             timers: TimerTable::new(seed),
             records: Records::new(restored.incarnation, restored.reserved, settings.task.clone()),
@@ -82,9 +78,7 @@ impl State {
                 settings.health.is_none(),
                 restored.drain,
             ),
-            pause: restored.pause,
             settings: Arc::new(settings),
-            retimed: Time::default(),
         };
         let alone = state.voters() == 1;
         if state.settings.bootstrap || alone {
@@ -137,7 +131,7 @@ impl State {
 
     /// The rank of the leader of this epoch as that leader told it last, where it was elected with this one.
     fn present_rank_of(&self, leader: Rank, epoch: Epoch) -> Rank {
-        let told = self.detector.get(leader.id).and_then(|peer| peer.leads_with);
+        let told = self.detector.get(leader.id).and_then(|peer| peer.said.leads_with);
         match told.filter(|(of, _)| *of == epoch) {
             Some((_, value)) => Rank { value, ..leader },
             None => leader,
@@ -157,9 +151,9 @@ impl State {
     /// leader rather stamps its own anew.
     pub(super) fn is_behind(&self) -> bool {
         let version = self.membership.version();
-        let told = |peer: &Peer| peer.outbound && self.is_voter(peer.rank.id);
+        let told = |peer: &Peer| peer.lines.outbound && self.is_voter(peer.rank.id);
         let reached = |peer: &Peer| told(peer) || !self.needs_majority();
-        let newer = |peer: &Peer| peer.alive() && peer.list > version && reached(peer);
+        let newer = |peer: &Peer| peer.alive() && peer.said.list > version && reached(peer);
         self.membership.newest() > version
             && self.phase() != Phase::Leading
             && self.detector.iter().any(|(_, peer)| newer(peer))

@@ -30,7 +30,9 @@ impl Turn<'_> {
             Input::Welcomed { peer, welcome } => self.welcomed(peer, welcome),
             Input::Rejected { peer, reason } => self.rejected(peer, reason),
             Input::Refused { peer } => self.redialed(peer, Redial::Refused),
-            Input::Lost { peer } => self.cx.state.detector.change(peer, |p| p.outbound = false),
+            Input::Lost { peer } => {
+                self.cx.state.detector.change(peer, |p| p.lines.outbound = false)
+            }
             Input::Ended { connection, peer, redial } => self.ended(connection, peer, redial),
             Input::Message { connection, from, envelope } => {
                 self.message(connection, from, envelope);
@@ -202,9 +204,9 @@ impl Turn<'_> {
             return; // replaced by a newer one
         }
         self.cx.state.detector.change(id, |peer| {
-            peer.inbound = None;
-            peer.outbound = false;
-            peer.told = None;
+            peer.lines.inbound = None;
+            peer.lines.outbound = false;
+            peer.lines.told_epoch = None;
         });
         self.cx.out.push(Output::Disconnect { peer: id });
         if redial == Redial::Refused && self.cx.state.settings.trust_refused {
@@ -217,7 +219,7 @@ impl Turn<'_> {
     /// The connection on which a peer speaks at present.
     fn inbound(&self, id: NodeId) -> Option<ConnectionId> {
         let peer = self.cx.state.detector.get(id)?;
-        peer.inbound.as_ref().map(|(connection, _)| *connection)
+        peer.lines.inbound.as_ref().map(|(connection, _)| *connection)
     }
 
     /// The outcome of a dial to a peer that has no connection to this member.
@@ -226,7 +228,7 @@ impl Turn<'_> {
         // A connection that has been silent for long may lead nowhere: then the dial counts.
         let doubted = |peer: &Peer| !peer.heard_within(failure, now);
         let peer = self.cx.state.detector.get(id);
-        let connected = peer.is_none_or(|peer| peer.inbound.is_some() && !doubted(peer));
+        let connected = peer.is_none_or(|peer| peer.lines.inbound.is_some() && !doubted(peer));
         match redial {
             _ if connected => {}
             Redial::Accepted => {}
@@ -284,10 +286,10 @@ impl Turn<'_> {
         let peers = self.cx.state.detector.iter().map(|(id, _)| id);
         for id in peers.collect::<Vec<_>>() {
             self.cx.state.detector.change(id, |peer| {
-                peer.inbound = None;
-                peer.outbound = false;
-                peer.told = None;
-                peer.unreachable = false;
+                peer.lines.inbound = None;
+                peer.lines.outbound = false;
+                peer.lines.told_epoch = None;
+                peer.lines.unreachable = false;
                 peer.status = Liveness::Suspected;
             });
             self.cx.out.push(Output::Disconnect { peer: id });

@@ -275,7 +275,7 @@ impl Bully {
         }
         cx.state.detector.change(from, |peer| {
             peer.eligible = eligible;
-            peer.called = if eligible { round } else { peer.called };
+            peer.said.called = if eligible { round } else { peer.said.called };
         });
         let above = cx.state.is_above(rank, eligible);
         if above || !cx.state.is_eligible() {
@@ -307,7 +307,8 @@ impl Bully {
     /// A leader repeats its COORDINATOR, in its unchanged epoch, to one who may have missed it.
     fn remind(&mut self, cx: &mut Context, to: NodeId, round: Epoch) {
         let epoch = cx.state.view().epoch;
-        let told = cx.state.detector.get(to).is_some_and(|peer| peer.told == Some(epoch));
+        let told =
+            cx.state.detector.get(to).is_some_and(|peer| peer.lines.told_epoch == Some(epoch));
         if round > epoch || !told {
             cx.mark_told(&[to]);
             cx.send(to, Message::Coordinator { epoch, rank: cx.state.rank() });

@@ -104,7 +104,7 @@ impl Turn<'_> {
 
     /// Whether a member could be told that it may lead, and did not fail to of late.
     pub fn may_succeed(&self, id: NodeId) -> bool {
-        let unreachable = self.cx.state.detector.get(id).is_some_and(|peer| peer.unreachable);
+        let unreachable = self.cx.state.detector.get(id).is_some_and(|peer| peer.lines.unreachable);
         !unreachable && !self.cx.was_let_down_by(id)
     }
 

@@ -102,7 +102,7 @@ impl Context<'_> {
     }
 
     /// Asks the voters, unless they are being asked, whether they would have this member take over from
-    /// the leader that it follows. A member whose disk was late of late has it write something first, and more than once: its own
+    /// the leader that it follows. A member whose disk was late has it write something first, and more than once: else its own
     /// vote would come too late, and nobody would lead meanwhile.
     pub fn poll_for_takeover(&mut self) {
         let candidacy = &self.state.candidacy;

@@ -46,6 +46,12 @@ pub struct Question {
     pub repeats: u32,
     /// Enough voters agreed.
     pub agreed: bool,
+    answers: Answers,
+}
+
+/// What the voters said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Answers {
     /// The voters that agree.
     yes: BTreeSet<NodeId>,
     /// The voters that would agree if the present leader released its epoch.
@@ -68,23 +74,8 @@ impl Question {
         number: u64,
         (sent, length): (Time, Duration),
     ) -> Question {
-        let (yes, yes_if, no, bound, uninformed) = Default::default();
-        let (repeats, agreed) = (0, false);
-        Question {
-            purpose,
-            stage,
-            epoch,
-            number,
-            sent,
-            length,
-            repeats,
-            agreed,
-            yes,
-            yes_if,
-            no,
-            bound,
-            uninformed,
-        }
+        let (repeats, agreed, answers) = (0, false, Answers::default());
+        Question { purpose, stage, epoch, number, sent, length, repeats, agreed, answers }
     }
 
     /// Counts what a voter says. A voter that would agree if the leader released its epoch agrees with
@@ -92,65 +83,65 @@ impl Question {
     pub fn hear(&mut self, voter: NodeId, says: Opinion, now: Time) {
         let (wait, released) = match says {
             Opinion::Yes => {
-                self.yes.insert(voter);
+                self.answers.yes.insert(voter);
                 return;
             }
             Opinion::YesIf { released, wait } => {
-                self.bound.insert(voter);
+                self.answers.bound.insert(voter);
                 (wait, Some(released))
             }
             Opinion::No { wait } => (wait, None),
             Opinion::Uninformed { wait } => {
-                self.uninformed.insert(voter);
+                self.answers.uninformed.insert(voter);
                 (wait, None)
             }
         };
-        self.no.insert(voter, now + wait);
+        self.answers.no.insert(voter, now + wait);
         if let Purpose::Preempt(view) = self.purpose
             && released == Some(view.epoch)
         {
-            self.yes_if.insert(voter);
+            self.answers.yes_if.insert(voter);
         }
     }
 
     /// Whether this voter said anything.
     #[must_use]
     pub fn has_heard(&self, voter: NodeId) -> bool {
-        self.yes.contains(&voter) || self.no.contains_key(&voter)
+        self.answers.yes.contains(&voter) || self.answers.no.contains_key(&voter)
     }
 
     /// The voters that do not know where the cluster stands, if the others are too few to agree.
     #[must_use]
     pub fn uninformed(&self, majority: usize, voters: usize) -> Option<Vec<NodeId>> {
-        let too_few = self.uninformed.len() + majority > voters;
-        too_few.then(|| self.uninformed.iter().copied().collect())
+        let too_few = self.answers.uninformed.len() + majority > voters;
+        too_few.then(|| self.answers.uninformed.iter().copied().collect())
     }
 
     /// Whether enough voters agree.
     #[must_use]
     pub fn is_carried(&self, majority: usize) -> bool {
-        self.yes.len() >= majority
+        self.answers.yes.len() >= majority
     }
 
     /// The voters that agree once the present leader has released its epoch, if they are enough.
     #[must_use]
     pub fn supporters(&self, majority: usize) -> Option<Vec<NodeId>> {
-        let all: BTreeSet<NodeId> = self.yes.union(&self.yes_if).copied().collect();
+        let all: BTreeSet<NodeId> = self.answers.yes.union(&self.answers.yes_if).copied().collect();
         (all.len() >= majority).then(|| all.into_iter().collect())
     }
 
     /// The lease of a candidate that these votes have elected.
     #[must_use]
     pub fn lease(&self) -> Lease {
-        Lease::new(self.sent, self.length, self.yes.iter().copied())
+        Lease::new(self.sent, self.length, self.answers.yes.iter().copied())
     }
 
     /// Whether so many disagreed of the voters that may say anything that the rest is no majority.
     #[must_use]
     pub fn is_hopeless(&self, majority: usize, voters: usize) -> bool {
         let against = match self.purpose {
-            Purpose::Preempt(_) => self.no.len() - self.yes_if.len(),
-            Purpose::Win | Purpose::Reclaim | Purpose::Retry => self.no.len(),
+            Purpose::Preempt(_) => self.answers.no.len() - self.answers.yes_if.len(),
+            Purpose::Win | Purpose::Reclaim | Purpose::Retry => self.answers.no.len(),
         };
         against + majority > voters
     }
@@ -158,21 +149,21 @@ impl Question {
     /// Whether too few agree, even if those were free that a promise binds.
     #[must_use]
     pub fn is_opposed(&self, majority: usize) -> bool {
-        self.yes.len() + self.bound.len() < majority
+        self.answers.yes.len() + self.answers.bound.len() < majority
     }
 
     /// Whether enough voters answered at all.
     #[must_use]
     pub fn is_heard(&self, majority: usize) -> bool {
-        self.yes.len() + self.no.len() >= majority
+        self.answers.yes.len() + self.answers.no.len() >= majority
     }
 
     /// For how long to wait before enough voters may agree.
     #[must_use]
     pub fn wait(&self, majority: usize, now: Time) -> Duration {
-        let mut free: Vec<Time> = self.no.values().copied().collect();
+        let mut free: Vec<Time> = self.answers.no.values().copied().collect();
         free.sort_unstable();
-        let missing = majority.saturating_sub(self.yes.len());
+        let missing = majority.saturating_sub(self.answers.yes.len());
         let last = missing.checked_sub(1).and_then(|at| free.get(at));
         last.map_or(Duration::ZERO, |last| last.since(now))
     }

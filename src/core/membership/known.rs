@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::core::membership::{Change, ListVersion, Member, MemberList};
-use crate::core::types::{NodeId, Role, Time};
+use crate::core::types::{NodeId, Pause, Role, Time};
 
 /// How many strangers that said hello are remembered.
 const MOST_KNOCKS: usize = 16;
@@ -51,11 +51,13 @@ pub struct Membership {
     knocks: BTreeMap<NodeId, Time>,
     /// With a majority: this member was removed from the cluster.
     removed: bool,
+    /// Whether the cluster is paused, as far as this member knows.
+    pause: Pause,
 }
 
 impl Membership {
     /// A member that starts with this list.
-    pub fn new(own: NodeId, list: Arc<MemberList>) -> Membership {
+    pub fn new(own: NodeId, list: Arc<MemberList>, pause: Pause) -> Membership {
         Membership {
             own,
             role: role(&list, own),
@@ -68,7 +70,18 @@ impl Membership {
             removed_by: BTreeSet::new(),
             knocks: BTreeMap::new(),
             removed: false,
+            pause,
         }
+    }
+
+    /// Whether the cluster is paused, as far as this member knows.
+    pub fn pause(&self) -> &Pause {
+        &self.pause
+    }
+
+    /// It is paused or resumed.
+    pub fn take_pause(&mut self, pause: Pause) {
+        self.pause = pause;
     }
 
     /// The present member list.
@@ -254,7 +267,7 @@ mod tests {
 
     #[test]
     fn who_removed_itself_stores_the_list_that_named_it_until_another_voter_has_the_new_one() {
-        let mut known = Membership::new(id(1), list(1, 1..=4));
+        let mut known = Membership::new(id(1), list(1, 1..=4), Pause::default());
         let (before, after) = (known.list().clone(), list(2, 2..=4));
         known.store(id(2));
         known.commit();
@@ -271,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_change_that_was_made_goes_on_when_nobody_waits_for_it_any_more() {
-        let mut known = Membership::new(id(1), list(1, 1..=3));
+        let mut known = Membership::new(id(1), list(1, 1..=3), Pause::default());
         let (change, asker) = (Change::Remove { id: id(3), force: false }, (id(2), 7));
         known.want(change.clone(), asker);
         assert_eq!(known.change_expired(), Some((asker, false)));
@@ -285,7 +298,7 @@ mod tests {
 
     #[test]
     fn more_than_half_of_the_other_voters_have_to_say_that_it_was_removed() {
-        let mut known = Membership::new(id(1), list(1, (1..=3).chain(5..=6)));
+        let mut known = Membership::new(id(1), list(1, (1..=3).chain(5..=6)), Pause::default());
         for voter in [2, 3] {
             known.note_refusal(id(voter), true);
             assert!(!known.is_removed_by_most());

@@ -73,7 +73,7 @@ fn whoever_breaks_its_own_connection_and_dials_again_can_be_told_nothing_all_the
         passes(&mut p4, STEP, &[1, 2, 3]);
         dials(&mut p4, 5);
     }
-    assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.unreachable), Some(true));
+    assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.lines.unreachable), Some(true));
 }
 
 /// Halting: P5 leads, hears nobody, and so takes nobody in. P3 waits for it, as it may lead others, but not for ever.
@@ -178,7 +178,7 @@ fn nobody_is_passed_over_right_after_a_restart() {
     let hello = electd::core::message::Hello { incarnation: Incarnation(2), instance: 77, ..hello };
     let (connection, address) = (connection(5), String::new());
     p4.take(Input::Hello { connection, address, hello });
-    assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.unreachable), Some(false));
+    assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.lines.unreachable), Some(false));
     p4.calls();
     assert_eq!(p4.leader(), None);
 }

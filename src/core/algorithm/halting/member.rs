@@ -109,7 +109,7 @@ impl Halting {
         task: &Task,
     ) -> Option<View> {
         let accepted = cx.state.phase() == Phase::Reorganizing
-            && self.step == Step::Idle
+            && self.organised.step == Step::Idle
             && self.obeys(from, round)
             && (task.version >= cx.state.records.task().version || Fault::OlderTask.is_planted());
         self.answer(cx, from, number, accepted);

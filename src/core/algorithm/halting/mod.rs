@@ -37,12 +37,9 @@ enum Step {
     Readying,
 }
 
-/// The state of an election, as far as this member takes part.
+/// The election that this member organises, if it does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Halting {
-    /// Counts the calls of this process, so that no late reply is taken for another.
-    calls: u64,
-    /// What this member organises, if anything.
+struct Organised {
     step: Step,
     round: Epoch,
     started: Time,
@@ -57,6 +54,14 @@ pub struct Halting {
     lower: BTreeSet<NodeId>,
     /// Who acknowledged HALT: the set Up of the paper.
     up: BTreeSet<NodeId>,
+}
+
+/// The state of an election, as far as this member takes part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Halting {
+    /// Counts the calls of this process, so that no late reply is taken for another.
+    calls: u64,
+    organised: Organised,
     /// Whom it halted and did not hand the task since it last had a coordinator: they watch this
     /// one, also after it gave up.
     halted_by_us: BTreeSet<NodeId>,
@@ -128,7 +133,7 @@ impl Election for Halting {
 
     fn go_on(&mut self, cx: &mut Context, _: Aim, _: Epoch) {
         if self.organises(cx.state) {
-            match self.step {
+            match self.organised.step {
                 Step::Halting => self.tell_elected(cx),
                 Step::Readying => self.go_on(cx),
                 _ => self.halt_others(cx),
@@ -197,14 +202,15 @@ impl Halting {
         if state.phase() != Phase::Reorganizing {
             return None;
         }
-        let own = (state.rank(), self.round);
-        let (leader, epoch) = if self.step == Step::Idle { self.halted? } else { own };
+        let own = (state.rank(), self.organised.round);
+        let (leader, epoch) = if self.organised.step == Step::Idle { self.halted? } else { own };
         Some(View { epoch, leader: Some(leader) })
     }
 
     /// Whether this member organises an election.
     fn organises(&self, state: &State) -> bool {
-        self.step != Step::Idle && matches!(state.phase(), Phase::Electing | Phase::Reorganizing)
+        self.organised.step != Step::Idle
+            && matches!(state.phase(), Phase::Electing | Phase::Reorganizing)
     }
 
     /// The member that was to lead, or to go on with its election, did not in time.
@@ -243,7 +249,10 @@ impl Halting {
             self.coordinator_replied(cx, from, accepted);
         } else if cx.state.leads() && number > self.election {
             self.checked(cx, from, accepted);
-        } else if number == self.call && self.awaited.contains(&from) && self.organises(cx.state) {
+        } else if number == self.organised.call
+            && self.organised.awaited.contains(&from)
+            && self.organises(cx.state)
+        {
             self.replied(cx, from, accepted);
         }
     }

@@ -21,16 +21,16 @@ impl Halting {
         }
         let incumbent = cx.state.leads() && !cx.state.may_be_preempted_at_once() || cx.succeeds();
         cx.give_up(None);
-        self.round = cx.next_round();
-        self.started = cx.now;
-        self.incumbent = incumbent;
-        cx.note_round(self.round);
+        self.organised.round = cx.next_round();
+        self.organised.started = cx.now;
+        self.organised.incumbent = incumbent;
+        cx.note_round(self.organised.round);
         cx.freeze_rank();
         if !cx.state.is_eligible() && self.unasked(cx).is_none() {
             self.wait_for(cx, None, cx.now, Reason::MayNotLead);
             return;
         }
-        self.step = Step::Asking;
+        self.organised.step = Step::Asking;
         cx.become_electing(reason);
         self.ask_next(cx);
     }
@@ -38,8 +38,8 @@ impl Halting {
     /// The lowest of those that rank higher and were not asked yet; nobody ranks higher than an
     /// incumbent.
     fn unasked(&self, cx: &Context) -> Option<NodeId> {
-        let higher = cx.state.higher().filter(|_| !self.incumbent).map(|peer| peer.rank);
-        let unasked = higher.filter(|rank| !self.asked.contains(&rank.id));
+        let higher = cx.state.higher().filter(|_| !self.organised.incumbent).map(|peer| peer.rank);
+        let unasked = higher.filter(|rank| !self.organised.asked.contains(&rank.id));
         unasked.min().map(|rank| rank.id)
     }
 
@@ -49,13 +49,16 @@ impl Halting {
             self.halt_others(cx);
             return;
         };
-        self.call = self.next_call();
-        self.awaited = BTreeSet::from([next]);
-        self.asked.insert(next);
+        self.organised.call = self.next_call();
+        self.organised.awaited = BTreeSet::from([next]);
+        self.organised.asked.insert(next);
         let (rank, eligible) = (cx.state.rank(), cx.state.is_eligible());
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
         if cx.state.detector.is_within_reach(next) {
-            cx.send(next, Message::AreYouThere { number: self.call, under: None, rank, eligible });
+            cx.send(
+                next,
+                Message::AreYouThere { number: self.organised.call, under: None, rank, eligible },
+            );
         }
     }
 
@@ -64,30 +67,32 @@ impl Halting {
         if self.starts_over(cx) {
             return;
         }
-        if !cx.nominate(self.round, Aim::Halt, &Reason::Highest) {
+        if !cx.nominate(self.organised.round, Aim::Halt, &Reason::Highest) {
             return;
         }
-        self.step = Step::Halting;
-        self.call = self.next_call();
+        self.organised.step = Step::Halting;
+        self.organised.call = self.next_call();
         let alive = cx.state.detector.iter().filter(|(_, peer)| peer.counts());
         // Who was asked and did not answer counts as down, whether it is suspected yet or not.
-        let down = |id: &NodeId| self.asked.contains(id) && !self.lower.contains(id);
-        self.awaited = alive.map(|(id, _)| id).filter(|id| !down(id)).collect();
-        if self.awaited.is_empty() {
+        let down =
+            |id: &NodeId| self.organised.asked.contains(id) && !self.organised.lower.contains(id);
+        self.organised.awaited = alive.map(|(id, _)| id).filter(|id| !down(id)).collect();
+        if self.organised.awaited.is_empty() {
             self.tell_elected(cx);
             return;
         }
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
         cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
         let within_reach = |id: &NodeId| cx.state.detector.is_within_reach(*id);
-        let now = self.awaited.iter().copied().filter(within_reach).collect();
+        let now = self.organised.awaited.iter().copied().filter(within_reach).collect();
         self.send_halt(cx, now);
     }
 
     fn send_halt(&mut self, cx: &mut Context, to: Vec<NodeId>) {
         self.halted_by_us.extend(&to);
         let rank = cx.state.rank();
-        let (number, round, incumbent) = (self.call, self.round, self.incumbent);
+        let (number, round, incumbent) =
+            (self.organised.call, self.organised.round, self.organised.incumbent);
         cx.send_all(to, Message::Halt { number, round, rank, incumbent });
     }
 
@@ -96,22 +101,26 @@ impl Halting {
         if self.starts_over(cx) {
             return;
         }
-        if !cx.nominate(self.round, Aim::Lead, &Reason::AllHalted) {
+        if !cx.nominate(self.organised.round, Aim::Lead, &Reason::AllHalted) {
             return;
         }
-        if self.up.is_empty() {
+        if self.organised.up.is_empty() {
             self.lead(cx);
             return;
         }
-        self.step = Step::Electing;
+        self.organised.step = Step::Electing;
         cx.become_reorganizing(Reason::AllHalted);
-        let (number, round, task) = (self.call_up(cx), self.round, cx.state.records.task().version);
-        cx.send_all(self.up.iter().copied().collect(), Message::Elected { number, round, task });
+        let (number, round, task) =
+            (self.call_up(cx), self.organised.round, cx.state.records.task().version);
+        cx.send_all(
+            self.organised.up.iter().copied().collect(),
+            Message::Elected { number, round, task },
+        );
     }
 
     /// Whoever is about to accept this organiser has a newer task: that one is handed out.
     pub(super) fn told_task(&mut self, cx: &mut Context, from: NodeId, task: &Task) {
-        let asked = self.step == Step::Electing && self.awaited.contains(&from);
+        let asked = self.organised.step == Step::Electing && self.organised.awaited.contains(&from);
         if Fault::TaskUnheeded.is_planted() {
             return;
         }
@@ -125,23 +134,27 @@ impl Halting {
         if self.starts_over(cx) {
             return;
         }
-        self.step = Step::Readying;
+        self.organised.step = Step::Readying;
         self.halted_by_us.clear(); // from now on they call this one when they do not hear it
-        let (number, round, task) = (self.call_up(cx), self.round, cx.state.records.task().clone());
-        cx.send_all(self.up.iter().copied().collect(), Message::Ready { number, round, task });
+        let (number, round, task) =
+            (self.call_up(cx), self.organised.round, cx.state.records.task().clone());
+        cx.send_all(
+            self.organised.up.iter().copied().collect(),
+            Message::Ready { number, round, task },
+        );
     }
 
     /// The number of a call to all in Up, whose replies are awaited for T1.
     fn call_up(&mut self, cx: &mut Context) -> u64 {
-        self.awaited = self.up.clone();
-        self.call = self.next_call();
+        self.organised.awaited = self.organised.up.clone();
+        self.organised.call = self.next_call();
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
-        self.call
+        self.organised.call
     }
 
     /// "And sets its status to Normal."
     fn lead(&mut self, cx: &mut Context) {
-        let round = self.round;
+        let round = self.organised.round;
         if !cx.is_elected(round) {
             // The votes have expired or are about to, as it took too long. The voters have stored them, and repeat them
             // at once.
@@ -163,7 +176,7 @@ impl Halting {
     /// that a greater epoch overtook is of no use. A member that may not lead waits until another does.
     /// Tells whether this election is over.
     fn starts_over(&mut self, cx: &mut Context) -> bool {
-        let overtaken = self.round <= cx.state.view().epoch;
+        let overtaken = self.organised.round <= cx.state.view().epoch;
         if overtaken {
             self.begin(cx, Reason::Overtaken);
             return true;
@@ -189,23 +202,23 @@ impl Halting {
 
     /// The reply that is awaited.
     pub(super) fn replied(&mut self, cx: &mut Context, from: NodeId, accepted: bool) {
-        self.awaited.remove(&from);
-        match (self.step, accepted) {
+        self.organised.awaited.remove(&from);
+        match (self.organised.step, accepted) {
             (Step::Idle, _) => {}
             // It said so before, and did not lead.
             (Step::Asking, true) if cx.is_passed_over(from) => self.ask_next(cx),
             (Step::Asking, true) => {
-                self.wait_for(cx, Some(from), self.started, Reason::Answered(from));
+                self.wait_for(cx, Some(from), self.organised.started, Reason::Answered(from));
             }
             (Step::Asking, false) => {
-                self.lower.insert(from);
+                self.organised.lower.insert(from);
                 if self.stands_instead_of(cx, from) {
                     return self.begin(cx, Reason::NoCoordinator);
                 }
                 self.ask_next(cx);
             }
             (Step::Halting, true) => {
-                self.up.insert(from);
+                self.organised.up.insert(from);
                 self.go_on(cx);
             }
             (_, true) => self.go_on(cx),
@@ -233,10 +246,10 @@ impl Halting {
 
     /// The next step, when nobody is awaited any more.
     pub(super) fn go_on(&mut self, cx: &mut Context) {
-        if !self.awaited.is_empty() {
+        if !self.organised.awaited.is_empty() {
             return;
         }
-        match self.step {
+        match self.organised.step {
             Step::Idle => {}
             Step::Asking => self.ask_next(cx),
             Step::Halting => self.tell_elected(cx),
@@ -251,10 +264,10 @@ impl Halting {
 
     /// T1 has passed.
     pub(super) fn unanswered(&mut self, cx: &mut Context) {
-        let silent = std::mem::take(&mut self.awaited);
-        match self.step {
+        let silent = std::mem::take(&mut self.organised.awaited);
+        match self.organised.step {
             Step::Asking | Step::Halting => {
-                cx.suspect_unheard(&silent, self.started);
+                cx.suspect_unheard(&silent, self.organised.started);
                 self.go_on(cx);
             }
             _ => {
@@ -281,7 +294,7 @@ impl Halting {
         let over = cx.state.needs_majority()
             && cx.now >= since + passed.sooner(timing.t2()).max(timing.t1());
         if over {
-            self.up.remove(&id);
+            self.organised.up.remove(&id);
             cx.pass_over(id, timing.t2());
         }
         over
@@ -289,12 +302,12 @@ impl Halting {
 
     /// One of the others is suspected or dead. The dead are in a known state.
     pub(super) fn lost_other(&mut self, cx: &mut Context, peer: NodeId) {
-        self.up.remove(&peer);
-        if !self.awaited.remove(&peer) {
+        self.organised.up.remove(&peer);
+        if !self.organised.awaited.remove(&peer) {
             return;
         }
         let dead = cx.state.detector.get(peer).is_none_or(|p| p.status == Liveness::Dead);
-        if dead || matches!(self.step, Step::Asking | Step::Halting) {
+        if dead || matches!(self.organised.step, Step::Asking | Step::Halting) {
             self.go_on(cx);
         } else {
             self.back_off(cx);
@@ -303,16 +316,16 @@ impl Halting {
 
     /// Somebody connected during the election: is asked or halted like the others.
     pub(super) fn joined_late(&mut self, cx: &mut Context, peer: NodeId) {
-        let peers = cx.state.higher().filter(|_| !self.incumbent);
+        let peers = cx.state.higher().filter(|_| !self.organised.incumbent);
         let higher = peers.map(|higher| higher.rank.id).any(|id| id == peer);
-        match self.step {
-            Step::Halting if !higher && !self.up.contains(&peer) => {
-                self.awaited.insert(peer);
+        match self.organised.step {
+            Step::Halting if !higher && !self.organised.up.contains(&peer) => {
+                self.organised.awaited.insert(peer);
                 self.send_halt(cx, vec![peer]);
             }
             // Asked for in vain while it was not connected.
-            Step::Asking if self.awaited.contains(&peer) => {
-                self.asked.remove(&peer);
+            Step::Asking if self.organised.awaited.contains(&peer) => {
+                self.organised.asked.remove(&peer);
                 self.ask_next(cx);
             }
             // The others are told of it by the coordinator's Check, or ask for it before they win.
@@ -327,10 +340,10 @@ impl Halting {
             self.look_after_coordinator(cx);
             return;
         }
-        let halted: Vec<NodeId> = self.halted_by_us.union(&self.up).copied().collect();
+        let halted: Vec<NodeId> = self.halted_by_us.union(&self.organised.up).copied().collect();
         if !halted.is_empty() {
             cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
-            let number = if self.organises(cx.state) { self.round.0 } else { 0 };
+            let number = if self.organises(cx.state) { self.organised.round.0 } else { 0 };
             cx.send_all(halted, Message::Alive { number });
         }
     }

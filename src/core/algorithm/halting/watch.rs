@@ -87,7 +87,7 @@ impl Halting {
         epoch: Epoch,
     ) {
         let leads = cx.state.leads() && cx.state.view().epoch == epoch;
-        let organises = self.organises(cx.state) && self.round == epoch;
+        let organises = self.organises(cx.state) && self.organised.round == epoch;
         self.answer(cx, from, number, leads || organises);
     }
 
@@ -124,7 +124,7 @@ impl Halting {
     fn coordinator(&self, cx: &Context) -> Option<(NodeId, Epoch)> {
         match cx.state.phase() {
             Phase::Following => Some((cx.state.view().leader?.id, cx.state.view().epoch)),
-            Phase::Reorganizing if self.step == Step::Idle => {
+            Phase::Reorganizing if self.organised.step == Step::Idle => {
                 self.halted.map(|(halter, round)| (halter.id, round))
             }
             _ => None,

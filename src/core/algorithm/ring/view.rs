@@ -21,8 +21,8 @@ pub(super) fn is_gone(cx: &Context, candidate: Candidate) -> bool {
     let removed = cx.state.membership.list().get(candidate.rank.id).is_none();
     removed
         || peer.is_some_and(|peer| {
-            peer.incarnation > candidate.incarnation
-                || (peer.incarnation == candidate.incarnation && !peer.alive())
+            peer.process.incarnation > candidate.incarnation
+                || (peer.process.incarnation == candidate.incarnation && !peer.alive())
         })
 }
 
