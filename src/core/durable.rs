@@ -146,7 +146,7 @@ pub(super) struct Records {
 }
 
 /// After a late record the disk is quick again once it wrote so many in time: one may be luck.
-const PROOFS: u8 = 3;
+const PROOFS: u8 = 8;
 
 /// Whether the disk keeps up, as far as its last records tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
