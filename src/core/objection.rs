@@ -124,8 +124,8 @@ impl State {
         })
     }
 
-    /// With a majority: whether a member came back without its state, and so without what it
-    /// voted. A start that kept it counts one more than the one before.
+    /// With a majority: whether a member came back without its state, and so without its
+    /// votes. A start that kept it counts one more than the one before.
     pub(super) fn state_lost(&self, hello: &Hello) -> Option<Rejection> {
         let (known, instance) = self.detector.get(hello.id)?.process.proven;
         let told = hello.incarnation;

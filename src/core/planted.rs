@@ -86,7 +86,7 @@ faults! {
     UnmetLeader "ring-unmet-leader": "ring none model" 8_908,
         "A leader that was never met is followed, and never missed.";
     EpochTwice "majority-epoch-twice": "bully majority all" 56,
-        "One epoch is voted twice.";
+        "A voter votes twice in one epoch.";
     VoteNoPromise "majority-vote-no-promise": "bully majority all" 3,
         "A vote is no promise.";
     VoteNotDurable "majority-vote-not-durable": "bully majority all" 0,
@@ -166,7 +166,7 @@ faults! {
     LeaderLeftOut "stay-leader-left-out": "ring none stay" 102,
         "A ballot that was sent past a live leader goes on.";
     ListEpoch "majority-list-epoch": "words" 0,
-        "An epoch is voted in which the own list was stamped.";
+        "A vote is given in an epoch in which the own list was stamped.";
     LeaderForgotten "majority-leader-forgotten": "words" 1,
         "A restarted voter forgets who led in its epoch.";
     NoFloor "majority-no-floor": "exhaustive loss" 0,

@@ -122,7 +122,7 @@ pub enum Preempt {
     /// At once, every time: the bully's own rule.
     #[default]
     Always,
-    /// Not while the leader runs.
+    /// Not while the leader lives.
     Never,
     /// After it has been eligible without a break for so long; longer for one that flaps.
     After(Duration),

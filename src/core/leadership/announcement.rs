@@ -42,7 +42,7 @@ impl Turn<'_> {
     pub fn announced(&mut self, from: NodeId, epoch: Epoch, rank: Rank) -> bool {
         let rank = Rank { id: from, ..rank };
         let view = View { epoch, leader: Some(rank) };
-        self.cx.state.detector.change(from, |peer| peer.eligible = true); // who leads, does
+        self.cx.state.detector.change(from, |peer| peer.eligible = true); // who leads, is
         self.meet_leader(from, view);
         self.cx.note_round(epoch);
         if self.cx.state.phase() == Phase::Stopping {
