@@ -207,7 +207,7 @@ impl Turn<'_> {
 
     /// The leader has met a newer run of a peer: what is still open leads to the older one, and
     /// the word that the peer is alive must not keep the newer one out.
-    pub fn forget_earlier_life(&mut self, report: &MemberReport) {
+    pub fn forget_earlier_run(&mut self, report: &MemberReport) {
         let peer = report.id;
         let older = self.cx.state.detector.get(peer).is_some_and(|known| {
             known.process.incarnation < report.incarnation
@@ -267,9 +267,9 @@ impl Turn<'_> {
     /// Acts on what was learned from a hello or a welcome.
     fn greeted(&mut self, hello: &Hello, met_before: Met) {
         // Where that epoch's leader is gone, nobody ends this member's leadership.
-        let stands_in = hello.view.leader.map_or(Epoch(0), |_| hello.view.epoch);
+        let known_epoch = hello.view.leader.map_or(Epoch(0), |_| hello.view.epoch);
         if !Fault::StaleList.is_planted() {
-            self.learn(hello.id, stands_in, &hello.list);
+            self.learn(hello.id, known_epoch, &hello.list);
         }
         if self.cx.state.detector.get(hello.id).is_none() {
             return; // by this list it is no member any more

@@ -142,7 +142,7 @@ impl Context<'_> {
                 self.state.detector.lose(*id, Liveness::Suspected);
             }
         }
-        self.stand_if_alone();
+        self.be_eligible_if_alone();
     }
 
     /// An election came to nothing: suspects members that cannot be reached and have been silent for
@@ -154,7 +154,7 @@ impl Context<'_> {
         for id in gone.collect::<Vec<_>>() {
             self.state.detector.lose(id, Liveness::Suspected);
         }
-        self.stand_if_alone();
+        self.be_eligible_if_alone();
         // A connection that leads nowhere shows only to who sends something on it.
         let silent = |peer: &Peer| peer.lines.outbound && !peer.heard_within(failure, now);
         let silent = self.state.detector.iter().filter(|(_, peer)| silent(peer));
@@ -164,7 +164,7 @@ impl Context<'_> {
 
     /// A member that resigned is eligible again when nobody else is left to lead. Others that resigned
     /// find the same, so they are asked.
-    pub fn stand_if_alone(&mut self) {
+    pub fn be_eligible_if_alone(&mut self) {
         let state = &mut *self.state;
         // One that is heard and cannot be told anything may lead all the same.
         let may_lead = |peer: &Peer| peer.alive() && peer.eligible;

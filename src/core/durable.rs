@@ -238,8 +238,11 @@ impl Records {
 
     /// Whether the disk has something to write and told of no record for so long: it may stand still.
     pub fn stand_still(&self, limit: Duration, now: Time) -> bool {
-        let still = self.silent.is_some_and(|since| now.since(since) >= limit);
-        still && !Fault::StuckVotes.is_planted()
+        self.are_silent_for(limit, now) && !Fault::StuckVotes.is_planted()
+    }
+
+    fn are_silent_for(&self, limit: Duration, now: Time) -> bool {
+        self.silent.is_some_and(|since| now.since(since) >= limit)
     }
 
     /// Whether the disk has something to write.
@@ -250,7 +253,7 @@ impl Records {
     /// Whether the disk keeps up, where a record has to be durable within this time.
     pub fn pace(&self, limit: Duration, now: Time) -> Pace {
         match self.owed {
-            _ if self.silent.is_some_and(|since| now.since(since) >= limit) => Pace::Late,
+            _ if self.are_silent_for(limit, now) => Pace::Late,
             PROOFS => Pace::Late,
             0 => Pace::Quick,
             _ => Pace::Proving,
@@ -259,8 +262,8 @@ impl Records {
 
     /// All records up to this number are durable: gives what is to be done now. A record is in time within `limit`.
     pub fn written(&mut self, number: u64, limit: Duration, now: Time) -> Vec<Then> {
-        let late = self.silent.is_some_and(|since| now.since(since) >= limit);
-        self.owed = if late { PROOFS } else { self.owed.saturating_sub(1) };
+        self.owed =
+            if self.are_silent_for(limit, now) { PROOFS } else { self.owed.saturating_sub(1) };
         self.silent = (number < self.last).then_some(now);
         let due: Vec<_> = self.waiting.extract_if(.., |(record, _)| *record <= number).collect();
         for (_, then) in &due {

@@ -93,7 +93,7 @@ impl Turn<'_> {
                 if report.id == from {
                     report.status = Liveness::Alive; // it speaks: whoever follows it watches it
                 }
-                self.forget_earlier_life(&report);
+                self.forget_earlier_run(&report);
                 if self.cx.state.detector.hearsay(epoch, &report) {
                     self.algorithm.get().lost(&mut self.cx, report.id);
                 }

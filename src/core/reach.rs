@@ -36,7 +36,7 @@ impl Turn<'_> {
         }
         for peer in late {
             self.cx.out.push(Output::Note(Note::Unreachable { peer }));
-            self.cx.stand_if_alone();
+            self.cx.be_eligible_if_alone();
             self.algorithm.get().lost(&mut self.cx, peer);
         }
     }

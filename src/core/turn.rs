@@ -249,7 +249,7 @@ impl Turn<'_> {
     }
 
     pub fn lost(&mut self, id: NodeId, reason: Reason) {
-        self.cx.stand_if_alone();
+        self.cx.be_eligible_if_alone();
         let state = &mut *self.cx.state;
         if state.view().leader.is_none_or(|leader| leader.id == id) {
             state.course.expect_no_heartbeat();

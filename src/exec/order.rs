@@ -98,7 +98,7 @@ impl Begin {
     /// Waits for it, and for the alarms of TERM and KILL. None if electd ended, or needs the guard no more.
     ///
     /// # Errors
-    /// What the system says, or if it is something else.
+    /// The error of the system, or one that says that what came is no such order.
     pub fn receive(electd: impl AsFd) -> io::Result<Option<(Begin, [Alarm; 2])>> {
         let mut bytes = [0; Begin::LENGTH];
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(2))];

@@ -96,7 +96,7 @@ impl Election for Bully {
             self.asked.remove(&peer);
             return;
         }
-        let asks = cx.state.phase() == Phase::Electing && !self.stands_by_now(cx);
+        let asks = cx.state.phase() == Phase::Electing && !self.is_eligible_by_now(cx);
         if asks && is_known_rival(cx, peer) {
             self.ask(cx, vec![peer]);
         }
@@ -209,7 +209,7 @@ impl Bully {
         if !unasked.is_empty() && !patient {
             cx.suspect_unheard(&unasked, self.started);
         }
-        if self.stands_by_now(cx) {
+        if self.is_eligible_by_now(cx) {
             self.begin(cx, None, reason);
         } else if !unasked.is_empty() && patient {
             self.ask(cx, unasked.into_iter().collect());
@@ -228,7 +228,7 @@ impl Bully {
 
     /// Whether this member is eligible, and was not when it asked: what the others said then says nothing of
     /// who is to lead. Some of them may be eligible by now as well, as they found the same.
-    fn stands_by_now(&self, cx: &Context) -> bool {
+    fn is_eligible_by_now(&self, cx: &Context) -> bool {
         cx.state.is_eligible() && !self.eligible && !self.asked.is_empty()
     }
 
@@ -340,7 +340,7 @@ impl Bully {
         self.lower.insert(from);
         if !self.eligible {
             cx.state.detector.change(from, |peer| peer.eligible = false);
-            cx.stand_if_alone();
+            cx.be_eligible_if_alone();
         }
         if self.has_heard_all(cx) {
             self.win_unless_unasked(cx, Reason::Highest);

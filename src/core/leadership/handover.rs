@@ -151,7 +151,7 @@ impl Turn<'_> {
         eligible: bool,
     ) {
         self.cx.state.detector.change(from, |peer| peer.eligible = eligible);
-        self.cx.stand_if_alone(); // it may be the last that could lead
+        self.cx.be_eligible_if_alone(); // it may be the last that could lead
         self.cx.state.voter.release(from, epoch);
         let View { epoch: known, leader } = self.cx.state.view();
         let another = known == epoch && leader.is_some_and(|leader| leader.id != from);

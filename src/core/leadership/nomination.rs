@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use super::candidacy::Aim;
 use super::question::{Purpose, Stage};
-use crate::core::bounds;
 use crate::core::context::Context;
 use crate::core::durable::Pace;
 use crate::core::message::{Message, Opinion, View};
@@ -159,7 +158,7 @@ impl Context<'_> {
         // A vote waits for a disk; later than this it would come too late.
         let patience = match stage {
             Stage::PreVote => self.state.settings.timing.t1(),
-            Stage::Vote => bounds::certain(lease),
+            Stage::Vote => self.state.longest_vote(),
         };
         self.arm(Timer::Voters, patience);
     }

@@ -5,7 +5,6 @@
 //! and do, it must not keep these from having a leader. Without one: where anybody lives that may lead and can
 //! write its disk; with the ring, one that is linked with at least half of the others.
 
-use super::super::drive::Drive;
 use super::super::world::World;
 use super::broken::BrokenWorld;
 use crate::core::Core;
@@ -38,8 +37,10 @@ impl BrokenWorld {
     /// With a majority: whether a member may be elected in vain, once. Its disk stands still or fails now and then, and it
     /// finds that out as it writes its vote.
     pub(super) fn may_try_in_vain(&self) -> bool {
-        let ill = |drive: &Drive| drive.stuck || drive.fails > 0;
-        let ill = |at: usize| ill(&self.world.nodes[at].drive) && may_lead(&self.world, at);
+        let ill = |at: usize| {
+            let drive = &self.world.nodes[at].drive;
+            (drive.stuck || drive.fails > 0) && may_lead(&self.world, at)
+        };
         let majority = self.world.setup.quorum == Quorum::Majority;
         majority && self.world.live().any(|(at, _)| ill(at))
     }

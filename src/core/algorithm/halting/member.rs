@@ -57,20 +57,20 @@ impl Halting {
         self.halted.is_some_and(|halted| obeys && halted > (rank, round))
     }
 
-    /// The organiser is alive and may have given up all the same.
+    /// The organiser is alive and may have given up all the same: its next step is waited for for T2, and for no longer than
+    /// twice that since the last one, whatever it says.
     fn await_next_step(&self, cx: &mut Context) {
+        let t2 = cx.state.settings.timing.t2();
+        let most = cx.state.course.since() + t2 * 2;
         if !Fault::HaltedForEver.is_planted() {
-            cx.arm(Timer::Coordinator, cx.state.settings.timing.t2());
+            cx.arm(Timer::Coordinator, t2.min(most.since(cx.now)));
         }
     }
 
-    /// The organiser goes on with its election: it waits for the votes of slow disks. A member that it halted waits for it
-    /// for T2 more, and no longer than twice that in all, as it may come to nothing.
+    /// The organiser goes on with its election: it waits for the votes of slow disks.
     pub(super) fn goes_on(&self, cx: &mut Context, from: NodeId, round: Epoch) {
-        let t2 = cx.state.settings.timing.t2();
-        let most = cx.state.course.since() + t2 * 2;
         if cx.state.phase() == Phase::Halted && self.obeys(from, round) {
-            cx.arm(Timer::Coordinator, t2.min(most.since(cx.now)));
+            self.await_next_step(cx);
         }
     }
 

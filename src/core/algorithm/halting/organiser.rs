@@ -212,7 +212,7 @@ impl Halting {
             }
             (Step::Asking, false) => {
                 self.organised.lower.insert(from);
-                if self.stands_instead_of(cx, from) {
+                if self.is_eligible_instead_of(cx, from) {
                     return self.begin(cx, Reason::NoCoordinator);
                 }
                 self.ask_next(cx);
@@ -235,12 +235,12 @@ impl Halting {
 
     /// A member that does not rank above one that may not lead may not lead either. Tells whether this member, which
     /// resigned, is eligible again for that.
-    fn stands_instead_of(&self, cx: &mut Context, other: NodeId) -> bool {
+    fn is_eligible_instead_of(&self, cx: &mut Context, other: NodeId) -> bool {
         if cx.state.is_eligible() {
             return false;
         }
         cx.state.detector.change(other, |peer| peer.eligible = false);
-        cx.stand_if_alone();
+        cx.be_eligible_if_alone();
         cx.state.is_eligible()
     }
 
