@@ -57,6 +57,8 @@ impl Stage {
 pub(super) struct Course {
     stage: Stage,
     since: Time,
+    /// Since when it neither leads nor follows a leader.
+    leaderless: Option<Time>,
     /// Until when it looks for the others, unless all are connected before.
     discovery_ends: Time,
     /// A member that is watched like a leader, and since when: the halter, or the neighbour in
@@ -77,6 +79,7 @@ impl Course {
         Course {
             stage: Stage::Starting,
             since: now,
+            leaderless: Some(now),
             discovery_ends,
             watched: None,
             expects_heartbeat: false,
@@ -117,7 +120,14 @@ impl Course {
         if from.is_halted() && phase != Phase::Reorganizing {
             self.watched = None; // the halter
         }
+        let has_leader = matches!(phase, Phase::Following | Phase::Leading);
+        self.leaderless = (!has_leader).then(|| self.leaderless.unwrap_or(now));
         (self.stage, self.since) = (to, now);
+    }
+
+    /// Since when it neither leads nor follows a leader.
+    pub fn leaderless(&self) -> Option<Time> {
+        self.leaderless
     }
 
     /// Until when it looks for the others, unless all are connected before.
@@ -286,6 +296,18 @@ mod tests {
         assert!(course.expects_heartbeat());
         course.enter(Stage::Electing, Time(3));
         assert!(!course.expects_heartbeat());
+    }
+
+    #[test]
+    fn a_member_without_a_leader_knows_since_when() {
+        let mut course = Course::new(Time(1), Time(0));
+        course.enter(Stage::Electing, Time(2));
+        assert_eq!(course.leaderless(), Some(Time(1)));
+        course.enter(Stage::Following(None), Time(3));
+        assert_eq!(course.leaderless(), None);
+        course.enter(Stage::Electing, Time(4));
+        course.enter(Stage::Waiting(None), Time(5));
+        assert_eq!(course.leaderless(), Some(Time(4)));
     }
 
     #[test]

@@ -275,6 +275,11 @@ impl State {
         self.detector.eligible().filter(|peer| !self.never_leads(peer.rank.id))
     }
 
+    /// Whether this member, or another than that one, could lead.
+    pub(super) fn can_do_without(&self, id: NodeId) -> bool {
+        self.is_eligible() || self.eligible().any(|peer| peer.rank.id != id)
+    }
+
     /// The best of the others that could lead in this one's place.
     pub(super) fn best_other(&self) -> Option<NodeId> {
         self.eligible().map(|peer| peer.rank).max().map(|rank| rank.id)

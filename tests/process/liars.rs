@@ -15,6 +15,7 @@ use story::story;
 for_each_algorithm! {
     whoever_ranks_higher_and_never_leads_keeps_no_majority_from_electing,
     whoever_answers_for_a_dead_member_and_does_no_more_keeps_no_majority_from_electing,
+    whoever_calls_ever_greater_rounds_keeps_no_majority_from_electing,
 }
 
 /// Five members that miss whoever is silent soon. The two best are dead.
@@ -84,12 +85,49 @@ fn never_leads(own: &str, from: usize, epoch: u64, message: &Value) -> Vec<(u64,
         says = vec![(epoch, json!({"reply": {"number": number, "accepted": false}}))];
     }
     if let Some(ballot) = message.get("ballot") {
-        let (mut ballot, rank) = (ballot.clone(), json!({"value": 0, "id": own}));
-        ballot["candidate"] = json!({"stands": true, "rank": rank, "incarnation": 1000});
         says.push((epoch, json!({"view": {"epoch": 0, "leader": null}})));
+        says.push((epoch, json!({"ballot": elects(own, ballot)})));
+    }
+    says
+}
+
+/// This ballot, with a liar as its candidate.
+fn elects(own: &str, ballot: &Value) -> Value {
+    let (mut ballot, rank) = (ballot.clone(), json!({"value": 0, "id": own}));
+    ballot["candidate"] = json!({"stands": true, "rank": rank, "incarnation": 1000});
+    ballot
+}
+
+/// Answers each step of an election with a greater round of its own. Otherwise as above.
+fn calls_greater_rounds(own: &str, from: usize, epoch: u64, message: &Value) -> Vec<(u64, Value)> {
+    let next = |round: &Value| round.as_u64().map(|round| round + 1);
+    let mut says = there_and_no_more(own, from, epoch, message);
+    if let Some(round) = next(&message["election"]["round"]) {
+        says.push((epoch, json!({"election": {"round": round}})));
+    }
+    if let Some(round) = next(&message["halt"]["round"]) {
+        let (number, rank) = (&message["halt"]["number"], json!({"value": 0, "id": own}));
+        let halt = json!({"number": round, "round": round, "rank": rank, "incumbent": false});
+        says = vec![
+            (epoch, json!({"reply": {"number": number, "accepted": false}})),
+            (epoch, json!({"halt": halt})),
+        ];
+    }
+    if let Some(run) = next(&message["ballot"]["run"]["epoch"]) {
+        let mut ballot = elects(own, &message["ballot"]);
+        ballot["run"]["epoch"] = run.into();
+        ballot["hops"] = 0.into();
         says.push((epoch, json!({"ballot": ballot})));
     }
     says
+}
+
+/// Sends each ballot back to the member that it comes from, with itself as the candidate and from further on.
+fn sends_ballots_back(own: &str, _from: usize, epoch: u64, message: &Value) -> Vec<(u64, Value)> {
+    let Some(hops) = message["ballot"]["hops"].as_u64() else { return Vec::new() };
+    let mut ballot = elects(own, &message["ballot"]);
+    ballot["hops"] = (hops + 1).into();
+    vec![(epoch, json!({"ballot": ballot}))]
 }
 
 /// One of three leads on in one epoch, for as long as a liar lasts.
@@ -118,6 +156,15 @@ fn whoever_answers_for_a_dead_member_and_does_no_more_keeps_no_majority_from_ele
 
 fn whoever_ranks_higher_and_never_leads_keeps_no_majority_from_electing(algorithm: AlgorithmKind) {
     elects_beside_a_liar(algorithm, "majority", never_leads);
+}
+
+fn whoever_calls_ever_greater_rounds_keeps_no_majority_from_electing(algorithm: AlgorithmKind) {
+    elects_beside_a_liar(algorithm, "majority", calls_greater_rounds);
+}
+
+#[story]
+fn whoever_sends_ballots_back_keeps_no_majority_from_electing() {
+    elects_beside_a_liar(AlgorithmKind::Ring, "majority", sends_ballots_back);
 }
 
 /// The messages that a liar was told.

@@ -63,6 +63,11 @@ impl Candidacy {
         self.parked.is_some()
     }
 
+    /// Whether the voters did not agree last, and are asked again later.
+    pub fn is_denied(&self) -> bool {
+        self.denied.is_some()
+    }
+
     /// The epoch that this member leads in as soon as that is durable and the voters agree.
     pub fn next_epoch(&self) -> Option<Epoch> {
         self.parked.filter(|(aim, _)| *aim != Aim::Call).map(|(_, round)| round)

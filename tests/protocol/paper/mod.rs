@@ -16,5 +16,6 @@ mod process;
 mod resigned;
 mod ring;
 mod split;
+mod spoilers;
 mod switchover;
 mod upgrade;

@@ -6,7 +6,10 @@ use crate::core::message::View;
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
 use crate::core::timer::Timer;
-use crate::core::types::{Epoch, NodeId, Rank, Task, TaskVersion};
+use crate::core::types::{Epoch, NodeId, Rank, Task, TaskVersion, Time};
+
+/// For so many times T2 a member obeys an organiser that halts it again and again. One round takes half of that at most.
+const MOST_ROUNDS: u32 = 4;
 
 /// For so many times `failure` a member waits for a leader that does not hear it. That one may lead nobody else.
 const MOST_PATIENCE: u32 = 8;
@@ -35,10 +38,15 @@ impl Halting {
         let preempts = cx.state.preempts_at_once() && cx.state.exceeds(rank);
         let yields = !preempts && !self.organises(cx.state);
         let subject = !above || incumbent && yields;
-        let accepted = !older && subject && !self.obeys_better(cx, rank, round);
+        let spoils = self.is_spoiler(cx, from) && cx.state.can_do_without(from);
+        let accepted = !older && subject && !spoils && !self.obeys_better(cx, rank, round);
         if accepted {
+            let again =
+                cx.state.phase().is_halted() && self.halted.is_some_and(|(by, _)| by.id == from);
+            let since = if again { self.halted_since } else { cx.now };
             self.clear();
             self.halted = Some((rank, round));
+            self.halted_since = since;
             cx.become_halted(from);
             self.await_next_step(cx);
         }
@@ -51,6 +59,12 @@ impl Halting {
         }
     }
 
+    /// Whether a member halted this one for one round after another, of late.
+    fn is_spoiler(&self, cx: &Context, id: NodeId) -> bool {
+        cx.state.needs_majority()
+            && self.spoilers.get(&id).is_some_and(|spoils| spoils.holds(cx.now))
+    }
+
     /// Whether it obeys another HALT already, of a higher organiser or of a later round.
     fn obeys_better(&self, cx: &Context, rank: Rank, round: Epoch) -> bool {
         let obeys = cx.state.phase().is_halted();
@@ -58,13 +72,19 @@ impl Halting {
     }
 
     /// The organiser is alive and may have given up all the same: its next step is waited for for T2, and for no longer than
-    /// twice that since the last one, whatever it says.
+    /// twice that since the last one, whatever it says. If it halts this member for one round after another, it obeys
+    /// that one for a while only.
     fn await_next_step(&self, cx: &mut Context) {
         let t2 = cx.state.settings.timing.t2();
-        let most = cx.state.course.since() + t2 * 2;
+        let most = (cx.state.course.since() + t2 * 2).min(self.obeys_until(cx));
         if !Fault::HaltedForEver.is_planted() {
             cx.arm(Timer::Coordinator, t2.min(most.since(cx.now)));
         }
+    }
+
+    /// Until when it obeys one organiser, however many rounds that halts it for.
+    pub(super) fn obeys_until(&self, cx: &Context) -> Time {
+        self.halted_since + cx.state.settings.timing.t2() * MOST_ROUNDS
     }
 
     /// The organiser goes on with its election: it waits for the votes of slow disks.

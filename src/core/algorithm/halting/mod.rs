@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use crate::core::algorithm::election::Election;
 use crate::core::context::Context;
+use crate::core::damping::Damping;
 use crate::core::leadership::candidacy::Aim;
 use crate::core::message::{Message, View};
 use crate::core::phase::{Phase, Reason};
@@ -67,11 +68,16 @@ pub struct Halting {
     halted_by_us: BTreeSet<NodeId>,
     /// The HALT that this member obeys: its organiser and round.
     halted: Option<(Rank, Epoch)>,
+    /// Since when that organiser halts this member, in this round or an earlier one.
+    halted_since: Time,
     /// The last round whose READY it took.
     ready: Epoch,
     /// The members that refused this organiser, or kept silent when it told them that it is elected, and
     /// since when. They are remembered until somebody leads.
     refused: BTreeMap<NodeId, Time>,
+    /// The members that halted this one for one round after another, and never led: how often, and until when they halt it
+    /// no more.
+    spoilers: BTreeMap<NodeId, Damping>,
     /// Whose outcome it awaits, having given up in step (1) or for another reason.
     awaits: Option<NodeId>,
     /// The number of its call to its coordinator, that it might be gone (Timeout).
@@ -214,8 +220,14 @@ impl Halting {
     }
 
     /// The member that was to lead, or to go on with its election, did not in time.
-    fn pass_over(&self, cx: &mut Context) {
+    fn pass_over(&mut self, cx: &mut Context) {
         let halter = cx.state.phase().is_halted().then_some(self.halted).flatten();
+        if let Some((halter, _)) = halter.filter(|_| cx.now >= self.obeys_until(cx)) {
+            let members = cx.state.membership.list();
+            self.spoilers.retain(|id, _| members.get(*id).is_some());
+            let unit = cx.state.settings.timing.t2();
+            self.spoilers.entry(halter.id).or_default().again(unit, cx.now);
+        }
         let awaited = halter.map(|(halter, _)| halter.id).or(self.awaits);
         if let Some(id) = awaited.filter(|id| cx.state.detector.counts(*id)) {
             cx.pass_over(id, cx.state.settings.timing.t2());
@@ -232,7 +244,9 @@ impl Halting {
     fn clear(&mut self) {
         let halted_by_us = std::mem::take(&mut self.halted_by_us);
         let refused = std::mem::take(&mut self.refused);
-        *self = Halting { calls: self.calls, halted_by_us, refused, ..Halting::default() };
+        let spoilers = std::mem::take(&mut self.spoilers);
+        *self =
+            Halting { calls: self.calls, halted_by_us, refused, spoilers, ..Halting::default() };
     }
 
     /// Gives up, and awaits the outcome of somebody else's election for T2.

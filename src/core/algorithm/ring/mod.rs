@@ -23,7 +23,7 @@ use crate::core::state::State;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Time};
 use doubt::Doubts;
-use view::{as_known, decided, is_gone, left_out_leader, most_hops, own, patience};
+use view::{as_known, decided, goes_alone, is_gone, left_out_leader, most_hops, own, patience};
 
 /// The state of an election, as far as this member takes part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -164,7 +164,10 @@ impl Ring {
         let hierarchy = cx.state.settings.hierarchy;
         let initiator = if hierarchy { cx.state.id() } else { NodeId::default() };
         let run = Run { epoch, initiator };
-        self.take_part(cx, run, reason);
+        self.take_part(cx, run, reason.clone());
+        if goes_alone(cx) {
+            return self.returned(cx, None, reason);
+        }
         self.nominate(cx, Ballot { run, candidate: own(cx), hops: 0 });
     }
 
@@ -201,6 +204,10 @@ impl Ring {
             cx.send_view(from); // its vote is its leader's, for a while, or its own
         } else if cx.state.course.takeover().is_some() {
             // The lower leader's release will begin a greater run.
+        } else if goes_alone(cx) && !cx.state.candidacy.is_denied() {
+            if !cx.state.candidacy.is_parked() {
+                self.begin(cx, Reason::BallotLost);
+            }
         } else if ballot.run < self.run {
             if cx.state.phase() == Phase::Waiting {
                 self.call(cx, Reason::Joined(from)); // both runs may be stopped for this member's

@@ -4,9 +4,13 @@ use std::time::Duration;
 
 use crate::core::bounds;
 use crate::core::context::Context;
+use crate::core::detector::Peer;
 use crate::core::message::Candidate;
 use crate::core::planted::Fault;
 use crate::core::types::{Epoch, NodeId, Rank, Time};
+
+/// For so many times its patience a member lets runs come to nothing.
+const VAIN_RUNS: u128 = 3;
 
 /// This member as a candidate.
 pub(super) fn own(cx: &Context) -> Candidate {
@@ -72,4 +76,20 @@ pub(super) fn left_out_leader(cx: &Context, sender: NodeId) -> bool {
     let left_out = between.find(|(id, _)| *id == leader.id);
     left_out.is_some_and(|(_, peer)| peer.alive() && peer.declared.is_some_and(of_late))
         && !Fault::LeaderLeftOut.is_planted()
+}
+
+/// Whether the runs have come to nothing for so long that this member asks the voters itself, without a lap around the
+/// ring. One member that lies may spoil each lap; it cannot spoil the answers of the others. The members take turns,
+/// the best one first: two that ask at once would share the votes.
+pub(super) fn goes_alone(cx: &Context) -> bool {
+    let above = |peer: &Peer| peer.counts() && cx.state.is_above(peer.rank, peer.eligible);
+    let place = cx.state.detector.iter().filter(|(_, peer)| above(peer)).count();
+    let members = cx.state.membership.list().iter().len();
+    let has_its_turn = |since: Time| {
+        let patiences = cx.now.since(since).as_nanos() / patience(cx).as_nanos().max(1);
+        let turn = patiences.checked_sub(VAIN_RUNS);
+        turn.is_some_and(|turn| turn % members as u128 == place as u128)
+    };
+    let may_lead = cx.state.needs_majority() && cx.state.is_eligible();
+    may_lead && cx.state.course.leaderless().is_some_and(has_its_turn)
 }

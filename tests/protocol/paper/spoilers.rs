@@ -1,0 +1,103 @@
+//! One peer that spoils each election, with a majority: P5 ranks best, calls one greater round after another, and never
+//! leads. P4 and its voters elect all the same.
+
+use std::time::Duration;
+
+use electd::core::Phase;
+use electd::core::bounds;
+use electd::core::message::{Ballot, Candidate, Message, Opinion, Run};
+use electd::core::settings::{AlgorithmKind, Quorum, Settings};
+use electd::core::types::{Epoch, Incarnation};
+
+use crate::paper::process::{Process, TIMING, id, rank, settings};
+
+const STEP: Duration = Duration::from_millis(10);
+
+fn majority(algorithm: AlgorithmKind, number: u8) -> Process {
+    let quorum = Quorum::Majority;
+    Process::with(Settings { quorum, trust_refused: false, ..settings(algorithm, number) }).0
+}
+
+/// What the others answer to a candidate: they vote for it, and obey it.
+fn consent(message: &Message) -> Option<Message> {
+    let (opinion, accepted) = (Opinion::Yes, true);
+    Some(match *message {
+        Message::PreVote { number, epoch, .. } => {
+            Message::PreVoteReply { number, opinion, epoch: Epoch(epoch.0 - 1) }
+        }
+        Message::VoteRequest { number, epoch, .. } => {
+            Message::Vote { incarnation: Incarnation(1), number, epoch }
+        }
+        Message::Halt { number, .. }
+        | Message::Elected { number, .. }
+        | Message::Ready { number, .. } => Message::Reply { number, accepted },
+        _ => return None,
+    })
+}
+
+/// Time passes in small steps, in which the others consent and P5 says this each time. Tells how long it takes until this
+/// member leads.
+fn leads_after(process: &mut Process, mut says: impl FnMut(u64) -> Message) -> Option<Duration> {
+    let own = process.core.settings().id;
+    let others: Vec<u8> = (1..5).filter(|other| id(*other) != own).collect();
+    let (begun, mut sent) = (process.now, process.calls());
+    for step in 1..2_000 {
+        for (to, message) in std::mem::take(&mut sent) {
+            for voter in to.into_iter().filter(|to| *to < 5) {
+                sent.extend(
+                    consent(&message).into_iter().flat_map(|word| process.hears(voter, word)),
+                );
+            }
+        }
+        sent.extend(process.stores());
+        if process.core.phase() == Phase::Leading {
+            return Some(process.now.since(begun));
+        }
+        sent.extend(process.hears(5, says(step)));
+        sent.extend(
+            others.iter().flat_map(|other| process.hears(*other, Message::Alive { number: 0 })),
+        );
+        sent.extend(process.after(STEP));
+    }
+    None
+}
+
+/// P5's ballot in a run of this epoch.
+fn ballot(epoch: u64, hops: u32) -> Message {
+    let run = Run { epoch: Epoch(epoch), initiator: id(5) };
+    let candidate = Candidate { eligible: true, rank: rank(5), incarnation: Incarnation(1) };
+    Message::Ballot(Ballot { run, candidate, hops })
+}
+
+/// P5 is the only one that ranks above P4.
+#[test]
+fn ring_after_enough_vain_runs_a_member_asks_the_voters_without_a_lap() {
+    let patience = bounds::ring_patience(&TIMING, 5);
+    for hops in [0, 100] {
+        let mut p4 = majority(AlgorithmKind::Ring, 4);
+        let took = leads_after(&mut p4, |step| ballot(step * 10, hops));
+        let took = took.unwrap_or_else(|| panic!("hops {hops}: it never leads"));
+        assert!(took >= patience * 4, "hops {hops}: {took:?}, an honest run may take as long");
+        assert!(took <= patience * 5, "hops {hops}: {took:?}");
+    }
+}
+
+/// Two that ask at once would share the votes.
+#[test]
+fn ring_the_best_asks_first() {
+    let mut p3 = majority(AlgorithmKind::Ring, 3);
+    let took = leads_after(&mut p3, |step| ballot(step * 10, 0));
+    assert!(took.is_some_and(|took| took >= bounds::ring_patience(&TIMING, 5) * 5), "{took:?}");
+}
+
+fn halt(round: u64) -> Message {
+    Message::Halt { number: round, round: Epoch(round), rank: rank(5), incumbent: false }
+}
+
+#[test]
+fn halting_whoever_halts_for_one_round_after_another_is_not_obeyed_for_ever() {
+    let mut p4 = majority(AlgorithmKind::Halting, 4);
+    let took = leads_after(&mut p4, |step| halt(step * 10));
+    let enough = TIMING.t2() * 4;
+    assert!(took.is_some_and(|took| took >= enough && took <= enough + TIMING.t2()), "{took:?}");
+}
