@@ -9,6 +9,9 @@ use crate::core::planted::Fault;
 use crate::core::streak::Streak;
 use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Time};
 
+/// While members elect, one that has a reason to speak does so at least once in this many times `failure`.
+const RAREST: u32 = 4;
+
 /// Names one inbound connection; the caller numbers them, never twice the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub u64);
@@ -158,14 +161,16 @@ impl Peer {
         }
     }
 
-    /// Looks whether it is to be passed over from now on. Gives when to look again otherwise.
+    /// Looks whether it is to be passed over from now on. Gives when to look again otherwise: not before it is heard, if it
+    /// is silent now.
     pub(super) fn is_unreachable_by(&mut self, limit: Duration, now: Time) -> Option<Time> {
-        if !self.heard_within(limit, now) {
+        if !self.heard_within(limit.saturating_mul(RAREST), now) {
             self.lines.untold_since = None; // it is silent, as one that is gone
             return None;
         }
         let since = *self.lines.untold_since.get_or_insert(now);
-        self.lines.unreachable |= since + limit <= now;
-        (!self.lines.unreachable).then_some(since + limit)
+        let due = since + limit;
+        self.lines.unreachable |= due <= now && self.heard_within(limit, now);
+        (now < due).then_some(due)
     }
 }

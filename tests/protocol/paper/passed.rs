@@ -76,6 +76,21 @@ fn whoever_breaks_its_own_connection_and_dials_again_can_be_told_nothing_all_the
     assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.lines.unreachable), Some(true));
 }
 
+/// Ring: P5 speaks only when a run of its own comes to nothing, which takes longer than `failure`.
+#[test]
+fn whoever_is_heard_now_and_then_can_be_told_nothing_all_the_same() {
+    let mut p4 = p4_hears_p5(AlgorithmKind::Ring);
+    let unreachable = |p4: &Process| p4.core.detector().get(id(5)).map(|p5| p5.lines.unreachable);
+    passes(&mut p4, TIMING.failure * 2, &[1, 2, 3]);
+    assert_eq!(unreachable(&p4), Some(false), "it is silent, as one that is gone");
+    p4.hears(5, Message::Alive { number: 0 });
+    assert_eq!(unreachable(&p4), Some(true));
+    let sent = p4.calls();
+    let to_p1 =
+        |(to, message): &(Vec<u8>, Message)| *to == [1] && matches!(message, Message::Ballot(_));
+    assert!(sent.iter().any(to_p1), "{sent:?}");
+}
+
 /// Halting: P5 leads, hears nobody, and so takes nobody in. P3 waits for it, as it may lead others, but not for ever.
 #[test]
 fn nobody_waits_for_ever_for_a_leader_that_does_not_hear_it() {
