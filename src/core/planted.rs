@@ -175,16 +175,10 @@ faults! {
         "The longest promise ever made delays every start.";
     LapOn "ring-lap-on": "ring none stay" 0,
         "A ballot that comes by again does not go straight to its candidate.";
-    OpposedEligible "stay-opposed-eligible": "ring majority stay" 27_360,
-        "A candidate whom its voters deny their votes for ever never lets another one try.";
     TakeoverAtOnce "majority-takeover-at-once": "ring majority stay" 256,
         "Who asked for a hand-over and did not lead asks again at once.";
     StuckVotes "stay-stuck-votes": "halting majority stay" 16_458,
         "A voter whose disk stands still says that it would vote.";
-    BallotSentBack "ring-ballot-sent-back": "ring majority stay" 6_025,
-        "A ballot that came back is sent to the member that passed it on.";
-    ReservedRunOn "ring-reserved-run-on": "ring majority stay" 39_783,
-        "The only member that may lead goes on with a run below its reserved epochs.";
     OutbidAtOnce "stay-outbid-at-once": "bully none stay" 8_577,
         "A leader ends its epoch for each later list of another leader that a third member tells of.";
     WordAgain "stay-word-again": "ring none stay" 4_803,

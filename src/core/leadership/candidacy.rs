@@ -6,7 +6,6 @@ use super::lease::Lease;
 use super::question::{Purpose, Question, Stage};
 use crate::core::damping::Damping;
 use crate::core::message::Opinion;
-use crate::core::planted::Fault;
 use crate::core::types::{Epoch, NodeId, Time};
 
 /// What an algorithm does when it goes on with its nomination.
@@ -75,8 +74,7 @@ impl Candidacy {
 
     /// Whether this member may not be nominated at present: its disk or its voters are out of reach.
     pub fn is_out_of_reach(&self) -> bool {
-        let opposed = self.denied == Some(Denied::Opposed) && !Fault::OpposedEligible.is_planted();
-        self.disk_lags || self.denied == Some(Denied::Unheard) || opposed
+        self.disk_lags || matches!(self.denied, Some(Denied::Unheard | Denied::Opposed))
     }
 
     /// The disk has written something.

@@ -249,7 +249,7 @@ impl Ring {
     fn vote(&mut self, cx: &mut Context, ballot: Ballot, reason: Reason) {
         let below = ballot.run.epoch <= cx.state.epochs.floor();
         let alone = own(cx).eligible && !as_known(cx, ballot.candidate).eligible;
-        if below && alone && !Fault::ReservedRunOn.is_planted() {
+        if below && alone {
             return self.begin(cx, reason);
         }
         let by = if let Reason::Joined(from) = reason { Some(from) } else { None };

@@ -7,7 +7,6 @@ use crate::core::bounds;
 use crate::core::context::Context;
 use crate::core::message::{Ballot, Candidate, Message, Run, View};
 use crate::core::phase::{Phase, Reason};
-use crate::core::planted::Fault;
 use crate::core::timer::Timer;
 use crate::core::types::NodeId;
 
@@ -64,10 +63,7 @@ impl Ring {
         by: Option<NodeId>,
     ) -> Option<NodeId> {
         let others = cx.state.eligible().map(|peer| peer.rank);
-        let best = others
-            .filter(|rank| Some(rank.id) != by || Fault::BallotSentBack.is_planted())
-            .max()?
-            .id;
+        let best = others.filter(|rank| Some(rank.id) != by).max()?.id;
         if !cx.state.detector.is_within_reach(best) {
             return None;
         }
