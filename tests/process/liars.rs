@@ -105,12 +105,14 @@ fn calls_greater_rounds(own: &str, from: usize, epoch: u64, message: &Value) -> 
     if let Some(round) = next(&message["election"]["round"]) {
         says.push((epoch, json!({"election": {"round": round}})));
     }
-    if let Some(round) = next(&message["halt"]["round"]) {
-        let (number, rank) = (&message["halt"]["number"], json!({"value": 0, "id": own}));
+    let asks = message.get("are_you_there").or_else(|| message.get("halt"));
+    if let Some(number) = asks.map(|asks| &asks["number"]) {
+        let round = next(&message["halt"]["round"]).unwrap_or(epoch + 1000);
+        let rank = json!({"value": 0, "id": own});
         let halt = json!({"number": round, "round": round, "rank": rank, "incumbent": false});
         says = vec![
-            (epoch, json!({"reply": {"number": number, "accepted": false}})),
             (epoch, json!({"halt": halt})),
+            (epoch, json!({"reply": {"number": number, "accepted": false}})),
         ];
     }
     if let Some(run) = next(&message["ballot"]["run"]["epoch"]) {

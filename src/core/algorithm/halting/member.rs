@@ -2,11 +2,12 @@
 
 use super::{Halting, Step};
 use crate::core::context::Context;
+use crate::core::damping::Damping;
 use crate::core::message::View;
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
 use crate::core::timer::Timer;
-use crate::core::types::{Epoch, NodeId, Rank, Task, TaskVersion, Time};
+use crate::core::types::{Epoch, NodeId, Rank, Task, TaskVersion};
 
 /// For so many times T2 a member obeys an organiser that halts it again and again. One round takes half of that at most.
 const MOST_ROUNDS: u32 = 4;
@@ -59,10 +60,10 @@ impl Halting {
         }
     }
 
-    /// Whether a member halted this one for one round after another, of late.
+    /// Whether a member halted this one in vain of late, and more than once: once may be bad luck.
     fn is_spoiler(&self, cx: &Context, id: NodeId) -> bool {
-        cx.state.needs_majority()
-            && self.spoilers.get(&id).is_some_and(|spoils| spoils.holds(cx.now))
+        let vain = |spoils: &Damping| spoils.times() > 1 && spoils.holds(cx.now);
+        cx.state.needs_majority() && self.spoilers.get(&id).is_some_and(vain)
     }
 
     /// Whether it obeys another HALT already, of a higher organiser or of a later round.
@@ -76,15 +77,10 @@ impl Halting {
     /// that one for a while only.
     fn await_next_step(&self, cx: &mut Context) {
         let t2 = cx.state.settings.timing.t2();
-        let most = (cx.state.course.since() + t2 * 2).min(self.obeys_until(cx));
+        let most = (cx.state.course.since() + t2 * 2).min(self.halted_since + t2 * MOST_ROUNDS);
         if !Fault::HaltedForEver.is_planted() {
             cx.arm(Timer::Coordinator, t2.min(most.since(cx.now)));
         }
-    }
-
-    /// Until when it obeys one organiser, however many rounds that halts it for.
-    pub(super) fn obeys_until(&self, cx: &Context) -> Time {
-        self.halted_since + cx.state.settings.timing.t2() * MOST_ROUNDS
     }
 
     /// The organiser goes on with its election: it waits for the votes of slow disks.
@@ -138,6 +134,7 @@ impl Halting {
         self.ready = epoch;
         self.halted_by_us.clear();
         self.refused.clear();
+        self.spoilers.remove(&from);
         self.look_after_coordinator_from(cx, cx.now);
         Some(View { epoch, leader: Some(leader) })
     }

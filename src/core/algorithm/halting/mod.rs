@@ -75,8 +75,7 @@ pub struct Halting {
     /// The members that refused this organiser, or kept silent when it told them that it is elected, and
     /// since when. They are remembered until somebody leads.
     refused: BTreeMap<NodeId, Time>,
-    /// The members that halted this one for one round after another, and never led: how often, and until when they halt it
-    /// no more.
+    /// The members that halted this one and did not come to lead: how often, and until when they halt it no more.
     spoilers: BTreeMap<NodeId, Damping>,
     /// Whose outcome it awaits, having given up in step (1) or for another reason.
     awaits: Option<NodeId>,
@@ -222,7 +221,7 @@ impl Halting {
     /// The member that was to lead, or to go on with its election, did not in time.
     fn pass_over(&mut self, cx: &mut Context) {
         let halter = cx.state.phase().is_halted().then_some(self.halted).flatten();
-        if let Some((halter, _)) = halter.filter(|_| cx.now >= self.obeys_until(cx)) {
+        if let Some((halter, _)) = halter {
             let members = cx.state.membership.list();
             self.spoilers.retain(|id, _| members.get(*id).is_some());
             let unit = cx.state.settings.timing.t2();
