@@ -18,8 +18,7 @@ use ring::Ring;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Algorithm {
     Bully(Bully),
-    Halting(Halting),
-    /// By far the largest, with the last message that it sent.
+    Halting(Box<Halting>),
     Ring(Box<Ring>),
 }
 
@@ -27,7 +26,7 @@ impl Algorithm {
     pub fn new(kind: AlgorithmKind) -> Algorithm {
         match kind {
             AlgorithmKind::Bully => Algorithm::Bully(Bully::default()),
-            AlgorithmKind::Halting => Algorithm::Halting(Halting::default()),
+            AlgorithmKind::Halting => Algorithm::Halting(Box::default()),
             AlgorithmKind::Ring => Algorithm::Ring(Box::default()),
         }
     }
@@ -44,7 +43,7 @@ impl Algorithm {
     pub fn get(&mut self) -> &mut dyn Election {
         match self {
             Algorithm::Bully(bully) => bully,
-            Algorithm::Halting(halting) => halting,
+            Algorithm::Halting(halting) => &mut **halting,
             Algorithm::Ring(ring) => &mut **ring,
         }
     }

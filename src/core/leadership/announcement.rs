@@ -193,11 +193,15 @@ impl Turn<'_> {
     }
 
     /// A greater epoch exists: whoever led or was followed is outdated. Its leader will tell so
-    /// itself.
+    /// itself. With a majority, a candidate goes on all the same: that leader's voters deny it their votes, and a third
+    /// member that lies does not.
     fn outdated(&mut self, view: View, leader: NodeId) {
-        self.cx.give_up(None);
         // Whoever was to be followed once its epoch is durable is outdated as well.
         let settled = self.cx.state.course.storing().is_some() || self.cx.state.leader().is_some();
+        if !settled && self.cx.state.needs_majority() {
+            return;
+        }
+        self.cx.give_up(None);
         let leads = self.cx.state.leads();
         self.cx.state.epochs.learn(view);
         if settled {

@@ -9,6 +9,9 @@
 //! - When the liar is gone, one leads and all follow, and the liar can be removed.
 
 mod liar;
+mod spoiler;
+mod strategist;
+mod strategy;
 mod word;
 mod world;
 

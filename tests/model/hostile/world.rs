@@ -171,14 +171,17 @@ impl<L: Liar> World<L> {
 
     fn tick_when_due(&mut self, at: usize) {
         let Some(due) = self.cores.get(&at).and_then(Core::deadline) else { return };
+        let due = due.max(self.now);
         if self.ticks.get(&at).is_none_or(|planned| due < *planned) {
             self.ticks.insert(at, due);
-            self.note(due.max(self.now), Event::Tick(at));
+            self.note(due, Event::Tick(at));
         }
     }
 
     fn happen(&mut self, event: Event) {
         match event {
+            // One that was planned before an earlier one is over.
+            Event::Tick(at) if self.ticks.get(&at) != Some(&self.now) => {}
             Event::Tick(at) => {
                 self.ticks.remove(&at);
                 self.give(at, Input::Tick);
@@ -349,7 +352,8 @@ impl<L: Liar> World<L> {
         self.note(at, event(number));
     }
 
-    fn disconnect(&mut self, at: usize, peer: usize) {
+    /// An end of their connections closes them, and dials again.
+    pub fn disconnect(&mut self, at: usize, peer: usize) {
         let between = |connection: &Connection| {
             let Connection { from, to, .. } = *connection;
             (from, to) == (at, peer) || (from, to) == (peer, at)

@@ -2,7 +2,6 @@
 
 use super::{Halting, Step};
 use crate::core::context::Context;
-use crate::core::damping::Damping;
 use crate::core::message::View;
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
@@ -39,7 +38,7 @@ impl Halting {
         let preempts = cx.state.preempts_at_once() && cx.state.exceeds(rank);
         let yields = !preempts && !self.organises(cx.state);
         let subject = !above || incumbent && yields;
-        let spoils = self.is_spoiler(cx, from) && cx.state.can_do_without(from);
+        let spoils = self.is_spoiler(cx, from);
         let accepted = !older && subject && !spoils && !self.obeys_better(cx, rank, round);
         if accepted {
             let again =
@@ -60,10 +59,11 @@ impl Halting {
         }
     }
 
-    /// Whether a member halted this one in vain of late, and more than once: once may be bad luck.
+    /// Whether a member halted this one in vain time after time, and another could lead. Without a majority two that go
+    /// on without each other might both lead.
     fn is_spoiler(&self, cx: &Context, id: NodeId) -> bool {
-        let vain = |spoils: &Damping| spoils.times() > 1 && spoils.holds(cx.now);
-        cx.state.needs_majority() && self.spoilers.get(&id).is_some_and(vain)
+        let halts_in_vain = cx.state.needs_majority() && self.spoilers.halts_in_vain(id, cx.now);
+        halts_in_vain && cx.state.can_do_without(id)
     }
 
     /// Whether it obeys another HALT already, of a higher organiser or of a later round.
@@ -134,7 +134,7 @@ impl Halting {
         self.ready = epoch;
         self.halted_by_us.clear();
         self.refused.clear();
-        self.spoilers.remove(&from);
+        self.spoilers.came_to_lead(from);
         self.look_after_coordinator_from(cx, cx.now);
         Some(View { epoch, leader: Some(leader) })
     }

@@ -7,6 +7,7 @@
 
 mod member;
 mod organiser;
+mod spoilers;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,13 +15,13 @@ use std::time::Duration;
 
 use crate::core::algorithm::election::Election;
 use crate::core::context::Context;
-use crate::core::damping::Damping;
 use crate::core::leadership::candidacy::Aim;
 use crate::core::message::{Message, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::state::State;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Task, Time};
+use spoilers::Spoilers;
 
 /// The steps of an organiser, as the paper numbers them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -75,8 +76,8 @@ pub struct Halting {
     /// The members that refused this organiser, or kept silent when it told them that it is elected, and
     /// since when. They are remembered until somebody leads.
     refused: BTreeMap<NodeId, Time>,
-    /// The members that halted this one and did not come to lead: how often, and until when they halt it no more.
-    spoilers: BTreeMap<NodeId, Damping>,
+    /// The peers that disturb this member in vain.
+    spoilers: Spoilers,
     /// Whose outcome it awaits, having given up in step (1) or for another reason.
     awaits: Option<NodeId>,
     /// The number of its call to its coordinator, that it might be gone (Timeout).
@@ -219,17 +220,20 @@ impl Halting {
     }
 
     /// The member that was to lead, or to go on with its election, did not in time.
-    fn pass_over(&mut self, cx: &mut Context) {
+    fn pass_over(&self, cx: &mut Context) {
         let halter = cx.state.phase().is_halted().then_some(self.halted).flatten();
-        if let Some((halter, _)) = halter {
-            let members = cx.state.membership.list();
-            self.spoilers.retain(|id, _| members.get(*id).is_some());
-            let unit = cx.state.settings.timing.t2();
-            self.spoilers.entry(halter.id).or_default().again(unit, cx.now);
-        }
         let awaited = halter.map(|(halter, _)| halter.id).or(self.awaits);
         if let Some(id) = awaited.filter(|id| cx.state.detector.counts(*id)) {
             cx.pass_over(id, cx.state.settings.timing.t2());
+        }
+    }
+
+    /// An election begins for this reason: whoever halted this member did not come to lead, if it lives.
+    fn note_vain_halt(&mut self, cx: &Context, reason: &Reason) {
+        let in_vain = matches!(reason, Reason::NoCoordinator | Reason::LeaderSuspected(_));
+        if let Some((halter, _)) = self.halted.filter(|_| in_vain && cx.state.phase().is_halted()) {
+            let at = (cx.state.settings.timing.t2(), cx.now);
+            self.spoilers.halted_in_vain(halter.id, cx.state.membership.list(), at);
         }
     }
 

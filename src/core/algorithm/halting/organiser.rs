@@ -15,6 +15,7 @@ impl Halting {
     /// Calls an election. A coordinator that calls one stops leading first; who still looks for
     /// the others looks on first.
     pub(super) fn begin(&mut self, cx: &mut Context, reason: Reason) {
+        self.note_vain_halt(cx, &reason);
         self.clear();
         if cx.keeps_discovering(&reason) {
             return;

@@ -27,7 +27,7 @@ impl Halting {
     }
 
     /// "A no starts an election", which takes that member in. One that may take over does so
-    /// itself.
+    /// itself. With a majority, one that says no again and again has elections begin less and less often.
     pub(super) fn checked(&mut self, cx: &mut Context, from: NodeId, normal: bool) {
         let peer = cx.state.detector.get(from);
         let (own, margin) = (cx.state.present_rank(), cx.state.settings.margin);
@@ -35,7 +35,10 @@ impl Halting {
             cx.state.is_above(peer.rank, peer.eligible) && margin.is_exceeded(peer.rank, own)
         });
         let takes_over = above && cx.state.preempts_at_once();
-        if !normal && !takes_over && !Fault::NoCheck.is_planted() {
+        let lately = cx.state.needs_majority() && self.spoilers.was_not_normal(from, cx.now);
+        if !normal && !takes_over && !lately && !Fault::NoCheck.is_planted() {
+            let at = (cx.state.settings.timing.t2(), cx.now);
+            self.spoilers.not_normal(from, cx.state.membership.list(), at);
             self.begin(cx, Reason::NotNormal(from));
         }
     }

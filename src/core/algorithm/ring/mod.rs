@@ -165,7 +165,7 @@ impl Ring {
         let initiator = if hierarchy { cx.state.id() } else { NodeId::default() };
         let run = Run { epoch, initiator };
         self.take_part(cx, run, reason.clone());
-        if goes_alone(cx) {
+        if goes_alone(cx) || cx.succeeds() && cx.state.is_eligible() {
             return self.returned(cx, None, reason);
         }
         self.nominate(cx, Ballot { run, candidate: own(cx), hops: 0 });

@@ -131,16 +131,18 @@ fn a_leader_itself_tells_its_rank() {
     assert_eq!(p3.leader(), Some(id(4)), "nor is what it says itself an older word");
 }
 
-/// Somebody told P3 that P2 leads in epoch 1, and P3 restarted: it believes no other, but tells the true leader so.
+/// Somebody told P3, which followed P4, that P2 leads in epoch 2, and P3 restarted: it believes no other, but tells the true leader so.
 #[test]
 fn a_leader_of_whose_epoch_a_lie_was_stored_asks_for_a_greater_one() {
     let mut p3 = voter(3);
-    p3.hears(1, Message::View(View { epoch: Epoch(1), leader: Some(rank(2)) }));
+    p3.hears(4, heartbeat(1, 1, 4));
+    p3.stores();
+    p3.hears(1, Message::View(View { epoch: Epoch(2), leader: Some(rank(2)) }));
     p3.hears(1, election(60, 1)); // it has it write
     p3.stores();
     let mut p3 = p3.restarts();
     [1, 2, 4, 5].into_iter().for_each(|other| drop(p3.meets(other)));
-    let told = p3.hears(4, heartbeat(1, 1, 4));
+    let told = p3.hears(4, heartbeat(2, 1, 4));
     let other = |view: &View| view.leader.is_some_and(|leader| leader.id == id(2));
     let tells = |(_, said): &(_, Message)| matches!(said, Message::View(view) if other(view));
     assert!(told.iter().any(tells), "{told:?}");
@@ -150,6 +152,21 @@ fn a_leader_of_whose_epoch_a_lie_was_stored_asks_for_a_greater_one() {
     let view = View { epoch: Epoch(1), leader: Some(Rank { value: 0, id: id(2) }) };
     let sent = p5.hears(3, Message::View(view));
     assert!(sent.iter().any(|(_, said)| matches!(said, Message::VoteRequest { .. })), "{sent:?}");
+}
+
+/// P4 asks for votes, and a liar says over and over that P2 leads in a later epoch.
+#[test]
+fn a_candidate_goes_on_whoever_is_said_to_lead_by_another() {
+    let mut p4 = Process::with(majority(AlgorithmKind::Bully, 4)).0;
+    p4.loses(5);
+    p4.calls();
+    let lie = |epoch| Message::View(View { epoch: Epoch(epoch), leader: Some(rank(2)) });
+    p4.hears(1, lie(10));
+    [1, 2, 3].into_iter().for_each(|voter| drop(p4.hears(voter, says(1, Opinion::Yes, 0))));
+    p4.stores();
+    p4.hears(1, lie(20));
+    all_say(&mut p4, &[2, 3], &vote(2, 1));
+    assert_eq!(p4.leader(), Some(id(4)));
 }
 
 /// The ring: P2 passes on that P4 leads.
