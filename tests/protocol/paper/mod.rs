@@ -16,6 +16,5 @@ mod process;
 mod resigned;
 mod ring;
 mod split;
-mod spoilers;
 mod switchover;
 mod upgrade;

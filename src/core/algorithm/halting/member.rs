@@ -38,8 +38,10 @@ impl Halting {
         let preempts = cx.state.preempts_at_once() && cx.state.exceeds(rank);
         let yields = !preempts && !self.organises(cx.state);
         let subject = !above || incumbent && yields;
-        let spoils = self.is_spoiler(cx, from);
-        let accepted = !older && subject && !spoils && !self.obeys_better(cx, rank, round);
+        // With a majority nobody gets as far as that beside a leader that still has its lease.
+        let leads = cx.state.leads() && cx.state.needs_majority();
+        let refuses = leads || self.is_spoiler(cx, from);
+        let accepted = !older && subject && !refuses && !self.obeys_better(cx, rank, round);
         if accepted {
             let again =
                 cx.state.phase().is_halted() && self.halted.is_some_and(|(by, _)| by.id == from);
@@ -51,7 +53,7 @@ impl Halting {
             self.await_next_step(cx);
         }
         self.answer(cx, from, number, accepted);
-        if older {
+        if older || leads {
             cx.send_view(from);
         }
         if !subject {

@@ -228,9 +228,10 @@ impl Halting {
         }
     }
 
-    /// An election begins for this reason: whoever halted this member did not come to lead, if it lives.
+    /// An election begins for this reason: whoever halted this member may not have come to lead.
     fn note_vain_halt(&mut self, cx: &Context, reason: &Reason) {
-        let in_vain = matches!(reason, Reason::NoCoordinator | Reason::LeaderSuspected(_));
+        use Reason::{HalterLost, LeaderSuspected, NoCoordinator};
+        let in_vain = matches!(reason, NoCoordinator | LeaderSuspected(_) | HalterLost(_));
         if let Some((halter, _)) = self.halted.filter(|_| in_vain && cx.state.phase().is_halted()) {
             let at = (cx.state.settings.timing.t2(), cx.now);
             self.spoilers.halted_in_vain(halter.id, cx.state.membership.list(), at);

@@ -9,6 +9,7 @@ mod liars;
 mod proved;
 mod restart;
 mod retiming;
+mod spoilers;
 mod stamped;
 mod stuck;
 mod voter;

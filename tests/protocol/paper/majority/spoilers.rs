@@ -6,16 +6,16 @@ use std::time::Duration;
 use electd::core::Phase;
 use electd::core::bounds;
 use electd::core::message::{Ballot, Candidate, Message, Opinion, Run};
-use electd::core::settings::{AlgorithmKind, Quorum, Settings};
+use electd::core::settings::AlgorithmKind;
 use electd::core::types::{Epoch, Incarnation};
 
-use crate::paper::process::{Process, Sent, TIMING, id, rank, settings};
+use super::{heartbeat, majority};
+use crate::paper::process::{Process, Sent, TIMING, id, rank};
 
 const STEP: Duration = Duration::from_millis(10);
 
-fn majority(algorithm: AlgorithmKind, number: u8) -> Process {
-    let quorum = Quorum::Majority;
-    Process::with(Settings { quorum, trust_refused: false, ..settings(algorithm, number) }).0
+fn member(algorithm: AlgorithmKind, number: u8) -> Process {
+    Process::with(majority(algorithm, number)).0
 }
 
 /// What the others answer to a candidate: they vote for it, and obey it.
@@ -78,7 +78,7 @@ fn ballot(epoch: u64, hops: u32) -> Message {
 fn ring_after_enough_vain_runs_a_member_asks_the_voters_without_a_lap() {
     let patience = bounds::ring_patience(&TIMING, 5);
     for hops in [0, 100] {
-        let mut p4 = majority(AlgorithmKind::Ring, 4);
+        let mut p4 = member(AlgorithmKind::Ring, 4);
         let took = leads_after(&mut p4, |step, _| Some(ballot(step * 10, hops)));
         let took = took.unwrap_or_else(|| panic!("hops {hops}: it never leads"));
         assert!(took >= patience * 4, "hops {hops}: {took:?}, an honest run may take as long");
@@ -89,7 +89,7 @@ fn ring_after_enough_vain_runs_a_member_asks_the_voters_without_a_lap() {
 /// Two that ask at once would share the votes.
 #[test]
 fn ring_the_best_asks_first() {
-    let mut p3 = majority(AlgorithmKind::Ring, 3);
+    let mut p3 = member(AlgorithmKind::Ring, 3);
     let took = leads_after(&mut p3, |step, _| Some(ballot(step * 10, 0)));
     assert!(took.is_some_and(|took| took >= bounds::ring_patience(&TIMING, 5) * 5), "{took:?}");
 }
@@ -100,7 +100,7 @@ fn halt(round: u64) -> Message {
 
 #[test]
 fn halting_whoever_halts_for_one_round_after_another_is_not_obeyed_for_ever() {
-    let mut p4 = majority(AlgorithmKind::Halting, 4);
+    let mut p4 = member(AlgorithmKind::Halting, 4);
     let took = leads_after(&mut p4, |step, _| Some(halt(step * 10)));
     let twice = TIMING.t2() * 4 * 2; // once may be bad luck
     assert!(took.is_some_and(|took| took >= twice && took <= twice + TIMING.t2()), "{took:?}");
@@ -109,10 +109,66 @@ fn halting_whoever_halts_for_one_round_after_another_is_not_obeyed_for_ever() {
 /// It lets P4 begin, and halts it as soon as it is asked.
 #[test]
 fn halting_nor_is_whoever_halts_all_that_organise() {
-    let mut p4 = majority(AlgorithmKind::Halting, 4);
+    let mut p4 = member(AlgorithmKind::Halting, 4);
     let asked =
         |message: &Message| matches!(message, Message::AreYouThere { .. } | Message::Halt { .. });
     let took = leads_after(&mut p4, |step, told| told.iter().any(asked).then(|| halt(step * 10)));
     let twice = TIMING.t2() * 2;
     assert!(took.is_some_and(|took| took >= twice && took <= twice * 2), "{took:?}");
+}
+
+/// P1 asks whether P4 is there, so that P4 looks at all. Gives the number of its look at P5.
+fn looks_at_p5(p4: &mut Process) -> u64 {
+    let asks = Message::AreYouThere { number: 1, under: None, rank: rank(1), eligible: true };
+    let sent = p4.hears(1, asks);
+    let number = |(_, message): &(Vec<u8>, Message)| match message {
+        Message::AreYouNormal { number, .. } => Some(*number),
+        _ => None,
+    };
+    sent.iter().find_map(number).unwrap_or_else(|| panic!("{sent:?}"))
+}
+
+/// It says whenever the leader looks that it is not Normal.
+#[test]
+fn halting_whoever_is_never_normal_makes_the_leader_elect_less_and_less_often() {
+    let mut p4 = member(AlgorithmKind::Halting, 4);
+    let mut elections = 0;
+    for _ in 0..10 {
+        if p4.core.phase() != Phase::Leading {
+            leads_after(&mut p4, |_, _| None).unwrap();
+            elections += 1;
+        }
+        let number = looks_at_p5(&mut p4);
+        p4.hears(5, Message::Reply { number, accepted: false });
+    }
+    assert!((2..=4).contains(&elections), "{elections}: the first takes it in");
+}
+
+#[test]
+fn halting_nobody_halts_a_leader_that_has_its_lease() {
+    let mut p4 = member(AlgorithmKind::Halting, 4);
+    leads_after(&mut p4, |_, _| None).unwrap();
+    p4.hears(5, halt(1000));
+    assert_eq!(p4.core.phase(), Phase::Leading);
+}
+
+/// P5 hands over to P4. A lap would be one more that somebody may spoil, and the voters are free.
+#[test]
+fn ring_the_heir_asks_the_voters_without_a_lap() {
+    let mut p4 = member(AlgorithmKind::Ring, 4);
+    p4.hears(5, heartbeat(1, 1, 5));
+    p4.stores();
+    assert_eq!(p4.leader(), Some(id(5)));
+    let sent =
+        p4.hears(5, Message::Release { epoch: Epoch(1), successor: Some(id(4)), eligible: true });
+    let number = sent.iter().find_map(|(_, message)| match message {
+        Message::PreVote { number, .. } => Some(*number),
+        _ => None,
+    });
+    let number = number.unwrap_or_else(|| panic!("{sent:?}"));
+    let yes = Message::PreVoteReply { number, opinion: Opinion::Yes, epoch: Epoch(1) };
+    let sent: Sent = [1, 2, 3].iter().flat_map(|voter| p4.hears(*voter, yes.clone())).collect();
+    let is = |is: fn(&Message) -> bool| sent.iter().any(|(_, message)| is(message));
+    assert!(is(|message| matches!(message, Message::VoteRequest { .. })), "{sent:?}");
+    assert!(!is(|message| matches!(message, Message::Ballot(_))), "{sent:?}");
 }
