@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::api::Output;
-use super::detector::ConnectionId;
+use super::detector::{ConnectionId, Met};
 use super::membership::ListVersion;
 use super::message::{Agreement, Hello, MemberReport, Rejection, View};
 use super::note::Note;
@@ -17,17 +17,6 @@ use super::settings::PowerOn;
 use super::state::State;
 use super::turn::Turn;
 use super::types::{Epoch, NodeId, Time};
-
-/// How a hello's sender was met before.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Met {
-    /// It was met before.
-    Known,
-    /// It was not, and no earlier incarnation of the sender was thought alive.
-    New,
-    /// An earlier run of the sender was thought alive until now.
-    Restarted,
-}
 
 impl State {
     /// This member's own first words.
@@ -72,7 +61,7 @@ impl Turn<'_> {
     /// A connection to a peer is open: says hello.
     pub fn dialed(&mut self, peer: NodeId, attempt: u64) {
         let hello = self.cx.state.own_hello(self.cx.now, peer);
-        self.cx.state.detector.change(peer, |peer| peer.lines.told_older_timing = false);
+        self.cx.state.detector.change(peer, |peer| _ = peer.lines.take_older_timing());
         self.cx.out.push(Output::Hello { to: peer, attempt, hello });
     }
 
@@ -102,11 +91,10 @@ impl Turn<'_> {
         }
         self.close_inbound(peer);
         let met_before = self.meet(&hello);
-        let inbound = Some((connection, address));
-        self.cx.state.detector.change(peer, |peer| peer.lines.inbound = inbound);
-        let outbound = self.cx.state.detector.get(peer).is_some_and(|peer| peer.lines.outbound);
+        self.cx.state.detector.change(peer, |peer| peer.lines.accept(connection, address));
+        let outbound = self.cx.state.detector.is_within_reach(peer);
         if outbound && met_before != Met::Known {
-            self.cx.state.detector.change(peer, |peer| peer.lines.outbound = false);
+            self.cx.state.detector.change(peer, |peer| peer.lines.set_up(false));
             self.cx.out.push(Output::Disconnect { peer });
         }
         if !outbound || met_before != Met::Known {
@@ -140,10 +128,9 @@ impl Turn<'_> {
         self.cx.state.membership.note_refusal(peer, false);
         let (mut reached, mut newer) = (false, false);
         self.cx.state.detector.change(peer, |peer| {
-            reached = peer.lines.unreachable;
-            peer.lines.outbound = true;
-            newer = peer.process.proven.0 < welcome.incarnation;
-            peer.process.proven = (welcome.incarnation, Some(welcome.instance));
+            reached = peer.lines.is_unreachable();
+            peer.lines.set_up(true);
+            newer = peer.answers_as(welcome.incarnation, welcome.instance);
         });
         if newer && self.cx.state.needs_majority() {
             self.cx.persist(); // this member may be restarted before the other one comes back
@@ -174,7 +161,7 @@ impl Turn<'_> {
     /// The peer that was dialed refused this member.
     pub fn rejected(&mut self, peer: NodeId, reason: Rejection) {
         let own = self.cx.state.id();
-        let alone = !self.cx.state.detector.iter().any(|(_, other)| other.lines.outbound);
+        let alone = !self.cx.state.detector.iter().any(|(_, other)| other.lines.is_up());
         let added = self.cx.state.membership.version() > ListVersion::default();
         let waits = match reason {
             // The other process holds the id; or it is gone, and the refusals will end soon.
@@ -199,8 +186,8 @@ impl Turn<'_> {
     /// Ends the connection on which a peer spoke so far.
     pub fn close_inbound(&mut self, peer: NodeId) {
         let mut older = None;
-        self.cx.state.detector.change(peer, |peer| older = peer.lines.inbound.take());
-        if let Some((connection, _)) = older {
+        self.cx.state.detector.change(peer, |peer| older = peer.lines.end_inbound());
+        if let Some(connection) = older {
             self.cx.out.push(Output::Close { connection });
         }
     }
@@ -210,17 +197,15 @@ impl Turn<'_> {
     pub fn forget_earlier_run(&mut self, report: &MemberReport) {
         let peer = report.id;
         let older = self.cx.state.detector.get(peer).is_some_and(|known| {
-            known.process.incarnation < report.incarnation
-                && (known.lines.inbound.is_some() || known.lines.outbound)
+            known.incarnation() < report.incarnation
+                && (known.lines.inbound().is_some() || known.lines.is_up())
         });
         if !older {
             return;
         }
         self.cx.state.detector.change(peer, |peer| {
-            peer.lines.inbound = None;
-            peer.lines.outbound = false;
-            peer.lines.told_epoch = None;
-            peer.heard = None;
+            peer.lines.end();
+            peer.forget_hearing();
         });
         self.cx.out.push(Output::Disconnect { peer });
         self.cx.out.push(Output::Dial { peer });
@@ -233,28 +218,9 @@ impl Turn<'_> {
         let (now, failure) = (self.cx.now, self.cx.state.settings.timing.failure);
         self.cx.state.detector.change(hello.id, |peer| {
             if !peer.heard_within(failure, now) {
-                peer.lines.untold_since = None; // it was silent, and has `failure` to be reached
+                peer.lines.was_silent();
             }
-            peer.said.protocol = protocol.unwrap_or(peer.said.protocol); // or else the hello was refused
-            if (peer.process.incarnation, peer.process.instance)
-                != (hello.incarnation, hello.instance)
-            {
-                let met = peer.process.incarnation.0 > 0;
-                met_before = if met && peer.alive() { Met::Restarted } else { Met::New };
-            }
-            peer.process.incarnation = hello.incarnation;
-            peer.process.instance = hello.instance;
-            peer.rank = hello.rank;
-            if hello.view.leader.is_some_and(|leader| leader.id == hello.id) {
-                peer.said.leads_with = Some((hello.view.epoch, hello.rank.value));
-            }
-            peer.eligible = hello.eligible;
-            peer.said.timing = Some(hello.timing);
-            peer.lines.told_epoch = None;
-            if met_before != Met::Known {
-                (peer.lines.unreachable, peer.lines.untold_since) = Default::default();
-                (peer.passed, peer.let_down) = Default::default();
-            }
+            met_before = peer.meet(hello, protocol);
         });
         self.cx.state.detector.hear(hello.id, self.cx.now);
         self.cx.note_round(hello.round);

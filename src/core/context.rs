@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::api::Output;
 use super::course::{Awaited, Stage};
-use super::damping::Damping;
 use super::detector::Peer;
 use super::durable::{Durable, Then};
 use super::message::{Envelope, Liveness, Message, View};
@@ -47,7 +46,7 @@ impl Context<'_> {
         if since <= Protocols::OURS.lowest || Fault::UnknownSaid.is_planted() {
             return true; // nearly all messages: no peer is looked up for a heartbeat
         }
-        self.state.detector.get(by).is_none_or(|peer| since <= peer.said.protocol)
+        self.state.detector.get(by).is_none_or(|peer| since <= peer.protocol())
     }
 
     /// Answers a peer, at once or as soon as the connection to it is up: then with the last answer of each kind.
@@ -72,7 +71,7 @@ impl Context<'_> {
     pub fn mark_told(&mut self, members: &[NodeId]) {
         let epoch = self.state.view().epoch;
         for id in members {
-            self.state.detector.change(*id, |peer| peer.lines.told_epoch = Some(epoch));
+            self.state.detector.change(*id, |peer| peer.lines.note_told(Some(epoch)));
         }
     }
 
@@ -80,7 +79,7 @@ impl Context<'_> {
     /// them is up. A member that connects later is told then.
     pub fn all_others(&self) -> Vec<NodeId> {
         let others = self.state.detector.iter();
-        let within_reach = |peer: &Peer| peer.lines.outbound && peer.status != Liveness::Dead;
+        let within_reach = |peer: &Peer| peer.lines.is_up() && peer.status() != Liveness::Dead;
         others.filter(|(_, peer)| within_reach(peer)).map(|(id, _)| id).collect()
     }
 
@@ -137,7 +136,7 @@ impl Context<'_> {
     /// Suspects members that did not answer within T1, or could not be asked for even longer.
     pub fn suspect_unheard(&mut self, members: &BTreeSet<NodeId>, since: Time) {
         for id in members {
-            let heard = self.state.detector.get(*id).and_then(|peer| peer.heard);
+            let heard = self.state.detector.get(*id).and_then(|peer| peer.heard());
             if heard.is_none_or(|heard| heard < since) {
                 self.state.detector.lose(*id, Liveness::Suspected);
             }
@@ -149,14 +148,14 @@ impl Context<'_> {
     /// `failure`. Nobody may have watched them.
     pub fn suspect_unreachable(&mut self) {
         let (now, failure) = (self.now, self.state.settings.timing.failure);
-        let gone = |peer: &Peer| !peer.lines.outbound && !peer.heard_within(failure, now);
+        let gone = |peer: &Peer| !peer.lines.is_up() && !peer.heard_within(failure, now);
         let gone = self.state.detector.iter().filter(|(_, peer)| gone(peer)).map(|(id, _)| id);
         for id in gone.collect::<Vec<_>>() {
             self.state.detector.lose(id, Liveness::Suspected);
         }
         self.be_eligible_if_alone();
         // A connection that leads nowhere shows only to who sends something on it.
-        let silent = |peer: &Peer| peer.lines.outbound && !peer.heard_within(failure, now);
+        let silent = |peer: &Peer| peer.lines.is_up() && !peer.heard_within(failure, now);
         let silent = self.state.detector.iter().filter(|(_, peer)| silent(peer));
         let silent = silent.map(|(id, _)| id).collect();
         self.send_all(silent, Message::Probe { number: 0 });
@@ -167,7 +166,7 @@ impl Context<'_> {
     pub fn be_eligible_if_alone(&mut self) {
         let state = &mut *self.state;
         // One that is heard and cannot be told anything may lead all the same.
-        let may_lead = |peer: &Peer| peer.alive() && peer.eligible;
+        let may_lead = |peer: &Peer| peer.alive() && peer.is_eligible();
         if !state.eligibility.has_resigned()
             || state.detector.iter().any(|(_, peer)| may_lead(peer))
         {
@@ -175,7 +174,7 @@ impl Context<'_> {
         }
         state.eligibility.is_needed();
         for member in state.membership.list().iter() {
-            state.detector.change(member.id, |peer| peer.eligible = member.may_lead());
+            state.detector.change(member.id, |peer| peer.set_eligible(member.may_lead()));
         }
     }
 
@@ -292,7 +291,7 @@ impl Context<'_> {
     pub fn become_following(&mut self, view: View, leader: NodeId) {
         debug_assert!(self.state.records.cover(view.epoch), "named before it was durable");
         self.state.epochs.learn(view);
-        self.state.detector.change(leader, |peer| peer.passed = Damping::default());
+        self.state.detector.change(leader, Peer::came_to_lead);
         self.state.eligibility.end_choice(); // this leader says so if it counts still
         self.freeze_rank(); // what was sampled during the election counts from now on
         self.enter(Stage::Following(None), Reason::Announced(leader));

@@ -4,12 +4,15 @@
 //! proves the death of the older one (seed 000, notes 8 and 9). The word of third members on a
 //! member counts only for an incarnation not older than the one that was met.
 
+mod lines;
 mod peer;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use peer::{ConnectionId, Lines, Peer, Process, Said};
+pub use lines::{ConnectionId, Lines};
+pub(super) use peer::Met;
+pub use peer::{Peer, Process, Said};
 
 use super::damping::Damping;
 use super::membership::{ListVersion, Member, MemberList};
@@ -118,10 +121,10 @@ impl Detector {
     pub fn change(&mut self, id: NodeId, change: impl FnOnce(&mut Peer)) {
         if let Some(place) = self.place(id) {
             let peer = &mut self.peers[place];
-            let before = [peer.connected(), peer.is_untold()].map(usize::from);
+            let before = [peer.connected(), peer.lines.is_untold()].map(usize::from);
             change(peer);
-            peer.note_reach();
-            let after = [peer.connected(), peer.is_untold()].map(usize::from);
+            peer.lines.note_reach();
+            let after = [peer.connected(), peer.lines.is_untold()].map(usize::from);
             let report = peer.report(id);
             self.connected = self.connected + after[0] - before[0];
             self.untold = self.untold + after[1] - before[1];
@@ -156,10 +159,10 @@ impl Detector {
     ) -> (Vec<NodeId>, Option<Time>) {
         let (mut late, mut next) = (Vec::new(), None);
         for (peer, report) in self.peers.iter_mut().zip(self.reports.iter()) {
-            if peer.is_untold() && !peer.lines.unreachable {
+            if peer.lines.is_untold() && !peer.lines.is_unreachable() {
                 match peer.is_unreachable_by(limit, now) {
                     Some(due) => next = Some(next.map_or(due, |earliest: Time| earliest.min(due))),
-                    None if peer.lines.unreachable => late.push(report.id),
+                    None if peer.lines.is_unreachable() => late.push(report.id),
                     None => {}
                 }
             }
@@ -190,7 +193,7 @@ impl Detector {
     /// Whether something can be sent to a member: the connection to it is up.
     #[must_use]
     pub fn is_within_reach(&self, id: NodeId) -> bool {
-        self.get(id).is_some_and(|peer| peer.lines.outbound)
+        self.get(id).is_some_and(|peer| peer.lines.is_up())
     }
 
     /// The living members that may be nominated and can be told so.
@@ -239,7 +242,7 @@ impl Detector {
             peer.proved = false;
             lost = peer.alive() && report.status != Liveness::Alive;
             let in_vain = !peer.alive() && peer.process.vouched == report.incarnation;
-            let cut_off = (in_vain || same && peer.is_lost()) && !peer.lines.outbound;
+            let cut_off = (in_vain || same && peer.is_lost()) && !peer.lines.is_up();
             if !cut_off || Fault::LostRevive.is_planted() {
                 let unheard = !same || peer.heard.is_none() && !Fault::WordAgain.is_planted();
                 let revived = report.status == Liveness::Alive && unheard;

@@ -116,10 +116,8 @@ impl Turn<'_> {
         let own = incarnation == self.cx.state.records.incarnation();
         if own && self.cx.state.phase() == Phase::Leading && self.cx.state.view().epoch == epoch {
             self.declares(from);
-            self.cx.state.detector.change(from, |peer| {
-                peer.rank = Rank { id: from, ..rank };
-                peer.eligible = eligible;
-            });
+            let told = Rank { id: from, ..rank };
+            self.cx.state.detector.change(from, |peer| peer.says_rank(told, eligible));
             self.prolong(from, number);
             self.hear_of_chosen(from, rank, eligible);
         }

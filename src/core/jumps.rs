@@ -130,8 +130,7 @@ impl State {
     pub(super) fn jump_of_hello(&self, hello: &Hello) -> Option<Rejection> {
         let Version { epoch, counter } = hello.list.version();
         let known = self.greatest_known();
-        let met =
-            self.detector.get(hello.id).map(|peer| peer.process.proven.0.0).unwrap_or_default();
+        let met = self.detector.get(hello.id).map(|peer| peer.proven().0.0).unwrap_or_default();
         beyond("round", hello.round.0, known, MOST)
             .or_else(|| beyond("epoch", hello.view.epoch.max(epoch).0, known, MOST))
             .or_else(|| beyond("list version", counter, self.greatest_counter(), MOST))

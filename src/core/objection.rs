@@ -127,7 +127,7 @@ impl State {
     /// With a majority: whether a member came back without its state, and so without its
     /// votes. A start that kept it counts one more than the one before.
     pub(super) fn state_lost(&self, hello: &Hello) -> Option<Rejection> {
-        let (known, instance) = self.detector.get(hello.id)?.process.proven;
+        let (known, instance) = self.detector.get(hello.id)?.proven();
         let told = hello.incarnation;
         let again = told == known && instance.is_some_and(|known| known != hello.instance);
         let lost = self.needs_majority() && (told < known || again);
@@ -137,16 +137,16 @@ impl State {
     /// Whether another process with this id is connected and alive: heard within `failure`, or
     /// not suspected by the leader that this member follows, who hears all while it leads.
     pub(super) fn in_use(&self, peer: &Peer, hello: &Hello, now: Time) -> Option<Rejection> {
-        let (_, address) = peer.lines.inbound.as_ref()?;
-        let same = (peer.process.incarnation, peer.process.instance)
-            == (hello.incarnation, hello.instance);
+        let address = peer.lines.address()?;
+        let same = peer.is_process(hello.incarnation, hello.instance);
         let failure = self.settings.timing.failure;
         let leader = self.leader().filter(|leader| leader.id != hello.id);
         let vouched = leader
-            .and_then(|leader| self.detector.get(leader.id)?.declared)
+            .and_then(|leader| self.detector.get(leader.id)?.declared())
             .is_some_and(|declared| peer.alive() && now.since(declared) < failure);
         let heard = peer.heard_within(failure, now) || vouched;
         let displaces = !heard || Fault::SecondDisplaces.is_planted();
-        (!displaces && !same).then(|| Rejection::IdInUse { id: hello.id, address: address.clone() })
+        (!displaces && !same)
+            .then(|| Rejection::IdInUse { id: hello.id, address: address.to_owned() })
     }
 }

@@ -20,8 +20,7 @@ impl Context<'_> {
     /// A leader tells its present rank with its heartbeats, as what it reports of itself.
     pub fn hear_present_rank(&mut self, leader: NodeId, epoch: Epoch, reports: &[MemberReport]) {
         if let Some(own) = reports.iter().find(|report| report.id == leader) {
-            let told = Some((epoch, own.value));
-            self.state.detector.change(leader, |peer| peer.said.leads_with = told);
+            self.state.detector.change(leader, |peer| peer.says_present_rank(epoch, own.value));
         }
     }
 

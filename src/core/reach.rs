@@ -78,12 +78,9 @@ impl Context<'_> {
         let let_down = self.state.gave_up().is_some_and(|(_, successor)| successor == Some(id));
         self.state.detector.change(id, |peer| {
             if let_down {
-                peer.let_down.again(unit, now);
+                peer.lets_down(unit, now);
             }
-            if votes {
-                peer.passed.again(unit, now);
-                told = peer.passed.times() == Peer::TWICE;
-            }
+            told = votes && peer.does_not_lead(unit, now);
         });
         if told {
             self.out.push(Output::Note(Note::DoesNotLead { peer: id }));
@@ -108,14 +105,11 @@ impl Context<'_> {
 
     /// Whether this leader gave up its epoch for a member that did not lead then, of late.
     pub fn was_let_down_by(&self, id: NodeId) -> bool {
-        self.state.detector.get(id).is_some_and(|peer| peer.let_down.holds(self.now))
+        self.state.detector.get(id).is_some_and(|peer| peer.let_down(self.now))
     }
 
     /// Whether this happened so lately that what it begins is not obeyed.
     pub fn is_ignored(&self, id: NodeId) -> bool {
-        self.state
-            .detector
-            .get(id)
-            .is_some_and(|peer| peer.is_passed_over() && peer.passed.holds(self.now))
+        self.state.detector.get(id).is_some_and(|peer| peer.is_ignored(self.now))
     }
 }

@@ -58,17 +58,14 @@ impl Turn<'_> {
     fn note_who_was_not_told(&mut self, told: &[NodeId]) {
         let peers = self.cx.state.detector.iter().map(|(id, _)| id);
         for id in peers.filter(|id| !told.contains(id)).collect::<Vec<_>>() {
-            self.cx.state.detector.change(id, |peer| peer.lines.told_older_timing = true);
+            self.cx.state.detector.change(id, |peer| peer.lines.note_older_timing());
         }
     }
 
     /// The connection to a peer is up: it is told the timings if the hello said older ones.
     pub(super) fn repeat_timing(&mut self, peer: NodeId) {
         let mut older = false;
-        self.cx
-            .state
-            .detector
-            .change(peer, |peer| older = std::mem::take(&mut peer.lines.told_older_timing));
+        self.cx.state.detector.change(peer, |peer| older = peer.lines.take_older_timing());
         if older {
             let timing = self.cx.state.settings.timing.nanos();
             self.cx.send(peer, Message::Timing { timing });
@@ -77,7 +74,7 @@ impl Turn<'_> {
 
     /// A peer has other timings than its hello said.
     pub(super) fn told_timing(&mut self, peer: NodeId, theirs: [u64; 4]) {
-        self.cx.state.detector.change(peer, |peer| peer.said.timing = Some(theirs));
+        self.cx.state.detector.change(peer, |peer| peer.says_timing(theirs));
         self.note_timing(peer, theirs);
     }
 

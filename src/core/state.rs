@@ -131,7 +131,7 @@ impl State {
 
     /// The rank of the leader of this epoch as that leader told it last, where it was elected with this one.
     fn present_rank_of(&self, leader: Rank, epoch: Epoch) -> Rank {
-        let told = self.detector.get(leader.id).and_then(|peer| peer.said.leads_with);
+        let told = self.detector.get(leader.id).and_then(|peer| peer.leads_with());
         match told.filter(|(of, _)| *of == epoch) {
             Some((_, value)) => Rank { value, ..leader },
             None => leader,
@@ -151,9 +151,9 @@ impl State {
     /// leader rather stamps its own anew.
     pub(super) fn is_behind(&self) -> bool {
         let version = self.membership.version();
-        let told = |peer: &Peer| peer.lines.outbound && self.is_voter(peer.rank.id);
+        let told = |peer: &Peer| peer.lines.is_up() && self.is_voter(peer.id());
         let reached = |peer: &Peer| told(peer) || !self.needs_majority();
-        let newer = |peer: &Peer| peer.alive() && peer.said.list > version && reached(peer);
+        let newer = |peer: &Peer| peer.alive() && peer.list() > version && reached(peer);
         self.membership.newest() > version
             && self.phase() != Phase::Leading
             && self.detector.iter().any(|(_, peer)| newer(peer))
@@ -202,7 +202,7 @@ impl State {
     /// Whether a member may come before this one: where ranks change, nobody can know whether
     /// another does, or is eligible by now.
     pub(super) fn may_be_above(&self, peer: &Peer) -> bool {
-        self.settings.rank.changes() || self.is_above(peer.rank, peer.eligible)
+        self.settings.rank.changes() || self.is_above(peer.rank(), peer.is_eligible())
     }
 
     /// Whether others may not know that this member is eligible again, or how it ranks. Those that follow it know.
@@ -248,7 +248,7 @@ impl State {
     pub(super) fn has_proof_of_death(&self, now: Time) -> bool {
         let leader = self.view().leader.and_then(|leader| self.detector.get(leader.id));
         let lease = self.settings.timing.lease;
-        leader.is_some_and(|leader| leader.proved && leader.heard_within(lease, now))
+        leader.is_some_and(|leader| leader.is_proved_dead() && leader.heard_within(lease, now))
     }
 
     /// Whether this member was overruled on a third member's word, more than once, and has waited for the
@@ -272,17 +272,17 @@ impl State {
 
     /// The others that could lead in this one's place.
     pub(super) fn eligible(&self) -> impl DoubleEndedIterator<Item = &Peer> {
-        self.detector.eligible().filter(|peer| !self.never_leads(peer.rank.id))
+        self.detector.eligible().filter(|peer| !self.never_leads(peer.id()))
     }
 
     /// Whether this member, or another than that one, could lead.
     pub(super) fn can_do_without(&self, id: NodeId) -> bool {
-        self.is_eligible() || self.eligible().any(|peer| peer.rank.id != id)
+        self.is_eligible() || self.eligible().any(|peer| peer.id() != id)
     }
 
     /// The best of the others that could lead in this one's place.
     pub(super) fn best_other(&self) -> Option<NodeId> {
-        self.eligible().map(|peer| peer.rank).max().map(|rank| rank.id)
+        self.eligible().map(|peer| peer.rank()).max().map(|rank| rank.id)
     }
 
     /// Whether a leader needs a majority.
@@ -321,8 +321,9 @@ impl State {
     /// Whether a live member preempts this leader at once. (Without a margin a member that was never met may.)
     pub(super) fn may_be_preempted_at_once(&self) -> bool {
         let (margin, own) = (self.settings.margin, self.present_rank());
-        let exceeds =
-            |peer: &Peer| peer.counts() && peer.eligible && margin.is_exceeded(peer.rank, own);
+        let exceeds = |peer: &Peer| {
+            peer.counts() && peer.is_eligible() && margin.is_exceeded(peer.rank(), own)
+        };
         let any = || self.detector.iter().any(|(_, peer)| exceeds(peer));
         self.preempts_at_once() && (margin.is_none() || any())
     }

@@ -84,7 +84,7 @@ impl Turn<'_> {
 
     fn may_switch_over(&self, to: NodeId) -> Result<(), Refusal> {
         let state = &self.cx.state;
-        let eligible = || state.eligible().any(|peer| peer.rank.id == to);
+        let eligible = || state.eligible().any(|peer| peer.id() == to);
         match state.course.switchover() {
             _ if !state.leads() => Err(Refusal::NotLeader),
             Some(under_way) => Err(Refusal::Switching(under_way.to)),
@@ -123,7 +123,7 @@ impl Turn<'_> {
 
     /// Hands over to the chosen member, if that may still lead.
     pub fn hand_over_to_chosen(&mut self, to: NodeId) {
-        if self.cx.state.eligible().any(|peer| peer.rank.id == to) {
+        if self.cx.state.eligible().any(|peer| peer.id() == to) {
             self.release(Some(to), Reason::SwitchedOver(to));
         } else {
             self.cx.state.course.set_switchover(None);
@@ -138,7 +138,7 @@ impl Turn<'_> {
         };
         if taken {
             self.chosen_takes_over(to); // the job may have ended for another reason, which was void then
-        } else if !self.cx.state.eligible().any(|peer| peer.rank.id == to) {
+        } else if !self.cx.state.eligible().any(|peer| peer.id() == to) {
             self.drop_switchover(Refusal::CannotLead(to));
         } else if due <= self.cx.now {
             self.drop_switchover(Refusal::NotTaken(to));
@@ -178,7 +178,7 @@ impl Turn<'_> {
         }
         let value = state.eligibility.sample().unwrap_or(i64::MIN);
         let (own, margin) = (Rank { value, id: state.id() }, state.settings.margin);
-        let ranks = state.eligible().map(|peer| peer.rank);
+        let ranks = state.eligible().map(|peer| peer.rank());
         let takes_over = |rank: &Rank| {
             margin.is_exceeded(*rank, own)
                 && self.eligible_for_long_enough(rank.id)

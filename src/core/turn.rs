@@ -31,7 +31,7 @@ impl Turn<'_> {
             Input::Rejected { peer, reason } => self.rejected(peer, reason),
             Input::Refused { peer } => self.redialed(peer, Redial::Refused),
             Input::Lost { peer } => {
-                self.cx.state.detector.change(peer, |p| p.lines.outbound = false)
+                self.cx.state.detector.change(peer, |peer| peer.lines.set_up(false))
             }
             Input::Ended { connection, peer, redial } => self.ended(connection, peer, redial),
             Input::Message { connection, from, envelope } => {
@@ -203,11 +203,7 @@ impl Turn<'_> {
         if self.inbound(id) != Some(connection) {
             return; // replaced by a newer one
         }
-        self.cx.state.detector.change(id, |peer| {
-            peer.lines.inbound = None;
-            peer.lines.outbound = false;
-            peer.lines.told_epoch = None;
-        });
+        self.cx.state.detector.change(id, |peer| peer.lines.end());
         self.cx.out.push(Output::Disconnect { peer: id });
         if redial == Redial::Refused && self.cx.state.settings.trust_refused {
             // The process that spoke there is gone, and no later one has said hello since.
@@ -219,7 +215,7 @@ impl Turn<'_> {
     /// The connection on which a peer speaks at present.
     fn inbound(&self, id: NodeId) -> Option<ConnectionId> {
         let peer = self.cx.state.detector.get(id)?;
-        peer.lines.inbound.as_ref().map(|(connection, _)| *connection)
+        peer.lines.inbound()
     }
 
     /// The outcome of a dial to a peer that has no connection to this member.
@@ -228,7 +224,7 @@ impl Turn<'_> {
         // A connection that has been silent for long may lead nowhere: then the dial counts.
         let doubted = |peer: &Peer| !peer.heard_within(failure, now);
         let peer = self.cx.state.detector.get(id);
-        let connected = peer.is_none_or(|peer| peer.lines.inbound.is_some() && !doubted(peer));
+        let connected = peer.is_none_or(|peer| peer.lines.inbound().is_some() && !doubted(peer));
         match redial {
             _ if connected => {}
             Redial::Accepted => {}
@@ -286,11 +282,9 @@ impl Turn<'_> {
         let peers = self.cx.state.detector.iter().map(|(id, _)| id);
         for id in peers.collect::<Vec<_>>() {
             self.cx.state.detector.change(id, |peer| {
-                peer.lines.inbound = None;
-                peer.lines.outbound = false;
-                peer.lines.told_epoch = None;
-                peer.lines.unreachable = false;
-                peer.status = Liveness::Suspected;
+                peer.lines.end();
+                peer.lines.is_looked_for();
+                peer.suspect();
             });
             self.cx.out.push(Output::Disconnect { peer: id });
         }

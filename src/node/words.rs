@@ -61,7 +61,7 @@ pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
 pub fn passed_over(peer: &Peer) -> Option<&'static str> {
     if !peer.alive() {
         None
-    } else if peer.lines.unreachable {
+    } else if peer.lines.is_unreachable() {
         Some("heard, but cannot be dialed")
     } else if peer.is_passed_over() {
         Some("was to lead and did not")

@@ -117,7 +117,7 @@ impl Election for Bully {
 /// one is eligible again. (With a majority nobody wins beside another.)
 fn is_rival(cx: &Context, peer: &Peer) -> bool {
     let doubted = cx.state.eligibility_unannounced() && !cx.state.needs_majority();
-    let may_lead = || cx.state.membership.list().get(peer.rank.id).is_some_and(Member::may_lead);
+    let may_lead = || cx.state.membership.list().get(peer.id()).is_some_and(Member::may_lead);
     cx.state.may_be_above(peer) || doubted && may_lead()
 }
 
@@ -130,7 +130,7 @@ fn is_known_rival(cx: &Context, id: NodeId) -> bool {
 fn rivals(cx: &Context) -> impl Iterator<Item = NodeId> {
     let counts = |peer: &&Peer| peer.counts() || Fault::DeadStayHigher.is_planted();
     let alive = cx.state.detector.iter().map(|(_, peer)| peer).filter(counts);
-    alive.filter(|peer| is_rival(cx, peer)).map(|peer| peer.rank.id)
+    alive.filter(|peer| is_rival(cx, peer)).map(|peer| peer.id())
 }
 
 impl Bully {
@@ -172,7 +172,7 @@ impl Bully {
     /// The best of those that answered was to lead, or to fail for a better one, and did neither.
     fn pass_over_best(&self, cx: &mut Context) {
         let awaited = self.awaited.iter().filter_map(|id| cx.state.detector.get(*id));
-        let best = awaited.filter(|peer| peer.counts()).map(|peer| peer.rank).max();
+        let best = awaited.filter(|peer| peer.counts()).map(|peer| peer.rank()).max();
         if let Some(best) = best.filter(|_| cx.state.phase() == Phase::Waiting) {
             cx.pass_over(best.id, cx.state.settings.timing.t2());
         }
@@ -273,10 +273,7 @@ impl Bully {
             cx.send_view(from); // its vote is its leader's, for a while
             return;
         }
-        cx.state.detector.change(from, |peer| {
-            peer.eligible = eligible;
-            peer.said.called = if eligible { round } else { peer.said.called };
-        });
+        cx.state.detector.change(from, |peer| peer.calls(round, eligible));
         let above = cx.state.is_above(rank, eligible);
         if above || !cx.state.is_eligible() {
             if cx.state.follows(from) && round > known {
@@ -307,8 +304,7 @@ impl Bully {
     /// A leader repeats its COORDINATOR, in its unchanged epoch, to one who may have missed it.
     fn remind(&mut self, cx: &mut Context, to: NodeId, round: Epoch) {
         let epoch = cx.state.view().epoch;
-        let told =
-            cx.state.detector.get(to).is_some_and(|peer| peer.lines.told_epoch == Some(epoch));
+        let told = cx.state.detector.get(to).is_some_and(|peer| peer.lines.is_told(epoch));
         if round > epoch || !told {
             cx.mark_told(&[to]);
             cx.send(to, Message::Coordinator { epoch, rank: cx.state.rank() });
@@ -339,7 +335,7 @@ impl Bully {
         }
         self.lower.insert(from);
         if !self.eligible {
-            cx.state.detector.change(from, |peer| peer.eligible = false);
+            cx.state.detector.change(from, |peer| peer.set_eligible(false));
             cx.be_eligible_if_alone();
         }
         if self.has_heard_all(cx) {

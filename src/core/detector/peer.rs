@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::lines::Lines;
 use crate::core::damping::Damping;
 use crate::core::membership::ListVersion;
-use crate::core::message::{Liveness, MemberReport};
+use crate::core::message::{Hello, Liveness, MemberReport};
 use crate::core::planted::Fault;
 use crate::core::streak::Streak;
 use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Time};
@@ -12,52 +13,59 @@ use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Time};
 /// While members elect, one that has a reason to speak does so at least once in this many times `failure`.
 const RAREST: u32 = 4;
 
-/// Names one inbound connection; the caller numbers them, never twice the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ConnectionId(pub u64);
-
 /// A member whose heartbeats are rarer than that is suspected between two of them.
 const MOST_FAILURES: u32 = 16;
+
+/// How the sender of a hello was met before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::core) enum Met {
+    /// It was met before.
+    Known,
+    /// It was not, and no earlier incarnation of the sender was thought alive.
+    New,
+    /// An earlier run of the sender was thought alive until now.
+    Restarted,
+}
 
 /// What this member knows of another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Peer {
     /// Which run of it this is.
-    pub process: Process,
+    pub(super) process: Process,
     /// Alive, suspected or dead.
-    pub status: Liveness,
+    pub(super) status: Liveness,
     /// Whether the death was proved to this member itself, so that hearsay cannot undo it.
-    pub proved: bool,
+    pub(super) proved: bool,
     /// When it was last heard, by any message of its own.
-    pub heard: Option<Time>,
+    pub(super) heard: Option<Time>,
     /// When it last said whom it follows, or that it leads.
-    pub declared: Option<Time>,
+    pub(super) declared: Option<Time>,
     /// Its rank, as it told it last.
-    pub rank: Rank,
+    pub(super) rank: Rank,
     /// Whether it may be nominated.
-    pub eligible: bool,
+    pub(super) eligible: bool,
     /// What else it told last.
-    pub said: Said,
+    pub(super) said: Said,
     /// Its connections.
     pub lines: Lines,
     /// For how long it has been eligible without a break.
-    pub streak: Streak,
+    pub(super) streak: Streak,
     /// How often it was to lead and did not, since it led last or started.
-    pub passed: Damping,
+    pub(super) passed: Damping,
     /// How often this member, leading, gave up its epoch for it in vain.
-    pub(in crate::core) let_down: Damping,
+    pub(super) let_down: Damping,
 }
 
 /// Which run of a peer this is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Process {
     /// The incarnation met last; 0 before the first meeting.
-    pub incarnation: Incarnation,
+    pub(super) incarnation: Incarnation,
     /// That incarnation's process.
-    pub instance: u64,
+    pub(super) instance: u64,
     /// The greatest incarnation that answered at its own address, and its process, if this run of this
     /// member met it. A process that only dials this member may say any number.
-    pub proven: (Incarnation, Option<u64>),
+    pub(super) proven: (Incarnation, Option<u64>),
     /// The incarnation that is alive by a leader's word alone, as this member has not met it.
     pub(super) vouched: Incarnation,
 }
@@ -66,42 +74,106 @@ pub struct Process {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Said {
     /// The epoch in which it said last that it leads, and the value of its rank as it was then.
-    pub leads_with: Option<(Epoch, i64)>,
+    pub(super) leads_with: Option<(Epoch, i64)>,
     /// The round of its last ELECTION as an eligible member: a leader of an earlier epoch may not know.
-    pub called: Epoch,
+    pub(super) called: Epoch,
     /// The version of the protocol that both speak.
-    pub protocol: u32,
+    pub(super) protocol: u32,
     /// Its timings.
-    pub timing: Option<[u64; 4]>,
+    pub(super) timing: Option<[u64; 4]>,
     /// The version of its member list.
-    pub list: ListVersion,
-}
-
-/// The connections between this member and a peer.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Lines {
-    /// The connection on which it speaks to this member, and where it comes from.
-    pub inbound: Option<(ConnectionId, String)>,
-    /// Whether the connection to it is up: its WELCOME has come.
-    pub outbound: bool,
-    /// The epoch of which this member, leading, has told it on the present connection.
-    pub told_epoch: Option<Epoch>,
-    /// This member got other timings after it dialed the peer, and before it could tell it anything.
-    pub told_older_timing: bool,
-    /// Since when it has been heard and could be told nothing.
-    pub(in crate::core) untold_since: Option<Time>,
-    /// It was so for `failure`: no rival, neighbour or successor, however loud.
-    pub unreachable: bool,
+    pub(super) list: ListVersion,
 }
 
 impl Peer {
     /// So often it has to let this member wait in vain before it is passed over.
     pub(in crate::core) const TWICE: u32 = 2;
 
+    /// Who it is.
+    #[must_use]
+    pub fn id(&self) -> NodeId {
+        self.rank.id
+    }
+
+    /// Its rank, as it told it last.
+    #[must_use]
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// Whether it may be nominated.
+    #[must_use]
+    pub fn is_eligible(&self) -> bool {
+        self.eligible
+    }
+
+    /// Alive, suspected or dead.
+    #[must_use]
+    pub fn status(&self) -> Liveness {
+        self.status
+    }
+
+    /// The incarnation met last; 0 before the first meeting.
+    #[must_use]
+    pub fn incarnation(&self) -> Incarnation {
+        self.process.incarnation
+    }
+
+    /// Its timings.
+    #[must_use]
+    pub fn timing(&self) -> Option<[u64; 4]> {
+        self.said.timing
+    }
+
+    /// When it was last heard, by any message of its own.
+    pub(in crate::core) fn heard(&self) -> Option<Time> {
+        self.heard
+    }
+
+    /// When it last said whom it follows, or that it leads.
+    pub(in crate::core) fn declared(&self) -> Option<Time> {
+        self.declared
+    }
+
+    /// Whether its death was proved to this member itself.
+    pub(in crate::core) fn is_proved_dead(&self) -> bool {
+        self.proved
+    }
+
+    /// Whether this is the process that was met last.
+    pub(in crate::core) fn is_process(&self, incarnation: Incarnation, instance: u64) -> bool {
+        (self.process.incarnation, self.process.instance) == (incarnation, instance)
+    }
+
+    /// The greatest incarnation that answered at its own address, and its process, if this run of this member met it.
+    pub(in crate::core) fn proven(&self) -> (Incarnation, Option<u64>) {
+        self.process.proven
+    }
+
+    /// The epoch in which it said last that it leads, and the value of its rank as it was then.
+    pub(in crate::core) fn leads_with(&self) -> Option<(Epoch, i64)> {
+        self.said.leads_with
+    }
+
+    /// The version of the protocol that both speak.
+    pub(in crate::core) fn protocol(&self) -> u32 {
+        self.said.protocol
+    }
+
+    /// The version of its member list.
+    pub(in crate::core) fn list(&self) -> ListVersion {
+        self.said.list
+    }
+
+    /// When it will have been eligible for this long without a break, or for longer after many breaks; none while it is not.
+    pub(in crate::core) fn eligible_by(&self, after: Duration) -> Option<Time> {
+        self.streak.due(after)
+    }
+
     /// Connected means both directions.
     #[must_use]
     pub fn connected(&self) -> bool {
-        self.lines.inbound.is_some() && self.lines.outbound
+        self.lines.inbound().is_some() && self.lines.is_up()
     }
 
     /// What third members are told of it.
@@ -124,7 +196,7 @@ impl Peer {
     /// Alive, and it can be told something, or may be soon.
     #[must_use]
     pub fn counts(&self) -> bool {
-        self.alive() && (!self.lines.unreachable || Fault::DeafCounts.is_planted())
+        self.alive() && (!self.lines.is_unreachable() || Fault::DeafCounts.is_planted())
     }
 
     /// For how long it may be silent where others may be for `limit`: at least two of its own heartbeats, as
@@ -148,29 +220,123 @@ impl Peer {
         self.passed.times() >= Peer::TWICE
     }
 
-    /// Whether it speaks to this member, which cannot say anything to it.
-    pub(super) fn is_untold(&self) -> bool {
-        self.lines.inbound.is_some() && !self.lines.outbound
+    /// Whether that happened so lately that what it begins is not obeyed.
+    pub(in crate::core) fn is_ignored(&self, now: Time) -> bool {
+        self.is_passed_over() && self.passed.holds(now)
     }
 
-    /// Notes what its connections are now. It may end its own connection and dial again, time after time, as a
-    /// member does that refuses this one: it could be told nothing all the same.
-    pub(super) fn note_reach(&mut self) {
-        if self.lines.outbound {
-            (self.lines.unreachable, self.lines.untold_since) = Default::default();
+    /// Whether this member, leading, gave up its epoch for it in vain of late.
+    pub(in crate::core) fn let_down(&self, now: Time) -> bool {
+        self.let_down.holds(now)
+    }
+
+    /// A time that is halved each time that it was to lead and did not.
+    pub(in crate::core) fn sooner(&self, time: Duration) -> Duration {
+        self.passed.sooner(time)
+    }
+
+    /// It says how it ranks, and whether it may be nominated.
+    pub(in crate::core) fn says_rank(&mut self, rank: Rank, eligible: bool) {
+        (self.rank, self.eligible) = (rank, eligible);
+    }
+
+    /// It may be nominated from now on, or not.
+    pub(in crate::core) fn set_eligible(&mut self, eligible: bool) {
+        self.eligible = eligible;
+    }
+
+    /// It calls an election of this round.
+    pub(in crate::core) fn calls(&mut self, round: Epoch, eligible: bool) {
+        self.eligible = eligible;
+        if eligible {
+            self.said.called = round;
         }
     }
 
-    /// Looks whether it is to be passed over from now on. Gives when to look again otherwise: not before it is heard, if it
-    /// is silent now.
+    /// It leads in this epoch, and its rank has this value now.
+    pub(in crate::core) fn says_present_rank(&mut self, epoch: Epoch, value: i64) {
+        self.said.leads_with = Some((epoch, value));
+    }
+
+    /// It says now whom it follows, or that it leads. Gives when it did so before.
+    pub(in crate::core) fn declares(&mut self, now: Time) -> Option<Time> {
+        self.declared.replace(now)
+    }
+
+    /// It has these timings.
+    pub(in crate::core) fn says_timing(&mut self, timing: [u64; 4]) {
+        self.said.timing = Some(timing);
+    }
+
+    /// It has this version of the list.
+    pub(in crate::core) fn says_list(&mut self, version: ListVersion) {
+        self.said.list = version;
+    }
+
+    /// It answered at its own address as this process. Gives whether no later one did before.
+    pub(in crate::core) fn answers_as(&mut self, incarnation: Incarnation, instance: u64) -> bool {
+        let newer = self.process.proven.0 < incarnation;
+        self.process.proven = (incarnation, Some(instance));
+        newer
+    }
+
+    /// Only an earlier process of it was heard.
+    pub(in crate::core) fn forget_hearing(&mut self) {
+        self.heard = None;
+    }
+
+    /// This member starts anew: nobody is known to live.
+    pub(in crate::core) fn suspect(&mut self) {
+        self.status = Liveness::Suspected;
+    }
+
+    /// It leads: what it failed to do before is forgotten.
+    pub(in crate::core) fn came_to_lead(&mut self) {
+        self.passed = Damping::default();
+    }
+
+    /// This member, leading, gave up its epoch for it in vain.
+    pub(in crate::core) fn lets_down(&mut self, unit: Duration, now: Time) {
+        self.let_down.again(unit, now);
+    }
+
+    /// It was to lead, or to go on with its election, and did not. Tells whether it is passed over from now on.
+    pub(in crate::core) fn does_not_lead(&mut self, unit: Duration, now: Time) -> bool {
+        self.passed.again(unit, now);
+        self.passed.times() == Peer::TWICE
+    }
+
+    /// Notes what its hello says, and the version of the protocol that both speak, unless that hello was refused. Tells how
+    /// it was met before.
+    pub(in crate::core) fn meet(&mut self, hello: &Hello, protocol: Option<u32>) -> Met {
+        let met = match self.is_process(hello.incarnation, hello.instance) {
+            true => Met::Known,
+            false if self.process.incarnation.0 > 0 && self.alive() => Met::Restarted,
+            false => Met::New,
+        };
+        self.process.incarnation = hello.incarnation;
+        self.process.instance = hello.instance;
+        self.says_rank(hello.rank, hello.eligible);
+        if hello.view.leader.is_some_and(|leader| leader.id == hello.id) {
+            self.says_present_rank(hello.view.epoch, hello.rank.value);
+        }
+        self.said.protocol = protocol.unwrap_or(self.said.protocol);
+        self.said.timing = Some(hello.timing);
+        self.lines.note_told(None);
+        if met != Met::Known {
+            self.lines.count_anew();
+            (self.passed, self.let_down) = Default::default();
+        }
+        met
+    }
+
+    /// Looks whether it is to be passed over from now on, as it could be told nothing. Gives when to look again otherwise.
     pub(super) fn is_unreachable_by(&mut self, limit: Duration, now: Time) -> Option<Time> {
         if !self.heard_within(limit.saturating_mul(RAREST), now) {
-            self.lines.untold_since = None; // it is silent, as one that is gone
+            self.lines.was_silent();
             return None;
         }
-        let since = *self.lines.untold_since.get_or_insert(now);
-        let due = since + limit;
-        self.lines.unreachable |= due <= now && self.heard_within(limit, now);
-        (now < due).then_some(due)
+        let heard = self.heard_within(limit, now);
+        self.lines.look(limit, heard, now)
     }
 }

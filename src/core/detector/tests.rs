@@ -70,7 +70,7 @@ fn the_leaders_word_revives_nobody_who_was_lost_and_cannot_be_told_anything() {
     let mut follower = lost();
     follower.hearsay(Epoch(1), &report);
     assert!(!follower.is_alive(id(2)), "the link to it is dead");
-    follower.change(id(2), |peer| peer.lines.outbound = true);
+    follower.change(id(2), |peer| peer.lines.set_up(true));
     follower.hearsay(Epoch(1), &report);
     assert!(follower.is_alive(id(2)));
 
@@ -106,17 +106,17 @@ fn who_could_be_told_nothing_is_passed_over_until_it_is_reached_however_often_it
     let (limit, mut detector) = (Duration::from_nanos(10), detector(1, &[1, 2]));
     let at = |detector: &mut Detector, now, heard| {
         let speak = |peer: &mut Peer| {
-            peer.lines.inbound = Some((ConnectionId(1), String::new()));
+            peer.lines.accept(ConnectionId(1), String::new());
             peer.heard = Some(Time(heard));
         };
         detector.change(id(2), speak);
         detector.look_for_unreachable(limit, Time(now));
-        detector.get(id(2)).is_some_and(|peer| peer.lines.unreachable)
+        detector.get(id(2)).is_some_and(|peer| peer.lines.is_unreachable())
     };
     assert!(!at(&mut detector, 0, 0));
     assert!(at(&mut detector, 10, 9));
     assert!(at(&mut detector, 50, 9), "it fell silent");
     assert!(at(&mut detector, 60, 60), "and is heard again");
-    detector.change(id(2), |peer| peer.lines.outbound = true);
-    assert!(!detector.get(id(2)).is_some_and(|peer| peer.lines.unreachable), "it was reached");
+    detector.change(id(2), |peer| peer.lines.set_up(true));
+    assert!(!detector.get(id(2)).is_some_and(|peer| peer.lines.is_unreachable()), "it was reached");
 }

@@ -42,7 +42,7 @@ impl Turn<'_> {
     pub fn announced(&mut self, from: NodeId, epoch: Epoch, rank: Rank) -> bool {
         let rank = Rank { id: from, ..rank };
         let view = View { epoch, leader: Some(rank) };
-        self.cx.state.detector.change(from, |peer| peer.eligible = true); // who leads, is
+        self.cx.state.detector.change(from, |peer| peer.set_eligible(true)); // who leads, is
         self.meet_leader(from, view);
         self.cx.note_round(epoch);
         if self.cx.state.phase() == Phase::Stopping {
@@ -250,7 +250,7 @@ impl Turn<'_> {
     /// that it says may have been under way for long, with such a word behind it.
     pub fn declares(&mut self, other: NodeId) -> Option<Time> {
         let (mut last, now) = (None, self.cx.now);
-        self.cx.state.detector.change(other, |peer| last = peer.declared.replace(now));
+        self.cx.state.detector.change(other, |peer| last = peer.declares(now));
         last
     }
 }

@@ -59,10 +59,7 @@ impl Turn<'_> {
     /// A higher member asks this one to hand over.
     pub fn preempted(&mut self, from: NodeId, epoch: Epoch, rank: Rank, votes: &[NodeId]) {
         let rank = Rank { id: from, ..rank };
-        self.cx.state.detector.change(from, |peer| {
-            peer.eligible = true; // who asks, is eligible
-            peer.rank = rank;
-        });
+        self.cx.state.detector.change(from, |peer| peer.says_rank(rank, true)); // who asks, is eligible
         let state = &self.cx.state;
         // Who waits for the outcome of a change hears it first; the other asks again.
         let changes = state.membership.wanted().is_some();
@@ -104,7 +101,8 @@ impl Turn<'_> {
 
     /// Whether a member could be told that it may lead, and did not fail to of late.
     pub fn may_succeed(&self, id: NodeId) -> bool {
-        let unreachable = self.cx.state.detector.get(id).is_some_and(|peer| peer.lines.unreachable);
+        let unreachable =
+            self.cx.state.detector.get(id).is_some_and(|peer| peer.lines.is_unreachable());
         !unreachable && !self.cx.was_let_down_by(id)
     }
 
@@ -112,7 +110,7 @@ impl Turn<'_> {
     pub fn eligible_for_long_enough(&self, id: NodeId) -> bool {
         let Preempt::After(after) = self.cx.state.settings.preempt else { return true };
         let peer = self.cx.state.detector.get(id);
-        let due = peer.and_then(|peer| peer.streak.due(after));
+        let due = peer.and_then(|peer| peer.eligible_by(after));
         due.is_some_and(|due| due <= self.cx.now)
     }
 
@@ -150,7 +148,7 @@ impl Turn<'_> {
         successor: Option<NodeId>,
         eligible: bool,
     ) {
-        self.cx.state.detector.change(from, |peer| peer.eligible = eligible);
+        self.cx.state.detector.change(from, |peer| peer.set_eligible(eligible));
         self.cx.be_eligible_if_alone(); // it may be the last that could lead
         self.cx.state.voter.release(from, epoch);
         let View { epoch: known, leader } = self.cx.state.view();
@@ -212,7 +210,7 @@ impl Turn<'_> {
         }
         let best = state.best_other().ok_or(Refusal::NoSuccessor)?;
         let successor = to.unwrap_or(best);
-        if !state.eligible().any(|peer| peer.rank.id == successor) {
+        if !state.eligible().any(|peer| peer.id() == successor) {
             return Err(Refusal::CannotLead(successor));
         }
         if successor != best {

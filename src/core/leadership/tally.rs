@@ -42,7 +42,7 @@ impl State {
         if !question.is_heard(self.majority()) {
             return self.voters();
         }
-        let dead = |id| self.detector.get(id).is_some_and(|peer| peer.proved);
+        let dead = |id| self.detector.get(id).is_some_and(|peer| peer.is_proved_dead());
         let voters = self.membership.list().iter().filter(|member| member.votes());
         voters.filter(|voter| question.has_heard(voter.id) || !dead(voter.id)).count()
     }

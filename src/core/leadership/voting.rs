@@ -134,7 +134,7 @@ impl State {
     /// The other voters that this member has not met since its start, or not by the list that they have.
     pub(in crate::core) fn unmet_voters(&self) -> Vec<NodeId> {
         let version = self.membership.version();
-        let is_met = |peer: &Peer| peer.process.incarnation.0 > 0 && peer.said.list <= version;
+        let is_met = |peer: &Peer| peer.incarnation().0 > 0 && peer.list() <= version;
         let unmet = |id: NodeId| self.detector.get(id).is_some_and(|peer| !is_met(peer));
         let voters = self.membership.list().iter().filter(|member| member.votes());
         voters.map(|voter| voter.id).filter(|id| unmet(*id)).collect()

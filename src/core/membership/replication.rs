@@ -86,7 +86,7 @@ impl Context<'_> {
     /// last: it may not know who leads by now, nor may that one be told apart from a stranger.
     pub fn tell_if_behind(&mut self, peer: NodeId) {
         let version = self.state.membership.version();
-        if self.state.detector.get(peer).is_some_and(|peer| peer.said.list < version) {
+        if self.state.detector.get(peer).is_some_and(|peer| peer.list() < version) {
             self.tell_list(peer);
         }
     }
@@ -99,7 +99,7 @@ impl Context<'_> {
             return;
         }
         let membership = &self.state.membership;
-        let hears = |peer: &Peer| peer.lines.outbound && peer.status != Liveness::Dead;
+        let hears = |peer: &Peer| peer.lines.is_up() && peer.status() != Liveness::Dead;
         let others = self.state.detector.iter();
         let others = others.filter(|(id, peer)| hears(peer) && !membership.has_stored(*id));
         let others = others.map(|(id, _)| id).collect();
@@ -118,7 +118,7 @@ impl Context<'_> {
 
     /// A member has this version.
     fn note_list(&mut self, of: NodeId, version: ListVersion) {
-        self.state.detector.change(of, |peer| peer.said.list = version);
+        self.state.detector.change(of, |peer| peer.says_list(version));
         if self.state.may_tell_list(of) {
             self.state.membership.hear_of(version);
         }

@@ -112,10 +112,10 @@ impl Snapshot {
         let timing = None;
         let own = Known { id, eligible, status, passed_over, value: core.own_value(), timing };
         let others = core.detector().iter().map(|(id, peer)| {
-            let met = peer.process.incarnation > Incarnation(0);
-            let value = value(peer.rank).filter(|_| met);
+            let met = peer.incarnation() > Incarnation(0);
+            let value = value(peer.rank()).filter(|_| met);
             let passed_over = words::passed_over(peer);
-            let (eligible, status, timing) = (peer.eligible, peer.status, peer.said.timing);
+            let (eligible, status, timing) = (peer.is_eligible(), peer.status(), peer.timing());
             Known { id, eligible, status, passed_over, value, timing }
         });
         if !Arc::ptr_eq(&self.list, core.members()) {

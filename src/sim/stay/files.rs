@@ -85,7 +85,7 @@ impl BrokenWorld {
             let knows = |at: usize| {
                 let core = world.nodes[at].core.as_ref();
                 let peer = core.and_then(|core| core.detector().get(id));
-                peer.is_some_and(|peer| peer.process.incarnation == latest)
+                peer.is_some_and(|peer| peer.incarnation() == latest)
             };
             let lost = self.lost.iter().filter(|lost| **lost).count();
             let few = (lost + 1) * 2 < world.newest_list(true).voters();

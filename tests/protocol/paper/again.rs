@@ -77,7 +77,7 @@ fn an_older_leader_does_not_know_better() {
         pause: None,
         chosen: None,
     };
-    let eligible = |p3: &Process| p3.core.detector().get(id(4)).is_some_and(|p4| p4.eligible);
+    let eligible = |p3: &Process| p3.core.detector().get(id(4)).is_some_and(|p4| p4.is_eligible());
     p3.hears(5, heartbeat(1, 5));
     assert!(eligible(&p3));
     p3.hears(5, heartbeat(2, 5));
@@ -94,7 +94,7 @@ fn who_ranks_lower_says_so_and_is_no_longer_mistaken() {
     assert_eq!(told.last(), Some(&(vec![4], lower(2))));
     assert_eq!(p3.loses(5), [(vec![4], election(3, 3))], "it would have won");
     assert_eq!(p3.leader(), None);
-    assert!(p3.core.detector().get(id(4)).is_some_and(|p4| p4.eligible));
+    assert!(p3.core.detector().get(id(4)).is_some_and(|p4| p4.is_eligible()));
 }
 
 /// Seed 004: an OK "shuts down the lower proc's election attempt" - and so does the ELECTION of one that

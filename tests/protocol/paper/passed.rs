@@ -73,14 +73,15 @@ fn whoever_breaks_its_own_connection_and_dials_again_can_be_told_nothing_all_the
         passes(&mut p4, STEP, &[1, 2, 3]);
         dials(&mut p4, 5);
     }
-    assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.lines.unreachable), Some(true));
+    assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.lines.is_unreachable()), Some(true));
 }
 
 /// Ring: P5 speaks only when a run of its own comes to nothing, which takes longer than `failure`.
 #[test]
 fn whoever_is_heard_now_and_then_can_be_told_nothing_all_the_same() {
     let mut p4 = p4_hears_p5(AlgorithmKind::Ring);
-    let unreachable = |p4: &Process| p4.core.detector().get(id(5)).map(|p5| p5.lines.unreachable);
+    let unreachable =
+        |p4: &Process| p4.core.detector().get(id(5)).map(|p5| p5.lines.is_unreachable());
     passes(&mut p4, TIMING.failure * 2, &[1, 2, 3]);
     assert_eq!(unreachable(&p4), Some(false), "it is silent, as one that is gone");
     p4.hears(5, Message::Alive { number: 0 });
@@ -193,7 +194,7 @@ fn nobody_is_passed_over_right_after_a_restart() {
     let hello = electd::core::message::Hello { incarnation: Incarnation(2), instance: 77, ..hello };
     let (connection, address) = (connection(5), String::new());
     p4.take(Input::Hello { connection, address, hello });
-    assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.lines.unreachable), Some(false));
+    assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.lines.is_unreachable()), Some(false));
     p4.calls();
     assert_eq!(p4.leader(), None);
 }

@@ -28,10 +28,7 @@ impl Halting {
     ) {
         let rank = Rank { id: from, ..rank };
         cx.note_round(round);
-        cx.state.detector.change(from, |peer| {
-            peer.eligible = true; // or it would not organise
-            peer.rank = rank;
-        });
+        cx.state.detector.change(from, |peer| peer.says_rank(rank, true)); // or it would not organise
         let older = cx.state.compare(View { epoch: round, leader: Some(rank) }).is_le();
         let above = cx.state.is_eligible() && cx.state.rank() > rank;
         // Two that halt each other would both wait: then the incumbent gives way.

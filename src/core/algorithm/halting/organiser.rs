@@ -39,7 +39,8 @@ impl Halting {
     /// The lowest of those that rank higher and were not asked yet; nobody ranks higher than an
     /// incumbent.
     fn unasked(&self, cx: &Context) -> Option<NodeId> {
-        let higher = cx.state.higher().filter(|_| !self.organised.incumbent).map(|peer| peer.rank);
+        let higher =
+            cx.state.higher().filter(|_| !self.organised.incumbent).map(|peer| peer.rank());
         let unasked = higher.filter(|rank| !self.organised.asked.contains(&rank.id));
         unasked.min().map(|rank| rank.id)
     }
@@ -240,7 +241,7 @@ impl Halting {
         if cx.state.is_eligible() {
             return false;
         }
-        cx.state.detector.change(other, |peer| peer.eligible = false);
+        cx.state.detector.change(other, |peer| peer.set_eligible(false));
         cx.be_eligible_if_alone();
         cx.state.is_eligible()
     }
@@ -290,10 +291,10 @@ impl Halting {
     fn goes_on_without(&mut self, cx: &mut Context, id: NodeId) -> bool {
         let timing = cx.state.settings.timing;
         let since = *self.refused.entry(id).or_insert(cx.now);
-        let passed = cx.state.detector.get(id).map(|peer| peer.passed).unwrap_or_default();
+        let t2 = timing.t2();
+        let patience = cx.state.detector.get(id).map_or(t2, |peer| peer.sooner(t2));
         // Without a majority two that go on without each other might both lead.
-        let over = cx.state.needs_majority()
-            && cx.now >= since + passed.sooner(timing.t2()).max(timing.t1());
+        let over = cx.state.needs_majority() && cx.now >= since + patience.max(timing.t1());
         if over {
             self.organised.up.remove(&id);
             cx.pass_over(id, timing.t2());
@@ -307,7 +308,7 @@ impl Halting {
         if !self.organised.awaited.remove(&peer) {
             return;
         }
-        let dead = cx.state.detector.get(peer).is_none_or(|p| p.status == Liveness::Dead);
+        let dead = cx.state.detector.get(peer).is_none_or(|peer| peer.status() == Liveness::Dead);
         if dead || matches!(self.organised.step, Step::Asking | Step::Halting) {
             self.go_on(cx);
         } else {
@@ -318,7 +319,7 @@ impl Halting {
     /// Somebody connected during the election: is asked or halted like the others.
     pub(super) fn joined_late(&mut self, cx: &mut Context, peer: NodeId) {
         let peers = cx.state.higher().filter(|_| !self.organised.incumbent);
-        let higher = peers.map(|higher| higher.rank.id).any(|id| id == peer);
+        let higher = peers.map(|higher| higher.id()).any(|id| id == peer);
         match self.organised.step {
             Step::Halting if !higher && !self.organised.up.contains(&peer) => {
                 self.organised.awaited.insert(peer);

@@ -32,7 +32,8 @@ impl Halting {
         let peer = cx.state.detector.get(from);
         let (own, margin) = (cx.state.present_rank(), cx.state.settings.margin);
         let above = peer.is_some_and(|peer| {
-            cx.state.is_above(peer.rank, peer.eligible) && margin.is_exceeded(peer.rank, own)
+            cx.state.is_above(peer.rank(), peer.is_eligible())
+                && margin.is_exceeded(peer.rank(), own)
         });
         let takes_over = above && cx.state.preempts_at_once();
         let lately = cx.state.needs_majority() && self.spoilers.was_not_normal(from, cx.now);
@@ -70,10 +71,8 @@ impl Halting {
         eligible: bool,
     ) {
         let rank = Rank { id: from, ..rank };
-        cx.state.detector.change(from, |peer| {
-            peer.eligible = eligible;
-            peer.rank = rank; // or it waits for this member, and this one for it
-        });
+        // Or it waits for this member, and this one for it.
+        cx.state.detector.change(from, |peer| peer.says_rank(rank, eligible));
         let accepted = cx.state.is_eligible() && !cx.state.is_above(rank, eligible);
         self.answer(cx, from, number, accepted);
         if accepted || !eligible || cx.state.follows(from) {
@@ -150,7 +149,7 @@ impl Halting {
             return;
         }
         let Some((coordinator, _)) = self.coordinator(cx) else { return };
-        let heard = cx.state.detector.get(coordinator).and_then(|peer| peer.heard);
+        let heard = cx.state.detector.get(coordinator).and_then(|peer| peer.heard());
         let heard = heard.filter(|_| cx.state.follows(coordinator));
         match heard.filter(|heard| cx.now.since(*heard) < patience(cx)) {
             Some(heard) => self.look_after_coordinator_from(cx, heard),
@@ -163,7 +162,7 @@ impl Halting {
     pub(super) fn look_after_coordinator(&mut self, cx: &mut Context) {
         let leader = cx.state.view().leader.filter(|_| cx.state.phase() == Phase::Following);
         let Some(peer) = leader.and_then(|leader| cx.state.detector.get(leader.id)) else { return };
-        let heard = peer.heard.unwrap_or_default();
+        let heard = peer.heard().unwrap_or_default();
         if cx.now.since(heard) >= patience(cx) {
             self.call_coordinator(cx);
             self.look_after_coordinator_from(cx, cx.now);

@@ -27,7 +27,7 @@ pub(super) struct Doubts(BTreeMap<NodeId, Doubt>);
 
 /// When a candidate was heard last.
 fn heard(cx: &Context, candidate: Candidate) -> Option<Time> {
-    cx.state.detector.get(candidate.rank.id).and_then(|peer| peer.heard)
+    cx.state.detector.get(candidate.rank.id).and_then(|peer| peer.heard())
 }
 
 impl Doubts {
@@ -41,7 +41,7 @@ impl Doubts {
     /// take part in so young a run: if it was started less often than this member knows, its disk went back.
     fn has_come_again(&self, cx: &Context, candidate: Candidate, run: Run) -> bool {
         let peer = cx.state.detector.get(candidate.rank.id);
-        let known = peer.is_some_and(|peer| peer.process.incarnation >= candidate.incarnation);
+        let known = peer.is_some_and(|peer| peer.incarnation() >= candidate.incarnation);
         let younger = |doubt: &Doubt| {
             doubt.incarnation == candidate.incarnation
                 && doubt.heard == heard(cx, candidate)

@@ -192,8 +192,9 @@ impl Ring {
         cx.note_round(ballot.run.epoch);
         let Candidate { rank, eligible, incarnation } = ballot.candidate;
         cx.state.detector.change(rank.id, |peer| {
-            peer.eligible =
-                if peer.process.incarnation == incarnation { eligible } else { peer.eligible };
+            if peer.incarnation() == incarnation {
+                peer.set_eligible(eligible);
+            }
         });
         if ballot.run.epoch <= decided(cx) || self.is_back_from(cx, ballot.run) {
             cx.send_view(from);
@@ -330,8 +331,7 @@ impl Ring {
         self.pass_on(cx, Message::Lap(Lap { hops: hops + 1, ..lap }));
         // One that was not met yet cannot be watched: it will say hello.
         let met = cx.state.detector.get(leader.rank.id);
-        let same =
-            |peer: &Peer| peer.process.incarnation == leader.incarnation && !is_gone(cx, leader);
+        let same = |peer: &Peer| peer.incarnation() == leader.incarnation && !is_gone(cx, leader);
         met.is_some_and(|peer| same(peer) || Fault::UnmetLeader.is_planted()).then_some(view)
     }
 }

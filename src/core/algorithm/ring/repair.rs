@@ -62,7 +62,7 @@ impl Ring {
         cx: &mut Context,
         by: Option<NodeId>,
     ) -> Option<NodeId> {
-        let others = cx.state.eligible().map(|peer| peer.rank);
+        let others = cx.state.eligible().map(|peer| peer.rank());
         let best = others.filter(|rank| Some(rank.id) != by).max()?.id;
         if !cx.state.detector.is_within_reach(best) {
             return None;

@@ -25,8 +25,8 @@ pub(super) fn is_gone(cx: &Context, candidate: Candidate) -> bool {
     let removed = cx.state.membership.list().get(candidate.rank.id).is_none();
     removed
         || peer.is_some_and(|peer| {
-            peer.process.incarnation > candidate.incarnation
-                || (peer.process.incarnation == candidate.incarnation && !peer.alive())
+            peer.incarnation() > candidate.incarnation
+                || (peer.incarnation() == candidate.incarnation && !peer.alive())
         })
 }
 
@@ -74,7 +74,7 @@ pub(super) fn left_out_leader(cx: &Context, sender: NodeId) -> bool {
     let of_late = |time: Time| cx.now.since(time) < cx.state.settings.timing.failure / 2;
     let mut between = cx.state.detector.clockwise().skip_while(|(id, _)| *id != sender).skip(1);
     let left_out = between.find(|(id, _)| *id == leader.id);
-    left_out.is_some_and(|(_, peer)| peer.alive() && peer.declared.is_some_and(of_late))
+    left_out.is_some_and(|(_, peer)| peer.alive() && peer.declared().is_some_and(of_late))
         && !Fault::LeaderLeftOut.is_planted()
 }
 
@@ -82,7 +82,7 @@ pub(super) fn left_out_leader(cx: &Context, sender: NodeId) -> bool {
 /// ring. One member that lies may spoil each lap; it cannot spoil the answers of the others. The members take turns,
 /// the best one first: two that ask at once would share the votes.
 pub(super) fn goes_alone(cx: &Context) -> bool {
-    let above = |peer: &Peer| peer.counts() && cx.state.is_above(peer.rank, peer.eligible);
+    let above = |peer: &Peer| peer.counts() && cx.state.is_above(peer.rank(), peer.is_eligible());
     let place = cx.state.detector.iter().filter(|(_, peer)| above(peer)).count();
     let members = cx.state.membership.list().iter().len();
     let has_its_turn = |since: Time| {

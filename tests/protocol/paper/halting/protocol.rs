@@ -102,7 +102,7 @@ fn part_2_without_a_response_the_lower_are_halted() {
     p3.after(TIMING.t1());
     for failed in [4, 5] {
         let peer = p3.core.detector().get(id(failed)).expect("a member");
-        assert_eq!(peer.status, Liveness::Suspected);
+        assert_eq!(peer.status(), Liveness::Suspected);
     }
 }
 

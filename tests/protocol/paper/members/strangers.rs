@@ -79,7 +79,7 @@ fn a_message_that_tells_what_cannot_have_come_about_ends_its_connection() {
         let mut p3 = p3();
         let told = hears_in(&mut p3, 4, epoch, message.clone());
         assert_eq!((told.sent, told.records), (vec![], vec![]), "{message:?}");
-        assert!(p3.core.detector().get(id(4)).is_some_and(|peer| peer.lines.inbound.is_none()));
+        assert!(p3.core.detector().get(id(4)).is_some_and(|peer| peer.lines.inbound().is_none()));
         assert_eq!(p3.core.view().epoch, Epoch(0));
         assert_eq!(hears(&mut p3, 4, coordinator(7, 4)).sent, [], "it is heard no more");
         assert_eq!(p3.leader(), None);
