@@ -66,7 +66,7 @@ pub fn election(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Du
 ///
 /// - *Bully*: who was answered waits T2 from the start of its election and then starts again,
 ///   after a jitter of less than T1; the new election asks the dead one again, and waits T1.
-/// - *Halting*: the organiser dies `5m` after its start, when some have its task and find its
+/// - *Halting*: the organizer dies `5m` after its start, when some have its task and find its
 ///   silence after `f`, and others wait T2 since ELECTED; the new election asks for it, for T1.
 /// - *Ring*: `f` after its word to the member before it, that came at most `m` later. The one
 ///   after it is watched only from then on, so several in a row are found one after another.

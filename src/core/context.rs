@@ -257,7 +257,7 @@ impl Context<'_> {
         self.send(leader, Message::Preempt { epoch, rank: self.state.rank(), votes: Vec::new() });
     }
 
-    /// Stopped its work for an organiser, whom it watches from now on.
+    /// Stopped its work for an organizer, whom it watches from now on.
     pub fn become_halted(&mut self, halter: NodeId) {
         self.give_up(None);
         self.enter(Stage::Halted, Reason::HaltedBy(halter));

@@ -151,16 +151,17 @@ impl Detector {
         self.untold
     }
 
-    /// Passes over those of them that were so for `limit`. Gives them, and when to look again.
+    /// Passes over those of them that were so for the first of the limits, and were silent for less than the second. Gives
+    /// them, and when to look again.
     pub fn look_for_unreachable(
         &mut self,
-        limit: Duration,
+        limits: (Duration, Duration),
         now: Time,
     ) -> (Vec<NodeId>, Option<Time>) {
         let (mut late, mut next) = (Vec::new(), None);
         for (peer, report) in self.peers.iter_mut().zip(self.reports.iter()) {
             if peer.lines.is_untold() && !peer.lines.is_unreachable() {
-                match peer.is_unreachable_by(limit, now) {
+                match peer.is_unreachable_by(limits, now) {
                     Some(due) => next = Some(next.map_or(due, |earliest: Time| earliest.min(due))),
                     None if peer.lines.is_unreachable() => late.push(report.id),
                     None => {}

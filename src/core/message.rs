@@ -70,15 +70,15 @@ pub enum Message {
         /// The coordinator's epoch.
         epoch: Epoch,
     },
-    /// Halting: the organiser of a new round has a lower member stop its work.
+    /// Halting: the organizer of a new round has a lower member stop its work.
     Halt {
         /// Tells the sender's calls apart.
         number: u64,
         /// The round.
         round: Epoch,
-        /// The organiser's rank.
+        /// The organizer's rank.
         rank: Rank,
-        /// The organiser leads and takes in members anew: higher ones obey as well, unless they
+        /// The organizer leads and takes in members anew: higher ones obey as well, unless they
         /// may take over.
         incumbent: bool,
     },
@@ -119,9 +119,9 @@ pub enum Message {
         /// Tells the sender's probes apart.
         number: u64,
     },
-    /// A sign of life: the reply to a probe, and that of an organiser to those that it halted.
+    /// A sign of life: the reply to a probe, and that of an organizer to those that it halted.
     Alive {
-        /// The number of the probe; or the round that an organiser goes on with, 0 once it gave up.
+        /// The number of the probe; or the round that an organizer goes on with, 0 once it gave up.
         number: u64,
     },
     /// Majority: a candidate asks a voter whether it would vote for it; nothing changes. Expects

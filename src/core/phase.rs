@@ -15,7 +15,7 @@ pub enum Phase {
     Electing,
     /// Awaits the outcome of an election, or the RELEASE of a leader that it takes over from.
     Waiting,
-    /// Stopped its work for an organiser, whose outcome it awaits (halting only).
+    /// Stopped its work for an organizer, whose outcome it awaits (halting only).
     Halted,
     /// Has a coordinator and awaits its task, or is that coordinator and hands it out (halting
     /// only).
@@ -35,7 +35,7 @@ impl Phase {
         matches!(self, Phase::Electing | Phase::Waiting | Phase::Halted | Phase::Reorganizing)
     }
 
-    /// Whether work has stopped for an organiser, be it another member or this one.
+    /// Whether work has stopped for an organizer, be it another member or this one.
     #[must_use]
     pub fn is_halted(self) -> bool {
         matches!(self, Phase::Halted | Phase::Reorganizing)
@@ -188,8 +188,8 @@ pub enum Reason {
     LeaderGaveUp(NodeId),
     /// Whoever halted this member is gone.
     HalterLost(NodeId),
-    /// The organiser was elected, and hands out the task.
-    Organised(NodeId),
+    /// The organizer was elected, and hands out the task.
+    Organized(NodeId),
     /// All lower members are in a known state: this one hands out the task.
     AllHalted,
     /// Some member did not accept this one in time, or refused it.
@@ -272,7 +272,7 @@ impl Reason {
             Reason::LeaderGaveUp(id) => format!("{} does not lead any more", name(id)),
             Reason::HaltedBy(id) => format!("{} halts the lower members", name(id)),
             Reason::HalterLost(id) => format!("{}, which halted this member, is gone", name(id)),
-            Reason::Organised(id) => format!("{} is elected", name(id)),
+            Reason::Organized(id) => format!("{} is elected", name(id)),
             Reason::AllHalted => "all lower members are in a known state".into(),
             Reason::NotAccepted => "a member did not accept this organizer".into(),
             Reason::AllReady => "all members have the task".into(),

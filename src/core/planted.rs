@@ -66,7 +66,7 @@ faults! {
     NoCheck "halting-no-check": "halting none model" 1,
         "The coordinator does not look for members that are not Normal.";
     HaltedForEver "halting-no-t2": "halting none model" 203,
-        "A halted member waits for ever for an organiser that gave up.";
+        "A halted member waits for ever for an organizer that gave up.";
     LeadsBeforeDurable "halting-not-durable": "halting none model" 3,
         "An epoch is led in that is not durable.";
     OlderTask "halting-older-task": "halting majority all" 16_771,
@@ -74,7 +74,7 @@ faults! {
     ReplyLost "halting-reply-lost": "halting none model" 25_769,
         "A reply does not wait for the connection to the caller.";
     TaskUnheeded "halting-task-unheeded": "halting majority all" 183,
-        "The organiser hands out its own task, though it was told a newer one.";
+        "The organizer hands out its own task, though it was told a newer one.";
     TimeoutAny "halting-timeout-any": "halting none model" 3,
         "A coordinator that leads no more still counts as there.";
     EarlyBallot "ring-early-ballot": "ring none model" 14_542,

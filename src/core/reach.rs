@@ -11,6 +11,7 @@
 use std::time::Duration;
 
 use super::api::Output;
+use super::bounds;
 use super::context::Context;
 use super::detector::Peer;
 use super::note::Note;
@@ -18,6 +19,9 @@ use super::planted::Fault;
 use super::timer::Timer;
 use super::turn::Turn;
 use super::types::NodeId;
+
+/// A peer that is silent for so many times `failure` counts as gone, and not as one that speaks rarely.
+const RAREST: u32 = 4;
 
 impl Turn<'_> {
     /// At the end of a turn: passes over each peer that was heard for `failure` and could be told
@@ -28,8 +32,12 @@ impl Turn<'_> {
             state.timers.cancel(Timer::Reach);
             return;
         }
-        let (now, failure) = (self.cx.now, state.settings.timing.failure);
-        let (late, next) = state.detector.look_for_unreachable(failure, now);
+        let (now, timing) = (self.cx.now, state.settings.timing);
+        // While members elect, one of them speaks once in a run, or each T2.
+        let run = bounds::ring_patience(&timing, state.membership.list().iter().len());
+        let rarest = (timing.failure * RAREST).max(run * 2);
+        let limits = (timing.failure, rarest);
+        let (late, next) = state.detector.look_for_unreachable(limits, now);
         match next {
             Some(due) => state.timers.arm(Timer::Reach, due),
             None => state.timers.cancel(Timer::Reach),

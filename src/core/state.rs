@@ -275,7 +275,7 @@ impl State {
         self.detector.eligible().filter(|peer| !self.never_leads(peer.id()))
     }
 
-    /// Whether this member, or another than that one, could lead.
+    /// Whether this member, or a third, could lead without that peer.
     pub(super) fn can_do_without(&self, id: NodeId) -> bool {
         self.is_eligible() || self.eligible().any(|peer| peer.id() != id)
     }

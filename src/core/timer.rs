@@ -28,7 +28,7 @@ pub enum Timer {
     /// Halting: armed for `failure`; the coordinator asks whether all are Normal. Phase: leading.
     Check,
     /// Armed for the interval between two signs of life besides those of the leader: an
-    /// organiser's to those it halted, and a ring's probes. Any phase.
+    /// organizer's to those it halted, and a ring's probes. Any phase.
     Pulse,
     /// Majority: armed by a candidate for T1; not enough voters answered. Any phase.
     Voters,

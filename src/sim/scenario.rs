@@ -183,7 +183,7 @@ impl Scenario {
         self.algorithm == AlgorithmKind::Halting && all && !dead.is_empty() && !self.detected
     }
 
-    /// A halting election whose organiser asks many dead ones in turn takes longer than others
+    /// A halting election whose organizer asks many dead ones in turn takes longer than others
     /// would wait for their coordinator; but only the initiators are to start.
     fn timing(&self, dead: &BTreeSet<usize>) -> Timing {
         let initiators = self.initiators().unwrap_or_default();

@@ -32,20 +32,20 @@ fn runs(scenario: &Scenario) -> impl Iterator<Item = Outcome> {
     })
 }
 
-/// "The organiser makes h + D + 3L calls and gets 3L replies: h + D + 6L", for every organiser and
+/// "The organizer makes h + D + 3L calls and gets 3L replies: h + D + 6L", for every organizer and
 /// every set of dead lower members.
 #[test]
-fn an_organiser_takes_one_message_for_each_dead_and_six_for_each_live_lower_member() {
+fn an_organizer_takes_one_message_for_each_dead_and_six_for_each_live_lower_member() {
     for nodes in SIZES {
-        for organiser in 1..nodes {
-            for dead in 0..organiser {
+        for organizer in 1..nodes {
+            for dead in 0..organizer {
                 let lower = 1..=dead;
-                let crashed: Vec<usize> = lower.chain(organiser + 1..=nodes).collect();
-                let (h, d, l) = (nodes - organiser, dead, organiser - 1 - dead);
-                let scenario = halting(nodes, vec![organiser], crashed);
+                let crashed: Vec<usize> = lower.chain(organizer + 1..=nodes).collect();
+                let (h, d, l) = (nodes - organizer, dead, organizer - 1 - dead);
+                let scenario = halting(nodes, vec![organizer], crashed);
                 for outcome in runs(&scenario) {
                     let counts = outcome.messages;
-                    assert_eq!(outcome.leader, organiser, "{scenario:?}");
+                    assert_eq!(outcome.leader, organizer, "{scenario:?}");
                     assert_eq!(counts[Kind::AreYouThere], h as u64, "{scenario:?}");
                     assert_eq!(counts[Kind::Halt], (d + l) as u64, "{scenario:?}");
                     assert_eq!(counts[Kind::Reply], 3 * l as u64, "{scenario:?}");
@@ -56,7 +56,7 @@ fn an_organiser_takes_one_message_for_each_dead_and_six_for_each_live_lower_memb
     }
 }
 
-/// "Coordinator n dead, organiser n-1: 6n - 11."
+/// "Coordinator n dead, organizer n-1: 6n - 11."
 #[test]
 fn the_second_highest_succeeds_the_highest_with_6n_less_11_messages() {
     for n in SIZES {

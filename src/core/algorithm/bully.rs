@@ -314,8 +314,8 @@ impl Bully {
     fn join(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
         if let Some(leader) = cx.state.lower_leader() {
             cx.take_over(leader.id, Reason::TakingOver(leader.id));
-        } else if cx.state.elects() && !cx.state.rests(cx.now) {
-            // One election at a time.
+        } else if cx.state.elects() && !cx.state.rests(cx.now) && !cx.state.is_bound_to(from) {
+            // One election at a time. But a leader whose epoch this member is about to store leads no more, if it elects.
         } else if cx.state.is_discovering(cx.now) {
             cx.state.epochs.invite(round);
         } else {

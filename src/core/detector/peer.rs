@@ -10,9 +10,6 @@ use crate::core::planted::Fault;
 use crate::core::streak::Streak;
 use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Time};
 
-/// While members elect, one that has a reason to speak does so at least once in this many times `failure`.
-const RAREST: u32 = 4;
-
 /// A member whose heartbeats are rarer than that is suspected between two of them.
 const MOST_FAILURES: u32 = 16;
 
@@ -330,9 +327,14 @@ impl Peer {
         met
     }
 
-    /// Looks whether it is to be passed over from now on, as it could be told nothing. Gives when to look again otherwise.
-    pub(super) fn is_unreachable_by(&mut self, limit: Duration, now: Time) -> Option<Time> {
-        if !self.heard_within(limit.saturating_mul(RAREST), now) {
+    /// Passes this peer over if it could be told nothing for `limit`. It may be silent for as long as `rarest` in between.
+    /// Gives when to look again; none if only its next word can change that.
+    pub(super) fn is_unreachable_by(
+        &mut self,
+        (limit, rarest): (Duration, Duration),
+        now: Time,
+    ) -> Option<Time> {
+        if !self.heard_within(rarest, now) {
             self.lines.was_silent();
             return None;
         }

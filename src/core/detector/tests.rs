@@ -110,7 +110,7 @@ fn who_could_be_told_nothing_is_passed_over_until_it_is_reached_however_often_it
             peer.heard = Some(Time(heard));
         };
         detector.change(id(2), speak);
-        detector.look_for_unreachable(limit, Time(now));
+        detector.look_for_unreachable((limit, limit * 4), Time(now));
         detector.get(id(2)).is_some_and(|peer| peer.lines.is_unreachable())
     };
     assert!(!at(&mut detector, 0, 0));

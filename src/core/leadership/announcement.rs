@@ -193,8 +193,8 @@ impl Turn<'_> {
     }
 
     /// A greater epoch exists: whoever led or was followed is outdated. Its leader will tell so
-    /// itself. With a majority, a candidate goes on all the same: that leader's voters deny it their votes, and a third
-    /// member that lies does not.
+    /// itself. With a majority, a member that has no leader goes on with what it does: if that leader lives, its voters deny
+    /// a candidate their votes; and if a third member lies, nobody is stopped.
     fn outdated(&mut self, view: View, leader: NodeId) {
         // Whoever was to be followed once its epoch is durable is outdated as well.
         let settled = self.cx.state.course.storing().is_some() || self.cx.state.leader().is_some();

@@ -132,7 +132,7 @@ fn name(case: Case, rules: &[Rule]) -> String {
 }
 
 /// Runs the strategies of these seeds.
-fn spoil(algorithm: AlgorithmKind, seeds: Range<u64>, explains: bool) -> Seen {
+fn spoil(algorithm: AlgorithmKind, seeds: Range<u64>) -> Seen {
     let mut seen = Seen::default();
     for seed in seeds {
         let members = if seed % 3 == 2 { 5 } else { 3 };
@@ -146,9 +146,7 @@ fn spoil(algorithm: AlgorithmKind, seeds: Range<u64>, explains: bool) -> Seen {
         *seen.shares.entry(share / 10 * 10).or_default() += 1;
         if share < LEAST {
             seen.spoilt += 1;
-            if explains {
-                explain(&mut seen, case, rules, seed, share);
-            }
+            explain(&mut seen, case, rules, seed, share);
         }
     }
     seen
@@ -182,12 +180,13 @@ fn tell(algorithm: AlgorithmKind, seen: &Seen) {
 /// So many of each.
 const SEEDS: u64 = super::super::fewer(6, 300);
 
-/// Beyond these seeds a few in a thousand spoil: docs/guarantees.md says how many.
+/// Beyond these seeds a few in three thousand spoil: docs/guarantees.md says how many.
 #[test]
 fn whatever_strategy_one_member_has_the_others_elect() {
     for algorithm in AlgorithmKind::ALL {
-        let seen = spoil(algorithm, 0..SEEDS, true);
+        let seen = spoil(algorithm, 0..SEEDS);
         tell(algorithm, &seen);
+        assert!(seen.floods <= 1, "{}", algorithm.name());
         assert_eq!(seen.spoilt, 0, "{}", algorithm.name());
     }
 }
@@ -202,6 +201,6 @@ fn the_least_strategies_that_spoil() {
         if wanted.as_ref().is_ok_and(|wanted| wanted != algorithm.name()) {
             continue;
         }
-        tell(algorithm, &spoil(algorithm, number("FROM", 0)..number("TO", 3000), true));
+        tell(algorithm, &spoil(algorithm, number("FROM", 0)..number("TO", 3000)));
     }
 }

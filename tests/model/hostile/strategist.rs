@@ -87,7 +87,7 @@ fn round(message: &Message) -> Option<Epoch> {
     })
 }
 
-/// By which a question is told from others.
+/// The number that tells a question from others.
 fn number(message: &Message) -> Option<u64> {
     Some(match *message {
         Message::AreYouThere { number, .. }
@@ -126,7 +126,7 @@ impl Spoiler {
         }
     }
 
-    /// Says what a rule says, having heard one of the others of a round.
+    /// Says the word of a rule, after a message of this member about this round.
     pub fn follow(&mut self, rule: Rule, from: usize, heard: Option<Epoch>) {
         let others = self.ids.len() - 1;
         if rule.word == Word::Restart {
@@ -152,7 +152,7 @@ impl Spoiler {
         Rank { value: if high { 0 } else { -1 }, id: self.ids[self.ids.len() - 1] }
     }
 
-    /// The id of whom it names; none for whom it heard of.
+    /// The id of the member that a word names; none to keep what was heard.
     fn named(&self, whom: Whom, from: usize) -> Option<NodeId> {
         match whom {
             Whom::Own => self.ids.last().copied(),

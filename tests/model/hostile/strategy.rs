@@ -22,13 +22,13 @@ pub enum When {
     Every(Duration),
 }
 
-/// To whom it says it, and whom it names.
+/// To whom the spoiler speaks, and whom its word names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whom {
     Own,
     Sender,
     Other(usize),
-    /// As it heard it; as a receiver: all others.
+    /// All others; as a name: whoever was named in what it heard.
     All,
 }
 

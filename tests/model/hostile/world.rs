@@ -180,7 +180,7 @@ impl<L: Liar> World<L> {
 
     fn happen(&mut self, event: Event) {
         match event {
-            // One that was planned before an earlier one is over.
+            // An earlier tick replaced this one.
             Event::Tick(at) if self.ticks.get(&at) != Some(&self.now) => {}
             Event::Tick(at) => {
                 self.ticks.remove(&at);
@@ -352,7 +352,7 @@ impl<L: Liar> World<L> {
         self.note(at, event(number));
     }
 
-    /// An end of their connections closes them, and dials again.
+    /// One of the two ends their connections, and dials again.
     pub fn disconnect(&mut self, at: usize, peer: usize) {
         let between = |connection: &Connection| {
             let Connection { from, to, .. } = *connection;

@@ -1,4 +1,4 @@
-//! The bully with halt and reorganization. Its organiser sends HALT, ELECTED and READY, 20 ms apart.
+//! The bully with halt and reorganization. Its organizer sends HALT, ELECTED and READY, 20 ms apart.
 
 use electd::core::settings::AlgorithmKind;
 use electd::sim::Step::{HandOut, Kill, Start, Vanish};
@@ -6,22 +6,22 @@ use electd::sim::Step::{HandOut, Kill, Start, Vanish};
 crate::golden::stories_of_all!(AlgorithmKind::Halting);
 
 #[test]
-fn the_organiser_dies_after_halt() {
+fn the_organizer_dies_after_halt() {
     insta::assert_snapshot!(story(4, &[(0, Kill(4)), (35, Kill(3))], 300));
 }
 
 #[test]
-fn the_organiser_dies_after_elected() {
+fn the_organizer_dies_after_elected() {
     insta::assert_snapshot!(story(4, &[(0, Kill(4)), (55, Kill(3))], 300));
 }
 
 #[test]
-fn the_organiser_dies_after_ready() {
+fn the_organizer_dies_after_ready() {
     insta::assert_snapshot!(story(4, &[(0, Kill(4)), (75, Kill(3))], 300));
 }
 
 #[test]
-fn the_organiser_vanishes_after_elected() {
+fn the_organizer_vanishes_after_elected() {
     insta::assert_snapshot!(story(4, &[(0, Kill(4)), (55, Vanish(3))], 900));
 }
 

@@ -10,7 +10,8 @@ use electd::core::types::{Epoch, Incarnation, Time};
 use electd::core::{Input, Phase};
 
 use crate::paper::process::{
-    Process, Sent, TIMING, connection, coordinator, hello_of, id, rank, releases, settings,
+    Process, Sent, TIMING, connection, coordinator, election, hello_of, id, rank, releases,
+    settings,
 };
 
 const STEP: Duration = Duration::from_millis(10);
@@ -357,4 +358,16 @@ fn whoever_waits_for_its_disk_goes_on_with_that_when_a_third_member_names_the_sa
     assert_eq!(sent, [(vec![5], Message::Reply { number: 4, accepted: true })]);
     p4.stores();
     assert_eq!(p4.leader(), Some(id(5)));
+}
+
+/// The bully: P5 waits for its disk before it follows P4, which restarts meanwhile, and calls an election. P5 ranks higher.
+#[test]
+fn whoever_waits_for_its_disk_begins_when_that_leader_elects_anew() {
+    let mut p5 = Process::new(AlgorithmKind::Bully, 5);
+    let (epoch, far) = (Epoch(98), 99); // above what is reserved on the disk
+    passes(&mut p5, TIMING.failure * 2, &[]);
+    p5.hears(4, coordinator(far, 4));
+    assert_eq!((p5.core.phase(), p5.leader()), (Phase::Waiting, None), "{epoch}");
+    p5.hears(4, election(far + 10, 4));
+    assert_ne!(p5.core.phase(), Phase::Waiting, "P4 leads no more");
 }

@@ -1,4 +1,4 @@
-//! What a member does when another organises an election.
+//! What a member does when another organizes an election.
 
 use super::{Halting, Step};
 use crate::core::context::Context;
@@ -8,8 +8,9 @@ use crate::core::planted::Fault;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Task, TaskVersion};
 
-/// For so many times T2 a member obeys an organiser that halts it again and again. One round takes half of that at most.
-const MOST_ROUNDS: u32 = 4;
+/// For so many times T2 a member obeys an organizer that halts it for one round after another, before it tells that it is
+/// elected. One round takes half of that at most.
+const MOST_T2: u32 = 4;
 
 /// For so many times `failure` a member waits for a leader that does not hear it. That one may lead nobody else.
 const MOST_PATIENCE: u32 = 8;
@@ -28,14 +29,15 @@ impl Halting {
     ) {
         let rank = Rank { id: from, ..rank };
         cx.note_round(round);
-        cx.state.detector.change(from, |peer| peer.says_rank(rank, true)); // or it would not organise
+        cx.state.detector.change(from, |peer| peer.says_rank(rank, true)); // or it would not organize
         let older = cx.state.compare(View { epoch: round, leader: Some(rank) }).is_le();
         let above = cx.state.is_eligible() && cx.state.rank() > rank;
         // Two that halt each other would both wait: then the incumbent gives way.
         let preempts = cx.state.preempts_at_once() && cx.state.exceeds(rank);
-        let yields = !preempts && !self.organises(cx.state);
+        let yields = !preempts && !self.organizes(cx.state);
         let subject = !above || incumbent && yields;
-        // With a majority nobody gets as far as that beside a leader that still has its lease.
+        // With a majority an organizer asks the voters before it halts anybody. Beside a leader that has its lease it lies, or
+        // comes too late.
         let leads = cx.state.leads() && cx.state.needs_majority();
         let refuses = leads || self.is_spoiler(cx, from);
         let accepted = !older && subject && !refuses && !self.obeys_better(cx, rank, round);
@@ -58,31 +60,34 @@ impl Halting {
         }
     }
 
-    /// Whether a member halted this one in vain time after time, and another could lead. Without a majority two that go
-    /// on without each other might both lead.
+    /// Whether this peer halted this member in vain at least twice, of late, and somebody else could lead. Without a
+    /// majority this member obeys it all the same: two members that elect without each other might both lead.
     fn is_spoiler(&self, cx: &Context, id: NodeId) -> bool {
         let halts_in_vain = cx.state.needs_majority() && self.spoilers.halts_in_vain(id, cx.now);
         halts_in_vain && cx.state.can_do_without(id)
     }
 
-    /// Whether it obeys another HALT already, of a higher organiser or of a later round.
+    /// Whether it obeys another HALT already, of a higher organizer or of a later round.
     fn obeys_better(&self, cx: &Context, rank: Rank, round: Epoch) -> bool {
         let obeys = cx.state.phase().is_halted();
         self.halted.is_some_and(|halted| obeys && halted > (rank, round))
     }
 
-    /// The organiser is alive and may have given up all the same: its next step is waited for for T2, and for no longer than
-    /// twice that since the last one, whatever it says. If it halts this member for one round after another, it obeys
-    /// that one for a while only.
+    /// The organizer is alive and may have given up all the same: its next step is waited for for T2, and for no longer than
+    /// twice that since the last one, whatever it says. With a majority, an organizer that halts this member for one
+    /// round after another is obeyed for [`MOST_T2`] in all.
     fn await_next_step(&self, cx: &mut Context) {
         let t2 = cx.state.settings.timing.t2();
-        let most = (cx.state.course.since() + t2 * 2).min(self.halted_since + t2 * MOST_ROUNDS);
+        let mut most = cx.state.course.since() + t2 * 2;
+        if cx.state.needs_majority() && cx.state.phase() == Phase::Halted {
+            most = most.min(self.halted_since + t2 * MOST_T2);
+        }
         if !Fault::HaltedForEver.is_planted() {
             cx.arm(Timer::Coordinator, t2.min(most.since(cx.now)));
         }
     }
 
-    /// The organiser goes on with its election: it waits for the votes of slow disks.
+    /// The organizer goes on with its election: it waits for the votes of slow disks.
     pub(super) fn goes_on(&self, cx: &mut Context, from: NodeId, round: Epoch) {
         if cx.state.phase() == Phase::Halted && self.obeys(from, round) {
             self.await_next_step(cx);
@@ -90,7 +95,7 @@ impl Halting {
     }
 
     /// "The node k checks if the HALT message was sent from node i", and only then takes it as
-    /// its coordinator. It tells a newer task than the organiser has, as the newest is to be
+    /// its coordinator. It tells a newer task than the organizer has, as the newest is to be
     /// handed out.
     pub(super) fn elected(
         &mut self,
@@ -105,7 +110,7 @@ impl Halting {
             || Fault::AnyElected.is_planted() && self.halted.is_some_and(of_round);
         let accepted = cx.state.phase() == Phase::Halted && obeyed;
         if accepted {
-            cx.become_reorganizing(Reason::Organised(from));
+            cx.become_reorganizing(Reason::Organized(from));
             self.await_next_step(cx);
         }
         let newer = accepted && cx.state.records.task().version > task;
@@ -124,7 +129,7 @@ impl Halting {
         task: &Task,
     ) -> Option<View> {
         let accepted = cx.state.phase() == Phase::Reorganizing
-            && self.organised.step == Step::Idle
+            && self.organized.step == Step::Idle
             && self.obeys(from, round)
             && (task.version >= cx.state.records.task().version || Fault::OlderTask.is_planted());
         self.answer(cx, from, number, accepted);
@@ -145,6 +150,7 @@ impl Halting {
 
     /// A leader lives that has not taken this member in: it will, as it checks who is Normal.
     pub(super) fn found_leader(&mut self, cx: &mut Context, view: View, leader: NodeId) {
+        self.spoilers.came_to_lead(leader);
         let obeys = cx.state.phase().is_halted();
         // A leader of a paused cluster does not release, and takes in whom it hears to be not Normal.
         let refused = cx.state.is_paused() && cx.state.course.takeover().is_some();
@@ -157,7 +163,7 @@ impl Halting {
             // It hears no reply of this member, and so cannot take it in; but it leads, others at least.
             cx.arm(Timer::Coordinator, failure * 2);
         }
-        if obeys || waits || self.organises(cx.state) {
+        if obeys || waits || self.organizes(cx.state) {
             return;
         }
         cx.give_up(None);

@@ -1,12 +1,12 @@
 //! Garcia-Molina's bully with halt and reorganization (seed 002; IEEE ToC C-31, 1982).
 //!
-//! Whoever organises an election first makes sure that nobody who ranks higher is up, then halts
+//! Whoever organizes an election first makes sure that nobody who ranks higher is up, then halts
 //! all others, then tells them that it is elected, and at last hands out the task. Here is the
-//! state and what calls its parts; `organiser.rs` has the four steps, `member.rs` what the others
+//! state and what calls its parts; `organizer.rs` has the four steps, `member.rs` what the others
 //! do, `watch.rs` the periodic procedures Check and Timeout.
 
 mod member;
-mod organiser;
+mod organizer;
 mod spoilers;
 mod watch;
 
@@ -23,10 +23,10 @@ use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Task, Time};
 use spoilers::Spoilers;
 
-/// The steps of an organiser, as the paper numbers them.
+/// The steps of an organizer, as the paper numbers them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 enum Step {
-    /// Organises nothing.
+    /// Organizes nothing.
     #[default]
     Idle,
     /// (1) ARE-YOU-THERE to all who rank higher, one after the other.
@@ -39,9 +39,9 @@ enum Step {
     Readying,
 }
 
-/// The election that this member organises, if it does.
+/// The election that this member organizes, if it does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Organised {
+struct Organized {
     step: Step,
     round: Epoch,
     started: Time,
@@ -63,17 +63,17 @@ struct Organised {
 pub struct Halting {
     /// Counts the calls of this process, so that no late reply is taken for another.
     calls: u64,
-    organised: Organised,
+    organized: Organized,
     /// Whom it halted and did not hand the task since it last had a coordinator: they watch this
     /// one, also after it gave up.
     halted_by_us: BTreeSet<NodeId>,
-    /// The HALT that this member obeys: its organiser and round.
+    /// The HALT that this member obeys: its organizer and round.
     halted: Option<(Rank, Epoch)>,
-    /// Since when that organiser halts this member, in this round or an earlier one.
+    /// Since when that organizer halts this member, in this round or an earlier one.
     halted_since: Time,
     /// The last round whose READY it took.
     ready: Epoch,
-    /// The members that refused this organiser, or kept silent when it told them that it is elected, and
+    /// The members that refused this organizer, or kept silent when it told them that it is elected, and
     /// since when. They are remembered until somebody leads.
     refused: BTreeMap<NodeId, Time>,
     /// The peers that disturb this member in vain.
@@ -125,7 +125,7 @@ impl Election for Halting {
 
     fn expire(&mut self, cx: &mut Context, timer: Timer) {
         match timer {
-            Timer::Answer if self.organises(cx.state) => self.unanswered(cx),
+            Timer::Answer if self.organizes(cx.state) => self.unanswered(cx),
             Timer::Answer => self.coordinator_unanswered(cx),
             Timer::Coordinator => {
                 self.pass_over(cx);
@@ -138,8 +138,8 @@ impl Election for Halting {
     }
 
     fn go_on(&mut self, cx: &mut Context, _: Aim, _: Epoch) {
-        if self.organises(cx.state) {
-            match self.organised.step {
+        if self.organizes(cx.state) {
+            match self.organized.step {
                 Step::Halting => self.tell_elected(cx),
                 Step::Readying => self.go_on(cx),
                 _ => self.halt_others(cx),
@@ -148,7 +148,7 @@ impl Election for Halting {
     }
 
     fn lost(&mut self, cx: &mut Context, peer: NodeId) {
-        if self.organises(cx.state) {
+        if self.organizes(cx.state) {
             self.lost_other(cx, peer);
         } else if cx.state.course.watched().is_some_and(|(halter, _)| halter == peer) {
             self.begin(cx, Reason::HalterLost(peer));
@@ -170,7 +170,7 @@ impl Election for Halting {
         }
         if cx.state.leads() {
             self.check(cx, vec![peer]);
-        } else if self.organises(cx.state) {
+        } else if self.organizes(cx.state) {
             self.joined_late(cx, peer);
         }
     }
@@ -208,14 +208,14 @@ impl Halting {
         if state.phase() != Phase::Reorganizing {
             return None;
         }
-        let own = (state.rank(), self.organised.round);
-        let (leader, epoch) = if self.organised.step == Step::Idle { self.halted? } else { own };
+        let own = (state.rank(), self.organized.round);
+        let (leader, epoch) = if self.organized.step == Step::Idle { self.halted? } else { own };
         Some(View { epoch, leader: Some(leader) })
     }
 
-    /// Whether this member organises an election.
-    fn organises(&self, state: &State) -> bool {
-        self.organised.step != Step::Idle
+    /// Whether this member organizes an election.
+    fn organizes(&self, state: &State) -> bool {
+        self.organized.step != Step::Idle
             && matches!(state.phase(), Phase::Electing | Phase::Reorganizing)
     }
 
@@ -228,10 +228,11 @@ impl Halting {
         }
     }
 
-    /// An election begins for this reason: whoever halted this member may not have come to lead.
+    /// This member begins an election for this reason. If an organizer had halted it, and did not come to lead, counts that.
     fn note_vain_halt(&mut self, cx: &Context, reason: &Reason) {
-        use Reason::{HalterLost, LeaderSuspected, NoCoordinator};
-        let in_vain = matches!(reason, NoCoordinator | LeaderSuspected(_) | HalterLost(_));
+        use Reason::{HalterLost, LeaderGaveUp, LeaderSuspected, NoCoordinator};
+        let in_vain =
+            matches!(reason, NoCoordinator | LeaderSuspected(_) | LeaderGaveUp(_) | HalterLost(_));
         if let Some((halter, _)) = self.halted.filter(|_| in_vain && cx.state.phase().is_halted()) {
             let at = (cx.state.settings.timing.t2(), cx.now);
             self.spoilers.halted_in_vain(halter.id, cx.state.membership.list(), at);
@@ -244,7 +245,7 @@ impl Halting {
         self.calls
     }
 
-    /// Forgets what was organised and obeyed so far.
+    /// Forgets what was organized and obeyed so far.
     fn clear(&mut self) {
         let halted_by_us = std::mem::take(&mut self.halted_by_us);
         let refused = std::mem::take(&mut self.refused);
@@ -267,9 +268,9 @@ impl Halting {
             self.coordinator_replied(cx, from, accepted);
         } else if cx.state.leads() && number > self.election {
             self.checked(cx, from, accepted);
-        } else if number == self.organised.call
-            && self.organised.awaited.contains(&from)
-            && self.organises(cx.state)
+        } else if number == self.organized.call
+            && self.organized.awaited.contains(&from)
+            && self.organizes(cx.state)
         {
             self.replied(cx, from, accepted);
         }

@@ -26,8 +26,8 @@ impl Halting {
         cx.send_all(others, Message::AreYouNormal { number, epoch });
     }
 
-    /// "A no starts an election", which takes that member in. One that may take over does so
-    /// itself. With a majority, one that says no again and again has elections begin less and less often.
+    /// "A no starts an election", which takes that member in. A member that may take over does so itself. With a
+    /// majority, a member that says no again and again makes the leader elect less and less often.
     pub(super) fn checked(&mut self, cx: &mut Context, from: NodeId, normal: bool) {
         let peer = cx.state.detector.get(from);
         let (own, margin) = (cx.state.present_rank(), cx.state.settings.margin);
@@ -39,7 +39,7 @@ impl Halting {
         let lately = cx.state.needs_majority() && self.spoilers.was_not_normal(from, cx.now);
         if !normal && !takes_over && !lately && !Fault::NoCheck.is_planted() {
             let at = (cx.state.settings.timing.t2(), cx.now);
-            self.spoilers.not_normal(from, cx.state.membership.list(), at);
+            self.spoilers.is_not_normal(from, cx.state.membership.list(), at);
             self.begin(cx, Reason::NotNormal(from));
         }
     }
@@ -89,8 +89,8 @@ impl Halting {
         epoch: Epoch,
     ) {
         let leads = cx.state.leads() && cx.state.view().epoch == epoch;
-        let organises = self.organises(cx.state) && self.organised.round == epoch;
-        self.answer(cx, from, number, leads || organises);
+        let organizes = self.organizes(cx.state) && self.organized.round == epoch;
+        self.answer(cx, from, number, leads || organizes);
     }
 
     /// Timeout, at once: a coordinator looks at the others, a follower at its coordinator, and
@@ -126,7 +126,7 @@ impl Halting {
     fn coordinator(&self, cx: &Context) -> Option<(NodeId, Epoch)> {
         match cx.state.phase() {
             Phase::Following => Some((cx.state.view().leader?.id, cx.state.view().epoch)),
-            Phase::Reorganizing if self.organised.step == Step::Idle => {
+            Phase::Reorganizing if self.organized.step == Step::Idle => {
                 self.halted.map(|(halter, round)| (halter.id, round))
             }
             _ => None,

@@ -23,7 +23,9 @@ use crate::core::state::State;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Time};
 use doubt::Doubts;
-use view::{as_known, decided, goes_alone, is_gone, left_out_leader, most_hops, own, patience};
+use view::{
+    as_known, asks_without_lap, decided, is_gone, left_out_leader, most_hops, own, patience,
+};
 
 /// The state of an election, as far as this member takes part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -155,17 +157,20 @@ impl Ring {
     fn begin(&mut self, cx: &mut Context, reason: Reason) {
         let round = cx.next_round();
         cx.note_round(round);
-        if cx.nominate(round, Aim::Call, &reason) {
+        if cx.succeeds() && cx.state.is_eligible() {
+            self.initiate(cx, round, reason); // the leader that handed over has freed the voters
+        } else if cx.nominate(round, Aim::Call, &reason) {
             self.initiate(cx, round, reason);
         }
     }
 
+    /// Sends a ballot around, unless this member asks the voters without a lap.
     fn initiate(&mut self, cx: &mut Context, epoch: Epoch, reason: Reason) {
         let hierarchy = cx.state.settings.hierarchy;
         let initiator = if hierarchy { cx.state.id() } else { NodeId::default() };
         let run = Run { epoch, initiator };
         self.take_part(cx, run, reason.clone());
-        if goes_alone(cx) || cx.succeeds() && cx.state.is_eligible() {
+        if cx.succeeds() && cx.state.is_eligible() || asks_without_lap(cx) {
             return self.returned(cx, None, reason);
         }
         self.nominate(cx, Ballot { run, candidate: own(cx), hops: 0 });
@@ -205,9 +210,10 @@ impl Ring {
             cx.send_view(from); // its vote is its leader's, for a while, or its own
         } else if cx.state.course.takeover().is_some() {
             // The lower leader's release will begin a greater run.
-        } else if goes_alone(cx) && !cx.state.candidacy.is_denied() {
+        } else if asks_without_lap(cx) && !cx.state.candidacy.is_denied() {
+            // It joins no run meanwhile: whoever sent this may spoil each lap.
             if !cx.state.candidacy.is_parked() {
-                self.begin(cx, Reason::BallotLost);
+                self.call(cx, Reason::BallotLost);
             }
         } else if ballot.run < self.run {
             if cx.state.phase() == Phase::Waiting {

@@ -80,16 +80,16 @@ pub(super) fn left_out_leader(cx: &Context, sender: NodeId) -> bool {
 
 /// Whether the runs have come to nothing for so long that this member asks the voters itself, without a lap around the
 /// ring. One member that lies may spoil each lap; it cannot spoil the answers of the others. The members take turns,
-/// the best one first: two that ask at once would share the votes.
-pub(super) fn goes_alone(cx: &Context) -> bool {
+/// the best one first: two that ask at once share the votes. Each counts its turns from when it lost its leader, so that
+/// two may do so all the same; then the jitter of the next question decides.
+pub(super) fn asks_without_lap(cx: &Context) -> bool {
+    let Some(since) = cx.state.course.leaderless() else { return false };
+    if !cx.state.needs_majority() || !cx.state.is_eligible() {
+        return false;
+    }
+    let patiences = cx.now.since(since).as_nanos() / patience(cx).as_nanos().max(1);
+    let Some(turn) = patiences.checked_sub(VAIN_RUNS) else { return false };
     let above = |peer: &Peer| peer.counts() && cx.state.is_above(peer.rank(), peer.is_eligible());
     let place = cx.state.detector.iter().filter(|(_, peer)| above(peer)).count();
-    let members = cx.state.membership.list().iter().len();
-    let has_its_turn = |since: Time| {
-        let patiences = cx.now.since(since).as_nanos() / patience(cx).as_nanos().max(1);
-        let turn = patiences.checked_sub(VAIN_RUNS);
-        turn.is_some_and(|turn| turn % members as u128 == place as u128)
-    };
-    let may_lead = cx.state.needs_majority() && cx.state.is_eligible();
-    may_lead && cx.state.course.leaderless().is_some_and(has_its_turn)
+    turn % cx.state.membership.list().iter().len() as u128 == place as u128
 }

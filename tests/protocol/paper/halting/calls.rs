@@ -13,9 +13,9 @@ use super::{
 };
 use crate::paper::process::{MOMENT, Process, Sent, TIMING, id, rank, settings, task};
 
-/// Paper, HALT(j): "stop the work and any own organising, s = Election, h = j, acknowledge".
+/// Paper, HALT(j): "stop the work and any own organizing, s = Election, h = j, acknowledge".
 #[test]
-fn who_is_halted_organises_nothing() {
+fn who_is_halted_organizes_nothing() {
     let mut p4 = halting(4);
     p4.loses(5);
     assert_eq!(p4.calls(), to(&[1, 2, 3], halt(1, 1, 4)));
@@ -166,7 +166,7 @@ fn a_lost_reply_of_the_coordinator_keeps_nobody_from_calling_it_again() {
     assert_eq!(p3.hears(5, no(2)), to(&[4], are_you_there(3, 3)));
 }
 
-/// "The organiser heartbeats Up from its first HALT on", also when it has given up, so that they await
+/// "The organizer heartbeats Up from its first HALT on", also when it has given up, so that they await
 /// the next - but not those that were handed the task: they are to miss it, and call it.
 #[test]
 fn who_was_handed_the_task_by_one_that_gave_up_is_to_miss_it() {
@@ -178,7 +178,7 @@ fn who_was_handed_the_task_by_one_that_gave_up_is_to_miss_it() {
             all_accept(&mut p5, &[1, 2, 3, 4], number);
         }
         let kept: Sent = p5.after(TIMING.message);
-        assert_eq!(kept, to(&[1, 2, 3, 4], alive(1)), "it organises");
+        assert_eq!(kept, to(&[1, 2, 3, 4], alive(1)), "it organizes");
         p5.after(TIMING.message);
         assert_eq!(p5.core.phase(), Phase::Waiting, "too few replies: it gave up");
         let calm = if handed_out { Sent::new() } else { to(&[1, 2, 3, 4], alive(0)) };
@@ -186,7 +186,7 @@ fn who_was_handed_the_task_by_one_that_gave_up_is_to_miss_it() {
     }
 }
 
-/// The same where the coordinator itself asks: it misses its own, or organises anew.
+/// The same where the coordinator itself asks: it misses its own, or organizes anew.
 #[test]
 fn a_coordinator_that_asks_is_looked_at() {
     let mut p3 = p3_under_p5();
@@ -230,10 +230,10 @@ fn the_death_of_the_halter_starts_an_election() {
     assert_eq!(p3.loses(5), to(&[1, 2], halt(1, 2, 3)));
 }
 
-/// Paper, left open there: "The organiser heartbeats Up from its first HALT on, so that a halted
+/// Paper, left open there: "The organizer heartbeats Up from its first HALT on, so that a halted
 /// member notices its death".
 #[test]
-fn the_organiser_is_heard_by_those_it_halts() {
+fn the_organizer_is_heard_by_those_it_halts() {
     let mut p5 = halting(5);
     p5.calls();
     assert_eq!(p5.after(TIMING.heartbeat - MOMENT), []);
@@ -241,16 +241,16 @@ fn the_organiser_is_heard_by_those_it_halts() {
     assert_eq!(p5.after(MOMENT), to(&[1, 2, 3, 4], alive(1)));
 }
 
-/// An organiser whose voters have slow disks takes longer than T2. Those that it halted wait for it while it says that it goes on,
+/// An organizer whose voters have slow disks takes longer than T2. Those that it halted wait for it while it says that it goes on,
 /// and no longer than twice T2, as it may come to nothing.
 #[test]
-fn who_was_halted_waits_for_an_organiser_that_goes_on() {
+fn who_was_halted_waits_for_an_organizer_that_goes_on() {
     for (says, waits) in [(0, TIMING.t2()), (2, TIMING.t2() * 2), (1, TIMING.t2())] {
         let mut p3 = halting(3);
         p3.hears(5, halt(1, 2, 5));
         let halted = p3.now;
         while p3.core.phase() == Phase::Halted && p3.now < halted + TIMING.t2() * 3 {
-            p3.hears(4, alive(2)); // it is not its organiser
+            p3.hears(4, alive(2)); // it is not its organizer
             p3.hears(5, alive(says));
             p3.after(TIMING.heartbeat / 4);
         }
@@ -275,9 +275,9 @@ fn who_halted_others_is_heard_until_the_election_ends() {
 }
 
 /// A leader that takes others in halts also those above it, where they may not take over; but one
-/// that organises an election itself goes first.
+/// that organizes an election itself goes first.
 #[test]
-fn an_incumbent_yields_to_a_higher_organiser() {
+fn an_incumbent_yields_to_a_higher_organizer() {
     let never = || {
         let settings = settings(AlgorithmKind::Halting, 5);
         Process::with(Settings { preempt: Preempt::Never, ..settings }).0
@@ -294,7 +294,7 @@ fn an_incumbent_yields_to_a_higher_organiser() {
 
 /// A HALT of an epoch that is over is refused, with what is known instead.
 #[test]
-fn an_older_organiser_is_told_what_is_known() {
+fn an_older_organizer_is_told_what_is_known() {
     let mut p3 = p3_under_p5();
     let view = View { epoch: Epoch(1), leader: Some(rank(5)) };
     assert_eq!(p3.hears(4, halt(6, 1, 4)), [(vec![4], no(6)), (vec![4], Message::View(view))]);

@@ -43,7 +43,7 @@ fn elected(number: u64, round: u64) -> Message {
     elected_with(number, round, 0)
 }
 
-/// The same by an organiser whose task is of this version.
+/// The same by an organizer whose task is of this version.
 fn elected_with(number: u64, round: u64, version: u64) -> Message {
     Message::Elected { number, round: Epoch(round), task: version_of(version) }
 }
@@ -70,7 +70,7 @@ fn no(number: u64) -> Message {
     Message::Reply { number, accepted: false }
 }
 
-/// What keeps those patient that were halted for this round; 0 where their organiser gave up.
+/// What keeps those patient that were halted for this round; 0 where their organizer gave up.
 fn alive(round: u64) -> Message {
     Message::Alive { number: round }
 }

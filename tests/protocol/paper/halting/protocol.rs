@@ -132,7 +132,7 @@ fn part_2_nobody_is_elected_before_all_states_are_known() {
 /// Seed 002, part 2: the node i "sets its status to Reorganization and sets its coordinator to i
 /// (itself)". Nobody is named as the leader before all is done.
 #[test]
-fn part_2_the_organiser_is_its_own_coordinator() {
+fn part_2_the_organizer_is_its_own_coordinator() {
     let mut p5 = halting(5);
     p5.calls();
     assert_eq!((p5.status(), p5.core.coordinator()), (NodeStatus::Election, None));

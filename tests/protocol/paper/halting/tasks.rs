@@ -65,7 +65,7 @@ fn a_task_is_taken_when_it_is_durable() {
     assert!(!answered(&p5.outputs(Input::Persisted { number: number + 1 })), "once");
 }
 
-/// A member that was away organises with the task of its time; who has a newer one tells it,
+/// A member that was away organizes with the task of its time; who has a newer one tells it,
 /// before its reply.
 #[test]
 fn who_has_a_newer_task_tells_it() {
@@ -76,16 +76,16 @@ fn who_has_a_newer_task_tells_it() {
 
 #[test]
 fn who_has_no_newer_task_tells_none() {
-    for organisers in [2, 3] {
+    for organizers in [2, 3] {
         let mut p3 = p3_with(2);
-        assert_eq!(p3.hears(5, elected_with(5, 2, organisers)), to(&[5], yes(5)));
+        assert_eq!(p3.hears(5, elected_with(5, 2, organizers)), to(&[5], yes(5)));
     }
     let mut p3 = p3_with(0);
     assert_eq!(p3.hears(5, elected(5, 2)), to(&[5], yes(5)), "that of a file is no newer");
 }
 
 #[test]
-fn who_refuses_the_organiser_tells_no_task() {
+fn who_refuses_the_organizer_tells_no_task() {
     let mut p3 = p3_with(2);
     assert_eq!(p3.hears(4, elected_with(5, 2, 1)), to(&[4], no(5)));
 }
@@ -135,7 +135,7 @@ fn a_task_that_was_not_asked_for_changes_nothing() {
     assert_eq!(p3.core.task(), &task(5), "only READY hands one out");
 }
 
-/// What a member told may be lost: then it does not go back to an older task, and the organiser
+/// What a member told may be lost: then it does not go back to an older task, and the organizer
 /// starts again.
 #[test]
 fn an_older_task_is_refused() {
@@ -146,7 +146,7 @@ fn an_older_task_is_refused() {
     assert_eq!(p3.hears(5, ready(7, 2, task_of(2))), to(&[5], yes(7)));
 }
 
-/// "READY(j, x): [...] d = x, s = Normal": no other word of the organiser makes it so, as where its
+/// "READY(j, x): [...] d = x, s = Normal": no other word of the organizer makes it so, as where its
 /// READY was lost with the connection.
 #[test]
 fn who_was_told_of_no_task_does_not_follow_at_the_next_hello() {

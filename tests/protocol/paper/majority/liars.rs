@@ -131,7 +131,8 @@ fn a_leader_itself_tells_its_rank() {
     assert_eq!(p3.leader(), Some(id(4)), "nor is what it says itself an older word");
 }
 
-/// Somebody told P3, which followed P4, that P2 leads in epoch 2, and P3 restarted: it believes no other, but tells the true leader so.
+/// P3 followed P4. Somebody told P3 that P2 leads in epoch 2, and P3 restarted. P3 believes no other leader of that epoch,
+/// and tells the true one so.
 #[test]
 fn a_leader_of_whose_epoch_a_lie_was_stored_asks_for_a_greater_one() {
     let mut p3 = voter(3);

@@ -1,4 +1,4 @@
-//! Organising an election: the four steps of the paper.
+//! Organizing an election: the four steps of the paper.
 
 use std::collections::BTreeSet;
 
@@ -22,16 +22,16 @@ impl Halting {
         }
         let incumbent = cx.state.leads() && !cx.state.may_be_preempted_at_once() || cx.succeeds();
         cx.give_up(None);
-        self.organised.round = cx.next_round();
-        self.organised.started = cx.now;
-        self.organised.incumbent = incumbent;
-        cx.note_round(self.organised.round);
+        self.organized.round = cx.next_round();
+        self.organized.started = cx.now;
+        self.organized.incumbent = incumbent;
+        cx.note_round(self.organized.round);
         cx.freeze_rank();
         if !cx.state.is_eligible() && self.unasked(cx).is_none() {
             self.wait_for(cx, None, cx.now, Reason::MayNotLead);
             return;
         }
-        self.organised.step = Step::Asking;
+        self.organized.step = Step::Asking;
         cx.become_electing(reason);
         self.ask_next(cx);
     }
@@ -40,8 +40,8 @@ impl Halting {
     /// incumbent.
     fn unasked(&self, cx: &Context) -> Option<NodeId> {
         let higher =
-            cx.state.higher().filter(|_| !self.organised.incumbent).map(|peer| peer.rank());
-        let unasked = higher.filter(|rank| !self.organised.asked.contains(&rank.id));
+            cx.state.higher().filter(|_| !self.organized.incumbent).map(|peer| peer.rank());
+        let unasked = higher.filter(|rank| !self.organized.asked.contains(&rank.id));
         unasked.min().map(|rank| rank.id)
     }
 
@@ -51,15 +51,15 @@ impl Halting {
             self.halt_others(cx);
             return;
         };
-        self.organised.call = self.next_call();
-        self.organised.awaited = BTreeSet::from([next]);
-        self.organised.asked.insert(next);
+        self.organized.call = self.next_call();
+        self.organized.awaited = BTreeSet::from([next]);
+        self.organized.asked.insert(next);
         let (rank, eligible) = (cx.state.rank(), cx.state.is_eligible());
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
         if cx.state.detector.is_within_reach(next) {
             cx.send(
                 next,
-                Message::AreYouThere { number: self.organised.call, under: None, rank, eligible },
+                Message::AreYouThere { number: self.organized.call, under: None, rank, eligible },
             );
         }
     }
@@ -69,24 +69,24 @@ impl Halting {
         if self.starts_over(cx) {
             return;
         }
-        if !cx.nominate(self.organised.round, Aim::Halt, &Reason::Highest) {
+        if !cx.nominate(self.organized.round, Aim::Halt, &Reason::Highest) {
             return;
         }
-        self.organised.step = Step::Halting;
-        self.organised.call = self.next_call();
+        self.organized.step = Step::Halting;
+        self.organized.call = self.next_call();
         let alive = cx.state.detector.iter().filter(|(_, peer)| peer.counts());
         // Who was asked and did not answer counts as down, whether it is suspected yet or not.
         let down =
-            |id: &NodeId| self.organised.asked.contains(id) && !self.organised.lower.contains(id);
-        self.organised.awaited = alive.map(|(id, _)| id).filter(|id| !down(id)).collect();
-        if self.organised.awaited.is_empty() {
+            |id: &NodeId| self.organized.asked.contains(id) && !self.organized.lower.contains(id);
+        self.organized.awaited = alive.map(|(id, _)| id).filter(|id| !down(id)).collect();
+        if self.organized.awaited.is_empty() {
             self.tell_elected(cx);
             return;
         }
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
         cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
         let within_reach = |id: &NodeId| cx.state.detector.is_within_reach(*id);
-        let now = self.organised.awaited.iter().copied().filter(within_reach).collect();
+        let now = self.organized.awaited.iter().copied().filter(within_reach).collect();
         self.send_halt(cx, now);
     }
 
@@ -94,7 +94,7 @@ impl Halting {
         self.halted_by_us.extend(&to);
         let rank = cx.state.rank();
         let (number, round, incumbent) =
-            (self.organised.call, self.organised.round, self.organised.incumbent);
+            (self.organized.call, self.organized.round, self.organized.incumbent);
         cx.send_all(to, Message::Halt { number, round, rank, incumbent });
     }
 
@@ -103,30 +103,30 @@ impl Halting {
         if self.starts_over(cx) {
             return;
         }
-        if !cx.nominate(self.organised.round, Aim::Lead, &Reason::AllHalted) {
+        if !cx.nominate(self.organized.round, Aim::Lead, &Reason::AllHalted) {
             return;
         }
-        if self.organised.up.is_empty() {
+        if self.organized.up.is_empty() {
             self.lead(cx);
             return;
         }
-        self.organised.step = Step::Electing;
+        self.organized.step = Step::Electing;
         cx.become_reorganizing(Reason::AllHalted);
         let (number, round, task) =
-            (self.call_up(cx), self.organised.round, cx.state.records.task().version);
+            (self.call_up(cx), self.organized.round, cx.state.records.task().version);
         cx.send_all(
-            self.organised.up.iter().copied().collect(),
+            self.organized.up.iter().copied().collect(),
             Message::Elected { number, round, task },
         );
     }
 
-    /// Whoever is about to accept this organiser has a newer task: that one is handed out.
+    /// Whoever is about to accept this organizer has a newer task: that one is handed out.
     pub(super) fn told_task(&mut self, cx: &mut Context, from: NodeId, task: &Task) {
-        let asked = self.organised.step == Step::Electing && self.organised.awaited.contains(&from);
+        let asked = self.organized.step == Step::Electing && self.organized.awaited.contains(&from);
         if Fault::TaskUnheeded.is_planted() {
             return;
         }
-        if asked && self.organises(cx.state) && task.version > cx.state.records.task().version {
+        if asked && self.organizes(cx.state) && task.version > cx.state.records.task().version {
             cx.state.records.hold(task.clone());
         }
     }
@@ -136,27 +136,27 @@ impl Halting {
         if self.starts_over(cx) {
             return;
         }
-        self.organised.step = Step::Readying;
+        self.organized.step = Step::Readying;
         self.halted_by_us.clear(); // from now on they call this one when they do not hear it
         let (number, round, task) =
-            (self.call_up(cx), self.organised.round, cx.state.records.task().clone());
+            (self.call_up(cx), self.organized.round, cx.state.records.task().clone());
         cx.send_all(
-            self.organised.up.iter().copied().collect(),
+            self.organized.up.iter().copied().collect(),
             Message::Ready { number, round, task },
         );
     }
 
     /// The number of a call to all in Up, whose replies are awaited for T1.
     fn call_up(&mut self, cx: &mut Context) -> u64 {
-        self.organised.awaited = self.organised.up.clone();
-        self.organised.call = self.next_call();
+        self.organized.awaited = self.organized.up.clone();
+        self.organized.call = self.next_call();
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
-        self.organised.call
+        self.organized.call
     }
 
     /// "And sets its status to Normal."
     fn lead(&mut self, cx: &mut Context) {
-        let round = self.organised.round;
+        let round = self.organized.round;
         if !cx.is_elected(round) {
             // The votes have expired or are about to, as it took too long. The voters have stored them, and repeat them
             // at once.
@@ -178,7 +178,7 @@ impl Halting {
     /// that a greater epoch overtook is of no use. A member that may not lead waits until another does.
     /// Tells whether this election is over.
     fn starts_over(&mut self, cx: &mut Context) -> bool {
-        let overtaken = self.organised.round <= cx.state.view().epoch;
+        let overtaken = self.organized.round <= cx.state.view().epoch;
         if overtaken {
             self.begin(cx, Reason::Overtaken);
             return true;
@@ -204,23 +204,23 @@ impl Halting {
 
     /// The reply that is awaited.
     pub(super) fn replied(&mut self, cx: &mut Context, from: NodeId, accepted: bool) {
-        self.organised.awaited.remove(&from);
-        match (self.organised.step, accepted) {
+        self.organized.awaited.remove(&from);
+        match (self.organized.step, accepted) {
             (Step::Idle, _) => {}
             // It said so before, and did not lead.
             (Step::Asking, true) if cx.is_passed_over(from) => self.ask_next(cx),
             (Step::Asking, true) => {
-                self.wait_for(cx, Some(from), self.organised.started, Reason::Answered(from));
+                self.wait_for(cx, Some(from), self.organized.started, Reason::Answered(from));
             }
             (Step::Asking, false) => {
-                self.organised.lower.insert(from);
+                self.organized.lower.insert(from);
                 if self.is_eligible_instead_of(cx, from) {
                     return self.begin(cx, Reason::NoCoordinator);
                 }
                 self.ask_next(cx);
             }
             (Step::Halting, true) => {
-                self.organised.up.insert(from);
+                self.organized.up.insert(from);
                 self.go_on(cx);
             }
             (_, true) => self.go_on(cx),
@@ -248,10 +248,10 @@ impl Halting {
 
     /// The next step, when nobody is awaited any more.
     pub(super) fn go_on(&mut self, cx: &mut Context) {
-        if !self.organised.awaited.is_empty() {
+        if !self.organized.awaited.is_empty() {
             return;
         }
-        match self.organised.step {
+        match self.organized.step {
             Step::Idle => {}
             Step::Asking => self.ask_next(cx),
             Step::Halting => self.tell_elected(cx),
@@ -266,10 +266,10 @@ impl Halting {
 
     /// T1 has passed.
     pub(super) fn unanswered(&mut self, cx: &mut Context) {
-        let silent = std::mem::take(&mut self.organised.awaited);
-        match self.organised.step {
+        let silent = std::mem::take(&mut self.organized.awaited);
+        match self.organized.step {
             Step::Asking | Step::Halting => {
-                cx.suspect_unheard(&silent, self.organised.started);
+                cx.suspect_unheard(&silent, self.organized.started);
                 self.go_on(cx);
             }
             _ => {
@@ -296,7 +296,7 @@ impl Halting {
         // Without a majority two that go on without each other might both lead.
         let over = cx.state.needs_majority() && cx.now >= since + patience.max(timing.t1());
         if over {
-            self.organised.up.remove(&id);
+            self.organized.up.remove(&id);
             cx.pass_over(id, timing.t2());
         }
         over
@@ -304,12 +304,12 @@ impl Halting {
 
     /// One of the others is suspected or dead. The dead are in a known state.
     pub(super) fn lost_other(&mut self, cx: &mut Context, peer: NodeId) {
-        self.organised.up.remove(&peer);
-        if !self.organised.awaited.remove(&peer) {
+        self.organized.up.remove(&peer);
+        if !self.organized.awaited.remove(&peer) {
             return;
         }
         let dead = cx.state.detector.get(peer).is_none_or(|peer| peer.status() == Liveness::Dead);
-        if dead || matches!(self.organised.step, Step::Asking | Step::Halting) {
+        if dead || matches!(self.organized.step, Step::Asking | Step::Halting) {
             self.go_on(cx);
         } else {
             self.back_off(cx);
@@ -318,16 +318,16 @@ impl Halting {
 
     /// Somebody connected during the election: is asked or halted like the others.
     pub(super) fn joined_late(&mut self, cx: &mut Context, peer: NodeId) {
-        let peers = cx.state.higher().filter(|_| !self.organised.incumbent);
+        let peers = cx.state.higher().filter(|_| !self.organized.incumbent);
         let higher = peers.map(|higher| higher.id()).any(|id| id == peer);
-        match self.organised.step {
-            Step::Halting if !higher && !self.organised.up.contains(&peer) => {
-                self.organised.awaited.insert(peer);
+        match self.organized.step {
+            Step::Halting if !higher && !self.organized.up.contains(&peer) => {
+                self.organized.awaited.insert(peer);
                 self.send_halt(cx, vec![peer]);
             }
             // Asked for in vain while it was not connected.
-            Step::Asking if self.organised.awaited.contains(&peer) => {
-                self.organised.asked.remove(&peer);
+            Step::Asking if self.organized.awaited.contains(&peer) => {
+                self.organized.asked.remove(&peer);
                 self.ask_next(cx);
             }
             // The others are told of it by the coordinator's Check, or ask for it before they win.
@@ -342,10 +342,10 @@ impl Halting {
             self.look_after_coordinator(cx);
             return;
         }
-        let halted: Vec<NodeId> = self.halted_by_us.union(&self.organised.up).copied().collect();
+        let halted: Vec<NodeId> = self.halted_by_us.union(&self.organized.up).copied().collect();
         if !halted.is_empty() {
             cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
-            let number = if self.organises(cx.state) { self.organised.round.0 } else { 0 };
+            let number = if self.organizes(cx.state) { self.organized.round.0 } else { 0 };
             cx.send_all(halted, Message::Alive { number });
         }
     }
