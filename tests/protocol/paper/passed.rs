@@ -6,7 +6,7 @@ use std::time::Duration;
 use electd::core::bounds;
 use electd::core::message::{Ballot, Candidate, Message, Opinion, Run, View};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings, Timing};
-use electd::core::types::{Epoch, Incarnation, Time};
+use electd::core::types::{Epoch, Incarnation, Rank, Time};
 use electd::core::{Input, Phase};
 
 use crate::paper::process::{
@@ -347,6 +347,16 @@ fn whoever_waits_for_its_disk_is_normal_however_long() {
     }
     p4.stores();
     assert_eq!(p4.leader(), Some(id(5)));
+}
+
+/// Halting: P5 restarts, ranks below P4 by now, and looks for a leader.
+#[test]
+fn whoever_waits_for_its_disk_begins_when_its_coordinator_elects_anew() {
+    let (mut p4, _) = p4_waits_for_its_disk();
+    assert_eq!(p4.core.phase(), Phase::Waiting);
+    let rank = Rank { value: -1, id: id(5) };
+    p4.hears(5, Message::AreYouThere { number: 4, under: None, rank, eligible: true });
+    assert_ne!(p4.core.phase(), Phase::Waiting, "P5 leads no more");
 }
 
 /// Halting: a third member, whose disk is faster, tells P4 of the leader whose epoch P4 is about to store.
