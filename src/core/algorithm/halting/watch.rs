@@ -103,7 +103,7 @@ impl Halting {
             }
             Phase::Waiting if cx.state.rests(cx.now) => self.begin(cx, Reason::Joined(asker)),
             // A leader whose epoch this member is about to store leads no more, if it elects.
-            Phase::Waiting cx.state.leader_to_store() == Some(asker) => {
+            Phase::Waiting if cx.state.leader_to_store() == Some(asker) => {
                 self.begin(cx, Reason::LeaderGaveUp(asker));
             }
             _ => self.call_coordinator(cx),
