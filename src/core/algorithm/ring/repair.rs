@@ -5,7 +5,7 @@ use super::Ring;
 use super::view::{decided, is_gone, most_hops, next, next_after, own};
 use crate::core::bounds;
 use crate::core::context::Context;
-use crate::core::message::{Ballot, Candidate, Message, Run, View};
+use crate::core::message::{Ballot, Candidate, Lap, Message, Run, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::timer::Timer;
 use crate::core::types::NodeId;
@@ -16,6 +16,8 @@ fn is_current(cx: &Context, message: &Message) -> bool {
         Message::Ballot(ballot) => {
             cx.state.phase() == Phase::Electing && ballot.run.epoch > cx.state.view().epoch
         }
+        // A leader that was leads no more; whoever gets its announcement now may have missed that.
+        Message::Lap(Lap { leader, .. }) if leader.rank.id == cx.state.id() => cx.state.leads(),
         Message::Lap(lap) => lap.run.epoch == decided(cx),
         _ => false,
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use electd::core::message::{Envelope, Message, Opinion, View};
+use electd::core::message::{Ballot, Candidate, Envelope, Message, Opinion, Run, View};
 use electd::core::settings::AlgorithmKind;
 use electd::core::types::{Epoch, Incarnation, Role, Time};
 use electd::core::{Input, Output, Phase};
@@ -366,4 +366,22 @@ fn an_epoch_that_another_leads_in_is_nobody_elses() {
     }
     p5.hears(4, Message::View(View { epoch: Epoch(1), leader: None }));
     assert_eq!((p5.core.phase(), p5.leader()), (Phase::Leading, Some(id(5))));
+}
+
+/// The ring: a leader whose lease ended tells nobody who connects that it leads.
+#[test]
+fn an_announcement_ends_with_the_lease() {
+    let mut p5 = Process::with(majority(AlgorithmKind::Ring, 5)).0;
+    p5.calls();
+    [1, 2].into_iter().for_each(|voter| drop(p5.hears(voter, says(1, Opinion::Yes, 0))));
+    let run = Run { epoch: Epoch(1), initiator: id(5) };
+    let candidate = Candidate { eligible: true, rank: rank(5), incarnation: Incarnation(1) };
+    p5.hears(4, Message::Ballot(Ballot { run, candidate, hops: 5 }));
+    p5.stores();
+    let announces = |sent: &Sent| sent.iter().any(|(_, said)| matches!(said, Message::Lap(_)));
+    assert!(announces(&all_say(&mut p5, &[1, 2], &vote(2, 1))));
+    assert!(announces(&p5.meets(1)), "it leads");
+    p5.after(TIMING.lease);
+    assert_eq!(p5.leader(), None);
+    assert!(!announces(&p5.meets(1)));
 }
