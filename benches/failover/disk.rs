@@ -4,8 +4,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use electd::core::membership::{ListVersion, MemberList};
-use electd::core::types::{Epoch, Incarnation, NodeId, Pause};
+use electd::core::durable::Durable;
+use electd::core::restart::Kept;
+use electd::core::types::{Epoch, Incarnation, NodeId};
 use electd::store::{Record, Store};
 use uuid::Uuid;
 
@@ -27,20 +28,10 @@ impl Disk {
     pub fn measure(&mut self) -> Duration {
         self.epoch += 1;
         let epoch = Epoch(self.epoch);
-        let record = Record {
-            id: self.id,
-            incarnation: Incarnation(1),
-            epoch,
-            reserved: epoch,
-            leader: Some(self.id),
-            vote: None,
-            members: MemberList::new(ListVersion::default(), Vec::new()),
-            task: Default::default(),
-            removed: false,
-            met: [].into(),
-            drain: None,
-            pause: Pause::default(),
-        };
+        let durable =
+            Durable { epoch, reserved: epoch, leader: Some(self.id), ..Durable::default() };
+        let kept = Kept { incarnation: Incarnation(1), durable };
+        let record = Record { id: self.id, kept };
         let start = Instant::now();
         self.store.save(&record).expect("the disk can be written");
         start.elapsed()

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::api::Output;
 use super::course::{Awaited, Stage};
 use super::detector::Peer;
-use super::durable::{Durable, Then};
+use super::durable::Then;
 use super::message::{Envelope, Liveness, Message, View};
 use super::phase::{Phase, Reason, Transition};
 use super::planted::Fault;
@@ -112,24 +112,12 @@ impl Context<'_> {
             _ => self.state.records.next_record(round),
         };
         self.state.records.hand_over(self.now);
-        let View { epoch, leader } = self.state.view();
-        let before = self.state.voter.led_in(epoch); // an earlier run knew, this one has not heard
-        let leader = leader.map(|leader| leader.id).or(before);
-        let task = self.state.records.task().clone();
         if let Some(longest) = self.state.voter.promise_to_store()
             && self.state.records.awaited_by(|then| matches!(then, Then::Promise(_))).is_none()
         {
             self.state.records.then(number, Then::Promise(longest));
         }
-        let vote = self.state.needs_majority().then(|| self.state.voter.vote());
-        let members = self.state.membership.to_store(self.state.needs_majority()).clone();
-        let removed = self.state.membership.has_left();
-        let met = self.state.detector.met().filter(|_| vote.is_some()).collect();
-        let drain = self.state.eligibility.drain().cloned();
-        let pause = *self.state.membership.pause();
-        let record =
-            Durable { epoch, reserved, leader, members, task, vote, removed, met, drain, pause };
-        self.out.push(Output::Persist { number, record });
+        self.out.push(Output::Persist { number, record: self.state.record(reserved) });
         number
     }
 

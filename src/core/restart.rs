@@ -1,8 +1,8 @@
 //! The restart rule: what a process starts with, from what its last record held and what its file says.
 //!
 //! It is one pure function, so that the node, the simulator, the exhaustive search and the tests of
-//! the rules start their members alike. The caller reads the record, makes [`Start::record`] durable
-//! before the process says its first hello, and hands [`Start::restored`] to the core.
+//! the rules start their members alike. The caller reads the record, makes [`Restored::record`] durable
+//! before the process says its first hello, and hands what it was given to the core.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use thiserror::Error;
 use super::durable::{Durable, VoterRecord, first_reserve};
 use super::membership::{ListVersion, Member, MemberList};
 use super::planted::Fault;
-use super::settings::{Quorum, Restored, Settings};
-use super::types::{Incarnation, NodeId, Task};
+use super::settings::{Quorum, Settings};
+use super::types::{Epoch, Incarnation, NodeId, Pause, Task};
 
 /// What an earlier run of this member left on its disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -24,16 +24,17 @@ pub struct Kept {
 }
 
 /// What a process starts with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Start {
-    /// The member list that counts: it may be another than that of the file.
-    pub members: Arc<MemberList>,
-    /// The task that the member hands out, until it learns of another.
-    pub task: Task,
-    /// What the core has to know of earlier runs.
-    pub restored: Restored,
-    /// What has to be durable, together with [`Restored::incarnation`], before the first hello.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Restored {
+    /// This start's number.
+    pub incarnation: Incarnation,
+    /// What has to be durable, together with that number, before the first hello. Its member list may be
+    /// another than that of the file.
     pub record: Durable,
+    /// No round of an earlier run was above this; own rounds start above it.
+    pub floor: Epoch,
+    /// What an earlier run knew as a voter: this run waits for the end of what that promised.
+    pub vote: Option<VoterRecord>,
 }
 
 /// Why no process may start.
@@ -61,7 +62,7 @@ pub fn restart(
     kept: Option<&Kept>,
     file: &Settings,
     given: Option<Task>,
-) -> Result<Start, NoStart> {
+) -> Result<Restored, NoStart> {
     let last = kept.map(|kept| &kept.durable);
     let members = counting_members(last, &file.members, file.quorum);
     if members.get(file.id).is_none() || last.is_some_and(|last| last.removed) {
@@ -70,43 +71,24 @@ pub fn restart(
     if file.bootstrap && last.is_some_and(Durable::knows_its_cluster) {
         return Err(NoStart::Bootstrapped);
     }
-    let (epoch, floor) = last.map(|last| (last.epoch, last.reserved)).unwrap_or_default();
-    let incarnation = kept.map(|kept| kept.incarnation).unwrap_or_default();
-    let restored = Restored {
-        incarnation: incarnation.next(),
-        epoch,
-        floor,
-        reserved: first_reserve(epoch.max(floor)),
-        vote: last.and_then(|last| last.vote),
-        leader: last.and_then(|last| last.leader),
-        met: last.map(|last| last.met.clone()).unwrap_or_default(),
-        drain: last
-            .and_then(|last| last.drain.clone())
-            .filter(|_| !Fault::DrainForgotten.is_planted()),
-        pause: last
-            .map(|last| last.pause)
-            .filter(|_| !Fault::PauseForgotten.is_planted())
-            .unwrap_or_default(),
+    let last = last.cloned().unwrap_or_default();
+    let (epoch, floor, vote) = (last.epoch, last.reserved, last.vote);
+    let task = match given {
+        Some(task) if kept.is_some() => task.given_over(&last.task, epoch),
+        given => given.unwrap_or(last.task),
     };
-    let task = match (given, last) {
-        (Some(task), Some(last)) => task.given_over(&last.task, epoch),
-        (task, last) => task.or(last.map(|last| last.task.clone())).unwrap_or_default(),
-    };
-    let vote = (file.quorum == Quorum::Majority)
-        .then(|| VoterRecord::first(restored.vote, file.timing.lease));
     let record = Durable {
-        epoch,
-        reserved: restored.reserved,
-        leader: restored.leader,
-        members: members.clone(),
-        task: task.clone(),
-        vote,
-        removed: false,
-        met: restored.met.clone(),
-        drain: restored.drain.clone(),
-        pause: restored.pause,
+        reserved: first_reserve(epoch.max(floor)),
+        members,
+        task,
+        vote: (file.quorum == Quorum::Majority)
+            .then(|| VoterRecord::first(vote, file.timing.lease)),
+        drain: last.drain.filter(|_| !Fault::DrainForgotten.is_planted()),
+        pause: if Fault::PauseForgotten.is_planted() { Pause::default() } else { last.pause },
+        ..last
     };
-    Ok(Start { members, task, restored, record })
+    let incarnation = kept.map(|kept| kept.incarnation).unwrap_or_default().next();
+    Ok(Restored { incarnation, record, floor, vote })
 }
 
 /// Whose ids and roles count: those of the record, or those of the file.
@@ -156,7 +138,7 @@ mod tests {
     use super::*;
     use crate::core::protocol::Protocols;
     use crate::core::settings::{AlgorithmKind, Margin, PowerOn, Preempt, RankKind, Timing};
-    use crate::core::types::{Epoch, Role};
+    use crate::core::types::Role;
     use std::time::Duration;
     use uuid::Uuid;
 
@@ -193,7 +175,6 @@ mod tests {
             margin: Margin::NONE,
             value: None,
             health: None,
-            task: Task::default(),
             hierarchy: true,
             timing: Timing { heartbeat: SECOND, failure: SECOND, message: SECOND, lease: SECOND },
             trust_refused: false,
@@ -217,15 +198,14 @@ mod tests {
         before.durable.vote = Some(VoterRecord { promised: SECOND * 9, ..VoterRecord::default() });
         before.durable.met = [(id(2), Incarnation(8))].into();
         let start = restart(Some(&before), &file(Quorum::Majority, &members), None).unwrap();
-        let Restored { incarnation, epoch, floor, reserved, vote, leader, met, .. } =
-            start.restored;
-        assert_eq!(met, before.durable.met);
-        assert_eq!((incarnation, epoch, floor), (Incarnation(4), Epoch(7), Epoch(9)));
-        assert_eq!((vote, leader), (before.durable.vote, Some(id(2))));
-        assert!(reserved > floor && start.record.reserved == reserved);
-        assert_eq!(start.record.vote.map(|vote| vote.promised), Some(SECOND * 9));
+        let Restored { incarnation, record, floor, vote } = start;
+        assert_eq!((record.met, record.leader), (before.durable.met, Some(id(2))));
+        assert_eq!((incarnation, record.epoch, floor), (Incarnation(4), Epoch(7), Epoch(9)));
+        assert_eq!(vote, before.durable.vote);
+        assert!(record.reserved > floor);
+        assert_eq!(record.vote.map(|vote| vote.promised), Some(SECOND * 9));
         let first = restart(None, &file(Quorum::Majority, &members), None).unwrap();
-        assert_eq!(first.restored.vote, None, "an empty store");
+        assert_eq!(first.vote, None, "an empty store");
         assert_eq!(first.record.vote.map(|vote| vote.promised), Some(SECOND));
     }
 
@@ -234,7 +214,7 @@ mod tests {
     fn with_a_majority_who_has_voted_keeps_its_voters_whatever_its_file_says() {
         let (five, three) = (list(0, 5, "old"), list(0, 3, "new"));
         let start = |quorum, voted| {
-            restart(Some(&kept(&five, voted)), &file(quorum, &three), None).unwrap().members
+            restart(Some(&kept(&five, voted)), &file(quorum, &three), None).unwrap().record.members
         };
         let members = start(Quorum::Majority, true);
         let addresses: Vec<&str> = members.iter().map(|member| &*member.address).collect();
@@ -250,7 +230,7 @@ mod tests {
         written[1].role = Role::Observer;
         let written = Arc::new(MemberList::new(ListVersion::default(), written));
         let start = restart(Some(&kept(&stored, true)), &file(Quorum::Majority, &written), None);
-        assert_eq!(start.unwrap().members, stored);
+        assert_eq!(start.unwrap().record.members, stored);
     }
 
     #[test]
@@ -258,7 +238,7 @@ mod tests {
         let (changed, written) = (list(4, 5, "old"), list(0, 3, "new"));
         for quorum in Quorum::ALL {
             let start = restart(Some(&kept(&changed, false)), &file(quorum, &written), None);
-            assert_eq!(start.unwrap().members, changed);
+            assert_eq!(start.unwrap().record.members, changed);
             let without = Settings { id: id(6), ..file(quorum, &written) };
             let refused = restart(Some(&kept(&changed, false)), &without, None);
             let version = changed.version();

@@ -4,10 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::durable::VoterRecord;
 use super::membership::MemberList;
 use super::protocol::Protocols;
-use super::types::{Drain, Epoch, Incarnation, NodeId, Pause, Rank, Task};
+use super::types::{NodeId, Rank};
 
 /// The election algorithm that nominates a leader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -281,7 +280,8 @@ pub struct Settings {
     pub instance: u64,
     /// The versions of the protocol that this member speaks.
     pub protocols: Protocols,
-    /// All members, this one included.
+    /// All members, this one included, as its file says; a record may say otherwise: see
+    /// [`restart`](super::restart::restart).
     pub members: Arc<MemberList>,
     /// The election algorithm.
     pub algorithm: AlgorithmKind,
@@ -298,8 +298,6 @@ pub struct Settings {
     /// Where a check decides whether this member is healthy: what it does if the check fails and no other may
     /// lead. It is not eligible before the check has passed once.
     pub health: Option<Alone>,
-    /// What a coordinator of the halting algorithm hands out, until it learns of another.
-    pub task: Task,
     /// Ring: the run of a greater initiator ends that of a lesser one (seed 004). Without it the
     /// ring is that of Chang and Roberts, to be compared with in the simulator.
     pub hierarchy: bool,
@@ -312,29 +310,6 @@ pub struct Settings {
     pub bootstrap: bool,
     /// What to do at the start.
     pub power_on: PowerOn,
-}
-
-/// What the store gave back at the start.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Restored {
-    /// This start's number, already durable.
-    pub incarnation: Incarnation,
-    /// The greatest epoch known when the last record was written.
-    pub epoch: Epoch,
-    /// No round of an earlier run was above this; own rounds start above it.
-    pub floor: Epoch,
-    /// Epochs up to this one are already durably reserved for this run.
-    pub reserved: Epoch,
-    /// What an earlier run knew as a voter; what [`VoterRecord::first`] makes of it is durable already.
-    pub vote: Option<VoterRecord>,
-    /// Who led in `epoch`, if the last record told.
-    pub leader: Option<NodeId>,
-    /// The greatest incarnation that each peer proved to an earlier run of this member.
-    pub met: Arc<[(NodeId, Incarnation)]>,
-    /// An operator keeps this member from leading.
-    pub drain: Option<Drain>,
-    /// Whether the cluster was paused, as far as the last record told.
-    pub pause: Pause,
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::bounds;
 use super::course::Course;
 use super::detector::{Detector, Peer};
-use super::durable::{Records, Vote};
+use super::durable::{Durable, Records, Vote};
 use super::eligibility::Eligibility;
 use super::epochs::Epochs;
 use super::leadership::candidacy::Candidacy;
@@ -19,7 +19,8 @@ use super::message::View;
 use super::outbox::Outbox;
 use super::phase::Phase;
 use super::planted::Fault;
-use super::settings::{PowerOn, Preempt, Quorum, Restored, Settings};
+use super::restart::Restored;
+use super::settings::{PowerOn, Preempt, Quorum, Settings};
 use super::timer::TimerTable;
 use super::types::{Epoch, NodeId, Rank, Role, Time};
 
@@ -48,13 +49,15 @@ pub struct State {
 }
 
 impl State {
+    /// A member that starts now. What its last record held goes to the machines that own it.
     pub(super) fn new(now: Time, settings: Settings, restored: Restored, seed: u64) -> State {
-        let vote = |candidate| Vote { epoch: restored.epoch, candidate };
-        let led = restored.leader.map(vote);
-        let mut detector = Detector::new(&settings.members, settings.id);
-        detector.remember(&restored.met);
-        let floor = restored.floor.max(restored.epoch);
-        let round = if Fault::NoReserve.is_planted() { restored.epoch } else { floor };
+        let Restored { incarnation, record, floor, vote } = restored;
+        let Durable { epoch, reserved, leader, members, task, met, drain, pause, .. } = record;
+        let led = leader.map(|candidate| Vote { epoch, candidate });
+        let mut detector = Detector::new(&members, settings.id);
+        detector.remember(&met);
+        let floor = floor.max(epoch);
+        let round = if Fault::NoReserve.is_planted() { epoch } else { floor };
         let mut state = State {
             course: Course::new(
                 now,
@@ -64,30 +67,45 @@ impl State {
                     PowerOn::Wait => now,
                 },
             ),
-            epochs: Epochs::new(restored.epoch, round, floor),
-            membership: Membership::new(settings.id, settings.members.clone(), restored.pause),
+            epochs: Epochs::new(epoch, round, floor),
+            membership: Membership::new(settings.id, members, pause),
             detector,
             timers: TimerTable::new(seed),
-            records: Records::new(restored.incarnation, restored.reserved, settings.task.clone()),
-            outbox: Outbox::new(restored.incarnation),
-            voter: Voter::new(now, restored.vote, led, settings.timing.lease),
+            records: Records::new(incarnation, reserved, task),
+            outbox: Outbox::new(incarnation),
+            voter: Voter::new(now, vote, led, settings.timing.lease),
             candidacy: Candidacy::default(),
             endings: Endings::default(),
-            eligibility: Eligibility::new(
-                settings.value,
-                settings.health.is_none(),
-                restored.drain,
-            ),
+            eligibility: Eligibility::new(settings.value, settings.health.is_none(), drain),
             settings: Arc::new(settings),
         };
         let alone = state.voters() == 1;
         if state.settings.bootstrap || alone {
             state.voter.inform(round); // or nobody else could tell it
-        } else if restored.vote.is_none() {
+        } else if vote.is_none() {
             // An empty store may be one that was lost, and with it a promise.
             state.voter.mute(now + state.settings.timing.lease);
         }
         state
+    }
+
+    /// All that a restart must find again, with this reserve of epochs.
+    pub(super) fn record(&self, reserved: Epoch) -> Durable {
+        let View { epoch, leader } = self.view();
+        let before = self.voter.led_in(epoch); // an earlier run knew, this one has not heard
+        let majority = self.needs_majority();
+        Durable {
+            epoch,
+            reserved,
+            leader: leader.map(|leader| leader.id).or(before),
+            members: self.membership.to_store(majority).clone(),
+            task: self.records.task().clone(),
+            vote: majority.then(|| self.voter.vote()),
+            removed: self.membership.has_left(),
+            met: self.detector.met().filter(|_| majority).collect(),
+            drain: self.eligibility.drain().cloned(),
+            pause: *self.membership.pause(),
+        }
     }
 
     /// Where this member stands.

@@ -24,6 +24,7 @@ use super::words;
 use crate::core::durable::Durable;
 use crate::core::membership::MemberList;
 use crate::core::message::{Done, Refusal};
+use crate::core::restart::Kept;
 use crate::core::types::{NodeId, Time};
 use crate::core::{CommandId, Core, Input, Note, Output, Phase, Reason, Transition};
 use crate::net::{Event as NetEvent, Net, Who};
@@ -284,8 +285,8 @@ impl Election {
     }
 
     fn persist(&self, number: u64, record: Durable) {
-        let settings = self.core.settings();
-        self.store.submit(number, Record::of(settings.id, self.core.incarnation(), record));
+        let kept = Kept { incarnation: self.core.incarnation(), durable: record };
+        self.store.submit(number, Record { id: self.core.id(), kept });
     }
 
     fn note(&mut self, note: Note, now: Time) {

@@ -82,7 +82,7 @@ pub fn find_state(config: &Config, own: &MemberConfig) -> Result<(), StoreError>
 #[must_use]
 pub fn stored_against_file(config: &Config, member: &MemberConfig) -> Option<String> {
     let record = Store::peek(&config.state_dir(&member.name), member.id)?;
-    let (last, file) = (record.into_kept().durable, Arc::new(of_file(config)));
+    let (last, file) = (record.kept.durable, Arc::new(of_file(config)));
     against_file(&counting_members(Some(&last), &file, config.quorum), &file)
 }
 

@@ -164,14 +164,13 @@ impl Node {
         let certificates = Certificates::load(config, own)?;
         let mut settings = settings(config, own);
         settings.bootstrap = start.bootstrap;
-        let (store, found) = restore(config, own, &settings, task)?;
-        alerts::introduce(config, own, found.restored.incarnation);
+        let (store, restored) = restore(config, own, &settings, task)?;
+        alerts::introduce(config, own, restored.incarnation);
         certificates.introduce();
-        let file = std::mem::replace(&mut settings.members, found.members);
-        if let Some(differs) = members::against_file(&settings.members, &file) {
+        let file = settings.members.clone();
+        if let Some(differs) = members::against_file(&restored.record.members, &file) {
             log::warn!(event = "config_differs"; "{differs}");
         }
-        settings.task = found.task;
         let channel = bounded(EVENTS);
         // Before anybody can dial: the first hello tells the rank.
         let surroundings = Surroundings::new(config, name);
@@ -180,7 +179,7 @@ impl Node {
         settings.value = sample.as_ref().ok().map(|sample| sample.value);
         let socket = listen(&own.listen)?;
         let seed = settings.instance;
-        let core = Core::new(clock::now(), settings, found.restored, seed);
+        let core = Core::new(clock::now(), settings, restored, seed);
         let published = Arc::new(Published::new(&core, file, &sample, store.pace()));
         surroundings.set_published(published.clone());
         published.secure(certificates.security());

@@ -9,7 +9,7 @@ use super::error::StartError;
 use super::members;
 use crate::config::{Config, MemberConfig};
 use crate::core::protocol::Protocols;
-use crate::core::restart::{self, NoStart, restart};
+use crate::core::restart::{Kept, NoStart, Restored, restart};
 use crate::core::settings::{AlgorithmKind, PowerOn, Settings};
 use crate::core::types::Task;
 use crate::net;
@@ -29,7 +29,6 @@ pub fn settings(config: &Config, own: &MemberConfig) -> Settings {
         margin: config.margin,
         value: None,
         health: own.health.as_ref().map(|health| health.alone),
-        task: Task::default(),
         hierarchy: true,
         timing: config.timing,
         trust_refused: config.trust_refused,
@@ -55,20 +54,21 @@ pub fn restore(
     own: &MemberConfig,
     file: &Settings,
     task: Option<Task>,
-) -> Result<(Store, restart::Start), StartError> {
+) -> Result<(Store, Restored), StartError> {
     let folder = config.state_dir(&own.name);
     members::find_state(config, own)?;
     let (store, record) = Store::open(&folder, own.id)?;
-    let kept = record.map(Record::into_kept);
-    let start = restart(kept.as_ref(), file, task).map_err(|why| {
+    let kept = record.map(|record| record.kept);
+    let restored = restart(kept.as_ref(), file, task).map_err(|why| {
         let name = own.name.clone();
         match why {
             NoStart::Removed { .. } => StartError::Removed { name, folder },
             NoStart::Bootstrapped => StartError::Bootstrapped { name, folder },
         }
     })?;
-    store.save(&Record::of(own.id, start.restored.incarnation, start.record.clone()))?;
-    Ok((store, start))
+    let kept = Kept { incarnation: restored.incarnation, durable: restored.record.clone() };
+    store.save(&Record { id: own.id, kept })?;
+    Ok((store, restored))
 }
 
 pub fn listen(address: &str) -> Result<TcpListener, StartError> {

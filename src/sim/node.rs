@@ -11,9 +11,9 @@ use crate::core::durable::Durable;
 use crate::core::membership::MemberList;
 use crate::core::protocol::Protocols;
 use crate::core::random::Random;
-use crate::core::restart::{Kept, Start, restart, whose_members};
-use crate::core::settings::{Restored, Settings};
-use crate::core::types::{self, Epoch, Incarnation, NodeId, Time};
+use crate::core::restart::{Kept, Restored, restart, whose_members};
+use crate::core::settings::Settings;
+use crate::core::types::{self, Epoch, Incarnation, NodeId, Task, Time};
 use crate::core::{Core, Input, Output, Phase};
 
 /// A pause of a process.
@@ -67,6 +67,8 @@ impl Default for Fitness {
 pub(super) struct Node {
     /// What its file says.
     pub settings: Settings,
+    /// The task that whoever starts it for the first time wants to be handed out.
+    task: Task,
     /// It is told to bootstrap at every start, by whoever starts it.
     pub keeps_bootstrap: bool,
     /// The list by which its process dials.
@@ -136,6 +138,7 @@ impl Node {
         Node {
             keeps_bootstrap: false,
             peers: settings.members.clone(),
+            task: Task::new(settings.members.name(settings.id).as_bytes()),
             settings,
             upgraded: 0,
             core: None,
@@ -176,18 +179,16 @@ impl Node {
         self.settings.bootstrap &= self.keeps_bootstrap || !knows;
         let bootstrap = self.settings.bootstrap && !knows;
         let file = Settings { bootstrap, ..self.settings.clone() };
-        let start = self.disk.open(&file)?;
-        let restored = start.restored;
+        let restored = self.disk.open(&file, &self.task)?;
         self.settings.instance = random.draw();
         self.settings.protocols = match self.incarnation < self.upgraded {
             true => OLD,
             false => Protocols::OURS,
         };
         let now = self.local(now);
-        self.peers = start.members.clone();
-        let (members, task) = (start.members, start.task);
+        self.peers = restored.record.members.clone();
         let Settings { instance, protocols, .. } = self.settings;
-        let settings = Settings { members, task, instance, protocols, ..file };
+        let settings = Settings { instance, protocols, ..file };
         self.core = Some(Core::new(now, settings, restored.clone(), random.draw()));
         self.incarnation += 1;
         self.pause = None;
@@ -273,18 +274,18 @@ impl Disk {
 
     /// What a process starts with, as its file says this. The task of the file is that of its first
     /// start only. None where the member was removed.
-    fn open(&mut self, file: &Settings) -> Option<Start> {
+    fn open(&mut self, file: &Settings, task: &Task) -> Option<Restored> {
         let first = self.last().is_none();
         let kept = Kept { incarnation: self.incarnation, durable: self.durable.clone() };
-        let given = first.then(|| file.task.clone());
+        let given = first.then(|| task.clone());
         self.older.push_back((self.incarnation, self.durable.clone()));
         if self.older.len() > OLDER {
             self.older.pop_front();
         }
-        let start = restart((!first).then_some(&kept), file, given).ok()?;
-        self.incarnation = start.restored.incarnation;
-        self.durable = start.record.clone();
-        Some(start)
+        let restored = restart((!first).then_some(&kept), file, given).ok()?;
+        self.incarnation = restored.incarnation;
+        self.durable = restored.record.clone();
+        Some(restored)
     }
 
     /// Its latest record; none before the first start.

@@ -36,7 +36,7 @@ impl World {
         self.say(node, || {
             format!(
                 "starts: incarnation {}, epoch {}, own rounds above {}",
-                restored.incarnation, restored.epoch, restored.floor
+                restored.incarnation, restored.record.epoch, restored.floor
             )
         });
         self.arm(node);

@@ -23,7 +23,7 @@ use crate::core::message::Done;
 use crate::core::protocol::Protocols;
 use crate::core::random::Random;
 use crate::core::settings::{Margin, Settings, Timing};
-use crate::core::types::{NodeId, Task, Time};
+use crate::core::types::{NodeId, Time};
 use crate::core::{CommandId, Core, Input, Note, Output};
 use crate::trace::{self, Line};
 
@@ -112,7 +112,6 @@ impl World {
             margin: Margin::NONE,
             value: *value,
             health: None,
-            task: Task::new(member.name.as_bytes()),
             hierarchy: setup.hierarchy,
             timing: setup.timing,
             trust_refused: setup.trust_refused,

@@ -18,7 +18,7 @@ use crate::core::limits::{GREATEST, shown};
 use crate::core::membership::{ListVersion, MOST_MEMBERS, MemberList};
 use crate::core::restart::Kept;
 use crate::core::settings::Timing;
-use crate::core::types::{Drain, Epoch, Incarnation, NodeId, Pause, Task, TaskVersion};
+use crate::core::types::{Epoch, Incarnation, NodeId, Pause, Task, TaskVersion};
 
 use entries::{DRAINS, DrainEntry, MemberEntry, PAUSES, PauseEntry, VersionEntry};
 
@@ -49,28 +49,8 @@ const REASON: usize = 200;
 pub struct Record {
     /// Whose state this is.
     pub id: NodeId,
-    /// The number of its latest start.
-    pub incarnation: Incarnation,
-    /// The greatest epoch that it knew.
-    pub epoch: Epoch,
-    /// It may have used any round up to this one without writing it down; never below `epoch`.
-    pub reserved: Epoch,
-    /// The last leader that it named.
-    pub leader: Option<NodeId>,
-    /// With a majority: what it must not forget as a voter.
-    pub vote: Option<VoterRecord>,
-    /// The member list.
-    pub members: MemberList,
-    /// The task that a coordinator handed out last; empty where none did.
-    pub task: Task,
-    /// With a majority: this member was removed from the cluster.
-    pub removed: bool,
-    /// With a majority: the greatest incarnation that each peer proved to have.
-    pub met: Arc<[(NodeId, Incarnation)]>,
-    /// An operator keeps this member from leading.
-    pub drain: Option<Drain>,
-    /// Whether the cluster is paused, as far as this member knows.
-    pub pause: Pause,
+    /// What the core has made durable.
+    pub kept: Kept,
 }
 
 /// Why bytes are not a record.
@@ -83,38 +63,6 @@ pub(super) enum Unfit {
 }
 
 impl Record {
-    /// What this start of a member must not forget.
-    #[must_use]
-    pub fn of(id: NodeId, incarnation: Incarnation, durable: Durable) -> Record {
-        let Durable { epoch, reserved, leader, members, task, vote, removed, met, drain, pause } =
-            durable;
-        let members = Arc::unwrap_or_clone(members);
-        Record {
-            id,
-            incarnation,
-            epoch,
-            reserved,
-            leader,
-            vote,
-            members,
-            task,
-            removed,
-            met,
-            drain,
-            pause,
-        }
-    }
-
-    /// The same for the next start.
-    #[must_use]
-    pub fn into_kept(self) -> Kept {
-        let Record { epoch, reserved, leader, vote, task, removed, met, drain, pause, .. } = self;
-        let members = Arc::new(self.members);
-        let durable =
-            Durable { epoch, reserved, leader, members, task, vote, removed, met, drain, pause };
-        Kept { incarnation: self.incarnation, durable }
-    }
-
     /// The content of the state file.
     pub(super) fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
         Ok(sealed(serde_json::to_vec_pretty(&StateFile::from(self))?))
@@ -232,42 +180,42 @@ fn is_false(value: &bool) -> bool {
 
 impl From<&Record> for StateFile {
     fn from(record: &Record) -> StateFile {
-        let version = record.members.version();
-        let task = Some(&record.task.content).filter(|task| !task.is_empty());
+        let Kept { incarnation, durable } = &record.kept;
+        let version = durable.members.version();
+        let task = Some(&durable.task.content).filter(|task| !task.is_empty());
         let task_version =
-            Some(record.task.version).filter(|version| *version > TaskVersion::default());
-        let vote = record.vote.map(|vote| VoteEntry {
+            Some(durable.task.version).filter(|version| *version > TaskVersion::default());
+        let vote = durable.vote.map(|vote| VoteEntry {
             voted: vote.voted.map(|vote| (vote.epoch.0, vote.candidate.0)),
             promised_ns: u64::try_from(vote.promised.as_nanos()).unwrap_or(u64::MAX),
             informed: vote.informed,
             floor: vote.floor.0,
         });
         let changed = version > ListVersion::default();
-        let mut members: Vec<MemberEntry> = record.members.iter().map(MemberEntry::from).collect();
+        let mut members: Vec<MemberEntry> = durable.members.iter().map(MemberEntry::from).collect();
         if !changed {
             members.iter_mut().for_each(|member| member.admin = None);
         }
-        let removed: Vec<Uuid> = record.members.removed().iter().map(|id| id.0).collect();
         StateFile {
-            format: match (record.pause > Pause::default(), &record.drain) {
+            format: match (durable.pause > Pause::default(), &durable.drain) {
                 (true, _) => PAUSES,
                 (false, Some(_)) => DRAINS,
                 (false, None) => CHECKED,
             },
             id: record.id.0,
-            incarnation: record.incarnation.0,
-            epoch: record.epoch.0,
+            incarnation: incarnation.0,
+            epoch: durable.epoch.0,
             // Reserving more is always safe; a file that reserves less would be refused for ever.
-            reserved: record.reserved.max(record.epoch).0,
-            leader: record.leader.map(|id| id.0),
+            reserved: durable.reserved.max(durable.epoch).0,
+            leader: durable.leader.map(|id| id.0),
             version: version.into(),
             members,
-            removed,
-            left: record.removed,
-            met: record.met.iter().map(|(id, incarnation)| (id.0, incarnation.0)).collect(),
+            removed: durable.members.removed().iter().map(|id| id.0).collect(),
+            left: durable.removed,
+            met: durable.met.iter().map(|(id, incarnation)| (id.0, incarnation.0)).collect(),
             vote,
-            drain: record.drain.clone().map(DrainEntry::from),
-            pause: PauseEntry::of(record.pause),
+            drain: durable.drain.clone().map(DrainEntry::from),
+            pause: PauseEntry::of(durable.pause),
             task: task.map(|task| STANDARD.encode(task)),
             task_version: task_version.map(VersionEntry::from),
         }
@@ -313,20 +261,20 @@ impl TryFrom<StateFile> for Record {
         let members = MemberList::new(version, file.members.into_iter().map(Into::into).collect())
             .with_removed(file.removed.into_iter().map(NodeId).collect());
         members.judge().map_err(|error| damaged("members", error))?;
-        Ok(Record {
-            id: NodeId(file.id),
-            incarnation: Incarnation(file.incarnation),
+        let durable = Durable {
             epoch: Epoch(file.epoch),
             reserved: Epoch(file.reserved),
             leader: file.leader.map(NodeId),
-            members,
+            members: Arc::new(members),
             task,
             vote,
             removed: file.left,
             met: file.met.iter().map(|(id, number)| (NodeId(*id), Incarnation(*number))).collect(),
             drain,
             pause,
-        })
+        };
+        let incarnation = Incarnation(file.incarnation);
+        Ok(Record { id: NodeId(file.id), kept: Kept { incarnation, durable } })
     }
 }
 

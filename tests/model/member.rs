@@ -7,7 +7,7 @@ use electd::core::protocol::Protocols;
 use electd::core::settings::{
     AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Settings, Timing,
 };
-use electd::core::types::{NodeId, Task};
+use electd::core::types::NodeId;
 
 /// A voter of a cluster that runs the bully with a majority, and preempts. It is not the first start of the cluster.
 pub fn voter(id: NodeId, instance: u64, members: Arc<MemberList>, timing: Timing) -> Settings {
@@ -24,7 +24,6 @@ pub fn voter(id: NodeId, instance: u64, members: Arc<MemberList>, timing: Timing
         margin: Margin::NONE,
         value: Some(0),
         health: None,
-        task: Task::default(),
         hierarchy: true,
         timing,
         trust_refused: false,

@@ -16,7 +16,7 @@ use electd::core::membership::{Change, ListVersion, Member, MemberList};
 use electd::core::message::{Done, Envelope, Hello, Message, Rejection, View};
 use electd::core::protocol::Protocols;
 use electd::core::random::Random;
-use electd::core::restart::{Kept, Start, restart};
+use electd::core::restart::{Kept, restart};
 use electd::core::settings::{LONGEST_PROMISE, PowerOn, Preempt, Settings, Timing};
 use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Time};
 use electd::core::{Command, CommandId, Core, Input, Output, Phase};
@@ -73,7 +73,7 @@ fn settings(number: u128) -> Settings {
 }
 
 fn first_run(settings: Settings) -> Core {
-    let Start { restored, .. } = restart(None, &settings, None).unwrap();
+    let restored = restart(None, &settings, None).unwrap();
     Core::new(Time(0), settings, restored, 1)
 }
 
@@ -154,10 +154,10 @@ impl Listener {
     /// The member is started anew, with what its disk holds.
     fn start_anew(&mut self) -> Result<(), String> {
         let settings = Settings { bootstrap: false, ..settings(OWN) };
-        let Ok(start) = restart(Some(&self.kept), &settings, None) else { return Ok(()) };
-        self.kept = Kept { incarnation: start.restored.incarnation, durable: start.record };
-        let settings = Settings { members: start.members, ..settings };
-        self.core = Core::new(self.now, settings, start.restored, self.random.draw());
+        let Ok(restored) = restart(Some(&self.kept), &settings, None) else { return Ok(()) };
+        let (incarnation, durable) = (restored.incarnation, restored.record.clone());
+        self.kept = Kept { incarnation, durable };
+        self.core = Core::new(self.now, settings, restored, self.random.draw());
         self.passed_on_before.append(&mut self.passed_on);
         self.connections.clear();
         self.meet_both()

@@ -9,10 +9,11 @@ use super::super::clock;
 use super::Published;
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::protocol::Protocols;
+use crate::core::restart::restart;
 use crate::core::settings::{
-    AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
+    AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Settings, Timing,
 };
-use crate::core::types::{Epoch, Incarnation, NodeId, Role, Task, Time};
+use crate::core::types::{NodeId, Role, Time};
 use crate::core::{Core, Input, Output, Phase};
 use crate::rank::Sample;
 
@@ -41,7 +42,6 @@ fn settings() -> Settings {
         margin: Margin::NONE,
         value: Some(0),
         health: None,
-        task: Task::default(),
         hierarchy: true,
         timing: TIMING,
         trust_refused: false,
@@ -53,9 +53,9 @@ fn settings() -> Settings {
 /// A core that leads, with a lease that begins about now.
 fn leader() -> Core {
     let started = Time(clock::now().0 - u64::try_from(TIMING.failure.as_nanos()).unwrap());
-    let restored =
-        Restored { incarnation: Incarnation(1), reserved: Epoch(16), ..Restored::default() };
-    let mut core = Core::new(started, settings(), restored, 0);
+    let settings = settings();
+    let restored = restart(None, &settings, None).unwrap();
+    let mut core = Core::new(started, settings, restored, 0);
     let mut inputs = vec![Input::Tick];
     while let Some(input) = inputs.pop() {
         let mut out = Vec::new();

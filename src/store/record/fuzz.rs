@@ -1,23 +1,27 @@
 //! What the fuzzer puts into a state file, and what has to hold of all that is believed there.
 
 use super::super::file::LARGEST;
-use super::samples::{id, older, record, taken, voter};
+use super::samples::{id, older, record, taken, voter, with};
 use super::*;
 use crate::core::protocol::Protocols;
 use crate::core::restart::restart;
-use crate::core::settings::{
-    AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Restored, Settings,
-};
-use crate::core::types::Time;
+use crate::core::settings::{AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Settings};
+use crate::core::types::{Drain, Time};
 use crate::core::{Core, Input};
 
 /// Records of every format, without their checksums.
 pub fn seeds() -> Vec<Vec<u8>> {
     let drain = Some(Drain { since: 5, until: Some(9), reason: "a new disk".to_owned() });
-    let pause = Pause { version: record(7).members.version(), paused: true, since: 5, until: None };
+    let pause = Pause {
+        version: record(7).kept.durable.members.version(),
+        paused: true,
+        since: 5,
+        until: None,
+    };
     let met = [(id(2), Incarnation(4))].into();
-    let busy = Record { task: taken(b"any \xff\0 bytes"), met, ..voter() };
-    let newest = [Record { drain, ..voter() }, Record { pause, ..busy.clone() }];
+    let busy = with(voter(), |kept| (kept.task, kept.met) = (taken(b"any \xff\0 bytes"), met));
+    let newest =
+        [with(voter(), |kept| kept.drain = drain), with(busy.clone(), |kept| kept.pause = pause)];
     let newest = newest.iter().filter_map(|record| unsealed(&record.to_json().ok()?).ok());
     let older =
         [(record(7), 1), (record(7), 2), (voter(), 3), (voter(), 4), (busy, 5), (voter(), 6)]
@@ -41,9 +45,10 @@ pub fn check(bytes: &[u8]) {
 }
 
 fn keeps_to_bounds(record: &Record) {
-    let Record { members, task, vote, met, drain, pause, .. } = record;
+    let Kept { incarnation, durable } = &record.kept;
+    let Durable { members, task, vote, met, drain, pause, .. } = durable;
     assert_eq!(members.judge(), Ok(()));
-    let mut numbers = vec![record.epoch.0, record.incarnation.0];
+    let mut numbers = vec![durable.epoch.0, incarnation.0];
     for version in [members.version(), task.version, pause.version] {
         numbers.extend([version.epoch.0, version.counter]);
     }
@@ -54,7 +59,7 @@ fn keeps_to_bounds(record: &Record) {
         assert!(*promised <= Timing::LONGEST, "{promised:?}");
     }
     assert!(numbers.iter().all(|number| *number <= GREATEST), "beyond {GREATEST}: {record:?}");
-    assert!(record.reserved.0 <= 2 * GREATEST, "{record:?}");
+    assert!(durable.reserved.0 <= 2 * GREATEST, "{record:?}");
     assert!(met.len() <= MOST_MEMBERS);
     assert!(task.content.len() <= Task::LONGEST);
     assert!(drain.as_ref().is_none_or(|drain| drain.reason.len() <= Drain::LONGEST));
@@ -69,13 +74,10 @@ fn keeps_to_bounds(record: &Record) {
 
 /// A member starts with what was believed, and its clock goes on for a while.
 fn starts(record: &Record, quorum: Quorum) {
-    let kept = record.clone().into_kept();
     let settings = settings(record, quorum);
-    let Ok(start) = restart(Some(&kept), &settings, None) else { return };
-    let Restored { incarnation, .. } = start.restored;
-    assert!(incarnation > record.incarnation);
-    let settings = Settings { members: start.members, task: start.task, ..settings };
-    let mut core = Core::new(Time(0), settings, start.restored, 1);
+    let Ok(restored) = restart(Some(&record.kept), &settings, None) else { return };
+    assert!(restored.incarnation > record.kept.incarnation);
+    let mut core = Core::new(Time(0), settings, restored, 1);
     let mut out = Vec::new();
     for step in 1..20 {
         core.handle(Time(step * 100_000_000), Input::Tick, &mut out);
@@ -89,7 +91,7 @@ fn settings(record: &Record, quorum: Quorum) -> Settings {
         id: record.id,
         instance: 1,
         protocols: Protocols::OURS,
-        members: Arc::new(record.members.clone()),
+        members: record.kept.durable.members.clone(),
         algorithm: AlgorithmKind::Bully,
         quorum,
         preempt: Preempt::Always,
@@ -97,7 +99,6 @@ fn settings(record: &Record, quorum: Quorum) -> Settings {
         margin: Margin::NONE,
         value: Some(0),
         health: None,
-        task: Task::default(),
         hierarchy: true,
         timing: Timing { heartbeat, failure, message, lease },
         trust_refused: false,

@@ -22,20 +22,20 @@ pub fn record(epoch: u64) -> Record {
     let version = ListVersion { epoch: Epoch(4), counter: 2 };
     let members =
         vec![member(1, Role::Member), member(2, Role::Witness), member(3, Role::Observer)];
-    Record {
-        id: id(1),
-        incarnation: Incarnation(3),
+    let durable = Durable {
         epoch: Epoch(epoch),
         reserved: Epoch(epoch + 100),
         leader: Some(id(2)),
-        vote: None,
-        members: MemberList::new(version, members),
-        task: Task::default(),
-        removed: false,
-        met: [].into(),
-        drain: None,
-        pause: Pause::default(),
-    }
+        members: Arc::new(MemberList::new(version, members)),
+        ..Durable::default()
+    };
+    Record { id: id(1), kept: Kept { incarnation: Incarnation(3), durable } }
+}
+
+/// A record that differs from another by this.
+pub fn with(mut record: Record, change: impl FnOnce(&mut Durable)) -> Record {
+    change(&mut record.kept.durable);
+    record
 }
 
 /// Member 1 as a voter.
@@ -43,7 +43,7 @@ pub fn voter() -> Record {
     let voted = Some(Vote { epoch: Epoch(6), candidate: id(3) });
     let promised = Duration::from_millis(400);
     let vote = VoterRecord { voted, promised, informed: true, ..VoterRecord::default() };
-    Record { vote: Some(vote), ..record(7) }
+    with(record(7), |durable| durable.vote = Some(vote))
 }
 
 /// A task that a coordinator took.

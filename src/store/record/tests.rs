@@ -1,10 +1,10 @@
 //! What is written is read back, and what is not a record is told from one.
 
 use super::super::file::LARGEST;
-use super::samples::{id, older, record, taken, voter};
+use super::samples::{id, older, record, taken, voter, with};
 use super::*;
 use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED, Member};
-use crate::core::types::{Role, Version};
+use crate::core::types::{Drain, Role, Version};
 
 /// The content of the state file.
 fn json(record: &Record) -> String {
@@ -13,14 +13,16 @@ fn json(record: &Record) -> String {
 
 #[test]
 fn what_is_written_is_read_back() {
-    let leaderless = Record { leader: None, ..record(0) };
-    let last = Record { epoch: Epoch(GREATEST), reserved: Epoch(GREATEST + 16), ..record(0) };
-    let busy = Record { task: Task::new(*b"any \xff\0 bytes"), ..record(0) };
-    let emptied = Record { task: taken(b""), ..record(0) };
-    let left = Record { removed: true, ..record(7) };
-    let told = voter().vote.map(|vote| VoterRecord { floor: Epoch(5), ..vote });
-    let told = Record { vote: told, ..voter() };
-    let met = Record { met: [(id(2), Incarnation(4))].into(), ..voter() };
+    let leaderless = with(record(0), |kept| kept.leader = None);
+    let last = with(record(0), |kept| {
+        (kept.epoch, kept.reserved) = (Epoch(GREATEST), Epoch(GREATEST + 16));
+    });
+    let busy = with(record(0), |kept| kept.task = Task::new(*b"any \xff\0 bytes"));
+    let emptied = with(record(0), |kept| kept.task = taken(b""));
+    let left = with(record(7), |kept| kept.removed = true);
+    let told = voter().kept.durable.vote.map(|vote| VoterRecord { floor: Epoch(5), ..vote });
+    let told = with(voter(), |kept| kept.vote = told);
+    let met = with(voter(), |kept| kept.met = [(id(2), Incarnation(4))].into());
     for record in [record(7), leaderless, last, busy, emptied, voter(), left, told, met] {
         assert_eq!(Record::from_json(json(&record).as_bytes()), Ok(record));
     }
@@ -55,7 +57,7 @@ fn every_record_ends_with_a_checksum() {
 
 #[test]
 fn no_byte_of_a_record_can_change_unseen() {
-    let busy = Record { task: taken(b"work"), ..voter() };
+    let busy = with(voter(), |kept| kept.task = taken(b"work"));
     let good = busy.to_json().unwrap();
     for at in 0..good.len() {
         for bit in 0..8 {
@@ -72,7 +74,7 @@ fn no_byte_of_a_record_can_change_unseen() {
 
 #[test]
 fn the_checksum_cannot_be_left_out() {
-    let busy = Record { task: taken(b"work"), ..voter() };
+    let busy = with(voter(), |kept| kept.task = taken(b"work"));
     assert_damaged(older(&busy, 6).as_bytes(), "checksum");
     let claimed = json(&busy).replace("\"format\": 6", "\"format\": 5");
     assert_damaged(claimed.as_bytes(), "unknown field `checksum`");
@@ -92,14 +94,12 @@ fn the_largest_state_is_read() {
     let version = ListVersion { epoch: Epoch(GREATEST), counter: GREATEST };
     let removed = (1000..1000 + MOST_REMOVED as u128).map(id).collect();
     let most = Epoch(GREATEST);
-    let largest = Record {
-        incarnation: Incarnation(GREATEST),
-        epoch: most,
-        reserved: most,
-        members: MemberList::new(version, members).with_removed(removed),
-        task: Task { version, content: vec![0xff; Task::LONGEST].into() },
-        ..voter()
-    };
+    let mut largest = with(voter(), |kept| {
+        (kept.epoch, kept.reserved) = (most, most);
+        kept.members = Arc::new(MemberList::new(version, members).with_removed(removed));
+        kept.task = Task { version, content: vec![0xff; Task::LONGEST].into() };
+    });
+    largest.kept.incarnation = Incarnation(GREATEST);
     let bytes = largest.to_json().unwrap();
     assert!(bytes.len() as u64 * 2 < LARGEST, "{} bytes", bytes.len());
     assert_eq!(Record::from_json(&bytes), Ok(largest));
@@ -107,7 +107,7 @@ fn the_largest_state_is_read() {
 
 #[test]
 fn a_task_is_known_from_format_2_on() {
-    let busy = Record { task: Task::new(*b"work"), ..record(7) };
+    let busy = with(record(7), |kept| kept.task = Task::new(*b"work"));
     let good = older(&busy, 2);
     assert!(good.contains("\"task\": \"d29yaw==\""), "{good}");
     assert_eq!(Record::from_json(good.as_bytes()), Ok(busy));
@@ -121,7 +121,7 @@ fn a_task_is_known_from_format_2_on() {
 
 #[test]
 fn the_version_of_a_task_is_known_from_format_5_on() {
-    let record = Record { task: taken(b"work"), ..voter() };
+    let record = with(voter(), |kept| kept.task = taken(b"work"));
     assert_eq!(Record::from_json(older(&record, 5).as_bytes()), Ok(record.clone()));
     let unknown = "\"task_version\" is not known in format 4";
     assert_damaged(older(&record, 4).as_bytes(), unknown);
@@ -129,13 +129,14 @@ fn the_version_of_a_task_is_known_from_format_5_on() {
 
 #[test]
 fn a_changed_list_is_known_from_format_4_on() {
-    let mut members: Vec<Member> = record(7).members.iter().cloned().collect();
+    let mut members: Vec<Member> = record(7).kept.durable.members.iter().cloned().collect();
     members[1].admin = Some("127.0.0.1:7202".into());
     let unchanged = MemberList::new(ListVersion::default(), members.clone());
-    let unchanged = json(&Record { members: unchanged, ..record(7) });
+    let unchanged = json(&with(record(7), |kept| kept.members = unchanged.into()));
     assert!(!unchanged.contains("7202"), "the file says more: {unchanged}");
-    let list = MemberList::new(record(7).members.version(), members).with_removed(vec![id(9)]);
-    let changed = Record { members: list, ..record(7) };
+    let list = MemberList::new(record(7).kept.durable.members.version(), members)
+        .with_removed(vec![id(9)]);
+    let changed = with(record(7), |kept| kept.members = list.into());
     assert_eq!(Record::from_json(json(&changed).as_bytes()), Ok(changed.clone()));
     assert_eq!(Record::from_json(older(&changed, 4).as_bytes()), Ok(changed.clone()));
     assert_damaged(older(&changed, 3).as_bytes(), "are not known in format 3");
@@ -216,21 +217,24 @@ fn a_wrong_value_is_damage() {
 #[test]
 fn no_number_leaves_none_above_it() {
     let floor = Epoch(GREATEST + 1);
-    let vote = |vote: VoterRecord| Record { vote: Some(vote), ..record(7) };
+    let vote = |vote: VoterRecord| with(record(7), |kept| kept.vote = Some(vote));
     let voted = Some(Vote { epoch: floor, candidate: id(3) });
     let version = TaskVersion { epoch: Epoch(1), counter: GREATEST + 1 };
     let late = Some(Drain { since: u64::MAX, ..Drain::default() });
     for (key, record) in [
         ("floor", vote(VoterRecord { floor, ..VoterRecord::default() })),
         ("granted", vote(VoterRecord { voted, ..VoterRecord::default() })),
-        ("task_version", Record { task: Task { version, ..Task::default() }, ..record(7) }),
-        ("reserved", Record { reserved: Epoch(2 * GREATEST + 1), ..record(7) }),
-        ("drain", Record { drain: late, ..record(7) }),
+        ("task_version", with(record(7), |kept| kept.task = Task { version, ..Task::default() })),
+        ("reserved", with(record(7), |kept| kept.reserved = Epoch(2 * GREATEST + 1))),
+        ("drain", with(record(7), |kept| kept.drain = late)),
     ] {
         assert_damaged(json(&record).as_bytes(), key);
     }
     let met = vec![(id(2), Incarnation(1)); MOST_MEMBERS + 1].into();
-    assert_damaged(json(&Record { met, ..record(7) }).as_bytes(), "\"met\": it has 129 entries");
+    assert_damaged(
+        json(&with(record(7), |kept| kept.met = met)).as_bytes(),
+        "\"met\": it has 129 entries",
+    );
 }
 
 #[test]
@@ -258,22 +262,22 @@ fn a_newer_format_is_not_taken_for_damage() {
 #[test]
 fn a_drained_member_is_written_in_a_format_that_an_older_electd_refuses() {
     let drain = Drain { since: 5, until: Some(9), reason: "new disk".to_owned() };
-    let drained = Record { drain: Some(drain), ..record(7) };
+    let drained = with(record(7), |kept| kept.drain = Some(drain));
     let text = json(&drained);
     assert!(text.contains("\"format\": 7"), "{text}");
     assert_eq!(Record::from_json(text.as_bytes()), Ok(drained.clone()));
     assert!(json(&record(7)).contains("\"format\": 6"));
 
     let reason = "x".repeat(Drain::LONGEST + 1);
-    let wordy = Record { drain: Some(Drain { reason, ..Drain::default() }), ..record(7) };
+    let wordy = with(record(7), |kept| kept.drain = Some(Drain { reason, ..Drain::default() }));
     assert!(matches!(Record::from_json(json(&wordy).as_bytes()), Err(Unfit::Damaged(_))));
 }
 
 #[test]
 fn a_record_that_reserves_too_little_stays_readable() {
-    let record = Record { reserved: Epoch(3), ..record(7) };
+    let record = with(record(7), |kept| kept.reserved = Epoch(3));
     let read = Record::from_json(json(&record).as_bytes()).unwrap();
-    assert_eq!(read.reserved, Epoch(7));
+    assert_eq!(read.kept.durable.reserved, Epoch(7));
 }
 
 #[test]
@@ -282,11 +286,11 @@ fn a_pause_is_written_in_a_format_that_an_older_electd_refuses_and_so_is_its_end
     let paused = Pause { version, paused: true, since: 5, until: Some(9) };
     let resumed = Pause { paused: false, since: 0, until: None, ..paused };
     for pause in [paused, resumed] {
-        let record = Record { pause, ..record(7) };
+        let record = with(record(7), |kept| kept.pause = pause);
         let text = json(&record);
         assert!(text.contains("\"format\": 8"), "{text}");
         assert_eq!(Record::from_json(text.as_bytes()), Ok(record));
     }
-    let beyond = Record { pause: Pause { since: u64::MAX, ..paused }, ..record(7) };
+    let beyond = with(record(7), |kept| kept.pause = Pause { since: u64::MAX, ..paused });
     assert!(matches!(Record::from_json(json(&beyond).as_bytes()), Err(Unfit::Damaged(_))));
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use electd::core::durable::{Durable, Vote};
 use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::Message;
-use electd::core::restart::{Kept, NoStart, Start, restart};
+use electd::core::restart::{Kept, NoStart, Restored, restart};
 use electd::core::settings::{Settings, Timing};
 use electd::core::types::{Epoch, Incarnation, NodeId, Role, Time};
 use electd::core::{Core, Input, Output, Phase};
@@ -116,13 +116,13 @@ impl Process {
         self.begin().is_ok()
     }
 
-    fn begin(&self) -> Result<(Settings, Start), NoStart> {
+    fn begin(&self) -> Result<(Settings, Restored), NoStart> {
         let incarnation = Incarnation(self.incarnation);
         let kept = Kept { incarnation, durable: self.disk.clone() };
         let mut file = settings(self.place, self.founders, incarnation.next().0);
         file.bootstrap = self.bootstraps && !self.disk.knows_its_cluster();
-        let start = restart((self.incarnation > 0).then_some(&kept), &file, None)?;
-        Ok((file, start))
+        let restored = restart((self.incarnation > 0).then_some(&kept), &file, None)?;
+        Ok((file, restored))
     }
 
     /// The same member with an empty disk.
@@ -166,14 +166,13 @@ impl Process {
     /// As the store opens: the incarnation, the reserve and the length of a promise are durable
     /// before the process runs.
     fn start(&mut self, now: Time) -> Result<(), String> {
-        let (file, start) = self.begin().map_err(|why| why.to_string())?;
-        let Start { members, restored, record, .. } = start;
-        if restored.epoch.max(restored.floor) < self.named {
+        let (file, restored) = self.begin().map_err(|why| why.to_string())?;
+        if restored.record.epoch.max(restored.floor) < self.named {
             return Err(format!("forgot the epoch {} that it named", self.named));
         }
         self.incarnation = restored.incarnation.0;
-        self.disk = record;
-        self.core = Some(Core::new(now, Settings { members, ..file }, restored, 0));
+        self.disk = restored.record.clone();
+        self.core = Some(Core::new(now, file, restored, 0));
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use electd::core::detector::ConnectionId;
 use electd::core::message::{Envelope, Hello, Message};
 use electd::core::random::Random;
-use electd::core::restart::{Start, restart};
+use electd::core::restart::restart;
 use electd::core::settings::{Settings, Timing};
 use electd::core::types::{NodeId, Time};
 use electd::core::{Core, Input, Output, Phase, Redial};
@@ -86,8 +86,8 @@ pub struct World<L> {
 
 /// A core that starts for the first time.
 pub fn first_start(settings: Settings, seed: u64) -> Core {
-    let Start { restored, members, .. } = restart(None, &settings, None).unwrap();
-    Core::new(Time(0), Settings { members, ..settings }, restored, seed)
+    let restored = restart(None, &settings, None).unwrap();
+    Core::new(Time(0), settings, restored, seed)
 }
 
 impl<L: Liar> World<L> {

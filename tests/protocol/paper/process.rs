@@ -8,9 +8,9 @@ use electd::core::durable::{Durable, VoterRecord};
 use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::{Done, Envelope, Hello, Message, Refusal, View};
 use electd::core::protocol::Protocols;
-use electd::core::restart::{Kept, Start, restart};
+use electd::core::restart::{Kept, Restored, restart};
 use electd::core::settings::{
-    AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Restored, Settings, Timing,
+    AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Settings, Timing,
 };
 use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
 use electd::core::{Command, CommandId, Core, Input, NodeStatus, Output, Redial};
@@ -73,7 +73,6 @@ pub fn settings(algorithm: AlgorithmKind, number: u8) -> Settings {
         margin: Margin::NONE,
         value: Some(0),
         health: None,
-        task: task(number),
         hierarchy: true,
         timing: TIMING,
         trust_refused: true,
@@ -155,16 +154,16 @@ impl Process {
 
     fn found(settings: Settings, vote: Option<VoterRecord>) -> Process {
         let (incarnation, reserved) = (Incarnation(1), Epoch(64));
-        let restored = Restored { incarnation, reserved, vote, ..Restored::default() };
-        let (members, task) = (settings.members.clone(), settings.task.clone());
-        let vote = (settings.quorum == Quorum::Majority)
+        let (members, task) = (settings.members.clone(), task(settings.id.0.as_bytes()[15]));
+        let first = (settings.quorum == Quorum::Majority)
             .then(|| VoterRecord::first(vote, settings.timing.lease));
-        let record = Durable { reserved, members, task, vote, ..Durable::default() };
-        Process::born(Time(0), settings, restored, record)
+        let record = Durable { reserved, members, task, vote: first, ..Durable::default() };
+        Process::born(Time(0), settings, Restored { incarnation, record, floor: Epoch(0), vote })
     }
 
     /// One that starts with what its disk gives back.
-    fn born(now: Time, settings: Settings, restored: Restored, disk: Durable) -> Process {
+    fn born(now: Time, settings: Settings, restored: Restored) -> Process {
+        let disk = restored.record.clone();
         Process { core: Core::new(now, settings, restored, 0), now, disk, asked: Vec::new() }
     }
 
@@ -173,9 +172,8 @@ impl Process {
         let kept = Kept { incarnation: self.core.incarnation(), durable: self.disk.clone() };
         let before = self.core.settings();
         let file = Settings { instance: before.instance + 100, ..before.clone() };
-        let start = restart(Some(&kept), &file, None).expect("it is in its list");
-        let Start { members, task, restored, record } = start;
-        Process::born(self.now, Settings { members, task, ..file }, restored, record)
+        let restored = restart(Some(&kept), &file, None).expect("it is in its list");
+        Process::born(self.now, file, restored)
     }
 
     /// The disk has taken all that it was asked to write.
