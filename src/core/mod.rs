@@ -39,7 +39,6 @@ pub mod protocol;
 pub mod random;
 mod ranking;
 mod reach;
-mod refusal;
 pub mod restart;
 mod retiming;
 pub mod settings;

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::command::{Done, Forwarded};
+use super::command::{Done, Forwarded, Refusal};
 use super::membership::Change;
 use super::planted::Fault;
-use super::refusal::Refusal;
 use super::types::{CommandId, Epoch, Incarnation, NodeId, Time};
 
 /// How many commands may wait for the leader at once.

@@ -80,7 +80,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// What the core is to do, in a cluster of these members, of which this one leads. None for what the node does
+    /// What the core is to do, with the members and the leader that this node knows. None for what the node does
     /// without the core.
     pub(super) fn for_core(
         self,
@@ -90,33 +90,29 @@ impl Command {
         let id = |name: &str| named(name, members);
         let since = wall_clock_ms();
         let until = |length: Option<Duration>| length.map(|length| after(since, length));
-        let forwarded = match self {
-            Command::Reload => return Ok(None),
-            Command::Elect => return Ok(Some(core::Command::Elect)),
-            Command::HandOut { task } => {
-                return Ok(Some(core::Command::HandOut { task: Task::new(task) }));
-            }
-            Command::Drain { length, reason } => {
-                may_be_told(&reason)?;
-                let drain = Drain { since, until: until(length), reason };
-                return Ok(Some(core::Command::Drain(drain)));
-            }
-            Command::Undrain => return Ok(Some(core::Command::Undrain)),
+        Ok(Some(match self {
+            Command::Elect => core::Command::Elect,
             Command::Resign { to } => {
                 let to = to.as_deref().map(id).transpose()?;
                 leads_not(to, leader, members)?;
-                Forwarded::Resign { to }
+                Forwarded::Resign { to }.into()
             }
-            Command::Switchover { to } => Forwarded::Switchover { to: id(&to)? },
-            Command::EndSwitchover => Forwarded::EndSwitchover,
-            Command::Add(member) => Forwarded::Change(Change::Add(member)),
+            Command::Switchover { to } => Forwarded::Switchover { to: id(&to)? }.into(),
+            Command::EndSwitchover => Forwarded::EndSwitchover.into(),
+            Command::Add(member) => Forwarded::Change(Change::Add(member)).into(),
             Command::Remove { name, force } => {
-                Forwarded::Change(Change::Remove { id: id(&name)?, force })
+                Forwarded::Change(Change::Remove { id: id(&name)?, force }).into()
             }
-            Command::Pause { length } => Forwarded::Pause { since, until: until(length) },
-            Command::Resume => Forwarded::Resume,
-        };
-        Ok(Some(forwarded.into()))
+            Command::Drain { length, reason } => {
+                may_be_told(&reason)?;
+                core::Command::Drain(Drain { since, until: until(length), reason })
+            }
+            Command::Undrain => core::Command::Undrain,
+            Command::Pause { length } => Forwarded::Pause { since, until: until(length) }.into(),
+            Command::Resume => Forwarded::Resume.into(),
+            Command::Reload => return Ok(None),
+            Command::HandOut { task } => core::Command::HandOut { task: Task::new(task) },
+        }))
     }
 }
 
@@ -141,7 +137,7 @@ fn leads_not(
     Err(CommandError::Refused(what))
 }
 
-/// The reason of a drain stands in records and on screens.
+/// The reason of a drain is stored in the record, and shown on screens.
 fn may_be_told(reason: &str) -> Result<(), CommandError> {
     let most = Drain::LONGEST;
     if reason.len() <= most && !reason.contains(disguises) {

@@ -74,7 +74,7 @@ impl NodeHandle {
         command: Command,
         timeout: Duration,
     ) -> Result<Result<Done, Refusal>, CommandError> {
-        let (leads, epoch) = (self.published.leader() == Some(id), self.published.led_epoch());
+        let (epoch, leads) = (self.published.led_epoch(), self.published.leader() == Some(id));
         let done = self.order(command.clone(), timeout);
         let late = matches!(done, Err(_) | Ok(Err(Refusal::NoReply)));
         let Some(epoch) = epoch.filter(|_| leads && late) else { return done };

@@ -274,7 +274,7 @@ impl Handle for NodeHandle {
     }
 }
 
-/// The members when this command was carried out, as far as their names are concerned.
+/// The members with their names once the leader has carried this out: a member that it adds is in no list before.
 fn after<'a>(members: &'a MemberList, order: &core::Command) -> Cow<'a, MemberList> {
     match order {
         core::Command::ForLeader(Forwarded::Change(change @ membership::Change::Add(_))) => {
