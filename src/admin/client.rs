@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use ureq::{Agent, Body, RequestBuilder, http};
 
 use super::answer::{in_words, socket_error, understand};
@@ -21,6 +20,7 @@ use crate::tls::Trust;
 
 pub use super::answer::ClientError;
 pub(crate) use super::ask::host_of;
+pub use super::order::Order;
 
 const CONNECT: Duration = Duration::from_secs(1);
 const RESOLVE: Duration = Duration::from_secs(2);
@@ -156,46 +156,13 @@ impl Client {
         self.read(address, request.call())
     }
 
-    /// Asks this node to have a member added, by its entry.
+    /// Gives this node a command, which says for whom it is.
     ///
     /// # Errors
     /// When nobody answers there, or the node refuses.
-    pub fn add(&self, to: Recipient<'_>, entry: &Value) -> Result<Achieved, ClientError> {
-        self.command(to, "POST", "members", &entry.to_string())
-    }
-
-    /// Asks this node to have a member removed.
-    ///
-    /// # Errors
-    /// When nobody answers there, or the node refuses.
-    pub fn remove(
-        &self,
-        to: Recipient<'_>,
-        name: &str,
-        force: bool,
-    ) -> Result<Achieved, ClientError> {
-        let query = if force { "?force=true" } else { "" };
-        self.command(to, "DELETE", &format!("members/{name}{query}"), "")
-    }
-
-    /// Asks this node to read its configuration again.
-    ///
-    /// # Errors
-    /// When nobody answers there, or the node refuses; with code 400 its file has problems.
-    pub fn reload(&self, to: Recipient<'_>) -> Result<Achieved, ClientError> {
-        self.command(to, "POST", "reload", "{}")
-    }
-
-    /// Gives a command, which says for whom it is.
-    pub(super) fn command(
-        &self,
-        to: Recipient<'_>,
-        method: &str,
-        path: &str,
-        body: &str,
-    ) -> Result<Achieved, ClientError> {
-        let ends = ["resign", "drain", "switchover"].contains(&path) || method == "DELETE";
-        let patience = if ends { HANDOVER_ANSWER } else { COMMAND_ANSWER };
+    pub fn command(&self, to: Recipient<'_>, order: &Order) -> Result<Achieved, ClientError> {
+        let Order { method, path, body, ends_leadership } = order;
+        let patience = if *ends_leadership { HANDOVER_ANSWER } else { COMMAND_ANSWER };
         let address = to.address;
         let rest = format!(
             "{}: {}\r\n{}: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
@@ -209,7 +176,7 @@ impl Client {
         {
             return answer;
         }
-        let answer = if method == "DELETE" {
+        let answer = if *method == "DELETE" {
             self.addressed(self.agent.delete(url(address, path)), to, patience).call()
         } else {
             let request = self.addressed(self.agent.post(url(address, path)), to, patience);

@@ -10,12 +10,12 @@ use socket2::Socket;
 use crate::node::handle::{Command, Handle};
 use crate::tls::Buffered;
 
+use super::dispatch::{self, Answer, Shared};
 use super::inbound::{Asked, Heard, Inbound, Place};
 use super::limits;
 use super::line::Line;
 use super::poller::Interest;
 use super::response::{Delivery, Response};
-use super::routes::{self, Answer, Shared};
 use super::stream::{self, Stream};
 
 /// What a client says is read into such a space first, which all connections share.
@@ -269,7 +269,7 @@ impl Connection {
             close: request.wants_close() || shared.is_closing(),
             old: request.old,
         };
-        match routes::answer(request, &asked.body, shared, |name| self.line.proves(name)) {
+        match dispatch::answer(request, &asked.body, shared, |name| self.line.proves(name)) {
             Answer::Command(command) => {
                 self.stage = Stage::Command(delivery);
                 Ok(Step::Command(command))

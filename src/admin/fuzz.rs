@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::core::types::Task;
+use crate::node::NodeHandle;
 use crate::node::events::Event;
 use crate::node::handle::Command;
 use crate::node::history::History;
@@ -15,7 +16,7 @@ use super::inbound::{Asked, Heard, Inbound};
 use super::limits;
 use super::listener::Listener;
 use super::response::{Delivery, Response};
-use super::routes::{Route, command};
+use super::routes::Route;
 
 /// Requests as clients send them: each alone, and all in one go.
 pub fn requests() -> Vec<Vec<u8>> {
@@ -95,7 +96,7 @@ fn taken(asked: &Asked) -> String {
     let Asked { request, body } = asked;
     assert_eq!(body.len(), request.body_length);
     assert!(body.len() <= limits::BODY_BYTES);
-    match Route::commanded(request).map(|route| command(route, request, body)) {
+    match Route::<NodeHandle>::commanded(request).map(|takes| takes.command(request, body)) {
         Some(Ok(command)) => {
             match &command {
                 Command::Add(member) => assert!(member.judge().is_ok(), "{member:?}"),

@@ -16,24 +16,25 @@
 //! | `line` | its socket, and TLS if the address has it |
 //! | `inbound` | what it says, to requests |
 //! | `request` | bytes to a request, or to the answer that refuses them |
-//! | `routes` | a request to its answer |
-//! | `bodies` | what the body of a command says |
+//! | `dispatch` | a request to its answer |
+//! | `routes` | the paths: what each shows, and which command a request there is |
+//! | `views` | what a node shows |
 //! | `guard` | who may command |
 //! | `commands` | the commands that the node carries out at present |
 //! | `response` | an answer to bytes |
 //! | `metrics` | `GET /metrics`: a node in figures |
 //! | `stream` | `GET /events`: the events of a node, as long as a client wants |
 //! | `control` | the control socket, for both sides |
-//! | `client`, `listener`, `ask`, `answer` | the other side, for the commands |
+//! | `client`, `order`, `listener`, `ask`, `answer` | the other side, for the commands |
 
 mod answer;
 mod ask;
-mod bodies;
 pub mod client;
 mod commands;
 mod connection;
 pub mod control;
 mod crowd;
+mod dispatch;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
 mod guard;
@@ -41,7 +42,7 @@ mod inbound;
 mod line;
 pub mod listener;
 mod metrics;
-mod orders;
+mod order;
 mod poller;
 mod reactor;
 mod ready;
@@ -52,6 +53,7 @@ mod routes;
 mod server;
 mod shares;
 mod stream;
+mod views;
 
 pub use crate::net::listen;
 pub use guard::Token;

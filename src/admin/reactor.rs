@@ -16,12 +16,12 @@ use crate::node::handle::Handle;
 use super::commands::Commands;
 use super::connection::{Connection, Scratch, Step};
 use super::crowd::Crowd;
+use super::dispatch::Shared;
 use super::limits;
 use super::poller::{Bell, Interest, Poller};
 use super::ready::Ready;
 use super::response::Response;
 use super::room::Room;
-use super::routes::Shared;
 
 /// The listening socket's number; connections count from 1.
 const LISTENER: u64 = 0;

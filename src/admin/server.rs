@@ -24,12 +24,12 @@ use crate::node::handle::Handle;
 use crate::tls::Security;
 
 use super::control::Control;
+use super::dispatch::Shared;
 use super::guard::{Door, Token};
 use super::limits;
 use super::poller::Bell;
 use super::reactor::Reactor;
 use super::room::Room;
-use super::routes::Shared;
 
 /// Enough for a request and its answer, both of which live on the heap.
 const STACK: usize = 256 * 1024;

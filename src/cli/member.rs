@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
+use crate::admin::client::Order;
 use crate::core::limits::{NAME_RULE, is_name};
 use crate::node::status::{MemberStatus, Status};
 
@@ -122,7 +123,7 @@ impl Add {
             "name": self.name, "id": self.id, "address": self.address,
             "admin": self.member_admin, "role": self.role.name(),
         });
-        let done = give(&asked, |to| client.add(to, &entry))?;
+        let done = give(&client, &asked, &Order::post("members", &entry))?;
         match self.order.output.output {
             Output::Json => print::json(&json!({ "result": done.result, "id": done.id })),
             Output::Table => {
@@ -140,7 +141,9 @@ impl Remove {
             return Err(CliError::new(Exit::Usage, what)); // it would be part of a path
         }
         let Remove { order, name, force } = self;
-        order.tell_any(|client, to| client.remove(to, &name, force))
+        let query = if force { "?force=true" } else { "" };
+        let remove = Order::delete(format!("members/{name}{query}"));
+        order.tell_any(&remove.ending_a_leadership()) // it may be the leader
     }
 }
 

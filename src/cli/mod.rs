@@ -11,7 +11,6 @@ pub mod args;
 mod ask;
 mod certificates;
 mod check;
-mod drain;
 pub mod error;
 mod exec;
 pub mod exit;
@@ -24,9 +23,9 @@ mod leader;
 mod log;
 mod manual;
 mod member;
+mod operator;
 mod order;
 mod overview;
-mod pause;
 pub mod print;
 mod reload;
 mod resign;
@@ -75,13 +74,8 @@ enum Command {
     Health(health::Health),
     History(history::History),
     Watch(watch::Watch),
-    Reload(reload::Reload),
-    Resign(resign::Resign),
-    Switchover(switchover::Switchover),
-    Drain(drain::Drain),
-    Undrain(drain::Undrain),
-    Pause(pause::Pause),
-    Resume(pause::Resume),
+    #[command(flatten)]
+    Operator(operator::Operator),
     Member(member::Members),
     Simulate(simulate::Simulate),
     Completions(manual::Completions),
@@ -100,13 +94,7 @@ impl Command {
             Command::Health(health) => health.run(),
             Command::History(history) => history.run(),
             Command::Watch(watch) => watch.run(),
-            Command::Reload(reload) => reload.run(),
-            Command::Resign(resign) => resign.run(),
-            Command::Switchover(switchover) => switchover.run(),
-            Command::Drain(drain) => drain.run(),
-            Command::Undrain(undrain) => undrain.run(),
-            Command::Pause(pause) => pause.run(),
-            Command::Resume(resume) => resume.run(),
+            Command::Operator(operator) => operator.run(),
             Command::Member(members) => members.run(),
             Command::Simulate(simulate) => simulate.run(),
             Command::Completions(completions) => completions.run(),

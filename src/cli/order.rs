@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use crate::admin::client::{Achieved, Client, ClientError, Recipient};
+use crate::admin::client::{Achieved, Client, ClientError, Order, Recipient};
 
 use super::args::{Output, OutputArgs};
 use super::ask::{Asked, NodeArgs, Targets};
@@ -72,28 +72,21 @@ impl OrderArgs {
     ///
     /// # Errors
     /// As [`give`] says.
-    pub fn tell_any(
-        self,
-        command: impl Fn(&Client, Recipient<'_>) -> Result<Achieved, ClientError>,
-    ) -> Result<(), CliError> {
+    pub fn tell_any(self, order: &Order) -> Result<(), CliError> {
         let (client, asked) = self.ask()?;
-        self.print(&give(&asked, |to| command(&client, to))?)
+        self.print(&give(&client, &asked, order)?)
     }
 
     /// Gives a command that is meant for one node: the one that was named, or that of this host.
     ///
     /// # Errors
     /// 1 when it is refused, `malformed` when the node cannot make sense of it, 69 when the node does not answer.
-    pub fn tell_one(
-        self,
-        malformed: Exit,
-        command: impl Fn(&Client, Recipient<'_>) -> Result<Achieved, ClientError>,
-    ) -> Result<(), CliError> {
+    pub fn tell_one(self, malformed: Exit, order: &Order) -> Result<(), CliError> {
         let targets = self.nodes.own()?;
         let client = self.token.client(&targets)?;
         let asked = targets.ask_for_any(&client)?;
         let to = asked.iter().find_map(Asked::recipient);
-        let answer = to.map_or(Err(ClientError::NotServed), |to| command(&client, to));
+        let answer = to.map_or(Err(ClientError::NotServed), |to| client.command(to, order));
         let achieved = answer.map_err(|error| match &error {
             ClientError::Refused { code: 400, .. } => CliError::new(malformed, error),
             ClientError::Refused { code: 403 | 409, .. } => CliError::new(Exit::No, error),
@@ -117,10 +110,7 @@ impl OrderArgs {
 ///
 /// # Errors
 /// 1 when it is refused, 69 when nobody answers or it is not known whether it was carried out.
-pub fn give(
-    asked: &[Asked],
-    command: impl Fn(Recipient<'_>) -> Result<Achieved, ClientError>,
-) -> Result<Achieved, CliError> {
+pub fn give(client: &Client, asked: &[Asked], order: &Order) -> Result<Achieved, CliError> {
     let mut refusal = CliError::new(Exit::Unavailable, "no node answers");
     let answered = asked.iter().filter_map(|asked| {
         let state = asked.answer.as_ref().ok()?.state.as_str();
@@ -133,7 +123,7 @@ pub fn give(
         _ => 1,
     });
     for (to, _) in answered {
-        match command(to) {
+        match client.command(to, order) {
             Ok(achieved) => return Ok(achieved),
             // This one does not take commands without the token; the next may run on this host.
             Err(error @ ClientError::Refused { code: 403, .. }) => {

@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use clap::Args;
+use serde_json::json;
 
 use crate::admin::Token;
-use crate::admin::client::Client;
+use crate::admin::client::Order;
 use crate::config::HealthConfig;
 use crate::core::settings::Alone;
 use crate::exec::hooks::HooksHandle;
@@ -45,7 +46,7 @@ pub struct Reload {
 impl Reload {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
-        self.order.tell_one(Exit::Config, Client::reload)
+        self.order.tell_one(Exit::Config, &Order::post("reload", &json!({})))
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::json;
 
-use crate::admin::client::Client;
+use crate::admin::client::{Client, Order};
 use crate::node::status::LeaderStatus;
 
 use super::args::{Output, OutputArgs};
@@ -57,7 +57,8 @@ impl Resign {
         let targets = self.nodes.targets()?;
         let client = self.token.client(&targets)?;
         let asked = targets.ask_for_any(&client)?;
-        let achieved = give(&asked, |to| client.resign(to, self.to.as_deref()))?;
+        let order = Order::post("resign", &json!({ "to": self.to })).ending_a_leadership();
+        let achieved = give(&client, &asked, &order)?;
         let before = newest_leader(&asked).map(|leader| leader.epoch);
         let later = await_leader(&client, &targets, |leader| Some(leader.epoch) > before);
         let leader = later.ok_or_else(|| unseen(&achieved.result, "no other member"))?;

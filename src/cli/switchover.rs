@@ -1,6 +1,9 @@
 //! `electd switchover`: a member leads that an operator chose, whatever its rank.
 
 use clap::Args;
+use serde_json::json;
+
+use crate::admin::client::Order;
 
 use super::error::CliError;
 use super::order::{OrderArgs, give};
@@ -37,12 +40,11 @@ impl Switchover {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let Switchover { order, to, .. } = self;
-        let Some(name) = to else {
-            return order.tell_any(|client, to| client.end_switchover(to));
-        };
+        let post = |body| Order::post("switchover", &body).ending_a_leadership();
+        let Some(name) = to else { return order.tell_any(&post(json!({ "clear": true }))) };
         let (client, targets) = order.reach()?;
         let asked = targets.ask_for_any(&client)?;
-        let achieved = give(&asked, |to| client.switchover(to, &name))?;
+        let achieved = give(&client, &asked, &post(json!({ "to": name })))?;
         let leads = await_leader(&client, &targets, |leader| leader.name == name);
         let leader = leads.ok_or_else(|| unseen(&achieved.result, &name))?;
         tell_leader(&order.output, &achieved.result, &leader)

@@ -1,34 +1,16 @@
-//! Commands of operators, and those that wait for the leader to carry them out.
+//! The commands of operators: what each asks, what it may achieve or why it may be refused, and how long a leader may
+//! take for it.
 
-use std::collections::BTreeMap;
-
-use super::membership::Change;
-use super::message::{Done, Forwarded, Refusal};
-use super::planted::Fault;
-use super::types::{CommandId, Drain, Epoch, Incarnation, NodeId, Task, Time, Version};
-
-/// How many commands may wait for the leader at once.
-pub(super) const MOST_WAITING: usize = 64;
+use super::membership::{Change, MemberList};
+use super::types::{Drain, Epoch, NodeId, Task, Version};
 
 /// What an operator may ask of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
+    /// The leader carries it out: this member does, or passes it on.
+    ForLeader(Forwarded),
     /// Call an election; a no-op while one is under way.
     Elect,
-    /// The leader hands over, to the member named if any.
-    Resign {
-        /// The member that is to lead next.
-        to: Option<NodeId>,
-    },
-    /// The leader hands over to this member, whatever its rank, and nobody preempts that.
-    Switchover {
-        /// The member that is to lead next.
-        to: NodeId,
-    },
-    /// The leader that a switchover chose is preempted again as any other.
-    EndSwitchover,
-    /// The leader changes the member list.
-    Change(Change),
     /// The coordinator of the halting algorithm hands out this task.
     HandOut {
         /// The task.
@@ -38,174 +20,80 @@ pub enum Command {
     Drain(Drain),
     /// A member that was drained, or that resigned, may lead again.
     Undrain,
-    /// The leader pauses the cluster.
+    /// The pause of this version is over: this member resumes the cluster, if it leads and no later one counts.
+    EndPause {
+        /// The version of the pause.
+        version: Version,
+    },
+    /// The process is about to end.
+    Stop,
+}
+
+impl Command {
+    /// What becomes of the member that is given it, after its name.
+    #[must_use]
+    pub fn sentence(&self, members: &MemberList) -> String {
+        match self {
+            Command::ForLeader(command) => format!("is asked to {}", command.words(members)),
+            Command::Elect => "is asked for an election".to_owned(),
+            Command::HandOut { task } => format!("is given a task of {} bytes", task.content.len()),
+            Command::Drain(_) => "is drained".to_owned(),
+            Command::Undrain => "is undrained".to_owned(),
+            Command::EndPause { .. } => "is asked to resume the cluster".to_owned(),
+            Command::Stop => "is asked to stop".to_owned(),
+        }
+    }
+}
+
+impl From<Forwarded> for Command {
+    fn from(command: Forwarded) -> Command {
+        Command::ForLeader(command)
+    }
+}
+
+/// The commands that a member passes on to the leader.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Forwarded {
+    /// Stop leading, in favour of this member if one is named.
+    Resign {
+        /// The member that is to lead next.
+        to: Option<NodeId>,
+    },
+    /// Stop leading, in favour of this member, whatever its rank.
+    Switchover {
+        /// The member that is to lead next.
+        to: NodeId,
+    },
+    /// The leader that a switchover chose is preempted again as any other.
+    EndSwitchover,
+    /// Change the member list.
+    Change(Change),
+    /// Pause the cluster.
     Pause {
         /// Since when, in milliseconds since 1970.
         since: u64,
         /// When the pause ends by itself, if it does.
         until: Option<u64>,
     },
-    /// The leader resumes the cluster.
-    Resume {
-        /// Only if this is the version of the pause that is to end, and this member leads.
-        only: Option<Version>,
-    },
-    /// The process is about to end.
-    Stop,
-}
-
-/// The commands that wait for the leader's outcome.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Commands {
-    last: u64,
-    waiting: BTreeMap<u64, Forwarding>,
-}
-
-/// How many bits of a command's number count the commands of one run; those above name the run.
-const COUNTED: u32 = 20;
-
-impl Commands {
-    /// The commands of this start of a member. Their numbers name it, so that the outcome of a command
-    /// of an earlier run answers none of this one.
-    pub fn new(run: Incarnation) -> Commands {
-        let run = if Fault::OutcomeOfEarlier.is_planted() { Incarnation(0) } else { run };
-        let last = (run.0 & (u64::MAX >> (COUNTED + 2))) << COUNTED;
-        Commands { last, waiting: BTreeMap::new() }
-    }
-
-    /// This command is to be told to that leader, of this epoch. Tells whether it may wait.
-    pub(super) fn add(
-        &mut self,
-        id: CommandId,
-        leader: NodeId,
-        command: Forwarded,
-        asked: Epoch,
-        due: Time,
-    ) -> bool {
-        let room = self.waiting.len() < MOST_WAITING;
-        if room {
-            let counted = (1 << COUNTED) - 1;
-            self.last = (self.last & !counted) | (self.last.wrapping_add(1) & counted);
-            let stage = Stage::Unsent(leader);
-            let forwarding = Forwarding { id, due, command, stage, asked, handed_over: false };
-            self.waiting.insert(self.last, forwarding);
-        }
-        room
-    }
-
-    /// When this member gives up on the next of them.
-    pub fn next_due(&self) -> Option<Time> {
-        self.waiting.values().map(|command| command.due).min()
-    }
-
-    /// Those that this member has to give up on now.
-    pub fn expired(&self, now: Time) -> Vec<u64> {
-        self.numbers(|command| command.due <= now)
-    }
-
-    /// Those that ask for the removal of this member.
-    pub fn removals(&self, of: NodeId) -> Vec<u64> {
-        self.numbers(|forwarding| {
-            matches!(forwarding.command, Forwarded::Change(Change::Remove { id, .. }) if id == of)
-        })
-    }
-
-    fn numbers(&self, which: impl Fn(&Forwarding) -> bool) -> Vec<u64> {
-        let some = self.waiting.iter().filter(|(_, forwarding)| which(forwarding));
-        some.map(|(number, _)| *number).collect()
-    }
-
-    /// What this leader is to be told now. From then on it alone can tell how that ends.
-    pub fn send(&mut self, leader: NodeId, epoch: Epoch) -> Vec<(u64, Forwarded)> {
-        let mut unsent = Vec::new();
-        for (number, forwarding) in &mut self.waiting {
-            if forwarding.stage == Stage::Unsent(leader) {
-                (forwarding.stage, forwarding.asked) = (Stage::Sent(leader), epoch);
-                unsent.push((*number, forwarding.command.clone()));
-            }
-        }
-        unsent
-    }
-
-    /// This leader of a later epoch is to have what an earlier one left to it. Tells whether there is any.
-    pub fn leave_to(&mut self, leader: NodeId, epoch: Epoch) -> bool {
-        let mut any = false;
-        for forwarding in self.waiting.values_mut() {
-            if forwarding.stage == Stage::Postponed && epoch > forwarding.asked {
-                forwarding.stage = Stage::Unsent(leader);
-                any = true;
-            }
-        }
-        any
-    }
-
-    /// The leader says that it leads: what it did not carry out before, it does now.
-    pub fn retry(&mut self) {
-        for forwarding in self.waiting.values_mut() {
-            if forwarding.stage == Stage::Postponed {
-                forwarding.asked = Epoch::default();
-            }
-        }
-    }
-
-    /// Whether this member was asked for this command, and this may be how it ended.
-    pub fn may_end(&self, number: u64, by: NodeId, result: &Result<Done, Refusal>) -> bool {
-        self.waiting.get(&number).is_some_and(|forwarding| {
-            let fits = result.as_ref().map_or(true, |done| forwarding.command.may_end(done));
-            forwarding.stage == Stage::Sent(by) && fits || Fault::OutcomeUnjudged.is_planted()
-        })
-    }
-
-    /// A command has ended: gives what its caller is told. A change of the members is rather left to the
-    /// next leader, if this one has handed over or leads no more.
-    pub fn end(&mut self, number: u64, result: Result<Done, Refusal>) -> Option<Answer> {
-        if let Some(forwarding) = self.waiting.get_mut(&number)
-            && matches!(forwarding.command, Forwarded::Change(_))
-            && matches!(result, Err(Refusal::HandedOver | Refusal::NotLeader))
-        {
-            forwarding.stage = Stage::Postponed;
-            forwarding.handed_over |= result == Err(Refusal::HandedOver);
-            return None;
-        }
-        let Forwarding { id, handed_over, .. } = self.waiting.remove(&number)?;
-        let result = result.map(|done| match done {
-            Done::Removed { id, stored, .. } => Done::Removed { id, stored, handed_over },
-            done => done,
-        });
-        Some((id, result))
-    }
-}
-
-/// How a command ended, for whoever gave it this id.
-pub type Answer = (CommandId, Result<Done, Refusal>);
-
-/// A command that the leader is to carry out.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Forwarding {
-    id: CommandId,
-    /// When this member gives up on it.
-    due: Time,
-    command: Forwarded,
-    stage: Stage,
-    /// The epoch in which it was sent.
-    asked: Epoch,
-    /// A leader has handed over, so that the next one can carry it out.
-    handed_over: bool,
-}
-
-/// How far a command has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Stage {
-    /// To be sent to this leader as soon as the connection to it is up: a leader may be followed
-    /// before that.
-    Unsent(NodeId),
-    /// This leader has it, and nobody else can tell how it ended.
-    Sent(NodeId),
-    /// The leader of a later epoch is to have it, once there is one.
-    Postponed,
+    /// Resume the cluster.
+    Resume,
 }
 
 impl Forwarded {
+    /// What the leader is asked to do.
+    fn words(&self, members: &MemberList) -> String {
+        match self {
+            Forwarded::Resign { to: None } => "resign".to_owned(),
+            Forwarded::Resign { to: Some(id) } => format!("resign to {}", members.name(*id)),
+            Forwarded::Switchover { to } => format!("switch over to {}", members.name(*to)),
+            Forwarded::EndSwitchover => "end the switchover".to_owned(),
+            Forwarded::Change(Change::Add(member)) => format!("add {}", member.name),
+            Forwarded::Change(Change::Remove { id, .. }) => format!("remove {}", members.name(*id)),
+            Forwarded::Pause { .. } => "pause the cluster".to_owned(),
+            Forwarded::Resume => "resume the cluster".to_owned(),
+        }
+    }
+
     /// How many times `failure` it may take: a change waits for two lists to be stored, or for an
     /// election before.
     pub(super) fn patience(&self) -> u32 {
@@ -219,7 +107,7 @@ impl Forwarded {
     }
 
     /// Whether this may be what it achieved.
-    fn may_end(&self, done: &Done) -> bool {
+    pub(super) fn may_end(&self, done: &Done) -> bool {
         match (self, done) {
             (Forwarded::Resign { .. }, Done::Resigned { .. }) => true,
             (Forwarded::Pause { .. }, Done::Paused) | (Forwarded::Resume, Done::Resumed) => true,
@@ -237,43 +125,144 @@ impl Forwarded {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use uuid::Uuid;
+/// What a command achieved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Done {
+    /// An election was called, or one is under way.
+    Called,
+    /// The leader of this epoch handed over, to the member named if any.
+    Resigned {
+        /// The epoch that ended.
+        epoch: Epoch,
+        /// Who was asked to start the next election.
+        successor: Option<NodeId>,
+    },
+    /// The member left its tenure and is ready to end.
+    Stopped,
+    /// This member belongs to the cluster from now on.
+    Added(NodeId),
+    /// This member does not any more.
+    Removed {
+        /// The member.
+        id: NodeId,
+        /// Enough of the others have stored so; or else it was forced, or is on its way.
+        stored: bool,
+        /// It led, and handed over first.
+        handed_over: bool,
+    },
+    /// The member does not lead from now on, restarts included. If it led, it is handing over to the member named.
+    Drained {
+        /// Who is to lead next.
+        successor: Option<NodeId>,
+    },
+    /// The member may lead again.
+    Undrained,
+    /// The cluster is paused: the leader has stored that.
+    Paused,
+    /// The cluster is not paused any more: the leader has stored that.
+    Resumed,
+    /// The member that was to lead does so already.
+    Leads(NodeId),
+    /// No switchover counts any more.
+    SwitchoverEnded,
+    /// The coordinator took the task, has stored it and hands it out, in a new epoch.
+    TaskTaken,
+}
 
-    #[test]
-    fn a_change_that_a_leader_left_to_the_next_one_is_told_to_that() {
-        let [first, second] = [1, 2].map(|number| NodeId(Uuid::from_u128(number)));
-        let remove = Forwarded::Change(Change::Remove { id: first, force: false });
-        let mut commands = Commands::new(Incarnation(1));
-        assert!(commands.add(CommandId(7), first, remove, Epoch(1), Time(9)));
-        let (number, _) = commands.send(first, Epoch(1))[0];
-        assert!(commands.send(first, Epoch(1)).is_empty(), "once");
+/// Why a command was not carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// No leader is known, so nobody can resign.
+    NoLeader,
+    /// The member asked does not lead (any more), and commands are passed on only once.
+    NotLeader,
+    /// No other member may lead: it would be an outage.
+    NoSuccessor,
+    /// The member named is not alive or not eligible.
+    CannotLead(NodeId),
+    /// A member that ranks higher than the one named would win the election.
+    Outranked {
+        /// The member that was named.
+        to: NodeId,
+        /// The member that ranks higher.
+        by: NodeId,
+    },
+    /// A switchover to this member is under way.
+    Switching(NodeId),
+    /// The member that was to lead did not say in time that it takes over.
+    NotTaken(NodeId),
+    /// The leader speaks a version of the protocol without this command.
+    OldLeader(NodeId),
+    /// Too many commands wait for the leader.
+    TooMany,
+    /// The leader did not answer in time.
+    NoReply,
+    /// The member is stopping.
+    Stopping,
+    /// The algorithm hands out no task.
+    NoTask,
+    /// Only the coordinator takes a task; it is this member, if known.
+    NotCoordinator(Option<NodeId>),
+    /// The task is longer than [`Task::LONGEST`](super::types::Task::LONGEST).
+    TaskTooLong(usize),
+    /// A member has what the new one was given.
+    Taken {
+        /// What it is.
+        what: Taken,
+        /// Who has it.
+        by: NodeId,
+    },
+    /// A member with this id was removed before, and an id is for life.
+    WasRemoved(NodeId),
+    /// The list has [`MOST_MEMBERS`](super::membership::MOST_MEMBERS) members.
+    ListFull,
+    /// Nobody with this id is a member.
+    NotMember(NodeId),
+    /// One change of the member list at a time.
+    ChangeUnderWay,
+    /// So many live voters would be no majority.
+    LosesQuorum {
+        /// Voters of the new list that are alive.
+        live: usize,
+        /// How many are a majority of it.
+        needed: usize,
+    },
+    /// Nobody would be left who may lead.
+    LastCandidate,
+    /// Nobody would be left, or is connected and would learn of it.
+    LastMember,
+    /// The leader could not confirm its list in time, so nothing was changed.
+    ListNotConfirmed,
+    /// The change was made, and too few have stored it in time.
+    NotStoredYet,
+    /// The leader lost its leadership meanwhile: the change may have been made or not.
+    ChangeUnsure,
+    /// The leader that was to be removed has handed over: the next one is to be asked.
+    HandedOver,
+}
 
-        assert!(!commands.may_end(number, second, &Err(Refusal::HandedOver)), "it was not asked");
-        assert_eq!(commands.end(number, Err(Refusal::HandedOver)), None);
-        assert!(!commands.leave_to(second, Epoch(1)) && commands.leave_to(second, Epoch(2)));
-        assert_eq!(commands.send(second, Epoch(2)).len(), 1);
-        let done = |handed_over| Done::Removed { id: first, stored: true, handed_over };
-        assert!(commands.may_end(number, second, &Ok(done(false))));
-        assert_eq!(commands.end(number, Ok(done(false))), Some((CommandId(7), Ok(done(true)))));
-        assert_eq!(
-            (commands.end(number, Err(Refusal::NoReply)), commands.next_due()),
-            (None, None)
-        );
-    }
+/// What no two members may share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Taken {
+    /// The id.
+    Id,
+    /// The name.
+    Name,
+    /// Where others dial it.
+    Address,
+    /// Where its HTTP is.
+    Admin,
+}
 
-    #[test]
-    fn no_more_than_so_many_wait_and_none_for_longer_than_it_may() {
-        let leader = NodeId::default();
-        let mut commands = Commands::new(Incarnation(1));
-        let resign = || Forwarded::Resign { to: None };
-        for id in 0..MOST_WAITING as u64 {
-            assert!(commands.add(CommandId(id), leader, resign(), Epoch(1), Time(id + 5)));
+impl Taken {
+    /// The key in the configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Taken::Id => "id",
+            Taken::Name => "name",
+            Taken::Address => "address",
+            Taken::Admin => "admin",
         }
-        assert!(!commands.add(CommandId(99), leader, resign(), Epoch(1), Time(5)));
-        assert_eq!(commands.next_due(), Some(Time(5)));
-        assert_eq!(commands.expired(Time(6)).len(), 2);
     }
 }

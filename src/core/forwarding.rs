@@ -1,7 +1,7 @@
 //! Carrying out commands of operators, here or at the leader.
 
 use super::api::Output;
-use super::command::{Command, MOST_WAITING};
+use super::command::Command;
 use super::context::Context;
 use super::durable::Then;
 use super::message::{Done, Forwarded, Message, Refusal};
@@ -10,6 +10,7 @@ use super::settings::AlgorithmKind;
 use super::timer::Timer;
 use super::turn::Turn;
 use super::types::{CommandId, NodeId, Task};
+use super::waiting::MOST_WAITING;
 
 impl Turn<'_> {
     /// Carries a command out, or passes it on.
@@ -42,27 +43,11 @@ impl Turn<'_> {
                 self.cx.state.records.then(record, Then::Answer(id, Done::Undrained));
                 return;
             }
-            Command::Pause { since, until } => {
-                self.order_pause(id, Forwarded::Pause { since, until });
-                return;
+            Command::EndPause { version } if !self.may_resume(Some(version)) => {
+                Err(Refusal::NotLeader)
             }
-            Command::Resume { only } if !self.may_resume(only) => Err(Refusal::NotLeader),
-            Command::Resume { .. } => {
-                self.order_pause(id, Forwarded::Resume);
-                return;
-            }
-            Command::Change(change) => return self.pass_on(id, Forwarded::Change(change)),
-            Command::Switchover { to } => return self.pass_on(id, Forwarded::Switchover { to }),
-            Command::EndSwitchover if self.cx.state.follows_unchosen() => Ok(Done::SwitchoverEnded),
-            Command::EndSwitchover => return self.pass_on(id, Forwarded::EndSwitchover),
-            Command::Resign { to } => match self.cx.state.leader() {
-                Some(leader) if leader.id != self.cx.state.id() => {
-                    self.forward(id, leader.id, Forwarded::Resign { to });
-                    return;
-                }
-                Some(_) => self.resign(to),
-                None => Err(Refusal::NoLeader),
-            },
+            Command::EndPause { .. } => return self.order_pause(id, Forwarded::Resume),
+            Command::ForLeader(command) => return self.order(id, command),
         };
         self.cx.out.push(Output::Answer { id, result });
     }
@@ -97,12 +82,22 @@ impl Turn<'_> {
         }
     }
 
-    /// Passes a command on to the leader, if one is known. This member may be the leader.
-    fn pass_on(&mut self, id: CommandId, command: Forwarded) {
-        match self.cx.state.leader() {
-            Some(leader) => self.forward(id, leader.id, command),
-            None => self.cx.out.push(Output::Answer { id, result: Err(Refusal::NoLeader) }),
-        }
+    /// The leader is to carry this out, if one is known. It may be this member.
+    fn order(&mut self, id: CommandId, command: Forwarded) {
+        let result = match (self.cx.state.leader().map(|leader| leader.id), command) {
+            (_, command @ (Forwarded::Pause { .. } | Forwarded::Resume)) => {
+                return self.order_pause(id, command);
+            }
+            (_, Forwarded::EndSwitchover) if self.cx.state.follows_unchosen() => {
+                Ok(Done::SwitchoverEnded)
+            }
+            (None, _) => Err(Refusal::NoLeader),
+            (Some(leader), Forwarded::Resign { to }) if leader == self.cx.state.id() => {
+                self.resign(to)
+            }
+            (Some(leader), command) => return self.forward(id, leader, command),
+        };
+        self.cx.out.push(Output::Answer { id, result });
     }
 
     /// Passes a command on to the leader, which may be this member.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use super::command::{Done, Forwarded, Refusal, Taken};
 pub use super::hello::{Agreement, Hello, Rejection};
 pub use super::kind::Kind;
 use super::membership::{ListVersion, MemberList};
-pub use super::outcome::{Done, Forwarded, Refusal, Taken};
 use super::types::{Epoch, Incarnation, NodeId, Pause, Rank, Task, TaskVersion};
 
 /// A message with what every message carries: where its sender stands.

@@ -32,7 +32,6 @@ pub mod message;
 mod note;
 mod objection;
 mod outbox;
-mod outcome;
 mod pause;
 mod phase;
 pub mod planted;
@@ -50,6 +49,7 @@ mod switchover;
 mod timer;
 mod turn;
 pub mod types;
+mod waiting;
 
 pub use api::{Input, Output, Redial};
 pub use command::Command;

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::command::Commands;
 use super::message::Message;
 use super::types::{Incarnation, NodeId};
+use super::waiting::Commands;
 
 /// What waits to be told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

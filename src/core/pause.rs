@@ -7,7 +7,6 @@
 //! member that follows the next leader knows of it. Until a member knows, its leader refuses to hand over to it.
 
 use super::api::Output;
-use super::command::MOST_WAITING;
 use super::context::Context;
 use super::durable::Then;
 use super::message::{Done, Forwarded, Message, Refusal};
@@ -17,6 +16,7 @@ use super::settings::Preempt;
 use super::state::State;
 use super::turn::Turn;
 use super::types::{CommandId, NodeId, Pause, Version};
+use super::waiting::MOST_WAITING;
 
 impl State {
     /// Whether the cluster is paused, as far as this member knows.

@@ -4,8 +4,8 @@
 //! speak. What a peer does not know is not sent to it, and what a later version says to this one is counted and
 //! dropped. Fields that a message gained since are optional, and unknown ones are ignored.
 
+use super::command::Forwarded;
 use super::message::Message;
-use super::outcome::Forwarded;
 
 /// The versions that a member speaks.
 ///

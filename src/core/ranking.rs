@@ -1,6 +1,5 @@
 //! This member's own rank and eligibility where they change: samples, health checks and drains.
 
-use super::command::MOST_WAITING;
 use super::context::Context;
 use super::job::Ending;
 use super::message::{Done, MemberReport, Refusal};
@@ -9,6 +8,7 @@ use super::planted::Fault;
 use super::settings::{Alone, Preempt};
 use super::turn::Turn;
 use super::types::{Drain, Epoch, NodeId};
+use super::waiting::MOST_WAITING;
 
 impl Context<'_> {
     /// Takes the latest sample as this member's rank, at the start of an election and after its

@@ -5,6 +5,7 @@ mod alerts;
 pub mod certificates;
 pub mod checked;
 mod clock;
+mod command;
 pub mod edited;
 mod election;
 mod error;

@@ -7,15 +7,13 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::bounded;
 
 use super::NodeHandle;
-use super::clock::{after, wall_clock_ms};
-use super::handle::{CommandError, Outcome};
+use super::clock::wall_clock_ms;
+use super::handle::CommandError;
 use super::inbox::{Event, Order};
-use super::words;
 use crate::core::Command;
-use crate::core::limits::disguises;
 use crate::core::membership::Change;
-use crate::core::message::{Done, Refusal};
-use crate::core::types::{Drain, NodeId};
+use crate::core::message::{Done, Forwarded, Refusal};
+use crate::core::types::NodeId;
 
 /// How long a member waits for the end of another's leadership: it does not know how long that may be held.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -27,46 +25,24 @@ const AFTER_HOLD: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(5);
 
 impl NodeHandle {
-    /// Has the leader hand over by this command, and waits until it has.
-    pub(super) fn end_leadership(
+    /// Has the core carry a command out, and waits for the end of a leadership that ends by it.
+    pub(super) fn carry_out(
         &self,
         command: Command,
         timeout: Duration,
-    ) -> Result<Outcome, CommandError> {
-        let members = self.published.members();
+    ) -> Result<Result<Done, Refusal>, CommandError> {
+        if let Command::ForLeader(Forwarded::Change(Change::Remove { id, .. })) = command {
+            return self.remove(id, command, timeout);
+        }
+        let led = self.leadership().map(|led| led.epoch());
         let done = self.order(command, timeout)?;
-        let done = done.map_err(|reason| words::refusal(&reason, &members))?;
-        if let Done::Resigned { epoch, .. } = done {
-            self.await_release(epoch.0)?;
-        }
-        Ok(words::outcome(&done, &members))
-    }
-
-    /// Keeps this member from leading from now on, and waits until it does not lead.
-    pub(super) fn drain(
-        &self,
-        length: Option<Duration>,
-        reason: String,
-        timeout: Duration,
-    ) -> Result<Outcome, CommandError> {
-        let most = Drain::LONGEST;
-        if reason.len() > most || reason.contains(disguises) {
-            let what = format!(
-                "the reason has {} bytes: give it at most {most}, and no line breaks, other control characters or marks that turn the direction of text",
-                reason.len()
-            );
-            return Err(CommandError::Invalid(what));
-        }
-        let since = wall_clock_ms();
-        let until = length.map(|length| after(since, length));
-        let drain = Drain { since, until, reason };
-        let (members, led) = (self.published.members(), self.leadership());
-        let done = self.order(Command::Drain(drain), timeout)?;
-        let done = done.map_err(|reason| words::refusal(&reason, &members))?;
-        if let (Done::Drained { successor: Some(_) }, Some(led)) = (&done, led) {
-            self.await_release(led.epoch())?;
-        }
-        Ok(words::outcome(&done, &members))
+        let ends = match done {
+            Ok(Done::Resigned { epoch, .. }) => Some(epoch.0),
+            Ok(Done::Drained { successor: Some(_) }) => led,
+            _ => None,
+        };
+        ends.map_or(Ok(()), |epoch| self.await_release(epoch))?;
+        Ok(done)
     }
 
     /// Lets this member lead again if its drain is over by now. Waits for nothing: it is tried again.
@@ -82,7 +58,7 @@ impl NodeHandle {
         let pause = self.published.snapshot().pause;
         let is_over = pause.until.is_some_and(|until| until <= wall_clock_ms());
         if pause.paused && is_over && self.leadership().is_some() {
-            self.try_order(Command::Resume { only: Some(pause.version) });
+            self.try_order(Command::EndPause { version: pause.version });
         }
     }
 
@@ -91,28 +67,23 @@ impl NodeHandle {
         let _ = self.events.try_send(Event::Order(Order { command, answer }));
     }
 
-    /// Has a member removed. A leader hands over first, which takes until its commands have ended.
-    pub(super) fn remove(
+    /// Has a member removed by this command. A leader hands over first, which takes until its commands have ended.
+    fn remove(
         &self,
         id: NodeId,
-        force: bool,
+        command: Command,
         timeout: Duration,
-    ) -> Result<Outcome, CommandError> {
-        let (members, epoch) = (self.published.members(), self.published.led_epoch());
-        let leads = self.published.leader() == Some(id);
-        let order = || self.order(Command::Change(Change::Remove { id, force }), timeout);
-        let mut done = order();
+    ) -> Result<Result<Done, Refusal>, CommandError> {
+        let (epoch, leads) = (self.published.led_epoch(), self.published.leader() == Some(id));
+        let done = self.order(command.clone(), timeout);
         let late = matches!(done, Err(_) | Ok(Err(Refusal::NoReply)));
-        if let Some(epoch) = epoch.filter(|_| leads && late) {
-            self.await_release(epoch)?;
-            done = order();
-            if self.published.members().get(id).is_none() {
-                done = Ok(Ok(Done::Removed { id, stored: true, handed_over: true })); // by the first order
-            }
+        let Some(epoch) = epoch.filter(|_| leads && late) else { return done };
+        self.await_release(epoch)?;
+        let done = self.order(command, timeout);
+        if self.published.members().get(id).is_none() {
+            return Ok(Ok(Done::Removed { id, stored: true, handed_over: true })); // by the first order
         }
-        done?
-            .map(|done| words::outcome(&done, &members))
-            .map_err(|reason| words::refusal(&reason, &members))
+        done
     }
 
     /// Waits until this member sees nobody lead in this epoch any more.

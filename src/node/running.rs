@@ -1,5 +1,6 @@
 //! The handle of a running node: commands, and the leadership of its member.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
-use super::clock::{after, wall_clock_ms};
 use super::events::EventLog;
 use super::handle::{Command, CommandError, Handle, Outcome};
 use super::history::Entry;
@@ -17,9 +17,10 @@ use super::publish::Published;
 use super::status::Status;
 use super::tally::Tally;
 use super::words;
+use crate::core;
+use crate::core::membership::{self, MemberList};
+use crate::core::message::{Done, Forwarded, Refusal};
 use crate::core::settings::Timing;
-use crate::core::types::Task;
-use crate::core::{self, membership};
 
 /// The handle of a [`Node`](super::Node).
 ///
@@ -227,7 +228,7 @@ impl NodeHandle {
         &self,
         command: core::Command,
         timeout: Duration,
-    ) -> Result<Result<core::message::Done, core::message::Refusal>, CommandError> {
+    ) -> Result<Result<Done, Refusal>, CommandError> {
         let unanswered = || CommandError::Unanswered("this node did not answer in time".to_owned());
         let (answer, answered) = bounded(1);
         let order = Event::Order(Order { command, answer });
@@ -262,53 +263,23 @@ impl Handle for NodeHandle {
     }
 
     fn command(&self, command: Command, timeout: Duration) -> Result<Outcome, CommandError> {
-        let before = self.published.members();
-        let named = |name: &str| match before.named(name) {
-            Some(member) => Ok(member.id),
-            None => {
-                let names = before.iter().map(|member| member.name.as_str());
-                let names = names.collect::<Vec<_>>().join(", ");
-                let what = format!("no member is named \"{name}\"; there are {names}");
-                Err(CommandError::Invalid(what))
-            }
+        let members = self.published.members();
+        let Some(order) = command.for_core(&members, self.published.leader())? else {
+            return self.published.reload();
         };
-        let command = match command {
-            Command::Elect => core::Command::Elect,
-            Command::Reload => return self.published.reload(),
-            Command::Drain { length, reason } => return self.drain(length, reason, timeout),
-            Command::Undrain => core::Command::Undrain,
-            Command::Pause { length } => {
-                let since = wall_clock_ms();
-                let until = length.map(|length| after(since, length));
-                core::Command::Pause { since, until }
-            }
-            Command::Resume => core::Command::Resume { only: None },
-            Command::HandOut { task } => core::Command::HandOut { task: Task::new(task) },
-            Command::Resign { to } => {
-                let to = to.as_deref().map(named).transpose()?;
-                if let Some(id) = to.filter(|to| self.published.leader() == Some(*to)) {
-                    let name = before.name(id);
-                    let what =
-                        format!("{name} leads already: name another that is to lead, or none");
-                    return Err(CommandError::Refused(what));
-                }
-                return self.end_leadership(core::Command::Resign { to }, timeout);
-            }
-            Command::Switchover { to } => {
-                let to = named(&to)?;
-                return self.end_leadership(core::Command::Switchover { to }, timeout);
-            }
-            Command::EndSwitchover => core::Command::EndSwitchover,
-            Command::Add(member) => {
-                let outcome = Outcome::plain(format!("{} belongs to the cluster now", member.name));
-                let command = core::Command::Change(membership::Change::Add(member));
-                let done = self.order(command, timeout)?;
-                return done.map(|_| outcome).map_err(|reason| words::refusal(&reason, &before));
-            }
-            Command::Remove { name, force } => return self.remove(named(&name)?, force, timeout),
-        };
-        self.order(command, timeout)?
-            .map(|done| words::outcome(&done, &before))
-            .map_err(|reason| words::refusal(&reason, &before))
+        let names = after(&members, &order);
+        let done = self.carry_out(order, timeout)?;
+        done.map(|done| Outcome::of(&done, &names))
+            .map_err(|reason| words::refusal(&reason, &members))
+    }
+}
+
+/// The members with their names once the leader has carried this out: a member that it adds is in no list before.
+fn after<'a>(members: &'a MemberList, order: &core::Command) -> Cow<'a, MemberList> {
+    match order {
+        core::Command::ForLeader(Forwarded::Change(change @ membership::Change::Add(_))) => {
+            Cow::Owned(members.changed(members.version(), change))
+        }
+        _ => Cow::Borrowed(members),
     }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::handle::{CommandError, Outcome};
+use super::handle::CommandError;
 use crate::core::detector::Peer;
 use crate::core::membership::{MOST_MEMBERS, MemberList};
-use crate::core::message::{Done, Refusal, Rejection};
+use crate::core::message::{Refusal, Rejection};
 use crate::core::split::Split;
 use crate::core::types::{NodeId, Task};
 
@@ -99,43 +99,6 @@ pub fn split(split: &Split, members: &MemberList) -> String {
         members.name(other),
         lasted.as_millis()
     )
-}
-
-/// What a command achieved.
-pub fn outcome(done: &Done, members: &MemberList) -> Outcome {
-    match done {
-        Done::Added(id) => {
-            Outcome::plain(format!("{} belongs to the cluster now", members.name(*id)))
-        }
-        Done::Removed { id, stored, handed_over } => {
-            let first = if *handed_over { " handed over first and" } else { "" };
-            let unsure = if *stored { "" } else { "; no majority of the others has stored so yet" };
-            let name = members.name(*id);
-            Outcome::plain(format!("{name}{first} is removed from the cluster{unsure}"))
-        }
-        Done::Called => Outcome { sentence: "an election is under way".into(), successor: None },
-        Done::Resigned { epoch, successor } => {
-            let successor = successor.map(|id| members.name(id));
-            let to = successor.as_deref().unwrap_or("nobody");
-            let sentence = format!("the leader of epoch {epoch} handed over to {to}");
-            Outcome { sentence, successor }
-        }
-        Done::TaskTaken => Outcome { sentence: "the task is handed out".into(), successor: None },
-        Done::Drained { successor } => {
-            let successor = successor.map(|id| members.name(id));
-            let to = successor.as_ref().map(|name| format!(", and hands over to {name}"));
-            let sentence = format!("this node does not lead from now on{}", to.unwrap_or_default());
-            Outcome { sentence, successor }
-        }
-        Done::Undrained => Outcome::plain("this node may lead again".to_owned()),
-        Done::Paused => Outcome::plain("the cluster is paused".to_owned()),
-        Done::Leads(id) => Outcome::plain(format!("{} leads already", members.name(*id))),
-        Done::SwitchoverEnded => {
-            Outcome::plain("no switchover keeps the leader from being preempted".to_owned())
-        }
-        Done::Resumed => Outcome::plain("the cluster is not paused any more".to_owned()),
-        Done::Stopped => Outcome { sentence: "stopping".into(), successor: None },
-    }
 }
 
 /// Why a command was not carried out.

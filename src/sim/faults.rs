@@ -7,6 +7,7 @@ use super::plan::Plan;
 use super::setup::TIMING;
 use super::trouble::befall;
 use super::world::World;
+use crate::core::message::Forwarded;
 use crate::core::random::Random;
 use crate::core::settings::RankKind;
 use crate::core::types::{Task, Time};
@@ -133,7 +134,7 @@ pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
         Fault::Resign(to) if runs => {
             world.faults.count(Counter::Resigns);
             let to = to.map(|to| world.id(to));
-            command(world, node, Command::Resign { to });
+            command(world, node, Forwarded::Resign { to }.into());
         }
         Fault::Stop if runs => {
             world.faults.count(Counter::Stops);

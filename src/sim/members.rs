@@ -14,11 +14,11 @@ use super::setup::TIMING;
 use super::world::CHANGE;
 use super::world::World;
 use crate::core::membership::{Change, ListVersion, Member, MemberList};
-use crate::core::message::{Done, Refusal};
+use crate::core::message::{Done, Forwarded, Refusal};
 use crate::core::random::Random;
 use crate::core::settings::Quorum;
 use crate::core::types::{NodeId, Role, Time};
-use crate::core::{Command, Core, Input, Phase};
+use crate::core::{Core, Input, Phase};
 
 /// Draws who is outside of the first list, at most two: who is in it can lead without them.
 pub(super) fn newcomers(random: &mut Random, roles: &[Role], nodes: usize) -> Vec<usize> {
@@ -96,7 +96,7 @@ impl World {
                 Change::Remove { id: self.id(who), force }
             }
         };
-        let command = Command::Change(change);
+        let command = Forwarded::Change(change).into();
         self.tell_now(node, Input::Command { id: CHANGE, command });
     }
 

@@ -4,9 +4,10 @@ use super::counters::Counter;
 use super::plan::{Change, Fault, Plan};
 use super::setup::TIMING;
 use super::world::World;
+use crate::core::message::Forwarded;
 use crate::core::random::Random;
 use crate::core::types::Time;
-use crate::core::{Command, CommandId, Core, Input, Phase, Reason, Transition};
+use crate::core::{CommandId, Core, Input, Phase, Reason, Transition};
 
 /// Names the commands of this file in their answers.
 const PAUSE: CommandId = CommandId(3);
@@ -34,10 +35,10 @@ impl World {
                 Counter::ClusterResumes
             });
             let command = match paused {
-                true => Command::Pause { since: 0, until: None },
-                false => Command::Resume { only: None },
+                true => Forwarded::Pause { since: 0, until: None },
+                false => Forwarded::Resume,
             };
-            self.tell_now(node, Input::Command { id: PAUSE, command });
+            self.tell_now(node, Input::Command { id: PAUSE, command: command.into() });
         }
     }
 

@@ -6,6 +6,7 @@ use super::SimError;
 use super::node::Death;
 use super::setup::Setup;
 use super::world::World;
+use crate::core::message::Forwarded;
 use crate::core::settings::{AlgorithmKind, Preempt};
 use crate::core::types::{Task, Time};
 use crate::core::{Command, CommandId, Input};
@@ -90,7 +91,7 @@ fn perform(world: &mut World, step: Step) {
         Step::Kill(number) => world.die(number - 1, Death::Killed),
         Step::Vanish(number) => world.die(number - 1, Death::Vanished),
         Step::Elect(number) => ask(world, number, Command::Elect),
-        Step::Resign(number) => ask(world, number, Command::Resign { to: None }),
+        Step::Resign(number) => ask(world, number, Forwarded::Resign { to: None }.into()),
         Step::HandOut(number) => {
             let task = Task::new(*b"new");
             ask(world, number, Command::HandOut { task });

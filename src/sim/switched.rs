@@ -4,9 +4,10 @@ use super::counters::Counter;
 use super::plan::{Change, Fault, Plan};
 use super::setup::TIMING;
 use super::world::World;
+use crate::core::message::Forwarded;
 use crate::core::random::Random;
 use crate::core::types::{Rank, Time};
-use crate::core::{Command, CommandId, Core, Input, Phase, Reason, Transition};
+use crate::core::{CommandId, Core, Input, Phase, Reason, Transition};
 
 /// Names the commands of this file in their answers.
 const SWITCHOVER: CommandId = CommandId(4);
@@ -31,11 +32,11 @@ impl World {
     pub(super) fn order_switchover(&mut self, node: usize, to: Option<usize>) {
         if self.nodes[node].core.is_some() {
             let (counter, command) = match to {
-                Some(to) => (Counter::Switchovers, Command::Switchover { to: self.id(to) }),
-                None => (Counter::SwitchoversEnded, Command::EndSwitchover),
+                Some(to) => (Counter::Switchovers, Forwarded::Switchover { to: self.id(to) }),
+                None => (Counter::SwitchoversEnded, Forwarded::EndSwitchover),
             };
             self.faults.count(counter);
-            self.tell_now(node, Input::Command { id: SWITCHOVER, command });
+            self.tell_now(node, Input::Command { id: SWITCHOVER, command: command.into() });
         }
     }
 

@@ -11,9 +11,9 @@ pub mod svg;
 
 use std::fmt;
 
-use crate::core::membership::{Change, MemberList};
+use crate::core::membership::MemberList;
 use crate::core::types::{NodeId, Time};
-use crate::core::{Command, Input, Note, Output, Phase, Redial, Transition};
+use crate::core::{Input, Note, Output, Phase, Redial, Transition};
 
 pub use event::{Event, What};
 
@@ -85,7 +85,7 @@ impl Narrator<'_> {
                 Some(format!("rejected by {}: {reason:?}", self.name(*peer)))
             }
             Input::Persisted { number } if all => Some(format!("record {number} is durable")),
-            Input::Command { command, .. } => Some(self.command(command)),
+            Input::Command { command, .. } => Some(command.sentence(self.members)),
             _ => None,
         }
     }
@@ -134,26 +134,6 @@ impl Narrator<'_> {
             (Phase::Leading, _) => format!("leads in epoch {}", change.epoch),
             (Phase::Following, Some(leader)) => format!("follows {}", self.name(leader)),
             (phase, _) => phase.name().to_owned(),
-        }
-    }
-
-    fn command(&self, command: &Command) -> String {
-        match command {
-            Command::Elect => "is asked for an election".to_owned(),
-            Command::Resign { to: None } => "is asked to resign".to_owned(),
-            Command::Resign { to: Some(id) } => format!("is asked to resign to {}", self.name(*id)),
-            Command::Change(Change::Add(member)) => format!("is asked to add {}", member.name),
-            Command::Change(Change::Remove { id, .. }) => {
-                format!("is asked to remove {}", self.name(*id))
-            }
-            Command::HandOut { task } => format!("is given a task of {} bytes", task.content.len()),
-            Command::Drain(_) => "is drained".to_owned(),
-            Command::Undrain => "is undrained".to_owned(),
-            Command::Switchover { to } => format!("is asked to switch over to {}", self.name(*to)),
-            Command::EndSwitchover => "is asked to end the switchover".to_owned(),
-            Command::Pause { .. } => "is asked to pause the cluster".to_owned(),
-            Command::Resume { .. } => "is asked to resume the cluster".to_owned(),
-            Command::Stop => "is asked to stop".to_owned(),
         }
     }
 

@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use electd::core::detector::ConnectionId;
 use electd::core::membership::{Change, ListVersion, Member, MemberList};
-use electd::core::message::{Done, Envelope, Hello, Message, Rejection, View};
+use electd::core::message::{Done, Envelope, Forwarded, Hello, Message, Rejection, View};
 use electd::core::protocol::Protocols;
 use electd::core::random::Random;
 use electd::core::restart::{Kept, restart};
 use electd::core::settings::{LONGEST_PROMISE, PowerOn, Preempt, Settings, Timing};
 use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Time};
-use electd::core::{Command, CommandId, Core, Input, Output, Phase};
+use electd::core::{CommandId, Core, Input, Output, Phase};
 use uuid::Uuid;
 
 use crate::member::voter;
@@ -295,7 +295,7 @@ impl Listener {
             }
             6 => {
                 let change = Change::Remove { id: id(4 - peer), force: false };
-                let command = Command::Change(change);
+                let command = Forwarded::Change(change).into();
                 self.take(Input::Command { id: CommandId(0), command }).map(drop)
             }
             7 if self.random.below(4) == 0 => self.start_anew(),

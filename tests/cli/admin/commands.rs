@@ -1,7 +1,7 @@
 //! Commands: what reaches the node, what it answers, and who may command.
 
 use electd::admin::ControlServer;
-use electd::admin::client::{Client, ClientError, Recipient};
+use electd::admin::client::{Client, ClientError, Order, Recipient};
 use electd::admin::control::{self, Control, Reach};
 use electd::core::types::Role;
 use electd::node::handle::{Command, CommandError};
@@ -142,10 +142,11 @@ fn whoever_may_open_the_control_socket_commands() {
     let address = control::address(folder.path());
     let own = client.status(&address).unwrap();
     let to = Recipient { address: &address, cluster: &own.cluster, id: &own.node.id };
-    client.resign(to, Some("node-1")).unwrap();
+    client.command(to, &Order::post("resign", &json!({"to": "node-1"}))).unwrap();
     assert_eq!(node.commands(), [resign_to("node-1")]);
     let other = Recipient { cluster: "other", ..to };
-    let Err(ClientError::Refused { code: 409, sentence }) = client.resign(other, None) else {
+    let anybody = Order::post("resign", &json!({}));
+    let Err(ClientError::Refused { code: 409, sentence }) = client.command(other, &anybody) else {
         panic!("another cluster's command was taken");
     };
     assert!(sentence.contains("node-1 of cluster demo"), "{sentence}");

@@ -7,7 +7,7 @@
 
 use electd::core::detector::ConnectionId;
 use electd::core::membership::Change;
-use electd::core::message::{Envelope, Hello};
+use electd::core::message::{Envelope, Forwarded, Hello};
 use electd::core::types::{NodeId, Time};
 use electd::core::{Command, CommandId, Input, Output, Redial};
 
@@ -174,15 +174,18 @@ impl World {
             }
             Step::Connect { from, to } => self.connect(book, from, to)?,
             Step::Elect(member) => self.command(book, member, Command::Elect)?,
-            Step::Resign(member) => self.command(book, member, Command::Resign { to: None })?,
+            Step::Resign(member) => {
+                self.command(book, member, Forwarded::Resign { to: None }.into())?
+            }
             Step::Add { leader, who } => {
                 self.left.changes -= 1;
-                let command = Command::Change(Change::Add(member(who)));
+                let command = Forwarded::Change(Change::Add(member(who))).into();
                 self.give(book, leader, Input::Command { id: CommandId(0), command })?;
             }
             Step::Remove { leader, who } => {
                 self.left.changes -= 1;
-                let command = Command::Change(Change::Remove { id: id(who), force: false });
+                let command =
+                    Forwarded::Change(Change::Remove { id: id(who), force: false }).into();
                 self.give(book, leader, Input::Command { id: CommandId(0), command })?;
             }
             Step::Pause { member, long } => {

@@ -19,11 +19,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use electd::core::Input;
 use electd::core::membership::{Change, ListVersion, Member, MemberList};
+use electd::core::message::Forwarded;
 use electd::core::random::Random;
 use electd::core::settings::{AlgorithmKind, Settings};
 use electd::core::types::{CommandId, Epoch, NodeId, Role, Time};
-use electd::core::{Command, Input};
 use uuid::Uuid;
 
 use crate::member::voter;
@@ -197,7 +198,7 @@ impl Watch {
         let leaders = self.world.leaders();
         let [leader] = leaders[..] else { return Err(format!("in the end {leaders:?} lead")) };
         let id = self.world.id(self.world.hostile);
-        let command = Command::Change(Change::Remove { id, force: false });
+        let command = Forwarded::Change(Change::Remove { id, force: false }).into();
         self.world.give(leader, Input::Command { id: CommandId(7), command });
         self.run_until(self.world.now + TIMING.failure * 10)?;
         for (at, core) in &self.world.cores {

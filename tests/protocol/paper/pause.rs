@@ -1,6 +1,6 @@
 //! A paused cluster: nobody preempts a live leader, and no leader hands over for its health.
 
-use electd::core::message::{Done, Message, Refusal};
+use electd::core::message::{Done, Forwarded, Message, Refusal};
 use electd::core::settings::{AlgorithmKind, Alone, PowerOn, Settings};
 use electd::core::types::{CommandId, Epoch, Incarnation, Pause, Version};
 use electd::core::{Command, Input, Output, Phase};
@@ -28,7 +28,7 @@ fn order(process: &mut Process, command: Command) -> Vec<Output> {
 }
 
 fn pauses(process: &mut Process) -> Vec<Output> {
-    order(process, Command::Pause { since: 5, until: Some(UNTIL) })
+    order(process, Forwarded::Pause { since: 5, until: Some(UNTIL) }.into())
 }
 
 /// P5 comes, and asks the leader to hand over.
@@ -76,7 +76,7 @@ fn a_leader_of_a_paused_cluster_stays_until_it_is_resumed() {
     assert!(!releases(&sent) && p4.core.phase() == Phase::Leading);
     assert!(sent.iter().any(|(_, message)| matches!(message, Message::View(_))), "{sent:?}");
 
-    order(&mut p4, Command::Resume { only: None });
+    order(&mut p4, Forwarded::Resume.into());
     assert!(releases(&p5_preempts(&mut p4)));
 }
 
@@ -86,7 +86,7 @@ fn an_unhealthy_leader_of_a_paused_cluster_leads_on_until_it_is_resumed() {
     pauses(&mut p4);
     assert!(!releases(&p4.take(Input::Checked { healthy: false })));
     assert!(!releases(&p4.after(TIMING.heartbeat)));
-    let resumed = order(&mut p4, Command::Resume { only: None });
+    let resumed = order(&mut p4, Forwarded::Resume.into());
     let released = |output: &Output| match output {
         Output::Send { envelope, .. } => matches!(envelope.message, Message::Release { .. }),
         _ => false,
@@ -217,14 +217,13 @@ fn who_does_not_lead_passes_the_order_on_and_a_member_without_a_leader_refuses_i
 fn the_end_of_one_pause_does_not_end_the_next() {
     let mut p4 = p4_leads();
     pauses(&mut p4);
-    let first = p4.core.pause().version;
+    let version = p4.core.pause().version;
     pauses(&mut p4);
-    let only = Some(first);
-    let refused = answer(&order(&mut p4, Command::Resume { only }));
+    let refused = answer(&order(&mut p4, Command::EndPause { version }));
     assert_eq!(refused, Some(Err(Refusal::NotLeader)));
     assert!(p4.core.pause().paused);
-    let only = Some(p4.core.pause().version);
-    order(&mut p4, Command::Resume { only });
+    let version = p4.core.pause().version;
+    order(&mut p4, Command::EndPause { version });
     assert!(!p4.core.pause().paused);
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use electd::core::detector::ConnectionId;
 use electd::core::durable::{Durable, VoterRecord};
 use electd::core::membership::{ListVersion, Member, MemberList};
-use electd::core::message::{Done, Envelope, Hello, Message, Refusal, View};
+use electd::core::message::{Done, Envelope, Forwarded, Hello, Message, Refusal, View};
 use electd::core::protocol::Protocols;
 use electd::core::restart::{Kept, Restored, restart};
 use electd::core::settings::{
@@ -271,7 +271,10 @@ impl Process {
 
     /// It is asked that the leader resign.
     pub fn resigns(&mut self) -> Sent {
-        self.take(Input::Command { id: CommandId(0), command: Command::Resign { to: None } })
+        self.take(Input::Command {
+            id: CommandId(0),
+            command: Forwarded::Resign { to: None }.into(),
+        })
     }
 
     /// The process of another is gone, with proof.

@@ -1,6 +1,6 @@
 //! A switchover: the leader hands over to the member that an operator chose, whatever its rank, and nobody preempts that.
 
-use electd::core::message::{Done, Message, Refusal};
+use electd::core::message::{Done, Forwarded, Message, Refusal};
 use electd::core::settings::{AlgorithmKind, Preempt, Settings};
 use electd::core::types::{CommandId, Epoch, Incarnation, Rank, Version};
 use electd::core::{Command, Input, Output, Phase};
@@ -60,7 +60,7 @@ fn order(process: &mut Process, command: Command) -> Vec<Output> {
 }
 
 fn switch_over(process: &mut Process, to: u8) -> Option<Result<Done, Refusal>> {
-    answer(&order(process, Command::Switchover { to: id(to) }))
+    answer(&order(process, Forwarded::Switchover { to: id(to) }.into()))
 }
 
 fn heartbeat(epoch: u64, from: u8, chosen: Option<u8>) -> Message {
@@ -204,8 +204,10 @@ fn a_leader_gives_up_on_a_chosen_member_that_does_not_take_over_or_is_gone() {
 fn a_leader_that_stops_leading_otherwise_answers_that_it_handed_over() {
     let mut p5 = p5_leads();
     switch_over(&mut p5, 2);
-    let resigned =
-        p5.outputs(Input::Command { id: CommandId(8), command: Command::Resign { to: None } });
+    let resigned = p5.outputs(Input::Command {
+        id: CommandId(8),
+        command: Forwarded::Resign { to: None }.into(),
+    });
     let refused = Output::Answer { id: CommandId(7), result: Err(Refusal::HandedOver) };
     assert!(resigned.contains(&refused), "{resigned:?}");
 }
@@ -247,7 +249,7 @@ fn a_member_that_leads_by_a_switchover_is_not_preempted_until_that_is_cleared() 
     let preempt = || Message::Preempt { epoch, rank: rank(5), votes: Vec::new() };
     assert!(!releases(&p2.hears(5, preempt())));
     assert_eq!(named(&p2.after(TIMING.heartbeat)), [Some(id(2))], "all know why");
-    let cleared = answer(&order(&mut p2, Command::EndSwitchover));
+    let cleared = answer(&order(&mut p2, Forwarded::EndSwitchover.into()));
     assert_eq!(cleared, Some(Ok(Done::SwitchoverEnded)));
     let sent = p2.after(TIMING.heartbeat);
     let release = Message::Release { epoch, successor: Some(id(5)), eligible: true };
@@ -257,7 +259,7 @@ fn a_member_that_leads_by_a_switchover_is_not_preempted_until_that_is_cleared() 
 #[test]
 fn where_nobody_preempts_a_leader_whose_switchover_is_cleared_leads_on() {
     let mut p2 = p2_leads(Preempt::Never);
-    order(&mut p2, Command::EndSwitchover);
+    order(&mut p2, Forwarded::EndSwitchover.into());
     assert!(!releases(&p2.after(TIMING.heartbeat)));
     assert_eq!(p2.core.phase(), Phase::Leading);
 }
@@ -339,9 +341,9 @@ fn a_follower_that_is_asked_passes_the_order_on() {
             _ => false,
         })
     };
-    assert!(passed_on(order(&mut p2, Command::Switchover { to: id(3) })));
-    let nothing = order(&mut p2, Command::EndSwitchover);
+    assert!(passed_on(order(&mut p2, Forwarded::Switchover { to: id(3) }.into())));
+    let nothing = order(&mut p2, Forwarded::EndSwitchover.into());
     assert_eq!(answer(&nothing), Some(Ok(Done::SwitchoverEnded)), "P5 knows of no switchover");
     p2.hears(5, heartbeat(1, 5, Some(3)));
-    assert!(passed_on(order(&mut p2, Command::EndSwitchover)));
+    assert!(passed_on(order(&mut p2, Forwarded::EndSwitchover.into())));
 }

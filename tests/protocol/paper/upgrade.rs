@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use electd::core::message::{Hello, Message, Refusal, Rejection};
+use electd::core::message::{Forwarded, Hello, Message, Refusal, Rejection};
 use electd::core::protocol::Protocols;
 use electd::core::settings::{AlgorithmKind, Timing};
 use electd::core::types::CommandId;
-use electd::core::{Command, Input, Output};
+use electd::core::{Input, Output};
 
 use super::process::{Process, TIMING, answer, connection, coordinator, hello_of, id, settings};
 
@@ -39,15 +39,16 @@ fn other_timings_are_told_only_to_those_that_know_what_that_is() {
 #[test]
 fn a_leader_of_an_earlier_version_is_not_asked_what_it_does_not_know() {
     let commands = [
-        Command::Pause { since: 1, until: None },
-        Command::Resume { only: None },
-        Command::Switchover { to: id(2) },
+        Forwarded::Pause { since: 1, until: None },
+        Forwarded::Resume,
+        Forwarded::Switchover { to: id(2) },
     ];
     for command in commands {
         for (protocols, asked) in [(OLD, false), (NEW, true)] {
             let mut p4 = p4_beside_p5(protocols);
             p4.hears(5, coordinator(1, 5));
-            let out = p4.outputs(Input::Command { id: CommandId(7), command: command.clone() });
+            let out =
+                p4.outputs(Input::Command { id: CommandId(7), command: command.clone().into() });
             let refused = Some(Err(Refusal::OldLeader(id(5))));
             assert_eq!(answer(&out), if asked { None } else { refused }, "{command:?}");
             let forwards = |output: &Output| {

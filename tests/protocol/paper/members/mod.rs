@@ -16,10 +16,10 @@ use std::sync::Arc;
 
 use electd::core::detector::ConnectionId;
 use electd::core::membership::{Change, ListVersion, Member, MemberList};
-use electd::core::message::{Done, Envelope, Message, Opinion, Refusal, Rejection};
+use electd::core::message::{Done, Envelope, Forwarded, Message, Opinion, Refusal, Rejection};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings};
 use electd::core::types::{Epoch, Incarnation, Role};
-use electd::core::{Command, CommandId, Input, Output, Phase};
+use electd::core::{CommandId, Input, Output, Phase};
 
 use crate::paper::process::{Process, Sent, id, settings};
 
@@ -95,7 +95,7 @@ fn tell(process: &mut Process, input: Input) -> Told {
 }
 
 fn ask(process: &mut Process, change: Change) -> Told {
-    tell(process, Input::Command { id: CommandId(1), command: Command::Change(change) })
+    tell(process, Input::Command { id: CommandId(1), command: Forwarded::Change(change).into() })
 }
 
 /// All that was written so far is durable.

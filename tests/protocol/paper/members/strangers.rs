@@ -8,7 +8,7 @@ use electd::core::membership::MemberList;
 use electd::core::message::{Done, Forwarded, Hello, Message, Rejection, View};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings};
 use electd::core::types::{Epoch, Incarnation};
-use electd::core::{Command, CommandId, Input, Output, Phase};
+use electd::core::{CommandId, Input, Output, Phase};
 
 use super::{hears, hears_in, list, numbers, remove, tell, tells, version};
 use crate::paper::process::{
@@ -182,7 +182,7 @@ fn answers(p3: &mut Process, from: u8, number: u64, done: Done) -> usize {
 fn an_outcome_counts_from_whom_it_was_asked_for_the_run_that_asked_and_for_what_was_asked() {
     let asks = |p3: &mut Process| {
         p3.hears(5, coordinator(1, 5));
-        let command = Command::Change(remove(1, false));
+        let command = Forwarded::Change(remove(1, false)).into();
         tell(p3, Input::Command { id: CommandId(1), command })
     };
     let mut p3 = Process::new(AlgorithmKind::Bully, 3);

@@ -1,0 +1,150 @@
+//! From a request to its answer: what a node shows, and the commands that it takes.
+
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::json;
+
+use crate::node::handle::{Command, Handle};
+use crate::tls::Buffered;
+
+use super::guard::{self, Door};
+use super::request::Request;
+use super::response::Response;
+use super::routes::Route;
+use super::stream::{self, Places, Stream};
+
+/// What all connections share.
+pub struct Shared<H> {
+    handle: H,
+    door: Door,
+    /// Set when the server stops: answers under way are the last on their connections.
+    closing: Arc<AtomicBool>,
+    /// For streams of events.
+    places: Places,
+}
+
+impl<H: Handle> Shared<H> {
+    /// What the connections to this node share.
+    pub fn new(handle: H, door: Door, closing: Arc<AtomicBool>) -> Shared<H> {
+        Shared { handle, door, closing, places: Places::default() }
+    }
+
+    /// The node.
+    pub fn handle(&self) -> &H {
+        &self.handle
+    }
+
+    /// What protects a new connection, if anything does.
+    pub fn session(&self) -> Option<Buffered> {
+        self.door.session()
+    }
+
+    /// Gives a connection away.
+    pub fn attach(&self, stream: UnixStream) {
+        if let Door::Control(attach) = &self.door {
+            attach(stream);
+        }
+    }
+
+    /// Whether the server stops.
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::SeqCst)
+    }
+}
+
+/// What a request leads to.
+pub enum Answer {
+    /// This, at once.
+    Now(Response),
+    /// The outcome of a command, which takes a while.
+    Command(Command),
+    /// Events, for as long as the client wants.
+    Stream(Stream),
+    /// The connection is given away: a process attaches itself to the node.
+    Attach,
+}
+
+/// Where a process asks to be attached.
+const ATTACH: &str = "/exec";
+
+/// Whether a command may pass: the client may command, and means this node.
+fn admit<H: Handle>(
+    request: &Request,
+    shared: &Shared<H>,
+    proves: impl Fn(&str) -> bool,
+) -> Result<(), Response> {
+    let own = shared.handle.status();
+    guard::admit(request, &shared.door, &own, proves)?;
+    guard::recognise(request, &own)
+}
+
+/// The answer to a request, of a client that proves to be the member of a name.
+pub fn answer<H: Handle>(
+    request: &Request,
+    body: &[u8],
+    shared: &Shared<H>,
+    proves: impl Fn(&str) -> bool,
+) -> Answer {
+    match Route::<H>::commanded(request) {
+        Some(takes) => admit(request, shared, proves)
+            .and_then(|()| takes.command(request, body))
+            .map_or_else(Answer::Now, Answer::Command),
+        None if request.path == ATTACH && request.method == "GET" => {
+            attach(request, shared).map_or_else(Answer::Now, |()| Answer::Attach)
+        }
+        None if request.path == "/events" && request.method == "GET" => {
+            events(request, shared).map_or_else(Answer::Now, Answer::Stream)
+        }
+        None => Answer::Now(view(request, shared)),
+    }
+}
+
+/// Whether a process may attach itself to the node.
+fn attach<H: Handle>(request: &Request, shared: &Shared<H>) -> Result<(), Response> {
+    guard::recognise(request, &shared.handle.status())?;
+    match &shared.door {
+        Door::Control(_) if request.has("upgrade") => Ok(()),
+        Door::Control(_) => Err(Response::error(400, "ask for it with an Upgrade header")),
+        Door::Admin(..) => {
+            Err(Response::error(403, "processes attach by the control socket alone"))
+        }
+    }
+}
+
+/// The events of the node, after the one that the client read last.
+fn events<H: Handle>(request: &Request, shared: &Shared<H>) -> Result<Stream, Response> {
+    let told = stream::wanted(request, &shared.handle.events())?;
+    Ok(Stream::new(told, shared.places.take()?))
+}
+
+/// The answer to a request that commands nothing.
+fn view<H: Handle>(request: &Request, shared: &Shared<H>) -> Response {
+    let method = request.method.as_str();
+    if request.path == "*" && method == "OPTIONS" {
+        return Response::json(200, &json!({ "paths": Route::<H>::lines() }))
+            .allowing("GET, HEAD, POST, DELETE, OPTIONS");
+    }
+    let Some(route) = Route::<H>::of(&request.path) else {
+        return unknown::<H>(&request.path);
+    };
+    let methods = route.methods();
+    match (method, route.shows) {
+        ("GET" | "HEAD", Some(show)) => show(&shared.handle),
+        ("OPTIONS", Some(show)) => show(&shared.handle).allowing(methods),
+        ("OPTIONS", None) => {
+            Response::json(200, &json!({ "paths": Route::<H>::lines() })).allowing(methods)
+        }
+        _ => Response::error(
+            405,
+            format!("{} does not take {method}; it takes {methods}", request.path),
+        )
+        .allowing(methods),
+    }
+}
+
+fn unknown<H: Handle>(path: &str) -> Response {
+    let sentence = format!("there is no {path} here; ask for one of the paths listed");
+    Response::json(404, &json!({ "error": sentence, "paths": Route::<H>::lines() }))
+}

@@ -1,0 +1,78 @@
+//! What a node shows of itself. The code is for load balancers and probes, the body for people.
+
+use serde_json::json;
+
+use crate::node::handle::Handle;
+use crate::node::history::History;
+use crate::node::problems::ProblemKind;
+use crate::node::status::Status;
+
+use super::response::Response;
+
+/// The whole status.
+pub fn status<H: Handle>(handle: &H) -> Response {
+    judged(handle, |_| true)
+}
+
+/// Whether the node leads.
+pub fn leader<H: Handle>(handle: &H) -> Response {
+    judged(handle, |status| status.state == "leading" && !status.stalled)
+}
+
+/// Whether the node follows a leader.
+pub fn follower<H: Handle>(handle: &H) -> Response {
+    judged(handle, |status| status.state == "following" && knows_leader(status))
+}
+
+/// Whether the node knows who leads, and could vote or lead.
+pub fn ready<H: Handle>(handle: &H) -> Response {
+    judged(handle, |status| knows_leader(status) && can_write(status))
+}
+
+/// The status, with the code that says whether this holds.
+fn judged<H: Handle>(handle: &H, holds: fn(&Status) -> bool) -> Response {
+    let status = handle.status();
+    Response::json(if holds(&status) { 200 } else { 503 }, &status)
+}
+
+/// A stalled node may have been replaced, or its leader, without knowing it.
+fn knows_leader(status: &Status) -> bool {
+    status.leader.is_some() && !status.stalled
+}
+
+/// Whether its state can be written: a node that cannot may vote for nobody and lead in no new epoch.
+fn can_write(status: &Status) -> bool {
+    !status.problems.iter().any(|problem| problem.kind == ProblemKind::Storage.name())
+}
+
+/// Whether the election thread runs.
+pub fn live<H: Handle>(handle: &H) -> Response {
+    if handle.is_live() {
+        return Response::json(200, &json!({ "live": true }));
+    }
+    let sentence = "the election thread has missed its turn; if this lasts, restart the node";
+    Response::json(503, &json!({ "live": false, "error": sentence }))
+}
+
+/// Who led when.
+pub fn history<H: Handle>(handle: &H) -> Response {
+    let node = handle.status().node.name;
+    Response::json(200, &History { node, leaderships: handle.history().to_vec() })
+}
+
+/// The task that the leader handed out last, as it was given.
+pub fn task<H: Handle>(handle: &H) -> Response {
+    let status = handle.status();
+    match handle.task() {
+        _ if status.halting.is_none() => {
+            let algorithm = status.algorithm;
+            let sentence = "only the algorithm \"halting\" hands out a task, and this cluster has";
+            Response::error(404, format!("{sentence} \"{algorithm}\""))
+        }
+        Some(task) => Response::bytes(task),
+        None => Response::error(
+            404,
+            "no task has been handed out; POST one at the leader, or start it with --task FILE",
+        ),
+    }
+}

@@ -1,0 +1,116 @@
+//! The commands by which an operator tells a node or a cluster something. Those that give one order and print its
+//! result are here as a whole: `electd drain`, `undrain`, `pause` and `resume`.
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use crate::admin::client::Order;
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::order::OrderArgs;
+use super::{reload, resign, switchover};
+
+// Without a doc comment: clap would show it in place of what electd itself is about.
+#[derive(Subcommand, Debug)]
+pub enum Operator {
+    Reload(reload::Reload),
+    Resign(resign::Resign),
+    Switchover(switchover::Switchover),
+    Drain(Drain),
+    Undrain(Undrain),
+    Pause(Pause),
+    Resume(Resume),
+}
+
+/// Keep a member from leading, restarts included.
+///
+/// A leader hands over first, and the command ends when it has: what it ran for the leader has ended then. The
+/// member goes on voting and following. It is refused for a leader that nobody could succeed; a leader hears of a
+/// drained follower with the next heartbeat.
+///
+/// Exit codes: 0 done; 1 refused; 69 the node does not answer.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  electd drain --config cluster.json                          the node of this host
+  electd drain --config cluster.json --node node-1 --for 1h --reason 'new disk'")]
+pub struct Drain {
+    #[command(flatten)]
+    order: OrderArgs,
+    /// For so long, such as 1h; without it until undrained.
+    #[arg(long = "for", value_name = "TIME")]
+    length: Option<String>,
+    /// Why, for those who look at the status: at most 200 bytes.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+}
+
+/// Let a member lead again that was drained, or that has resigned.
+///
+/// Exit codes: 0 done; 1 refused; 69 the node does not answer.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  electd undrain --config cluster.json
+  electd undrain --config cluster.json --node node-1")]
+pub struct Undrain {
+    #[command(flatten)]
+    order: OrderArgs,
+}
+
+/// Keep the leader of a cluster where it is, as long as it lives.
+///
+/// While the cluster is paused no member preempts the leader, and an unhealthy leader leads on. A leader that dies or
+/// stops is replaced, and `resign` and `drain` count. The pause outlives restarts and its leader, and ends when its time is
+/// over or with `electd resume`. Any node can be asked: it passes the command on to the leader.
+///
+/// Exit codes: 0 done; 1 refused; 69 no node answers.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  electd pause --config cluster.json --for 30m
+  electd pause --config cluster.json                   until `electd resume`")]
+pub struct Pause {
+    #[command(flatten)]
+    order: OrderArgs,
+    /// For so long, such as 30m; without it until resumed.
+    #[arg(long = "for", value_name = "TIME")]
+    length: Option<String>,
+}
+
+/// End the pause of a cluster.
+///
+/// Exit codes: 0 done; 1 refused; 69 no node answers.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  electd resume --config cluster.json")]
+pub struct Resume {
+    #[command(flatten)]
+    order: OrderArgs,
+}
+
+impl Operator {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), CliError> {
+        match self {
+            Operator::Reload(reload) => reload.run(),
+            Operator::Resign(resign) => resign.run(),
+            Operator::Switchover(switchover) => switchover.run(),
+            Operator::Drain(Drain { order, length, reason }) => {
+                let drain = Order::post("drain", &json!({ "for": length, "reason": reason }));
+                order.tell_one(Exit::Usage, &drain.ending_a_leadership())
+            }
+            Operator::Undrain(Undrain { order }) => {
+                order.tell_one(Exit::Usage, &Order::post("undrain", &json!({})))
+            }
+            Operator::Pause(Pause { order, length }) => {
+                order.tell_any(&Order::post("pause", &json!({ "for": length })))
+            }
+            Operator::Resume(Resume { order }) => {
+                order.tell_any(&Order::post("resume", &json!({})))
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The commands of this member that wait for the leader to carry them out.
+
+use std::collections::BTreeMap;
+
+use super::command::{Done, Forwarded, Refusal};
+use super::membership::Change;
+use super::planted::Fault;
+use super::types::{CommandId, Epoch, Incarnation, NodeId, Time};
+
+/// How many commands may wait for the leader at once.
+pub(super) const MOST_WAITING: usize = 64;
+
+/// The commands that wait for the leader's outcome.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Commands {
+    last: u64,
+    waiting: BTreeMap<u64, Forwarding>,
+}
+
+/// How many bits of a command's number count the commands of one run; those above name the run.
+const COUNTED: u32 = 20;
+
+impl Commands {
+    /// The commands of this start of a member. Their numbers name it, so that the outcome of a command
+    /// of an earlier run answers none of this one.
+    pub fn new(run: Incarnation) -> Commands {
+        let run = if Fault::OutcomeOfEarlier.is_planted() { Incarnation(0) } else { run };
+        let last = (run.0 & (u64::MAX >> (COUNTED + 2))) << COUNTED;
+        Commands { last, waiting: BTreeMap::new() }
+    }
+
+    /// This command is to be told to that leader, of this epoch. Tells whether it may wait.
+    pub(super) fn add(
+        &mut self,
+        id: CommandId,
+        leader: NodeId,
+        command: Forwarded,
+        asked: Epoch,
+        due: Time,
+    ) -> bool {
+        let room = self.waiting.len() < MOST_WAITING;
+        if room {
+            let counted = (1 << COUNTED) - 1;
+            self.last = (self.last & !counted) | (self.last.wrapping_add(1) & counted);
+            let stage = Stage::Unsent(leader);
+            let forwarding = Forwarding { id, due, command, stage, asked, handed_over: false };
+            self.waiting.insert(self.last, forwarding);
+        }
+        room
+    }
+
+    /// When this member gives up on the next of them.
+    pub fn next_due(&self) -> Option<Time> {
+        self.waiting.values().map(|command| command.due).min()
+    }
+
+    /// Those that this member has to give up on now.
+    pub fn expired(&self, now: Time) -> Vec<u64> {
+        self.numbers(|command| command.due <= now)
+    }
+
+    /// Those that ask for the removal of this member.
+    pub fn removals(&self, of: NodeId) -> Vec<u64> {
+        self.numbers(|forwarding| {
+            matches!(forwarding.command, Forwarded::Change(Change::Remove { id, .. }) if id == of)
+        })
+    }
+
+    fn numbers(&self, which: impl Fn(&Forwarding) -> bool) -> Vec<u64> {
+        let some = self.waiting.iter().filter(|(_, forwarding)| which(forwarding));
+        some.map(|(number, _)| *number).collect()
+    }
+
+    /// What this leader is to be told now. From then on it alone can tell how that ends.
+    pub fn send(&mut self, leader: NodeId, epoch: Epoch) -> Vec<(u64, Forwarded)> {
+        let mut unsent = Vec::new();
+        for (number, forwarding) in &mut self.waiting {
+            if forwarding.stage == Stage::Unsent(leader) {
+                (forwarding.stage, forwarding.asked) = (Stage::Sent(leader), epoch);
+                unsent.push((*number, forwarding.command.clone()));
+            }
+        }
+        unsent
+    }
+
+    /// This leader of a later epoch is to have what an earlier one left to it. Tells whether there is any.
+    pub fn leave_to(&mut self, leader: NodeId, epoch: Epoch) -> bool {
+        let mut any = false;
+        for forwarding in self.waiting.values_mut() {
+            if forwarding.stage == Stage::Postponed && epoch > forwarding.asked {
+                forwarding.stage = Stage::Unsent(leader);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// The leader says that it leads: what it did not carry out before, it does now.
+    pub fn retry(&mut self) {
+        for forwarding in self.waiting.values_mut() {
+            if forwarding.stage == Stage::Postponed {
+                forwarding.asked = Epoch::default();
+            }
+        }
+    }
+
+    /// Whether this member was asked for this command, and this may be how it ended.
+    pub fn may_end(&self, number: u64, by: NodeId, result: &Result<Done, Refusal>) -> bool {
+        self.waiting.get(&number).is_some_and(|forwarding| {
+            let fits = result.as_ref().map_or(true, |done| forwarding.command.may_end(done));
+            forwarding.stage == Stage::Sent(by) && fits || Fault::OutcomeUnjudged.is_planted()
+        })
+    }
+
+    /// A command has ended: gives what its caller is told. A change of the members is rather left to the
+    /// next leader, if this one has handed over or leads no more.
+    pub fn end(&mut self, number: u64, result: Result<Done, Refusal>) -> Option<Answer> {
+        if let Some(forwarding) = self.waiting.get_mut(&number)
+            && matches!(forwarding.command, Forwarded::Change(_))
+            && matches!(result, Err(Refusal::HandedOver | Refusal::NotLeader))
+        {
+            forwarding.stage = Stage::Postponed;
+            forwarding.handed_over |= result == Err(Refusal::HandedOver);
+            return None;
+        }
+        let Forwarding { id, handed_over, .. } = self.waiting.remove(&number)?;
+        let result = result.map(|done| match done {
+            Done::Removed { id, stored, .. } => Done::Removed { id, stored, handed_over },
+            done => done,
+        });
+        Some((id, result))
+    }
+}
+
+/// How a command ended, for whoever gave it this id.
+pub type Answer = (CommandId, Result<Done, Refusal>);
+
+/// A command that the leader is to carry out.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Forwarding {
+    id: CommandId,
+    /// When this member gives up on it.
+    due: Time,
+    command: Forwarded,
+    stage: Stage,
+    /// The epoch in which it was sent.
+    asked: Epoch,
+    /// A leader has handed over, so that the next one can carry it out.
+    handed_over: bool,
+}
+
+/// How far a command has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Stage {
+    /// To be sent to this leader as soon as the connection to it is up: a leader may be followed
+    /// before that.
+    Unsent(NodeId),
+    /// This leader has it, and nobody else can tell how it ended.
+    Sent(NodeId),
+    /// The leader of a later epoch is to have it, once there is one.
+    Postponed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    #[test]
+    fn a_change_that_a_leader_left_to_the_next_one_is_told_to_that() {
+        let [first, second] = [1, 2].map(|number| NodeId(Uuid::from_u128(number)));
+        let remove = Forwarded::Change(Change::Remove { id: first, force: false });
+        let mut commands = Commands::new(Incarnation(1));
+        assert!(commands.add(CommandId(7), first, remove, Epoch(1), Time(9)));
+        let (number, _) = commands.send(first, Epoch(1))[0];
+        assert!(commands.send(first, Epoch(1)).is_empty(), "once");
+
+        assert!(!commands.may_end(number, second, &Err(Refusal::HandedOver)), "it was not asked");
+        assert_eq!(commands.end(number, Err(Refusal::HandedOver)), None);
+        assert!(!commands.leave_to(second, Epoch(1)) && commands.leave_to(second, Epoch(2)));
+        assert_eq!(commands.send(second, Epoch(2)).len(), 1);
+        let done = |handed_over| Done::Removed { id: first, stored: true, handed_over };
+        assert!(commands.may_end(number, second, &Ok(done(false))));
+        assert_eq!(commands.end(number, Ok(done(false))), Some((CommandId(7), Ok(done(true)))));
+        assert_eq!(
+            (commands.end(number, Err(Refusal::NoReply)), commands.next_due()),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn no_more_than_so_many_wait_and_none_for_longer_than_it_may() {
+        let leader = NodeId::default();
+        let mut commands = Commands::new(Incarnation(1));
+        let resign = || Forwarded::Resign { to: None };
+        for id in 0..MOST_WAITING as u64 {
+            assert!(commands.add(CommandId(id), leader, resign(), Epoch(1), Time(id + 5)));
+        }
+        assert!(!commands.add(CommandId(99), leader, resign(), Epoch(1), Time(5)));
+        assert_eq!(commands.next_due(), Some(Time(5)));
+        assert_eq!(commands.expired(Time(6)).len(), 2);
+    }
+}

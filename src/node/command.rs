@@ -1,0 +1,240 @@
+//! The commands of a node: what each is for the core, and what its outcome is in words.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::clock::{after, wall_clock_ms};
+use crate::core;
+use crate::core::limits::disguises;
+use crate::core::membership::{Change, Member, MemberList};
+use crate::core::message::{Done, Forwarded};
+use crate::core::types::{Drain, NodeId, Task};
+
+/// A command to a node, from its HTTP interface or from a program that embeds it.
+///
+/// ```
+/// # let node = electd::node::example::leader()?;
+/// use electd::node::handle::{Command, Handle};
+/// use std::time::Duration;
+///
+/// let drain = Command::Drain { length: Some(Duration::from_secs(3600)), reason: "new disk".into() };
+/// match node.handle().command(drain, Duration::from_secs(5)) {
+///     Ok(outcome) => println!("{}", outcome.sentence),
+///     Err(error) => println!("{error}"), // nobody could succeed it
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Call an election. A no-op while one is under way.
+    Elect,
+    /// The leader hands over, to the member named if any. Passed on to the leader by any node, and answered when
+    /// its leadership has ended: a hold may delay that.
+    Resign {
+        /// The name of the member that is to lead next.
+        to: Option<String>,
+    },
+    /// The leader hands over to this member, whatever its rank, and nobody preempts that: until it stops leading, or
+    /// [`Command::EndSwitchover`]. Passed on to the leader by any node, and answered when its leadership has ended.
+    Switchover {
+        /// The name of the member that is to lead.
+        to: String,
+    },
+    /// The leader that a switchover chose is preempted again as any other. Passed on to it by any node.
+    EndSwitchover,
+    /// The leader adds this member. Passed on to the leader by any node.
+    Add(Member),
+    /// The leader removes a member; itself after it has handed over. Passed on to it by any node.
+    Remove {
+        /// The name of the member.
+        name: String,
+        /// Even if no majority is left, or nobody who may lead.
+        force: bool,
+    },
+    /// This node does not lead any more, restarts included. If it leads, it hands over first, and the answer
+    /// waits for that.
+    Drain {
+        /// For how long; without it until [`Command::Undrain`].
+        length: Option<Duration>,
+        /// The operator's words, at most 200 bytes.
+        reason: String,
+    },
+    /// This node may lead again, if it was drained or has resigned.
+    Undrain,
+    /// The whole cluster: nobody preempts, and no leader hands over for its health; a dead one is replaced. Passed
+    /// on to the leader by any node.
+    Pause {
+        /// For how long; without it until [`Command::Resume`].
+        length: Option<Duration>,
+    },
+    /// The cluster is not paused any more. Passed on to the leader by any node.
+    Resume,
+    /// This node reads its configuration again.
+    Reload,
+    /// The leader of the halting algorithm hands out this task, of at most 64 KiB.
+    HandOut {
+        /// Any bytes.
+        task: Vec<u8>,
+    },
+}
+
+impl Command {
+    /// What the core is to do, with the members and the leader that this node knows. None for what the node does
+    /// without the core.
+    pub(super) fn for_core(
+        self,
+        members: &MemberList,
+        leader: Option<NodeId>,
+    ) -> Result<Option<core::Command>, CommandError> {
+        let id = |name: &str| named(name, members);
+        let since = wall_clock_ms();
+        let until = |length: Option<Duration>| length.map(|length| after(since, length));
+        Ok(Some(match self {
+            Command::Elect => core::Command::Elect,
+            Command::Resign { to } => {
+                let to = to.as_deref().map(id).transpose()?;
+                leads_not(to, leader, members)?;
+                Forwarded::Resign { to }.into()
+            }
+            Command::Switchover { to } => Forwarded::Switchover { to: id(&to)? }.into(),
+            Command::EndSwitchover => Forwarded::EndSwitchover.into(),
+            Command::Add(member) => Forwarded::Change(Change::Add(member)).into(),
+            Command::Remove { name, force } => {
+                Forwarded::Change(Change::Remove { id: id(&name)?, force }).into()
+            }
+            Command::Drain { length, reason } => {
+                may_be_told(&reason)?;
+                core::Command::Drain(Drain { since, until: until(length), reason })
+            }
+            Command::Undrain => core::Command::Undrain,
+            Command::Pause { length } => Forwarded::Pause { since, until: until(length) }.into(),
+            Command::Resume => Forwarded::Resume.into(),
+            Command::Reload => return Ok(None),
+            Command::HandOut { task } => core::Command::HandOut { task: Task::new(task) },
+        }))
+    }
+}
+
+/// The member of this name.
+fn named(name: &str, members: &MemberList) -> Result<NodeId, CommandError> {
+    members.named(name).map(|member| member.id).ok_or_else(|| {
+        let names = members.iter().map(|member| member.name.as_str());
+        let names = names.collect::<Vec<_>>().join(", ");
+        CommandError::Invalid(format!("no member is named \"{name}\"; there are {names}"))
+    })
+}
+
+/// A leader cannot resign to itself.
+fn leads_not(
+    to: Option<NodeId>,
+    leader: Option<NodeId>,
+    members: &MemberList,
+) -> Result<(), CommandError> {
+    let Some(id) = to.filter(|to| leader == Some(*to)) else { return Ok(()) };
+    let name = members.name(id);
+    let what = format!("{name} leads already: name another that is to lead, or none");
+    Err(CommandError::Refused(what))
+}
+
+/// The reason of a drain is stored in the record, and shown on screens.
+fn may_be_told(reason: &str) -> Result<(), CommandError> {
+    let most = Drain::LONGEST;
+    if reason.len() <= most && !reason.contains(disguises) {
+        return Ok(());
+    }
+    let what = format!(
+        "the reason has {} bytes: give it at most {most}, and no line breaks, other control characters or marks that turn the direction of text",
+        reason.len()
+    );
+    Err(CommandError::Invalid(what))
+}
+
+/// What a command achieved, in words and for programs.
+///
+/// ```
+/// # let node = electd::node::example::leader()?;
+/// use electd::node::handle::{Command, Handle, Outcome};
+/// use std::time::Duration;
+///
+/// let Outcome { sentence, successor } = node.handle().command(Command::Undrain, Duration::from_secs(5))?;
+/// println!("{sentence}; next is {}", successor.unwrap_or("nobody".into()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// One sentence.
+    pub sentence: String,
+    /// Who was asked to start the next election, by name.
+    pub successor: Option<String>,
+}
+
+impl Outcome {
+    /// One sentence, and nobody who is asked for more.
+    pub(super) fn plain(sentence: String) -> Outcome {
+        Outcome { sentence, successor: None }
+    }
+
+    /// What a command achieved, with the names of these members.
+    pub(super) fn of(done: &Done, members: &MemberList) -> Outcome {
+        let name = |id: &NodeId| members.name(*id);
+        let successor = match done {
+            Done::Resigned { successor, .. } | Done::Drained { successor } => successor.as_ref(),
+            _ => None,
+        };
+        let successor = successor.map(name);
+        let sentence = match done {
+            Done::Called => "an election is under way".to_owned(),
+            Done::Resigned { epoch, .. } => {
+                let to = successor.as_deref().unwrap_or("nobody");
+                format!("the leader of epoch {epoch} handed over to {to}")
+            }
+            Done::Leads(id) => format!("{} leads already", name(id)),
+            Done::SwitchoverEnded => {
+                "no switchover keeps the leader from being preempted".to_owned()
+            }
+            Done::Added(id) => format!("{} belongs to the cluster now", name(id)),
+            Done::Removed { id, stored, handed_over } => {
+                let first = if *handed_over { " handed over first and" } else { "" };
+                let unsure =
+                    if *stored { "" } else { "; no majority of the others has stored so yet" };
+                format!("{}{first} is removed from the cluster{unsure}", name(id))
+            }
+            Done::TaskTaken => "the task is handed out".to_owned(),
+            Done::Drained { .. } => {
+                let to = successor.as_ref().map(|name| format!(", and hands over to {name}"));
+                format!("this node does not lead from now on{}", to.unwrap_or_default())
+            }
+            Done::Undrained => "this node may lead again".to_owned(),
+            Done::Paused => "the cluster is paused".to_owned(),
+            Done::Resumed => "the cluster is not paused any more".to_owned(),
+            Done::Stopped => "stopping".to_owned(),
+        };
+        Outcome { sentence, successor }
+    }
+}
+
+/// Why a command was not carried out.
+///
+/// ```
+/// # let node = electd::node::example::leader()?;
+/// use electd::node::handle::{Command, CommandError, Handle};
+/// use std::time::Duration;
+///
+/// let resign = Command::Resign { to: Some("nobody".into()) };
+/// let error = node.handle().command(resign, Duration::from_secs(5)).unwrap_err();
+/// assert!(matches!(error, CommandError::Invalid(_)), "there is no such member");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CommandError {
+    /// The request itself is wrong, such as the name of no member.
+    #[error("{0}")]
+    Invalid(String),
+    /// The cluster's state does not allow it.
+    #[error("{0}")]
+    Refused(String),
+    /// The node, or the leader it asked, did not answer in time.
+    #[error("{0}")]
+    Unanswered(String),
+}
