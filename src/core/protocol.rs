@@ -4,7 +4,6 @@
 //! speak. What a peer does not know is not sent to it, and what a later version says to this one is counted and
 //! dropped. Fields that a message gained since are optional, and unknown ones are ignored.
 
-use super::message::Message;
 use super::outcome::Forwarded;
 
 /// The versions that a member speaks.
@@ -45,21 +44,9 @@ impl Protocols {
     }
 }
 
-impl Message {
-    /// The first version that knows it.
-    #[must_use]
-    pub fn since(&self) -> u32 {
-        match self {
-            Message::Timing { .. } => 6,
-            Message::Forward { command, .. } => command.since(),
-            _ => 5,
-        }
-    }
-}
-
 impl Forwarded {
     /// The first version whose leaders carry it out.
-    fn since(&self) -> u32 {
+    pub(super) fn since(&self) -> u32 {
         match self {
             Forwarded::Pause { .. }
             | Forwarded::Resume
