@@ -197,6 +197,17 @@ mod tests {
     }
 
     #[test]
+    fn what_an_earlier_version_never_wrote_is_not_said_to_it() {
+        for message in every_message().iter().filter(|message| message.since() == 5) {
+            let key = format!(r#""message":{{"{}":"#, Kind::from(message).name());
+            assert!(
+                PROTOCOL_5.contains(&key),
+                "{message:?} is of a later version: say so in since()"
+            );
+        }
+    }
+
+    #[test]
     fn a_version_that_leaves_none_above_it_is_refused() {
         for version in [[u64::MAX, 1], [1, u64::MAX]] {
             for message in [
