@@ -106,6 +106,17 @@ impl Forwarded {
         }
     }
 
+    /// The first version of the protocol whose leaders carry it out.
+    pub(super) fn since(&self) -> u32 {
+        match self {
+            Forwarded::Resign { .. } | Forwarded::Change(_) => 5,
+            Forwarded::Pause { .. }
+            | Forwarded::Resume
+            | Forwarded::Switchover { .. }
+            | Forwarded::EndSwitchover => 6,
+        }
+    }
+
     /// Whether this may be what it achieved.
     pub(super) fn may_end(&self, done: &Done) -> bool {
         match (self, done) {

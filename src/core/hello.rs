@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::content::View;
 use super::membership::MemberList;
-use super::message::View;
 use super::protocol::Protocols;
 use super::settings::{AlgorithmKind, Quorum, Settings};
 use super::types::{Epoch, Incarnation, NodeId, Rank};

@@ -7,11 +7,12 @@
 use std::time::Duration;
 
 use super::hello::{Hello, Rejection};
-use super::message::{Envelope, Message, View};
+use super::message::Envelope;
 use super::planted::Fault;
 use super::settings::Timing;
 use super::state::State;
-use super::types::{Epoch, Pause, Version};
+use super::told::Told;
+use super::types::Version;
 
 /// The most by which an epoch, a round or a counter may be ahead. With ten elections a second it takes a
 /// cluster 13 years, and a member that was away so long is added anew.
@@ -20,90 +21,6 @@ const MOST: u64 = 1 << 32;
 /// The most starts between two meetings with a member: half a year of a start every second. A member
 /// that tells more cannot be told from one that wants to keep the true one out.
 const MOST_STARTS: u64 = 1 << 24;
-
-/// The greatest of each that a message tells.
-#[derive(Default)]
-struct Told {
-    epoch: Epoch,
-    /// Of a member list.
-    list: u64,
-    /// Of a task.
-    task: u64,
-    /// Of a pause.
-    pause: u64,
-    lease: Duration,
-}
-
-impl Told {
-    fn epoch(epoch: Epoch) -> Told {
-        Told { epoch, ..Told::default() }
-    }
-
-    fn list(Version { epoch, counter }: Version) -> Told {
-        Told { epoch, list: counter, ..Told::default() }
-    }
-
-    fn task(Version { epoch, counter }: Version) -> Told {
-        Told { epoch, task: counter, ..Told::default() }
-    }
-
-    /// The same, in this epoch.
-    fn and(self, epoch: Epoch) -> Told {
-        Told { epoch: self.epoch.max(epoch), ..self }
-    }
-
-    /// The same, with a pause.
-    fn and_pause(self, pause: Option<&Pause>) -> Told {
-        let Some(Version { epoch, counter }) = pause.map(|pause| pause.version) else {
-            return self;
-        };
-        Told { pause: counter, ..self }.and(epoch)
-    }
-
-    /// All that a message tells which is kept.
-    fn of(message: &Message) -> Told {
-        match message {
-            Message::Election { round, .. }
-            | Message::Answer { round }
-            | Message::Lower { round }
-            | Message::Halt { round, .. } => Told::epoch(*round),
-            Message::Coordinator { epoch, .. }
-            | Message::AreYouNormal { epoch, .. }
-            | Message::PreVoteReply { epoch, .. }
-            | Message::Denial { epoch, .. }
-            | Message::Vote { epoch, .. }
-            | Message::View(View { epoch, .. })
-            | Message::Preempt { epoch, .. }
-            | Message::Freed { epoch, .. }
-            | Message::Release { epoch, .. } => Told::epoch(*epoch),
-            Message::AreYouThere { under, .. } => Told::epoch(under.unwrap_or_default()),
-            Message::Elected { round, task, .. } => Told::task(*task).and(*round),
-            Message::Task(task) => Told::task(task.version),
-            Message::Ready { round, task, .. } => Told::task(task.version).and(*round),
-            Message::Ballot(ballot) => Told::epoch(ballot.run.epoch),
-            Message::Lap(lap) => Told::epoch(lap.run.epoch),
-            Message::PreVote { epoch, list, .. } => Told::list(*list).and(*epoch),
-            Message::VoteRequest { epoch, list, lease, .. } => {
-                Told { lease: *lease, ..Told::list(*list).and(*epoch) }
-            }
-            Message::Heartbeat { epoch, settled, lease, pause, .. } => {
-                let told = Told { lease: *lease, ..Told::list(*settled).and(*epoch) };
-                told.and_pause(pause.as_ref())
-            }
-            Message::Acknowledge { epoch, pause, .. } => {
-                Told::epoch(*epoch).and_pause(pause.as_ref())
-            }
-            Message::List { list } => Told::list(list.version()),
-            Message::Listed { version } => Told::list(*version),
-            Message::Reply { .. }
-            | Message::Probe { .. }
-            | Message::Alive { .. }
-            | Message::Timing { .. }
-            | Message::Forward { .. }
-            | Message::Outcome { .. } => Told::default(),
-        }
-    }
-}
 
 /// That a number is greater than it can be, in the words of a setting that differs: these an older electd
 /// knows as well.
@@ -139,8 +56,7 @@ impl State {
 
     /// Why what a message tells cannot have come about, if it cannot.
     pub(super) fn jump_of_message(&self, envelope: &Envelope) -> Option<Rejection> {
-        let Told { epoch, list, task, pause, lease } =
-            Told::of(&envelope.message).and(envelope.epoch);
+        let Told { epoch, list, task, pause, lease } = envelope.message.told().and(envelope.epoch);
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         beyond("epoch", epoch.0, self.greatest_known(), MOST)
             .or_else(|| beyond("list version", list, self.greatest_counter(), MOST))

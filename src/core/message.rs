@@ -1,12 +1,16 @@
-//! Every message that members exchange, with who sends it and which reply is expected.
+//! Every message that members exchange: who sends it, which reply is expected, what it counts as, which version of the
+//! protocol knows it, and which numbers it tells.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use strum::{EnumDiscriminants, IntoStaticStr, VariantArray};
+
 pub use super::command::{Done, Forwarded, Refusal, Taken};
+pub use super::content::{Ballot, Candidate, Lap, Liveness, MemberReport, Opinion, Run, View};
 pub use super::hello::{Agreement, Hello, Rejection};
-pub use super::kind::Kind;
 use super::membership::{ListVersion, MemberList};
+use super::told::Told;
 use super::types::{Epoch, Incarnation, NodeId, Pause, Rank, Task, TaskVersion};
 
 /// A message with what every message carries: where its sender stands.
@@ -21,7 +25,17 @@ pub struct Envelope {
 }
 
 /// What one member says to another.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+///
+/// The order is that in which the kinds are shown. A new message goes before the two of the ring, which count as others.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EnumDiscriminants)]
+#[strum_discriminants(
+    doc = "The kinds of messages, by which they are counted.",
+    name(Kind),
+    derive(IntoStaticStr, PartialOrd, Ord, Hash, VariantArray),
+    strum(serialize_all = "snake_case"),
+    allow(missing_docs)
+)]
+#[allow(missing_docs, reason = "a field without words is what that of an earlier message is")]
 pub enum Message {
     /// Announces an election. Sent to every higher member; expects [`Message::Answer`].
     Election {
@@ -39,18 +53,10 @@ pub enum Message {
     },
     /// "I am alive and rank lower", or am not eligible: the reply to an ELECTION that goes to all, as
     /// ranks change or the sender is eligible again, or that came by mistake. Expects nothing.
-    Lower {
-        /// The round of the ELECTION that is answered.
-        round: Epoch,
-    },
+    Lower { round: Epoch },
     /// The winner's announcement, to all others. Expects nothing, but an older one is answered
     /// with a [`Message::View`].
-    Coordinator {
-        /// The epoch of the new leader.
-        epoch: Epoch,
-        /// Its rank.
-        rank: Rank,
-    },
+    Coordinator { epoch: Epoch, rank: Rank },
     /// Halting: asks whether a member is up and ranks above the sender; or whether the sender's coordinator is
     /// up and still that. This and the four calls below expect a [`Message::Reply`] with their number.
     AreYouThere {
@@ -58,25 +64,15 @@ pub enum Message {
         number: u64,
         /// The epoch under the coordinator that is asked; none for any other member.
         under: Option<Epoch>,
-        /// The sender's rank, frozen for the round.
         rank: Rank,
-        /// Whether the sender may be nominated.
         eligible: bool,
     },
     /// Halting: the coordinator asks whether a member is Normal under it.
-    AreYouNormal {
-        /// Tells the sender's calls apart.
-        number: u64,
-        /// The coordinator's epoch.
-        epoch: Epoch,
-    },
+    AreYouNormal { number: u64, epoch: Epoch },
     /// Halting: the organizer of a new round has a lower member stop its work.
     Halt {
-        /// Tells the sender's calls apart.
         number: u64,
-        /// The round.
         round: Epoch,
-        /// The organizer's rank.
         rank: Rank,
         /// The organizer leads and takes in members anew: higher ones obey as well, unless they
         /// may take over.
@@ -84,36 +80,20 @@ pub enum Message {
     },
     /// Halting: "I am elected" (New-Coordinator), to those that were halted.
     Elected {
-        /// Tells the sender's calls apart.
         number: u64,
         /// The round, which becomes the epoch.
         round: Epoch,
         /// The version of the task that the sender has.
         task: TaskVersion,
     },
-    /// Halting: a newer task than the one of an ELECTED, which this member accepts: sent before
-    /// its reply, so that the newest is handed out. Expects nothing.
-    Task(Task),
     /// Halting: the task description, to those that accepted the coordinator.
-    Ready {
-        /// Tells the sender's calls apart.
-        number: u64,
-        /// The round, which becomes the epoch.
-        round: Epoch,
-        /// What is to be done.
-        task: Task,
-    },
+    Ready { number: u64, round: Epoch, task: Task },
     /// Halting: the reply to a call.
     Reply {
-        /// The number of the call.
         number: u64,
         /// Whether it was accepted; the yes or no to a question.
         accepted: bool,
     },
-    /// Ring: the travelling ballot, to the next live member clockwise (ELECTION of seed 004).
-    Ballot(Ballot),
-    /// Ring: the winner's announcement, once around (ELECTED of seed 004).
-    Lap(Lap),
     /// Asks whether a member is alive. Expects [`Message::Alive`].
     Probe {
         /// Tells the sender's probes apart.
@@ -126,6 +106,7 @@ pub enum Message {
     },
     /// Majority: a candidate asks a voter whether it would vote for it; nothing changes. Expects
     /// [`Message::PreVoteReply`].
+    #[strum_discriminants(strum(serialize = "trial"))]
     PreVote {
         /// Tells the candidate's questions apart.
         number: u64,
@@ -135,8 +116,8 @@ pub enum Message {
         list: ListVersion,
     },
     /// Majority: the reply to a pre-vote.
+    #[strum_discriminants(strum(serialize = "opinion"))]
     PreVoteReply {
-        /// The number of the pre-vote.
         number: u64,
         /// What the voter would say to a vote request.
         opinion: Opinion,
@@ -145,27 +126,26 @@ pub enum Message {
     },
     /// Majority: a candidate asks a voter for its vote. Expects [`Message::Vote`] or
     /// [`Message::Denial`].
+    #[strum_discriminants(strum(serialize = "claim"))]
     VoteRequest {
-        /// Tells the candidate's questions apart.
         number: u64,
-        /// The epoch that it would lead in.
         epoch: Epoch,
         /// For how long the vote is a promise.
         lease: Duration,
-        /// The version of its member list.
         list: ListVersion,
     },
     /// Majority: the reply to a vote request: the voter votes for nobody else in this epoch.
+    #[strum_discriminants(strum(serialize = "grant"))]
     Vote {
         /// The candidate's incarnation.
         incarnation: Incarnation,
-        /// The number of the vote request.
         number: u64,
         /// The epoch that the candidate may lead in.
         epoch: Epoch,
     },
     /// Majority: the reply to a vote request, or to the heartbeat of a leader that a voter must not
     /// follow any more.
+    #[strum_discriminants(strum(serialize = "refuse"))]
     Denial {
         /// The number of the vote request or heartbeat.
         number: u64,
@@ -177,11 +157,9 @@ pub enum Message {
     /// The leader's sign of life, to every member not proved dead, judged like a COORDINATOR.
     /// Expects [`Message::Acknowledge`].
     Heartbeat {
-        /// The leader's epoch.
         epoch: Epoch,
         /// Counts the leader's heartbeat rounds.
         number: u64,
-        /// The leader's rank.
         rank: Rank,
         /// For how long a voter that acknowledges it promises its vote to this leader.
         lease: Duration,
@@ -200,11 +178,9 @@ pub enum Message {
         incarnation: Incarnation,
         /// The epoch of the heartbeat.
         epoch: Epoch,
-        /// Its number.
         number: u64,
         /// The sender's rank at this time.
         rank: Rank,
-        /// Whether the sender may be nominated.
         eligible: bool,
         /// A pause, or the end of one, that the leader does not know.
         pause: Option<Pause>,
@@ -222,179 +198,143 @@ pub enum Message {
         /// With a majority: the voters that would vote for it once this epoch is released.
         votes: Vec<NodeId>,
     },
-    /// Majority: a candidate tells a voter that the leader of this epoch released it: that leader's own
-    /// word may still be on its way. Expects nothing.
-    Freed {
-        /// The leader.
-        leader: NodeId,
-        /// Its epoch.
-        epoch: Epoch,
-    },
     /// "I no longer lead in this epoch", or "I shall not lead after its leader", to all, after the work has stopped.
     Release {
-        /// The epoch that is released.
         epoch: Epoch,
         /// Who is to start the next election; the others wait for it.
         successor: Option<NodeId>,
         /// Whether the sender may be nominated again.
         eligible: bool,
     },
+    /// Majority: a candidate tells a voter that the leader of this epoch released it: that leader's own
+    /// word may still be on its way. Expects nothing.
+    Freed { leader: NodeId, epoch: Epoch },
     /// The sender has other timings from now on than its hello said. Expects nothing.
     Timing {
         /// As in [`Hello::timing`].
         timing: [u64; 4],
     },
     /// The member list, to whoever has an older one. Expects [`Message::Listed`].
-    List {
-        /// The whole list.
-        list: Arc<MemberList>,
-    },
+    List { list: Arc<MemberList> },
     /// The reply to a list, once it is stored.
-    Listed {
-        /// Its version.
-        version: ListVersion,
-    },
+    Listed { version: ListVersion },
+    /// Halting: a newer task than the one of an ELECTED, which this member accepts: sent before
+    /// its reply, so that the newest is handed out. Expects nothing.
+    Task(Task),
     /// A command that this member passes on to the leader. Expects [`Message::Outcome`].
     Forward {
         /// Tells the sender's commands apart.
         number: u64,
-        /// The command.
         command: Forwarded,
     },
     /// The reply to a forwarded command.
-    Outcome {
-        /// The number of the command.
-        number: u64,
-        /// How it ended.
-        result: Result<Done, Refusal>,
-    },
+    Outcome { number: u64, result: Result<Done, Refusal> },
+    /// Ring: the travelling ballot, to the next live member clockwise (ELECTION of seed 004).
+    Ballot(Ballot),
+    /// Ring: the winner's announcement, once around (ELECTED of seed 004).
+    Lap(Lap),
 }
 
-/// What a voter says to a candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Opinion {
-    /// It votes for the candidate.
-    Yes,
-    /// It does so if the leader of this epoch releases it, or after so long.
-    YesIf {
-        /// The leader's epoch.
-        released: Epoch,
-        /// How long its promise still runs.
-        wait: Duration,
-    },
-    /// It does not, for at least so long.
-    No {
-        /// For how long.
-        wait: Duration,
-    },
-    /// It votes for nobody before it knows where the cluster stands; another try makes sense after so long.
-    Uninformed {
-        /// After how long.
-        wait: Duration,
-    },
-}
+impl Kind {
+    /// All kinds that messages count as, in the order in which they are shown: those
+    /// of a ring, the last two, count as others.
+    pub const ALL: &'static [Kind] = {
+        let (counted, ring) = Kind::VARIANTS.split_at(Kind::Ballot as usize);
+        assert!(matches!(ring, [Kind::Ballot, Kind::Lap]), "a new message goes before them");
+        counted
+    };
 
-impl Opinion {
-    /// The same, with no longer a wait than this.
+    /// The word for it in status and counts, and its key in the JSON.
     #[must_use]
-    pub fn at_most(self, longest: Duration) -> Opinion {
-        match self {
-            Opinion::Yes => Opinion::Yes,
-            Opinion::YesIf { released, wait } => {
-                Opinion::YesIf { released, wait: wait.min(longest) }
-            }
-            Opinion::No { wait } => Opinion::No { wait: wait.min(longest) },
-            Opinion::Uninformed { wait } => Opinion::Uninformed { wait: wait.min(longest) },
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// The name as the papers write it, in traces.
+    #[must_use]
+    pub fn title(self) -> String {
+        self.name().to_uppercase().replace('_', "-")
     }
 }
 
-/// A run of the ring election. Runs compare by epoch, then by initiator: the hierarchy of seed 004.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Run {
-    /// The round, which becomes the epoch.
-    pub epoch: Epoch,
-    /// Who began it.
-    pub initiator: NodeId,
-}
-
-/// Who a ballot nominates. Candidates compare by whether they are eligible, then by rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Candidate {
-    /// Whether it may be nominated; one that may not only begins a ballot.
-    pub eligible: bool,
-    /// Its rank, frozen for the run.
-    pub rank: Rank,
-    /// Which start of it this is.
-    pub incarnation: Incarnation,
-}
-
-/// A ballot on its way around the ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Ballot {
-    /// The run that it belongs to.
-    pub run: Run,
-    /// The best so far.
-    pub candidate: Candidate,
-    /// How often it has been sent.
-    pub hops: u32,
-}
-
-/// The announcement of a ring's leader on its way around.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Lap {
-    /// The run that it won.
-    pub run: Run,
-    /// The leader.
-    pub leader: Candidate,
-    /// How often it has been sent.
-    pub hops: u32,
-}
-
-/// The greatest epoch that a member knows and the leader it belongs to. Views compare by epoch,
-/// then by the leader's rank.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct View {
-    /// The greatest epoch known.
-    pub epoch: Epoch,
-    /// Its leader, if known.
-    pub leader: Option<Rank>,
-}
-
-/// What one member knows of another, as it tells third ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct MemberReport {
-    /// The member.
-    pub id: NodeId,
-    /// The incarnation that this is about.
-    pub incarnation: Incarnation,
-    /// Alive, suspected or dead.
-    pub status: Liveness,
-    /// Whether it may be nominated.
-    pub eligible: bool,
-    /// The value of its rank.
-    pub value: i64,
-}
-
-/// What the failure detector thinks of a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Liveness {
-    /// It was heard, or nothing speaks against it.
-    Alive,
-    /// It has been silent for too long.
-    Suspected,
-    /// Its process is proved to be gone, or was never met.
-    Dead,
-}
-
-impl Liveness {
-    /// The word for it in status and logs.
+impl Message {
+    /// What it counts as. A ballot counts as the ELECTION of seed 004, and a lap as its ELECTED.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub fn kind(&self) -> Kind {
+        match Kind::from(self) {
+            Kind::Ballot => Kind::Election,
+            Kind::Lap => Kind::Elected,
+            kind => kind,
+        }
+    }
+
+    /// The first version of the protocol that knows it: earlier members are not told it.
+    #[must_use]
+    pub fn since(&self) -> u32 {
         match self {
-            Liveness::Alive => "alive",
-            Liveness::Suspected => "suspected",
-            Liveness::Dead => "dead",
+            Message::Timing { .. } => 6,
+            Message::Forward { command, .. } => command.since(),
+            _ => 5,
+        }
+    }
+
+    /// Whether only a candidate or a leader says it. (Members that may not lead ask for pre-votes as well, to
+    /// learn whether anybody could win.)
+    pub(super) fn is_of_candidate_or_leader(&self) -> bool {
+        matches!(
+            self,
+            Message::Coordinator { .. }
+                | Message::Heartbeat { .. }
+                | Message::Halt { .. }
+                | Message::Elected { .. }
+                | Message::Ready { .. }
+                | Message::Preempt { .. }
+                | Message::VoteRequest { .. }
+                | Message::Release { .. }
+        )
+    }
+
+    /// The numbers that it tells and that its receiver keeps: the receiver refuses those that cannot have come about.
+    pub(super) fn told(&self) -> Told {
+        match self {
+            Message::Election { round, .. }
+            | Message::Answer { round }
+            | Message::Lower { round }
+            | Message::Halt { round, .. } => Told::epoch(*round),
+            Message::Coordinator { epoch, .. }
+            | Message::AreYouNormal { epoch, .. }
+            | Message::PreVoteReply { epoch, .. }
+            | Message::Denial { epoch, .. }
+            | Message::Vote { epoch, .. }
+            | Message::View(View { epoch, .. })
+            | Message::Preempt { epoch, .. }
+            | Message::Freed { epoch, .. }
+            | Message::Release { epoch, .. } => Told::epoch(*epoch),
+            Message::AreYouThere { under, .. } => Told::epoch(under.unwrap_or_default()),
+            Message::Elected { round, task, .. } => Told::task(*task).and(*round),
+            Message::Task(task) => Told::task(task.version),
+            Message::Ready { round, task, .. } => Told::task(task.version).and(*round),
+            Message::Ballot(ballot) => Told::epoch(ballot.run.epoch),
+            Message::Lap(lap) => Told::epoch(lap.run.epoch),
+            Message::PreVote { epoch, list, .. } => Told::list(*list).and(*epoch),
+            Message::VoteRequest { epoch, list, lease, .. } => {
+                Told { lease: *lease, ..Told::list(*list).and(*epoch) }
+            }
+            Message::Heartbeat { epoch, settled, lease, pause, .. } => {
+                let told = Told { lease: *lease, ..Told::list(*settled).and(*epoch) };
+                told.and_pause(pause.as_ref())
+            }
+            Message::Acknowledge { epoch, pause, .. } => {
+                Told::epoch(*epoch).and_pause(pause.as_ref())
+            }
+            Message::List { list } => Told::list(list.version()),
+            Message::Listed { version } => Told::list(*version),
+            Message::Reply { .. }
+            | Message::Probe { .. }
+            | Message::Alive { .. }
+            | Message::Timing { .. }
+            | Message::Forward { .. }
+            | Message::Outcome { .. } => Told::default(),
         }
     }
 }

@@ -4,9 +4,6 @@
 //! speak. What a peer does not know is not sent to it, and what a later version says to this one is counted and
 //! dropped. Fields that a message gained since are optional, and unknown ones are ignored.
 
-use super::command::Forwarded;
-use super::message::Message;
-
 /// The versions that a member speaks.
 ///
 /// ```
@@ -41,31 +38,6 @@ impl Protocols {
             Err((self.lowest, other.highest))
         } else {
             Ok(self.highest.min(other.highest))
-        }
-    }
-}
-
-impl Message {
-    /// The first version that knows it.
-    #[must_use]
-    pub fn since(&self) -> u32 {
-        match self {
-            Message::Timing { .. } => 6,
-            Message::Forward { command, .. } => command.since(),
-            _ => 5,
-        }
-    }
-}
-
-impl Forwarded {
-    /// The first version whose leaders carry it out.
-    fn since(&self) -> u32 {
-        match self {
-            Forwarded::Pause { .. }
-            | Forwarded::Resume
-            | Forwarded::Switchover { .. }
-            | Forwarded::EndSwitchover => 6,
-            Forwarded::Resign { .. } | Forwarded::Change(_) => 5,
         }
     }
 }

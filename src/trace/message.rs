@@ -44,7 +44,7 @@ impl Narrator<'_> {
         self.tells(message).then_some(label)
     }
 
-    /// A message with what it says.
+    /// A message with what it says; of one that has no words here, the name alone.
     pub(super) fn message(&self, message: &Message) -> String {
         let name = message.kind().title();
         let content = match message {
@@ -54,10 +54,6 @@ impl Narrator<'_> {
             | Message::Halt { round, .. }
             | Message::Elected { round, .. }
             | Message::Ready { round, .. } => format!("round {round}"),
-            Message::AreYouThere { .. }
-            | Message::AreYouNormal { .. }
-            | Message::Probe { .. }
-            | Message::Alive { .. } => return name,
             Message::Reply { accepted: true, .. } => "yes".to_owned(),
             Message::Reply { accepted: false, .. } => "no".to_owned(),
             Message::Ballot(Ballot { run, candidate, .. }) => {
@@ -66,9 +62,12 @@ impl Narrator<'_> {
             Message::Lap(Lap { run, leader, .. }) => {
                 format!("{}, leader {}", self.run(*run), self.members.name(leader.rank.id))
             }
-            Message::Coordinator { epoch, .. } | Message::Preempt { epoch, .. } => {
-                format!("epoch {epoch}")
-            }
+            Message::Coordinator { epoch, .. }
+            | Message::Preempt { epoch, .. }
+            | Message::PreVote { epoch, .. }
+            | Message::VoteRequest { epoch, .. }
+            | Message::Vote { epoch, .. }
+            | Message::Release { epoch, successor: None, .. } => format!("epoch {epoch}"),
             Message::Heartbeat { epoch, number, .. }
             | Message::Acknowledge { epoch, number, .. } => {
                 format!("epoch {epoch}, number {number}")
@@ -77,7 +76,6 @@ impl Narrator<'_> {
             Message::View(View { epoch, leader: Some(leader) }) => {
                 format!("epoch {epoch}, leader {}", self.members.name(leader.id))
             }
-            Message::Release { epoch, successor: None, .. } => format!("epoch {epoch}"),
             Message::Release { epoch, successor: Some(next), .. } => {
                 format!("epoch {epoch}, for {}", self.members.name(*next))
             }
@@ -85,9 +83,6 @@ impl Narrator<'_> {
             Message::Freed { leader, epoch } => {
                 format!("epoch {epoch}, of {}", self.members.name(*leader))
             }
-            Message::PreVote { epoch, .. }
-            | Message::VoteRequest { epoch, .. }
-            | Message::Vote { epoch, .. } => format!("epoch {epoch}"),
             Message::PreVoteReply { opinion, epoch, .. }
             | Message::Denial { opinion, epoch, .. } => {
                 let says = match opinion {
@@ -102,6 +97,7 @@ impl Narrator<'_> {
             Message::Listed { version } => format!("version {version}"),
             Message::Forward { command, .. } => format!("{command:?}"),
             Message::Outcome { result, .. } => format!("{result:?}"),
+            _ => return name,
         };
         format!("{name}({content})")
     }

@@ -7,15 +7,14 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::core::limits::{GREATEST, is_cluster_name, is_line};
 use crate::core::settings::Timing;
-use crate::core::types::{self, Epoch, Incarnation};
 
 /// An epoch, round, counter, incarnation or number of a message: never above [`GREATEST`], so that
 /// there is always a number above it.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "u64")]
 pub struct Number(u64);
 
@@ -30,45 +29,26 @@ impl TryFrom<u64> for Number {
     }
 }
 
-/// Conversions of what is bounded where it is made. This side only writes it.
-macro_rules! numbers {
-    ($($type:ident),*) => {$(
-        impl From<$type> for Number {
-            fn from(number: $type) -> Number {
-                Number(number.0)
-            }
-        }
-
-        impl From<Number> for $type {
-            fn from(number: Number) -> $type {
-                $type(number.0)
-            }
-        }
-    )*};
-}
-
-numbers!(Epoch, Incarnation);
-
 impl Number {
-    /// A number that this member made itself.
-    pub fn of(number: u64) -> Number {
-        Number(number)
-    }
-
     pub fn get(self) -> u64 {
         self.0
     }
 }
 
-/// Reads a number that is bounded where it is read only.
+/// Reads a number. This member bounds its own where it makes them.
 pub fn bounded<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     Number::deserialize(from).map(Number::get)
 }
 
+/// Reads a number, or that there is none.
+pub fn bounded_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    Option::<Number>::deserialize(from).map(|number| number.map(Number::get))
+}
+
 /// A length of time in nanoseconds: never above [`Timing::LONGEST`].
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "u64")]
-pub struct Nanos(u64);
+struct Nanos(u64);
 
 const MOST_NANOS: u64 = Timing::LONGEST.as_nanos() as u64;
 
@@ -83,65 +63,61 @@ impl TryFrom<u64> for Nanos {
     }
 }
 
-/// A longer time than anybody waits for is cut.
-impl From<Duration> for Nanos {
-    fn from(time: Duration) -> Nanos {
-        Nanos(u64::try_from(time.as_nanos()).unwrap_or(MOST_NANOS).min(MOST_NANOS))
+/// A length of time, in nanoseconds. A longer one than anybody waits for is cut when it is written.
+pub mod nanos {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(u64::try_from(time.as_nanos()).unwrap_or(MOST_NANOS).min(MOST_NANOS))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        Nanos::deserialize(from).map(|nanos| Duration::from_nanos(nanos.0))
     }
 }
 
-impl From<Nanos> for Duration {
-    fn from(nanos: Nanos) -> Duration {
-        Duration::from_nanos(nanos.0)
+/// Several lengths of time that the core counts in nanoseconds as well.
+pub mod nanos_each {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(times: &[u64; 4], to: S) -> Result<S::Ok, S::Error> {
+        times.map(|nanos| nanos.min(MOST_NANOS)).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[u64; 4], D::Error> {
+        <[Nanos; 4]>::deserialize(from).map(|times| times.map(|nanos| nanos.0))
     }
 }
 
-impl From<Nanos> for u64 {
-    fn from(nanos: Nanos) -> u64 {
-        nanos.0
-    }
+/// Reads a word or a short text that is logged and shown: one line that reads as what it is.
+pub fn line<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    text(from, is_line, "a text that is not one short line")
 }
 
-/// Makes a type for a text that is judged when it is read.
-macro_rules! text {
-    ($(#[$doc:meta])* $name:ident if $is:expr, else $refusal:literal) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug, Serialize, Deserialize)]
-        #[serde(try_from = "String")]
-        pub struct $name(pub String);
-
-        impl TryFrom<String> for $name {
-            type Error = &'static str;
-
-            fn try_from(text: String) -> Result<$name, &'static str> {
-                $is(&text).then_some($name(text)).ok_or($refusal)
-            }
-        }
-    };
+/// Reads where a connection came from: the address of an interface, and a port.
+pub fn origin<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let is_origin = |text: &str| text.parse::<SocketAddr>().is_ok();
+    text(from, is_origin, "a connection from where none comes from")
 }
 
-text! {
-    /// A word or a short text that is logged and shown: one line that reads as what it is.
-    Line if is_line, else "a text that is not one short line"
+/// Reads the name of a cluster.
+pub fn cluster_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    text(from, is_cluster_name, "a cluster with a name that is none")
 }
 
-text! {
-    /// Where a connection came from: the address of an interface, and a port.
-    Origin if is_origin, else "a connection from where none comes from"
-}
-
-text! {
-    /// The name of a cluster.
-    ClusterName if is_cluster_name, else "a cluster with a name that is none"
-}
-
-fn is_origin(text: &str) -> bool {
-    text.parse::<SocketAddr>().is_ok()
+fn text<'de, D: Deserializer<'de>>(
+    from: D,
+    is_good: impl Fn(&str) -> bool,
+    refusal: &str,
+) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    if is_good(&text) { Ok(text) } else { Err(D::Error::custom(refusal)) }
 }
 
 /// Reads a list of at most `MOST` entries, and no further.
-pub fn at_most<'de, D, T, const MOST: usize>(from: D) -> Result<Vec<T>, D::Error>
+pub fn at_most<'de, D, T, L, const MOST: usize>(from: D) -> Result<L, D::Error>
 where
+    L: From<Vec<T>>,
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
@@ -166,22 +142,13 @@ where
         }
     }
 
-    from.deserialize_seq(Entries::<T, MOST>(PhantomData))
-}
-
-/// The version of a member list or of a task: an epoch and a counter.
-pub type Version = [Number; 2];
-
-pub fn version(version: types::Version) -> Version {
-    [version.epoch.into(), Number::of(version.counter)]
-}
-
-pub fn version_of([epoch, counter]: Version) -> types::Version {
-    types::Version { epoch: epoch.into(), counter: counter.get() }
+    from.deserialize_seq(Entries::<T, MOST>(PhantomData)).map(L::from)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn read<T: for<'de> Deserialize<'de>>(json: &str) -> Result<T, String> {
@@ -198,15 +165,22 @@ mod tests {
         for (nanos, good) in [(0, true), (MOST_NANOS, true), (MOST_NANOS + 1, false)] {
             assert_eq!(read::<Nanos>(&nanos.to_string()).is_ok(), good, "{nanos}");
         }
-        assert_eq!(Nanos::from(Duration::MAX).0, MOST_NANOS, "what is written can be read");
+        let written = nanos::serialize(&Duration::MAX, serde_json::value::Serializer).unwrap();
+        assert_eq!(written, MOST_NANOS, "what is written can be read");
         for odd in ["-1", "1.5", "\"1\"", "null"] {
             assert!(read::<Number>(odd).is_err() && read::<Nanos>(odd).is_err(), "{odd}");
         }
     }
 
+    type Text = fn(Value) -> serde_json::Result<String>;
+
+    fn is_read(json: &str, text: Text) -> bool {
+        text(serde_json::from_str(json).unwrap()).is_ok()
+    }
+
     #[test]
     fn no_text_breaks_a_line_and_no_list_is_longer_than_it_may_be() {
-        assert!(read::<Line>("\"after 30s\"").is_ok() && read::<ClusterName>("\"a b\"").is_ok());
+        assert!(is_read("\"after 30s\"", line) && is_read("\"a b\"", cluster_name));
         for odd in [
             "\"a\\u0000b\"",
             "\"a\\nb\"",
@@ -214,14 +188,14 @@ mod tests {
             "1",
             &format!("\"{}\"", "x".repeat(129)),
         ] {
-            assert!(read::<Line>(odd).is_err() && read::<ClusterName>(odd).is_err(), "{odd}");
+            assert!(!is_read(odd, line) && !is_read(odd, cluster_name), "{odd}");
         }
         for odd in ["\"host:7101\"", "\"[::1]:71\\u202e01\"", "\"127.0.0.1\""] {
-            assert!(read::<Origin>(odd).is_err(), "{odd}");
+            assert!(!is_read(odd, origin), "{odd}");
         }
-        assert!(read::<Origin>("\"[::1]:7101\"").is_ok());
+        assert!(is_read("\"[::1]:7101\"", origin));
         #[derive(Debug, Deserialize)]
-        struct Few(#[serde(deserialize_with = "at_most::<_, _, 2>")] Vec<u8>);
+        struct Few(#[serde(deserialize_with = "at_most::<_, _, _, 2>")] Vec<u8>);
         assert_eq!(read::<Few>("[1, 2]").unwrap().0, [1, 2]);
         let error = read::<Few>("[1, 2, 3, \"and what comes is not read\"]").unwrap_err();
         assert!(error.contains("more than 2 entries"), "{error}");

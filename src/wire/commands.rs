@@ -1,79 +1,139 @@
-//! Commands that a member passes on to the leader, and how they ended: the JSON, and the conversions between that and
-//! the core's types.
+//! Commands that a member passes on to the leader, and how they ended: the JSON.
 
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::bounds::Number;
-use super::members::Entry;
-use crate::core::membership::Change;
+use super::bounds::{bounded, bounded_if_any};
+use super::members::judged;
+use super::mirror::{id, mirrors};
+use crate::core::membership::{Change, Member};
 use crate::core::message as core;
-use crate::core::types::NodeId;
+use crate::core::types::{Epoch, NodeId};
 
-#[derive(Debug, Serialize, Deserialize)]
+mirrors! {
+    Forwarded => core::Forwarded,
+    Done => core::Done,
+    Refusal => core::Refusal,
+    Taken => core::Taken,
+}
+
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Forwarded {
+enum Forwarded {
     Resign {
-        to: Option<Uuid>,
+        to: Option<NodeId>,
         /// A switchover. Earlier versions know of none: their leader hands over only to the best of the others.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         whatever_rank: bool,
     },
     EndSwitchover,
     Add {
-        member: Entry,
+        #[serde(deserialize_with = "judged")]
+        member: Member,
     },
     Remove {
-        id: Uuid,
+        id: NodeId,
         force: bool,
     },
     Pause {
-        since_ms: Number,
-        until_ms: Option<Number>,
+        #[serde(deserialize_with = "bounded")]
+        since_ms: u64,
+        #[serde(default, deserialize_with = "bounded_if_any")]
+        until_ms: Option<u64>,
     },
     Resume,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Done {
+impl Forwarded {
+    fn serialize<S: Serializer>(command: &core::Forwarded, to: S) -> Result<S::Ok, S::Error> {
+        let command = match *command {
+            core::Forwarded::Resign { to } => Forwarded::Resign { to, whatever_rank: false },
+            core::Forwarded::Switchover { to } => {
+                Forwarded::Resign { to: Some(to), whatever_rank: true }
+            }
+            core::Forwarded::EndSwitchover => Forwarded::EndSwitchover,
+            core::Forwarded::Pause { since, until } => {
+                Forwarded::Pause { since_ms: since, until_ms: until }
+            }
+            core::Forwarded::Resume => Forwarded::Resume,
+            core::Forwarded::Change(Change::Add(ref member)) => {
+                Forwarded::Add { member: member.clone() }
+            }
+            core::Forwarded::Change(Change::Remove { id, force }) => {
+                Forwarded::Remove { id, force }
+            }
+        };
+        Serialize::serialize(&command, to)
+    }
+
+    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<core::Forwarded, D::Error> {
+        Ok(match Deserialize::deserialize(from)? {
+            Forwarded::Resign { to: Some(to), whatever_rank: true } => {
+                core::Forwarded::Switchover { to }
+            }
+            Forwarded::Resign { to, .. } => core::Forwarded::Resign { to },
+            Forwarded::EndSwitchover => core::Forwarded::EndSwitchover,
+            Forwarded::Pause { since_ms, until_ms } => {
+                core::Forwarded::Pause { since: since_ms, until: until_ms }
+            }
+            Forwarded::Resume => core::Forwarded::Resume,
+            Forwarded::Add { member } => core::Forwarded::Change(Change::Add(member)),
+            Forwarded::Remove { id, force } => {
+                core::Forwarded::Change(Change::Remove { id, force })
+            }
+        })
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "core::Done", rename_all = "snake_case")]
+enum Done {
     Called,
-    Resigned { epoch: Number, successor: Option<Uuid> },
+    Resigned { epoch: Epoch, successor: Option<NodeId> },
     Stopped,
     TaskTaken,
-    Drained { successor: Option<Uuid> },
+    Drained { successor: Option<NodeId> },
     Undrained,
     Paused,
     Resumed,
-    Leads { id: Uuid },
+    Leads(#[serde(with = "id")] NodeId),
     SwitchoverEnded,
-    Added { id: Uuid },
-    Removed { id: Uuid, stored: bool, handed_over: bool },
+    Added(#[serde(with = "id")] NodeId),
+    Removed { id: NodeId, stored: bool, handed_over: bool },
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Refusal {
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "core::Refusal", rename_all = "snake_case")]
+enum Refusal {
     NoLeader,
     NotLeader,
     NoSuccessor,
-    CannotLead { id: Uuid },
-    Outranked { to: Uuid, by: Uuid },
-    Switching { id: Uuid },
-    NotTaken { id: Uuid },
-    OldLeader { id: Uuid },
+    CannotLead(#[serde(with = "id")] NodeId),
+    Outranked {
+        to: NodeId,
+        by: NodeId,
+    },
+    Switching(#[serde(with = "id")] NodeId),
+    NotTaken(#[serde(with = "id")] NodeId),
+    OldLeader(#[serde(with = "id")] NodeId),
     TooMany,
     NoReply,
     Stopping,
     NoTask,
-    NotCoordinator { id: Option<Uuid> },
-    TaskTooLong { bytes: usize },
-    Taken { what: Taken, by: Uuid },
-    WasRemoved { id: Uuid },
+    NotCoordinator(#[serde(with = "id")] Option<NodeId>),
+    #[serde(with = "bytes")]
+    TaskTooLong(usize),
+    Taken {
+        what: core::Taken,
+        by: NodeId,
+    },
+    WasRemoved(#[serde(with = "id")] NodeId),
     ListFull,
-    NotMember { id: Uuid },
+    NotMember(#[serde(with = "id")] NodeId),
     ChangeUnderWay,
-    LosesQuorum { live: usize, needed: usize },
+    LosesQuorum {
+        live: usize,
+        needed: usize,
+    },
     LastCandidate,
     LastMember,
     ListNotConfirmed,
@@ -82,192 +142,29 @@ pub enum Refusal {
     HandedOver,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Taken {
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "core::Taken", rename_all = "snake_case")]
+enum Taken {
     Id,
     Name,
     Address,
     Admin,
 }
 
-impl From<core::Done> for Done {
-    fn from(done: core::Done) -> Self {
-        match done {
-            core::Done::Called => Self::Called,
-            core::Done::Resigned { epoch, successor } => {
-                Self::Resigned { epoch: epoch.into(), successor: successor.map(|id| id.0) }
-            }
-            core::Done::Stopped => Self::Stopped,
-            core::Done::TaskTaken => Self::TaskTaken,
-            core::Done::Drained { successor } => {
-                Self::Drained { successor: successor.map(|id| id.0) }
-            }
-            core::Done::Undrained => Self::Undrained,
-            core::Done::Paused => Self::Paused,
-            core::Done::Resumed => Self::Resumed,
-            core::Done::Leads(id) => Self::Leads { id: id.0 },
-            core::Done::SwitchoverEnded => Self::SwitchoverEnded,
-            core::Done::Added(id) => Self::Added { id: id.0 },
-            core::Done::Removed { id, stored, handed_over } => {
-                Self::Removed { id: id.0, stored, handed_over }
-            }
-        }
-    }
-}
+/// The length of a task is written as a field.
+mod bytes {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-impl From<Done> for core::Done {
-    fn from(done: Done) -> Self {
-        match done {
-            Done::Called => Self::Called,
-            Done::Resigned { epoch, successor } => {
-                Self::Resigned { epoch: epoch.into(), successor: successor.map(NodeId) }
-            }
-            Done::Stopped => Self::Stopped,
-            Done::TaskTaken => Self::TaskTaken,
-            Done::Drained { successor } => Self::Drained { successor: successor.map(NodeId) },
-            Done::Undrained => Self::Undrained,
-            Done::Paused => Self::Paused,
-            Done::Resumed => Self::Resumed,
-            Done::Leads { id } => Self::Leads(NodeId(id)),
-            Done::SwitchoverEnded => Self::SwitchoverEnded,
-            Done::Added { id } => Self::Added(NodeId(id)),
-            Done::Removed { id, stored, handed_over } => {
-                Self::Removed { id: NodeId(id), stored, handed_over }
-            }
-        }
+    #[derive(Serialize, Deserialize)]
+    struct Length {
+        bytes: usize,
     }
-}
 
-impl From<core::Refusal> for Refusal {
-    fn from(refusal: core::Refusal) -> Self {
-        use core::Refusal as R;
-        match refusal {
-            R::NoLeader => Self::NoLeader,
-            R::NotLeader => Self::NotLeader,
-            R::NoSuccessor => Self::NoSuccessor,
-            R::CannotLead(id) => Self::CannotLead { id: id.0 },
-            R::Outranked { to, by } => Self::Outranked { to: to.0, by: by.0 },
-            R::Switching(id) => Self::Switching { id: id.0 },
-            R::NotTaken(id) => Self::NotTaken { id: id.0 },
-            R::OldLeader(id) => Self::OldLeader { id: id.0 },
-            R::TooMany => Self::TooMany,
-            R::NoReply => Self::NoReply,
-            R::Stopping => Self::Stopping,
-            R::NoTask => Self::NoTask,
-            R::NotCoordinator(id) => Self::NotCoordinator { id: id.map(|id| id.0) },
-            R::TaskTooLong(bytes) => Self::TaskTooLong { bytes },
-            R::Taken { what, by } => Self::Taken { what: what.into(), by: by.0 },
-            R::WasRemoved(id) => Self::WasRemoved { id: id.0 },
-            R::ListFull => Self::ListFull,
-            R::NotMember(id) => Self::NotMember { id: id.0 },
-            R::ChangeUnderWay => Self::ChangeUnderWay,
-            R::LosesQuorum { live, needed } => Self::LosesQuorum { live, needed },
-            R::LastCandidate => Self::LastCandidate,
-            R::LastMember => Self::LastMember,
-            R::ListNotConfirmed => Self::ListNotConfirmed,
-            R::NotStoredYet => Self::NotStoredYet,
-            R::ChangeUnsure => Self::ChangeUnsure,
-            R::HandedOver => Self::HandedOver,
-        }
+    pub fn serialize<S: Serializer>(bytes: &usize, to: S) -> Result<S::Ok, S::Error> {
+        Length { bytes: *bytes }.serialize(to)
     }
-}
 
-impl From<Refusal> for core::Refusal {
-    fn from(refusal: Refusal) -> Self {
-        use Refusal as R;
-        match refusal {
-            R::NoLeader => Self::NoLeader,
-            R::NotLeader => Self::NotLeader,
-            R::NoSuccessor => Self::NoSuccessor,
-            R::CannotLead { id } => Self::CannotLead(NodeId(id)),
-            R::Outranked { to, by } => Self::Outranked { to: NodeId(to), by: NodeId(by) },
-            R::Switching { id } => Self::Switching(NodeId(id)),
-            R::NotTaken { id } => Self::NotTaken(NodeId(id)),
-            R::OldLeader { id } => Self::OldLeader(NodeId(id)),
-            R::TooMany => Self::TooMany,
-            R::NoReply => Self::NoReply,
-            R::Stopping => Self::Stopping,
-            R::NoTask => Self::NoTask,
-            R::NotCoordinator { id } => Self::NotCoordinator(id.map(NodeId)),
-            R::TaskTooLong { bytes } => Self::TaskTooLong(bytes),
-            R::Taken { what, by } => Self::Taken { what: what.into(), by: NodeId(by) },
-            R::WasRemoved { id } => Self::WasRemoved(NodeId(id)),
-            R::ListFull => Self::ListFull,
-            R::NotMember { id } => Self::NotMember(NodeId(id)),
-            R::ChangeUnderWay => Self::ChangeUnderWay,
-            R::LosesQuorum { live, needed } => Self::LosesQuorum { live, needed },
-            R::LastCandidate => Self::LastCandidate,
-            R::LastMember => Self::LastMember,
-            R::ListNotConfirmed => Self::ListNotConfirmed,
-            R::NotStoredYet => Self::NotStoredYet,
-            R::ChangeUnsure => Self::ChangeUnsure,
-            R::HandedOver => Self::HandedOver,
-        }
-    }
-}
-
-impl From<core::Forwarded> for Forwarded {
-    fn from(command: core::Forwarded) -> Forwarded {
-        match command {
-            core::Forwarded::Resign { to } => {
-                Self::Resign { to: to.map(|id| id.0), whatever_rank: false }
-            }
-            core::Forwarded::Switchover { to } => {
-                Self::Resign { to: Some(to.0), whatever_rank: true }
-            }
-            core::Forwarded::EndSwitchover => Self::EndSwitchover,
-            core::Forwarded::Pause { since, until } => {
-                Self::Pause { since_ms: Number::of(since), until_ms: until.map(Number::of) }
-            }
-            core::Forwarded::Resume => Self::Resume,
-            core::Forwarded::Change(Change::Add(member)) => Self::Add { member: Entry(member) },
-            core::Forwarded::Change(Change::Remove { id, force }) => {
-                Self::Remove { id: id.0, force }
-            }
-        }
-    }
-}
-
-impl From<Forwarded> for core::Forwarded {
-    fn from(command: Forwarded) -> core::Forwarded {
-        match command {
-            Forwarded::Resign { to: Some(id), whatever_rank: true } => {
-                Self::Switchover { to: NodeId(id) }
-            }
-            Forwarded::Resign { to, .. } => Self::Resign { to: to.map(NodeId) },
-            Forwarded::EndSwitchover => Self::EndSwitchover,
-            Forwarded::Pause { since_ms, until_ms } => {
-                Self::Pause { since: since_ms.get(), until: until_ms.map(Number::get) }
-            }
-            Forwarded::Resume => Self::Resume,
-            Forwarded::Add { member: Entry(member) } => Self::Change(Change::Add(member)),
-            Forwarded::Remove { id, force } => {
-                Self::Change(Change::Remove { id: NodeId(id), force })
-            }
-        }
-    }
-}
-
-impl From<core::Taken> for Taken {
-    fn from(what: core::Taken) -> Self {
-        match what {
-            core::Taken::Id => Self::Id,
-            core::Taken::Name => Self::Name,
-            core::Taken::Address => Self::Address,
-            core::Taken::Admin => Self::Admin,
-        }
-    }
-}
-
-impl From<Taken> for core::Taken {
-    fn from(what: Taken) -> Self {
-        use Taken as T;
-        match what {
-            T::Id => Self::Id,
-            T::Name => Self::Name,
-            T::Address => Self::Address,
-            T::Admin => Self::Admin,
-        }
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
+        Length::deserialize(from).map(|length| length.bytes)
     }
 }

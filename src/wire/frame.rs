@@ -28,7 +28,7 @@ pub enum FrameError {
 /// Prefixes a payload with its length.
 pub(super) fn frame(payload: &[u8]) -> Frame {
     let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
-    length.to_be_bytes().iter().chain(payload).copied().collect()
+    [&length.to_be_bytes()[..], payload].concat().into()
 }
 
 /// Reads one frame into `payload`, which is reused from frame to frame.

@@ -1,70 +1,151 @@
-//! Conversions of the first words on a connection between the core's types and those of the JSON.
+//! The JSON of the first words on a connection. A hello is flat there, and what its sender speaks of may be unknown
+//! here: that is refused in words.
 
 use std::sync::Arc;
 
-use super::bounds::{ClusterName, Line, Origin};
-use super::schema as wire;
-use super::values::wire_timing;
+use serde::{Deserialize, Serialize};
+
+use super::bounds::{cluster_name, line, nanos_each, origin};
+use super::mirror::{id, mirrors};
+use crate::core::membership::MemberList;
 use crate::core::message as core;
-use crate::core::message::Rejection;
+use crate::core::message::View;
 use crate::core::protocol::Protocols;
 use crate::core::settings::{AlgorithmKind, Quorum};
-use crate::core::types::{NodeId, Rank};
+use crate::core::types::{Epoch, Incarnation, NodeId, Rank};
 
-fn line(text: &str) -> Line {
-    Line(text.to_owned())
+mirrors! { Rejection => core::Rejection }
+
+/// The first frame of a dialer.
+#[derive(Serialize, Deserialize)]
+pub struct Hello {
+    /// The lowest version that the sender speaks. Up to 5 it spoke no other.
+    protocol: u32,
+    /// The highest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    highest: Option<u32>,
+    #[serde(deserialize_with = "cluster_name")]
+    cluster: String,
+    id: NodeId,
+    to: NodeId,
+    incarnation: Incarnation,
+    instance: u64,
+    #[serde(deserialize_with = "line")]
+    algorithm: String,
+    #[serde(deserialize_with = "line")]
+    quorum: String,
+    #[serde(deserialize_with = "line")]
+    preempt: String,
+    #[serde(deserialize_with = "line")]
+    rank_by: String,
+    #[serde(with = "nanos_each")]
+    timing: [u64; 4],
+    rank: i64,
+    #[serde(rename = "stands")]
+    eligible: bool,
+    view: View,
+    round: Epoch,
+    list: Arc<MemberList>,
 }
 
-impl From<&core::Hello> for wire::Hello {
+/// The first frame of the accepter.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    Welcome(Box<Hello>),
+    Reject(core::Rejection),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "core::Rejection", rename_all = "snake_case")]
+enum Rejection {
+    Protocol {
+        ours: u32,
+        theirs: u32,
+    },
+    Cluster {
+        #[serde(deserialize_with = "cluster_name")]
+        ours: String,
+        #[serde(deserialize_with = "cluster_name")]
+        theirs: String,
+    },
+    UnknownId(#[serde(with = "id")] NodeId),
+    OwnId(#[serde(with = "id")] NodeId),
+    IdInUse {
+        id: NodeId,
+        #[serde(deserialize_with = "origin")]
+        address: String,
+    },
+    Disagreement {
+        #[serde(deserialize_with = "line")]
+        key: String,
+        #[serde(deserialize_with = "line")]
+        ours: String,
+        #[serde(deserialize_with = "line")]
+        theirs: String,
+    },
+    WrongAddress {
+        expected: NodeId,
+        found: NodeId,
+    },
+    StateLost {
+        id: NodeId,
+        known: Incarnation,
+        told: Incarnation,
+    },
+    Removed(#[serde(with = "id")] NodeId),
+}
+
+impl From<&core::Hello> for Hello {
     fn from(hello: &core::Hello) -> Self {
         let agreement = &hello.agreement;
-        wire::Hello {
+        Hello {
             protocol: hello.protocols.lowest,
             highest: Some(hello.protocols.highest),
-            cluster: ClusterName(agreement.cluster.clone()),
-            id: hello.id.0,
-            to: hello.to.0,
-            incarnation: hello.incarnation.into(),
+            cluster: agreement.cluster.clone(),
+            id: hello.id,
+            to: hello.to,
+            incarnation: hello.incarnation,
             instance: hello.instance,
-            algorithm: line(agreement.algorithm.name()),
-            quorum: line(agreement.quorum.name()),
-            preempt: line(&agreement.preempt),
-            rank_by: line(&agreement.rank),
-            timing: wire_timing(hello.timing),
+            algorithm: agreement.algorithm.name().to_owned(),
+            quorum: agreement.quorum.name().to_owned(),
+            preempt: agreement.preempt.clone(),
+            rank_by: agreement.rank.clone(),
+            timing: hello.timing,
             rank: hello.rank.value,
             eligible: hello.eligible,
-            view: hello.view.into(),
-            round: hello.round.into(),
-            list: hello.list.as_ref().into(),
+            view: hello.view,
+            round: hello.round,
+            list: Arc::clone(&hello.list),
         }
     }
 }
 
-impl TryFrom<wire::Hello> for core::Hello {
-    type Error = Rejection;
+impl TryFrom<Hello> for core::Hello {
+    type Error = core::Rejection;
 
-    fn try_from(hello: wire::Hello) -> Result<Self, Rejection> {
+    fn try_from(hello: Hello) -> Result<Self, core::Rejection> {
         let (algorithms, algorithm) = (&AlgorithmKind::ALL, AlgorithmKind::name);
         let agreement = core::Agreement {
-            cluster: hello.cluster.0,
-            algorithm: named("algorithm", &hello.algorithm.0, algorithms, algorithm)?,
-            quorum: named("quorum", &hello.quorum.0, &Quorum::ALL, Quorum::name)?,
-            preempt: hello.preempt.0,
-            rank: hello.rank_by.0,
+            cluster: hello.cluster,
+            algorithm: named("algorithm", &hello.algorithm, algorithms, algorithm)?,
+            quorum: named("quorum", &hello.quorum, &Quorum::ALL, Quorum::name)?,
+            preempt: hello.preempt,
+            rank: hello.rank_by,
         };
         Ok(core::Hello {
             protocols: protocols(hello.protocol, hello.highest),
-            id: NodeId(hello.id),
-            to: NodeId(hello.to),
-            incarnation: hello.incarnation.into(),
+            id: hello.id,
+            to: hello.to,
+            incarnation: hello.incarnation,
             instance: hello.instance,
             agreement: Arc::new(agreement),
-            timing: hello.timing.map(Into::into),
-            rank: Rank { value: hello.rank, id: NodeId(hello.id) },
+            timing: hello.timing,
+            rank: Rank { value: hello.rank, id: hello.id },
             eligible: hello.eligible,
-            view: hello.view.into(),
-            round: hello.round.into(),
-            list: Arc::new(hello.list.into()),
+            view: hello.view,
+            round: hello.round,
+            list: hello.list,
         })
     }
 }
@@ -80,59 +161,9 @@ fn named<T: Copy>(
     theirs: &str,
     known: &[T],
     name: fn(T) -> &'static str,
-) -> Result<T, Rejection> {
+) -> Result<T, core::Rejection> {
     known.iter().copied().find(|value| name(*value) == theirs).ok_or_else(|| {
         let ours = known.iter().map(|value| name(*value)).collect::<Vec<_>>().join(" or ");
-        Rejection::Disagreement { key: key.to_owned(), ours, theirs: theirs.to_owned() }
+        core::Rejection::Disagreement { key: key.to_owned(), ours, theirs: theirs.to_owned() }
     })
-}
-
-impl From<&Rejection> for wire::Rejection {
-    fn from(reason: &Rejection) -> Self {
-        match reason.clone() {
-            Rejection::Protocol { ours, theirs } => Self::Protocol { ours, theirs },
-            Rejection::Cluster { ours, theirs } => {
-                Self::Cluster { ours: ClusterName(ours), theirs: ClusterName(theirs) }
-            }
-            Rejection::UnknownId(id) => Self::UnknownId { id: id.0 },
-            Rejection::OwnId(id) => Self::OwnId { id: id.0 },
-            Rejection::IdInUse { id, address } => {
-                Self::IdInUse { id: id.0, address: Origin(address) }
-            }
-            Rejection::Disagreement { key, ours, theirs } => {
-                Self::Disagreement { key: Line(key), ours: Line(ours), theirs: Line(theirs) }
-            }
-            Rejection::StateLost { id, known, told } => {
-                Self::StateLost { id: id.0, known: known.into(), told: told.into() }
-            }
-            Rejection::Removed(id) => Self::Removed { id: id.0 },
-            Rejection::WrongAddress { expected, found } => {
-                Self::WrongAddress { expected: expected.0, found: found.0 }
-            }
-        }
-    }
-}
-
-impl From<wire::Rejection> for Rejection {
-    fn from(reason: wire::Rejection) -> Self {
-        use wire::Rejection as R;
-        match reason {
-            R::Protocol { ours, theirs } => Self::Protocol { ours, theirs },
-            R::Cluster { ours, theirs } => Self::Cluster { ours: ours.0, theirs: theirs.0 },
-            R::UnknownId { id } => Self::UnknownId(NodeId(id)),
-            R::OwnId { id } => Self::OwnId(NodeId(id)),
-            R::IdInUse { id, address } => Self::IdInUse { id: NodeId(id), address: address.0 },
-            R::Disagreement { key, ours, theirs } => {
-                Self::Disagreement { key: key.0, ours: ours.0, theirs: theirs.0 }
-            }
-            R::StateLost { id, known, told } => {
-                let (known, told) = (known.into(), told.into());
-                Self::StateLost { id: NodeId(id), known, told }
-            }
-            R::Removed { id } => Self::Removed(NodeId(id)),
-            R::WrongAddress { expected, found } => {
-                Self::WrongAddress { expected: NodeId(expected), found: NodeId(found) }
-            }
-        }
-    }
 }

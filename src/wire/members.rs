@@ -1,124 +1,74 @@
-//! The member list on the wire, and the changes of it that are passed on.
+//! The JSON of the member list. A list, or a member alone, is read only if it is one that a cluster can have.
 
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
+use std::borrow::Cow;
 
-use super::bounds::{Version, at_most, version, version_of};
-use crate::core::limits::{ListError, MemberError};
-use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED, Member, MemberList};
-use crate::core::types::{NodeId, Role};
+use serde::de::{Deserializer, Error};
+use serde::{Deserialize, Serialize, Serializer};
 
-/// A whole member list. It is read only if it is one that a cluster can have.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(into = "ListJson", try_from = "ListJson")]
-pub struct List(MemberList);
+use super::bounds::at_most;
+use super::mirror::mirrors;
+use crate::core::membership as core;
+use crate::core::membership::{ListVersion, MOST_MEMBERS, MOST_REMOVED, Member, MemberList};
+use crate::core::types::{self, NodeId};
 
-/// One member. It is read only if it is one that a cluster can have.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(into = "EntryJson", try_from = "EntryJson")]
-pub struct Entry(pub(super) Member);
+mirrors! { ListJson => core::MemberList, Entry => core::Member, Role => types::Role }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct ListJson {
-    version: Version,
-    #[serde(deserialize_with = "at_most::<_, _, MOST_MEMBERS>")]
-    members: Vec<EntryJson>,
-    #[serde(deserialize_with = "at_most::<_, _, MOST_REMOVED>")]
-    removed: Vec<Uuid>,
+#[derive(Serialize, Deserialize)]
+struct ListJson<'a> {
+    version: ListVersion,
+    #[serde(deserialize_with = "at_most::<_, _, _, MOST_MEMBERS>")]
+    members: Vec<Cow<'a, Member>>,
+    #[serde(deserialize_with = "at_most::<_, _, _, MOST_REMOVED>")]
+    removed: Cow<'a, [NodeId]>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct EntryJson {
-    id: Uuid,
+impl ListJson<'_> {
+    fn serialize<S: Serializer>(list: &MemberList, to: S) -> Result<S::Ok, S::Error> {
+        let members = list.iter().map(Cow::Borrowed).collect();
+        let list = ListJson { version: list.version(), members, removed: list.removed().into() };
+        Serialize::serialize(&list, to)
+    }
+
+    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<MemberList, D::Error> {
+        let ListJson { version, members, removed } = Deserialize::deserialize(from)?;
+        let members = members.into_iter().map(Cow::into_owned).collect();
+        let list = MemberList::new(version, members).with_removed(removed.into_owned());
+        list.judge().map_err(D::Error::custom)?;
+        Ok(list)
+    }
+}
+
+/// A member of a list, which is judged with the list.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "core::Member")]
+struct Entry {
+    id: NodeId,
     name: String,
     address: String,
     admin: Option<String>,
-    role: RoleWord,
+    role: types::Role,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum RoleWord {
+/// Reads a member that comes without a list.
+pub fn judged<'de, D: Deserializer<'de>>(from: D) -> Result<Member, D::Error> {
+    let member = Member::deserialize(from)?;
+    member.judge().map_err(D::Error::custom)?;
+    Ok(member)
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "types::Role", rename_all = "snake_case")]
+enum Role {
     Member,
     Witness,
     Observer,
 }
 
-impl From<&MemberList> for List {
-    fn from(list: &MemberList) -> List {
-        List(list.clone())
-    }
-}
-
-impl From<List> for MemberList {
-    fn from(list: List) -> MemberList {
-        list.0
-    }
-}
-
-impl From<List> for ListJson {
-    fn from(List(list): List) -> ListJson {
-        ListJson {
-            version: version(list.version()),
-            members: list.iter().cloned().map(EntryJson::from).collect(),
-            removed: list.removed().iter().map(|id| id.0).collect(),
-        }
-    }
-}
-
-impl TryFrom<ListJson> for List {
-    type Error = ListError;
-
-    fn try_from(list: ListJson) -> Result<List, ListError> {
-        let members = list.members.into_iter().map(Into::into).collect();
-        let list = MemberList::new(version_of(list.version), members)
-            .with_removed(list.removed.into_iter().map(NodeId).collect());
-        list.judge().map(|()| List(list))
-    }
-}
-
-impl From<Entry> for EntryJson {
-    fn from(entry: Entry) -> EntryJson {
-        entry.0.into()
-    }
-}
-
-impl TryFrom<EntryJson> for Entry {
-    type Error = MemberError;
-
-    fn try_from(entry: EntryJson) -> Result<Entry, MemberError> {
-        let member = Member::from(entry);
-        member.judge().map(|_| Entry(member))
-    }
-}
-
-impl From<Member> for EntryJson {
-    fn from(member: Member) -> EntryJson {
-        let Member { id, name, address, admin, role } = member;
-        let role = match role {
-            Role::Member => RoleWord::Member,
-            Role::Witness => RoleWord::Witness,
-            Role::Observer => RoleWord::Observer,
-        };
-        EntryJson { id: id.0, name, address, admin, role }
-    }
-}
-
-impl From<EntryJson> for Member {
-    fn from(entry: EntryJson) -> Member {
-        let EntryJson { id, name, address, admin, role } = entry;
-        let role = match role {
-            RoleWord::Member => Role::Member,
-            RoleWord::Witness => Role::Witness,
-            RoleWord::Observer => Role::Observer,
-        };
-        Member { id: NodeId(id), name, address, admin, role }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use uuid::Uuid;
+
     use crate::core::membership::{Change, ListVersion};
     use crate::core::types::Epoch;
     use crate::wire::frame::MAX_FRAME;
@@ -131,13 +81,13 @@ mod tests {
 
     #[test]
     fn a_list_with_one_id_twice_or_a_version_that_leaves_none_above_is_refused() {
-        assert!(serde_json::from_str::<List>(GOOD).is_ok());
+        assert!(serde_json::from_str::<MemberList>(GOOD).is_ok());
         let twice = GOOD.replace("000000000002", "000000000001");
-        assert!(serde_json::from_str::<List>(&twice).is_err());
+        assert!(serde_json::from_str::<MemberList>(&twice).is_err());
         let late = GOOD.replace("[3, 1]", &format!("[3, {}]", u64::MAX));
-        assert!(serde_json::from_str::<List>(&late).is_err());
+        assert!(serde_json::from_str::<MemberList>(&late).is_err());
         let named = GOOD.replace(r#""name": "a""#, r#""name": "a\u0000""#);
-        let error = serde_json::from_str::<List>(&named).unwrap_err().to_string();
+        let error = serde_json::from_str::<MemberList>(&named).unwrap_err().to_string();
         assert!(error.starts_with(r#"member 1: "name": "a\u{0}" is not a name"#), "{error}");
     }
 
@@ -150,7 +100,7 @@ mod tests {
             let id = NodeId(Uuid::from_u128(number));
             let (name, address) = ("n".repeat(63), format!("{}:65535", "h".repeat(253)));
             let admin = Some(address.clone());
-            let member = Member { id, name, address, admin, role: Role::Observer };
+            let member = Member { id, name, address, admin, role: types::Role::Observer };
             list = list.changed(list.version(), &Change::Add(member));
             if number >= MOST_MEMBERS as u128 {
                 let id = NodeId(Uuid::from_u128(number - MOST_MEMBERS as u128));
@@ -158,7 +108,7 @@ mod tests {
             }
         }
         assert_eq!(list.iter().len(), MOST_MEMBERS);
-        let length = serde_json::to_vec(&List::from(&list)).unwrap().len();
+        let length = serde_json::to_vec(&list).unwrap().len();
         assert!((MAX_FRAME / 3..MAX_FRAME / 2).contains(&length), "{length}");
     }
 }

@@ -3,10 +3,10 @@
 mod bounds;
 mod codec;
 mod commands;
-mod convert;
 mod frame;
 mod greeting;
 mod members;
+mod mirror;
 mod schema;
 mod values;
 

@@ -1,92 +1,49 @@
 //! The JSON of every message, apart from the core's types, so that either can change alone.
+//!
+//! An enum here mirrors one of the core, variant by variant, and says how each is written: its name, what a field is
+//! called, what is optional, and which bounds are judged. The values in the messages are mirrored in `values.rs`.
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use serde::de::{Deserializer, Error};
-use serde::{Deserialize, Serialize, Serializer};
-use strum::VariantNames;
-use uuid::Uuid;
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::bounds::{ClusterName, Line, Nanos, Number, Origin, Version, at_most, bounded};
-use super::commands::{Done, Forwarded, Refusal};
-use crate::core;
-use crate::core::membership::MOST_MEMBERS;
+use serde::{Deserialize, Serialize};
 
-/// The first frame of a dialer.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Hello {
-    /// The lowest version that the sender speaks. Up to 5 it spoke no other.
-    pub protocol: u32,
-    /// The highest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub highest: Option<u32>,
-    pub cluster: ClusterName,
-    pub id: Uuid,
-    pub to: Uuid,
-    pub incarnation: Number,
-    pub instance: u64,
-    pub algorithm: Line,
-    pub quorum: Line,
-    pub preempt: Line,
-    pub rank_by: Line,
-    pub timing: [Nanos; 4],
-    pub rank: i64,
-    #[serde(rename = "stands")]
-    pub eligible: bool,
-    pub view: View,
-    pub round: Number,
-    pub list: super::members::List,
+use super::bounds::{at_most, bounded, nanos, nanos_each};
+use super::mirror::mirrors;
+use crate::core::membership::{ListVersion, MOST_MEMBERS, MemberList};
+use crate::core::message as core;
+use crate::core::message::{Ballot, Done, Forwarded, Lap, MemberReport, Opinion, Refusal, View};
+use crate::core::types::{Epoch, Incarnation, NodeId, Pause, Rank, Task, TaskVersion};
+
+mirrors! { Envelope => core::Envelope, Message => core::Message }
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "core::Envelope")]
+struct Envelope {
+    epoch: Epoch,
+    incarnation: Incarnation,
+    message: core::Message,
 }
 
-/// The first frame of the accepter.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reply {
-    Welcome(Box<Hello>),
-    Reject(Rejection),
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Rejection {
-    Protocol { ours: u32, theirs: u32 },
-    Cluster { ours: ClusterName, theirs: ClusterName },
-    UnknownId { id: Uuid },
-    OwnId { id: Uuid },
-    IdInUse { id: Uuid, address: Origin },
-    Disagreement { key: Line, ours: Line, theirs: Line },
-    WrongAddress { expected: Uuid, found: Uuid },
-    StateLost { id: Uuid, known: Number, told: Number },
-    Removed { id: Uuid },
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Envelope {
-    pub epoch: Number,
-    pub incarnation: Number,
-    pub message: Message,
-}
-
-#[derive(Debug, Serialize, Deserialize, VariantNames)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum Message {
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "core::Message", rename_all = "snake_case")]
+enum Message {
     Election {
-        round: Number,
+        round: Epoch,
         rank: Rank,
         #[serde(rename = "stands")]
         eligible: bool,
     },
     Answer {
-        round: Number,
+        round: Epoch,
     },
     Lower {
-        round: Number,
+        round: Epoch,
     },
     AreYouThere {
         #[serde(deserialize_with = "bounded")]
         number: u64,
-        under: Option<Number>,
+        under: Option<Epoch>,
         rank: Rank,
         #[serde(rename = "stands")]
         eligible: bool,
@@ -94,26 +51,26 @@ pub enum Message {
     AreYouNormal {
         #[serde(deserialize_with = "bounded")]
         number: u64,
-        epoch: Number,
+        epoch: Epoch,
     },
     Halt {
         #[serde(deserialize_with = "bounded")]
         number: u64,
-        round: Number,
+        round: Epoch,
         rank: Rank,
         incumbent: bool,
     },
     Elected {
         #[serde(deserialize_with = "bounded")]
         number: u64,
-        round: Number,
-        task: Version,
+        round: Epoch,
+        task: TaskVersion,
     },
     Task(Task),
     Ready {
         #[serde(deserialize_with = "bounded")]
         number: u64,
-        round: Number,
+        round: Epoch,
         task: Task,
     },
     Reply {
@@ -121,16 +78,8 @@ pub enum Message {
         number: u64,
         accepted: bool,
     },
-    Ballot {
-        run: Run,
-        candidate: Candidate,
-        hops: u32,
-    },
-    Lap {
-        run: Run,
-        leader: Candidate,
-        hops: u32,
-    },
+    Ballot(Ballot),
+    Lap(Lap),
     Probe {
         #[serde(deserialize_with = "bounded")]
         number: u64,
@@ -140,59 +89,66 @@ pub enum Message {
         number: u64,
     },
     Coordinator {
-        epoch: Number,
+        epoch: Epoch,
         rank: Rank,
     },
-    Trial {
+    #[serde(rename = "trial")]
+    PreVote {
         #[serde(deserialize_with = "bounded")]
         number: u64,
-        epoch: Number,
-        list: Version,
+        epoch: Epoch,
+        list: ListVersion,
     },
-    Opinion {
+    #[serde(rename = "opinion")]
+    PreVoteReply {
         #[serde(deserialize_with = "bounded")]
         number: u64,
         opinion: Opinion,
-        epoch: Number,
+        epoch: Epoch,
     },
-    Claim {
+    #[serde(rename = "claim")]
+    VoteRequest {
         #[serde(deserialize_with = "bounded")]
         number: u64,
-        epoch: Number,
-        lease_ns: Nanos,
-        list: Version,
+        epoch: Epoch,
+        #[serde(rename = "lease_ns", with = "nanos")]
+        lease: Duration,
+        list: ListVersion,
     },
-    Grant {
-        incarnation: Number,
+    #[serde(rename = "grant")]
+    Vote {
+        incarnation: Incarnation,
         #[serde(deserialize_with = "bounded")]
         number: u64,
-        epoch: Number,
+        epoch: Epoch,
     },
-    Refuse {
+    #[serde(rename = "refuse")]
+    Denial {
         #[serde(deserialize_with = "bounded")]
         number: u64,
         opinion: Opinion,
-        epoch: Number,
+        epoch: Epoch,
     },
     Heartbeat {
-        epoch: Number,
+        epoch: Epoch,
         #[serde(deserialize_with = "bounded")]
         number: u64,
         rank: Rank,
-        lease_ns: Nanos,
-        settled: Version,
-        #[serde(deserialize_with = "at_most::<_, _, MOST_MEMBERS>")]
-        members: Vec<MemberReport>,
+        #[serde(rename = "lease_ns", with = "nanos")]
+        lease: Duration,
+        settled: ListVersion,
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_MEMBERS>")]
+        members: Arc<[MemberReport]>,
         /// Earlier versions know of no pause.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pause: Option<Pause>,
         /// Earlier versions know of no switchover.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        chosen: Option<Uuid>,
+        chosen: Option<NodeId>,
     },
     Acknowledge {
-        incarnation: Number,
-        epoch: Number,
+        incarnation: Incarnation,
+        epoch: Epoch,
         #[serde(deserialize_with = "bounded")]
         number: u64,
         rank: Rank,
@@ -204,27 +160,33 @@ pub enum Message {
     },
     View(View),
     Preempt {
-        epoch: Number,
+        epoch: Epoch,
         rank: Rank,
-        #[serde(deserialize_with = "at_most::<_, _, MOST_MEMBERS>")]
-        votes: Vec<Uuid>,
+        #[serde(deserialize_with = "at_most::<_, _, _, MOST_MEMBERS>")]
+        votes: Vec<NodeId>,
     },
     Freed {
-        leader: Uuid,
-        epoch: Number,
+        leader: NodeId,
+        epoch: Epoch,
     },
     Timing {
-        timing: [Nanos; 4],
+        #[serde(with = "nanos_each")]
+        timing: [u64; 4],
     },
     Release {
-        epoch: Number,
-        successor: Option<Uuid>,
+        epoch: Epoch,
+        successor: Option<NodeId>,
         #[serde(rename = "stands")]
         eligible: bool,
     },
-    List(super::members::List),
+    /// The list alone, without the name of its field.
+    #[serde(serialize_with = "Serialize::serialize")]
+    #[serde(deserialize_with = "Deserialize::deserialize")]
+    List {
+        list: Arc<MemberList>,
+    },
     Listed {
-        version: Version,
+        version: ListVersion,
     },
     Forward {
         #[serde(deserialize_with = "bounded")]
@@ -236,99 +198,4 @@ pub enum Message {
         number: u64,
         result: Result<Done, Refusal>,
     },
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Rank {
-    pub value: i64,
-    pub id: Uuid,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Opinion {
-    Yes,
-    YesIf {
-        released: Number,
-        wait_ns: Nanos,
-    },
-    No {
-        wait_ns: Nanos,
-        /// Whether it does not know where the cluster stands. Earlier versions do not say so.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        uninformed: bool,
-    },
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Run {
-    pub epoch: Number,
-    pub initiator: Uuid,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Candidate {
-    #[serde(rename = "stands")]
-    pub eligible: bool,
-    pub rank: Rank,
-    pub incarnation: Number,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Task {
-    pub version: Version,
-    pub content: Content,
-}
-
-/// A task description: any bytes, as base64.
-#[derive(Debug)]
-pub struct Content(pub std::sync::Arc<[u8]>);
-
-impl Serialize for Content {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&BASE64_STANDARD.encode(&self.0))
-    }
-}
-
-impl<'de> Deserialize<'de> for Content {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Content, D::Error> {
-        let bytes = BASE64_STANDARD.decode(String::deserialize(from)?).map_err(D::Error::custom)?;
-        if bytes.len() > core::types::Task::LONGEST {
-            return Err(D::Error::custom("a task that is too long"));
-        }
-        Ok(Content(bytes.into()))
-    }
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub struct View {
-    pub epoch: Number,
-    pub leader: Option<Rank>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub struct MemberReport {
-    pub id: Uuid,
-    pub incarnation: Number,
-    pub status: Liveness,
-    #[serde(rename = "stands")]
-    pub eligible: bool,
-    pub value: i64,
-}
-
-/// Whether the cluster is paused; the times in milliseconds since 1970.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Pause {
-    pub version: Version,
-    pub paused: bool,
-    pub since_ms: Number,
-    pub until_ms: Option<Number>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Liveness {
-    Alive,
-    Suspected,
-    Dead,
 }

@@ -1,0 +1,43 @@
+//! How the core's types get their JSON: the core knows nothing of serde, so each type has a mirror in this room, of the
+//! same shape, with serde's words on it (`#[serde(remote = ...)]`).
+
+/// Has serde write and read a type of the core as its mirror says.
+macro_rules! mirrors {
+    ($($mirror:ty => $core:ty),* $(,)?) => {$(
+        impl ::serde::Serialize for $core {
+            fn serialize<S: ::serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                <$mirror>::serialize(self, to)
+            }
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for $core {
+            fn deserialize<D: ::serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                <$mirror>::deserialize(from)
+            }
+        }
+    )*};
+}
+
+pub(super) use mirrors;
+
+/// For a variant with nothing but an id, which the JSON writes as a field.
+pub mod id {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Id<T> {
+        id: T,
+    }
+
+    pub fn serialize<T: Serialize, S: Serializer>(id: &T, to: S) -> Result<S::Ok, S::Error> {
+        Id { id }.serialize(to)
+    }
+
+    pub fn deserialize<'de, T, D>(from: D) -> Result<T, D::Error>
+    where
+        T: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        Id::deserialize(from).map(|Id { id }| id)
+    }
+}
