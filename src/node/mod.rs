@@ -80,7 +80,7 @@ pub fn now() -> crate::core::types::Time {
     clock::now()
 }
 
-/// A running node. It runs until [`Node::stop`]; dropping it only lets go of this handle.
+/// A running node. It runs until [`Node::stop`]; dropping it only drops this handle.
 ///
 /// ```
 /// use electd::config;
@@ -276,7 +276,7 @@ impl Node {
         self.certificates.clone()
     }
 
-    /// The configuration that counts at present, to be changed by whoever makes a change take effect.
+    /// The running configuration; code that makes a change take effect updates it.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -288,8 +288,8 @@ impl Node {
         self.present.clone()
     }
 
-    /// Calls this for [`Command::Reload`](handle::Command::Reload): it reads the configuration again, and gives what took effect or
-    /// why nothing did, in words.
+    /// Calls this for [`Command::Reload`](handle::Command::Reload): it reads the configuration again,
+    /// and says what took effect, or why nothing did.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -327,7 +327,7 @@ impl Node {
     /// ```
     pub fn stop(self) {
         let ended = self.is_removed();
-        // Whoever holds the leadership is waited for.
+        // Waits for the holders of the leadership.
         let patience = Duration::from_secs(1) + self.handle.published.longest_hold();
         if !ended && self.handle.order(core::Command::Stop, patience).is_err() {
             log::warn!("the election thread did not answer in time");
