@@ -10,8 +10,8 @@
 //! [`attach`] the node's side of it.
 
 //!
-//! Hooks ([`hooks`]) are the other thing that is run for what becomes of a leadership: they are told, and nothing
-//! waits for them.
+//! Hooks ([`hooks`]) run at changes of the leadership too: they only learn of it, and nothing waits for
+//! them.
 
 pub mod address;
 mod alarms;

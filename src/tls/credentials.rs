@@ -1,4 +1,4 @@
-//! What a node shows and whom it trusts, judged as a whole before it is used.
+//! The certificate that a node shows and the authorities that it trusts, checked as a whole before use.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::verifier::Verifier;
 
 pub(super) const VERSIONS: &[&SupportedProtocolVersion] = &[&TLS13];
 
-/// What a node shows, and whom it trusts.
+/// The certificate that a node shows, and the authorities that it trusts.
 #[derive(Debug)]
 pub struct Credentials {
     pub(super) client: Arc<ClientConfig>,
@@ -189,8 +189,8 @@ fn refusal(error: &webpki::Error, purpose: &str) -> String {
 
 type Configs = (Arc<ClientConfig>, Arc<ServerConfig>, Arc<ServerConfig>);
 
-/// Without tickets and without resumption: a connection goes one way, and its accepter says nothing after the
-/// welcome.
+/// There are no tickets and no resumption: a connection goes one way, and its accepter says nothing
+/// after the welcome.
 fn configs(
     provider: Arc<CryptoProvider>,
     roots: RootCertStore,
