@@ -53,7 +53,7 @@ impl Client {
         last.filter(|(asked, _)| self.mark().saturating_sub(*asked) < FRESH).map(|(_, host)| host)
     }
 
-    /// The longest time since then between two questions that were answered; until now, if there is no later one.
+    /// The longest time since then between two answered questions; until now, if there is no later one.
     pub fn longest_gap(&self, since: Duration) -> Duration {
         let answers = self.answers.lock().unwrap();
         let before = since.saturating_sub(FRESH);

@@ -78,7 +78,7 @@ fn main() {
     report.print();
 }
 
-/// Failovers of clusters whose leader needs nobody's consent.
+/// Failovers of clusters whose leader needs no votes.
 fn measure_none(scratch: &Scratch, runs: usize, random: &mut Random, report: &mut Report) {
     for size in [3, 5, 9] {
         let folder = scratch.folder(&format!("{size}"));

@@ -1,4 +1,5 @@
-//! Health checks: a member whose check fails does not lead, and a check that does not behave holds nobody up.
+//! Health checks: a member whose check fails does not lead, and a misbehaving check delays no other
+//! work.
 
 use std::fs;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What members may be ranked by, and when they take over: what is taken and what is refused.
+//! The attributes of ranks, and when members take over: what the file may say and what is refused.
 
 use serde_json::Value;
 
