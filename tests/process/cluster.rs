@@ -87,7 +87,8 @@ fn the_highest_takes_over_when_it_is_back(algorithm: AlgorithmKind) {
     assert_eq!(incarnation, 2, "its second life");
 }
 
-/// It has discovered the others before it asks: after the handover there is a moment without a leader.
+/// A member discovers the others before it asks for the leadership: after the handover nobody leads
+/// until it does.
 fn who_takes_over_is_ready_to_lead_though_another_is_down(algorithm: AlgorithmKind) {
     let cluster = Cluster::of_with(algorithm, 4, watchful);
     cluster.agree_on(4);

@@ -97,7 +97,7 @@ fn acknowledged(sent: &Sent) -> Vec<i64> {
     ranks.collect()
 }
 
-/// Who was named in heartbeats.
+/// The members named in heartbeats.
 fn named(sent: &Sent) -> Vec<Option<electd::core::types::NodeId>> {
     let names = sent.iter().filter_map(|(_, message)| match message {
         Message::Heartbeat { chosen, .. } => Some(*chosen),
@@ -233,7 +233,7 @@ fn the_chosen_member_waits_for_the_release_and_then_wins_whatever_its_rank() {
     }
 }
 
-/// A higher member that has not heard of the choice yet might win beside it.
+/// A higher member that has not heard of the choice yet might win in the same epoch.
 #[test]
 fn with_the_bully_algorithm_the_chosen_member_asks_all_others() {
     let mut p2 = p2_is_chosen(AlgorithmKind::Bully);

@@ -99,7 +99,7 @@ fn preempt(epoch: u64, from: u8, votes: &[u8]) -> Message {
     Message::Preempt { epoch: Epoch(epoch), rank: rank(from), votes }
 }
 
-/// A leader or candidate gives up this epoch, for nobody in particular.
+/// A leader or candidate releases this epoch, without naming a successor.
 fn release(epoch: u64) -> Message {
     Message::Release { epoch: Epoch(epoch), successor: None, eligible: true }
 }
@@ -108,7 +108,7 @@ fn to(peers: &[u8], message: Message) -> Sent {
     vec![(peers.to_vec(), message)]
 }
 
-/// What a voter says to the pre-vote of a candidate.
+/// A voter's reply to the pre-vote of a candidate.
 fn would(voter: &mut Process, candidate: u8, epoch: u64) -> Opinion {
     let sent = voter.hears(candidate, pre_vote(7, epoch));
     match sent.as_slice() {
