@@ -79,7 +79,7 @@ fn start(role: &str, arguments: &[&str]) -> (Child, Receiver<(Instant, String)>)
     let (sender, lines) = unbounded();
     let stdout: ChildStdout = child.stdout.take().expect("it is piped");
     process::watch(stdout, move |at, line| {
-        let _ = sender.send((at, line.to_owned())); // nobody listens to a victim
+        let _ = sender.send((at, line.to_owned())); // the lines of a victim have no receiver
     });
     (child, lines)
 }

@@ -248,7 +248,7 @@ impl Figures {
 /// Where a missing figure is reported.
 struct Place<'t> {
     spot: Spot<'t>,
-    /// What leads from there to the figure.
+    /// The path from there to the parameter.
     prefix: &'static str,
     /// Where else it may stand, for the remedy.
     where_else: &'static str,

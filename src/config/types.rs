@@ -190,7 +190,7 @@ impl Config {
         self.members.iter().find(|member| member.name == name)
     }
 
-    /// What each member is for.
+    /// The role of each member.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;

@@ -123,7 +123,7 @@ impl Attached {
             self.await_guard(lock);
             drop(hold);
         }
-        let _ = fs::remove_file(lock); // nobody else gets this number before this thread has ended
+        let _ = fs::remove_file(lock); // no other connection gets this number before this thread has ended
     }
 
     /// Until nothing of the command of a dead process is left.

@@ -56,7 +56,7 @@ impl Waiting {
 
     /// Nothing is to be run.
     pub fn dismiss(self) {
-        let _ = kill_process(self.pid, Signal::KILL); // nobody has waited for it, so it is there
+        let _ = kill_process(self.pid, Signal::KILL); // it has not been waited for, so it is there
     }
 }
 
@@ -74,7 +74,7 @@ pub fn become_command(mut arguments: Vec<OsString>) -> ExitCode {
     let mut told = [0; Begin::LENGTH];
     let pipe = io::stdin().as_fd().try_clone_to_owned().map(File::from);
     if pipe.and_then(|mut pipe| pipe.read_exact(&mut told)).is_err() {
-        return ExitCode::from(70); // the guard has ended, or needs it no more
+        return ExitCode::from(70); // the guard has ended, or no longer needs it
     }
     let begin = Begin::read(&told);
     let stdin = begin.group.and_then(terminal_of).map_or_else(Stdio::null, Stdio::from);

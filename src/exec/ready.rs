@@ -65,7 +65,7 @@ impl Ready {
             .process_group(0)
             .stdin(Stdio::from(OwnedFd::from(far)))
             .spawn()?;
-        line.set_nonblocking(true)?; // a guard that is frozen holds up nobody
+        line.set_nonblocking(true)?; // a frozen guard delays no other process
         let guard = Pid::from_child(&child);
         Ok(Ready { guard, line, news: watch(child, &alarms)?, alarms })
     }
@@ -123,7 +123,7 @@ fn has_ended(process: &OwnedFd, late: &Alarm, news: &Sender<News>) -> bool {
     if is_late {
         late.hush();
         if news.is_empty() {
-            let _ = news.send(News::Late); // nobody listens any more where the guard is not needed
+            let _ = news.send(News::Late); // the receiver is gone if the guard is no longer needed
         }
     }
     ended

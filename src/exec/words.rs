@@ -47,7 +47,7 @@ pub enum FromNode {
     Resigned(Option<String>),
 }
 
-/// What `exec` says.
+/// A message of `exec`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromExec {

@@ -50,7 +50,7 @@ impl Inbound {
     pub fn welcome(&mut self, connection: ConnectionId, peer: NodeId, welcome: &Hello) {
         let Some((gate, answer)) = self.knocking.remove(&connection) else { return };
         gate.welcomed.store(true, Ordering::Relaxed);
-        // A reader that gave up meanwhile tells so by Ended, or told it before.
+        // A reader that gave up meanwhile reports that by Ended, or did so before.
         let _ = answer.send(Answer::Welcome(peer, wire::encode_welcome(welcome)));
         self.open.insert(peer, (connection, gate));
     }

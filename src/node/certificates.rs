@@ -160,7 +160,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// What the operator must do soon, in words.
+    /// Warnings about these files, for the operator.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let ending = self.end.as_ref().ok().and_then(|end| ending(*end));

@@ -108,7 +108,7 @@ impl Election {
             } else if let Some(Event::Timed { timing, done }) = event {
                 self.net.set_failure(timing.failure);
                 self.turn(Input::Timed { timing });
-                let _ = done.try_send(()); // whoever asked may have given up
+                let _ = done.try_send(()); // the caller may have given up
             } else if let Some(input) = event.and_then(|event| self.input(event)) {
                 self.turn(input);
             }
@@ -134,7 +134,7 @@ impl Election {
         self.count_holds();
         let stops_within = self.holds.values().copied().max().unwrap_or(most);
         self.turn(Input::JobStarted { stops_within });
-        let _ = held.try_send(()); // whoever asked may have given up
+        let _ = held.try_send(()); // the caller may have given up
     }
 
     /// Handles a new member list: dials its members, and logs what changed.
@@ -266,7 +266,7 @@ impl Election {
             Output::Answer { id, result } => {
                 self.stopped |= result == Ok(Done::Stopped);
                 if let Some(answer) = self.answers.remove(&id) {
-                    let _ = answer.try_send(result); // whoever asked may have given up
+                    let _ = answer.try_send(result); // the caller may have given up
                 }
             }
             Output::EndJob { by } => {

@@ -19,7 +19,7 @@ pub const KEPT: usize = 1000;
 /// The greatest length of a reason.
 const LONGEST: usize = 200;
 
-/// What `GET /history` answers.
+/// The answer of `GET /history`.
 ///
 /// ```
 /// # let node = electd::node::example::leader()?;

@@ -103,7 +103,7 @@ pub struct Node {
     present: Present,
 }
 
-/// What a start may add to the configuration.
+/// The settings that a start may add to the configuration.
 ///
 /// ```
 /// use electd::node::Start;
@@ -235,7 +235,7 @@ impl Node {
         self.handle.published.on_removal(Box::new(call));
     }
 
-    /// What changes the rank while the node runs.
+    /// The handle that changes the rank while the node runs.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -249,7 +249,7 @@ impl Node {
         self.ranks.clone()
     }
 
-    /// What changes the health check while the node runs.
+    /// The handle that changes the health check while the node runs.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -261,7 +261,7 @@ impl Node {
         self.checks.clone()
     }
 
-    /// What changes the certificates while the node runs.
+    /// The handle that changes the certificates while the node runs.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -322,7 +322,7 @@ impl Node {
     ///
     /// ```
     /// # fn end(node: electd::node::Node) {
-    /// node.stop(); // the others know at once that it leads no more
+    /// node.stop(); // the others know immediately that it no longer leads
     /// # }
     /// ```
     pub fn stop(self) {

@@ -195,7 +195,7 @@ impl Published {
         let _ = self.news.0.try_send(()); // full: it has yet to look at something earlier
     }
 
-    /// What [`Published::ring`] rings.
+    /// The bell that [`Published::ring`] rings.
     pub fn news(&self) -> Receiver<()> {
         self.news.1.clone()
     }

@@ -18,7 +18,7 @@ impl World {
         let callers = self.call_all(&hellos);
         for (to, callers) in callers.iter().enumerate() {
             self.greet(to, callers);
-            self.arm(to); // what a hello began goes on
+            self.arm(to); // continue what a hello began
         }
     }
 

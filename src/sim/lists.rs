@@ -1,4 +1,4 @@
-//! What must hold of the member lists: with a majority they never diverge, and no change is lost that
+//! The invariants of the member lists: with a majority they never diverge, and no change is lost that
 //! was reported as done.
 
 use std::collections::BTreeMap;

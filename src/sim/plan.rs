@@ -46,7 +46,7 @@ pub(super) enum Fault {
     },
 }
 
-/// What changes of it.
+/// The kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// An operator drains a member, or undrains it.
@@ -71,7 +71,7 @@ pub(super) enum Wish {
     Remove { who: Option<usize>, force: bool },
 }
 
-/// What begins, or happens, to a member and those around it.
+/// A disturbance of a member and its links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// Messages on some links suffer; named to be ended, and whether it is one more in a row.

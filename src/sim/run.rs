@@ -178,6 +178,6 @@ fn live_through(world: &mut World, plan: Plan) -> Result<Duration, String> {
     let until = world.now + world.changing().max(world.ending());
     while step(world, until)? {}
     world.now = until;
-    revive(world); // the last change may have added somebody who does not run, and a leader has waited for its job
+    revive(world); // the last change may have added a member that does not run, and a leader may have waited for its job
     settle(world)
 }

@@ -276,7 +276,7 @@ impl World {
             self.checker.fail(self.now, "its deadline has passed after a tick, again");
         }
         if tick {
-            self.nodes[node].busy = busy; // a new list has the leader beat at once
+            self.nodes[node].busy = busy; // a new list makes the leader send a heartbeat immediately
         }
         if let Some(out) = self.pause_amid(node, out) {
             self.carry_out(node, out);

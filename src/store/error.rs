@@ -148,7 +148,7 @@ pub enum Trouble {
 }
 
 impl StoreError {
-    /// What kind of trouble this is.
+    /// The kind of this error.
     #[must_use]
     pub fn trouble(&self) -> Trouble {
         match self {

@@ -80,7 +80,7 @@ impl Buffered {
             let taken = self.take();
             match self.flush(io) {
                 Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
-                _ => taken?, // the client was told why, if it could be
+                _ => taken?, // the client has been told why, if possible
             }
         }
         Err(ErrorKind::WouldBlock.into())

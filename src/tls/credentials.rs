@@ -207,7 +207,7 @@ fn configs(
         .with_custom_certificate_verifier(verifier.clone())
         .with_client_auth_cert(chain.clone(), key.clone_key())?;
     client.resumption = Resumption::disabled();
-    client.enable_sni = false; // nobody on the way needs to know the member
+    client.enable_sni = false; // the network path need not learn the name of the member
     let server = |verifier| {
         let builder = ServerConfig::builder_with_provider(provider.clone());
         let mut server = builder

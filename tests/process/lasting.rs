@@ -29,7 +29,7 @@ fn cannot_be_dialed(config: &mut Value, number: usize) {
     let true_address = member["address"].clone();
     let host = true_address.as_str().unwrap().split(':').next().unwrap().to_owned();
     member["listen"] = true_address;
-    member["address"] = format!("{host}:1").into(); // nobody listens there
+    member["address"] = format!("{host}:1").into(); // no process listens there
 }
 
 fn the_highest_cannot_be_dialed(algorithm: AlgorithmKind) {
@@ -201,7 +201,7 @@ fn without_a_majority_two_that_do_not_hear_each_other_take_turns_more_and_more_r
 ) {
     let change = |config: &mut Value| config["algorithm"] = algorithm.name().into();
     let Some(cluster) = parted(3, (2, 3), change) else { return };
-    one_leads_on(&cluster, &[1, 2, 3], 12); // five or six, where nobody waits longer
+    one_leads_on(&cluster, &[1, 2, 3], 12); // five or six if no leader waits longer
 }
 
 /// The link between the leader of a ring and the second best dies. The ballot of that one goes past the leader, and would come
@@ -266,7 +266,7 @@ impl SlowDisk {
 
 impl Drop for SlowDisk {
     fn drop(&mut self) {
-        let _ = self.0.kill(); // the traced process goes on
+        let _ = self.0.kill(); // the traced process resumes
         let _ = self.0.wait();
     }
 }

@@ -197,7 +197,7 @@ fn answer(liar: &Liar, told: &Told, epoch: u64, message: &Value, key: &str) -> V
     })
 }
 
-/// What node-1 says to a candidate that would lead in this epoch, by a list of this version.
+/// The reply of node-1 to a candidate that would lead in this epoch, by a list of this version.
 fn opinion_on(candidate: &Liar, told: &Told, epoch: u64, list: [u64; 2]) -> Value {
     let trial = json!({"trial": {"number": epoch, "epoch": epoch, "list": list}});
     answer(candidate, told, 0, &trial, "opinion")["opinion"].clone()

@@ -82,7 +82,7 @@ fn a_changed_digit_is_not_believed() {
 fn members_that_no_file_may_name_do_not_end_the_process_with_a_panic() {
     let (cluster, path) = without("lock");
     let path = path.with_file_name("state.json");
-    // As an electd before the checksum might have stored them, when another told it so.
+    // As an electd without the checksum might have stored them, when a peer sent them.
     let state = fs::read_to_string(&path).unwrap();
     let mut state: serde_json::Value = serde_json::from_str(&state).unwrap();
     state.as_object_mut().unwrap().remove("checksum");

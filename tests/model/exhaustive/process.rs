@@ -53,7 +53,7 @@ pub fn member(place: usize) -> Member {
 fn settings(place: usize, founders: usize, run: u64) -> Settings {
     let named = (0..MEMBERS).filter(|other| *other < founders || *other == place);
     let members = MemberList::new(ListVersion::default(), named.map(member).collect());
-    voter(id(place), run, Arc::new(members), TIMING) // whether it is the first start is told at the start
+    voter(id(place), run, Arc::new(members), TIMING) // the start itself says whether it is the first
 }
 
 /// An event at one process.

@@ -164,7 +164,7 @@ fn messages_of(quorum: &str) -> Vec<Value> {
 /// All frames: a thread of its own sends each of the two members its share.
 fn storm(cluster: &Cluster, impostor: &Impostor, epoch: u64, messages: &[Value]) {
     let own = cluster.id(impostor.number);
-    let sample_id = "00000000-0000-4000-8000-000000000004"; // whoever speaks in the samples
+    let sample_id = "00000000-0000-4000-8000-000000000004"; // the sender in the samples
     let known = |frame: &Value| -> Value {
         let text = frame.to_string().replace(sample_id, &own).replace("node-6", "node-2");
         serde_json::from_str(&text).unwrap()

@@ -59,7 +59,7 @@ fn is_what_the_nodes_run() {
         }
         CHILD => {
             setsid().unwrap();
-            start(GRANDCHILD); // and ends, so that nobody below the guard is its parent
+            start(GRANDCHILD); // and ends, so that no process below the guard is its parent
         }
         GRANDCHILD => {
             setsid().unwrap();

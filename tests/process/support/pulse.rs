@@ -57,7 +57,7 @@ fn words(failure: &(dyn Any + Send)) -> &str {
 /// Says so of this test, whether it passes in the end or not.
 fn say(what: &str) {
     let test = thread::current().name().unwrap_or_default().to_owned();
-    let _ = writeln!(io::stderr(), "{test} {what}"); // with nobody to hear it, it passes or fails all the same
+    let _ = writeln!(io::stderr(), "{test} {what}"); // without a reader, it passes or fails all the same
 }
 
 /// Tells a story, and gives how it ended and for how long this process was not run at the longest.

@@ -365,7 +365,7 @@ fn witness_beside(members: &[u8]) -> Process {
     Process::with(Settings { members, ..file }).0
 }
 
-/// What P3, which may not lead, sends of its own run.
+/// The ballot of P3, which may not lead, in its own run.
 fn own_ballot(hops: u32) -> Message {
     let own = Candidate { eligible: false, ..candidate(3) };
     Message::Ballot(Ballot { run: run(1, 3), candidate: own, hops })

@@ -173,7 +173,7 @@ fn a_switchover_that_cannot_be_is_refused_at_once() {
     assert_eq!(switch_over(&mut p2, 3), Some(Err(Refusal::NoLeader)));
 }
 
-/// What P5 answers once it sees, at a heartbeat round, that P2 does not take over.
+/// The answer of P5 once it sees, at a heartbeat round, that P2 does not take over.
 fn given_up(p5: &mut Process) -> Option<Result<Done, Refusal>> {
     p5.now = p5.now + TIMING.heartbeat;
     answer(&p5.outputs(Input::Tick))

@@ -24,7 +24,7 @@ fn told(version: u64) -> Message {
     Message::Task(task_of(version))
 }
 
-/// What P5 does when it is given task 77.
+/// The actions of P5 when it gets task 77.
 fn given(p5: &mut Process) -> Vec<Output> {
     let command = Command::HandOut { task: task(77) };
     p5.outputs(Input::Command { id: CommandId(1), command })

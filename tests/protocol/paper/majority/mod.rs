@@ -1,4 +1,4 @@
-//! What docs/protocol.md says of a majority, rule by rule: a voter (`voter.rs`), a candidate
+//! The rules of docs/protocol.md for a majority, one by one: a voter (`voter.rs`), a candidate
 //! (`candidate.rs`), a leader (`leader.rs`), who comes back (`restart.rs`), timings that change (`retiming.rs`),
 //! a candidate that waits for its votes (`votes.rs`), the epochs of lists (`stamped.rs`), and a leader whose death is
 //! proved (`proved.rs`). Here is what they say and hear.

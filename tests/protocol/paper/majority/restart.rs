@@ -145,7 +145,7 @@ fn what_an_empty_voter_was_told_survives_a_restart() {
     p3.hears(5, promising(TIMING.lease, 70, 1, 5));
     p3.stores();
     assert_eq!(p3.leader(), Some(id(5)));
-    p3.stores(); // whom it follows, and with it what it was told
+    p3.stores(); // the leader that it follows, and thus what it was told
     let mut p3 = p3.restarts();
     p3.meets(4);
     p3.after(TIMING.lease);

@@ -36,7 +36,7 @@ fn restarted(list: &Arc<MemberList>) -> Process {
     p3
 }
 
-/// What P3 says to a pre-vote of P4 for this epoch, which has the same list.
+/// The reply of P3 to a pre-vote of P4 for this epoch, which has the same list.
 fn says(p3: &mut Process, list: &MemberList, epoch: u64) -> Option<Opinion> {
     let pre_vote = Message::PreVote { number: 1, epoch: Epoch(epoch), list: list.version() };
     p3.hears(4, pre_vote).into_iter().find_map(|(_, message)| match message {
