@@ -68,9 +68,9 @@ impl Default for Fitness {
 pub(super) struct Node {
     /// The content of its file.
     pub settings: Settings,
-    /// The task that whoever starts it for the first time wants to be handed out.
+    /// The task that its operator gives at its first start.
     task: Task,
-    /// It is told to bootstrap at every start, by whoever starts it.
+    /// Its operator starts it with `--bootstrap` every time.
     pub keeps_bootstrap: bool,
     /// The list by which its process dials.
     pub peers: Arc<MemberList>,
@@ -273,8 +273,8 @@ impl Disk {
         true
     }
 
-    /// What a process starts with, as its file says this. The task of the file is that of its first
-    /// start only. None where the member was removed.
+    /// The state that a process starts with, by its file. The task applies to its first start only.
+    /// None if the member was removed.
     fn open(&mut self, file: &Settings, task: &Task) -> Option<Restored> {
         let first = self.last().is_none();
         let kept = Kept { incarnation: self.incarnation, durable: self.durable.clone() };
