@@ -27,13 +27,13 @@ const PACE: Duration = Duration::from_millis(5);
 /// A client gives up after this time.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Requests under way at once.
+/// Requests in flight.
 const CLIENTS: usize = 64;
 
 /// How one request ended: when it was sent, when it ended, and which leader served it.
 struct Request(Instant, Instant, Option<String>);
 
-/// What one failover cost.
+/// The cost of one failover.
 struct Cost {
     /// From the kill to the first answer of the next leader through HAProxy.
     served: Duration,

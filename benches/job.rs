@@ -38,7 +38,7 @@ const COMMAND: [&str; 4] = ["tail", "-n", "+1", "-f"];
 /// We add this at the end of a node's output.
 const GONE: &str = "gone";
 
-/// What a process said.
+/// The output of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
     Leads,
@@ -56,7 +56,7 @@ struct Line {
     at: Instant,
 }
 
-/// What one failover took.
+/// The times of one failover.
 struct Took {
     failover: Duration,
     job: Duration,
@@ -143,7 +143,7 @@ impl Bench<'_> {
     }
 }
 
-/// What a line tells, if that matters here.
+/// The meaning of a line, if it matters here.
 fn said(line: &str) -> Option<Said> {
     match line {
         BEGUN => Some(Said::Begun),
@@ -155,7 +155,7 @@ fn said(line: &str) -> Option<Said> {
 }
 
 fn config(quorum: &str) -> String {
-    // All are bound at once, so that no port is given twice.
+    // All are bound at the same time, so that no port is given twice.
     let free: Vec<TcpListener> =
         (0..NODES).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port is free")).collect();
     let members = free.iter().zip(1..).map(|(listener, n)| {

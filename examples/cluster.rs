@@ -77,7 +77,7 @@ fn derive(config: &Config, path: &Path, algorithm: &str) -> Result<PathBuf, Stri
     Ok(from_here(copy))
 }
 
-/// A path as short as can be typed here.
+/// The shortest way to type a path in this folder.
 fn from_here(path: PathBuf) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(&here).map(Path::to_path_buf).unwrap_or(path)
@@ -105,7 +105,7 @@ fn make_absolute(value: &mut Value, folder: &Path) {
     }
 }
 
-/// Tells when Ctrl-C was pressed or TERM came.
+/// Reports that Ctrl-C was pressed or TERM came.
 fn endings() -> Result<Receiver<()>, String> {
     let (end, ended) = bounded(1);
     let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGTERM])
@@ -119,7 +119,7 @@ fn endings() -> Result<Receiver<()>, String> {
     Ok(ended)
 }
 
-/// The status of every node, all asked at the same time.
+/// The status of every node; all are asked at the same time.
 fn statuses(client: &Client, admins: &[&str]) -> Vec<Option<Status>> {
     thread::scope(|scope| {
         let ask = |admin| scope.spawn(move || client.status(admin).ok());
@@ -128,7 +128,7 @@ fn statuses(client: &Client, admins: &[&str]) -> Vec<Option<Status>> {
     })
 }
 
-/// The nodes of one config, each a process. Dropped, it ends them.
+/// The nodes of one config, each a process. Dropping this ends them.
 struct Cluster<'a> {
     config: &'a Config,
     path: &'a Path,
@@ -163,7 +163,7 @@ impl<'a> Cluster<'a> {
             .spawn()
     }
 
-    /// Who leads, in which epoch, and what to try.
+    /// The leader, its epoch, and commands to try.
     fn picture(&mut self) -> String {
         let admins = self.config.members.iter().map(|member| member.admin.as_deref());
         let admins = admins.map(|admin| admin.unwrap_or_default()).collect::<Vec<_>>();
@@ -175,7 +175,7 @@ impl<'a> Cluster<'a> {
                 Ok(None) => child.id().to_string(),
                 Ok(Some(end)) => {
                     if end.code().is_some_and(|code| code != 0) {
-                        row[WHY] = last_words(&log(data, member)); // it gave up by itself
+                        row[WHY] = last_words(&log(data, member)); // the node ended by itself
                     }
                     end.to_string()
                 }
@@ -191,7 +191,7 @@ impl<'a> Cluster<'a> {
 
     fn advice<'s>(&mut self, mut statuses: impl Iterator<Item = &'s Status>) -> String {
         let leader = statuses.find_map(|status| status.leader.clone());
-        // One that was started elsewhere goes by a number that is not known here.
+        // A node that was started elsewhere has a process number that we do not know.
         let process = leader.and_then(|leader| {
             let mut nodes = self.nodes.iter_mut();
             let (_, child) = nodes.find(|(member, _)| member.name == leader.name)?;
@@ -208,7 +208,7 @@ impl<'a> Cluster<'a> {
         )
     }
 
-    /// Asks all nodes to end, at once, and waits for them.
+    /// Asks all nodes to end, all at the same time, and waits for them.
     fn stop(&mut self) {
         for (_, child) in &mut self.nodes {
             if matches!(child.try_wait(), Ok(None)) {
@@ -257,7 +257,7 @@ fn log(data: &Path, member: &MemberConfig) -> PathBuf {
     data.join(format!("{}.log", member.name))
 }
 
-/// Why a node gave up: the last line of its log.
+/// Why a node ended: the last line of its log.
 fn last_words(log: &Path) -> String {
     let log = std::fs::read_to_string(log).unwrap_or_default();
     log.lines().last().unwrap_or("see its log").to_owned()

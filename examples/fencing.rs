@@ -1,9 +1,9 @@
 //! The epoch as a fencing token: a leader that was replaced, and does not know it yet, writes late,
 //! and the resource refuses it. `cargo run --example fencing`
 //!
-//! No lease can do this alone: between "I still lead" and the write's arrival any time may pass. So
-//! whoever acts for the leader sends the epoch that it leads in along with every write, and the
-//! resource refuses what is older than the newest epoch that it has seen. With "majority" no epoch
+//! No lease can do this alone: between "I still lead" and the arrival of the write any time may pass. So
+//! the leader sends its epoch along with every write, and the resource refuses an epoch that is older than
+//! the newest that it has seen. With "majority" no epoch
 //! ever has two leaders, so that a write is accepted from the present leader alone.
 
 use std::error::Error;
@@ -16,7 +16,7 @@ use electd::node::handle::{Command, Handle};
 use electd::node::status::Status;
 use electd::node::{Node, NodeHandle};
 
-/// What all leaders write to, such as a table or a bucket. It needs one comparison, made in the same
+/// The resource to which all leaders write, such as a table or a bucket. It needs one comparison, made in the same
 /// step as the write: in SQL, `UPDATE .. SET value = ?, epoch = ? WHERE epoch <= ?`.
 #[derive(Default)]
 struct Resource {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds a Debian package of a built program: deb.sh PROGRAM VERSION OUT. `make deb` calls it. DEBFULLNAME and DEBEMAIL
-# say who maintains it.
+# Packs a built program as a Debian package: deb.sh PROGRAM VERSION OUT. `make deb` calls it. DEBFULLNAME and DEBEMAIL
+# name the maintainer.
 set -eu
 cd "$(dirname "$0")/.."
 program=$1 version=$2 out=$3
@@ -24,7 +24,7 @@ install -m 644 LICENSE "$doc/copyright"
 gzip -9nc CHANGELOG.md > "$doc/NEWS.gz"
 gzip -9n "$tree"/usr/share/man/man1/*.1
 
-# The C library that the program was built with, or a later one, is all that it needs.
+# The program needs only the C library that it was built with, or a later one.
 libc=$(grep -ao 'GLIBC_[0-9]*\.[0-9]*' "$tree/usr/bin/electd" | sed 's/GLIBC_//' | sort -uV | tail -n 1)
 install -d "$tree/DEBIAN"
 maintainer="${DEBFULLNAME:-electd} <${DEBEMAIL:-root@localhost}>"

@@ -23,7 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fuzzing", &["wire", "store", "config", "admin"]),
 ];
 
-/// What would make the core depend on more than its inputs: the outside, the clock, chance, or an
+/// Names that would make the core depend on more than its inputs: the outside, the clock, chance, or an
 /// order that differs from run to run.
 const IMPURE: &str = "std::net std::thread std::fs Instant SystemTime crossbeam parking_lot log:: \
                       serde new_v4 HashMap HashSet rand::";

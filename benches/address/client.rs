@@ -53,7 +53,7 @@ impl Client {
         last.filter(|(asked, _)| self.mark().saturating_sub(*asked) < FRESH).map(|(_, host)| host)
     }
 
-    /// The longest time since then between two questions that were answered; until now, if there is no later one.
+    /// The longest time since then between two answered questions; until now, if there is no later one.
     pub fn longest_gap(&self, since: Duration) -> Duration {
         let answers = self.answers.lock().unwrap();
         let before = since.saturating_sub(FRESH);
@@ -95,7 +95,7 @@ fn ask(home: &str, begin: Instant, answers: &Answers, over: &AtomicBool) {
     let mut words = [0; 32];
     while !over.load(Ordering::SeqCst) {
         let now = u64::try_from(begin.elapsed().as_nanos()).unwrap();
-        let _ = socket.send_to(&now.to_le_bytes(), (ADDRESS, PORT)); // nobody may have it
+        let _ = socket.send_to(&now.to_le_bytes(), (ADDRESS, PORT)); // no host may have it
         thread::sleep(EVERY);
         while let Ok(9) = socket.recv(&mut words) {
             let asked = u64::from_le_bytes(words[..8].try_into().unwrap());

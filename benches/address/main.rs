@@ -17,7 +17,7 @@ use hosts::Hosts;
 use rivals::{Electd, Keepalived, Rival};
 use serde_json::json;
 
-/// What both hold.
+/// The address that both programs hold.
 const ADDRESS: &str = "10.0.0.99";
 
 /// How many hosts there are.
@@ -29,7 +29,7 @@ const OVER: Duration = Duration::from_secs(2);
 /// From a repair until the cluster is whole again.
 const WHOLE: Duration = Duration::from_millis(1500);
 
-/// The kernel has removed by then what nobody else removes.
+/// By then the kernel has removed an address that no process removes.
 const REMOVED: Duration = Duration::from_millis(4500);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Fault {
     }
 }
 
-/// What one fault did.
+/// The effects of one fault.
 struct Outcome {
     outage: Duration,
     /// Whether the old holder still had the address at last.

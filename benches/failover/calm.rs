@@ -1,4 +1,4 @@
-//! What an idle node uses: processor, memory, threads, from /proc.
+//! The resources of an idle node: processor, memory, threads, from /proc.
 
 use std::collections::BTreeMap;
 use std::fs;

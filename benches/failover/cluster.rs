@@ -1,5 +1,5 @@
-//! A cluster of real processes, watched by the lines that they log: one a change of state. Nothing
-//! is asked of the nodes, so watching costs them no more than their log does.
+//! A cluster of real processes, watched by the lines that they log: one for each change of state. The
+//! benchmark asks the nodes nothing, so watching costs them no more than their log does.
 
 use std::collections::VecDeque;
 use std::env;
@@ -26,7 +26,7 @@ const LATEST: usize = 40;
 /// Below the ports that systems give to outgoing connections, which could take a dead node's.
 const PORTS: std::ops::Range<u16> = 18_000..32_000;
 
-/// What a node said of itself last.
+/// The node's last report of itself.
 #[derive(Clone, Debug, PartialEq)]
 struct State {
     phase: String,
@@ -61,7 +61,7 @@ struct Event {
     node: usize,
     life: u32,
     line: String,
-    /// What the line says of the node's state, if anything.
+    /// The node's state by this line, if it has any.
     state: Option<State>,
 }
 
@@ -71,7 +71,7 @@ pub struct Cluster {
     nodes: Vec<Node>,
     sender: Sender<Event>,
     events: Receiver<Event>,
-    /// What the nodes logged last, for when something is wrong.
+    /// The last log lines of the nodes, to be shown after a failure.
     latest: VecDeque<String>,
     first_election: Duration,
 }
@@ -193,7 +193,7 @@ impl Cluster {
         }
     }
 
-    /// SIGCONT. It counts from its next word on.
+    /// SIGCONT. The node counts again from its next line on.
     pub fn thaw(&mut self, at: usize) {
         let node = &mut self.nodes[at];
         node.counts = true;
@@ -235,7 +235,7 @@ impl Cluster {
         }
     }
 
-    /// How many changes of state the nodes that take part tell of during this time.
+    /// How many changes of state the participating nodes log during this time.
     pub fn count_changes(&mut self, time: Duration) -> usize {
         let deadline = Instant::now() + time;
         let mut changes = 0;
@@ -245,8 +245,8 @@ impl Cluster {
         changes
     }
 
-    /// Tells whether a node changed its state. The last words of one that was told to end, which
-    /// may come after the others agreed, say nothing of those that live.
+    /// Whether a node changed its state. The last lines of a node that was asked to end, which may come
+    /// after the others agreed, say nothing about the live nodes.
     fn note(&mut self, event: Event) -> bool {
         if self.latest.len() == LATEST {
             self.latest.pop_front();

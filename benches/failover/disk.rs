@@ -1,5 +1,6 @@
-//! What one durable write takes on this disk. Without a quorum a failover must not wait for any;
-//! with a majority a vote is durable before it is told, so that a handover waits for one.
+//! The duration of one durable write on this disk. Without a quorum a failover must not wait for a
+//! write; with a majority a vote is durable before the voter sends it, so a handover waits for one
+//! write.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

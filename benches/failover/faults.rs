@@ -15,14 +15,14 @@ use crate::floor::Floor;
 use crate::report::{Report, Row};
 use crate::{FAILURE, HEARTBEAT};
 
-/// How long nobody may change its mind after all agreed, and how long a repaired cluster rests.
-/// A restarted node is dialed by all others within this time.
+/// For how long no node may change its view after all agreed, and how long a repaired cluster rests.
+/// All others dial a restarted node within this time.
 const REST: Duration = Duration::from_millis(200);
 
 /// A failover that takes longer waited for something that it should not wait for.
 const SLOW: Duration = Duration::from_millis(50);
 
-/// What happens to the leader.
+/// The fault of the leader.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
     /// SIGKILL.
@@ -35,10 +35,10 @@ pub enum Fault {
     Freeze,
 }
 
-/// What a failover is held to.
+/// The limit that a failover is compared with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Beside {
-    /// What processes and sockets need.
+    /// The floor: the time that processes and sockets need.
     Floor,
     /// The silence that makes a suspect.
     Failure,
@@ -55,7 +55,7 @@ pub struct Run {
     random: Random,
 }
 
-/// What was measured of one kind of fault, from its signal on.
+/// The measurements of one kind of fault, from its signal on.
 #[derive(Default)]
 struct Times {
     /// Until one leads.
@@ -190,7 +190,7 @@ impl Fault {
         }
     }
 
-    /// What the ratio is to stay below, with a majority.
+    /// The limit of the ratio, with a majority.
     fn target(self, quorum: Quorum) -> &'static str {
         match (quorum, self.beside(quorum)) {
             (Quorum::None, _) => "",

@@ -79,7 +79,7 @@ fn start(role: &str, arguments: &[&str]) -> (Child, Receiver<(Instant, String)>)
     let (sender, lines) = unbounded();
     let stdout: ChildStdout = child.stdout.take().expect("it is piped");
     process::watch(stdout, move |at, line| {
-        let _ = sender.send((at, line.to_owned())); // nobody listens to a victim
+        let _ = sender.send((at, line.to_owned())); // the lines of a victim have no receiver
     });
     (child, lines)
 }
@@ -126,8 +126,8 @@ fn watch_victims(mut tell: impl FnMut()) {
         victim.read_exact(&mut port).expect("the victim says where it listens");
         say("connected");
         assert_eq!(victim.read(&mut message).unwrap_or(0), 0, "the stream ends");
-        // The kernel may close a dying process's connections before its listener: a dial between
-        // the two is taken by nobody and reset at once.
+        // The kernel may close a dying process's connections before its listener: a dial between the
+        // two is accepted by no process and reset immediately.
         while let Ok(mut taken) = dial(u16::from_be_bytes(port)) {
             let _ = taken.read(&mut message);
         }
@@ -168,7 +168,7 @@ fn accept(listener: &TcpListener) -> TcpStream {
 fn dial(port: u16) -> std::io::Result<TcpStream> {
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     if stream.local_addr()? == stream.peer_addr()? {
-        // A dial to a port that was just given up can meet itself: nobody listens there.
+        // A dial to a port that was just closed can meet itself: no process listens there.
         return Err(std::io::ErrorKind::ConnectionRefused.into());
     }
     stream.set_nodelay(true)?;

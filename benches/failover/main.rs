@@ -78,7 +78,7 @@ fn main() {
     report.print();
 }
 
-/// Failovers of clusters whose leader needs nobody's consent.
+/// Failovers of clusters whose leader needs no votes.
 fn measure_none(scratch: &Scratch, runs: usize, random: &mut Random, report: &mut Report) {
     for size in [3, 5, 9] {
         let folder = scratch.folder(&format!("{size}"));
@@ -100,7 +100,7 @@ fn measure_none(scratch: &Scratch, runs: usize, random: &mut Random, report: &mu
     faults::compare(&mut by_algorithm, runs, report);
 }
 
-/// What TLS costs: two clusters that differ in nothing else, struck by turns.
+/// The cost of TLS: two clusters that differ in nothing else, whose leaders are killed in turn.
 fn measure_tls(scratch: &Scratch, runs: usize, random: &mut Random, report: &mut Report) {
     let plain = Cluster::start(scratch.folder("plain"), 5, BULLY, NONE);
     let secured = Cluster::start_over_tls(scratch.folder("tls"), 5, BULLY, NONE);

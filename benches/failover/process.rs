@@ -1,5 +1,5 @@
-//! Child processes: each ends with this one, however this one ends, and what it says is stamped
-//! with the time of its arrival.
+//! Child processes: each ends with the benchmark, however the benchmark ends, and its output is stamped
+//! with the time of arrival.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,7 +11,8 @@ use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
-/// What this executable is when it starts itself again. All of these end with their parent.
+/// The roles in which this executable starts itself again. All of these processes end with their
+/// parent.
 pub enum Role {
     /// Becomes the program given.
     Guarded(Vec<OsString>),

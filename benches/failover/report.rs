@@ -1,4 +1,4 @@
-//! What was measured, as one table with the words to read it.
+//! The measurements as one table, with a legend.
 
 use std::fs;
 use std::thread;
@@ -38,7 +38,7 @@ pub struct Row {
     pub times: Vec<Duration>,
     /// One or two things.
     pub beside: Vec<Vec<Duration>>,
-    /// What the first ratio is to stay below, if anything.
+    /// The limit of the first ratio, if it has one.
     pub held_to: &'static str,
 }
 

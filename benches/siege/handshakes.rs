@@ -17,7 +17,7 @@ use crate::support::Cluster;
 /// How many of them dial at a time.
 const AT_A_TIME: u32 = 16;
 
-/// They go on until this is dropped.
+/// They keep dialing until this is dropped.
 pub struct Strangers {
     stop: Arc<AtomicBool>,
     done: Arc<AtomicU64>,

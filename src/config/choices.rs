@@ -4,7 +4,7 @@ use crate::core::limits::quote;
 use crate::core::settings::{AlgorithmKind, Alone, Preempt, Quorum, RankKind};
 use crate::core::types::Role;
 
-/// A word and what it stands for.
+/// A name in the file and its value.
 pub(super) type Choice<T> = (&'static str, T);
 
 /// `quorum`
@@ -41,10 +41,10 @@ pub(super) const RANKS: &[Choice<RankKind>] = &[
     ("command", RankKind::Command),
 ];
 
-/// What is wrong with a word, and the remedy.
+/// The problem with an unknown name, and the remedy.
 pub(super) type Refusal = (String, String);
 
-/// The value of a word of the key `key`.
+/// The value of a name given for the key `key`.
 pub(super) fn pick<T: Copy>(key: &str, word: &str, choices: &[Choice<T>]) -> Result<T, Refusal> {
     let chosen = choices.iter().find(|choice| choice.0 == word);
     chosen.map(|choice| choice.1).ok_or_else(|| unknown(key, word, choices))
@@ -62,10 +62,10 @@ fn unknown<T>(key: &str, word: &str, choices: &[Choice<T>]) -> Refusal {
     (format!("{key} cannot be \"{}\"", quote(word)), remedy)
 }
 
-/// The word that a misspelt one was probably meant to be: at most a third of it is wrong.
+/// The name that a misspelt name was probably meant to be: at most a third of its letters are wrong.
 pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let distance = |known: &str| strsim::damerau_levenshtein(&word.to_lowercase(), known);
-    // Long words cost time quadratic in their length and are no slips of the finger.
+    // Long names cost quadratic time, and are no typing errors.
     let best = known.iter().filter(|_| word.len() <= 64).min_by_key(|known| distance(known))?;
     (distance(best) * 3 <= best.len().max(3)).then_some(best)
 }

@@ -118,8 +118,8 @@ fn cluster_name<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<String> 
     Some(name)
 }
 
-/// A word, or how long a member is eligible before it takes over: no shorter than it takes to tell
-/// whether it is at all.
+/// A name, or how long a member must be eligible before it takes over: no shorter than the time to find
+/// out whether it is.
 fn preempt<'t>(
     spot: &Spot<'t>,
     timing: Option<&Timing>,

@@ -8,7 +8,7 @@ use crate::core::limits::MemberError;
 use crate::core::membership::Member;
 use crate::core::types::{NodeId, Role};
 
-/// The entry as it stands in the file. Settings that only the member itself needs are left to its own file.
+/// The entry as it is in the file. Settings that only the member itself needs stay in its own file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -41,8 +41,7 @@ enum RoleWord {
 
 /// Reads and validates the JSON of one member's entry. Without an id it gets a fresh one.
 ///
-/// # Errors
-/// What is wrong, which value, and what to do, in words.
+/// # Errors Says what is wrong, with which value, and what to do.
 pub fn parse(json: &[u8]) -> Result<Member, String> {
     let example = r#"{"name": "node-4", "address": "10.0.0.4:7101"}"#;
     let entry: Entry = object(json)
@@ -66,8 +65,7 @@ pub fn parse(json: &[u8]) -> Result<Member, String> {
 
 /// Reads JSON that has to be an object; serde alone would take a list for one.
 ///
-/// # Errors
-/// What is wrong with it, in words.
+/// # Errors Says what is wrong with it.
 pub fn object<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, String> {
     if !json.trim_ascii_start().starts_with(b"{") {
         return Err("it is no object".to_owned());

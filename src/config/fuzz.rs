@@ -1,4 +1,5 @@
-//! What the fuzzer writes into a configuration, and what has to hold of all that is taken there.
+//! What the fuzzer writes into a configuration, and what must hold of every configuration that is
+//! accepted.
 
 use std::path::Path;
 

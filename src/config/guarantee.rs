@@ -1,4 +1,4 @@
-//! What a cluster guarantees, in words and figures: for `check`, and for every node's status.
+//! What a cluster guarantees, in words and numbers, for `check` and for every node's status.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use crate::core::bounds;
 use crate::core::settings::{AlgorithmKind, Quorum, Timing};
 use crate::core::types::Role;
 
-/// What may be relied upon with a quorum and these timings.
+/// What users may rely on with a quorum and these timings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guarantee {
-    /// What holds when members fail and when the network splits; then the figures below.
+    /// What holds when members fail and when the network splits; then the computed times.
     pub sentences: Vec<String>,
-    /// The longest time without a leader after one died silently; none where nobody could replace it.
+    /// The longest time without a leader after one died silently; none if no member could replace it.
     pub worst_failover: Option<Duration>,
     /// The same after one whose process ended on a live host; none where that proves nothing.
     pub proven_failover: Option<Duration>,
@@ -131,7 +131,7 @@ fn spare(roles: &[Role]) -> String {
     format!("Nobody leads without {needed} of the {voters} voters: {rest}.")
 }
 
-/// What holds whatever the timings are.
+/// The sentences that hold for any timings.
 fn words(quorum: Quorum, roles: &[Role]) -> &'static [&'static str] {
     match quorum {
         Quorum::None if candidates(roles) == 1 && roles.len() > 1 => {

@@ -1,4 +1,4 @@
-//! `hooks`: the program that is told what changes.
+//! `hooks`: the program that runs at each change.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,9 +1,8 @@
-//! JSON whose every value knows where it stands in the file.
+//! JSON in which every value knows its place in the file.
 //!
-//! serde_json checks the whole text once and lends out slices of it ([`RawValue`]); where a slice
-//! begins is its place. So a wrong value is reported with line and column however late it is
-//! found, keys that are given twice are still there to be seen, and one wrong type does not hide
-//! the next.
+//! serde_json checks the whole text once and lends out slices of it ([`RawValue`]); the beginning of a
+//! slice is its place. So we can report a wrong value with line and column however late we find it,
+//! duplicate keys are still visible, and one wrong type does not hide the next.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -32,7 +31,7 @@ impl<'t> Node<'t> {
         self.0.get()
     }
 
-    /// What kind of value it is, in words.
+    /// The kind of value, in words.
     pub(super) fn kind(self) -> &'static str {
         match self.text().as_bytes().first() {
             Some(b'{') => "an object",
@@ -44,7 +43,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// The content of a string; none where it is no string, or holds half a surrogate pair.
+    /// The content of a string; none if it is no string, or holds half a surrogate pair.
     pub(super) fn string(self) -> Option<String> {
         self.read::<Cow<'t, str>>().map(Cow::into_owned)
     }

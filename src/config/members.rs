@@ -1,4 +1,4 @@
-//! The members: each entry by itself, then what no two of them may share.
+//! The members: first each entry alone, then the values that no two of them may share.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -162,7 +162,7 @@ fn id<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<Uuid> {
     }
 }
 
-/// What members claimed for themselves, with the place of each claim.
+/// The names, ids and addresses that members claimed, each with its place.
 #[derive(Default)]
 struct Taken<'t> {
     names: Vec<(String, Spot<'t>)>,
@@ -196,7 +196,7 @@ impl<'t> Taken<'t> {
     }
 }
 
-/// Reports every value that stood further up already.
+/// Reports every value that an earlier member has too.
 fn distinct<'t, T: Ord + Clone>(claims: &[(T, Spot<'t>)], remedy: &str, report: &mut Report<'t>) {
     let mut seen: BTreeMap<&T, &Spot<'t>> = BTreeMap::new();
     for (value, spot) in claims {

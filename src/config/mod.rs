@@ -1,8 +1,8 @@
 //! From a file to a validated configuration.
 //!
-//! The file is operated by people, so every problem in it is found in one go and is reported with
-//! its place, its value and a remedy. Inwards this room knows the words of the file; outwards it
-//! offers [`Config`], which is right as a whole or does not exist.
+//! The file is operated by people, so one run reports every problem in it, with its place, its value
+//! and a remedy. Inside, this module knows the keys of the file; outside, it offers [`Config`], which
+//! is valid as a whole or does not exist.
 //!
 //! ```text
 //! json -> report -> document, members, rank, timing -> Config
@@ -92,7 +92,7 @@ pub fn parse(text: &str, path: &Path) -> Result<Config, ConfigErrors> {
     }
 }
 
-/// A text that is no JSON has this one problem: behind it nothing can be trusted.
+/// A text that is no JSON has only this problem, since nothing after the error can be trusted.
 fn syntax(error: &serde_json::Error, text: &str, path: &Path) -> ConfigErrors {
     let remedy = if text.starts_with('\u{feff}') {
         "save it without a byte order mark"
@@ -107,10 +107,9 @@ fn syntax(error: &serde_json::Error, text: &str, path: &Path) -> ConfigErrors {
     ConfigErrors::unreadable(path, Some(position), format!("is not JSON: {reason}"), remedy)
 }
 
-/// The words of the file for `--quorum`: the value, or why this version does not take it.
+/// The value of `--quorum`, named as in the file: the value, or why this version does not take it.
 ///
-/// # Errors
-/// In words, with a remedy.
+/// # Errors Says what is wrong, with a remedy.
 pub fn parse_quorum(word: &str) -> Result<Quorum, String> {
     choices::pick("quorum", word, choices::QUORUMS)
         .map_err(|(what, remedy)| format!("{what}: {remedy}"))

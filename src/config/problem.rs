@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, and what to do about it: one line a problem.
+//! The problems of a configuration, each with a remedy, one line each.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

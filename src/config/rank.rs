@@ -27,9 +27,9 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 /// In less than this hardly any program starts and ends.
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// What the file says for all members.
+/// The file's values for all members.
 pub(super) struct ClusterRank<'t> {
-    /// What all members are ranked by.
+    /// The attribute by which all members are ranked.
     pub(super) kind: RankKind,
     /// By how much a member must exceed the leader before it preempts.
     pub(super) margin: Margin,
@@ -208,7 +208,7 @@ impl Figures {
         }
     }
 
-    /// What a member is ranked by. A figure that is missing is reported at this place.
+    /// The attribute of a member with its parameters. A missing parameter is reported at this place.
     fn complete<'t>(
         self,
         kind: RankKind,
@@ -248,7 +248,7 @@ impl Figures {
 /// Where a missing figure is reported.
 struct Place<'t> {
     spot: Spot<'t>,
-    /// What leads from there to the figure.
+    /// The path from there to the parameter.
     prefix: &'static str,
     /// Where else it may stand, for the remedy.
     where_else: &'static str,

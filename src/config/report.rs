@@ -1,7 +1,7 @@
 //! Reads a document against the keys that it may have, and collects every problem on the way.
 //!
-//! A reading function returns `None` after it reported why, so that its caller goes on with the
-//! next key and the user sees all problems of a file in one go.
+//! A reading function returns `None` after it reported why, so that its caller continues with the next
+//! key and the user sees all problems of a file together.
 
 use std::path::{Path, PathBuf};
 
@@ -83,7 +83,7 @@ impl<'t> Report<'t> {
         self.add(spot.node, spot.key.clone(), what.into(), value, remedy.into());
     }
 
-    /// The line that a value stands on.
+    /// The line of a value.
     pub(super) fn line(&self, spot: &Spot<'t>) -> usize {
         self.position(spot.node).line
     }
@@ -132,7 +132,7 @@ impl<'t> Report<'t> {
         Some(items.into_iter().enumerate().map(spot).collect())
     }
 
-    /// One of the words of a choice that this version has.
+    /// One of the names of a choice that this version has.
     pub(super) fn choice<T: Copy>(&mut self, spot: &Spot<'t>, choices: &[Choice<T>]) -> Option<T> {
         let word = self.string(spot)?;
         match pick(spot.name(), &word, choices) {
@@ -144,7 +144,7 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// A whole number that a rank can have. The least one that there is stands for none.
+    /// A whole number that a rank can have. The least number of the type stands for none.
     pub(super) fn integer(&mut self, spot: &Spot<'t>) -> Option<i64> {
         let Some(text) = spot.number() else {
             self.wrong_kind(spot, "a number", "write it without quotes");
@@ -169,7 +169,8 @@ impl<'t> Report<'t> {
         Some(folder.join(text))
     }
 
-    /// A key that must be given in the object at this place. Reported once, whoever misses it.
+    /// A key that must be given in the object at this place. It is reported once, however often it is
+    /// missed.
     pub(super) fn missing(&mut self, at: &Spot<'t>, name: &str, remedy: &str) {
         let (path, position) = (at.path_of(name), Some(self.position(at.node)));
         let known =

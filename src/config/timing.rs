@@ -72,7 +72,7 @@ pub(super) fn duration<'t>(
     }
 }
 
-/// What is wrong with a duration, and the remedy.
+/// The problem with a duration, and the remedy.
 type Bad = (String, String);
 
 /// A length of time in jiff's friendly format, but always with a unit: that would take "00:00:01" as well.
@@ -86,7 +86,7 @@ fn is_bare(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
 }
 
-/// A duration as it stands in the file.
+/// A duration as it is in the file.
 fn parse(text: &str) -> Result<SignedDuration, Bad> {
     let text = text.trim();
     if !text.is_empty() && is_bare(text) {
@@ -114,8 +114,8 @@ fn within(length: SignedDuration, shortest: Duration) -> Result<Duration, Bad> {
     }
 }
 
-/// The rules between the timings. Each is reported at a key that the file gives: a key left out
-/// follows `failure` and keeps them by itself.
+/// The rules between the timings. Each is reported at a key that the file gives: an omitted key is
+/// derived from `failure` and always obeys them.
 fn fit_together<'t>(
     timing: &Timing,
     quorum: Option<Quorum>,

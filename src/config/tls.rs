@@ -31,7 +31,7 @@ pub(super) fn read<'t>(spot: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
     Some(files)
 }
 
-/// What the members must have alike, once those without `tls` of their own have the cluster's.
+/// The settings that all members must share, once those without `tls` of their own have the cluster's.
 pub(super) fn check<'t>(members: &[MemberConfig], spot: &Spot<'t>, report: &mut Report<'t>) {
     let (with, without): (Vec<_>, Vec<_>) = members.iter().partition(|member| member.tls.is_some());
     if let (Some(with), Some(without)) = (with.first(), without.first()) {

@@ -32,7 +32,7 @@ pub struct Config {
     pub algorithm: AlgorithmKind,
     /// Whether a higher member takes over.
     pub preempt: Preempt,
-    /// What all members are ranked by.
+    /// The attribute by which all members are ranked.
     pub rank: RankKind,
     /// By how much a rank must exceed the leader's before its member preempts.
     pub margin: Margin,
@@ -61,19 +61,20 @@ pub struct MemberConfig {
     pub id: NodeId,
     /// host:port that the others dial.
     pub address: String,
-    /// host:port that this one binds; the address unless given.
+    /// host:port that this member binds; the address if none is given.
     pub listen: String,
     /// host:port of HTTP; none is served without it.
     pub admin: Option<String>,
-    /// What the member is for.
+    /// The role of the member.
     pub role: Role,
     /// Its own rank: of the cluster's kind, with figures of its own or the cluster's.
     pub rank: RankConfig,
-    /// What is told of changes: its own, or the cluster's.
+    /// The hooks: the member's own, or the cluster's.
     pub hooks: Option<HooksConfig>,
-    /// What tells whether it is fit to lead: its own, or the cluster's where it may lead.
+    /// The health check: the member's own, or the cluster's if it may lead.
     pub health: Option<HealthConfig>,
-    /// What it shows, and whom it trusts: its own, or the cluster's. Without it connections are plain.
+    /// The certificate that it shows, and the authorities that it trusts: its own, or the cluster's.
+    /// Without it connections are plain.
     pub tls: Option<Files>,
 }
 
@@ -82,7 +83,7 @@ pub struct MemberConfig {
 pub struct HealthConfig {
     /// The program: a path, or a name that is looked for in PATH.
     pub program: PathBuf,
-    /// What it is given; no shell reads it.
+    /// Its arguments; no shell reads them.
     pub arguments: Vec<String>,
     /// The time from the begin of one check to that of the next.
     pub every: Duration,
@@ -92,7 +93,7 @@ pub struct HealthConfig {
     pub fall: u32,
     /// So many passes in a row make an unhealthy member healthy.
     pub rise: u32,
-    /// What an unhealthy leader does while no other member may lead.
+    /// The action of an unhealthy leader while no other member may lead.
     pub alone: Alone,
 }
 
@@ -110,18 +111,18 @@ impl fmt::Display for HealthConfig {
     }
 }
 
-/// A program that is told what changes.
+/// A program that runs at each change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HooksConfig {
     /// The program: a path, or a name that is looked for in PATH.
     pub program: PathBuf,
-    /// What it is given; no shell reads it.
+    /// Its arguments; no shell reads them.
     pub arguments: Vec<String>,
     /// How long it may take.
     pub timeout: Duration,
 }
 
-/// What a member is ranked by, with its figures.
+/// The attribute by which a member is ranked, with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankConfig {
     /// The attribute.
@@ -149,7 +150,7 @@ pub enum Attribute {
     Command {
         /// The program: a path, or a name that is looked for in PATH.
         program: PathBuf,
-        /// What it is given; no shell reads it.
+        /// Its arguments; no shell reads them.
         arguments: Vec<String>,
         /// How long it may take.
         timeout: Duration,
@@ -189,7 +190,7 @@ impl Config {
         self.members.iter().find(|member| member.name == name)
     }
 
-    /// What each member is for.
+    /// The role of each member.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;

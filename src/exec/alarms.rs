@@ -1,7 +1,8 @@
 //! The alarms of a job: timers of the kernel that electd and the guard share.
 //!
-//! Each renewal of the leadership puts them off, on the thread that learns of it: three calls that never wait. Nobody is woken
-//! for that; an alarm that goes off wakes whoever has to act, since nobody put it off in time.
+//! Each renewal of the leadership postpones them, on the thread that learns of it, by three calls that
+//! never wait. That wakes no thread; an alarm that was not postponed in time goes off and wakes the
+//! thread that has to act.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -50,7 +51,7 @@ impl Alarm {
         self.left().map(|left| left.is_zero())
     }
 
-    /// Whoever waited for it has heard it: the next one who waits does so until it goes off again.
+    /// Clears an alarm that went off: the next wait lasts until it goes off again.
     pub fn hush(&self) {
         let _ = rustix::io::read(&self.0, &mut [0; 8]); // nothing is there if it was put off
     }
@@ -67,7 +68,7 @@ fn timespec(nanos: u64) -> Timespec {
     Timespec { tv_sec: seconds, tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0) as _ }
 }
 
-/// The alarms that go off if nobody renews the leadership.
+/// The alarms that go off if the leadership is not renewed.
 #[derive(Debug)]
 pub struct Alarms {
     /// The guard sends TERM.

@@ -31,13 +31,13 @@ use crate::node::NodeHandle;
 use crate::node::handle::{Command, Handle};
 use crate::node::leadership::{Change, Hold, Leadership};
 
-/// How many processes may be attached at once.
+/// How many processes may be attached simultaneously.
 const MOST: u64 = 64;
-/// A process that takes nothing for so long is let go; its guard ends its command.
+/// A process that reads nothing for this long is disconnected; its guard ends its command.
 const WRITE: Duration = Duration::from_secs(1);
 /// So many addresses fit into the first line for certain.
 const MOST_TOLD: usize = 32;
-/// Lines that wait to be understood.
+/// Lines that wait to be parsed.
 const LINES: usize = 4;
 /// Between two looks whether a dead process's guard has ended.
 const LOOK: Duration = Duration::from_millis(10);
@@ -123,7 +123,7 @@ impl Attached {
             self.await_guard(lock);
             drop(hold);
         }
-        let _ = fs::remove_file(lock); // nobody else gets this number before this thread has ended
+        let _ = fs::remove_file(lock); // no other connection gets this number before this thread has ended
     }
 
     /// Until nothing of the command of a dead process is left.
@@ -163,9 +163,9 @@ struct Serving<'a> {
     attached: &'a Attached,
     stream: &'a UnixStream,
     hold: Option<Hold>,
-    /// The epoch and the end of the leadership, as they were told last; (0, 0) for none.
+    /// The last reported epoch and end of the leadership; (0, 0) for none.
     told: Option<(u64, u64)>,
-    /// For how long a renewal is good, as it was told last.
+    /// The last reported time for which a renewal is valid.
     renewal: Option<u64>,
 }
 

@@ -1,17 +1,19 @@
 //! The guard: a process between electd and the command that electd runs while it leads. It holds the addresses, too.
 //!
-//! It is started as `electd guard LOCK [ADDRESS ...] -- [CMD ...]`, with a connection to electd as its stdin, as a rule before the
-//! node leads: it starts what becomes the command (`guarded.rs`), and waits. The first word has it begin, and brings
-//! the alarms of TERM and KILL (`alarms.rs`); without one it ends and has done nothing. electd puts the alarms off
-//! as long as the leadership is renewed, and the guard sleeps. It acts when one goes off, so that it needs electd neither
-//! to run nor to answer; when a later word says that the leadership is to end; and it kills at once when the connection ends, since
-//! electd has ended then. It ends with the command's exit code as soon as nothing of the command is left. TERM, INT,
-//! QUIT and HUP do not end it: TERM may be meant for the whole unit, and the kernel sends HUP to a frozen guard whose
-//! electd has died.
+//! It is started as `electd guard LOCK [ADDRESS ...] -- [CMD ...]`, with a connection to electd as its
+//! stdin, usually before the node leads: it starts the process that becomes the command (`guarded.rs`),
+//! and waits. The first order makes it begin, and brings the alarms of TERM and KILL (`alarms.rs`);
+//! without an order it ends and has done nothing. electd postpones the alarms as long as the leadership
+//! is renewed, and the guard sleeps. The guard ends the command when an alarm goes off, so that it does
+//! not depend on an electd that runs or answers, and when a later order says that the leadership ends.
+//! It kills immediately when the connection ends, since electd has ended then. It ends with the
+//! command's exit code as soon as no process of the command is left. TERM, INT, QUIT and HUP do not end
+//! it: TERM may be meant for the whole unit, and the kernel sends HUP to a frozen guard whose electd
+//! has died.
 //!
-//! The addresses are there before the command begins, and go when nothing of it is left; or when it should have been
-//! gone, if KILL does not end it. A guard without a command removes them when KILL is due, or at once when the
-//! leadership is to end in order: there is nothing that needs time to end.
+//! The guard adds the addresses before the command begins, and removes them when no process of the
+//! command is left, or when none should be left, if KILL does not end one. A guard without a command
+//! removes them when KILL is due, or immediately in a clean handover, since nothing needs time to end.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -40,17 +42,17 @@ use super::{lock, tree};
 use crate::core::types::Time;
 use crate::node::now;
 
-/// The hidden word that makes `electd` a guard.
+/// The hidden argument that makes `electd` a guard.
 pub const GUARD: &str = "guard";
 
-/// The longest that a killed process may take to be gone before the guard says so and goes on trying.
+/// How long a killed process may take to be gone before the guard reports that and keeps trying.
 const GONE: Duration = Duration::from_secs(5);
 
 /// A guard that cannot hold its addresses ends by this signal: every exit code may be the command's.
 pub const NO_ADDRESS: Signal = Signal::USR2;
 
-/// A guard that ended its job by a deadline, though nobody had told it to end the job, ends by this signal. electd
-/// cannot know it from the clock: it may renew the leadership at the very moment.
+/// A guard that ended its job by a deadline, without having been told to, ends itself by this signal.
+/// electd cannot derive that from the clock, since it may renew the leadership at that very moment.
 pub const BY_DEADLINE: Signal = Signal::USR1;
 
 /// Between the guard's lock and addresses, and the command.
@@ -146,7 +148,7 @@ struct Guard {
     ordered: Option<Time>,
     /// None where none are asked for: the unit of a service manager may forbid even to look.
     addresses: Option<Held>,
-    /// From KILL on, what is left of the command may keep the addresses so long.
+    /// After KILL, what is left of the command may keep the addresses for this long.
     grace: Duration,
     /// The command's own process, if there is a command, and how it ended.
     command: Option<Pid>,
@@ -155,8 +157,8 @@ struct Guard {
 }
 
 impl Guard {
-    /// Prepares all that can be, and waits for the word to begin; then adds the addresses and begins the command. None if
-    /// electd ended, or needs it no more.
+    /// Prepares as much as possible, and waits for the order to begin; then adds the addresses and
+    /// begins the command. None if electd ended, or no longer needs this guard.
     fn start(
         lock: &Path,
         addresses: &[Address],
@@ -181,7 +183,8 @@ impl Guard {
         if term.is_due()? {
             return Err(Failed::Late);
         }
-        // Whoever finds the lock free after the death of electd relies on it that no command begins.
+        // A process that finds the lock free after the death of electd relies on it that no command
+        // begins.
         if is_closed(&electd)? {
             return Err(io::Error::other("electd ended before the job began").into());
         }
@@ -276,7 +279,7 @@ impl Guard {
         }
     }
 
-    /// Kills all that is left, for so long. Tells what is left then.
+    /// Kills all that is left, for at most this time. Returns what is left then.
     fn try_kill(&mut self, patience: Duration) -> Vec<Pid> {
         let (command, mut ended) = (self.command, self.ended);
         let left = tree::kill_all(
@@ -312,7 +315,7 @@ impl Guard {
     }
 }
 
-/// Whether nobody is at the other end of this connection any more.
+/// Whether the other end of this connection is closed.
 fn is_closed(electd: &UnixStream) -> io::Result<bool> {
     let mut fds = [PollFd::new(electd, PollFlags::empty())];
     poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;

@@ -1,8 +1,10 @@
-//! The process that becomes the command: the guard starts it before there is anything to run, and tells it when to begin.
+//! The process that becomes the command: the guard starts it before the node leads, and tells it when
+//! to begin.
 //!
-//! It is started as `electd guarded GUARD CMD ...` with a pipe from the guard as its stdin, binds itself to the guard by
-//! a parent-death signal, and waits. What it is told then takes the place of what only a leader knows: the epoch,
-//! and the process group whose terminal the command may read. All that is left to do is to become the command.
+//! It is started as `electd guarded GUARD CMD ...` with a pipe from the guard as its stdin, binds
+//! itself to the guard by a parent-death signal, and waits. The order to begin carries what only a
+//! leader knows: the epoch, and the process group whose terminal the command may read. Then this
+//! process only has to become the command.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,10 +19,10 @@ use rustix::process::{
 
 use super::order::Begin;
 
-/// The hidden word that makes `electd` what becomes the command.
+/// The hidden argument that makes `electd` the process that becomes the command.
 pub const GUARDED: &str = "guarded";
 
-/// The terminal of whoever asks.
+/// The terminal of the process that asks.
 const TERMINAL: &str = "/dev/tty";
 
 /// A process that waits to become the command.
@@ -54,11 +56,11 @@ impl Waiting {
 
     /// Nothing is to be run.
     pub fn dismiss(self) {
-        let _ = kill_process(self.pid, Signal::KILL); // nobody has waited for it, so it is there
+        let _ = kill_process(self.pid, Signal::KILL); // it has not been waited for, so it is there
     }
 }
 
-/// Waits to be told to begin, and becomes the command: the kernel kills it if the guard dies.
+/// Waits for the order to begin, and becomes the command: the kernel kills it if the guard dies.
 pub fn become_command(mut arguments: Vec<OsString>) -> ExitCode {
     let command = arguments.split_off(1.min(arguments.len()));
     let guard =
@@ -72,7 +74,7 @@ pub fn become_command(mut arguments: Vec<OsString>) -> ExitCode {
     let mut told = [0; Begin::LENGTH];
     let pipe = io::stdin().as_fd().try_clone_to_owned().map(File::from);
     if pipe.and_then(|mut pipe| pipe.read_exact(&mut told)).is_err() {
-        return ExitCode::from(70); // the guard has ended, or needs it no more
+        return ExitCode::from(70); // the guard has ended, or no longer needs it
     }
     let begin = Begin::read(&told);
     let stdin = begin.group.and_then(terminal_of).map_or_else(Stdio::null, Stdio::from);

@@ -21,7 +21,7 @@ use crate::rank::HELPER;
 /// How many lines of one run are logged, and how many bytes of a line.
 const LINES: u64 = 100;
 const LINE: usize = 1000;
-/// How much is read at once, and once more when the program has ended.
+/// How many bytes are read in one go, and once more when the program has ended.
 const PART: usize = 64 * 1024;
 /// The pause between two parts of a program that prints more than is logged.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub enum Ended {
     /// With exit code 0.
     Well,
-    /// Otherwise, in words.
+    /// It failed otherwise; why, in words.
     Badly(String),
     /// It was killed after this time.
     Late(Duration),
@@ -42,7 +42,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// The word for it in the metrics.
+    /// Its name in the metrics.
     pub fn name(&self) -> &'static str {
         match self {
             Ended::Well => "ok",
@@ -141,7 +141,7 @@ fn ended(status: ExitStatus) -> Ended {
     }
 }
 
-/// The words of a program, on their way to the log.
+/// The output of a program, on its way to the log.
 struct Output {
     pipe: Option<PipeReader>,
     /// The begin of a line.

@@ -1,7 +1,8 @@
-//! Hooks: a program that is run for each change of what this node sees, one run after the other.
+//! Hooks: a program that runs for each change that this node sees, one run after the other.
 //!
-//! The thread "hooks" reads the node's log of events, so that a program which hangs holds nobody up. When changes
-//! come faster than the program, only the newest of each kind waits; the others are counted.
+//! The thread "hooks" reads the node's log of events, so that a program that hangs delays no other
+//! thread. If changes come faster than the program runs, only the newest of each kind waits; the others
+//! are counted.
 
 use std::collections::VecDeque;
 use std::io;
@@ -80,8 +81,8 @@ impl Hooks {
         HooksHandle(self.shared.clone())
     }
 
-    /// After the node has stopped: the program is told what waits, for as long as one run may take, and the
-    /// thread ends.
+    /// After the node has stopped, the program runs for the changes that wait, for at most the time of
+    /// one run; then the thread ends.
     pub fn stop(self) {
         let patience = self.shared.config.lock().as_ref().map_or(Duration::ZERO, |it| it.timeout);
         *self.shared.end.lock() = Some(Instant::now() + patience);

@@ -1,5 +1,6 @@
-//! One start of the command, with a guard of its own ([`super::guard`]): it has alarms that each renewal of the leadership
-//! puts off, is told when the leadership is to end, and is replaced by this process where it is itself killed or frozen.
+//! One start of the command, with a guard of its own ([`super::guard`]): each renewal of the leadership
+//! postpones the guard's alarms, this process tells it when the leadership is about to end, and acts in
+//! its place if the guard is killed or frozen.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -27,8 +28,8 @@ use crate::node::now;
 /// Between two looks at a guard that was killed.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A guard that answers nothing for so long is frozen. That matters where it holds addresses: the kernel removes them after
-/// their lifetime, while the leadership goes on.
+/// A guard that does not answer for this long is frozen. That matters if it holds addresses: the kernel
+/// removes them after their lifetime, while the leadership goes on.
 const UNANSWERED: Duration = LIFETIME;
 
 /// How often a guard with addresses is to answer.
@@ -58,9 +59,9 @@ pub struct Job<'a, L> {
     line: UnixStream,
     alarms: Arc<Alarms>,
     news: Receiver<News>,
-    /// KILL comes then at the latest, as the guard was told.
+    /// The latest time of KILL, as the guard was told.
     ordered: Option<Time>,
-    /// KILL comes then at the latest, once the leadership is to end in order.
+    /// The latest time of KILL in a clean handover.
     stop_by: Option<Time>,
     /// The guard has not answered since then.
     asked: Option<Time>,
@@ -134,8 +135,8 @@ impl<'a, L: Leader> Job<'a, L> {
         }
     }
 
-    /// Tells the guard to end the job, if that is so, or sooner than it was told; one with addresses is asked whether it
-    /// is there.
+    /// Tells the guard to end the job if the leadership is about to end, or sooner than the guard was
+    /// told; asks a guard with addresses whether it is alive.
     fn tell(&mut self) {
         let by = if self.node.is_gone() {
             Some(now()) // as if the node were the guard's parent and had died
@@ -166,7 +167,7 @@ impl<'a, L: Leader> Job<'a, L> {
             self.late_since = None;
             return;
         }
-        // This process may itself have stood still, and not have seen yet that the guard did act.
+        // This process may itself have been paused, and not have seen yet that the guard acted.
         if now() >= *self.late_since.get_or_insert(now()) + self.patience() / 4 {
             warn!("the guard of the job did not act in time: killing both");
             let _ = kill_process(self.guard, Signal::KILL); // the kernel kills the command with it
@@ -180,7 +181,7 @@ impl<'a, L: Leader> Job<'a, L> {
         as_told || self.alarms.late.is_due().unwrap_or(false)
     }
 
-    /// A guard that was told to kill the job by then, and has not by this time, is not waited for.
+    /// Until when we wait for a guard that was told to kill the job.
     fn late(&self, kill: Time) -> Time {
         kill + self.patience() / 2
     }
@@ -198,7 +199,7 @@ impl<'a, L: Leader> Job<'a, L> {
         self.asked.is_some_and(|asked| asked + UNANSWERED <= now())
     }
 
-    /// Until there is something to be done that nobody tells.
+    /// How long to wait until an action is due that no event triggers.
     fn pause(&self) -> Option<Duration> {
         if self.overruled {
             return Some(PAUSE);
@@ -266,7 +267,7 @@ impl Ended {
     }
 }
 
-/// What the guard does.
+/// What the guard holds and runs, in words.
 fn words(plan: &Plan) -> String {
     let addresses: Vec<String> = plan.addresses.iter().map(ToString::to_string).collect();
     let holds = (!addresses.is_empty()).then(|| format!("holds {}", addresses.join(", ")));
@@ -278,7 +279,8 @@ fn words(plan: &Plan) -> String {
 mod tests {
     use super::*;
 
-    /// While the leadership is valid and nobody is to stop.
+    /// A guard that ended with this status while the leadership was valid and nobody had told it to
+    /// end.
     fn leading(status: i32) -> Ended {
         let status = ExitStatus::from_raw(status);
         Ended { status, told_to_end: false, overruled: false, stopped: false, has_command: true }

@@ -1,8 +1,8 @@
 //! The lock that keeps a member's next process from starting while a job of its last process may still run.
 //!
-//! The guard holds a lock on a file in the member's state folder for as long as anything of its job runs. A
-//! process that was killed and started again at once would otherwise tell the others that it leads no more,
-//! before its guard has ended the job.
+//! The guard holds a lock on a file in the member's state folder for as long as any process of its job
+//! runs. Otherwise a node that was killed and restarted immediately would tell the others that it no
+//! longer leads, before its guard has ended the job.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -28,7 +28,7 @@ pub fn path(state: &Path) -> PathBuf {
 
 /// Takes the lock. It is held until the file is closed.
 pub(super) fn take(path: &Path) -> io::Result<File> {
-    // Whoever may use the control socket by its group may only read the file.
+    // Users of the control group may only read the file.
     let file = File::options().create(true).truncate(false).write(true).open(path);
     let file = file.or_else(|_| File::open(path))?;
     match file.try_lock() {
@@ -46,7 +46,7 @@ pub(super) fn of_exec(state: &Path, number: u64) -> PathBuf {
     state.join(format!("{EXEC}{number}{END}"))
 }
 
-/// Whether nobody holds this lock.
+/// Whether the lock is free.
 pub(super) fn is_free(path: &Path) -> io::Result<bool> {
     match File::open(path).map(|file| file.try_lock()) {
         Ok(Ok(())) => Ok(true),

@@ -1,17 +1,16 @@
 //! A job that runs on exactly one host: the command that runs while this node leads.
 //!
-//! Three processes carry it. *electd* starts a guard when it comes to lead, and shares alarms with it that go off when
-//! the leadership is not renewed in time ([`runner`]). The *guard* ([`guard`]) is the same binary in a process group of its own: it
-//! starts the command, passes TERM and KILL on, and ends everything that the command left behind. The *command*
-//! is killed by the kernel when its guard dies. Beside the command, or in its place, the guard holds addresses
-//! ([`address`]).
+//! There are three processes. *electd* keeps a guard ready, orders it to begin when this node leads, and shares alarms
+//! with it that go off when the leadership is not renewed in time ([`runner`]). The *guard* ([`guard`]) is the same
+//! binary in a process group of its own: it starts the command, passes TERM and KILL on, and ends all processes that
+//! the command left behind. The kernel kills the *command* when its guard dies. Beside the command, or instead of it,
+//! the guard holds addresses ([`address`]).
 //!
 //! `electd exec` does the same beside a node that another process runs: [`remote`] is its view of that node, and
 //! [`attach`] the node's side of it.
-
 //!
-//! Hooks ([`hooks`]) are the other thing that is run for what becomes of a leadership: they are told, and nothing
-//! waits for them.
+//! Hooks ([`hooks`]) run at changes of the leadership too: they only learn of it, and nothing waits for
+//! them.
 
 pub mod address;
 mod alarms;

@@ -1,6 +1,6 @@
-//! The words of electd to a guard, and of the guard to the process that becomes the command.
+//! The orders of electd to a guard, and of the guard to the process that becomes the command.
 //!
-//! No word says until when the leadership holds: the guard gets alarms with its first word, and they say so.
+//! No order says when the leadership ends: the guard gets the alarms with its first order.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -18,12 +18,12 @@ use rustix::process::Pid;
 use super::alarms::{Alarm, Alarms};
 use crate::core::types::Time;
 
-/// A word to a guard while its job runs.
+/// An order to a guard while its job runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// To say that it is there: it answers each word with one byte.
+    /// To show that it is alive: it answers each order with one byte.
     Answer,
-    /// To end the job: TERM at once, and KILL then, unless its alarm comes first.
+    /// To end the job: TERM immediately, and KILL at this time, unless its alarm comes first.
     End {
         /// In CLOCK_BOOTTIME.
         kill: Time,
@@ -44,7 +44,7 @@ impl Order {
         pair(which, time)
     }
 
-    /// The word that was written as these bytes.
+    /// The order in these bytes.
     #[must_use]
     pub fn read(bytes: &[u8; Order::LENGTH]) -> Order {
         match number(bytes, 0) {
@@ -54,7 +54,7 @@ impl Order {
     }
 }
 
-/// The first word to a guard: the node leads.
+/// The first order to a guard: the node leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin {
     /// The epoch that it leads in.
@@ -74,7 +74,7 @@ impl Begin {
         pair(self.epoch, group.into())
     }
 
-    /// The word that was written as these bytes.
+    /// The order in these bytes.
     #[must_use]
     pub fn read(bytes: &[u8; Begin::LENGTH]) -> Begin {
         let group = i32::try_from(number(bytes, 8)).ok().and_then(Pid::from_raw);
@@ -95,10 +95,10 @@ impl Begin {
         if sent == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
 
-    /// Waits for it, and for the alarms of TERM and KILL. None if electd ended, or needs the guard no more.
+    /// Waits for it, and for the alarms of TERM and KILL. None if electd ended, or no longer needs the
+    /// guard.
     ///
-    /// # Errors
-    /// The error of the system, or one that says that what came is no such order.
+    /// # Errors The error of the system, or one that says that the bytes are no such order.
     pub fn receive(electd: impl AsFd) -> io::Result<Option<(Begin, [Alarm; 2])>> {
         let mut bytes = [0; Begin::LENGTH];
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(2))];

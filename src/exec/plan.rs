@@ -1,4 +1,4 @@
-//! What is run while a node leads, how, and how that ended.
+//! The command that runs while a node leads: its options, and how it ended.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use super::deadlines::Deadlines;
 pub struct Plan {
     /// The program and its arguments; no shell reads them. None with addresses alone.
     pub command: Vec<OsString>,
-    /// What the host has as its addresses meanwhile.
+    /// The addresses that the host has meanwhile.
     pub addresses: Vec<Address>,
     /// Give up if this node has not come to lead within this time.
     pub wait: Option<Duration>,
-    /// From TERM to KILL, where the leadership ends in order.
+    /// The time from TERM to KILL in a clean handover.
     pub stop_after: Duration,
     /// Whether a command that ended by itself is started again.
     pub restart: Restart,

@@ -1,7 +1,8 @@
-//! A guard ([`super::guard`]) that was started and waits for the word to begin.
+//! A guard ([`super::guard`]) that was started and waits for the order to begin.
 //!
-//! A follower keeps one, so that the command of the next leader need not wait for the start of two processes. It has
-//! no lock and no address, and what becomes the command has begun nothing: when electd dies, both end.
+//! A follower keeps one, so that the command of the next leader need not wait for the start of two
+//! processes. The guard has no lock and no address, and the process that becomes the command has not
+//! begun: when electd dies, both end.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -24,7 +25,7 @@ use super::order::Begin;
 use super::plan::Plan;
 use crate::node::leadership::Leadership;
 
-/// A guard that is not needed any more may take so long to end by itself.
+/// How long a guard that is no longer needed may take to end by itself.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A guard that has begun nothing yet.
@@ -64,17 +65,18 @@ impl Ready {
             .process_group(0)
             .stdin(Stdio::from(OwnedFd::from(far)))
             .spawn()?;
-        line.set_nonblocking(true)?; // a guard that is frozen holds up nobody
+        line.set_nonblocking(true)?; // a frozen guard delays no other process
         let guard = Pid::from_child(&child);
         Ok(Ready { guard, line, news: watch(child, &alarms)?, alarms })
     }
 
-    /// Whether it has not ended, as one that somebody killed.
+    /// Whether it still runs; another process may have killed it.
     pub fn is_there(&self) -> bool {
         self.news.is_empty()
     }
 
-    /// Has it begin, since the node leads; its alarms are set by then. Fails if somebody killed it.
+    /// Orders it to begin, as the node leads; the caller has set its alarms. Fails if the guard was
+    /// killed.
     pub fn begin(self, leadership: &Leadership) -> io::Result<Ready> {
         leadership.tell(&self.alarms);
         let begin = Begin { epoch: leadership.epoch(), group: group_with_terminal() };
@@ -110,7 +112,8 @@ fn watch(mut guard: Child, alarms: &Arc<Alarms>) -> io::Result<Receiver<News>> {
     Ok(heard)
 }
 
-/// Waits for the one or the other. Tells whether the guard has ended; that it is late goes to whoever listens.
+/// Waits for either. Returns whether the guard has ended; the other end of the channel hears that it is
+/// late.
 fn has_ended(process: &OwnedFd, late: &Alarm, news: &Sender<News>) -> bool {
     let mut fds = [PollFd::new(process, PollFlags::IN), PollFd::new(late, PollFlags::IN)];
     if retry_on_intr(|| poll(&mut fds, None)).is_err() {
@@ -120,7 +123,7 @@ fn has_ended(process: &OwnedFd, late: &Alarm, news: &Sender<News>) -> bool {
     if is_late {
         late.hush();
         if news.is_empty() {
-            let _ = news.send(News::Late); // nobody listens any more where the guard is not needed
+            let _ = news.send(News::Late); // the receiver is gone if the guard is no longer needed
         }
     }
     ended

@@ -1,7 +1,7 @@
-//! The node of this host as `electd exec` sees it: by a connection to its control socket.
+//! The node of this host as `electd exec` sees it: through a connection to its control socket.
 //!
-//! The thread "node" reads what the node says; whoever runs the command reads that as if the node were in this
-//! process.
+//! The thread "node" reads the node's lines; the runner of the command uses that as if the node were in
+//! this process.
 
 use std::io::{self, BufReader, Cursor, Read};
 use std::net::Shutdown;
@@ -79,7 +79,7 @@ impl Remote {
             tidings: Tidings::default(),
             gone: AtomicBool::new(false),
         });
-        // Where the node stands is known before anybody asks.
+        // The first state of the node is known before the first question.
         take(words::read(&mut lines)?, &shared.tidings);
         shared.stream.lock().set_read_timeout(None)?;
         let ((hold, held), (resign, resigned)) = (bounded(1), bounded(1));

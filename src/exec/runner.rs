@@ -1,7 +1,7 @@
 //! Runs a command while a node leads: this process's own, or another process's ([`super::leader`]).
 //!
-//! The runner holds the leadership for as long as anything of a job (`job.rs`) runs, so that a leadership
-//! which ends in order is released after the job.
+//! The runner holds the leadership for as long as any process of a job (`job.rs`) runs, so that a clean
+//! handover releases the leadership after the job.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -24,14 +24,15 @@ const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_s
 /// Until the leadership is asked for again that could not be held, as it is about to end.
 const NOT_HELD: Duration = Duration::from_millis(20);
 
-/// A node that has not led for so long prepares to: not while it may be busy with the election that another one won.
+/// A node that has not led for this long keeps a guard ready, but not earlier, when it may be busy with
+/// the election that another member won.
 const CALM: Duration = Duration::from_millis(200);
 
 /// The time that a job gets besides `stop_after`, before its leadership is released without it.
 const GONE: Duration = Duration::from_secs(1);
 
-/// Runs the command whenever the node leads, until the command has ended by itself and is not to be started
-/// again, or `stopping` is closed and no job runs.
+/// Runs the command whenever the node leads, until the command has ended by itself without a restart,
+/// or `stopping` is closed and no job runs.
 pub fn run(node: &impl Leader, plan: &Plan, stopping: &Receiver<()>) -> End {
     let mut ready = None;
     let end = run_until(node, plan, stopping, &mut ready);
@@ -58,7 +59,7 @@ fn run_until(
         let end = match run_once(node, (plan, ready), (&changes, stopping)) {
             Ok(Some(end)) => end,
             Ok(None) => {
-                // The leadership is ending: it is not to be asked for again and again meanwhile.
+                // The leadership is ending: do not ask for it repeatedly meanwhile.
                 let _ = stopping.recv_timeout(NOT_HELD);
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What a node and `electd exec` tell each other over the control socket, a line of JSON each.
+//! The messages between a node and `electd exec` over the control socket, one line of JSON each.
 //!
 //! `exec` asks `GET /exec` with an `Upgrade` header; after the answer 101 the connection carries these lines until
 //! either side closes it. Unknown fields are ignored, so that two versions understand each other.
@@ -14,7 +14,7 @@ pub const PROTOCOL: &str = "electd-exec";
 /// The longest line.
 const LONGEST: u64 = 4096;
 
-/// What the node says.
+/// A message of the node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromNode {
@@ -22,8 +22,8 @@ pub enum FromNode {
     Welcome {
         /// A file name.
         lock: String,
-        /// The addresses that the node itself holds while it leads: nobody else on this host may hold these. An
-        /// older node does not say so.
+        /// The addresses that the node itself holds while it leads, which no other process on this host
+        /// may hold. An older node omits them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         addresses: Vec<String>,
     },
@@ -39,15 +39,15 @@ pub enum FromNode {
     },
     /// The node does not lead, or not any more.
     DoesNotLead,
-    /// The leadership is to end in order: it waits for the end of the command.
+    /// The leadership ends cleanly: the node waits for the end of the command.
     Ending,
     /// The answer to [`FromExec::Hold`]: whether the leadership waits for the command.
     Held(bool),
-    /// The answer to [`FromExec::Resign`]: why the node leads on, or nothing.
+    /// The answer to [`FromExec::Resign`]: why the node keeps leading, or nothing.
     Resigned(Option<String>),
 }
 
-/// What `exec` says.
+/// A message of `exec`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromExec {

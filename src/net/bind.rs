@@ -36,9 +36,9 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(raise(socket.into()))
 }
 
-/// Moves a listener to a high descriptor. When a process is killed, Linux lets go of its sockets
-/// from the highest descriptor down: so the listener is gone before the connections end, and
-/// whoever redials at their end is refused at once.
+/// Moves a listener to a high descriptor. When a process is killed, Linux lets go of its sockets from
+/// the highest descriptor down: so the listener is gone before the connections end, and a peer that
+/// redials when its connection ends is refused immediately.
 fn raise(listener: TcpListener) -> TcpListener {
     // A process that may not have so many descriptors keeps the low one, and dies a bit slower.
     fcntl_dupfd_cloexec(&listener, HIGH).map_or(listener, TcpListener::from)

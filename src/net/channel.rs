@@ -1,8 +1,9 @@
-//! The way to one peer after its welcome: a socket that is written only, and what protects it.
+//! The outgoing connection to one peer after its welcome: a socket that this node only writes to, and
+//! its TLS session, if any.
 //!
-//! With TLS the bytes of a frame are sealed by whoever sends it, and sealed bytes cannot be left out or
-//! change places. So a frame is sealed by whoever is to write next (see [`Line`](super::line::Line)), and what is
-//! sealed is sent.
+//! With TLS the thread that sends a frame seals its bytes, and sealed bytes can be neither left out nor
+//! reordered. So the thread that writes next (see [`Line`](super::line::Line)) seals the frame, and
+//! every sealed byte is sent.
 
 use std::io::{self, Write};
 use std::net::{Shutdown, TcpStream};
@@ -23,7 +24,7 @@ pub struct Channel {
     session: Option<Mutex<Session>>,
 }
 
-/// What is left to be sent of a frame.
+/// The bytes of a frame that are still to be sent.
 pub struct Unsent {
     bytes: Frame,
     sent: usize,
@@ -63,7 +64,7 @@ impl Channel {
         Unsent { bytes, sent, sealed: true }
     }
 
-    /// Sends the rest of a frame, waiting for at most so long.
+    /// Sends the rest of a frame, waiting for at most this time.
     ///
     /// # Errors
     /// When the connection has failed, or is too slow.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::core::message::Kind;
 use crate::tls::Cause;
 
-/// What can be dropped, and why.
+/// The messages and connections that a node can drop, each with the reason.
 #[derive(Clone, Copy, Debug)]
 #[repr(usize)]
 pub enum Drop {
@@ -15,7 +15,7 @@ pub enum Drop {
     NotConnected,
     /// A connection that brought no valid hello.
     NoHello,
-    /// A connection that brought something that is no message.
+    /// A connection that brought something other than a message.
     Junk,
     /// A message of a later version.
     Unknown,

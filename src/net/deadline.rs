@@ -52,8 +52,8 @@ impl Write for Deadline<'_> {
     }
 }
 
-/// A process that was stopped and goes on is told that its call was interrupted, where the call has a timeout. Nothing is
-/// wrong with the stream then.
+/// When a stopped process resumes, the kernel interrupts a call of it that has a timeout. The stream is
+/// intact then.
 fn again_if_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
@@ -82,8 +82,8 @@ pub fn connect(addresses: &[SocketAddr], limit: Duration) -> io::Result<TcpStrea
     Err(failure.unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such host")))
 }
 
-/// A dial to a free port of the ephemeral range can meet itself (TCP's simultaneous open): then
-/// nobody listens there.
+/// A dial to a free port of the ephemeral range can meet itself (TCP's simultaneous open): then no
+/// process listens there.
 fn is_own_echo(stream: &TcpStream) -> bool {
     matches!((stream.local_addr(), stream.peer_addr()), (Ok(own), Ok(peer)) if own == peer)
 }

@@ -1,6 +1,6 @@
 //! The first words of a dialer: with TLS the handshake, then the hello; all within one deadline.
 //!
-//! Whoever is refused here has proved nothing, so the election thread does not hear of it.
+//! A dialer that is refused here has proved nothing, so the election thread does not hear of it.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -16,13 +16,14 @@ use crate::core::types::NodeId;
 use crate::tls::{Cause, Fault, Secured, Security, Session};
 use crate::wire::{self, FrameError, Opening};
 
-/// The first byte of a TLS handshake. A frame begins with 0: none is so long.
+/// The first byte of a TLS handshake. A frame begins with 0, since its length never needs the first
+/// byte.
 const TLS: u8 = 0x16;
 
-/// So many bytes are read from whoever is refused, so that it can read why.
+/// The number of bytes to read from a refused dialer, so that it can read why.
 const MOST_LEFT: u64 = 64 * 1024;
 
-/// What judges the first words.
+/// The data that the first words are checked against.
 #[derive(Clone)]
 pub struct Greeter {
     pub peers: Peers,
@@ -31,7 +32,8 @@ pub struct Greeter {
 }
 
 impl Greeter {
-    /// Takes the first words. None if there are none to be answered: then the dialer was told why, where it can be.
+    /// Takes the first words. None if there is no hello to answer; then the dialer was told why, if it
+    /// can read that.
     pub fn listen(
         &self,
         stream: &TcpStream,
@@ -100,7 +102,7 @@ impl Greeter {
 
     /// Whether the certificate is that of the member that the hello names.
     fn prove(&self, hello: &Hello, session: &Session) -> Result<(), (Fault, Rejection)> {
-        // Who has no name in any list is no member, which the core says better.
+        // A name that is in no list belongs to no member; the core words that refusal better.
         let Some(name) = self.name(hello) else { return Ok(()) };
         session.prove(&name).map_err(|fault| {
             let reason = differs("certificate", &name, &session.shown());
@@ -108,7 +110,8 @@ impl Greeter {
         })
     }
 
-    /// What the member that says this hello is called: by this node's list, or by its own if it was added meanwhile.
+    /// The name of the member that sent this hello: from this node's list, or from the hello's if the
+    /// member was added meanwhile.
     fn name(&self, hello: &Hello) -> Option<String> {
         let named = |id: NodeId| {
             self.peers.now().iter().find(|peer| peer.id == id).map(|peer| peer.name.clone())
@@ -135,20 +138,20 @@ fn answer(to: &mut impl Write, reason: &Rejection) {
     let _ = to.write_all(&wire::encode_rejection(reason));
 }
 
-/// What a dialer opens with, without taking it away.
+/// The first byte that a dialer sent, which stays in the socket.
 fn first_byte(timed: &mut Deadline, stream: &TcpStream) -> Option<u8> {
     let mut byte = [0; 1];
     timed.arm().ok()?;
     (stream.peek(&mut byte).ok()? == 1).then_some(byte[0])
 }
 
-/// Whether what is no frame is the begin of a TLS handshake.
+/// Whether the first bytes, which are no frame, begin a TLS handshake.
 fn speaks_tls(error: &FrameError) -> bool {
     matches!(error, FrameError::TooLong(length) if length.to_be_bytes()[..2] == [TLS, 3])
 }
 
-/// Ends a connection so that the other side can read why: a socket that is closed on bytes that nobody read takes
-/// back what was written.
+/// Ends a connection so that the other side can read why: if a socket with unread bytes is closed, the
+/// kernel discards what was written to it.
 fn part(stream: &TcpStream, timed: Deadline) {
     if stream.shutdown(Shutdown::Write).is_ok() {
         let _ = io::copy(&mut timed.take(MOST_LEFT), &mut io::sink());

@@ -1,7 +1,7 @@
 //! Connections from other members: one reader thread each.
 //!
-//! A reader waits for the first words, for the core's answer to it, and then for messages. It ends
-//! with its socket: on end of stream, on an error, on junk, or when [`Gate::shut`] closes it.
+//! A reader waits for the hello, for the core's answer, and then for messages. It ends with its socket:
+//! on end of stream, on an error, on malformed bytes, or when [`Gate::shut`] closes it.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, ErrorKind, Read, Write};
@@ -50,7 +50,7 @@ impl Inbound {
     pub fn welcome(&mut self, connection: ConnectionId, peer: NodeId, welcome: &Hello) {
         let Some((gate, answer)) = self.knocking.remove(&connection) else { return };
         gate.welcomed.store(true, Ordering::Relaxed);
-        // A reader that gave up meanwhile tells so by Ended, or told it before.
+        // A reader that gave up meanwhile reports that by Ended, or did so before.
         let _ = answer.send(Answer::Welcome(peer, wire::encode_welcome(welcome)));
         self.open.insert(peer, (connection, gate));
     }
@@ -77,7 +77,7 @@ impl Inbound {
     }
 }
 
-/// What every reader needs.
+/// Shared by all readers.
 #[derive(Clone)]
 pub struct Reception {
     pub peers: Peers,
@@ -143,7 +143,7 @@ impl Reception {
         answered.recv().ok()
     }
 
-    /// Reads messages until the connection ends, then redials at once: a refusal proves that the
+    /// Reads messages until the connection ends, then immediately redials: a refusal proves that the
     /// process is gone, and this is the fastest way to know.
     fn read(
         &self,
@@ -216,7 +216,7 @@ impl Reception {
         self.peers.now().iter().all(|other| other.id == peer || !other.higher)
     }
 
-    /// Dials a peer; the error says how it went if nobody took the call.
+    /// Dials a peer; the error says what happened if no process accepted the connection.
     fn redial(&self, peer: NodeId) -> Result<TcpStream, Redial> {
         // A redial takes long only where the host or the name server does not answer: then it fails for
         // those that come meanwhile as well.

@@ -7,7 +7,7 @@ use crossbeam::channel::{SendError, Sender};
 use super::knock::Knock;
 use crate::core::Input;
 
-/// What the network tells the election thread.
+/// An event that the network reports to the election thread.
 #[derive(Debug)]
 #[allow(
     clippy::large_enum_variant,

@@ -26,7 +26,7 @@ impl Gate {
         Gate { stream, shut, evicted, welcomed }
     }
 
-    /// Ends the connection; its reader returns without a word.
+    /// Ends the connection; its reader returns silently.
     pub fn shut(&self) {
         if !self.shut.swap(true, Ordering::Relaxed) {
             self.close();
@@ -37,8 +37,8 @@ impl Gate {
         let _ = self.stream.shutdown(Shutdown::Both); // it may have ended by itself
     }
 
-    /// Ends a connection that is not to be kept. If the core welcomed this one meanwhile, its reader
-    /// tells that it ended.
+    /// Ends a connection that the node does not keep. If the core welcomed the connection meanwhile,
+    /// its reader reports the end.
     pub fn evict(&self) {
         self.evicted.store(true, Ordering::Relaxed);
         self.close();
@@ -64,7 +64,7 @@ pub struct Knock {
     pub(super) answer: Sender<Answer>,
 }
 
-/// What the core answers to a hello.
+/// The core's answer to a hello.
 #[derive(Debug)]
 pub(super) enum Answer {
     Welcome(NodeId, Frame),

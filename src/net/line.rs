@@ -1,13 +1,14 @@
-//! The line to one peer: who may write into its connection, and what waits for it.
+//! The line to one peer: which thread may write into its connection, and which frames wait.
 //!
-//! The invariant: **while nothing is in the backlog only the election thread writes, otherwise only
-//! the writer thread.** The backlog counts what was handed to the writer until it is written whole.
-//! The election thread alone adds to it, so once it sees none, none comes up behind its back: its
-//! bytes follow those before them, and no frame is cut by another.
+//! The invariant: **while nothing is in the backlog only the election thread writes, otherwise only the
+//! writer thread.** The backlog counts what was handed to the writer until it is written whole. Only
+//! the election thread adds to the backlog, so once it sees an empty backlog, the backlog stays empty
+//! until it adds to it: its bytes follow the earlier ones, and no frame cuts another.
 //!
-//! The election thread never waits here: it sends what the socket takes at once, and hands on the
-//! rest. The writer locks the connection only to put it there or to take it away; to meet that lock
-//! is to have no connection, as the core does not know the new one yet.
+//! The election thread never waits here: it sends what the socket takes without blocking, and hands the
+//! rest to the writer. The writer locks the connection only to set or remove it; if the election thread
+//! finds the lock taken, it treats the peer as not connected, since the core does not know the new
+//! connection yet.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,7 +33,7 @@ pub struct Line {
 /// The writer's end.
 pub struct Backlog {
     shared: Arc<Shared>,
-    /// What the election thread could not send at once.
+    /// Frames that the election thread could not send without blocking.
     pub queue: Receiver<Queued>,
 }
 
@@ -46,7 +47,7 @@ struct Shared {
 /// A frame for the writer.
 pub struct Queued {
     kind: Kind,
-    /// What has not left yet.
+    /// The frames that have not left yet.
     pub unsent: Unsent,
 }
 
@@ -59,8 +60,8 @@ pub fn line(counters: Arc<Counters>) -> (Line, Backlog) {
 }
 
 impl Line {
-    /// Sends a frame at once if it can be, and leaves it to the writer otherwise: so it does with a
-    /// connection that failed, which the writer will find. Never waits.
+    /// Sends a frame if the socket takes it without blocking, and leaves it to the writer otherwise. It
+    /// also leaves a failed connection to the writer, which will notice the failure. Never waits.
     pub fn send(&self, kind: Kind, frame: &Frame) {
         let Shared { connection, backlog, counters } = &*self.shared;
         let connection = connection.try_lock();
@@ -124,7 +125,8 @@ mod tests {
         None
     }
 
-    /// A frame is its number, so many times: any cut or mixture shows. Some end amid a full socket.
+    /// A frame is its number, repeated, so that any cut or mixture shows. Some frames end when the
+    /// socket is full.
     const REPEATED: usize = 25_000;
 
     /// More of them than the queue and both ends of a connection hold.

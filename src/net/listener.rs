@@ -17,7 +17,7 @@ use super::inbound::Reception;
 use super::knock::Gate;
 use crate::core::detector::ConnectionId;
 
-/// How many connections may wait for their welcome at once.
+/// How many connections may wait for their welcome simultaneously.
 const MOST_KNOCKING: usize = 64;
 
 /// How many readers that were evicted may still be on their way out. On a busy machine a crowd
@@ -131,7 +131,7 @@ fn join(reader: JoinHandle<()>) {
     }
 }
 
-/// Small messages leave at once, and a silent host's connection does not stay for ever.
+/// Small messages leave immediately, and the connection of a silent host does not stay forever.
 fn tune(stream: &TcpStream) {
     let keepalive = TcpKeepalive::new()
         .with_time(Duration::from_secs(10))

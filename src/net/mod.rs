@@ -86,8 +86,8 @@ impl Net {
         Ok(Net { inbound: Inbound::default(), outbound, listener, peers, patience })
     }
 
-    /// Dials these from now on, and nobody else. Never waits: the threads of those that are not
-    /// among them end by themselves, once they have sent what is queued.
+    /// Dials exactly these peers from now on. Never waits: the threads of all other peers end by
+    /// themselves, once they have sent their queues.
     pub fn set_peers(&mut self, peers: Vec<PeerAddress>) {
         for gone in self.outbound.set_peers(&peers) {
             self.inbound.disconnect(gone);

@@ -83,8 +83,8 @@ impl Outbound {
         Ok(())
     }
 
-    /// Has a writer for each of these peers, and for nobody else. Gives those that are not among
-    /// them, or not at the address that they had. Never waits.
+    /// Keeps a writer for exactly these peers. Returns the peers that are gone, or that have moved to
+    /// another address. Never waits.
     pub fn set_peers(&mut self, peers: &[PeerAddress]) -> Vec<NodeId> {
         let stays = |known: &PeerAddress| {
             peers.iter().any(|peer| (peer.id, &peer.address) == (known.id, &known.address))

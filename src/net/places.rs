@@ -1,11 +1,11 @@
-//! Where the members are. A name is resolved at every dial, as answers change; but no resolver
-//! holds anybody up.
+//! Where the members are. A name is resolved at every dial, as answers change; but a slow resolver
+//! delays no other thread.
 //!
-//! A resolver may hang for half a minute, and is likely to when the network is in trouble. So it is
-//! asked by a thread of its own, and one at a time for each name: who asks meanwhile shares the answer.
-//! And the redial that tells whether a process is gone goes where that process was reached, without
-//! asking. There is one of those at a time for each member too, or a peer that connects and breaks
-//! over and over would make a thread each time.
+//! A resolver may hang for half a minute, and is likely to when the network is in trouble. So a
+//! separate thread asks it, one for each name, and callers that ask meanwhile share the answer. The
+//! redial that checks whether a process is gone goes to the address where that process was last
+//! reached, without resolving. For each member there is only one redial under way, or a peer that
+//! repeatedly connects and disconnects would create a thread each time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
@@ -27,7 +27,7 @@ pub struct Places {
     lookup: Lookup,
 }
 
-/// What readers do one at a time for each member, when its connection has ended.
+/// Tasks that only one reader does at a time for each member, when the member's connection has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
     /// The redial that tells whether its process is gone.
@@ -48,7 +48,7 @@ impl Drop for Turn {
     }
 }
 
-/// What the system is asked for the addresses of host:port.
+/// A lookup of the addresses of host:port.
 type Lookup = fn(&str) -> io::Result<Vec<SocketAddr>>;
 
 /// A question to the resolver, and its answer for all that wait for it.
@@ -93,8 +93,8 @@ impl Places {
         self.busy.lock().insert(key).then(|| Turn { busy: self.busy.clone(), key })
     }
 
-    /// The addresses of host:port. A question that is not answered within `limit` is not asked anew:
-    /// the next call waits for its answer. Its thread is left alone if nobody calls again.
+    /// The addresses of host:port. If a question is not answered within `limit`, the next call waits
+    /// for its answer instead of asking again. Its thread stays alone if there is no further call.
     ///
     /// # Errors
     /// When the name has no address, or has not got one in time.
@@ -112,8 +112,8 @@ impl Places {
         found.unwrap_or_else(|| Err(late())).map_err(|(kind, what)| io::Error::new(kind, what))
     }
 
-    /// The question for this name that is under way, or was answered too late for whoever asked it; or
-    /// a new one.
+    /// The question for this name that is under way, or whose answer came too late for its caller; or a
+    /// new one.
     fn ask(&self, name: &str) -> io::Result<Arc<Question>> {
         let mut asked = self.asked.lock();
         if let Some(question) = asked.get(name) {
@@ -130,8 +130,8 @@ impl Places {
         Ok(question)
     }
 
-    /// If this name has its answer, it is asked for anew from now on: the answer was used, or is not
-    /// needed any more.
+    /// Once this name has its answer, the next call asks again: the answer was used, or is no longer
+    /// needed.
     pub fn forget(&self, name: &str) {
         let mut asked = self.asked.lock();
         if asked.get(name).is_some_and(|question| question.answer.lock().is_some()) {

@@ -1,5 +1,5 @@
-//! Where it is told that a connection was refused before a hello was judged: the core never hears of these,
-//! however many come.
+//! Counts and reports connections that were refused before a hello was judged: the core never hears of
+//! them, however many there are.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use super::counters::Counters;
 use crate::core::types::NodeId;
 use crate::tls::Fault;
 
-/// Whom a refusal is about.
+/// The other side of a refused connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Who {
-    /// Whoever has this id, or says so.
+    /// A dialer that has this id, or claims it.
     Member(NodeId),
     /// Somebody at this address, who has not proved anything.
     Address(IpAddr),
 }
 
-/// Counts refusals and tells of them, from any thread.
+/// Counts and reports refusals, from any thread.
 #[derive(Clone)]
 pub struct Refusals {
     counters: Arc<Counters>,

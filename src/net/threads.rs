@@ -7,7 +7,7 @@ pub fn thread_name(role: &str, peer: &str) -> String {
     name.chars().filter(|c| *c != '\0').collect()
 }
 
-/// Renames this thread once it is known whom it serves. Linux takes 15 bytes.
+/// Renames this thread once its peer is known. Linux takes 15 bytes.
 pub fn name_thread(role: &str, peer: &str) {
     let name = thread_name(role, peer);
     if let Ok(name) = std::ffi::CString::new(name.bytes().take(15).collect::<Vec<_>>()) {

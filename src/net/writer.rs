@@ -1,10 +1,9 @@
 //! The connection to another member: one writer thread each.
 //!
-//! A writer dials, says hello, and then sends what the election thread could not send at once
-//! ([`Line`](super::line::Line) says who sends when). It waits on its queue, on orders of the
-//! election thread, and between dials on a back-off; it ends when the election thread lets go of
-//! its queue. When a connection ends, what was queued for it is dropped: the other side may be
-//! another process by then.
+//! A writer dials, says hello, and then sends what the election thread could not send without blocking
+//! ([`Line`](super::line::Line) says which thread sends when). It waits on its queue, on orders of the
+//! election thread, and between dials on a back-off; it ends when the election thread drops its queue.
+//! When a connection ends, its queue is dropped: the other side may be another process by then.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::TcpStream;
@@ -33,7 +32,7 @@ use crate::wire::{self, Frame, FrameError, Reply};
 /// The first pause between two dials; it doubles up to `failure`.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 
-/// What the election thread orders a writer to do.
+/// An order of the election thread to a writer.
 pub enum Control {
     /// Say this hello, if this dial is still the present one.
     Hello(u64, Frame),
@@ -43,7 +42,7 @@ pub enum Control {
     Dial,
 }
 
-/// What all writers of a node share.
+/// Shared by all writers of a node.
 #[derive(Clone)]
 pub struct Surroundings {
     pub inbox: Inbox,
@@ -155,7 +154,7 @@ impl Writer {
         match self.ask(&stream, session.as_mut(), &hello)? {
             Reply::Welcome(welcome) => {
                 self.surroundings.places.note(peer, stream.peer_addr().ok());
-                // What a reader asked and did not wait for.
+                // A reader may have asked for this name, and not waited for the answer.
                 self.surroundings.places.forget(&self.peer.address);
                 let channel = Arc::new(Channel::new(stream, session));
                 self.backlog.open(&channel); // for what the welcome leads to
@@ -169,7 +168,7 @@ impl Writer {
         }
     }
 
-    /// With TLS: the handshake, with this member and nobody else.
+    /// With TLS: the handshake, with this member only.
     fn shake_hands(&self, stream: &TcpStream) -> Result<Option<Session>, End> {
         let Some(credentials) = self.surroundings.security.now() else { return Ok(None) };
         let mut timed = Deadline::new(stream, self.patience.step());
@@ -260,7 +259,7 @@ impl Writer {
         }
     }
 
-    /// The last words of a node that is stopping.
+    /// The last messages of a node that is stopping.
     fn flush(&self, channel: &Channel) {
         let until = Instant::now() + self.patience.step();
         for queued in self.backlog.queue.try_iter() {

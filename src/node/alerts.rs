@@ -1,5 +1,6 @@
-//! What a node logs besides its changes of state: its first line, a summary of each of its leaderships, and what an
-//! operator must know of the other members and of this node's disk. The thread "watch" logs all but the first.
+//! What a node logs besides its changes of state: its first line, a summary of each of its leaderships,
+//! and what an operator must know about the other members and of this node's disk. The thread "watch"
+//! logs all but the first.
 
 use log::{info, warn};
 
@@ -31,15 +32,15 @@ pub fn introduce(config: &Config, own: &MemberConfig, start: Incarnation) {
     );
 }
 
-/// What was logged last of what lasts.
+/// The last logged state of each lasting condition.
 #[derive(Debug, Default)]
 pub(super) struct Alerts {
     no_majority: bool,
 }
 
 impl Alerts {
-    /// Problems began, and others are over. `is_settled` if this node has run for so long that it has met
-    /// every member that runs.
+    /// Logs problems that began, and those that are over. `is_settled` means that this node has run
+    /// long enough to have met every member that runs.
     pub fn problems(&mut self, began: &[Found], over: &[Found], status: &Status, is_settled: bool) {
         let of = |found: &&Found, kind| found.kind == kind;
         for found in began.iter().filter(|found| of(found, ProblemKind::PeerDown)) {
@@ -51,7 +52,7 @@ impl Alerts {
             let (role, name) = (role(status, &found.about), &found.about);
             info!(event = "member_up", member = name; "{role} {name} is up; {}", left(status));
         }
-        // A thread that stands still cannot tell it itself.
+        // A thread that hangs cannot report that itself.
         let is_told_here = |found: &&Found| {
             use ProblemKind::{Rank, Stalled, Storage};
             matches!(found.kind, Storage | Rank | Stalled) || found.is_of_file()
@@ -117,7 +118,7 @@ pub(super) fn leads(entry: &Entry, node: &str) {
     );
 }
 
-/// What a member is, for a sentence about it.
+/// The role of a member, for a sentence about it.
 fn role(status: &Status, name: &str) -> &'static str {
     let member = status.members.iter().find(|member| member.name == name);
     match member.map(|member| member.role.as_str()) {

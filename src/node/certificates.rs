@@ -1,8 +1,9 @@
 //! The certificates of a node, from their files to the network: at the start, at a reload, and whenever the
 //! files change.
 //!
-//! New ones are judged as a whole before new connections use them; what cannot be used changes nothing.
-//! Connections that are up stay as they are, so that nobody loses a leader by it.
+//! The node checks new files as a whole before new connections use them; files that it cannot use
+//! change nothing. Established connections stay as they are, so no leadership ends because of new
+//! files.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +15,10 @@ use parking_lot::Mutex;
 use crate::config::{Config, MemberConfig};
 use crate::tls::{BadFile, Credentials, Files, Security, Stamp};
 
-/// From so long before the end on, it is a problem.
+/// A certificate that ends within this time is a problem.
 const SOON: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// What a node shows, kept up with its files. Cheap to clone.
+/// The certificates of a node, kept up to date with its files. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Certificates(Option<Arc<Kept>>);
 
@@ -67,16 +68,15 @@ impl Certificates {
         }
     }
 
-    /// What new connections use.
+    /// The credentials that new connections use.
     pub(crate) fn security(&self) -> Security {
         self.0.as_ref().map_or_else(Security::default, |kept| kept.security.clone())
     }
 
-    /// Reads and judges the files of this member anew, without using them yet. Whether a node speaks TLS at all stays as
-    /// it is.
+    /// Reads and checks the files of this member again, without using them yet. Whether a node speaks
+    /// TLS at all stays as it is.
     ///
-    /// # Errors
-    /// With what is wrong with a file, in words.
+    /// # Errors Says in words what is wrong with a file.
     pub fn prepare(&self, own: &MemberConfig) -> Result<Prepared, String> {
         let (Some(kept), Some(files)) = (&self.0, &own.tls) else { return Ok(Prepared(None)) };
         let stamp = files.stamp();
@@ -134,7 +134,7 @@ impl Kept {
     }
 }
 
-/// That certificates end soon, in words.
+/// A sentence if certificates end soon.
 #[must_use]
 pub fn ending(end: Timestamp) -> Option<String> {
     let left = Timestamp::now().duration_until(end);
@@ -149,18 +149,18 @@ pub fn ending(end: Timestamp) -> Option<String> {
     })
 }
 
-/// What was found of the files of a member that are on this host.
+/// The findings about the files of a member that are on this host.
 pub struct Judged {
     /// The name of the member.
     pub member: String,
     /// When the first of its certificates ends, or what is wrong with its files.
     pub end: Result<Timestamp, String>,
-    /// That others may read its key, in words.
+    /// A sentence if other users may read its key.
     pub exposed: Option<String>,
 }
 
 impl Judged {
-    /// What to do soon, in words.
+    /// Warnings about these files, for the operator.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let ending = self.end.as_ref().ok().and_then(|end| ending(*end));
@@ -174,7 +174,7 @@ pub fn judge(config: &Config, own: Option<&str>) -> Vec<Judged> {
     let files = |member: &MemberConfig| {
         let files = member.tls.clone()?;
         let is_own = own == Some(&member.name);
-        // One path for all members stands for another file on each host.
+        // One path for all members names a different file on each host.
         let is_alone = !config.members.iter().any(|other| {
             other.name != member.name
                 && other.tls.as_ref().is_some_and(|other| other.cert == files.cert)

@@ -77,8 +77,8 @@ impl Checks {
         }
     }
 
-    /// Runs another check from now on, whose first result decides at once; until then the last verdict counts.
-    /// Without one the member counts as healthy.
+    /// Runs another check from now on, whose first result alone decides; until then the last verdict
+    /// counts. Without one the member counts as healthy.
     ///
     /// # Errors
     /// When the system has no thread left; no check runs then, and the last verdict stays.
@@ -99,7 +99,7 @@ fn show(published: &Published, verdict: Verdict, finding: Finding) {
     let (healthy, Finding { output, failure }) = (verdict.healthy, finding);
     let before = published.health().filter(|before| before.healthy == healthy);
     let (since, failed) = before.map_or((now(), None), |it| (it.since, it.failure));
-    // It is told why a node is unhealthy until it has passed often enough.
+    // The reason of an unhealthy node stays visible until the check has passed often enough.
     let failure = failure.or(failed.filter(|_| !healthy));
     published.show_health(Some(HealthStatus { healthy, since, output, failure }));
 }

@@ -1,5 +1,5 @@
-//! The node's clock: CLOCK_BOOTTIME, which goes on while the machine is suspended, so that a
-//! member that slept through its leadership notices.
+//! The node's clock: CLOCK_BOOTTIME, which keeps running while the machine is suspended, so that a
+//! member notices that it slept through its leadership.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -23,7 +23,7 @@ pub fn wall_clock_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The moment that is so long after this one, both in milliseconds since the Unix epoch.
+/// The moment this long after the given one, both in milliseconds since the Unix epoch.
 pub fn after(at_ms: u64, length: Duration) -> u64 {
     let length = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
     at_ms.saturating_add(length).min(GREATEST)

@@ -1,4 +1,4 @@
-//! The configuration that a node runs with beside its file, which may have been edited since.
+//! Compares the configuration that a node runs with to its file, which may have been edited since.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -15,17 +15,18 @@ use crate::core::settings::Alone;
 /// The configuration that counts at present: as the node was started with it, and what a reload changed.
 pub type Present = Arc<Mutex<Config>>;
 
-/// Looks at the file again and again, and reads it where it changed.
+/// Checks the file regularly, and reads it when it has changed.
 pub(super) struct Edited {
     present: Present,
     name: String,
     /// The file as it was when it was looked at last.
     seen: Option<Stamp>,
-    /// What it says now.
+    /// The present content of the file.
     found: Option<Result<Config, String>>,
 }
 
-/// What tells a file from a later one: its inode, its length, and when it was changed.
+/// The properties that distinguish a file from a later version: its inode, its length, and the time of
+/// its last change.
 type Stamp = (u64, u64, (i64, i64));
 
 impl Edited {
@@ -35,8 +36,8 @@ impl Edited {
         Edited { present, name: name.to_owned(), seen, found: None }
     }
 
-    /// How the file differs from what counts, in words, and what to do; none where it does not. A list of
-    /// members in it is the one that the running list is compared with from now on.
+    /// How the file differs from the running configuration, in words, and what to do; none if it does
+    /// not. From now on the running list is compared with the members in this file.
     pub fn look(&mut self, published: &Published) -> Option<String> {
         let present = self.present.lock().clone();
         let now = stamp(&present.file);
@@ -67,7 +68,8 @@ fn stamp(file: &Path) -> Option<Stamp> {
     Some((found.ino(), found.len(), (found.mtime(), found.mtime_nsec())))
 }
 
-/// What a reload would take, and what a restart; the members are compared with the running list instead.
+/// The keys that a reload would take, and those that need a restart; the members are compared with the
+/// running list instead.
 fn differences(present: &Config, found: &Config, name: &str) -> Option<String> {
     if found.member(name).is_none() {
         return Some(format!("it lists no member \"{name}\" any more, so a reload refuses it"));
@@ -109,8 +111,8 @@ pub fn is_checked_otherwise(old: &Config, new: &Config, name: &str) -> bool {
     health(old) != health(new)
 }
 
-/// Whether the timings differ, so that a reload takes them. Those of another guarantee were not judged by the rules of
-/// this one.
+/// Whether the timings differ, so that a reload takes them. Timings for another quorum were not checked
+/// by the rules of the present one.
 #[must_use]
 pub fn is_timed_otherwise(old: &Config, new: &Config) -> bool {
     old.timing != new.timing && old.quorum == new.quorum

@@ -48,10 +48,10 @@ pub struct Election {
     /// The leadership is to end, and waits for them.
     ending: bool,
     out: Vec<Output>,
-    /// What is logged once the outputs have left.
+    /// Log lines to write once the outputs have left.
     log: Vec<Transition>,
-    /// The last change: the same once more is no news. A member that waits in vain for one that may lead finds that
-    /// every T2.
+    /// The last logged change; an equal one is no news. A member that waits in vain for one that may
+    /// lead repeats it every T2.
     last_change: Option<Transition>,
     story: Story,
     stopped: bool,
@@ -59,7 +59,7 @@ pub struct Election {
     removed: bool,
     /// The member list as it was before this turn.
     members: Arc<MemberList>,
-    /// Whether a member answers that did not, or the reverse, and nobody was told.
+    /// Whether a member began or ceased to answer, and the watch thread does not know yet.
     members_changed: bool,
 }
 
@@ -94,7 +94,7 @@ impl Election {
         }
     }
 
-    /// The life of the election thread. Gives back what is left to be stopped, in order.
+    /// The main loop of the election thread. Returns the threads that are left to be stopped.
     pub fn run(mut self) -> (Net, Writer) {
         let mut batch = 0;
         while !self.stopped {
@@ -108,11 +108,11 @@ impl Election {
             } else if let Some(Event::Timed { timing, done }) = event {
                 self.net.set_failure(timing.failure);
                 self.turn(Input::Timed { timing });
-                let _ = done.try_send(()); // whoever asked may have given up
+                let _ = done.try_send(()); // the caller may have given up
             } else if let Some(input) = event.and_then(|event| self.input(event)) {
                 self.turn(input);
             }
-            // What has arrived counts before what is late: a heartbeat in the queue is no silence.
+            // Queued events count before overdue timers: a heartbeat in the queue is no silence.
             if !waiting && self.core.deadline().is_some_and(|due| due <= clock::now()) {
                 self.turn(Input::Tick);
             }
@@ -134,10 +134,10 @@ impl Election {
         self.count_holds();
         let stops_within = self.holds.values().copied().max().unwrap_or(most);
         self.turn(Input::JobStarted { stops_within });
-        let _ = held.try_send(()); // whoever asked may have given up
+        let _ = held.try_send(()); // the caller may have given up
     }
 
-    /// The member list changed: whom to dial, and what to say of it.
+    /// Handles a new member list: dials its members, and logs what changed.
     fn members(&mut self, list: &Arc<MemberList>) {
         self.net.set_peers(members::peers(list, self.core.id()));
         if let Some(what) = members::difference(list, &self.members) {
@@ -207,8 +207,8 @@ impl Election {
         self.published.tally().exec_running.set(count);
     }
 
-    /// One call of the core, and its outputs in their order. A word that must be durable first
-    /// waits for [`Input::Persisted`] inside the core.
+    /// One call of the core, and its outputs in their order. A message that must be durable first waits
+    /// for [`Input::Persisted`] inside the core.
     fn turn(&mut self, input: Input) {
         let now = clock::now();
         let mut out = std::mem::take(&mut self.out);
@@ -233,8 +233,8 @@ impl Election {
         }
     }
 
-    /// Publishes where the core stands, before anybody is told: a leader that steps down stops
-    /// saying so before anybody else may start.
+    /// Publishes the state of the core before any message leaves: a leader that steps down stops saying
+    /// that it leads before another member may start.
     fn show(&mut self, out: &[Output], now: Time) {
         let mut news = Vec::new();
         for output in out {
@@ -266,7 +266,7 @@ impl Election {
             Output::Answer { id, result } => {
                 self.stopped |= result == Ok(Done::Stopped);
                 if let Some(answer) = self.answers.remove(&id) {
-                    let _ = answer.try_send(result); // whoever asked may have given up
+                    let _ = answer.try_send(result); // the caller may have given up
                 }
             }
             Output::EndJob { by } => {
@@ -362,7 +362,7 @@ impl Election {
     }
 }
 
-/// What a change of the core is for whoever acts on it.
+/// A change of the core, as those who act on the leadership get it.
 fn change_of(change: &Transition) -> Change {
     match change.to {
         Phase::Leading => Change::Leading { epoch: change.epoch.0 },

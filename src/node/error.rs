@@ -28,7 +28,7 @@ pub enum StartError {
     Listen {
         /// The address.
         address: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A task was given, and the algorithm has none.
@@ -37,7 +37,7 @@ pub enum StartError {
     /// A task was given that is too long.
     #[error("the task has {0} bytes; the most is {most}", most = Task::LONGEST)]
     TaskTooLong(usize),
-    /// A bootstrap was asked for where nobody votes.
+    /// `--bootstrap` was given, but members do not vote in this cluster.
     #[error(
         "a bootstrap is for the first start with quorum \"majority\"; this cluster has \"none\""
     )]

@@ -1,5 +1,5 @@
-//! What changes on a node, as a list of events that others read: `GET /events`, and programs that embed
-//! a member. The thread "watch" fills it, and nobody who reads it holds that thread up.
+//! The changes of a node as a list of events, for `GET /events` and for programs that embed a member.
+//! The thread "watch" fills the list, and no reader delays that thread.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -49,7 +49,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// The word for it.
+    /// Its name on the wire.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -66,8 +66,8 @@ impl EventKind {
     }
 }
 
-/// Names an event for ever: the start of the node, and a number that counts the events of that start
-/// from 1. Written as `START-NUMBER`, such as `3-17`.
+/// The permanent name of an event: the incarnation of the node, and a number that counts the events of
+/// that incarnation from 1. Written as `START-NUMBER`, such as `3-17`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId {
     /// The number of the node's start, its incarnation.
@@ -108,7 +108,7 @@ impl FromStr for EventId {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// Names it for ever, such as `3-17`.
+    /// Its permanent name, such as `3-17`.
     pub id: String,
     /// When it happened, in milliseconds since the Unix epoch.
     pub at_ms: u64,
@@ -132,7 +132,7 @@ pub struct Event {
     pub reason: String,
 }
 
-/// What is called when there are new events; it must not wait.
+/// Called when there are new events; it must not wait.
 type Call = Box<dyn Fn() + Send + Sync>;
 
 /// The latest events of a node, and those who want to hear of new ones.
@@ -198,8 +198,8 @@ impl EventLog {
         EventId { start: self.start, number: self.inner.lock().last }
     }
 
-    /// Those of the kept events that came after this one, at most so many. After an event of an earlier
-    /// start come all of this one.
+    /// The kept events after this one, at most this many. After an event of an earlier incarnation come
+    /// all events of the present one.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;

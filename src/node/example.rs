@@ -1,4 +1,4 @@
-//! The node of the examples in the documentation: alone in its cluster, so that it leads at once.
+//! The node of the examples in the documentation: alone in its cluster, so that it leads immediately.
 
 use std::ops::Deref;
 use std::path::PathBuf;

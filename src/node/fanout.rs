@@ -20,7 +20,7 @@ impl<T: Clone> Fanout<T> {
         Fanout { receivers: Mutex::default(), room, missed: AtomicU64::new(0) }
     }
 
-    /// A receiver of all that is told from now on.
+    /// A receiver of every later message.
     pub fn subscribe(&self) -> Receiver<T> {
         let (sender, receiver) = bounded(self.room);
         self.receivers.lock().push(sender);
@@ -45,7 +45,7 @@ impl<T: Clone> Fanout<T> {
         self.missed.load(Ordering::Relaxed)
     }
 
-    /// How many receivers there were when something was told last, and new ones since.
+    /// How many receivers there were at the last message, plus those added since.
     #[cfg(test)]
     pub fn receivers(&self) -> usize {
         self.receivers.lock().len()

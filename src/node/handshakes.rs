@@ -1,5 +1,6 @@
-//! Who was refused before a hello: by its certificate, or as it speaks no TLS. The threads of the network
-//! note it, however many dial, and the election thread does not hear of it: they take no lock that it waits for.
+//! The peers that were refused before a hello, by their certificate or as they speak no TLS. The
+//! network threads note the refusals, however many dial, and the election thread does not hear of them:
+//! no lock is shared with it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Who led when, as this node saw it: made of the changes of state, one after another, and kept on disk.
+//! The leaderships as this node saw them: derived from its changes of state, and kept on disk.
 
 mod entry;
 mod file;
@@ -16,10 +16,10 @@ pub(super) use file::{Keeper, load};
 /// How many leaderships are kept.
 pub const KEPT: usize = 1000;
 
-/// How long the words of a reason may be.
+/// The greatest length of a reason.
 const LONGEST: usize = 200;
 
-/// What `GET /history` answers.
+/// The answer of `GET /history`.
 ///
 /// ```
 /// # let node = electd::node::example::leader()?;
@@ -43,7 +43,7 @@ pub struct History {
 #[derive(Debug)]
 pub(super) struct Leaderships {
     current: Option<(String, u64)>,
-    /// Who led before that, or led last.
+    /// The leader before the current one; while nobody leads, the last leader.
     before: Option<String>,
     lost: Option<Lost>,
     /// Oldest first.
@@ -92,7 +92,7 @@ impl Leaderships {
             self.before = Some(before);
             self.end(at_ms);
         }
-        // A leader that follows another at once had its cause in this very change.
+        // If a leader follows another directly, this change itself caused that.
         let Lost { at_ms: since, cause, reason } =
             self.lost.take().unwrap_or_else(|| Lost::by(change));
         let (before, leaderless_ms) = (self.before.clone(), at_ms.saturating_sub(since));
@@ -112,14 +112,14 @@ impl Leaderships {
         Some(entry)
     }
 
-    /// The last leadership is known no more.
+    /// This node no longer knows the last leadership.
     fn end(&mut self, at_ms: u64) {
         if let Some(last) = self.entries.last_mut() {
             (last.until_ms, last.lasts) = (Some(at_ms), false);
         }
     }
 
-    /// Adds a leadership, or goes on with the last, where this node only lost sight of it.
+    /// Adds a leadership, or continues the last one if this node had only lost contact with it.
     fn add(&mut self, entry: Entry) {
         let same = |last: &&mut Entry| (&last.leader, last.epoch) == (&entry.leader, entry.epoch);
         if let Some(last) = self.entries.last_mut().filter(same) {

@@ -1,5 +1,5 @@
-//! What a program that embeds a member needs to act while its member leads: changes as they happen, a
-//! leadership that can be asked at any instant whether it still holds, and a hold that delays its release.
+//! For a program that acts while its embedded member leads: changes as they happen, a leadership that
+//! can be asked at any instant whether it still holds, and a hold that delays its release.
 
 use std::sync::Arc;
 #[cfg(feature = "cli")]
@@ -20,7 +20,7 @@ use crate::core::{Core, Phase, bounds};
 /// How many changes may wait for one receiver; a receiver that is slower misses the later ones.
 const CHANGES: usize = 1024;
 
-/// What a receiver of changes is told.
+/// A change of the leadership, as a receiver gets it.
 ///
 /// ```
 /// use electd::node::leadership::Change;
@@ -43,8 +43,8 @@ pub enum Change {
         /// The epoch that it leads in.
         epoch: u64,
     },
-    /// This member is about to hand over in order: whoever holds the leadership has this long to end its
-    /// work and to drop its [`Hold`].
+    /// This member is about to hand over cleanly: each holder of the leadership has this long to end
+    /// its work and to drop its [`Hold`].
     Ending {
         /// The leadership is released after this time even if it is held.
         within: Duration,
@@ -72,9 +72,9 @@ pub struct Leadership {
     epoch: u64,
     /// The end of it, in nanoseconds of CLOCK_BOOTTIME; 0 once it has ended.
     until: Arc<AtomicU64>,
-    /// For how long a renewal is good, in nanoseconds; 0 where nobody said so.
+    /// For how long a renewal is valid, in nanoseconds; 0 if that is unknown.
     renewal: Arc<AtomicU64>,
-    /// Those who are told of each renewal, as long as they are there.
+    /// The callbacks for renewals, each until it is dropped.
     #[cfg(feature = "cli")]
     told: Arc<RwLock<Vec<Weak<dyn Renewed>>>>,
 }
@@ -82,7 +82,8 @@ pub struct Leadership {
 /// Hears of each renewal of a leadership, on the thread that learns of it: the election thread, as a rule. It must not wait.
 #[cfg(feature = "cli")]
 pub(crate) trait Renewed: std::fmt::Debug + Send + Sync {
-    /// The leadership ends then if it is not renewed again; a renewal is good for so long, if that is known.
+    /// The leadership ends then unless it is renewed again; a renewal is valid for this long, if that
+    /// is known.
     fn renewed(&self, until: Time, renewal: Option<Duration>);
 }
 
@@ -116,7 +117,8 @@ impl Leadership {
         clock::now().0 < self.until.load(Ordering::Acquire)
     }
 
-    /// Tells this of each renewal from now on, until it is dropped, and at once of how long the leadership holds now.
+    /// Calls this for each renewal from now on, until it is dropped, and immediately with the present
+    /// end of the leadership.
     #[cfg(feature = "cli")]
     pub(crate) fn tell(&self, whom: &Arc<impl Renewed + 'static>) {
         let weak: Weak<dyn Renewed> = Arc::downgrade(whom) as _;
@@ -128,7 +130,7 @@ impl Leadership {
         loop {
             let until = self.until();
             whom.renewed(until, self.renewal());
-            // A renewal that was told meanwhile is not to be taken back.
+            // This must not overwrite a renewal that came meanwhile.
             if until == self.until() {
                 return;
             }
@@ -163,7 +165,7 @@ impl Leadership {
     }
 }
 
-/// What a leader knows of its leadership at one instant.
+/// A leader's view of its leadership at one instant.
 pub(crate) struct Term {
     /// The epoch that it leads in.
     pub epoch: u64,
@@ -176,8 +178,9 @@ pub(crate) struct Term {
 }
 
 impl Term {
-    /// For how long a renewal is good from now on. Where a reload made that longer, the older time counts until the
-    /// first renewal by the new one: else a job would be ended as if that were overdue.
+    /// For how long a renewal is valid from now on. If a reload made that longer, the older time counts
+    /// until the first renewal with the new one; otherwise a job would be ended as if that renewal were
+    /// overdue.
     fn renewal_after(&self, present: &Leadership) -> u64 {
         let (older, newer) = (present.renewal.load(Ordering::Acquire), nanos(self.renewal));
         let left = nanos(Some(self.until.since(self.now)));
@@ -189,8 +192,8 @@ fn nanos(time: Option<Duration>) -> u64 {
     time.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// For how long a heartbeat is good: 9/11 of the lease; without a majority, the time after which a leader that
-/// stood still counts itself as failed.
+/// For how long a heartbeat is valid: 9/11 of the lease; without a majority, the time after which a
+/// stalled leader counts itself as failed.
 fn renewal(settings: &Settings) -> Duration {
     match settings.quorum {
         Quorum::Majority => bounds::certain(settings.timing.lease),
@@ -198,7 +201,7 @@ fn renewal(settings: &Settings) -> Duration {
     }
 }
 
-/// What the election thread tells those who act on its leadership.
+/// The election thread's side of the leadership, for those who act on it.
 #[derive(Debug)]
 pub struct Tidings {
     present: RwLock<Option<Leadership>>,
@@ -232,7 +235,7 @@ impl Tidings {
         self.changes.missed()
     }
 
-    /// Takes over where the core stands now, before anybody else is told.
+    /// Takes over the present state of the core, before any message leaves.
     pub fn update(&self, core: &Core, now: Time) {
         let leads = core.phase() == Phase::Leading;
         self.show(leads.then(|| Term {

@@ -1,10 +1,10 @@
-//! When a leader that stops leaves: not before its successor leads.
+//! When the process of a leader that stops ends: not before its successor leads.
 //!
-//! The end of a process wakes a thread for each of its connections in every other one, and they redial
-//! and elect. Where members share a machine, that takes the processor from the handover.
+//! The end of a process wakes a thread in every other node, and these redial and elect. If members
+//! share a machine, that takes the processor from the handover.
 //!
-//! In the bully alone: nobody awaits one there that is not eligible. In the other algorithms its end
-//! is what the others wait for.
+//! Only the bully does this, since no member waits there for an ineligible one. With the other
+//! algorithms the others wait for the end of the process.
 
 use std::time::{Duration, Instant};
 

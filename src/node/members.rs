@@ -33,7 +33,7 @@ pub(super) fn peers(members: &MemberList, own: NodeId) -> Vec<PeerAddress> {
     others.map(peer).collect()
 }
 
-/// What one list has that another has not, in words; none where they have the same members.
+/// How two lists differ, in words; none if they have the same members.
 pub(super) fn difference(new: &MemberList, old: &MemberList) -> Option<String> {
     let names = |members: Vec<&Member>| {
         members.iter().map(|member| member.name.as_str()).collect::<Vec<_>>().join(", ")
@@ -77,8 +77,8 @@ pub fn find_state(config: &Config, own: &MemberConfig) -> Result<(), StoreError>
     Store::find(&config.data_dir, &own.name, own.id, known)
 }
 
-/// How the list that this member stored on this host differs from the file, in words; none where it
-/// does not, or has stored none that counts.
+/// How the list that this member stored on this host differs from the file, in words; none if it does
+/// not, or if no stored list counts.
 #[must_use]
 pub fn stored_against_file(config: &Config, member: &MemberConfig) -> Option<String> {
     let record = Store::peek(&config.state_dir(&member.name), member.id)?;

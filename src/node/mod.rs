@@ -80,7 +80,7 @@ pub fn now() -> crate::core::types::Time {
     clock::now()
 }
 
-/// A running node. It runs until [`Node::stop`]; dropping it only lets go of this handle.
+/// A running node. It runs until [`Node::stop`]; dropping it only drops this handle.
 ///
 /// ```
 /// use electd::config;
@@ -103,7 +103,7 @@ pub struct Node {
     present: Present,
 }
 
-/// What a start may add to the configuration.
+/// The settings that a start may add to the configuration.
 ///
 /// ```
 /// use electd::node::Start;
@@ -235,7 +235,7 @@ impl Node {
         self.handle.published.on_removal(Box::new(call));
     }
 
-    /// What changes the rank while the node runs.
+    /// The handle that changes the rank while the node runs.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -249,7 +249,7 @@ impl Node {
         self.ranks.clone()
     }
 
-    /// What changes the health check while the node runs.
+    /// The handle that changes the health check while the node runs.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -261,7 +261,7 @@ impl Node {
         self.checks.clone()
     }
 
-    /// What changes the certificates while the node runs.
+    /// The handle that changes the certificates while the node runs.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -276,7 +276,7 @@ impl Node {
         self.certificates.clone()
     }
 
-    /// The configuration that counts at present, to be changed by whoever makes a change take effect.
+    /// The running configuration; code that makes a change take effect updates it.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -288,8 +288,8 @@ impl Node {
         self.present.clone()
     }
 
-    /// Calls this for [`Command::Reload`](handle::Command::Reload): it reads the configuration again, and gives what took effect or
-    /// why nothing did, in words.
+    /// Calls this for [`Command::Reload`](handle::Command::Reload): it reads the configuration again,
+    /// and says what took effect, or why nothing did.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -322,12 +322,12 @@ impl Node {
     ///
     /// ```
     /// # fn end(node: electd::node::Node) {
-    /// node.stop(); // the others know at once that it leads no more
+    /// node.stop(); // the others know immediately that it no longer leads
     /// # }
     /// ```
     pub fn stop(self) {
         let ended = self.is_removed();
-        // Whoever holds the leadership is waited for.
+        // Waits for the holders of the leadership.
         let patience = Duration::from_secs(1) + self.handle.published.longest_hold();
         if !ended && self.handle.order(core::Command::Stop, patience).is_err() {
             log::warn!("the election thread did not answer in time");

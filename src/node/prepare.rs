@@ -1,4 +1,4 @@
-//! What a start needs before its threads: settings, the durable state, the socket.
+//! The steps of a start before its threads: settings, the durable state, the socket.
 
 use std::net::TcpListener;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Problems of a node or its cluster that keep neither from working. The thread "watch" finds them by looking at
-//! the status again and again; the election never looks for them.
+//! Problems of a node or its cluster that keep neither from working. The thread "watch" finds them by
+//! checking the status regularly; the election thread never looks for them.
 
 use jiff::Timestamp;
 
@@ -42,7 +42,7 @@ impl ProblemKind {
         ProblemKind::Certificate,
     ];
 
-    /// The word for it in status, metrics and logs.
+    /// Its name in status, metrics and logs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -59,20 +59,20 @@ impl ProblemKind {
     }
 }
 
-/// What a look at a node sees besides its status.
+/// The input of a check besides the status.
 #[derive(Debug, Default)]
 pub(super) struct Sight {
     /// Why the state cannot be written, in words.
     pub storage: Option<String>,
     /// The refusals of the last moments.
     pub rejected: Vec<RejectionStatus>,
-    /// Members that have other timings, with the difference in words.
+    /// Members with other timings, each with the difference in words.
     pub timings: Vec<(String, String)>,
-    /// What is wrong with the certificates: what it is about, and in words.
+    /// What is wrong with the certificates: the subject, and a sentence.
     pub certificate: Vec<(&'static str, String)>,
-    /// That the configuration file was edited and not taken, in words.
+    /// A sentence if the configuration file was edited and has not taken effect.
     pub edited: Option<String>,
-    /// Whether this node has run for so long that it has met every member that runs.
+    /// Whether this node has run long enough to have met every member that runs.
     pub settled: bool,
 }
 
@@ -86,7 +86,7 @@ pub(super) struct Found {
     pub text: String,
 }
 
-/// What the problem of an edited file is about.
+/// The subject of the problem of an edited file.
 const EDITED: &str = "the file";
 
 impl Found {
@@ -189,7 +189,7 @@ fn unhealthy(health: &HealthStatus, is_settled: bool) -> Option<String> {
     }
 }
 
-/// That a member does not answer, or cannot be told anything.
+/// A problem if a member does not answer, or is unreachable.
 fn down(member: &MemberStatus) -> Option<String> {
     let MemberStatus { name, status, passed_over, .. } = member;
     match (status.as_str(), passed_over) {
@@ -208,7 +208,7 @@ pub(super) fn voters(members: &[MemberStatus]) -> (usize, usize, usize) {
     (all, alive, all / 2 + 1)
 }
 
-/// That no further voter may fail, where the cluster was made to stand a failure.
+/// A problem if no further voter may fail, although the cluster could tolerate a failure.
 fn margin(status: &Status) -> Option<String> {
     let (all, alive, needed) = voters(&status.members);
     if status.quorum != "majority" || alive == all || alive > needed {

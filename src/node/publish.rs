@@ -1,8 +1,7 @@
 //! The published snapshot: what the election thread shows the rest of the process.
 //!
-//! The election thread replaces it as a whole after each turn that changed something; readers
-//! take it as a whole. It carries its own expiry, so that a stalled node does not answer "I
-//! lead" for ever.
+//! The election thread replaces it as a whole after each turn that changed something; readers take it
+//! as a whole. It carries its own expiry, so that a stalled node does not keep answering "I lead".
 
 mod apart;
 mod snapshot;
@@ -38,13 +37,13 @@ use parking_lot::RwLock;
 
 pub use snapshot::Snapshot;
 
-/// What is called when this member was removed.
+/// Called when this member was removed.
 type Call = Box<dyn Fn() + Send + Sync>;
 
-/// What reads the configuration again.
+/// Reads the configuration again.
 type Reload = Box<dyn Fn() -> Result<String, String> + Send + Sync>;
 
-/// What election thread and readers share.
+/// Shared by the election thread and all readers.
 pub struct Published {
     settings: Settings,
     /// The members that the file lists.
@@ -62,18 +61,18 @@ pub struct Published {
     turned: AtomicU64,
     /// Rings where there is something new to look at.
     news: (Sender<()>, Receiver<()>),
-    /// What is wrong, as the thread "watch" found it last.
+    /// The problems that the thread "watch" found last.
     problems: RwLock<Arc<Vec<Problem>>>,
-    /// What the health check found last; none where there is no check.
+    /// The last result of the health check; none if there is no check.
     health: RwLock<Option<HealthStatus>>,
     events: Arc<EventLog>,
-    /// Who led when, oldest first.
+    /// The leaderships, oldest first.
     history: RwLock<Arc<Vec<Entry>>>,
     tally: Arc<Tally>,
-    /// What those are told who act on the leadership.
+    /// The leadership, for those who act on it.
     pub tidings: Tidings,
     pub round_trips: RoundTrips,
-    /// Who was refused before a hello.
+    /// The refusals before a hello.
     pub handshakes: Handshakes,
     security: OnceLock<Security>,
     /// The longest that anybody asked to hold it, in nanoseconds.
@@ -114,7 +113,7 @@ impl Published {
         }
     }
 
-    /// Notes that somebody may hold the leadership for so long after its end is wanted.
+    /// Notes that a holder may keep the leadership for this long after its end is requested.
     pub fn held_for(&self, most: Duration) {
         let nanos = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
         self.longest_hold.fetch_max(nanos, Ordering::Relaxed);
@@ -135,7 +134,7 @@ impl Published {
         Some(self.security.get()?.now()?.end())
     }
 
-    /// What the network counts into.
+    /// The counters of the network.
     pub fn counters(&self) -> Arc<Counters> {
         self.counters.clone()
     }
@@ -196,22 +195,22 @@ impl Published {
         let _ = self.news.0.try_send(()); // full: it has yet to look at something earlier
     }
 
-    /// What [`Published::ring`] rings.
+    /// The bell that [`Published::ring`] rings.
     pub fn news(&self) -> Receiver<()> {
         self.news.1.clone()
     }
 
-    /// What changes on this node.
+    /// The events of this node.
     pub fn events(&self) -> &Arc<EventLog> {
         &self.events
     }
 
-    /// What was counted on this node.
+    /// The counts of this node.
     pub fn tally(&self) -> &Arc<Tally> {
         &self.tally
     }
 
-    /// Who led when, oldest first.
+    /// The leaderships, oldest first.
     pub fn history(&self) -> Arc<Vec<Entry>> {
         self.history.read().clone()
     }
@@ -221,7 +220,7 @@ impl Published {
         *self.history.write() = history;
     }
 
-    /// What the health check found last.
+    /// The last result of the health check.
     pub fn health(&self) -> Option<HealthStatus> {
         self.health.read().clone()
     }
@@ -241,7 +240,7 @@ impl Published {
         self.pace.trouble()
     }
 
-    /// What a look for problems sees besides the status.
+    /// The input of a check for problems besides the status.
     pub fn sight(&self) -> Sight {
         let (snapshot, now) = (self.snapshot.read().clone(), clock::now());
         let (list, failure) = (&snapshot.list, snapshot.timing.failure);
@@ -301,7 +300,7 @@ impl Published {
         self.removed.load(Ordering::SeqCst)
     }
 
-    /// Notes that this member was removed, and tells whoever waits for that.
+    /// Notes that this member was removed, and tells those that wait for that.
     pub fn removed(&self) {
         self.removed.store(true, Ordering::SeqCst);
         if let Some(call) = self.on_removal.get() {

@@ -15,8 +15,7 @@ use crate::rank::{Outcome, Sampler, Source};
 /// Takes one sample of the rank of a member of this cluster now, on this host. It may take as long as its command's
 /// timeout, or a name server.
 ///
-/// # Errors
-/// In words, when there is nothing to be read.
+/// # Errors Says in words why there is no value.
 pub fn sample(config: &Config, member: &MemberConfig) -> Outcome {
     source(member).sample(&Surroundings::new(config, &member.name).variables())
 }
@@ -62,7 +61,7 @@ impl Ranks {
         Ranks { sampler: Arc::new(Mutex::new(Some(sampler))), events, surroundings }
     }
 
-    /// Samples no more.
+    /// Stops sampling.
     pub(super) fn stop(&self) {
         if let Some(sampler) = self.sampler.lock().take() {
             sampler.stop();

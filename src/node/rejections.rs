@@ -30,7 +30,7 @@ type Key = (Who, &'static str);
 struct Reason {
     why: String,
     noted: Time,
-    /// When a reason of this peer was logged last, and whether it was this one.
+    /// When a reason of this peer was logged last, and whether it was the present one.
     logged: Option<Time>,
     said: bool,
 }
@@ -118,7 +118,7 @@ fn is_member(peer: Who, list: &MemberList) -> bool {
     matches!(peer, Who::Member(id) if list.get(id).is_some())
 }
 
-/// What whoever is refused is called.
+/// The name of a refused peer.
 pub fn name(peer: Who, list: &MemberList) -> String {
     match peer {
         Who::Member(id) => list.name(id),

@@ -25,7 +25,7 @@ struct Member {
 }
 
 impl RoundTrips {
-    /// What is about to be sent.
+    /// Notes the outputs that are about to be sent.
     pub fn sending(&self, outputs: &[Output], now: Time) {
         for output in outputs {
             if let Output::Send { to, envelope } = output
@@ -39,7 +39,7 @@ impl RoundTrips {
         }
     }
 
-    /// What came in.
+    /// Notes an event that came in.
     pub fn received(&self, input: &Input, now: Time) {
         let Input::Message { from, envelope, .. } = input else { return };
         let Message::Acknowledge { number, .. } = envelope.message else { return };

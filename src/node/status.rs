@@ -36,24 +36,23 @@ pub struct Status {
     pub algorithm: String,
     /// always, never, or after a time, such as "after 30s".
     pub preempt: String,
-    /// Where this node's rank was read last, in words; or "none: " and why it has none.
+    /// The source of this node's last rank, in words; or "none: " and why it has none.
     pub rank_source: String,
-    /// What this node's health check found; null where it has none.
+    /// The result of this node's health check; null if it has none.
     #[serde(default)]
     pub health: Option<HealthStatus>,
-    /// What only the halting algorithm has; null with the others.
+    /// The part that only the halting algorithm has; null with the others.
     pub halting: Option<HaltingStatus>,
     /// Time left of the lease, if this node leads; null in mode none and for all others.
     pub lease_remaining_ms: Option<u64>,
     /// How long the slowest of the latest 16 durable writes took, in milliseconds; null before the first.
     #[serde(default)]
     pub durable_write_ms: Option<f64>,
-    /// What is guaranteed, in words.
+    /// The guarantee, in words.
     pub guarantee: String,
     /// The longest failover that the timings allow, computed from them; null for a lone member.
     pub worst_failover_ms: Option<u64>,
-    /// How the present member list differs from the file of this node, in words; null where it does
-    /// not.
+    /// How the present member list differs from the file of this node, in words; null if it does not.
     pub differs_from_file: Option<String>,
     /// Why an operator keeps this node from leading; null if none does.
     #[serde(default)]
@@ -80,8 +79,8 @@ pub struct Status {
     pub partition: Option<PartitionStatus>,
     /// Messages by kind.
     pub messages: BTreeMap<String, MessageCount>,
-    /// What was dropped, by the queue that was full or not connected; `events` and `leadership` are what receivers
-    /// within this process missed.
+    /// The dropped messages by queue, which was full or not connected; `events` and `leadership` are
+    /// those that receivers within this process missed.
     pub dropped: BTreeMap<String, u64>,
     /// When the certificate of this node ends, or the first of those that it hangs on; null without `tls`.
     #[serde(default)]
@@ -89,7 +88,7 @@ pub struct Status {
     /// Connections that were refused before a hello, by this node or by the other side, by cause.
     #[serde(default)]
     pub refused: BTreeMap<String, u64>,
-    /// Members that refuse this node or that it refuses, with the reason in words.
+    /// Members that refuse this node or that it refuses, each with the reason in words.
     pub rejections: Vec<RejectionStatus>,
     /// The latest changes of state, oldest first, at most 32.
     pub changes: Vec<ChangeStatus>,
@@ -140,7 +139,7 @@ pub struct Problem {
     pub text: String,
 }
 
-/// What the health check of a node found.
+/// The result of a node's health check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HealthStatus {
     /// Whether the node may lead, as far as its health goes. Not before the first check passed.
@@ -149,17 +148,18 @@ pub struct HealthStatus {
     pub since: String,
     /// The last line that the latest check printed; at most 200 characters.
     pub output: String,
-    /// How the latest check failed, in words, and the last that failed where the node is unhealthy and passes; null
-    /// where the latest passed, or none has ended yet.
+    /// How the latest check failed, in words; for an unhealthy node whose check passes again, how the
+    /// last failed one did. Null if the node is healthy and the latest check passed, or if none has
+    /// ended yet.
     pub failure: Option<String>,
 }
 
-/// A node in the halting algorithm, in the words of its paper.
+/// A node in the halting algorithm, in the terms of its paper.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HaltingStatus {
     /// down, election, reorganization or normal.
     pub status: String,
-    /// The name of the member that halted this one, while its election is under way.
+    /// The name of the member that halted this member, while its election is under way.
     pub halter: Option<String>,
     /// The length of the task handed out last; 0 where none was. `GET /task` gives it.
     pub task_bytes: usize,
@@ -209,10 +209,10 @@ pub struct MemberStatus {
     /// not lead.
     #[serde(default)]
     pub rtt_ms: Option<f64>,
-    /// Why elections pass it over although it is heard, in words; null where they do not.
+    /// Why elections pass the member over although this node hears it, in words; null if they do not.
     #[serde(default)]
     pub passed_over: Option<String>,
-    /// What it is compared by.
+    /// The value that the member is compared by.
     pub rank: RankStatus,
 }
 
@@ -234,7 +234,7 @@ pub struct MessageCount {
     pub received: u64,
 }
 
-/// Two leaders at once: this node and another.
+/// Two simultaneous leaders: this node and another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PartitionStatus {
     /// The epoch that this node led in.
@@ -277,7 +277,7 @@ pub struct ChangeStatus {
     pub from: String,
     /// The state after.
     pub to: String,
-    /// Its word in the halting algorithm: down, election, reorganization or normal; null with the
+    /// Its state in the halting algorithm: down, election, reorganization or normal; null with the
     /// others.
     pub halting: Option<String>,
     /// The leader named afterwards, by its name.

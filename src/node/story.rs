@@ -1,5 +1,5 @@
-//! What the log tells of a node's changes of state, and which of them tell nothing new: a node without a leader
-//! may go through the same few changes again and again.
+//! How the log describes a node's changes of state, and which changes are no news: a node without a
+//! leader may repeat the same few changes.
 
 use std::mem::discriminant;
 
@@ -28,8 +28,9 @@ impl Story {
         );
     }
 
-    /// Changes are the same without progress. Progress is a leader or an epoch that is new, but for the
-    /// epoch of a leader that takes one after another, as where a member tells of ever later ones.
+    /// Two changes are equal if there was no progress between them. Progress is a new leader or a new
+    /// epoch, except the epochs of a leader that takes one after the other, as when a member reports
+    /// ever later ones.
     fn kind(&mut self, change: &Transition) -> String {
         let Transition { from, to, leader, epoch, reason } = change;
         let leads_on = *from == Phase::Leading && *to == Phase::Leading;
@@ -48,7 +49,7 @@ fn level(change: &Transition) -> Level {
     }
 }
 
-/// A change as one word, as `GET /events` has it; and what is worth a warning.
+/// A change as one word, as `GET /events` has it, and whether it is a warning.
 fn event(change: &Transition) -> &'static str {
     use Reason::{
         Drained, HaltedBy, ListChanged, Outranks, Preempted, Removed, Resigned, Stopped,

@@ -1,4 +1,5 @@
-//! What the programs that read a rank or check the health are told of the node that runs them, as variables.
+//! The environment variables that tell the programs of `rank` and `health` about the node that runs
+//! them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -22,12 +23,12 @@ impl Surroundings {
         Surroundings { cluster, node, published: Arc::default() }
     }
 
-    /// From now on the node stands where this says.
+    /// Sets the node's present state.
     pub fn set_published(&self, published: Arc<Published>) {
         let _ = self.published.set(published); // a node has one
     }
 
-    /// What a program is told, made anew for each run.
+    /// The environment for a program, computed for each run.
     pub fn variables(&self) -> Variables {
         let own = self.clone();
         Arc::new(move || own.now())

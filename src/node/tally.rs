@@ -1,5 +1,5 @@
-//! What is counted for `GET /metrics` besides what the status has: fed by the thread "watch" and by the
-//! thread that writes the state, never by the election.
+//! The counts for `GET /metrics` that the status does not have. The thread "watch" and the thread that
+//! writes the state update them, never the election thread.
 
 use std::sync::atomic::AtomicU64;
 

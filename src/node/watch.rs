@@ -1,7 +1,7 @@
-//! The thread "watch": looks at what the election thread has published, and tells what is new in it.
+//! The thread "watch": reads what the election thread has published, and reports what is new.
 //!
-//! The election thread only rings, once its messages have left; all words are made here. So neither a
-//! reader of events nor a disk that hangs can hold up an election.
+//! The election thread only wakes it, once its messages have left; all text is made here. So neither a
+//! reader of events nor a hanging disk can delay an election.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -64,7 +64,7 @@ impl Watch {
     }
 }
 
-/// What the thread works with.
+/// The thread's data.
 struct Watcher {
     handle: NodeHandle,
     published: Arc<Published>,
@@ -75,7 +75,7 @@ struct Watcher {
     alerts: Alerts,
     history: Leaderships,
     keeper: Keeper,
-    /// The number of the last change of state that was told.
+    /// The number of the last change of state that was reported.
     told: u64,
     /// Which members answered at the last look.
     alive: BTreeMap<String, bool>,

@@ -10,7 +10,7 @@ use super::stop::{Stop, Woken};
 use super::{Variables, no_pipe};
 use crate::core::limits::shown;
 
-/// The longest piece of the last line that is told, in characters.
+/// The longest piece of the last line that is reported, in characters.
 const TOLD: usize = 200;
 
 /// A member's health check: a program that exits with 0 where the member is fit to lead.
@@ -18,7 +18,7 @@ const TOLD: usize = 200;
 pub struct Check {
     /// A path, or a name that is looked for in PATH.
     pub program: PathBuf,
-    /// What it is given; no shell reads it.
+    /// Its arguments; no shell reads them.
     pub arguments: Vec<String>,
     /// How long it may take.
     pub timeout: Duration,
@@ -35,11 +35,11 @@ pub struct Check {
 pub struct Finding {
     /// The last line that it printed, cut, and without control characters; empty where it printed nothing.
     pub output: String,
-    /// In words how it failed, with its last line; none where it passed.
+    /// How it failed, in words, with its last line; none if it passed.
     pub failure: Option<String>,
 }
 
-/// What a run means.
+/// The meaning of a run's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// Whether the member is healthy.
@@ -51,8 +51,7 @@ pub struct Verdict {
 impl Check {
     /// Runs it once, now. This takes as long as its timeout at most.
     ///
-    /// # Errors
-    /// In words, when it cannot be run at all for want of files.
+    /// # Errors Says in words why it cannot be run at all, for lack of files.
     pub fn run(&self, variables: &Variables) -> Result<Finding, String> {
         let (_stopper, stop) = Stop::new().map_err(|error| no_pipe(&error))?;
         Ok(self.run_until(variables, &stop))
@@ -99,7 +98,7 @@ struct Judge {
 }
 
 impl Judge {
-    /// The first run decides at once; after it, only several in a row do.
+    /// The first run alone decides; after it, only several equal results in a row do.
     fn take(&mut self, passed: bool) -> Verdict {
         let Some(healthy) = self.healthy else {
             self.healthy = Some(passed);
@@ -198,7 +197,7 @@ mod tests {
         assert_eq!(failure, Some(format!("`sh -c {script}` {how}")));
     }
 
-    /// What each of these runs, `.` for a pass and `x` for a failure, leaves.
+    /// The verdict after each of these runs, `.` for a pass and `x` for a failure.
     fn healthy_after(runs: &str) -> String {
         let mut judge = Judge { fall: 3, rise: 2, healthy: None, against: 0 };
         let word = |verdict: Verdict| match (verdict.healthy, verdict.is_new) {

@@ -7,7 +7,7 @@ use super::program::Program;
 use super::stop::Stop;
 use super::{Outcome, Sample, Variables};
 
-/// The longest piece of what it printed that is told, in characters.
+/// The longest piece of its output that is reported, in characters.
 const TOLD: usize = 200;
 
 /// Runs a program and reads the number on the first line that it prints.

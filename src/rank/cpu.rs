@@ -53,7 +53,7 @@ fn present(file: &Path) -> Option<(i64, &'static str)> {
 mod tests {
     use super::*;
 
-    /// What is said of four cores in a system with these files.
+    /// The description of four cores in a system with these files.
     fn four(files: &[(&str, &str)]) -> Sample {
         let root = tempfile::tempdir().unwrap();
         for (name, content) in files {

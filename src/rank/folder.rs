@@ -32,7 +32,7 @@ fn count(folder: &Path, most: usize) -> Outcome {
             let from = format!("the first {most} entries of {shown}; more are not looked at");
             return Ok(Sample { value: files, from });
         }
-        // One that was removed meanwhile is no file any more.
+        // A file that was removed meanwhile does not count.
         let kind = entry.map_err(unreadable)?.file_type();
         files += i64::from(kind.is_ok_and(|kind| kind.is_file()));
     }

@@ -1,5 +1,5 @@
-//! What a member learns of its own host: samples of the attribute that members are ranked by, and its health
-//! check; in numbers, and in words.
+//! What a member learns about its own host: samples of the attribute that members are ranked by, and
+//! the result of its health check, as numbers and in words.
 //!
 //! A sample may take long (a disk that hangs, a name that does not resolve, a slow program), so
 //! the [`Sampler`] takes it on a thread of its own. So does the [`Checker`] with the check.
@@ -28,8 +28,8 @@ use stop::Stop;
 const FIRST: Duration = Duration::from_secs(1);
 const FIRST_COMMAND: Duration = Duration::from_secs(3);
 
-/// The variable by which a program is known that electd runs for itself, and its value: it is no part of the job
-/// that runs while this node leads.
+/// The environment variable, with its value, that marks a program that electd runs for itself and that
+/// is no part of the job of the leader.
 pub const HELPER: (&str, &str) = ("ELECTD_HELPER", "1");
 
 /// The variables that tell a program which member runs it and where that one stands; asked for before each run.
@@ -54,7 +54,7 @@ pub enum Source {
     Command {
         /// A path, or a name that is looked for in PATH.
         program: PathBuf,
-        /// What it is given.
+        /// Its arguments.
         arguments: Vec<String>,
         /// How long it may take.
         timeout: Duration,
@@ -66,18 +66,17 @@ pub enum Source {
 pub struct Sample {
     /// The number that members compare. Never `i64::MIN`, which stands for none.
     pub value: i64,
-    /// Where it came from, in words.
+    /// Its source, in words.
     pub from: String,
 }
 
-/// A sample, or in words why there is none.
+/// A sample, or why there is none.
 pub type Outcome = Result<Sample, String>;
 
 impl Source {
     /// Takes a sample now. This may take long; a command is ended at its timeout.
     ///
-    /// # Errors
-    /// In words, when there is nothing to be read.
+    /// # Errors Says in words why there is no value.
     pub fn sample(&self, variables: &Variables) -> Outcome {
         let (_stopper, stop) = Stop::new().map_err(|error| no_pipe(&error))?;
         self.sample_until(variables, &stop)
@@ -124,7 +123,7 @@ fn no_pipe(error: &io::Error) -> String {
     format!("no pipe can be opened: {error}")
 }
 
-/// For tests: programs are told nothing.
+/// For tests: programs get no variables about the node.
 #[cfg(test)]
 fn no_variables() -> Variables {
     Arc::new(Vec::new)

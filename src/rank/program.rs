@@ -17,7 +17,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use super::stop::{Stop, Woken};
 use super::{HELPER, Variables};
 
-/// A program may print so much on each of its two outputs; nobody reads more.
+/// A program may print this much on each of its two outputs; electd reads no more.
 const MOST: usize = 64 * 1024;
 
 /// A program with all that it is given.
@@ -39,11 +39,11 @@ impl fmt::Display for Program<'_> {
 
 /// One run of a program that has ended.
 pub struct Ran {
-    /// In words how it failed; none where it exited with code 0.
+    /// How it failed, in words; none if it exited with code 0.
     pub failure: Option<String>,
     /// Whether it came to its own end, so that what it printed is whole.
     pub is_whole: bool,
-    /// What it printed on its output, and where it complains.
+    /// Its stdout and its stderr.
     pub printed: [Vec<u8>; 2],
 }
 
@@ -61,8 +61,9 @@ impl Program<'_> {
         };
         let group = Pid::from_child(&child);
         let watched = watch(&mut child, Instant::now() + self.timeout, stop);
-        // Before the program is reaped, since its number may be another's afterwards. The group is
-        // ended also after a program that went well: what it left running is in nobody's care.
+        // Kills the group before the program is reaped, since another process may get its number
+        // afterwards. This also happens after a successful run, as nothing else would end the processes
+        // that it left.
         let _ = kill_process_group(group, Signal::KILL);
         let status = child.wait();
         let (woken, printed) = match watched {
@@ -119,7 +120,7 @@ impl Pipe {
         Ok(Pipe { open, printed: Vec::new() })
     }
 
-    /// Reads what is there, and no more than a byte too much.
+    /// Reads the available bytes, and at most one byte too many.
     fn read(&mut self) {
         let Some(pipe) = &mut self.open else { return };
         let have = self.printed.len();

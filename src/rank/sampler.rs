@@ -35,7 +35,7 @@ impl Sampler {
             return Ok((Sampler(None), source.sample(&variables)));
         }
         let patience = source.patience();
-        // Without room: a sample that nobody waits for any more is not lost in it.
+        // A channel without a buffer: it cannot lose a sample that nothing waits for any longer.
         let (first, taken) = channel::bounded(0);
         let running = Running::start("rank", move |stop| {
             Work { source, every, variables, stop, deliver, failing: false }.run(first);
@@ -56,7 +56,7 @@ impl Sampler {
     }
 }
 
-/// What the thread works with.
+/// The thread's data.
 struct Work<F> {
     source: Source,
     every: Duration,
@@ -91,7 +91,7 @@ impl<F: Fn(Outcome) -> bool> Work<F> {
         })
     }
 
-    /// Waits for so long. False when the sampler was stopped.
+    /// Waits for this long. False when the sampler was stopped.
     fn waits_for(&self, time: Duration) -> bool {
         let woken = self.stop.wait(&[], Instant::now() + time);
         matches!(woken, Ok(Woken::Late))

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 /// The end that is dropped to stop the other side.
 pub type Stopper = PipeWriter;
 
-/// What a wait ended with.
+/// Why a wait ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Woken {
     /// The [`Stopper`] is gone.

@@ -1,4 +1,4 @@
-//! What is still to happen in a simulated world, in the order in which it will.
+//! The future events of a simulated world, in order.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -23,7 +23,7 @@ pub(super) enum Event {
         node: usize,
         /// The incarnation of its process that this is meant for.
         incarnation: u64,
-        /// What it is told.
+        /// Its input.
         input: Box<Input>,
     },
     /// The write of a node's disk is done.
@@ -48,7 +48,7 @@ pub(super) enum Event {
     Transit(Transit),
 }
 
-/// What moves on in the network.
+/// A step of a connection or message in the network.
 #[derive(Clone, Debug)]
 pub(super) enum Transit {
     /// The back-off of a link is over.
@@ -65,7 +65,7 @@ pub(super) enum Transit {
     Arrives(usize, Payload),
     /// The accepter's process takes it.
     Taken(usize, Payload),
-    /// What met a cut is sent again.
+    /// Bytes that a cut had stopped are sent again.
     Retry(usize),
     /// The accepter's answer to a hello arrives.
     Reply(usize, Result<Box<Hello>, Box<Rejection>>),
@@ -87,7 +87,7 @@ pub(super) struct Pair {
     pub token: u64,
 }
 
-/// What a dialer writes.
+/// A hello or message that a dialer writes.
 #[derive(Clone, Debug)]
 pub(super) enum Payload {
     Hello(Box<Hello>),
@@ -99,7 +99,7 @@ pub(super) enum Payload {
     End,
 }
 
-/// What is to happen to a job.
+/// An event of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JobEvent {
     /// The process that leads tells that a job starts, and starts it.

@@ -1,9 +1,10 @@
-//! At whom a fault is aimed, found when it happens: who leads then, or stands for election, or votes.
+//! The targets of faults, found when a fault happens: the member that leads then, or is a candidate, or
+//! votes.
 
 use super::node::Node;
 use super::world::World;
 
-/// At whom.
+/// The target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aim {
     /// One that leads.
@@ -27,7 +28,7 @@ impl Aim {
         }
     }
 
-    /// Any of those that fit now; none if nobody does.
+    /// One of the members that fit now; none if there is none.
     pub fn find(self, world: &mut World) -> Option<usize> {
         let fits = |at: &usize| self.fits(&world.nodes[*at]);
         let all: Vec<usize> = (0..world.nodes.len()).filter(fits).collect();

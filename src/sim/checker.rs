@@ -1,8 +1,8 @@
-//! What must hold after every event of every simulated run.
+//! The invariants that must hold after every event of every simulated run.
 //!
-//! Who leads is read from what processes publish (`page.rs`), who votes from ids and roles
-//! (`content.rs`), and who voted for whom from messages and disks (`votes.rs`): a rule of the core
-//! that is broken is not broken here as well.
+//! The checker reads the leaders from what processes publish (`page.rs`), the voters from ids and roles
+//! (`content.rs`), and the votes from messages and disks (`votes.rs`): so a rule that is broken in the
+//! core is not broken here as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -20,7 +20,7 @@ use crate::core::settings::{AlgorithmKind, Preempt, Quorum};
 use crate::core::types::{Epoch, NodeId, TaskVersion, Time};
 use crate::core::{Core, NodeStatus, Phase, Transition};
 
-/// What was seen of one node.
+/// The checker's observations of one node.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     /// The epoch in which its process leads now.
@@ -31,9 +31,9 @@ struct Seen {
     led: Option<Epoch>,
     /// The greatest epoch whose leader it ever named, in any incarnation.
     named: Epoch,
-    /// What its process shows.
+    /// The page that its process shows.
     page: Option<Page>,
-    /// What its list said before that changed last.
+    /// Its list before the last change.
     former: Option<Rc<Content>>,
     /// Until when a client believes that it leads.
     believed: Option<Time>,
@@ -44,7 +44,7 @@ struct Seen {
 /// So many nanoseconds may be lost where a time goes from one clock to true time, and from there to another clock.
 const ROUNDED: u64 = 2;
 
-/// What is promised of leaders and their epochs.
+/// The promises about leaders and their epochs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Promise {
     /// Without a quorum, while the model holds: never two live leaders for one epoch.
@@ -63,13 +63,13 @@ pub(super) struct Checker {
     /// A proof of death ends what a dead leader was promised.
     proofs: bool,
     seen: Vec<Seen>,
-    /// Who led in which epoch.
+    /// The leader of each epoch.
     led_in: BTreeMap<Epoch, BTreeSet<NodeId>>,
     votes: Votes,
     pub lists: Lists,
     pub breach: Option<String>,
-    /// How often one came to lead in an epoch of another who is dead: whoever knew it was not
-    /// heard. Without a quorum this is not promised.
+    /// How often a member came to lead in an epoch of a dead leader, since no member that knew of that
+    /// epoch was heard. Without a quorum electd does not rule this out.
     pub repeated: u64,
     /// How often one came to lead while another did.
     pub rivals: u64,
@@ -110,9 +110,9 @@ impl Checker {
         self.breach.get_or_insert_with(|| format!("at {:.3} ms: {what}", millis(now)));
     }
 
-    /// "What a member claims never goes backwards, across restarts": a process starts with the
-    /// epoch that is on its disk, and its own rounds above what is reserved there. The disk says then how
-    /// long a promise of it may be.
+    /// "What a member claims never goes backwards, across restarts": a process starts with the epoch on
+    /// its disk, and its own rounds are above the reserve there. The disk also says then how long its
+    /// promise may be.
     pub fn starts(&mut self, now: Time, node: usize, disk: (Epoch, Epoch, Duration)) {
         let (epoch, kept, promised) = disk;
         let seen = &mut self.seen[node];
@@ -136,8 +136,8 @@ impl Checker {
         self.lists.forgot(node);
     }
 
-    /// A process is gone, and its page with it. The lease that a client was told of still counts,
-    /// where nothing but time ends a promise.
+    /// A process is gone, and its page with it. A lease that a client has read still counts, if only
+    /// time ends a promise.
     pub fn died(&mut self, node: usize) {
         let proofs = self.proofs;
         let seen = &mut self.seen[node];
@@ -150,7 +150,7 @@ impl Checker {
         self.seen[node].named
     }
 
-    /// What a voter told, or a list that a member has, is right, or not.
+    /// Checks what a voter said, or a list that a member has.
     pub fn judged(&mut self, now: Time, node: usize, judged: Result<(), String>) {
         if let Err(what) = judged {
             self.fail(now, format_args!("node-{} {what}", node + 1));
@@ -180,9 +180,8 @@ impl Checker {
         self.judged(now, node, judged);
     }
 
-    /// What a process shows from now on to everybody who asks. With a majority no other client
-    /// believes another leader meanwhile, and whoever leads is backed by a majority for as long as
-    /// it says.
+    /// Checks the page that a process shows to all clients from now on. With a majority no other client
+    /// believes another leader meanwhile, and a majority backs the leader for as long as the page says.
     pub fn published(&mut self, now: Time, node: usize, core: &Core, all: &[Node]) {
         let seen = &mut self.seen[node];
         let page = Page::of(core, all[node].turned, seen.page.as_ref());
@@ -348,12 +347,13 @@ impl Checker {
         self.preempt == Preempt::Always && leads && thought_alive
     }
 
-    /// What must hold of what a process shows, after anything it was told.
+    /// What must hold of the page of a process, after any input.
     pub fn look(&mut self, now: Time, node: usize, core: &Core, all: &[Node]) {
         let Some(page) = &self.seen[node].page else { return };
         let (phase, leader, epoch, list) =
             (page.phase, page.leader, page.epoch, page.content.clone());
-        // One that was paused shows until its next turn that it led; whoever reads that does not believe it.
+        // A paused leader shows until its next turn that it leads; a client that reads this does not
+        // believe it.
         let leads = page.leads(all[node].local(now));
         let name = || format!("node-{}", node + 1);
         if epoch < self.seen[node].view.epoch {

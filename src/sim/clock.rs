@@ -25,12 +25,12 @@ impl Clock {
     /// As slow as a clock may be.
     pub const SLOWEST: Clock = Clock { offset: 0, rate: 900 };
 
-    /// A clock that showed `offset` at the start and runs at so many thousandths of true time.
+    /// A clock that showed `offset` at the start and runs at this many thousandths of true time.
     pub fn new(offset: Duration, rate: u64) -> Clock {
         Clock { offset: (Time(0) + offset).0, rate }
     }
 
-    /// What it shows at this true time.
+    /// Its reading at this true time.
     pub fn local(self, at: Time) -> Time {
         Time(self.offset.saturating_add(scale(at.0, self.rate, TRUE)))
     }
@@ -46,7 +46,7 @@ impl Clock {
         scale(scale(passed, TRUE, self.rate), self.rate, TRUE) < passed
     }
 
-    /// How much it goes on while this time truly passes.
+    /// How far it advances while this much true time passes.
     pub fn passes(self, time: Duration) -> Duration {
         self.local(Time(0) + time).since(Time(self.offset))
     }
@@ -68,7 +68,7 @@ impl Clock {
 }
 
 fn scale(time: u64, by: u64, of: u64) -> u64 {
-    // What a run takes fits; the wide division is slow.
+    // The times of a run fit; the wide division is slow.
     let wide = || u64::try_from(u128::from(time) * u128::from(by) / u128::from(of));
     time.checked_mul(by).map_or_else(|| wide().unwrap_or(u64::MAX), |product| product / of)
 }

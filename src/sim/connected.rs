@@ -11,18 +11,18 @@ use crate::core::{Input, Output};
 type Caller<'a> = (ConnectionId, &'a Hello);
 
 impl World {
-    /// Connects every pair by the hellos that they would exchange, without a delay. All that one
-    /// member is told is told at a stretch, which is kind to the caches.
+    /// Connects every pair by the hellos that they would exchange, without a delay. Each member gets
+    /// all its hellos in a row, which is faster with the processor's caches.
     pub(super) fn connect_all(&mut self) {
         let hellos: Vec<Option<Hello>> = (0..self.nodes.len()).map(|at| self.hello(at)).collect();
         let callers = self.call_all(&hellos);
         for (to, callers) in callers.iter().enumerate() {
             self.greet(to, callers);
-            self.arm(to); // what a hello began goes on
+            self.arm(to); // continue what a hello began
         }
     }
 
-    /// What a node says to whoever it dials.
+    /// The hello of a node to the members that it dials.
     fn hello(&mut self, node: usize) -> Option<Hello> {
         let peer = self.id(node);
         let core = self.nodes[node].core.as_mut()?;

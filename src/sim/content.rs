@@ -9,7 +9,7 @@ use crate::core::types::{NodeId, Role};
 /// The version of a list: the epoch of the leader that made it, and a counter.
 pub(super) type Number = (u64, u64);
 
-/// What a list says.
+/// The content of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Content {
     pub version: Number,
@@ -51,7 +51,7 @@ impl Content {
         })
     }
 
-    /// Whether those of whom this holds are more than all other voters together.
+    /// Whether the voters for which this holds are more than all other voters together.
     pub fn is_majority(&self, holds: impl Fn(NodeId) -> bool) -> bool {
         let (with, without): (Vec<_>, Vec<_>) = self.voters().partition(|id| holds(*id));
         with.len() > without.len()

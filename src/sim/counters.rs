@@ -2,7 +2,7 @@
 
 use std::ops::{AddAssign, Index};
 
-/// What is counted. A fault counts where it made a difference, and not where it was only drawn.
+/// The counters. A fault counts if it had an effect, and not if it was only drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
     /// Starts, the first ones included.
@@ -15,7 +15,7 @@ pub enum Counter {
     Amid,
     /// Hosts that came back without their process.
     Returned,
-    /// Processes stopped in order.
+    /// Processes that shut down cleanly.
     Stops,
     /// Members drained by an operator.
     Drains,
@@ -57,7 +57,7 @@ pub enum Counter {
     Broken,
     /// Messages that were on their way on these.
     Tails,
-    /// Of these connections, those whose end one side did not notice by itself, or neither.
+    /// Of these connections, those of which one side, or neither, noticed the end by itself.
     HalfOpen,
     /// Partitions into groups that stopped something.
     Splits,
@@ -77,7 +77,7 @@ pub enum Counter {
     Pauses,
     /// Of these, amid a turn: what it put out was shown and sent later.
     Unshown,
-    /// Of the pauses, those for so long that the process noticed.
+    /// Of the pauses, those so long that the process noticed.
     Stalls,
     /// Clocks that stepped forward.
     Steps,
@@ -95,9 +95,9 @@ pub enum Counter {
     Changed,
     /// Changes that were refused, or whose outcome was not known.
     Refused,
-    /// Faults aimed at one that led, stood for election or followed when they happened.
+    /// Faults aimed at a member that led, was a candidate or followed when they happened.
     Aimed,
-    /// Disks that stood still for a moment.
+    /// Disks that hung for a moment.
     DiskStalls,
     /// Writes of disks that are slow.
     SlowWrites,
@@ -111,7 +111,7 @@ pub enum Counter {
     DeadLinks,
     /// Links that are dead for good in one direction.
     DeadWays,
-    /// Members that nobody ever reaches.
+    /// Members that no peer ever reaches.
     Unreachable,
     /// Files edited between two starts.
     Edited,
@@ -123,7 +123,7 @@ pub enum Counter {
     RolledBack,
     /// Starts with the disk of another member, which came to nothing.
     Foreign,
-    /// Members that are told to bootstrap at every start.
+    /// Members that are started with `--bootstrap` every time.
     Bootstrapped,
     /// Clusters whose members have unequal timings.
     Unequal,
@@ -135,7 +135,8 @@ pub enum Counter {
     Adverse,
     /// Stretches of time in which a leader was promised, and measured.
     Promised,
-    /// Stretches in which none was: no fully connected majority was left, or nobody that may lead.
+    /// Stretches in which no leader was promised: no fully connected majority was left, or no member
+    /// that may lead.
     Unpromised,
     /// Lists that a leader found to be void.
     Overruled,

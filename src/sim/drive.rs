@@ -13,7 +13,7 @@ const RETRY: Duration = Duration::from_millis(500);
 pub(super) struct Drive {
     /// How long a write takes at least and at most, where it differs from the rest of the world.
     pub speed: Option<(Duration, Duration)>,
-    /// One in so many writes fails and is tried again; none where 0.
+    /// One in this many writes fails and is tried again; none if 0.
     pub fails: u64,
     /// No write ends any more.
     pub stuck: bool,

@@ -71,7 +71,7 @@ pub enum SimError {
 }
 
 impl SimError {
-    /// Whether whoever asked for the run made a mistake, and not electd.
+    /// Whether the caller that asked for the run made a mistake, and not electd.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         !matches!(self, SimError::Breach(_) | SimError::Endless { .. })

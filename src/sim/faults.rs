@@ -1,4 +1,4 @@
-//! What is done to a cluster in a random run: drawn from the seed, then inflicted on the world.
+//! The faults of a random run: drawn from the seed, then inflicted on the world.
 
 use super::counters::Counter;
 use super::node::{Death, Node};
@@ -13,7 +13,7 @@ use crate::core::settings::RankKind;
 use crate::core::types::{Task, Time};
 use crate::core::{Command, CommandId, Input};
 
-/// Draws a plan for so many nodes, whose ranks may change.
+/// Draws a plan for this many nodes, whose ranks may change.
 pub(super) fn plan(random: &mut Random, nodes: usize, changes: bool) -> Plan {
     let mut plan = Plan::new();
     let spread = if random.below(2) == 0 { TIMING.message } else { TIMING.failure * 3 };
@@ -58,7 +58,7 @@ pub(super) fn attribute(random: &mut Random) -> i64 {
     random.below(6) as i64 - 2
 }
 
-/// What so many members are ranked by, and the attribute of each at its start.
+/// The attribute kind by which this many members are ranked, and the value of each at its start.
 pub(super) fn ranks(random: &mut Random, members: usize) -> (RankKind, Vec<Option<i64>>) {
     let rank = match random.below(8) {
         0 | 1 => RankKind::Priority,

@@ -64,7 +64,8 @@ impl World {
         self.tell_now(node, Input::Command { id, command });
     }
 
-    /// The operator is told that a member is drained. A slow disk may answer an order after a later one was given.
+    /// The operator gets the answer that a member is drained. A slow disk may answer an order after a
+    /// later order was given.
     pub(super) fn was_drained(&mut self, node: usize, id: CommandId) {
         let own = &mut self.nodes[node].fitness;
         own.drained |= own.wanted && id == CommandId(FITNESS + own.orders);

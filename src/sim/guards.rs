@@ -6,7 +6,7 @@ use super::setup::TIMING;
 use crate::core::random::Random;
 use crate::core::types::{Epoch, Time};
 
-/// What is drawn for jobs comes from a sequence of its own.
+/// The random numbers for jobs come from a sequence of their own.
 const JOBS: u64 = 0x6a6f_6273;
 
 /// The jobs of a world.
@@ -14,7 +14,7 @@ const JOBS: u64 = 0x6a6f_6273;
 pub(super) struct Jobs {
     pub random: Random,
     pub of: Vec<Job>,
-    /// How long a job may take to end in order.
+    /// How long a job may take to end in a clean handover.
     pub stops_within: Duration,
     /// Whether no two may run at one instant: what proves a death frees votes before the guard has acted.
     pub exclusive: bool,
@@ -25,7 +25,7 @@ pub(super) struct Jobs {
 pub(super) struct Job {
     /// Counts what was started here, so that what is meant for an earlier job does not end a later.
     pub number: u64,
-    /// The epoch that it was started for. None while nothing was told to the process.
+    /// The epoch that it was started for. None until the process got any input.
     pub epoch: Option<Epoch>,
     /// It runs until then, by its host's clock, unless it ends before.
     pub until: Time,

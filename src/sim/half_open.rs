@@ -54,7 +54,7 @@ impl World {
         Some(payload)
     }
 
-    /// What met a cut is sent again, or given up.
+    /// Bytes that a cut stopped are sent again, or given up.
     pub(super) fn retry(&mut self, at: usize) {
         let (from, to) = self.ends(at);
         let failure = self.timing().failure;
@@ -91,8 +91,8 @@ impl World {
         self.closed(at);
     }
 
-    /// Breaks a connection with all that is on its way. Whether its ends notice, and the dialer at
-    /// once, or else when it looks.
+    /// Breaks a connection with all that is on its way. The flags say whether its ends notice, and
+    /// whether the dialer notices immediately or only when it looks.
     pub(super) fn snap(&mut self, from: usize, to: usize, dialer: Option<bool>, accepter: bool) {
         let (LinkState::Up(at) | LinkState::Greeting(at) | LinkState::Doomed(at)) =
             self.network.link(from, to).state

@@ -1,10 +1,10 @@
 //! Jobs that run only while their member leads, and the guard that ends them.
 //!
-//! A job starts soon after its member came to lead, and the process is told so first. The guard is another
-//! process on the same host: it knows until when the leadership holds, as its process told it last, and ends
-//! the job by then, also while the process is paused. When the process dies, the guard ends the job at once,
-//! and the next process of the member does not start before. In order a job takes any time to end; now and
-//! then one does not end until its guard's deadline.
+//! A job starts soon after its member came to lead, and the process hears of that first. The guard is
+//! another process on the same host: its process has told it when the leadership ends, and the guard
+//! ends the job by then, even while the process is paused. When the process dies, the guard ends the
+//! job immediately, and the next process of the member does not start before. In a clean handover a job
+//! takes any time to end; now and then one does not end until its guard's deadline.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ impl World {
         self.note(at, Event::Job { node, incarnation, number, what });
     }
 
-    /// The process asks its guard to end the job in order.
+    /// The process asks its guard to end the job for a clean handover.
     pub(super) fn end_job(&mut self, node: usize) {
         self.faults.count(Counter::JobsEnded);
         let incarnation = self.nodes[node].incarnation;
@@ -98,7 +98,7 @@ impl World {
         }
     }
 
-    /// The process was told; it starts the job if it still leads.
+    /// The process heard that it leads; it starts the job if it still does.
     fn start_job(&mut self, node: usize, incarnation: u64) {
         let now = self.nodes[node].local(self.now);
         let leads = self.nodes[node].alive(incarnation).and_then(|core| leads(core, now));

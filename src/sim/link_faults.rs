@@ -1,5 +1,5 @@
-//! What disturbs the simulated network at present: cuts, slow links, and links that lose or
-//! double messages. Without any of it, all that is sent is delivered within the model's time.
+//! The present disturbances of the simulated network: cuts, slow links, and links that lose or double
+//! messages. Without any, the network delivers everything within the model's time.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::core::random::Random;
 /// The most members that a disturbed network has.
 pub(super) const MOST: usize = 32;
 
-/// A set of directed links between members: for each, to whom they lead.
+/// A set of directed links between members: for each member, the receivers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Links([u32; MOST]);
 
@@ -30,16 +30,16 @@ impl Links {
     }
 }
 
-/// What a disturbance does to its links.
+/// The effect of a disturbance on its links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Disturbance {
     /// Nothing arrives. Counted as this kind, once it stopped something.
     Cuts(Counter),
-    /// What is sent takes up to so much longer.
+    /// A message takes up to this much longer.
     Slows(Duration),
-    /// One in so many messages is dropped.
+    /// One in this many messages is dropped.
     Loses(u64),
-    /// One in so many messages is delivered twice.
+    /// One in this many messages is delivered twice.
     Doubles(u64),
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Network {
     connections: Vec<Connection>,
 }
 
-/// What one member has to do with its connection to another.
+/// One member's state of its connection to another.
 #[derive(Clone, Debug)]
 pub(super) struct Link {
     pub state: LinkState,
@@ -28,7 +28,7 @@ pub(super) struct Link {
     token: u64,
     pub attempt: u64,
     pub pause: Duration,
-    /// An order to dial waits for the end of what goes on.
+    /// An order to dial waits until the present attempt has ended.
     pub redial: bool,
     /// The connection that the other side has welcomed.
     pub accepted: Option<usize>,
@@ -60,18 +60,18 @@ pub(super) struct Connection {
     /// The dialer would see its end if it looked.
     pub ended: bool,
     pub fate: Fate,
-    /// What met a cut and is sent again and again, and since when nothing came through.
+    /// The bytes that met a cut and are sent repeatedly, and since when none came through.
     pub stuck: Vec<Payload>,
     pub troubled: Option<Time>,
 }
 
-/// What became of a connection on the way between its two ends.
+/// The state of a connection on the way between its two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Whole,
     /// The accepter's end is gone: what arrives is answered with a reset.
     Reset,
-    /// What is sent on it vanishes.
+    /// Everything sent on it vanishes.
     Hole,
 }
 

@@ -1,5 +1,5 @@
-//! What must hold of the member lists: with a majority they never diverge, and no change is lost
-//! that was said to be done.
+//! The invariants of the member lists: with a majority they never diverge, and no change is lost that
+//! was reported as done.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ pub(super) struct Lists {
     removed: Vec<NodeId>,
 }
 
-/// What is known of one disk.
+/// The checker's knowledge of one disk.
 #[derive(Clone, Copy, Debug, Default)]
 struct Disk {
     /// The version on it.
@@ -39,8 +39,8 @@ impl Lists {
         }
     }
 
-    /// A process has this list. Tells what is wrong: one version has one content, for ever. The
-    /// lists of files are no versions.
+    /// A process has this list. Returns what is wrong: a version always has the same content. The lists
+    /// of files are no versions.
     pub fn taken(&mut self, list: &Rc<Content>) -> Result<(), String> {
         let version @ (epoch, counter) = list.version;
         if !self.majority || version == (0, 0) {
@@ -69,8 +69,8 @@ impl Lists {
         self.disks[at].version = Number::default();
     }
 
-    /// Whoever asked for a change was told that it is done. With a majority, most voters of a list
-    /// that has it must have such a list on their disks. A removal that was forced and that no
+    /// The caller that asked for a change hears that it is done. With a majority, most voters of a list
+    /// with the change must have such a list on their disks. A removal that was forced and that no
     /// majority has stored is not promised to last.
     pub fn done(
         &mut self,
@@ -97,8 +97,8 @@ impl Lists {
         Ok(())
     }
 
-    /// Whoever leads has all changes that were done, as far as later ones did not undo them: an id
-    /// that was removed is never added again.
+    /// A leader has all changes that were done, as far as later changes did not undo them: an id that
+    /// was removed is never added again.
     pub fn lead(&self, list: &Content) -> Result<(), String> {
         if !self.majority {
             return Ok(());

@@ -114,7 +114,7 @@ impl World {
         }
     }
 
-    /// A process has another list from now on: it dials who is new and lets go who is gone.
+    /// A process has another list from now on: it dials the new members and drops those that are gone.
     pub(super) fn take_list(&mut self, node: usize, list: Arc<MemberList>) {
         let before = std::mem::replace(&mut self.nodes[node].peers, list.clone());
         for peer in self.others(node) {
@@ -149,9 +149,9 @@ impl World {
         self.checker.stored(self.now, node, &self.nodes[node].disk);
     }
 
-    /// The newest list, of the founders and whoever belongs by a list of theirs, and so on: who was
-    /// removed has no say, nor has a newcomer that led alone before it was added. That of the files
-    /// until it was changed. Those of disks without a process count where that is said.
+    /// The newest list among the founders, the members by a list of theirs, and so on: a removed member
+    /// does not count, nor does a newcomer that led alone before it was added. Until the first change
+    /// this is the list of the files. The lists of disks without a process count if the caller says so.
     pub(super) fn newest_list(&self, disks: bool) -> &Arc<MemberList> {
         if !self.changes {
             return &self.founders;
@@ -195,8 +195,8 @@ impl World {
         alive
     }
 
-    /// With a majority: whether a member was away while all other voters that it knew were removed. It takes
-    /// no stranger's word for that, so an operator has to tell it (docs/membership.md).
+    /// With a majority: whether a member was away while all other voters that it knew were removed. It
+    /// believes no stranger about that, so an operator has to act (docs/membership.md).
     fn was_left_behind(&self, core: &Core, newest: &Arc<MemberList>) -> bool {
         let known = core.members();
         let mut others = known.iter().filter(|other| other.votes() && other.id != core.id());
@@ -206,11 +206,11 @@ impl World {
             && others.all(|other| newest.get(other.id).is_none())
     }
 
-    /// Whether those that do not agree have nothing to say to each other any more: without a quorum
-    /// each side of a partition makes its own changes, and whoever is a stranger to the other side
-    /// stays one; so does a newcomer whose file names nobody that is left. All leaders are followed by
-    /// all of their lists, by these lists; or they are, as may be their followers, strangers to some
-    /// live member of their own.
+    /// Whether the members that do not agree can no longer talk to each other. Without a quorum each
+    /// side of a partition makes its own changes, and a stranger to the other side stays one; so does a
+    /// newcomer whose file names no member that is left. Each leader is followed by all live members of
+    /// its list, which have that list; or the leader, or a follower, is a stranger to some live member
+    /// of its own list.
     pub(super) fn are_estranged(&self) -> bool {
         let live = |id: NodeId| self.nodes[self.place(id)?].core.as_ref();
         let peers =

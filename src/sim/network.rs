@@ -1,8 +1,8 @@
-//! The simulated network: one connection per ordered pair of members, as the real one has it.
+//! The simulated network: one connection per ordered pair of members, as in the real network.
 //!
-//! The dialer says HELLO and then only writes; the accepter answers and then only reads. What
-//! is sent on one connection arrives in order. Here is what the processes do with it;
-//! `transit.rs` has what happens on the way.
+//! The dialer says HELLO and then only writes; the accepter answers and then only reads. The bytes of
+//! one connection arrive in order. This file has what the processes do; `transit.rs` has what happens
+//! on the way.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -114,7 +114,7 @@ impl World {
         (copies > 0).then(|| self.put(connection, message(elects)))
     }
 
-    /// Writes on a connection, in order. Tells when it will arrive.
+    /// Writes on a connection, in order. Returns when the bytes will arrive.
     pub(super) fn put(&mut self, connection: usize, payload: Payload) -> Time {
         let (from, to) = self.ends(connection);
         let arrival = self.now + self.travel(from, to);
@@ -156,7 +156,7 @@ impl World {
         }
     }
 
-    /// The dialer closes a connection, and dials anew after a back-off.
+    /// The dialer closes a connection, and dials again after a back-off.
     pub(super) fn hang_up(&mut self, node: usize, peer: usize, connection: usize) {
         self.put(connection, Payload::End);
         let lost = Input::Lost { peer: self.id(peer) };

@@ -22,20 +22,21 @@ pub(super) struct Pause {
     /// Its name, to be ended by.
     pub id: u32,
     pub since: Time,
-    /// What the turn put out amid which it began, if it began amid one: nothing of it was shown or sent.
+    /// The outputs of the turn in the middle of which the pause began, if any: none of them was shown
+    /// or sent.
     pub turn: Option<Vec<Output>>,
-    /// What waits for the process, in the order in which it came.
+    /// The inputs that wait for the process, in the order of their arrival.
     pub pile: Vec<Event>,
 }
 
-/// What makes a member fit to lead, as far as this world knows.
+/// The fitness of a member to lead, as far as this world knows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fitness {
     /// Whether its check passes, where it has one.
     pub healthy: bool,
     /// Its operator asked for a drain last, and not for its end.
     pub wanted: bool,
-    /// Its operator was told so since.
+    /// Since then its operator has the answer.
     pub drained: bool,
     /// So it was when its process started, and ever since.
     pub started_drained: bool,
@@ -65,11 +66,11 @@ impl Default for Fitness {
 /// A host and its process.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// What its file says.
+    /// The content of its file.
     pub settings: Settings,
-    /// The task that whoever starts it for the first time wants to be handed out.
+    /// The task that its operator gives at its first start.
     task: Task,
-    /// It is told to bootstrap at every start, by whoever starts it.
+    /// Its operator starts it with `--bootstrap` every time.
     pub keeps_bootstrap: bool,
     /// The list by which its process dials.
     pub peers: Arc<MemberList>,
@@ -97,7 +98,7 @@ pub(super) struct Node {
     pub tick: Option<Time>,
     /// How many more outputs the process carries out before it dies, and how.
     pub fuse: Option<(u64, Death)>,
-    /// After its last tick the process wanted to be called again at once.
+    /// After its last tick the process wanted to be called again immediately.
     pub busy: bool,
     /// The process was removed from the cluster, and is about to end.
     pub leaves: bool,
@@ -114,7 +115,7 @@ pub enum Death {
     Vanished,
 }
 
-/// What survives a crash.
+/// The state that survives a crash.
 #[derive(Debug)]
 pub(super) struct Disk {
     incarnation: Incarnation,
@@ -123,14 +124,14 @@ pub(super) struct Disk {
     writing: Option<(u64, Durable)>,
     /// The latest that waits: those between are skipped.
     waiting: Option<(u64, Durable)>,
-    /// What the last starts found on it.
+    /// The records that the last starts found on it.
     older: VecDeque<(Incarnation, Durable)>,
 }
 
-/// What a process of an earlier version of electd speaks.
+/// The protocol versions of a process of an earlier electd.
 const OLD: Protocols = Protocols { lowest: 5, highest: 5 };
 
-/// What so many starts found on a disk is kept, to go back to.
+/// The records that this many starts found on a disk are kept, so that the disk can go back to one.
 const OLDER: usize = 3;
 
 impl Node {
@@ -160,7 +161,7 @@ impl Node {
         }
     }
 
-    /// What its clock shows at this true time.
+    /// The reading of its clock at this true time.
     pub fn local(&self, now: Time) -> Time {
         self.clock.local(now)
     }
@@ -272,8 +273,8 @@ impl Disk {
         true
     }
 
-    /// What a process starts with, as its file says this. The task of the file is that of its first
-    /// start only. None where the member was removed.
+    /// The state that a process starts with, by its file. The task applies to its first start only.
+    /// None if the member was removed.
     fn open(&mut self, file: &Settings, task: &Task) -> Option<Restored> {
         let first = self.last().is_none();
         let kept = Kept { incarnation: self.incarnation, durable: self.durable.clone() };
@@ -313,7 +314,7 @@ impl Disk {
         &self.durable.members
     }
 
-    /// What a voter voted for last, as far as a crash does not forget it.
+    /// A voter's last vote, as far as a crash does not erase it.
     pub fn voted(&self) -> Option<(Epoch, NodeId)> {
         self.durable.vote?.voted.map(|vote| (vote.epoch, vote.candidate))
     }

@@ -1,11 +1,12 @@
-//! What processes show to whoever asks them who leads, and what a client may conclude from that.
+//! The pages that processes show to clients that ask who leads, and what a client may conclude from
+//! them.
 //!
-//! A page is replaced after each turn, before anything that the turn put out leaves; a process that
-//! stands still between the two goes on showing the page before. A client that asks learns what the
-//! page says at an instant between question and answer, and for how long the leader may still lead;
-//! this counts from the question. The worst client is assumed: it asks at the instant of the
-//! publication, is answered at once, and has a clock as slow as clocks may be. No other client
-//! believes a page for longer, so that no delay of an answer has to be drawn.
+//! A process replaces its page after each turn, before any output of the turn leaves; a process that is
+//! paused between the two keeps showing the old page. A client that asks learns what the page says at
+//! an instant between question and answer, and for how long the leader may still lead; this counts from
+//! the question. The worst client is assumed: it asks at the instant of the publication, is answered
+//! immediately, and has a clock as slow as clocks may be. No other client believes a page for longer,
+//! so that no delay of an answer has to be drawn.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::core::membership::MemberList;
 use crate::core::types::{Epoch, NodeId, Time};
 use crate::core::{Core, Phase};
 
-/// What one process shows.
+/// The page of one process.
 #[derive(Clone, Debug)]
 pub(super) struct Page {
     pub phase: Phase,
@@ -28,11 +29,11 @@ pub(super) struct Page {
     /// When a leader's lease ends, by the same clock.
     lease: Option<Time>,
     list: Arc<MemberList>,
-    /// What the list says.
+    /// The content of its list.
     pub content: Rc<Content>,
 }
 
-/// What an answer says for how long, in whole milliseconds.
+/// For how long the answer says that the leader may lead, in whole milliseconds.
 const UNIT: Duration = Duration::from_millis(1);
 
 impl Page {
@@ -56,8 +57,8 @@ impl Page {
         self.phase == Phase::Leading && local < self.until
     }
 
-    /// Until when the process leads by this page, by its own clock: what `GET /leader` goes by, or
-    /// the lease that is told, whichever is later.
+    /// Until when the process leads by this page, by its own clock: the limit that `GET /leader` uses
+    /// or the lease in the page, whichever is later.
     pub fn end(&self) -> Time {
         self.lease.map_or(self.until, |lease| lease.max(self.until))
     }

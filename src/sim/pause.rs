@@ -1,7 +1,7 @@
 //! A process that does nothing for a while, and a clock that steps.
 //!
-//! The kernel works on meanwhile: connections stay, dials are taken, and what arrives piles up
-//! until the process goes on.
+//! The kernel keeps working meanwhile: connections stay, dials are accepted, and input piles up until
+//! the process resumes.
 
 use std::time::Duration;
 
@@ -120,7 +120,7 @@ impl World {
         }
     }
 
-    /// The process that has to be there for this to happen; none for what the kernel does.
+    /// The process that must exist for this event; none for what the kernel does.
     fn whose(&mut self, transit: &Transit) -> Option<usize> {
         match transit {
             Transit::Dial(pair)

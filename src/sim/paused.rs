@@ -42,7 +42,8 @@ impl World {
         }
     }
 
-    /// The operator is told that the cluster is paused or resumed: a leader that says so itself has stored that.
+    /// The operator gets the answer that the cluster is paused or resumed: a leader that says so has
+    /// stored that.
     pub(super) fn was_paused(&mut self, node: usize) {
         let own = &mut self.nodes[node];
         if own.core.as_ref().is_some_and(|core| core.phase() == Phase::Leading) {
@@ -50,7 +51,7 @@ impl World {
         }
     }
 
-    /// A member that told of a pause, or of its end, never goes back to an older one, restarts included.
+    /// A member that reported a pause, or its end, never goes back to an older one, restarts included.
     pub(super) fn look_at_pause(&mut self, node: usize) {
         let own = &self.nodes[node];
         let told = own.fitness.pause;

@@ -1,4 +1,4 @@
-//! What may be done to a cluster in a run, when and to whom.
+//! The faults and orders of a run: when they come, and which member they hit.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use crate::core::random::Random;
 use crate::core::settings::Timing;
 use crate::core::types::Time;
 
-/// What is done to a cluster.
+/// An action on a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// A process is started, and its host if that is gone.
     Start,
-    /// A process dies after so many further outputs.
+    /// A process dies after this many further outputs.
     Die(Death, u64),
     /// A host comes back without its process.
     HostReturns,
@@ -35,18 +35,18 @@ pub(super) enum Fault {
     HandOut(u64),
     /// Somebody asks for a change of the members.
     Change(Wish),
-    /// A disk writes nothing for so long.
+    /// A disk writes nothing for this long.
     StallDisk(Duration),
-    /// This, to one that is found when it happens; to the member named if nobody fits.
+    /// This, to a member that is found when it happens; to the named member if none fits.
     Aimed(Aim, Box<Fault>),
-    /// What the model rules out; `leader` where it is aimed at a present one.
+    /// A disturbance beyond the model; `leader` if it is aimed at the present leader.
     Trouble {
         leader: bool,
         trouble: Trouble,
     },
 }
 
-/// What changes of it.
+/// The kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// An operator drains a member, or undrains it.
@@ -59,7 +59,7 @@ pub(super) enum Change {
     SwitchedOver(Option<usize>),
 }
 
-/// What is done, when and to whom, in order of time.
+/// The actions with their times and members, in order of time.
 pub(super) type Plan = Vec<(Time, usize, Fault)>;
 
 /// A change of the members.
@@ -71,17 +71,17 @@ pub(super) enum Wish {
     Remove { who: Option<usize>, force: bool },
 }
 
-/// What begins, or happens, to a member and those around it.
+/// A disturbance of a member and its links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// Messages on some links suffer; named to be ended, and whether it is one more in a row.
     Begin(u32, Disturbance, Shape, bool),
     /// The process does nothing for a while; named to be ended.
     Pause(u32),
-    /// What has this name ends.
+    /// The disturbance of this name ends.
     End(u32),
-    /// The connections between the member and another break. Whether the dialer and the accepter
-    /// notice, and the dialer at once.
+    /// The connections between the member and another break. The flags say whether the dialer and the
+    /// accepter notice, and whether the dialer does so immediately.
     Break { other: usize, dialer: bool, at_once: bool, accepter: bool },
     /// The member's clock steps forward.
     Step(Duration),
@@ -128,7 +128,7 @@ impl Way {
 }
 
 impl Shape {
-    /// Whom a cut of this shape concerns.
+    /// Draws the shape of a cut.
     pub fn draw(random: &mut Random, nodes: usize) -> Shape {
         let other = random.below(nodes as u64) as usize;
         match random.below(8) {

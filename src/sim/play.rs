@@ -12,7 +12,7 @@ use crate::core::types::{Task, Time};
 use crate::core::{Command, CommandId, Input};
 use crate::trace::{Detail, Line};
 
-/// What happens to a member, by its number.
+/// An action on a member, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Its process is started.
@@ -40,7 +40,7 @@ pub struct Play {
     pub algorithm: AlgorithmKind,
     /// Whether a higher member takes over.
     pub preempt: Preempt,
-    /// What happens when, in order of time.
+    /// The actions, in order of time.
     pub steps: Vec<(Duration, Step)>,
     /// From when on there is a trace.
     pub from: Duration,

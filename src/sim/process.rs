@@ -1,4 +1,4 @@
-//! What a simulated process does between its start and its death, besides the network.
+//! The life of a simulated process between its start and its death, besides the network.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ impl World {
         self.start_checking(node);
     }
 
-    /// Ends a process, at once.
+    /// Ends a process immediately.
     pub fn die(&mut self, node: usize, death: Death) {
         if self.nodes[node].core.take().is_none() {
             return;
@@ -111,7 +111,7 @@ impl World {
         }
     }
 
-    /// Holds what a process tells against what was told before.
+    /// Checks a message of a process against its earlier ones.
     fn tells(&mut self, node: usize, to: NodeId, message: &Message) {
         let Some(at) = self.place(to) else { return };
         let (from, turned) = ((node, self.id(node)), self.nodes[node].turned);
@@ -125,8 +125,8 @@ impl World {
         self.checker.hears(Word { from, to, message, turned });
     }
 
-    /// Whether an election is not over before this has arrived. A coordinator's regular check of
-    /// the others goes on for ever.
+    /// Whether an election is not over before this has arrived. A coordinator's regular check of the
+    /// others never ends.
     fn elects(&self, to: usize, message: &Message) -> bool {
         match message {
             Message::AreYouNormal { .. } => false,
@@ -178,7 +178,7 @@ impl World {
         self.nodes[node].leaves |= change.reason == Reason::Removed;
     }
 
-    /// Shows the outside where a process stands, before anybody is told.
+    /// Publishes the state of a process, before any message leaves.
     pub(super) fn publish(&mut self, node: usize) {
         self.count_uptime(node);
         if let Some(core) = &self.nodes[node].core {
@@ -196,7 +196,7 @@ impl World {
         uptime.claims(now, node, until.unwrap_or_default());
     }
 
-    /// Begins to count for how much of the time somebody leads.
+    /// Begins to measure for how much of the time a member leads.
     pub(super) fn begin_uptime(&mut self) {
         self.uptime = Some(Uptime::new(self.nodes.len(), self.now));
         (0..self.nodes.len()).for_each(|node| self.count_uptime(node));

@@ -1,7 +1,8 @@
 //! Operators that edit the timings of members and reload them while they run (`core/retiming.rs`).
 //!
-//! The files of members say different timings meanwhile, longer ones and shorter ones. Right after a reload
-//! members die, are cut off and stand still, since a promise of another length is on its way to the disks then.
+//! The files of members say different timings meanwhile, longer ones and shorter ones. Right after a
+//! reload members die, are cut off and hang, since a promise of another length is on its way to the
+//! disks then.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::core::random::Random;
 use crate::core::settings::Timing;
 use crate::core::types::Time;
 
-/// One run in so many.
+/// One run in this many.
 const ONE_IN: u64 = 4;
 
 /// The names of what begins here, which ends by them: those of storms and of all other troubles are smaller.
@@ -99,8 +100,9 @@ impl Draw<'_> {
         self.aftermath(at);
     }
 
-    /// The leader promises itself and asks for more while some disks stand still. Some that answered restart at once, and
-    /// the leader is cut off: whoever restarted may elect another with those that did not answer.
+    /// The leader promises itself and asks for more while some disks hang. Some members that answered
+    /// restart immediately, and the leader is cut off: the restarted members may elect another with
+    /// those that did not answer.
     fn succession(&mut self, at: Time, timing: Timing) {
         for node in 0..self.nodes {
             if self.random.below(2) == 0 {
@@ -120,7 +122,7 @@ impl Draw<'_> {
         }
     }
 
-    /// Some of those that lead, stand or vote restart, stand still or are cut off.
+    /// Some leaders, candidates or voters restart, hang or are cut off.
     fn aftermath(&mut self, at: Time) {
         for _ in 0..self.random.below(4) {
             let (when, aim) = (at + self.random.up_to(TIMING.message * 3), self.aim());
@@ -148,7 +150,7 @@ impl Draw<'_> {
         self.plan.push((at + length, 0, trouble(Trouble::End(self.last))));
     }
 
-    /// A process dies and is back at once.
+    /// A process dies and restarts immediately.
     fn restart(&mut self, at: Time, aim: Aim) {
         self.note(at, aim, Fault::Die(Death::Killed, 0));
         let back = at + self.random.up_to(TIMING.message);
@@ -174,7 +176,7 @@ fn trouble(trouble: Trouble) -> Fault {
 }
 
 impl World {
-    /// The file of a member says these timings from now on, and its process is told so if it runs.
+    /// The file of a member has these timings from now on, and its process reloads it if it runs.
     pub(super) fn retime(&mut self, node: usize, timing: Timing) {
         self.faults.count(Counter::Retimed);
         self.say(node, || format!("its timings are {timing:?} from now on"));
@@ -198,15 +200,15 @@ impl World {
         }
     }
 
-    /// How much longer it may take for that until all agree: the longest promise runs out by the slowest clock, and what
-    /// waits by older timings in an election goes on waiting.
+    /// How much longer it may take until all agree: the longest promise expires by the slowest clock,
+    /// and waits in an election that began with older timings keep these.
     pub(super) fn retiming(&self) -> Duration {
         self.longest.map_or(Duration::ZERO, |longest| {
             (longest.lease + longest.failure * 2 + longest.t2() * 2) * 10 / 9
         })
     }
 
-    /// The silence of its own by which a process takes note that it stood still.
+    /// The silence after which a process notices that it was paused.
     pub(super) fn noticed_stall(&self, node: usize) -> Duration {
         match self.longest {
             Some(_) => self.nodes[node].settings.timing.stall(),

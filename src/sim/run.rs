@@ -16,8 +16,8 @@ use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, Timing};
 use crate::trace::Detail;
 
-/// What is drawn for faults beyond the model comes from a sequence of its own, so that the rest of
-/// a seed stays as it is within the model.
+/// The random numbers for faults beyond the model come from a sequence of their own, so that the rest
+/// of a seed stays as it is within the model.
 const BEYOND: u64 = 0x6265_796f_6e64;
 
 /// So are the changes of the members: the other seeds stay as they are without them.
@@ -178,6 +178,6 @@ fn live_through(world: &mut World, plan: Plan) -> Result<Duration, String> {
     let until = world.now + world.changing().max(world.ending());
     while step(world, until)? {}
     world.now = until;
-    revive(world); // the last change may have added somebody who does not run, and a leader has waited for its job
+    revive(world); // the last change may have added a member that does not run, and a leader may have waited for its job
     settle(world)
 }

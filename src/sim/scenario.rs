@@ -31,9 +31,9 @@ pub struct Scenario {
     pub attributes: Vec<i64>,
     /// Ring: whether the run of a greater initiator ends that of a lesser one.
     pub hierarchy: bool,
-    /// Who calls the election at time 0, by number; the lowest live member if empty.
+    /// The members that call the election at time 0, by number; the lowest live member if empty.
     pub initiators: Vec<usize>,
-    /// Who died just before, by number; the best of them led.
+    /// The members that died just before, by number; the best of them led.
     pub crashed: Vec<usize>,
     /// Whether all others know of these deaths.
     pub detected: bool,
@@ -141,7 +141,7 @@ impl Scenario {
         Ok(places)
     }
 
-    /// What ranks the node at this place.
+    /// The rank of the node at this place.
     fn rank(&self, place: usize) -> (i64, usize) {
         (self.attributes.get(place).copied().unwrap_or(0), place)
     }
@@ -175,9 +175,9 @@ impl Scenario {
         world
     }
 
-    /// Halting: where all survivors initiate and none knows of the death, they miss the
-    /// coordinator all at once, and call it before they call an election (procedure Timeout). A
-    /// single initiator calls the election itself, as the literature counts it.
+    /// Halting: if all survivors initiate and none knows of the death, they all miss the coordinator
+    /// simultaneously, and call it before they call an election (procedure Timeout). A single initiator
+    /// calls the election itself, as the literature counts it.
     fn time_out(&self, initiators: &BTreeSet<usize>, dead: &BTreeSet<usize>) -> bool {
         let all = initiators.len() > 1 && initiators.len() + dead.len() == self.nodes;
         self.algorithm == AlgorithmKind::Halting && all && !dead.is_empty() && !self.detected
@@ -192,8 +192,8 @@ impl Scenario {
         Timing { failure, ..TIMING }
     }
 
-    /// The best of the crashed members led before the run: the others follow it or, where the
-    /// deaths are known, had just learned of them when nobody led.
+    /// The best of the crashed members led before the run: the others follow it or, if the deaths are
+    /// known, have just learned of them while nobody leads.
     fn remember(&self, world: &mut World, dead: &BTreeSet<usize>) {
         let Some(leader) = self.led(dead) else { return };
         let rank = Rank { value: self.rank(leader).0, id: world.id(leader) };
@@ -219,7 +219,7 @@ impl Scenario {
     }
 }
 
-/// What a member was told by one that came to lead.
+/// The messages that a member got from a new leader.
 fn coming_to_lead(algorithm: AlgorithmKind, epoch: Epoch, rank: Rank) -> Vec<Message> {
     let (number, round, task) = (0, epoch, Task::default());
     match algorithm {
@@ -238,7 +238,7 @@ fn inbound(world: &mut World, node: usize, peer: usize) -> ConnectionId {
 }
 
 /// No election takes longer: a hundred `failure`s, and one more for each member, as each may have to
-/// find out by itself who is dead.
+/// find the dead members by itself.
 fn longest(nodes: usize) -> Duration {
     TIMING.failure * (100 + nodes as u32)
 }

@@ -14,9 +14,9 @@ use crate::trace::Line;
 pub struct Schedule {
     /// How the members elect.
     pub algorithm: AlgorithmKind,
-    /// What a leader needs.
+    /// The quorum that a leader needs.
     pub quorum: Quorum,
-    /// What may happen.
+    /// The faults that may happen.
     pub faults: FaultSet,
     /// All that happens follows from it.
     pub seed: u64,
@@ -27,7 +27,7 @@ pub struct Schedule {
 /// A run that ended as it must.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What was done.
+    /// The counters of the run.
     pub faults: Faults,
     /// How long after the last fault all named one leader.
     pub settled: Duration,
@@ -41,7 +41,7 @@ pub struct Run {
 pub struct Failure {
     /// The schedule.
     pub schedule: Schedule,
-    /// What should not have happened.
+    /// The breach.
     pub what: String,
     /// What happened.
     pub trace: Vec<Line>,

@@ -19,10 +19,10 @@ use crate::core::{Core, Phase};
 
 /// From the last fault until all live members name one leader, in a cluster of this many.
 ///
-/// Before the last election can start, all survivors are connected: a host that returned is
-/// refused its id for `failure` after its last word, then waits out a back-off of `failure`, and
-/// a dial to a host that is gone takes its time. Then the leader's death must be seen; and each
-/// further member may have answered and died, or is to be found dead in the ring.
+/// Before the last election can start, all survivors are connected: a host that returned is refused its
+/// id for `failure` after its last word, then waits out a back-off of `failure`, and a dial to a host
+/// that is gone takes its time. Then the others must notice the leader's death; and each further member
+/// may have answered and died, or the ring has yet to find it dead.
 fn longest(algorithm: AlgorithmKind, members: usize) -> Duration {
     let failover = bounds::worst_failover(algorithm, &TIMING, members);
     let further = bounds::further_death(algorithm, &TIMING);
@@ -31,10 +31,10 @@ fn longest(algorithm: AlgorithmKind, members: usize) -> Duration {
     connected + failover.unwrap_or(TIMING.failure) + further * deaths
 }
 
-/// What faults beyond the model add to that: what was late arrives. A connection that leads
-/// nowhere is found by what is sent on it, after `failure`, and its end is seen `failure` later;
+/// The time that faults beyond the model add: late messages arrive. A member notices a broken
+/// connection by a message on it, after `failure`, and the other side notices the end `failure` later;
 /// then the next dial waits for `failure`. Leaders of several sides meet, and elect once more. The
-/// slowest clock makes all of it longer by a ninth.
+/// slowest clock makes all of this longer by a ninth.
 fn beyond_model(algorithm: AlgorithmKind, members: usize) -> Duration {
     let found = TIMING.failure * 3 + PATIENCE + TIMING.message * 4;
     let merged = bounds::convergence(algorithm, &TIMING, members);
@@ -42,9 +42,10 @@ fn beyond_model(algorithm: AlgorithmKind, members: usize) -> Duration {
     (within + SLOWEST + found + merged) * 10 / 9 - within
 }
 
-/// What votes add: what a voter promised before its restart runs out, and a candidate that was told so
-/// tries again; a lease is no longer than `failure`. Candidates that ask at the same time may both fail, and do so again after T2 and a
-/// pre-vote and a vote request of T1 each: three times is enough.
+/// The time that votes add: a promise from before a voter's restart expires, and a candidate that heard
+/// of it tries again; a lease is no longer than `failure`. Candidates that ask at the same time may
+/// both fail, and do so again after T2 and a pre-vote and a vote request of T1 each: three times is
+/// enough.
 fn voting() -> Duration {
     TIMING.failure * 2 + (TIMING.t2() + TIMING.t1() * 2) * 3
 }
@@ -66,8 +67,8 @@ pub(super) fn revive(world: &mut World) {
     let list = world.newest_list(true);
     let voters = list.iter().filter(|member| member.votes());
     let voters: Vec<usize> = voters.filter_map(|member| world.place(member.id)).collect();
-    // A newcomer is told where the cluster stands by a leader, or by all others; and a change that
-    // is still to come may take one of just enough away.
+    // A newcomer learns the state of the cluster from a leader, or from all others; and a later change
+    // may remove one of a bare majority.
     let told = world.setup.bootstrap && !world.changes;
     let wanted = if told { voters.len() / 2 + 1 } else { voters.len() };
     let mut live = voters.iter().filter(|at| world.nodes[**at].core.is_some()).count();
@@ -136,7 +137,8 @@ pub(super) fn step(world: &mut World, until: crate::core::types::Time) -> Result
     world.checker.breach.take().map_or(Ok(stepped), Err)
 }
 
-/// Whether all live members of the newest list have it, and name one live leader, or none where nobody is eligible.
+/// Whether all live members of the newest list have it, and name one live leader, or none if no member
+/// is eligible.
 fn agree(world: &World, alive: &[(usize, &Core)]) -> bool {
     world.agreed(alive).is_some() || nobody_is_eligible(world, alive)
 }
@@ -166,7 +168,7 @@ fn is_settled(world: &World, alive: &[(usize, &Core)]) -> bool {
         |(_, epoch): (usize, Epoch)| alive.iter().all(|(at, _)| world.checker.named(*at) <= epoch);
     let eligible = alive.iter().filter(|(_, core)| core.is_eligible());
     let best = || eligible.max_by_key(|(at, core)| world.due_rank(*at, core)).map(|(at, _)| *at);
-    // A drained leader leads on only where no other is eligible.
+    // A drained leader keeps leading only if no other member is eligible.
     let drained = agreed.is_some_and(|(leader, _)| {
         world.is_drained(leader)
             && alive.iter().any(|(at, core)| *at != leader && core.is_eligible())
@@ -182,7 +184,7 @@ fn is_settled(world: &World, alive: &[(usize, &Core)]) -> bool {
         && alive.iter().all(|(_, core)| pause.is_none_or(|pause| *core.pause() == pause))
 }
 
-/// What each live member says.
+/// How each live member sees the cluster, in words.
 pub(super) fn views(world: &World) -> String {
     let agreed = world.agreed(&world.members_alive());
     let names = |(at, core): (usize, &Core)| {
@@ -208,8 +210,8 @@ pub(super) fn views(world: &World) -> String {
 
 impl World {
     /// The live leader that all live members of the newest list name, by its place, and its epoch.
-    /// These members have that list and, with a majority, whoever was removed has ended, if enough of its
-    /// own list are alive to tell it.
+    /// These members have that list and, with a majority, each removed member has ended, if enough
+    /// members of its own list are alive to tell it.
     pub(super) fn agreed(&self, alive: &[(usize, &Core)]) -> Option<(usize, Epoch)> {
         let view = |core: &Core| (core.leader(), core.view().epoch);
         let (leader, epoch) = view(alive.first()?.1);

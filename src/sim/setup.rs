@@ -1,4 +1,5 @@
-//! What a simulated world is made of: its members, their timings and clocks, and what may happen to them.
+//! The setup of a simulated world: its members, their timings and clocks, and the faults that may
+//! happen.
 
 use std::time::Duration;
 
@@ -27,18 +28,18 @@ pub enum Delays {
     Random,
 }
 
-/// What may happen in a random run.
+/// The faults that may happen in a random run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FaultSet {
-    /// What the model of the seeds allows: crashes, restarts, slow disks and commands, in a
-    /// network that delivers everything in time.
+    /// The faults within the model: crashes, restarts, slow disks and commands, in a network that
+    /// delivers everything in time.
     #[default]
     Model,
     /// Also partitions, late, lost and doubled messages, broken and half-open connections,
     /// pauses, and clocks that drift and step.
     All,
-    /// The same, and dense: many of them within one or two `failure`, aimed at those that lead, stand
-    /// for election or vote.
+    /// The same, and dense: many of them within one or two `failure`, aimed at leaders, candidates and
+    /// voters.
     Storm,
     /// Faults that stay: dials that fail, dead links, slow and stuck disks, files that differ. A leader is demanded
     /// without a heal.
@@ -58,7 +59,7 @@ impl FaultSet {
         self == FaultSet::Model
     }
 
-    /// The word for it in commands.
+    /// Its name in commands.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -71,12 +72,12 @@ impl FaultSet {
     }
 }
 
-/// What a world is made of.
+/// The setup of a world.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub algorithm: AlgorithmKind,
     pub quorum: Quorum,
-    /// What each member is for; all are full members where none is given.
+    /// The role of each member; all are full members if none is given.
     pub roles: Vec<Role>,
     /// The places of those that the first list does not have.
     pub newcomers: Vec<usize>,
@@ -91,7 +92,7 @@ pub(super) struct Setup {
     pub clocks: Vec<Clock>,
     /// Each member's attribute at its start.
     pub values: Vec<Option<i64>>,
-    /// What the attributes are.
+    /// The meaning of the attributes.
     pub rank: RankKind,
     pub hierarchy: bool,
     pub preempt: Preempt,
@@ -101,7 +102,7 @@ pub(super) struct Setup {
     /// The longest that a write takes.
     pub disk: Duration,
     pub seed: u64,
-    /// What the trace holds; none without one.
+    /// The content of the trace; none without one.
     pub detail: Option<Detail>,
 }
 

@@ -1,5 +1,5 @@
-//! Storms: many faults within one or two `failure`, aimed at those that lead, stand for election or
-//! vote at that very moment. A fault that takes three or four rare events in a row happens here.
+//! Storms: many faults within one or two `failure`, aimed at the members that lead, are candidates or
+//! vote at that very moment. Storms find defects that need three or four rare events in a row.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(super) fn add(random: &mut Random, nodes: usize, newcomers: Option<&[usize]>
 struct Storm<'a> {
     random: &'a mut Random,
     nodes: usize,
-    /// Who is outside of the first list; none where nobody comes or goes.
+    /// The members outside of the first list; none if no member comes or goes.
     newcomers: Option<&'a [usize]>,
     plan: &'a mut Plan,
     /// The name given last.
@@ -112,8 +112,9 @@ impl Storm<'_> {
         }
     }
 
-    /// The leader dies; while one candidate cannot talk to all others, the next leader removes two of those that
-    /// elected it, a third restarts, and the candidate pauses and goes on with its own election.
+    /// The leader dies; while one candidate cannot talk to all others, the next leader removes two of
+    /// those that elected it, a third restarts, and the candidate pauses and then continues its own
+    /// election.
     fn succession(&mut self, at: Time) {
         let mut one = || self.random.below(self.nodes as u64) as usize;
         let [candidate, first, second, removed, also, voter] = [(); 6].map(|()| one());

@@ -28,7 +28,7 @@ pub(super) fn add(random: &mut Random, nodes: usize, plan: &mut Plan) {
 }
 
 impl World {
-    /// An operator asks a member that this one lead, or that a switchover end.
+    /// An operator asks a member for a switchover to this member, or to end one.
     pub(super) fn order_switchover(&mut self, node: usize, to: Option<usize>) {
         if self.nodes[node].core.is_some() {
             let (counter, command) = match to {

@@ -1,5 +1,5 @@
-//! What dials find for ever: wrong addresses and closed ports. A dial that fails this way says nothing
-//! of the process that was dialed, and connections that are up stay up.
+//! Dials that always fail: wrong addresses and closed ports. Such a failure says nothing about the
+//! dialed process, and established connections stay up.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub(super) enum Blocked {
     TimesOut,
 }
 
-/// The dials that fail, by who dials whom.
+/// The dials that fail, by dialer and dialed member.
 #[derive(Debug, Default)]
 pub(super) struct Terrain(BTreeMap<(usize, usize), Blocked>);
 

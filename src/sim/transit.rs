@@ -1,4 +1,4 @@
-//! What happens in the simulated network between one process and another.
+//! The events in the simulated network between one process and another.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use super::world::World;
 use crate::core::message::{Hello, Rejection};
 use crate::core::{Input, Redial};
 
-/// What a dial finds.
+/// The result of a dial.
 enum Door {
     /// A process of this incarnation.
     Open(u64),
@@ -178,8 +178,8 @@ impl World {
         }
     }
 
-    /// A dialer that waits for its welcome sees the end at once; one that only writes sees it
-    /// when it looks: at the next send, or after `failure`.
+    /// A dialer that waits for its welcome sees the end immediately; a dialer that only writes sees it
+    /// when it checks: at the next send, or after `failure`.
     pub(super) fn closed(&mut self, at: usize) {
         let (from, to) = self.ends(at);
         self.network.connection(at).ended = true;
@@ -214,13 +214,13 @@ impl World {
         }
     }
 
-    /// Whoever accepted a connection that ended learns how its redial went.
+    /// The accepter of a connection that ended learns how its redial went.
     fn redial(&mut self, at: usize) {
         let (from, to) = self.ends(at);
         let cut = self.is_cut(to, from);
         let blocked = self.terrain.blocked(to, from);
         let (after, redial) = match self.door(from) {
-            // A router may say at once that the host cannot be reached.
+            // A router may report immediately that the host is unreachable.
             _ if cut && self.random.below(2) == 0 => (self.delay(), Redial::Failed),
             _ if cut || blocked == Some(Blocked::TimesOut) => (PATIENCE, Redial::Failed),
             _ if blocked.is_some() => (self.delay(), Redial::Refused),

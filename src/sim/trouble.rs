@@ -19,7 +19,7 @@ use crate::core::types::{Role, Time};
 /// The most by which a message is late.
 pub(super) const SLOWEST: Duration = Duration::from_millis(2000);
 
-/// The roles of so many members, at least one of which may lead.
+/// The roles of this many members, at least one of which may lead.
 pub(super) fn roles(random: &mut Random, nodes: usize) -> Vec<Role> {
     let full = random.below(nodes as u64) as usize;
     let plain = random.below(2) == 0;
@@ -32,7 +32,7 @@ pub(super) fn roles(random: &mut Random, nodes: usize) -> Vec<Role> {
     (0..nodes).map(&mut role).collect()
 }
 
-/// The clocks of so many nodes, which run at 0.9 to 1.1 of true time.
+/// The clocks of this many nodes, which run at 0.9 to 1.1 of true time.
 pub(super) fn clocks(random: &mut Random, nodes: usize) -> Vec<Clock> {
     let extreme = random.below(3) == 0;
     let mut clock = |_| {
@@ -60,8 +60,8 @@ pub(super) fn add(random: &mut Random, nodes: usize, plan: &mut Plan) {
     draw.plan.sort_by_key(|(at, _, _)| *at);
 }
 
-/// Now and then all processes die at one moment and are back at once: those that promised a leader
-/// something, and this leader, elect anew while these promises run.
+/// Now and then all processes die at one moment and restart immediately: the voters that promised a
+/// leader something, and that leader, elect again while these promises run.
 pub(super) fn add_outage(random: &mut Random, nodes: usize, plan: &mut Plan) {
     if random.below(16) > 0 {
         return;
@@ -155,8 +155,8 @@ impl Draw<'_> {
         self.note(at + length, node, false, Trouble::End(self.last));
     }
 
-    /// A member is cut off, and all see at once that their connections ended: whoever is to succeed
-    /// it asks as early as the promises to it allow.
+    /// A member is cut off, and all see immediately that their connections ended: its successor asks as
+    /// early as the promises to that member allow.
     fn exile(&mut self, at: Time, node: usize, leader: bool) {
         let shape = Shape::Own(Way::Both);
         let length = self.length();
@@ -167,8 +167,8 @@ impl Draw<'_> {
         }
     }
 
-    /// What others tell a member is late, and then what it tells them is cut: it goes on hearing
-    /// answers to what it said long ago.
+    /// Messages to a member are late, and then its own messages are cut: it keeps hearing answers to
+    /// what it said long ago.
     fn lag(&mut self, at: Time, node: usize, leader: bool) {
         let most = self.random.up_to(TIMING.failure);
         let (late, cut) = (self.length(), self.length());

@@ -1,8 +1,9 @@
 //! Clusters that are upgraded member by member: some processes speak an earlier version of the protocol until they
 //! are restarted.
 //!
-//! A process of an earlier version closes the connection on which it hears what it does not know, and a leader that
-//! does so is lost. So nobody may say such a thing: [`World::hears_unknown`] is a breach.
+//! A process of an earlier version closes a connection on which it hears an unknown message, and the
+//! cluster may lose its leader. So no process may send such a message: [`World::hears_unknown`] is a
+//! breach.
 
 use super::counters::Counter;
 use super::plan::{Fault, Plan};
@@ -11,11 +12,12 @@ use crate::core::message::Message;
 use crate::core::protocol::Protocols;
 use crate::core::random::Random;
 
-/// One run in so many.
+/// One run in this many.
 const ONE_IN: u64 = 4;
 
-/// Says of each node of one run in four from which of its processes on it is upgraded. Not where members are
-/// reloaded with other timings: who knows no TIMING has to be upgraded first.
+/// Draws for each node, in one run in four, from which of its processes on it is upgraded. This
+/// excludes runs that reload members with other timings: a member that does not know TIMING has to be
+/// upgraded first.
 pub(super) fn add(random: &mut Random, world: &mut World, plan: &Plan) {
     let retimed = plan.iter().any(|(_, _, fault)| matches!(fault, Fault::Retime(_)));
     if random.below(ONE_IN) > 0 || retimed {
@@ -27,7 +29,8 @@ pub(super) fn add(random: &mut Random, world: &mut World, plan: &Plan) {
 }
 
 impl World {
-    /// A process is told this.
+    /// Fails if the process's version does not know this message; counts it if the version is an old
+    /// one.
     pub(super) fn hears_unknown(&mut self, node: usize, message: &Message) {
         let spoken = self.nodes[node].settings.protocols.highest;
         if message.since() > spoken {

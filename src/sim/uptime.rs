@@ -1,5 +1,5 @@
-//! For how much of the time somebody leads, as everybody could read it: by what is published, for as long as that
-//! may be believed.
+//! For how much of the time a member leads, as all clients could read it: by the published pages, for
+//! as long as a client may believe them.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! What voters tell, held against what they told before and against their disks: no vote is
-//! broken, forgotten or given twice, no promise ends early, and nobody counts a vote that was not
-//! given. All of it is read from messages that were sent or arrived and from records on disks.
+//! Checks what voters say against what they said before and against their disks: no vote is broken,
+//! forgotten or given twice, no promise ends early, and no candidate counts a vote that was not given.
+//! The checker reads all of this from messages that were sent or arrived, and from records on disks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,27 +18,27 @@ const LATEST: u64 = 64;
 /// So often a leader may be asked to hand over, and once more in each T2.
 const PREEMPTS: u32 = 8;
 
-/// What one voter told, in all its incarnations.
+/// The messages of one voter, in all its incarnations.
 #[derive(Clone, Debug, Default)]
 struct Voter {
-    /// The greatest epoch that it ever voted in, and for whom.
+    /// The greatest epoch that it ever voted in, and its candidate.
     voted: Option<VotedFor>,
     /// All votes that were ever on its disk.
     stored: BTreeSet<VotedFor>,
     /// For how long its next process waits for what it promised, as its disk says now.
     remembered: Duration,
-    /// Whom it told last that it is bound, and until when it then is, by its own clock.
+    /// The member to which it last said that it is bound, and until when, by its own clock.
     bound: Option<(VotedFor, Time)>,
     /// The greatest epoch that each member released, as far as it heard.
     released: BTreeMap<NodeId, Epoch>,
-    /// What its present process was asked for: by whom, in which question, for which epoch, when, for how
-    /// long. A late question of an earlier process may have the number of a later one.
+    /// The requests to its present process: the sender, the question, the epoch, the time, and the
+    /// length of the promise. A late question of an earlier process may have the number of a later one.
     requests: BTreeMap<(NodeId, u64, Epoch), (Time, Duration)>,
     /// When it took each of the latest heartbeats of a leader in an epoch, and for how long that asked it to be bound.
     asked: BTreeMap<(NodeId, Epoch, u64), (Time, Duration)>,
     /// Which leader its present process asked to hand over, in which epoch, since when and how often.
     preempts: Option<(VotedFor, Time, u32)>,
-    /// Whose votes of which epochs its present process was told.
+    /// The votes that its present process has received: the voters and their epochs.
     heard: BTreeSet<(Epoch, usize)>,
 }
 
@@ -74,18 +74,18 @@ impl Votes {
         voter.heard.clear();
     }
 
-    /// What is on a voter's disk now.
+    /// The present content of a voter's disk.
     pub fn stored(&mut self, at: usize, voted: Option<VotedFor>) {
         self.voters[at].stored.extend(voted);
     }
 
-    /// For how long the next process of a voter would wait for what this one promised.
+    /// For how long the next process of a voter would wait for the promises of this one.
     pub fn remembers(&mut self, at: usize, promised: Duration) {
         self.voters[at].remembered = promised;
     }
 
-    /// Whether this voter gave its vote to a candidate: it is on the disk of the voter, and the
-    /// candidate was told so, unless the vote is its own.
+    /// Whether this voter gave its vote to a candidate: it is on the disk of the voter, and the voter
+    /// has told the candidate, unless the vote is the candidate's own.
     pub fn gave(&self, at: usize, (epoch, candidate): VotedFor, candidate_at: usize) -> bool {
         let told = at == candidate_at || self.voters[candidate_at].heard.contains(&(epoch, at));
         told && self.voters[at].stored.contains(&(epoch, candidate))

@@ -36,7 +36,7 @@ const MOST_STEPS: u64 = 20_000_000;
 /// The changes that are asked for have this number; nothing else has.
 pub(super) const CHANGE: CommandId = CommandId(2);
 
-/// All nodes and what goes on between them.
+/// All nodes and the traffic between them.
 #[derive(Debug)]
 pub(super) struct World {
     pub now: Time,
@@ -52,13 +52,13 @@ pub(super) struct World {
     pub network: Network,
     pub link_faults: LinkFaults,
     pub terrain: Terrain,
-    /// Counts for how long somebody leads, where that matters.
+    /// Measures for how long a member leads, if that matters.
     pub uptime: Option<Uptime>,
-    /// What runs only on hosts that lead, if anything does.
+    /// The jobs, which run only on hosts that lead, if there are any.
     pub jobs: Option<Jobs>,
     /// The longest of the timings that members were reloaded with, if any were.
     pub longest: Option<Timing>,
-    /// What was done to it.
+    /// The counters of its faults.
     pub faults: Faults,
     agenda: Agenda,
     steps: u64,
@@ -276,14 +276,14 @@ impl World {
             self.checker.fail(self.now, "its deadline has passed after a tick, again");
         }
         if tick {
-            self.nodes[node].busy = busy; // a new list has the leader beat at once
+            self.nodes[node].busy = busy; // a new list makes the leader send a heartbeat immediately
         }
         if let Some(out) = self.pause_amid(node, out) {
             self.carry_out(node, out);
         }
     }
 
-    /// Shows where a process stands after a turn, and carries out what the turn put out.
+    /// Publishes the state of a process after a turn, and carries out the outputs of the turn.
     pub(super) fn carry_out(&mut self, node: usize, mut out: Vec<Output>) {
         self.publish(node);
         for output in out.drain(..) {
@@ -323,7 +323,7 @@ impl World {
             }
             Output::Persist { number, record } => self.persist(node, number, record),
             Output::Changed(change) => self.changed(node, &change),
-            // The last output of a process that was asked to stop: it ends in order.
+            // The last output of a process that was asked to stop: it ends cleanly.
             Output::Answer { result: Ok(Done::Stopped), .. } => self.die(node, Death::Killed),
             Output::Answer { id, result: Ok(Done::Drained { .. }) } => self.was_drained(node, id),
             Output::Answer { result: Ok(Done::Paused | Done::Resumed), .. } => {

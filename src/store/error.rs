@@ -1,4 +1,4 @@
-//! What can go wrong with durable state: which file, what is wrong with it, what to do.
+//! Errors of the durable state: which file, what is wrong with it, what to do.
 
 use std::io;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ pub enum StoreError {
     Folder {
         /// The node's folder.
         dir: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The state file is there and cannot be read.
@@ -36,7 +36,7 @@ pub enum StoreError {
     Unreadable {
         /// The state file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A record could not be made durable.
@@ -48,7 +48,7 @@ pub enum StoreError {
     Unwritable {
         /// The state file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The state file does not hold what electd once wrote.
@@ -61,7 +61,7 @@ pub enum StoreError {
     Damaged {
         /// The state file.
         path: PathBuf,
-        /// What is wrong with its content.
+        /// What is wrong with its content, in words.
         reason: String,
     },
     /// The state file was written by a newer electd.
@@ -133,12 +133,12 @@ pub enum StoreError {
         dir: PathBuf,
         /// The folder of this member.
         expected: PathBuf,
-        /// Why it cannot be told whose it is.
+        /// Why the owner of the state is unknown, in words.
         why: Box<StoreError>,
     },
 }
 
-/// What kind of trouble a [`StoreError`] is, for whoever maps it to an exit code.
+/// The kind of a [`StoreError`], to be mapped to an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// The stored state is damaged, of a newer format, or another member's.
@@ -148,7 +148,7 @@ pub enum Trouble {
 }
 
 impl StoreError {
-    /// What kind of trouble this is.
+    /// The kind of this error.
     #[must_use]
     pub fn trouble(&self) -> Trouble {
         match self {
@@ -166,7 +166,7 @@ impl StoreError {
     }
 }
 
-/// What to do about an error of the system.
+/// The remedy for an error of the system.
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space there",

@@ -1,5 +1,5 @@
-//! Files in a folder that others may have prepared: only regular ones are opened, no link is followed,
-//! and no more is read than a state may have.
+//! Files in a folder that other users may have prepared: opens only regular files, follows no link, and
+//! reads no more than a state may have.
 
 use std::fs::{self, File, FileType};
 use std::io::{self, Read};
@@ -21,9 +21,9 @@ pub(super) fn open_or_create(path: &Path) -> io::Result<File> {
     open_with(path, OFlags::RDWR | OFlags::CREATE)
 }
 
-/// Looks before it opens, since opening alone may set a device going, and again afterwards, since
-/// something else may have taken the place meanwhile. Opening a named pipe would wait for ever but for
-/// `NONBLOCK`, which changes nothing for a regular file.
+/// Checks the type before it opens the file, since opening alone may start a device, and again
+/// afterwards, since another file may have taken its place meanwhile. Without `NONBLOCK`, which changes
+/// nothing for a regular file, opening a named pipe would hang.
 fn open_with(path: &Path, flags: OFlags) -> io::Result<File> {
     match fs::symlink_metadata(path) {
         Ok(found) => ensure_regular(found.file_type())?,

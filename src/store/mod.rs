@@ -1,8 +1,8 @@
 //! Durable state: one small file per member, replaced as a whole, locked against a second process.
 //!
-//! What electd finds is either what was last saved or an error: never half a file, and never
-//! silently nothing. [`Store`] reads and writes it, and waits for the disk; [`Writer`] does so on
-//! a thread of its own, so that nobody else has to.
+//! electd reads either the last saved state or an error: never half a file, and never silently nothing.
+//! [`Store`] reads and writes it, and waits for the disk; [`Writer`] does so on a thread of its own, so
+//! that no other thread has to.
 
 mod error;
 mod file;
@@ -38,7 +38,7 @@ const LOCK: &str = "lock";
 /// The most bytes that a lock file may hold; the id of a process has fewer.
 const LOCK_LENGTH: usize = 32;
 
-/// Longer than [`Store::held`] holds a lock that nobody has.
+/// Longer than [`Store::held`] holds a lock that nobody else has.
 const ASKED: Duration = Duration::from_millis(10);
 
 /// A member's data directory, locked for as long as this lives.
@@ -75,8 +75,8 @@ impl Store {
         matches!(file.try_lock(), Err(TryLockError::WouldBlock)).then(|| in_use(dir, &file))
     }
 
-    /// What a member stored last, as far as it can be read, for those who only look: its process
-    /// may be running.
+    /// The last stored state of a member, as far as it can be read, for commands that only look: the
+    /// member's process may be running.
     #[must_use]
     pub fn peek(dir: &Path, id: NodeId) -> Option<Record> {
         read(&dir.join(STATE), id).ok().flatten()
@@ -179,7 +179,7 @@ fn in_use(dir: &Path, lock: &File) -> StoreError {
     StoreError::Locked { dir: dir.to_path_buf(), holder: holder(lock) }
 }
 
-/// Who wrote a lock file, in words.
+/// The process that wrote a lock file, in words.
 fn holder(lock: &File) -> String {
     let content = file::read(lock).ok().flatten().unwrap_or_default();
     let pid = std::str::from_utf8(&content).ok().and_then(|text| text.trim().parse::<u32>().ok());
@@ -206,8 +206,8 @@ fn read(path: &Path, id: NodeId) -> Result<Option<Record>, StoreError> {
     }
 }
 
-/// Removes new files that a crash kept from being renamed. The lock is held, so nobody writes them.
-/// Whatever is no regular file was not written by electd, and stays.
+/// Removes new files that a crash kept from being renamed. We hold the lock, so no other process writes
+/// them. electd wrote only regular files, so all others stay.
 fn remove_leftovers(dir: &Path) -> io::Result<()> {
     let prefix = format!(".{STATE}.");
     for entry in fs::read_dir(dir)? {

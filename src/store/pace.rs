@@ -15,7 +15,7 @@ use rustix::fs::{StatVfsMountFlags, statvfs};
 /// How many of the latest writes are looked at.
 const WRITES: usize = 16;
 
-/// How many writes `check` makes, and of so many bytes: about what the state of five members takes.
+/// The number of writes that `check` makes, and their size in bytes: about the state of five members.
 const TRIES: usize = 5;
 const BYTES: usize = 1500;
 
@@ -64,7 +64,7 @@ impl Pace {
         (writes.begun, writes.failed) = (None, Some(why));
     }
 
-    /// A write took so long.
+    /// Adds a write that took this long.
     pub(super) fn note(&self, time: Duration) {
         self.histogram.observe(time.as_secs_f64());
         let mut writes = self.writes.lock();
@@ -75,13 +75,13 @@ impl Pace {
         writes.latest.push_back(time);
     }
 
-    /// How long all writes took. The clone goes on to be filled.
+    /// The durations of all writes. The clone keeps counting.
     #[must_use]
     pub fn histogram(&self) -> Histogram {
         self.histogram.clone()
     }
 
-    /// Why nothing can be made durable at present, in words; none where the last write was well.
+    /// Why nothing can be made durable at present, in words; none if the last write succeeded.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         let writes = self.writes.lock();
@@ -102,8 +102,8 @@ impl Pace {
     }
 }
 
-/// That a file system has so little room that the state may soon not fit, or that it is read-only, in
-/// words. Nothing is written to find out. None where it cannot be told.
+/// A sentence if the file system has so little room that the state may soon not fit, or is read-only;
+/// none if that is unknown. This writes nothing.
 #[must_use]
 pub fn want_of_room(dir: &Path) -> Option<String> {
     let system = statvfs(dir).ok()?;

@@ -1,8 +1,8 @@
-//! Where the state of a member lies: in the folder of its name, and in no other folder beside it.
+//! The place of a member's state: the folder of its name, and no other folder.
 //!
-//! The id is what a member is, and the folder is found by its name. Where the name was changed in the
-//! configuration and the folder was not renamed, a start would find nothing: it would forget what it
-//! voted for, and its epochs would run backwards. So a start looks at all folders of the data directory.
+//! The id identifies a member, but the folder has its name. If the name was changed in the
+//! configuration and the folder was not renamed, a start would find no state: the member would forget
+//! its votes, and its epochs would go backwards. So a start looks at all folders of the data directory.
 
 use std::fs;
 use std::io;
@@ -16,9 +16,8 @@ impl Store {
     /// Makes sure that the folder of this name is the only one with state of this member. `known` says
     /// which names other members have: each start judges its own folder.
     ///
-    /// # Errors
-    /// When another folder has state of this member; or state that cannot be read, so that nobody
-    /// knows whose it is, while the folder of this name has none.
+    /// # Errors When another folder has state of this member; or has state that cannot be read, so that
+    /// its owner is unknown, while the folder of this name has none.
     pub fn find(
         data_dir: &Path,
         name: &str,

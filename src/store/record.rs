@@ -44,10 +44,10 @@ const CHECKED: u64 = 6;
 /// How much is said of what is wrong, in characters: it may quote a piece of the file.
 const REASON: usize = 200;
 
-/// What a member must not forget.
+/// The durable state of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Whose state this is.
+    /// The id of the member.
     pub id: NodeId,
     /// What the core has made durable.
     pub kept: Kept,
@@ -56,7 +56,7 @@ pub struct Record {
 /// Why bytes are not a record.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unfit {
-    /// They are not what electd wrote; the reason in words.
+    /// electd did not write these bytes; the reason in words.
     Damaged(String),
     /// Their format is newer than [`FORMAT`].
     Newer(u64),
@@ -97,8 +97,8 @@ fn sealed(mut json: Vec<u8>) -> Vec<u8> {
     json
 }
 
-/// What follows these bytes in a state file: their checksum (CRC-32 in hex), and the end. It has the same
-/// length whatever they are.
+/// The end of a state file, after these bytes: their checksum (CRC-32 in hex), and the closing. Its
+/// length is always the same.
 fn seal(bytes: &[u8]) -> Vec<u8> {
     format!(",\n  \"checksum\": \"{:08x}\"\n}}\n", crc32fast::hash(bytes)).into_bytes()
 }
@@ -169,7 +169,7 @@ struct VoteEntry {
     floor: u64,
 }
 
-/// What is so for most members is not written.
+/// Values that most members have are not written.
 fn is_zero(value: &u64) -> bool {
     *value == 0
 }
@@ -205,7 +205,7 @@ impl From<&Record> for StateFile {
             id: record.id.0,
             incarnation: incarnation.0,
             epoch: durable.epoch.0,
-            // Reserving more is always safe; a file that reserves less would be refused for ever.
+            // Reserving more is always safe; a file that reserves less would be refused at every start.
             reserved: durable.reserved.max(durable.epoch).0,
             leader: durable.leader.map(|id| id.0),
             version: version.into(),
@@ -295,7 +295,7 @@ impl StateFile {
     }
 }
 
-/// What is wrong with the value of a key.
+/// The error in the value of a key.
 fn damaged(key: &str, what: impl Display) -> Unfit {
     Unfit::Damaged(format!("\"{key}\": {what}"))
 }

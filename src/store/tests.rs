@@ -21,7 +21,7 @@ fn folder_with(record: &Record) -> TempDir {
     dir
 }
 
-/// What a start as member 1 with this content in the state file ends with. The content must stay.
+/// The result of a start as member 1 with this content in the state file. The content must stay.
 fn refusal(content: &[u8]) -> StoreError {
     let dir = TempDir::new().unwrap();
     fs::write(dir.path().join(STATE), content).unwrap();

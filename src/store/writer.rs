@@ -64,7 +64,7 @@ impl Writer {
     }
 }
 
-/// What the thread works with.
+/// The thread's data.
 struct Work<F> {
     store: Store,
     latest: Arc<Slot>,
@@ -79,7 +79,7 @@ impl<F: Fn(Result<u64, StoreError>)> Work<F> {
         let mut unsaved = None;
         loop {
             let open = self.wait(unsaved.is_some());
-            // To the election, which goes on meanwhile and may bring a newer record.
+            // To the election thread, which continues meanwhile and may bring a newer record.
             thread::yield_now();
             let next = self.latest.pop().or(unsaved);
             unsaved = next.and_then(|(number, record)| self.save(number, record));
@@ -208,7 +208,7 @@ mod tests {
         fs::rename(&here, &away).unwrap();
         writer.submit(2, record(2));
         assert!(matches!(next(&done), Err(StoreError::Unwritable { .. })));
-        // A newer record is tried at once, and the same one again after a pause.
+        // A newer record is tried immediately, and the same one again after a pause.
         writer.submit(3, record(3));
         assert!(next(&done).is_err());
         assert!(next(&done).is_err());

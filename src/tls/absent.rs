@@ -12,7 +12,7 @@ use super::files::{BadFile, Files};
 
 const ABSENT: &str = "cannot be used: this electd was built without the feature `tls`";
 
-/// What a node shows, and whom it trusts.
+/// The certificate that a node shows, and the authorities that it trusts.
 #[derive(Debug)]
 pub struct Credentials(Infallible);
 
@@ -38,7 +38,7 @@ impl Credentials {
     }
 }
 
-/// What protects one connection.
+/// The TLS session of one connection.
 #[derive(Debug)]
 pub struct Session(Infallible);
 
@@ -90,7 +90,7 @@ pub fn can_name(_name: &str) -> bool {
     true
 }
 
-/// What a command shows, and whom it trusts.
+/// The certificate that a command shows, and the authorities that it trusts.
 #[cfg(feature = "http")]
 #[derive(Clone, Debug)]
 pub struct Trust(Infallible);
@@ -111,7 +111,7 @@ impl Trust {
     }
 }
 
-/// A server's side of a connection that nobody waits for.
+/// A server's side of a nonblocking connection.
 #[cfg(feature = "http")]
 #[derive(Debug)]
 pub struct Buffered(Infallible);

@@ -1,8 +1,8 @@
-//! A server's side of a connection that nobody waits for: bytes come in as the client sends them, and go out as the
-//! socket takes them.
+//! A server's side of a nonblocking connection: bytes come in as the client sends them, and go out as
+//! the socket takes them.
 //!
-//! The library is given whole records only, and what is under way is kept here: so what a client makes this
-//! side keep is known to the byte, and one that says nothing costs nothing.
+//! The library gets only whole records, and this type keeps the incomplete ones: so we know to the byte
+//! what we keep for a client, and a silent client costs nothing.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
@@ -21,10 +21,10 @@ const LONGEST: usize = 16 * 1024 + 256;
 /// The most that a handshake may have a server read, and that may wait to be sent.
 const MOST: usize = 64 * 1024;
 
-/// Records that are taken in one go, so that nobody is served alone.
+/// The number of records to take in one go, so that no client is served alone.
 const LOT: usize = 8;
 
-/// How many bytes are sealed at once.
+/// How many bytes are sealed in one go.
 const PIECE: usize = 16 * 1024;
 
 /// About what the library keeps of a handshake.
@@ -42,7 +42,7 @@ pub struct Buffered {
     taken: usize,
     /// How many bytes wait to be read.
     plain: usize,
-    /// What is sealed, and not sent yet.
+    /// Sealed bytes that are not sent yet.
     sealed: Vec<u8>,
     ended: bool,
 }
@@ -80,7 +80,7 @@ impl Buffered {
             let taken = self.take();
             match self.flush(io) {
                 Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
-                _ => taken?, // the client was told why, if it could be
+                _ => taken?, // the client has been told why, if possible
             }
         }
         Err(ErrorKind::WouldBlock.into())
@@ -159,7 +159,8 @@ impl Buffered {
         Ok(())
     }
 
-    /// Takes some of these bytes, and sends what the socket takes. What was taken is sent sooner or later.
+    /// Takes some of these bytes, and sends what the socket takes. The taken bytes are sent sooner or
+    /// later.
     ///
     /// # Errors
     /// [`ErrorKind::WouldBlock`] while earlier bytes wait, and others when the connection is of no use.
@@ -193,7 +194,7 @@ impl Buffered {
         Ok(())
     }
 
-    /// Says that nothing more comes, as far as the socket takes that at once.
+    /// Says that nothing more follows, as far as the socket takes that without blocking.
     pub fn bid_farewell(&mut self, io: &mut impl Write) {
         if let Some(connection) = &mut self.connection {
             connection.send_close_notify();
@@ -208,7 +209,7 @@ impl Buffered {
         !self.sealed.is_empty()
     }
 
-    /// Whether something waits to be read that the socket does not tell of.
+    /// Whether bytes wait to be read that the socket does not report.
     #[must_use]
     pub fn has_more(&self) -> bool {
         self.plain > 0

@@ -1,4 +1,4 @@
-//! What a node shows and whom it trusts, judged as a whole before it is used.
+//! The certificate that a node shows and the authorities that it trusts, checked as a whole before use.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::verifier::Verifier;
 
 pub(super) const VERSIONS: &[&SupportedProtocolVersion] = &[&TLS13];
 
-/// What a node shows, and whom it trusts.
+/// The certificate that a node shows, and the authorities that it trusts.
 #[derive(Debug)]
 pub struct Credentials {
     pub(super) client: Arc<ClientConfig>,
@@ -189,8 +189,8 @@ fn refusal(error: &webpki::Error, purpose: &str) -> String {
 
 type Configs = (Arc<ClientConfig>, Arc<ServerConfig>, Arc<ServerConfig>);
 
-/// Without tickets and without resumption: a connection goes one way, and its accepter says nothing after the
-/// welcome.
+/// There are no tickets and no resumption: a connection goes one way, and its accepter says nothing
+/// after the welcome.
 fn configs(
     provider: Arc<CryptoProvider>,
     roots: RootCertStore,
@@ -207,7 +207,7 @@ fn configs(
         .with_custom_certificate_verifier(verifier.clone())
         .with_client_auth_cert(chain.clone(), key.clone_key())?;
     client.resumption = Resumption::disabled();
-    client.enable_sni = false; // nobody on the way needs to know the member
+    client.enable_sni = false; // the network path need not learn the name of the member
     let server = |verifier| {
         let builder = ServerConfig::builder_with_provider(provider.clone());
         let mut server = builder

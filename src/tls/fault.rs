@@ -46,7 +46,7 @@ impl Cause {
         Cause::Broken,
     ];
 
-    /// The word for it in status and metrics.
+    /// Its name in status and metrics.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -27,7 +27,8 @@ pub struct Files {
     pub key: PathBuf,
 }
 
-/// What tells the files from later ones: of each its inode, its length, and when it was changed.
+/// The properties that distinguish files from later versions: the inode, the length, and the time of
+/// the last change of each.
 pub type Stamp = [Option<(u64, u64, (i64, i64))>; 3];
 
 /// What is wrong with a file, and what to do about it.
@@ -58,7 +59,7 @@ impl Files {
         })
     }
 
-    /// That the key may be read by users who are neither its owner nor in its group, in words.
+    /// A sentence if users who are neither its owner nor in its group may read the key.
     #[must_use]
     pub fn exposed(&self) -> Option<String> {
         let mode = fs::metadata(&self.key).ok()?.permissions().mode();

@@ -1,4 +1,4 @@
-//! Whom a certificate names, and when it begins and ends.
+//! The member that a certificate names, and its period of validity.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub fn uri(cluster: &str, member: &str) -> String {
     uri
 }
 
-/// What the URIs of all members of a cluster begin with.
+/// The beginning of the URIs of all members of a cluster.
 fn prefix(cluster: &str) -> String {
     let mut uri = SCHEME.to_owned();
     for byte in cluster.bytes() {
@@ -83,7 +83,7 @@ pub fn judge_member(
     Err(Fault::of_peer(Cause::OtherMember, why))
 }
 
-/// What a certificate is for, in words.
+/// The members that a certificate names, in words.
 pub fn describe(certificate: &CertificateDer) -> String {
     names(certificate).map_or_else(|fault| fault.why, |names| list(&names))
 }
@@ -107,8 +107,8 @@ fn parse<'a>(certificate: &'a CertificateDer) -> Result<EndEntityCert<'a>, Fault
     })
 }
 
-/// When a certificate begins and ends; none where it cannot be told. The library tells it only in its refusals, so it
-/// is asked about the first and the last moment.
+/// When a certificate becomes valid and when it expires; none if that is unknown. The library reports
+/// these only in its refusals, so we ask it about the first and the last moment.
 pub fn validity(certificate: &CertificateDer) -> Option<(Timestamp, Timestamp)> {
     let parsed = EndEntityCert::try_from(certificate).ok()?;
     let refusal = |seconds| {

@@ -1,9 +1,10 @@
-//! TLS between members: what a node shows and whom it trusts, and what protects one connection.
+//! TLS between members: the certificates that a node shows and trusts, and the session of one
+//! connection.
 //!
 //! Every connection is TLS 1.3 with certificates on both sides. A certificate names its member twice:
-//! as a DNS name, and as the URI `electd://CLUSTER/NAME`; so the certificate of one member is of no use
-//! to pass as another, or in another cluster. Without the feature `tls` this room has the same types, and none of
-//! their values exist.
+//! as a DNS name, and as the URI `electd://CLUSTER/NAME`; so nobody can use the certificate of one
+//! member to pass as another, or in another cluster. Without the feature `tls` this module has the same
+//! types, and none of their values exist.
 //!
 //! ```text
 //! files -> credentials (identity, verifier) -> session

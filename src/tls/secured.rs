@@ -1,4 +1,4 @@
-//! A stream, and what protects it if anything does, for whoever waits for the other side.
+//! A stream with its TLS session, if any, for a thread that waits for the other side.
 
 use std::borrow::BorrowMut;
 use std::io::{self, Read, Write};

@@ -6,7 +6,7 @@ use parking_lot::RwLock;
 
 use super::Credentials;
 
-/// What new connections show and trust; or that they are plain, which a running node does not change.
+/// The credentials of new connections, or that they are plain, which a running node does not change.
 /// Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Security(Option<Arc<RwLock<Arc<Credentials>>>>);

@@ -1,4 +1,4 @@
-//! What protects one connection: its handshake, and then the bytes of one direction each.
+//! The TLS session of one connection: its handshake, and then the bytes of one direction.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -20,10 +20,9 @@ pub struct Session {
 }
 
 impl Session {
-    /// Takes the handshake of a dialer. Who it is, [`prove`](Session::prove) tells.
+    /// Takes the handshake of a dialer. [`prove`](Session::prove) then tells which member it is.
     ///
-    /// # Errors
-    /// With what is wrong, or with none where the connection ended or was too slow.
+    /// # Errors Says what is wrong; none if the connection ended or was too slow.
     pub fn accept(
         credentials: &Credentials,
         io: &mut (impl Read + Write),
@@ -32,10 +31,9 @@ impl Session {
         Session::begin(connection.map(Connection::from), &credentials.cluster, io)
     }
 
-    /// Begins a connection to the member of this name, and to nobody else.
+    /// Begins a connection to the member of this name, and to no other.
     ///
-    /// # Errors
-    /// With what is wrong, or with none where the connection ended or was too slow.
+    /// # Errors Says what is wrong; none if the connection ended or was too slow.
     pub fn dial(
         credentials: &Credentials,
         name: &str,
@@ -83,7 +81,7 @@ impl Session {
         Ok(Session { connection, cluster: cluster.to_owned() })
     }
 
-    /// What the certificate of the other side is for, in words.
+    /// The members that the other side's certificate names, in words.
     #[must_use]
     pub fn shown(&self) -> String {
         let shown = self.connection.peer_certificates().and_then(|chain| chain.first());
@@ -143,7 +141,8 @@ impl Session {
         self.connection.wants_write()
     }
 
-    /// What is wrong with the other side, or with this one in its eyes; none where a connection just failed.
+    /// What is wrong with the other side, or what it says is wrong with ours; none if a connection just
+    /// failed.
     #[must_use]
     pub fn fault(error: &io::Error) -> Option<Fault> {
         error.get_ref()?.downcast_ref::<Error>().and_then(fault)
@@ -152,7 +151,7 @@ impl Session {
 
 const NO_CERTIFICATE: &str = "it shows no certificate: every member needs one of its own";
 
-/// Why a handshake failed, in words; none where that says nothing of either side.
+/// Why a handshake failed, in words; none if the reason says nothing about either side.
 fn fault(error: &Error) -> Option<Fault> {
     let of_peer = |cause, why: &str| Some(Fault::of_peer(cause, why));
     match error {
@@ -203,7 +202,7 @@ fn refusal(error: &CertificateError) -> Fault {
     Fault::of_peer(cause, why)
 }
 
-/// What the other side said of this one.
+/// What the other side said about our side.
 fn alert_fault(alert: Alert) -> Option<Fault> {
     let (cause, why) = match alert {
         Alert::CertificateRequired => {

@@ -90,7 +90,7 @@ fn shake(
     })
 }
 
-/// What protects a connection of two members, for tests of what goes over it.
+/// The TLS session between two members, for tests of what goes over it.
 pub(crate) fn sessions(near: &mut TcpStream, far: &mut TcpStream) -> Option<(Session, Session)> {
     let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
     let [a, b] = ["a", "b"].map(|name| folder.member(name, "hc", &authority));

@@ -1,4 +1,5 @@
-//! What a command shows that asks a node, and whom it trusts: any member of one cluster.
+//! The certificate that a command shows when it asks a node, and whom the command trusts: any member of
+//! one cluster.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use super::credentials::{VERSIONS, authorities, certificates, private_key};
 use super::files::BadFile;
 use super::verifier::Verifier;
 
-/// What a command shows, and whom it trusts.
+/// The certificate that a command shows, and the authorities that it trusts.
 #[derive(Clone, Debug)]
 pub struct Trust {
     pub(super) client: Arc<ClientConfig>,

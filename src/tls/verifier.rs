@@ -1,4 +1,4 @@
-//! What judges the certificate of the other side during a handshake: the library, and the name of the
+//! Judges the certificate of the other side during a handshake: by the library, and by the names of the
 //! cluster and of the member.
 //!
 //! A refusal within the handshake reaches the other side as an alert, so that both can say why.

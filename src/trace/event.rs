@@ -1,4 +1,4 @@
-//! What happened as values, for drawings.
+//! Events as values, for drawings.
 
 use crate::core::Phase;
 use crate::core::types::Time;
@@ -8,24 +8,24 @@ use crate::core::types::Time;
 pub struct Event {
     /// When it happened.
     pub time: Time,
-    /// To whom, by its place among the members.
+    /// The receiver, by its place among the members.
     pub node: usize,
     /// What happened.
     pub what: What,
 }
 
-/// What happened to a member.
+/// An event at a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// It sends a message.
     Sends {
         /// The place of the receiver.
         to: usize,
-        /// What it sends, in few words.
+        /// The message, in few words.
         label: String,
         /// When it arrives.
         arrives: Time,
-        /// Whether nobody is there to take it.
+        /// Whether no member is there to take it.
         lost: bool,
     },
     /// Its phase changes.

@@ -15,7 +15,7 @@ impl Narrator<'_> {
         self.detail == Detail::All || !background
     }
 
-    /// A message in few words, for a drawing; none where it is not worth an arrow.
+    /// A message in few words, for a drawing; none if it is not worth an arrow.
     #[must_use]
     pub fn label(&self, message: &Message) -> Option<String> {
         let name = message.kind().title();

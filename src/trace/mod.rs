@@ -1,4 +1,4 @@
-//! Events of the core as text, a line each: what a member was told, what it does and why.
+//! Events of the core as text, a line each: the input of a member, what it does and why.
 //!
 //! The words for a change of phase are the core's own ([`Reason::sentence`]), so that a trace
 //! and a log say the same.
@@ -22,7 +22,7 @@ pub use event::{Event, What};
 pub struct Line {
     /// When it happened.
     pub time: Time,
-    /// To whom, by name.
+    /// The receivers, by name.
     pub node: String,
     /// What happened.
     pub what: String,
@@ -47,14 +47,14 @@ pub enum Detail {
 /// Turns events into lines, with the members' names.
 #[derive(Clone, Copy, Debug)]
 pub struct Narrator<'a> {
-    /// Who is called what.
+    /// The names of the members.
     pub members: &'a MemberList,
     /// Which events make a line.
     pub detail: Detail,
 }
 
 impl Narrator<'_> {
-    /// What an input tells a member; none where it is not worth a line.
+    /// The input of a member as a line; none if it is not worth one.
     #[must_use]
     pub fn input(&self, input: &Input) -> Option<String> {
         let all = self.detail == Detail::All;
@@ -90,7 +90,7 @@ impl Narrator<'_> {
         }
     }
 
-    /// What a member does; none where it is not worth a line.
+    /// An action of a member as a line; none if it is not worth one.
     #[must_use]
     pub fn output(&self, output: &Output) -> Option<String> {
         let all = self.detail == Detail::All;

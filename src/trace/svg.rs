@@ -1,9 +1,8 @@
 //! An election as a sequence diagram in SVG.
 //!
-//! Time runs downward, an event a row: what happens later stands lower, but rows are not to
-//! scale. Events of one instant at several members have no order; a sender comes after
-//! its receiver, so that arrows are short and level. The drawing follows the reader's light
-//! or dark scheme where a browser shows it.
+//! Time runs downward, an event a row: later events are lower, but rows are not to scale. Events of one
+//! instant at several members have no order; a sender comes after its receiver, so that arrows are
+//! short and level. In a browser the drawing follows the reader's light or dark scheme.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -56,11 +55,11 @@ const STYLE: &str = "
 /// A drawing of what happened to some members.
 #[derive(Clone, Copy, Debug)]
 pub struct Diagram<'a> {
-    /// What the drawing is called.
+    /// The title of the drawing.
     pub title: &'a str,
     /// The figures below the title.
     pub counts: &'a str,
-    /// What it shows, for those who do not see it.
+    /// A description for readers who cannot see it.
     pub description: &'a str,
     /// The members' names, in the order of their places.
     pub names: &'a [String],
@@ -93,7 +92,7 @@ struct Canvas {
     /// The latest event of each lifeline, and where it died.
     latest: Vec<f64>,
     died: Vec<Option<f64>>,
-    /// What lies on top of the lifelines, and what on top of that.
+    /// The layer on top of the lifelines, and the layer on top of that.
     body: String,
     labels: String,
 }
@@ -157,7 +156,8 @@ impl Canvas {
         GUTTER + self.column * (place as f64 + 0.5)
     }
 
-    /// Draws the events in order; a message also when it arrives, as other events come between.
+    /// Draws the events in order. An arrow is drawn when its message arrives, since other events may
+    /// come between.
     fn draw_all(&mut self, events: &[Event]) -> fmt::Result {
         let mut under_way: Vec<(Time, f64, &Event)> = Vec::new();
         for instant in events.chunk_by(|one, other| one.time == other.time) {
@@ -265,8 +265,8 @@ impl Canvas {
     }
 }
 
-/// What happened at one instant, member by member: next is always the one with the fewest messages
-/// for those still to come, whose rows would lie in the way of the arrows.
+/// Puts the events of one instant in order, member by member: next is always the member with the fewest
+/// messages for those still to come, whose rows would be in the way of the arrows.
 fn in_order(instant: &[Event]) -> Vec<&Event> {
     let mut members: BTreeMap<usize, Vec<&Event>> = BTreeMap::new();
     for event in instant {

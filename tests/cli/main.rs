@@ -1,4 +1,4 @@
-//! What users and their tools see: the configuration, the commands and the HTTP interface. See
+//! The interfaces for users and their tools: the configuration, the commands and HTTP. See
 //! tests/README.md.
 
 mod admin;

@@ -95,7 +95,7 @@ fn silent_deaths_are_over_within_the_bound() {
     }
 }
 
-/// Known deaths cost nothing: nobody calls the dead.
+/// Known deaths cost nothing: no member calls a dead one.
 #[test]
 fn who_is_known_to_be_dead_is_not_called() {
     for n in SIZES {
@@ -106,7 +106,7 @@ fn who_is_known_to_be_dead_is_not_called() {
     }
 }
 
-/// Whoever calls an election, and whoever else does, the highest live member leads.
+/// Any set of members may call an election: the highest live member leads.
 #[test]
 fn the_outcome_does_not_depend_on_who_called() {
     for n in 2..=6 {

@@ -1,4 +1,4 @@
-//! What the members of these worlds have in common.
+//! The common parts of the members of these worlds.
 
 use std::sync::Arc;
 

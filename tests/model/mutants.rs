@@ -1,17 +1,17 @@
-//! A tool: breaks the rules of the core one by one and has the simulator find it.
+//! A tool: breaks the rules of the core one by one and checks that the simulator finds the damage.
 //!
-//! The faults are those of src/core/planted.rs, which the cargo feature `planted` builds in. For each, the
-//! seeds from 0 on are lived through on all cores, and the first that fails is told. Where none fails
-//! below the bound, the seed that was recorded with the fault has to; one that was recorded beyond the bound
-//! is tried first, and the search is saved if it fails. A run that fails without the fault as well has found
-//! something else: it is told, and the search goes on.
+//! The faults are those of src/core/planted.rs, which the cargo feature `planted` builds in. For each,
+//! the tool runs the seeds from 0 on, on all processor cores, and reports the first that fails. If none
+//! fails below the bound, the seed that was recorded with the fault has to; a seed recorded beyond the
+//! bound is tried first, and if it fails the search is skipped. A run that fails without the fault as
+//! well has found something else: the tool reports it and searches on.
 //!
 //! ```text
 //! make mutants MUTANTS="ring bully-no-t2"
 //! ```
 //!
-//! tries these, by their names or the beginnings of names; without them all are tried. With `SEED` that one
-//! is lived through alone, and its trace is printed. Fails if a fault is not found.
+//! tries the faults with these names or beginnings of names; without names it tries all. With `SEED` it
+//! runs only that seed, and prints the trace. It fails if a fault is not found.
 
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
@@ -28,7 +28,7 @@ use electd::sim::{FaultSet, Schedule, slow};
 use crate::exhaustive::{book, search, start};
 use crate::words;
 
-/// What is to be tried: from the environment.
+/// The choice of faults, from the environment.
 #[derive(Parser)]
 struct Arguments {
     /// The names of the faults to try, or the beginnings of names; all without one.
@@ -97,7 +97,7 @@ fn try_all(arguments: &Arguments) -> Result<usize, String> {
 /// About how many states of an exhaustive search are visited.
 const STATES: usize = 2_000_000;
 
-/// Whether the exhaustive search whose name has this word meets the fault.
+/// Whether the exhaustive search with this word in its name finds the fault.
 fn is_met(fault: Fault, word: &str) -> Result<bool, String> {
     let story = start::STORIES.iter().find(|story| story.name.contains(word));
     let story = story.ok_or_else(|| {
@@ -161,7 +161,7 @@ fn is_slow(fault: Fault) -> bool {
     found.is_some()
 }
 
-/// What the runs are made of that find a fault.
+/// The settings of the runs that find a fault.
 fn runs(fault: Fault, words: &str) -> Result<Schedule, String> {
     let wrong = |what: &str| format!("{}: the runs \"{words}\": {what}", fault.plan().name);
     let words: Vec<&str> = words.split(' ').collect();
@@ -232,7 +232,7 @@ fn search(fault: Fault, runs: Schedule, bound: u64) -> Option<(u64, String)> {
     failures.into_inner().expect("nobody panics with it").pop_first()
 }
 
-/// So much of what a failure says is told; `--seed` tells all.
+/// This much of a failure's text is printed; `--seed` prints all.
 const SHOWN: usize = 160;
 
 /// How a run fails, if it does; a panic is a failure as well.

@@ -15,11 +15,11 @@ const SEEDS: u64 = crate::fewer(40, 2000);
 /// How many with all faults, of each algorithm and quorum.
 const BEYOND: u64 = crate::fewer(12, 40);
 
-/// What happens in storms only.
+/// Events that happen only in storms.
 const STORMS: [&str; 3] =
     ["timings reloaded", "disks that stood still", "messages to an earlier version"];
 
-/// What happens only where members run jobs, and are drained and checked.
+/// Events that happen only where members run jobs, and are drained and checked.
 const JOBS: [&str; 7] = [
     "members drained",
     "members undrained",
@@ -30,7 +30,7 @@ const JOBS: [&str; 7] = [
     "  ended in order, of these",
 ];
 
-/// What happens only where faults stay; whatever is aimed at whom it meets happens in storms as well.
+/// Events that happen only where faults stay; faults with a moving target happen in storms as well.
 const STAYS: [&str; 20] = [
     "faults aimed at whom they meet",
     "writes of slow disks",
@@ -278,7 +278,7 @@ fn no_two_jobs_run_at_one_instant() {
     }
 }
 
-/// Many faults at once, and each of them does happen.
+/// Storms of faults, each of which does happen.
 #[test]
 fn storms_break_nothing() {
     for quorum in Quorum::ALL {
@@ -294,8 +294,8 @@ fn storms_break_nothing() {
     }
 }
 
-/// What stays broken breaks no invariant, each of it does happen, and somebody leads all the time where that is
-/// promised.
+/// Lasting faults break no invariant, each of them does happen, and there is always a leader where one
+/// is promised.
 #[test]
 fn worlds_that_stay_broken_have_one_leader() {
     let mut all = Faults::default();

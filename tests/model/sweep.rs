@@ -1,12 +1,12 @@
-//! A tool: runs random schedules on all cores and says what they met.
+//! A tool: runs random schedules on all processor cores and reports which events occurred.
 //!
 //! ```text
 //! make sim SEEDS=0..5000 ALGORITHM=ring QUORUM=none FAULTS=all
 //! ```
 //!
-//! Without these choices all algorithms, all quorums and all sets of faults take their turn. A
-//! line says how far it has come now and then, so that a long sweep that was ended can go on from
-//! there. Fails if a seed does, and prints the command that replays it.
+//! Without these choices it runs all algorithms, quorums and sets of faults in turn. Now and then a
+//! line shows the progress, so that you can resume a long sweep from there. The tool fails if a seed
+//! does, and prints the command that replays it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -17,13 +17,13 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use electd::core::settings::{AlgorithmKind, Quorum};
 use electd::sim::{Failure, FaultSet, Faults, Schedule};
 
-/// At most so many failures are told of.
+/// At most this many failures are reported.
 const SHOWN: usize = 20;
 
-/// After so many seeds a line says how far it has come.
+/// After this many seeds a line shows the progress.
 const BLOCK: u64 = 5000;
 
-/// What is to be run: from the environment.
+/// The choices, from the environment.
 #[derive(Parser)]
 struct Arguments {
     /// How many seeds, from 0 on; or the first, and the one after the last, as FROM..TO.
@@ -61,7 +61,7 @@ fn range(argument: &str) -> Result<(u64, u64), String> {
     if from <= to { Ok((from, to)) } else { Err(format!("{from} comes after {to}")) }
 }
 
-/// What a thread has seen.
+/// The findings of a thread.
 #[derive(Default)]
 struct Seen {
     faults: Faults,
@@ -103,7 +103,7 @@ fn random_schedules_keep_the_invariants() {
     assert_eq!(failed, 0, "seeds failed: see above");
 }
 
-/// What is to be lived through with every seed.
+/// The schedules to run with every seed.
 fn schedules(arguments: &Arguments) -> Vec<Schedule> {
     let mut schedules = Vec::new();
     let Arguments { algorithm, quorum, faults, .. } = arguments;
@@ -118,7 +118,7 @@ fn schedules(arguments: &Arguments) -> Vec<Schedule> {
     schedules
 }
 
-/// Runs the seeds on all cores; whoever is free takes the next.
+/// Runs the seeds on all processor cores; an idle thread takes the next.
 fn sweep(schedule: Schedule, from: u64, to: u64) -> Seen {
     let next = AtomicU64::new(from);
     let work = || {

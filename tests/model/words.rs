@@ -1,11 +1,12 @@
-//! Words that lie, told to one member: its two peers say what they like, and strangers speak as anybody. Mode
-//! majority. Now and then the member is started anew. Whatever is said and in which order, these hold:
+//! Lies sent to one member in mode majority: its two peers send anything, and strangers speak as any
+//! member. Now and then the member restarts. For any messages in any order, these hold:
 //!
 //! - a refused hello changes nothing, and no other process takes the place of a peer that is heard;
-//! - no epoch has two leaders, and nobody gets a vote in one in which the list was stamped;
-//! - no number is kept that cannot have come about, and no promise that is longer than the file allows;
-//! - no stranger's list counts, unless a leader tells the same, and the word of one peer does not remove the member;
-//! - a command has no outcome that the leader which was asked did not tell this run of the member.
+//! - no epoch has two leaders, and no candidate gets a vote in an epoch in which the list was stamped;
+//! - the member keeps no impossible number, and makes no promise longer than the file allows;
+//! - no stranger's list counts, unless a leader sends the same, and no single peer can remove the
+//!   member;
+//! - a command has only an outcome that the asked leader sent to this incarnation of the member.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,10 +30,10 @@ const SEEDS: u64 = crate::fewer(500, 2000);
 
 const WORDS: u32 = 60;
 
-/// The members are 1 to 3, and this is the one that is told.
+/// The members are 1 to 3, and this member gets the lies.
 const OWN: u128 = 2;
 
-/// Nobody knows of this one.
+/// No member knows this id.
 const GHOST: u128 = 9;
 
 const TIMING: Timing = Timing {
@@ -42,7 +43,7 @@ const TIMING: Timing = Timing {
     lease: Duration::from_millis(400),
 };
 
-/// What is far ahead of all that can have come about, and what a member never reaches here without it.
+/// A number far beyond all possible ones, which a member never reaches here without a lie.
 const FAR: u64 = 1 << 61;
 const BELOW_FAR: u64 = 1 << 40;
 
@@ -92,21 +93,21 @@ fn hello_of(number: u128) -> Hello {
     hello.expect("who dials says hello")
 }
 
-/// The member that is told, and what it did.
+/// The member that gets the lies, and its actions.
 struct Listener {
     core: Core,
     now: Time,
     random: Random,
     /// The leader that it named in each epoch.
     named: BTreeMap<Epoch, NodeId>,
-    /// What its disk holds.
+    /// The content of its disk.
     kept: Kept,
     /// The connection on which each peer speaks.
     connections: BTreeMap<u128, ConnectionId>,
     /// The process that speaks there, and when it was heard last.
     heard: BTreeMap<u128, (u64, Time)>,
     last: u64,
-    /// The numbers of the commands that it passed on, and to whom.
+    /// The numbers of the commands that it passed on, and the members that it asked.
     passed_on: Vec<(u64, NodeId)>,
     /// The same, of its earlier runs.
     passed_on_before: Vec<(u64, NodeId)>,
@@ -151,7 +152,7 @@ impl Listener {
         Ok(())
     }
 
-    /// The member is started anew, with what its disk holds.
+    /// The member restarts, with the content of its disk.
     fn start_anew(&mut self) -> Result<(), String> {
         let settings = Settings { bootstrap: false, ..settings(OWN) };
         let Ok(restored) = restart(Some(&self.kept), &settings, None) else { return Ok(()) };
@@ -274,7 +275,7 @@ impl Listener {
         Ok(())
     }
 
-    /// One more word, or a little time.
+    /// One more message, or a little time.
     fn word(&mut self) -> Result<(), String> {
         let (peer, epoch) = (self.peer(), Epoch(self.number()));
         match self.random.below(12) {

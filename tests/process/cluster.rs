@@ -38,7 +38,7 @@ fn elections_of_a_start(algorithm: AlgorithmKind) -> usize {
     let mut leaderships = BTreeSet::from([("node-5".to_owned(), cluster.agree_on(5))]);
     for (number, node) in (1..).zip(cluster.nodes()) {
         let changes = cluster.status(number).unwrap().changes;
-        // Late callers are told of the leader that is there: once more the same, in its one epoch.
+        // A late caller hears of the present leader: the same leader again, in the same epoch.
         leaderships.extend(changes.iter().filter_map(|c| Some((c.leader.clone()?, c.epoch))));
         let (leads, follows) = if number == 5 { (200, 503) } else { (503, 200) };
         let code = |path| node.get(path).unwrap().code;
@@ -87,7 +87,8 @@ fn the_highest_takes_over_when_it_is_back(algorithm: AlgorithmKind) {
     assert_eq!(incarnation, 2, "its second life");
 }
 
-/// It has looked for the others before it asks: once the leader has handed over, nobody leads.
+/// A member discovers the others before it asks for the leadership: after the handover nobody leads
+/// until it does.
 fn who_takes_over_is_ready_to_lead_though_another_is_down(algorithm: AlgorithmKind) {
     let cluster = Cluster::of_with(algorithm, 4, watchful);
     cluster.agree_on(4);
@@ -135,7 +136,7 @@ fn the_epoch_outlives_the_death_of_all_nodes(algorithm: AlgorithmKind) {
     }
 }
 
-/// They go on trying, and find the same every 400 ms (T2); in the ring there is more to tell.
+/// They keep trying, with the same result every 400 ms (T2); in the ring there is more to log.
 #[story]
 fn where_nobody_is_left_that_may_lead_that_is_said_once() {
     for algorithm in [AlgorithmKind::Bully, AlgorithmKind::Halting] {

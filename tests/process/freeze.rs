@@ -1,4 +1,4 @@
-//! Processes that stand still and go on, as after a suspend or on a starved host.
+//! Processes that freeze and resume, as after a suspend or on a starved host.
 
 use crate::support::{Cluster, ensure, eventually, for_each_algorithm, has_joined, watchful};
 use electd::core::settings::AlgorithmKind;

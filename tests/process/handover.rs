@@ -1,4 +1,4 @@
-//! Leaders that go in order, and elections that are asked for.
+//! Leaders that hand over cleanly, and elections that an operator calls.
 
 use electd::core::settings::AlgorithmKind;
 

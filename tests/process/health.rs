@@ -1,4 +1,5 @@
-//! Health checks: a member whose check fails does not lead, and a check that does not behave holds nobody up.
+//! Health checks: a member whose check fails does not lead, and a misbehaving check delays no other
+//! work.
 
 use std::fs;
 use std::process::Command;
@@ -112,7 +113,7 @@ fn an_unhealthy_leader_hands_over_and_does_not_lead_until_it_is_healthy_again() 
 fn all_ill(ward: &Ward, alone: &str) -> (Cluster, u64) {
     let cluster = Cluster::start_with(3, |config| {
         config["health"] = ward.check(alone);
-        patient(config); // nobody could lead after it
+        patient(config); // no member could lead after it
     });
     let epoch = cluster.agree_on(3);
     ward.fall_ill(1);

@@ -1,4 +1,4 @@
-//! Who led when: kept by each node over its restarts, and merged by the command.
+//! The history of leaderships: kept by each node over its restarts, and merged by the command.
 
 use std::fs;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Hooks: a program that is told each change, and programs that do not behave.
+//! Hooks: a program that runs at each change, and programs that misbehave.
 
 use std::fs;
 
@@ -105,7 +105,7 @@ fn hooks_that_do_not_behave_hold_nobody_up() {
             ensure(left.is_err(), || format!("{group:?} lives"))
         });
     }
-    // More changes come than the slow program can be told.
+    // More changes come than the slow program can run for.
     for _ in 0..3 {
         let (leader, _) = cluster.agree();
         let _ = cluster.node(leader).post("/resign", "");

@@ -55,10 +55,10 @@ fn a_hostile_crowd_on_every_port_changes_nothing_and_a_failover_works_beside_it(
     cluster.agree_on(2);
 }
 
-/// On the admin port of the leader: they hold what they get, and come back at once.
+/// On the admin port of the leader: they hold their connections, and reconnect immediately.
 const HOARDERS: usize = 2000;
 
-/// What all of them together may cost the leader: 512 connections, with what is read and written of each.
+/// The most that all of them together may cost the leader: 512 connections, with the buffers of each.
 const MOST_MEMORY_FOR_HOARDERS_KB: u64 = 6 * 1024;
 
 const PATIENCE: Duration = Duration::from_millis(10);
@@ -119,7 +119,7 @@ fn a_crowd_on_the_admin_port_takes_no_descriptor_from_the_members() {
     drop(crowd);
 }
 
-/// So many requests that nobody waits for, in one segment.
+/// This many requests whose answers the client does not read, in one segment.
 const PIPELINED: usize = 500;
 
 #[story]
@@ -146,7 +146,8 @@ fn costs(nodes: &[&Node]) -> Vec<(u64, u64)> {
     nodes.iter().map(|node| (node.figure("VmRSS"), node.figure("Threads"))).collect()
 }
 
-/// What a node may keep of a flood that is over, beside what the allocator does not give back at once.
+/// The memory that a node may keep after a flood, besides what the allocator does not return
+/// immediately.
 const KEPT_KB: u64 = 16 * 1024;
 
 #[track_caller]
@@ -161,10 +162,10 @@ fn go_back(nodes: &[&Node], before: &[(u64, u64)]) {
     });
 }
 
-/// So many messages are written at once.
+/// This many messages are written in one go.
 const AT_ONCE: usize = 1000;
 
-/// So many each of the others is told in all.
+/// Each of the others gets this many messages in all.
 const TOLD: u64 = 100_000;
 
 /// Somebody speaks as node-1, which is dead, as fast as the others read.

@@ -23,13 +23,13 @@ for_each_algorithm! {
     without_a_majority_two_that_do_not_hear_each_other_take_turns_more_and_more_rarely,
 }
 
-/// Its address in the file is wrong: it dials all others, and nobody can dial it.
+/// Its address in the file is wrong: it dials all others, and no member can dial it.
 fn cannot_be_dialed(config: &mut Value, number: usize) {
     let member = &mut config["members"][number - 1];
     let true_address = member["address"].clone();
     let host = true_address.as_str().unwrap().split(':').next().unwrap().to_owned();
     member["listen"] = true_address;
-    member["address"] = format!("{host}:1").into(); // nobody listens there
+    member["address"] = format!("{host}:1").into(); // no process listens there
 }
 
 fn the_highest_cannot_be_dialed(algorithm: AlgorithmKind) {
@@ -70,8 +70,8 @@ fn the_second_highest_cannot_be_dialed_and_the_leader_dies(algorithm: AlgorithmK
     leads_on(&cluster, &[1, 2, 3], 3);
 }
 
-/// What others send to the port of the highest is swallowed on its way, while its own words arrive: its port is closed
-/// by a firewall that says nothing.
+/// Everything that others send to the port of the highest member is lost on its way, while its own
+/// messages arrive: a firewall silently drops traffic to its port.
 #[story]
 #[ignore = "long"]
 fn the_port_of_the_highest_is_closed() {
@@ -90,8 +90,9 @@ fn the_port_of_the_highest_is_closed() {
     }
 }
 
-/// Without a majority it hears no answer and leads, and the others hear that: there is one leader all the same. With the
-/// halting algorithm the leader elects anew for each member that is not Normal, so it lasts for less.
+/// Without a majority that member hears no answer and leads, and the others hear that: there is one
+/// leader all the same. With the halting algorithm the leader elects anew for each member that is not
+/// Normal, so it lasts for less.
 fn without_a_majority_the_highest_cannot_be_dialed(algorithm: AlgorithmKind) {
     let cluster = Cluster::start_with(3, |config| {
         watchful(config);
@@ -115,8 +116,8 @@ fn without_a_majority_the_highest_cannot_be_dialed(algorithm: AlgorithmKind) {
     });
 }
 
-/// Waits until one of these nodes has led in one epoch for so many rounds of heartbeats to all others. Gives
-/// its number and the epoch.
+/// Waits until one of these nodes has led in one epoch for this many rounds of heartbeats to all
+/// others. Returns its number and the epoch.
 #[track_caller]
 fn one_leads_on(cluster: &Cluster, numbers: &[usize], rounds: u64) -> (usize, u64) {
     let others = cluster.running().count() as u64 - 1;
@@ -200,7 +201,7 @@ fn without_a_majority_two_that_do_not_hear_each_other_take_turns_more_and_more_r
 ) {
     let change = |config: &mut Value| config["algorithm"] = algorithm.name().into();
     let Some(cluster) = parted(3, (2, 3), change) else { return };
-    one_leads_on(&cluster, &[1, 2, 3], 12); // five or six, where nobody waits longer
+    one_leads_on(&cluster, &[1, 2, 3], 12); // five or six if no leader waits longer
 }
 
 /// The link between the leader of a ring and the second best dies. The ballot of that one goes past the leader, and would come
@@ -265,13 +266,13 @@ impl SlowDisk {
 
 impl Drop for SlowDisk {
     fn drop(&mut self) {
-        let _ = self.0.kill(); // the traced process goes on
+        let _ = self.0.kill(); // the traced process resumes
         let _ = self.0.wait();
     }
 }
 
-/// A vote is durable before it is told, and so is the epoch of a candidate: with such disks that takes longer than
-/// a lease is good for.
+/// A vote is durable before the voter sends it, and so is the epoch of a candidate: with such disks
+/// that takes longer than a lease is valid.
 #[story]
 fn voters_with_slow_disks_have_a_leader_that_leads_on() {
     let cluster = Cluster::start_with(3, |config| {

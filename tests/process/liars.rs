@@ -1,5 +1,6 @@
-//! Liars: who takes the place of a dead member, at its own address, and lies for as long as a test lasts. No
-//! word of it ends a process, keeps the others from a leader, makes a second one, or fills the log.
+//! Liars: a process takes the place of a dead member, at its own address, and lies for as long as a
+//! test lasts. Nothing that it says ends a process, keeps the others from having a leader, makes a
+//! second leader, or fills the log.
 
 use std::sync::Arc;
 use std::thread;
@@ -18,7 +19,7 @@ for_each_algorithm! {
     whoever_calls_ever_greater_rounds_keeps_no_majority_from_electing,
 }
 
-/// Five members that miss whoever is silent soon. The two best are dead.
+/// Five members that soon notice a silent peer. The two best are dead.
 fn three_of_five(algorithm: AlgorithmKind, quorum: &'static str) -> Cluster {
     let cluster = Cluster::start_with(5, |config| {
         watchful(config);
@@ -31,7 +32,7 @@ fn three_of_five(algorithm: AlgorithmKind, quorum: &'static str) -> Cluster {
     cluster
 }
 
-/// What a liar says to a message that it got: by its own id, the member that spoke, its epoch and the message.
+/// A liar's answer to a message: by its own id, the member that sent it, its epoch and the message.
 type Lies = fn(&str, usize, u64, &Value) -> Vec<(u64, Value)>;
 
 /// Says yes to all that asks whether it is there, no to all that ask for its vote, and nothing else.
@@ -56,7 +57,7 @@ fn there_and_no_more(_: &str, _from: usize, epoch: u64, message: &Value) -> Vec<
     }
 }
 
-/// Who leads these: one of them, in one epoch that all of them name.
+/// The leader of these: one of them, in one epoch that all of them name.
 fn leader_of(cluster: &Cluster, members: &[usize]) -> Result<(usize, u64), String> {
     let statuses = members.iter().map(|number| cluster.node(*number).status());
     let statuses = statuses.collect::<Result<Vec<Status>, String>>()?;
@@ -132,7 +133,7 @@ fn sends_ballots_back(own: &str, _from: usize, epoch: u64, message: &Value) -> V
     vec![(epoch, json!({"ballot": ballot}))]
 }
 
-/// One of three leads on in one epoch, for as long as a liar lasts.
+/// One of three keeps leading in one epoch, for as long as a liar lasts.
 fn elects_beside_a_liar(algorithm: AlgorithmKind, quorum: &'static str, lies: Lies) {
     let cluster = three_of_five(algorithm, quorum);
     let own = cluster.id(5);
@@ -169,7 +170,7 @@ fn whoever_sends_ballots_back_keeps_no_majority_from_electing() {
     elects_beside_a_liar(AlgorithmKind::Ring, "majority", sends_ballots_back);
 }
 
-/// The messages that a liar was told.
+/// The messages that a liar got.
 type Told = Arc<Mutex<Vec<Value>>>;
 
 /// A liar in the place of this member, that speaks to node-1 and notes what that says to it.
@@ -196,16 +197,17 @@ fn answer(liar: &Liar, told: &Told, epoch: u64, message: &Value, key: &str) -> V
     })
 }
 
-/// What node-1 says to a candidate that would lead in this epoch, by a list of this version.
+/// The reply of node-1 to a candidate that would lead in this epoch, by a list of this version.
 fn opinion_on(candidate: &Liar, told: &Told, epoch: u64, list: [u64; 2]) -> Value {
     let trial = json!({"trial": {"number": epoch, "epoch": epoch, "list": list}});
     answer(candidate, told, 0, &trial, "opinion")["opinion"].clone()
 }
 
-/// Node-1 (Z) follows node-5 (Y), which leads in an epoch for which node-1 never voted. Node-5 removes node-2 and
-/// node-3 (A and B), who elected it; node-1 stores both changes, one after the other, and starts anew. Then node-4 (C),
-/// which called an election in that epoch before, was paused, and has node-5's list by now, asks for a vote in the very
-/// same epoch. Its own vote and that of node-1 would be a majority of the three that are left.
+/// Node-1 (Z) follows node-5 (Y), which leads in an epoch for which node-1 never voted. Node-5 removes
+/// node-2 and node-3 (A and B), who elected it; node-1 stores both changes, one after the other, and
+/// restarts. Then node-4 (C), which called an election in that epoch before, was paused, and has
+/// node-5's list by now, asks for a vote in the very same epoch. Its own vote and that of node-1 would
+/// be a majority of the three that are left.
 #[story]
 fn a_restarted_voter_votes_in_no_epoch_in_which_its_list_was_stamped() {
     let cluster = Cluster::start_with(5, |config| {
@@ -246,8 +248,8 @@ fn a_restarted_voter_votes_in_no_epoch_in_which_its_list_was_stamped() {
     assert!(!voted, "{:?}", told.lock());
 }
 
-/// Node-1 starts for the first time, or with a disk that was lost. The others tell it that the cluster has come to an
-/// epoch, in which it may have voted. It remembers that when it starts anew.
+/// Node-1 starts for the first time, or with a disk that was lost. The others tell it that the cluster
+/// has reached an epoch in which it may have voted. Node-1 remembers that after a restart.
 #[story]
 fn what_an_empty_voter_was_told_is_known_after_a_restart() {
     const REACHED: u64 = 50;
@@ -273,7 +275,7 @@ fn what_an_empty_voter_was_told_is_known_after_a_restart() {
     }
 }
 
-/// A voter that gave its vote for long is bound as long, also if it starts anew meanwhile.
+/// A voter that is bound for long stays bound for as long, even if it restarts meanwhile.
 #[story]
 fn a_voter_that_is_bound_is_so_after_a_restart() {
     const LONG: u64 = 9_000_000_000;

@@ -1,4 +1,4 @@
-//! What a node logs, and in which form: the story of a failover, warnings, and lines for programs.
+//! The log of a node and its forms: the course of a failover, warnings, and lines for programs.
 
 use crate::support::{Cluster, Node, ensure, eventually, watchful};
 use serde_json::Value;
@@ -9,7 +9,7 @@ fn with_majority(config: &mut Value) {
     config["quorum"] = "majority".into();
 }
 
-/// Waits until a node has logged a line with all of these words, and gives it.
+/// Waits until a node has logged a line with all of these words, and returns it.
 #[track_caller]
 fn until_logged(node: &Node, words: &[&str]) -> String {
     eventually(&format!("{words:?} is logged"), || {

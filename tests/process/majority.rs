@@ -23,7 +23,7 @@ fn majority(config: &mut Value) {
     config["quorum"] = "majority".into();
 }
 
-/// Who is silent is missed soon.
+/// A silent peer is noticed soon.
 fn watchful_majority(config: &mut Value) {
     majority(config);
     watchful(config);
@@ -105,7 +105,7 @@ fn a_leader_that_stops_hands_over(algorithm: AlgorithmKind) {
     let epoch = cluster.agree_on(3);
     cluster.node(3).stop_term();
     assert_eq!(cluster.node(3).exit_code(), 0);
-    // With a failure time of 5 s nobody would have missed it yet.
+    // With a failure time of 5 s no member would have noticed yet.
     assert!(cluster.agree_on(2) > epoch);
     let reasons = cluster.status(2).unwrap().changes.into_iter().map(|change| change.reason);
     assert!(reasons.into_iter().any(|reason| reason == "leader node-3 handed over"));
@@ -205,8 +205,8 @@ fn files_that_name_different_voters_do_not_mix() {
     cluster.agree_on(3);
 }
 
-/// Five voters on a file of five. Two of them are started anew with a file of three: they go on by the list
-/// by which they voted, and say so. Otherwise node-2 would lead node-1, and node-5 the other three.
+/// Five voters on a file of five. Two of them are restarted with a file of three: they keep the list by
+/// which they voted, and say so. Otherwise node-2 would lead node-1, and node-5 the other three.
 #[story]
 fn an_edited_file_makes_no_second_majority() {
     let cluster = Cluster::start_with(5, watchful_majority);
@@ -225,7 +225,7 @@ fn an_edited_file_makes_no_second_majority() {
         let leads = |number: &usize| cluster.status(*number).is_ok_and(|s| s.state == "leading");
         (1..=5).filter(leads).collect::<Vec<_>>()
     };
-    // However the two start, and whoever is asked first: nobody else ever leads.
+    // In whatever order the two start and ask: no other member ever leads.
     let leading = |allowed: &[usize]| {
         let leading = leaders();
         assert!(leading.iter().all(|leader| allowed.contains(leader)), "{leading:?} lead");

@@ -50,8 +50,8 @@ fn some_of(
     (cluster, entries)
 }
 
-/// Waits until the highest leads. At a first start a lower member may come first, and leads on where nobody
-/// preempts: an election that an operator calls takes the highest.
+/// Waits until the highest leads. At a first start a lower member may come first, and keeps leading if
+/// nobody preempts: an election that an operator calls elects the highest.
 #[track_caller]
 fn lead_by(cluster: &Cluster, highest: usize) {
     eventually("the highest leads", || {
@@ -113,7 +113,8 @@ fn a_cluster_grows_from_three_to_five_and_shrinks_to_two_while_a_leader_lives(
 ) {
     for quorum in ["none", "majority"] {
         let (cluster, entries) = three_of(5, algorithm, quorum);
-        // A newcomer that is not added yet is refused in words, and starts no cluster of its own.
+        // The members refuse a newcomer that is not added yet and say why, and it starts no cluster of
+        // its own.
         cluster.start_listing(4, &[entries[0].clone(), entries[3].clone()]);
         eventually("node-4 is refused", || {
             let status = cluster.node(4).status()?;

@@ -1,4 +1,5 @@
-//! A paused cluster keeps its leader, whoever comes back, and replaces it only when it is gone.
+//! A paused cluster keeps its leader, whichever member comes back, and replaces it only when it is
+//! gone.
 
 use electd::core::settings::AlgorithmKind;
 use serde_json::Value;

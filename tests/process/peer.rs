@@ -74,7 +74,7 @@ fn write_bytes(stream: &mut Link, payload: &[u8]) {
     impostor::write_bytes(stream, payload).unwrap();
 }
 
-/// Waits until the other side ends the connection, without another word.
+/// Waits until the other side ends the connection, without another message.
 #[track_caller]
 fn ends(mut stream: Link) {
     loop {
@@ -146,7 +146,8 @@ fn what_a_later_version_says_is_dropped_and_counted_and_the_connection_goes_on()
     assert_eq!(log.matches("of a later one: \"to_come\"; upgrade this node").count(), 1, "{log}");
 }
 
-/// How many TIMINGs node-2 has said by the time of the next heartbeat, where node-1 speaks versions up to this one.
+/// How many TIMINGs node-2 has said by the time of the next heartbeat, if node-1 speaks versions up to
+/// this one.
 fn timings_told(highest: Option<u32>) -> u64 {
     let scene = Scene::new();
     let (mut heard, mut welcome) = scene.heard_hello();

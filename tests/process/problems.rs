@@ -31,7 +31,7 @@ fn well(change: impl FnOnce(&mut Value)) -> Cluster {
     cluster
 }
 
-/// Waits until this node has this problem, in these words, wherever one looks.
+/// Waits until this node has this problem, with this message, in every view.
 #[track_caller]
 fn seen(cluster: &Cluster, number: usize, kind: &str, words: &str, log: &str) {
     let start = Instant::now();
@@ -112,7 +112,7 @@ fn a_frozen_peer() {
     over(&cluster, 3, "peer_down", "voter node-1 is up");
 }
 
-/// One thread of a node, held as a debugger holds it; the others go on. Let go when this is dropped.
+/// One thread of a node, held as a debugger holds it; the others run. Dropping this resumes it.
 struct Held(Pid);
 
 impl Held {
@@ -137,7 +137,7 @@ fn an_election_thread_that_stands_still() {
     let held = Held::hold(cluster.node(3), "election");
     let words = "the election thread missed its turn, so this node counts itself as failed";
     seen(&cluster, 3, "stalled", words, "WARN  node-3: stalled: ");
-    // It says so at once itself; the others find another leader.
+    // The node itself says so immediately; the others find another leader.
     assert_eq!(cluster.node(3).get("/leader").unwrap().code, 503);
     assert_eq!(cluster.node(3).get("/readyz").unwrap().code, 503);
     assert!(cluster.agree_among(&[1, 2], 2) > epoch);
@@ -229,7 +229,8 @@ impl Drop for Disk {
     }
 }
 
-/// Three nodes, of which this one has a disk of its own, follow node-3. None where this process may mount no file system.
+/// Three nodes, of which this one has a disk of its own, follow node-3. None if this process may mount
+/// no file system.
 fn with_disk(number: usize) -> Option<(Cluster, Disk)> {
     let cluster = Cluster::prepare(3, with_majority);
     let folder = cluster.state_file(number).parent().unwrap().to_path_buf();
@@ -242,7 +243,7 @@ fn with_disk(number: usize) -> Option<(Cluster, Disk)> {
     Some((cluster, disk))
 }
 
-/// The drain counts at once, and is not said to be done before it is stored.
+/// The drain counts immediately, but is not reported as done before it is stored.
 #[story]
 fn a_drain_on_a_full_disk() {
     let Some((cluster, disk)) = with_disk(3) else { return };

@@ -35,7 +35,7 @@ impl Numbers {
     }
 }
 
-/// The ranks of all members, as this one sees them.
+/// The ranks of all members, as this member sees them.
 fn ranks(cluster: &Cluster, number: usize) -> Result<Vec<Value>, String> {
     Ok(cluster.status(number)?.members.into_iter().map(|member| member.rank.value).collect())
 }

@@ -1,4 +1,4 @@
-//! Nodes that must not take part, and starts that must fail: with words, and without harm.
+//! Nodes that must not take part, and starts that must fail, with a reason and without harm.
 
 use electd::core::settings::AlgorithmKind;
 use std::fs;
@@ -175,7 +175,7 @@ fn state_of_a_newer_format_is_refused_and_kept() {
     state_is_refused("{\"format\": 99, \"news\": true}", "has format 99");
 }
 
-/// The exit code and the words of a command that is given this config.
+/// The exit code and the message of a command with this config.
 fn electd(command: &str, config: &Value) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cluster.json");

@@ -16,7 +16,7 @@ fn by_priority(config: &mut Value) {
     config["rank"] = json!({"by": "priority", "priority": 1});
 }
 
-/// Writes the cluster's file anew.
+/// Rewrites the cluster's file.
 fn write(cluster: &Cluster, change: impl FnOnce(&mut Value)) {
     let mut config = cluster.config().clone();
     change(&mut config);
@@ -145,7 +145,7 @@ fn a_token_is_replaced_without_a_restart() {
     assert_eq!(reloaded(), "nothing to change at once");
 }
 
-/// What is shared by all files of these tests.
+/// The common part of all files of these tests.
 fn steady(config: &mut Value) {
     by_priority(config);
     config["quorum"] = "majority".into();
@@ -293,7 +293,7 @@ fn timings_that_others_do_not_have_are_a_problem_until_they_do() {
 
 type Breaks = fn(&mut Value);
 
-/// Files with a problem, and words that name it.
+/// Files with a problem, and a part of the message about it.
 const BROKEN: [(Breaks, &[&str]); 18] = [
     (|config| config["timing"]["failure"] = "soon".into(), &["timing.failure", "soon", "duration"]),
     (|config| config["timing"]["failure"] = 500.into(), &["timing.failure", "500ms"]),
@@ -343,7 +343,7 @@ fn twenty_broken_files_change_nothing_and_each_problem_is_named() {
     };
     for (breaks, named) in BROKEN {
         let mut config: Value = serde_json::from_str(&good).unwrap();
-        // What a good file would change as well.
+        // Another change that a good file would make.
         config["members"][0]["rank"] = json!({"priority": 9});
         let mut more = config["members"][0].clone(); // with TLS if the first has it
         more["name"] = "node-2".into();

@@ -1,5 +1,5 @@
-//! What real processes find in their data directories: what electd never wrote is not believed, does
-//! not hang a start, and is not overwritten.
+//! Data directories of real processes: a node does not believe what electd never wrote, does not hang
+//! on it, and does not overwrite it.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -20,7 +20,7 @@ fn without(file: &str) -> (Cluster, std::path::PathBuf) {
     (cluster, path)
 }
 
-/// The next start ends with this code and these words.
+/// The next start ends with this code and this message.
 #[track_caller]
 fn is_refused(cluster: &Cluster, code: i32, words: &str) {
     let node = cluster.node(1);
@@ -82,7 +82,7 @@ fn a_changed_digit_is_not_believed() {
 fn members_that_no_file_may_name_do_not_end_the_process_with_a_panic() {
     let (cluster, path) = without("lock");
     let path = path.with_file_name("state.json");
-    // As an electd before the checksum might have stored them, when another told it so.
+    // As an electd without the checksum might have stored them, when a peer sent them.
     let state = fs::read_to_string(&path).unwrap();
     let mut state: serde_json::Value = serde_json::from_str(&state).unwrap();
     state.as_object_mut().unwrap().remove("checksum");
@@ -238,8 +238,8 @@ fn a_long_failure_time_that_was_tried_once_is_forgotten_after_one_wait() {
     });
 }
 
-/// Node-3 starts again and again, and then from an old copy of its state. Those that met its later starts have started
-/// anew meanwhile.
+/// Node-3 starts again and again, and then from an old copy of its state. The members that met its
+/// later starts have restarted meanwhile.
 #[story]
 fn who_was_met_at_a_later_start_is_known_after_a_restart() {
     let cluster = Cluster::start_with(3, majority);

@@ -1,5 +1,5 @@
-//! Stray connections that know what `GET /status` tells everybody: whatever they say, nobody leads by it,
-//! nobody leaves, and nothing that they say is kept.
+//! Stray connections that know what `GET /status` shows to all: whatever they say, no member leads or
+//! leaves because of it, and none keeps it.
 
 use std::fs;
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use story::story;
 
 const FAR: u64 = (1 << 62) - 1;
 
-/// Three voters, of whom node-3 leads; as many run as this.
+/// Three voters, of which node-3 leads; this many of them run.
 fn voters(n: usize) -> Cluster {
     let cluster = Cluster::prepare(3, |config| {
         config["quorum"] = "majority".into();
@@ -27,14 +27,14 @@ fn voters(n: usize) -> Cluster {
     cluster
 }
 
-/// A member of which nobody knows.
+/// A member that no other knows.
 fn ghost() -> Value {
     let id = uuid::Uuid::new_v4().to_string();
     json!({"id": id, "name": "ghost", "address": "127.0.0.1:1", "admin": null})
 }
 
-/// Node-1 is told a list of it and a ghost, by the ghost and as node-3, which is down. Then both that run
-/// start anew.
+/// Node-1 gets a list of itself and a ghost, from the ghost and in the name of node-3, which is down.
+/// Then both running nodes restart.
 #[story]
 fn a_list_of_a_stray_connection_makes_nobody_lead_nor_leave() {
     let cluster = voters(2);
@@ -50,7 +50,7 @@ fn a_list_of_a_stray_connection_makes_nobody_lead_nor_leave() {
         if answer.get("welcome").is_some() {
             let list = json!({"list": cluster.list_of(epoch, 2, &[own.clone(), teller])});
             stray.say(epoch, 2, &list).unwrap();
-            // What is said next is taken after that.
+            // The node takes the next message after that.
             stray.say(epoch, 2, &json!({"listed": {"version": [0, 0]}})).unwrap();
         }
     }
@@ -133,7 +133,7 @@ fn a_refused_hello_changes_nothing_however_plausible_it_is() {
     });
 }
 
-/// The true node-3 comes back after somebody said that it was node-3 at a later start.
+/// The true node-3 comes back after a stranger said that it was node-3 in a later incarnation.
 #[story]
 fn who_says_that_it_is_a_dead_member_at_a_later_start_does_not_keep_that_out() {
     let cluster = voters(2);
@@ -147,7 +147,7 @@ fn who_says_that_it_is_a_dead_member_at_a_later_start_does_not_keep_that_out() {
     cluster.agree_on(3);
 }
 
-/// At the address of node-3, which is down, somebody says to each dialer that it was removed.
+/// At the address of node-3, which is down, a stranger says to each dialer that it was removed.
 #[story]
 fn one_reject_makes_no_member_leave() {
     let cluster = voters(2);
@@ -240,8 +240,9 @@ fn a_member_in_whose_name_another_was_met_is_told_the_remedy() {
     });
 }
 
-/// Node-1 and node-2 are each told a list without the other one, by a stranger, in its hello and afterwards, and as node-3,
-/// which is down. Whoever takes it tells the other one that it was removed.
+/// Node-1 and node-2 each get a list without the other, from a stranger, in its hello and afterwards,
+/// and in the name of node-3, which is down. If one took the list, it would tell the other that it was
+/// removed.
 #[story]
 fn a_list_without_a_member_does_not_make_it_leave() {
     let cluster = voters(2);
@@ -266,7 +267,7 @@ fn a_list_without_a_member_does_not_make_it_leave() {
         }
     }
     for _ in ["before a restart", "after it"] {
-        // Both are connected anew, so a list that was taken would be told.
+        // Both reconnect, so they would send a list that they had taken.
         [1, 2].iter().for_each(|number| cluster.node(*number).restart());
         cluster.agree_on(2);
         for number in [1, 2] {

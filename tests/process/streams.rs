@@ -44,7 +44,7 @@ fn a_thousand_streams_are_32_and_leadership_does_not_notice() {
         let _ = reader.read_to_string(&mut answer); // it may be kept open: what was read is there
         assert!(answer.contains("32 streams of events are open already"), "{answer}");
     }
-    // They are told what happens, a stream that nobody reads from is none of the others' business.
+    // They get the events; a stream that its client does not read does not affect the others.
     let events = BufReader::lines(served.pop().unwrap());
     cluster.node(1).kill_9();
     let told = events.map_while(Result::ok).find(|line| line == "event: member_down");
@@ -70,7 +70,7 @@ fn deaf(admin: SocketAddr) -> TcpStream {
 /// How many events fill a node's log of them, far more than what the system keeps for a client.
 const EVENTS: u64 = 1024;
 
-/// What so many deaf clients may cost the node.
+/// The most that this many deaf clients may cost the node.
 const MOST_MEMORY_KB: u64 = 8 * 1024;
 
 #[story]

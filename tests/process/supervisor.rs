@@ -1,4 +1,4 @@
-//! What a node tells the service manager that started it. The test is the service manager.
+//! The messages of a node to the service manager that started it. The test is the service manager.
 
 use std::io;
 use std::os::unix::net::UnixDatagram;
@@ -22,7 +22,7 @@ impl Manager {
         Manager { socket, _folder: folder, path }
     }
 
-    /// Reads what it is told until a line is this one. Gives all lines up to there.
+    /// Reads its messages up to this line. Returns all lines up to there.
     #[track_caller]
     fn hear(&self, wanted: &str) -> Vec<String> {
         let mut heard = Vec::new();

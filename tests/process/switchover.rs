@@ -1,4 +1,5 @@
-//! An operator chooses who leads: the leader hands over, whatever the rank of the member, and nobody preempts that.
+//! An operator chooses the leader: the present leader hands over to that member, whatever its rank, and
+//! nobody preempts it.
 
 use electd::core::settings::{AlgorithmKind, Quorum};
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! Health checks that pass and fail by chance: leadership moves as rarely as they allow, and always in order.
+//! Health checks that pass and fail by chance: the leadership moves as rarely as they allow, and always
+//! by a clean handover.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -14,7 +15,7 @@ use crate::support::{Cluster, Node, breathe, ensure, eventually, patient};
 
 const NODES: usize = 5;
 
-/// Checks that fail so often in a row make a member unhealthy, and so many that pass make it healthy again.
+/// This many failures in a row make a member unhealthy, and this many passes make it healthy again.
 const FALL: usize = 3;
 const RISE: usize = 2;
 
@@ -27,7 +28,8 @@ fn check(notes: &Path) -> String {
     )
 }
 
-/// Each leadership that a node knows: its epoch, why the one before ended, and for how long nobody led.
+/// Each leadership that a node knows: its epoch, why the previous one ended, and for how long nobody
+/// led.
 fn leaderships(cluster: &Cluster) -> BTreeSet<(u64, String, u64)> {
     let mut all = BTreeSet::new();
     for node in cluster.nodes() {
@@ -39,7 +41,7 @@ fn leaderships(cluster: &Cluster) -> BTreeSet<(u64, String, u64)> {
     all
 }
 
-/// How often so many checks of a member failed in a row that it fell, if it was healthy.
+/// How often so many checks of a healthy member failed in a row that it became unhealthy.
 fn falls(cluster: &Cluster, notes: &Path) -> usize {
     let of = |node: &Node| {
         let notes = fs::read_to_string(notes.join(&node.name)).unwrap();
@@ -84,7 +86,7 @@ fn checks_that_fail_at_random_move_leadership_in_order_and_only_as_often_as_memb
         "{} leaderships in {seconds} s, members fell {falls} times, longest without a leader {longest:?} ms",
         epochs.len()
     );
-    // Where nobody was healthy, the first that is calls the election.
+    // If no member was healthy, the first healthy one calls the election.
     let orderly = ["start", "unhealthy", "leader_released", "declined", "may_not_lead", "eligible"];
     let others: Vec<_> = all.iter().filter(|one| !orderly.contains(&one.1.as_str())).collect();
     assert!(others.is_empty(), "these did not end in order: {others:?}");

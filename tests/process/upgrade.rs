@@ -22,7 +22,7 @@ for_each_algorithm! {
     an_upgrade_host_by_host_costs_no_leadership_but_the_handover_of_the_leader,
 }
 
-/// Who led in which epoch, as a client saw it.
+/// The leader of each epoch, as a client saw it.
 type Leaders = BTreeMap<u64, String>;
 
 /// The epoch and the leader that the node at this address names.
@@ -33,7 +33,7 @@ fn leader_of(admin: SocketAddr) -> Option<(u64, String)> {
     Some((leader["epoch"].as_u64()?, leader["name"].as_str()?.to_owned()))
 }
 
-/// Asks all nodes, again and again, and notes each leader that one of them names.
+/// Continually asks all nodes, and notes each leader that one of them names.
 fn ask_all(admins: [SocketAddr; 3], enough: &Enough) -> Leaders {
     let mut leaders = Leaders::new();
     while !enough.is_said() {
@@ -56,7 +56,8 @@ fn all_name(cluster: &Cluster, leader: &str) {
     });
 }
 
-/// Ends a node in order and starts it anew, as the version that is installed meanwhile; this node leads until then.
+/// Stops a node cleanly and restarts it, in the version installed meanwhile; this node leads until
+/// then.
 fn upgrade(cluster: &Cluster, number: usize, meanwhile: &str) {
     let node = cluster.node(number);
     node.stop_term();

@@ -1,4 +1,4 @@
-//! What an operator sees of a cluster in trouble, with the real cause: in the status, by exit codes, and
+//! An operator's view of a cluster in trouble, with the real cause: in the status, by exit codes, and
 //! as events.
 
 use std::fs;

@@ -53,7 +53,7 @@ fn send_frame(frame: &[u8], link: &LinkAddr) -> io::Result<()> {
     Ok(())
 }
 
-/// "The address is at this hardware", to all, as a question that nobody is to answer.
+/// "The address is at this hardware", to all hosts, as a request that none answers.
 fn arp(ip: Ipv4Addr, hardware: Hardware) -> Vec<u8> {
     let (ip, nobody) = (ip.octets(), Hardware::default());
     let ethernet_frame = [&BROADCAST[..], &hardware, &[0x08, 0x06]];

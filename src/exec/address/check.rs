@@ -13,7 +13,7 @@ use thiserror::Error;
 use super::netlink::{LIFETIME, Netlink};
 use super::spec::Address;
 
-/// After its lifetime, the kernel may keep an address so much longer: it looks once a second.
+/// The kernel may keep an address for this long after its lifetime, as it checks once a second.
 const SLACK: Duration = Duration::from_secs(2);
 
 /// Between two looks whether an address has gone.

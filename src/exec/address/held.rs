@@ -15,7 +15,8 @@ use crate::node::now;
 /// announcement, since neighbours may have lost the last, or have heard another leader's when the members were parted.
 const RENEWAL: Duration = Duration::from_millis(LIFETIME.as_millis() as u64 / 3);
 
-/// The address is announced at once, and so long after that: a switch or a neighbour may lose a frame.
+/// The address is announced immediately, and again after this time, as a switch or a neighbour may lose
+/// a frame.
 const ANNOUNCED_AFTER: Duration = Duration::from_millis(200);
 
 /// Why an address cannot be held, or not any more.
@@ -65,7 +66,8 @@ impl Held {
         Ok(())
     }
 
-    /// A failure is said once, until an announcement succeeds. On an interface that is down, nobody reaches the address.
+    /// A failure is reported once, until an announcement succeeds. If the interface is down, no host
+    /// reaches the address.
     fn announce(&mut self) -> Result<(), NotHeld> {
         let mut failed = false;
         for (address, index) in &self.addresses {

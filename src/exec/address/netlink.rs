@@ -1,7 +1,7 @@
-//! The kernel's addresses: asked for, added and removed by netlink.
+//! Lists, adds and removes the kernel's addresses by netlink.
 //!
-//! The kernel answers within the call that sends the request, so that a blocking socket waits for nobody; a time limit
-//! is there all the same.
+//! The kernel answers within the call that sends the request, so a blocking socket does not really
+//! wait; there is a time limit all the same.
 
 use std::io;
 use std::net::IpAddr;
@@ -24,10 +24,10 @@ use rustix::net::{
 
 use super::spec::Address;
 
-/// For how long the kernel keeps an address that nobody renews.
+/// For how long the kernel keeps an address that is not renewed.
 pub const LIFETIME: Duration = Duration::from_secs(3);
 
-/// The kernel writes no longer answers at once.
+/// The kernel sends no longer answer in one piece.
 const ANSWER: usize = 64 * 1024;
 
 /// The longest wait for an answer.
@@ -43,12 +43,12 @@ pub(super) struct Netlink {
 pub(super) struct Present {
     /// The number of its interface.
     pub index: u32,
-    /// For how long it is valid; none for ever.
+    /// For how long it is valid; none if permanently.
     pub valid_seconds: Option<u32>,
 }
 
 impl Present {
-    /// Whether it is about to go unless somebody renews it.
+    /// Whether it expires soon unless a process renews it.
     pub(super) fn is_mortal(&self) -> bool {
         self.valid_seconds.is_some_and(|valid| u64::from(valid) <= LIFETIME.as_secs())
     }
@@ -95,7 +95,8 @@ impl Netlink {
         self.put(address, index, NLM_F_EXCL)
     }
 
-    /// Begins the lifetime of an address anew. Tells whether it was still there; it is added again if not.
+    /// Restarts the lifetime of an address, or adds it again if it is gone. Returns whether it was
+    /// still there.
     pub(super) fn renew(&mut self, address: &Address, index: u32) -> io::Result<bool> {
         match self.put(address, index, NLM_F_EXCL) {
             Err(error) if error.raw_os_error() == Some(Errno::EXIST.raw_os_error()) => {
@@ -121,7 +122,7 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::NewAddress(message), flags, |_| ())
     }
 
-    /// Removes an address, which may have gone by itself.
+    /// Removes an address, which may have expired already.
     pub(super) fn remove(&mut self, address: &Address, index: u32) -> io::Result<()> {
         let message = RouteNetlinkMessage::DelAddress(message(address, index));
         match self.ask(message, NLM_F_ACK, |_| ()) {
@@ -229,7 +230,7 @@ fn message(address: &Address, index: u32) -> AddressMessage {
     message
 }
 
-/// What the kernel says of an address, if it is this one.
+/// The kernel's description of an address, if it is this one.
 fn present(message: &AddressMessage, ip: IpAddr) -> Option<Present> {
     let has = |attribute: &AddressAttribute| match attribute {
         AddressAttribute::Local(found) => *found == ip,

@@ -1,4 +1,4 @@
-//! One leadership, or the time without one, as it is told and kept.
+//! One leadership, or the time without one, as it is shown and stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,13 +11,14 @@ pub struct Entry {
     pub epoch: u64,
     /// When it became known, in milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// When it was known no more; null while it is, and where this node did not see that.
+    /// When this node no longer knew it; null while it does, and if this node did not see the end.
     pub until_ms: Option<u64>,
     /// Whether this node knows it still.
     pub lasts: bool,
-    /// Who led before; null if this is the first leader since the node's start.
+    /// The previous leader; null if this is the first leader since the node's start.
     pub before: Option<String>,
-    /// Why the leadership before it ended, as a word; "start" for the first that this start of the node knew.
+    /// Why the previous leadership ended, as one word; "start" for the first leadership since the
+    /// node's start.
     pub cause: String,
     /// The same in words.
     pub reason: String,

@@ -115,7 +115,7 @@ impl Keeper {
     }
 }
 
-/// What the thread works with.
+/// The thread's data.
 struct Writing {
     path: PathBuf,
     latest: Arc<ArrayQueue<Arc<Vec<Entry>>>>,

@@ -1,4 +1,4 @@
-//! What a history is made of, and that its file loses nothing.
+//! How a history is built, and that its file loses nothing.
 
 use super::*;
 

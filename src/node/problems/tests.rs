@@ -54,7 +54,7 @@ fn settled() -> Sight {
     Sight { settled: true, ..Sight::default() }
 }
 
-/// The kinds of all problems, with their words.
+/// The kinds of all problems, with their names.
 fn seen(status: &Status, sight: &Sight) -> Vec<(&'static str, String)> {
     find(status, sight).into_iter().map(|found| (found.kind.name(), found.text)).collect()
 }

@@ -32,7 +32,7 @@ pub struct Snapshot {
     pub(super) list: Arc<MemberList>,
     /// Where the latest sample of the own rank came from, or why there is none.
     pub(super) rank_source: Arc<str>,
-    /// The member that halted this one.
+    /// The member that halted this member.
     pub(super) halter: Option<NodeId>,
     /// The task handed out last.
     pub(super) task: Task,
@@ -42,7 +42,7 @@ pub struct Snapshot {
     pub drain: Option<Drain>,
     /// Whether the cluster is paused.
     pub pause: Pause,
-    /// Who was chosen to lead, whatever its rank.
+    /// The member that an operator chose to lead, whatever its rank.
     pub switchover: Option<NodeId>,
     pub(super) changes: VecDeque<Arc<ChangeStatus>>,
     pub rejections: Rejections,
@@ -50,7 +50,7 @@ pub struct Snapshot {
     pub(super) timing: Timing,
 }
 
-/// What is known of one member.
+/// One member as this node knows it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) id: NodeId,
@@ -91,7 +91,7 @@ impl Snapshot {
         snapshot
     }
 
-    /// Takes over where the core stands now. Tells whether a member answers that did not, or the reverse.
+    /// Takes over the present state of the core. Returns whether a member began or ceased to answer.
     pub fn update(&mut self, core: &Core, now: Time) -> bool {
         self.phase = core.phase();
         self.leader = core.leader().map(|leader| leader.id);
@@ -158,7 +158,7 @@ impl Snapshot {
     }
 }
 
-/// Garcia-Molina's word for a phase; none with another algorithm than his.
+/// Garcia-Molina's name for a phase; none if the algorithm is not halting.
 pub(super) fn halting_word(settings: &Settings, phase: Phase) -> Option<String> {
     let halting = settings.algorithm == AlgorithmKind::Halting;
     halting.then(|| NodeStatus::from(phase).name().to_owned())

@@ -1,4 +1,4 @@
-//! What is published expires by itself.
+//! That a published leadership expires by itself.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -10,16 +10,16 @@ use super::super::world::World;
 use crate::core::random::Random;
 use crate::core::types::{Role, Time};
 
-/// For so long, times `failure`, all is well before the first of what stays, where a run begins well.
+/// The time, in `failure`, for which nothing is broken at first, if a run begins well.
 pub(super) const WELL: u32 = 6;
 
-/// What happens in a chapter happens within so many `failure`.
+/// The events of a chapter happen within this many `failure`.
 pub(super) const DOINGS: u32 = 4;
 
-/// So many `failure` later somebody has to lead.
+/// This many `failure` later a member has to lead.
 pub(super) const SETTLING: u32 = 16;
 
-/// What is ill.
+/// A lasting fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ill {
     /// This member has a wrong address of that one.
@@ -28,13 +28,13 @@ pub(super) enum Ill {
     Port(usize, Blocked),
     /// Nothing passes between these two.
     Link(usize, usize),
-    /// What this one sends to that one is lost.
+    /// Everything that the first member sends to the second is lost.
     Way(usize, usize),
-    /// The writes of this disk take between so long and so long.
+    /// The writes of this disk take a time between these two.
     Slow(usize, Duration, Duration),
     /// This disk writes nothing any more.
     Stuck(usize),
-    /// One in so many writes of this disk fails.
+    /// One in this many writes of this disk fails.
     Fails(usize, u64),
     /// This member's host is gone for good.
     Gone(usize),
@@ -56,12 +56,12 @@ pub(super) enum Doing {
 /// What happens, and when.
 pub(super) type Plan = Vec<(Time, Doing)>;
 
-/// What is done. A list that names a member twice, or nobody that may lead, is no configuration.
+/// The actions. A list that names a member twice, or no member that may lead, is no configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Upkeep {
     /// Nothing: it was a restart.
     None,
-    /// The file lists this member no more.
+    /// The file no longer lists this member.
     Drop(usize),
     /// It lists one that does not exist.
     Ghost,
@@ -100,19 +100,19 @@ impl Upkeep {
 pub(super) struct BrokenWorld {
     pub world: World,
     pub random: Random,
-    /// Whose disk lost or forgot something, by their places.
+    /// The members whose disk lost or forgot something, by their places.
     pub lost: Vec<bool>,
-    /// Whose host is gone for good.
+    /// The members whose host is permanently gone.
     pub gone: Vec<bool>,
-    /// Who has the disk of another.
+    /// The members that have the disk of another.
     pub foreign: Vec<bool>,
-    /// Whose file names other members, or other roles, than the files of the rest.
+    /// The members whose file names other members, or other roles, than the files of the rest.
     pub edited: Vec<bool>,
-    /// Whether all voters met once while all was well, or were told to begin without that.
+    /// Whether all voters met once while nothing was broken, or were started with `--bootstrap`.
     pub informed: bool,
     /// Whether longer timings were tried once.
     pub tried: bool,
-    /// What is ill, where that is one thing at the worst place, and who was to lead.
+    /// The only lasting fault, if it is one at the worst place, and the member that was to lead.
     pub worst: Option<(Ill, usize)>,
     /// How much longer than usual all takes: some members have longer timings.
     pub stretch: u32,

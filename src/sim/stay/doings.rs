@@ -1,5 +1,5 @@
-//! What happens in a chapter of a run, on top of what is ill: restarts with and without upkeep, deaths for good,
-//! pauses, commands, and more of that right after a command.
+//! The events of a chapter of a run, on top of the lasting faults: restarts with and without
+//! maintenance, permanent deaths, pauses, commands, and more of these right after a command.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Who the members of a world that stays broken are: how many, in which roles, with which timings and ranks.
+//! The members of a world that stays broken: their number, roles, timings and ranks.
 
 use std::time::Duration;
 
@@ -57,8 +57,8 @@ pub(super) fn setup(schedule: Schedule, random: &mut Random) -> (Setup, Vec<Timi
     (setup, timings)
 }
 
-/// The timings of each member. Where they differ, the longest heartbeat is still well below the shortest
-/// `failure`, and nobody expects messages to be faster than they are.
+/// The timings of each member. If they differ, the longest heartbeat is still well below the shortest
+/// `failure`, and no member expects messages to be faster than they are.
 fn timings(random: &mut Random, members: usize) -> Vec<Timing> {
     let unequal = random.below(4) == 0;
     let lease = if random.below(2) == 0 { TIMING.failure } else { TIMING.lease };

@@ -1,4 +1,4 @@
-//! What an operator does to the file and the disk of a member while its process is down.
+//! An operator's changes to the file and the disk of a member while its process is down.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl BrokenWorld {
         self.world.nodes[node].settings.members = Arc::new(list);
     }
 
-    /// Gives a member another name and another address in the file of this one.
+    /// Gives a member another name and another address in the file of the given member.
     fn rename(&mut self, node: usize, renamed: NodeId) {
         let settings = &mut self.world.nodes[node].settings;
         let mut members: Vec<Member> = settings.members.iter().cloned().collect();

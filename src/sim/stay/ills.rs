@@ -1,4 +1,4 @@
-//! What is ill and stays so: links, dials, disks and members that nobody reaches.
+//! Lasting faults: links, dials, disks and members that no peer reaches.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(super) fn draw(random: &mut Random, world: &World) -> Vec<Ill> {
     for _ in 0..1 + random.below(4) {
         let mut one = || random.below(nodes as u64) as usize;
         let (node, other) = (one(), one());
-        // With a majority a refused dial counts as nothing; without one it would prove a death.
+        // With a majority a refused dial proves nothing; without one it would prove a death.
         let how = match world.setup.quorum {
             Quorum::Majority if random.below(2) == 0 => Blocked::Refused,
             Quorum::None if random.below(4) == 0 => Blocked::Refused,

@@ -1,9 +1,9 @@
-//! Worlds that stay broken: what is ill at their end was never healed, and a leader is demanded all the same
-//! where the docs promise one.
+//! Worlds that stay broken: their faults are never healed, and there must be a leader all the same
+//! wherever the docs promise one.
 //!
-//! A run has one or two chapters. In each of them things happen for a while (`doings.rs`), on top of what is ill
-//! (`ills.rs`); then nothing happens any more, and after some time to settle it is measured for how much of the
-//! time somebody leads. `promise.rs` says whether a leader is promised in such a world.
+//! A run has one or two chapters. Each begins with events (`doings.rs`) on top of lasting faults
+//! (`ills.rs`); then the events end, and after some time to settle the run measures for how much of the
+//! time a member leads. `promise.rs` says whether a leader is promised in such a world.
 
 mod broken;
 mod doings;
@@ -29,11 +29,11 @@ use broken::{BrokenWorld, DOINGS, Doing, Plan, SETTLING, WELL};
 /// All that is drawn for these worlds comes from a sequence of its own.
 const STAY: u64 = 0x7374_6179_7374;
 
-/// For so many `failure` it is measured.
+/// The length of the measurement, in `failure`.
 const MEASURED: u32 = 10;
 
-/// So many times longer at most, where less than the least share was found: once in a while a message comes a little
-/// late for somebody whose clock is fast, and that costs an election.
+/// The measurement is at most this many times longer if it found less than the least share: once in a
+/// while a message comes a little late for a member with a fast clock, and that costs an election.
 const LONGER: u32 = 4;
 
 /// No more elections than this in that time.
@@ -112,9 +112,9 @@ impl BrokenWorld {
         Ok(Duration::ZERO)
     }
 
-    /// How many elections there may be in the time that is measured. Without a majority leaders on the sides of dead links
-    /// take turns. With halting, too, a leader elects anew for each member that is not Normal, as often as one behind a
-    /// dead link says so.
+    /// The number of elections allowed during the measurement. Without a majority leaders on the sides
+    /// of dead links take turns. With halting, too, a leader elects anew for each member that is not
+    /// Normal, as often as a member behind a dead link says so.
     fn most_elections(&self) -> u64 {
         match (self.world.setup.quorum, self.world.setup.algorithm) {
             (Quorum::Majority, _) => ELECTIONS,
@@ -133,7 +133,8 @@ impl BrokenWorld {
         Ok(())
     }
 
-    /// Counts for how much of the time somebody leads, where that is promised. Tells in words what is missing, if anything.
+    /// Measures for how much of the time a member leads, if that is promised. Returns what is missing,
+    /// in words.
     fn measure(&mut self) -> Result<Option<String>, String> {
         if !self.is_promised() {
             self.world.faults.count(Counter::Unpromised);

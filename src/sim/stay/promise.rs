@@ -14,7 +14,7 @@ use crate::core::settings::{AlgorithmKind, Quorum};
 /// So many steps the search takes at most: in a world where more is needed, nothing is promised.
 const STEPS: u32 = 2000;
 
-/// The least share of the time in which somebody leads, in thousandths.
+/// The least share of the time with a leader, in thousandths.
 const LEAST: u128 = 950;
 
 /// The same without a majority, where two of those that live cannot talk to each other: leaders on both sides of a
@@ -25,7 +25,7 @@ const LEAST_BY_TURNS: u128 = 750;
 const LEAST_BY_MORE_TURNS: u128 = 400;
 
 impl BrokenWorld {
-    /// The least share of the time in which somebody leads, in thousandths, where that is promised.
+    /// The least share of the time with a leader, in thousandths, if one is promised.
     pub(super) fn least(&self) -> u128 {
         match (self.world.setup.quorum, self.apart()) {
             (Quorum::Majority, _) | (Quorum::None, 0) => LEAST,
@@ -34,8 +34,8 @@ impl BrokenWorld {
         }
     }
 
-    /// With a majority: whether a member may be elected in vain, once. Its disk stands still or fails now and then, and it
-    /// finds that out as it writes its vote.
+    /// With a majority: whether a member may be elected in vain, once. Its disk hangs or fails now and
+    /// then, and it notices that as it writes its vote.
     pub(super) fn may_try_in_vain(&self) -> bool {
         let ill = |at: usize| {
             let drive = &self.world.nodes[at].drive;
@@ -59,13 +59,13 @@ impl BrokenWorld {
         self.healthy().is_some()
     }
 
-    /// Those to whom a leader is promised, in words.
+    /// The members to whom a leader is promised, in words.
     pub(super) fn promise_in_words(&self) -> String {
         let names = self.healthy().unwrap_or_default();
         names.iter().map(|at| format!("node-{}", at + 1)).collect::<Vec<_>>().join(" ")
     }
 
-    /// The members to whom a leader is promised, if there are such.
+    /// The members to whom a leader is promised, if there are any.
     fn healthy(&self) -> Option<Vec<usize>> {
         let world = &self.world;
         let sound = |at: &usize| is_sound(world, *at) && !self.lost[*at];
@@ -89,23 +89,25 @@ impl BrokenWorld {
         }
     }
 
-    /// Whether this is no newcomer, or one that has taken a list which was changed. Its file alone makes it no member.
+    /// Whether this is no newcomer, or a newcomer that has taken a changed list. Its file alone does
+    /// not make it a member.
     fn was_added(&self, at: usize) -> bool {
         let world = &self.world;
         let changed = world.nodes[at].present_list().version() > ListVersion::default();
         !world.setup.newcomers.contains(&at) || changed
     }
 
-    /// Whether a voter knows where the cluster stands. A newcomer learns it from a leader that counts its vote, or from
-    /// all other voters; until then it votes for nobody.
+    /// Whether a voter knows the state of the cluster. A newcomer learns it from a leader that counts
+    /// its vote, or from all other voters; until then it votes for nobody.
     fn may_vote(&self, at: usize) -> bool {
         let world = &self.world;
         !world.setup.newcomers.contains(&at) || world.nodes[at].disk.has_voted()
     }
 
-    /// Whether all that live agree: in each group of fully connected members those that run name one of it, where
-    /// one is promised. Nothing is said where some links within a group are dead, where connections may last or not
-    /// although a dial fails, nor where a disk or a file is ill.
+    /// Whether all live members agree: in each group of fully connected members to which a leader is
+    /// promised, the running members name one of the group. The check says nothing if some links within
+    /// a group are dead, where connections may last or not although a dial fails, nor if a disk or a
+    /// file is faulty.
     pub(super) fn is_agreed(&self) -> bool {
         let world = &self.world;
         let live: Vec<usize> = world.live().map(|(at, _)| at).collect();

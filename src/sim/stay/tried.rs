@@ -16,7 +16,7 @@ const TRIED: u64 = 0x0074_7269_6564;
 /// So many times longer.
 const LONGER: u32 = 40;
 
-/// One world in so many.
+/// One world in this many.
 const ONE_IN: u64 = 16;
 
 /// Whether timings are tried in the world of this seed.
@@ -50,7 +50,7 @@ impl BrokenWorld {
         (0..self.world.nodes.len()).for_each(|node| inflict(&mut self.world, node, Fault::Start));
     }
 
-    /// The power fails everywhere, and is back at once.
+    /// The power fails on all hosts, and returns immediately.
     pub(super) fn add_outage(&mut self, plan: &mut Plan) {
         let at = self.world.now + self.random.up_to(TIMING.failure * DOINGS);
         for node in 0..self.world.nodes.len() {

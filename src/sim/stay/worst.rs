@@ -11,10 +11,11 @@ use crate::core::types::Role;
 /// Drawn from a sequence of its own, so that the other worlds stay as they are.
 const WORST: u64 = 0x0077_6f72_7374;
 
-/// One world in so many.
+/// One world in this many.
 const ONE_IN: u64 = 8;
 
-/// What is ill in the world of this seed, if that is all, and who was to lead.
+/// The only lasting fault in the world of this seed, if there is just one, and the member that was to
+/// lead.
 pub(super) fn draw(seed: u64, world: &World) -> Option<(Ill, usize)> {
     let mut random = Random::new(seed ^ WORST);
     if random.below(ONE_IN) > 0 {
@@ -35,7 +36,7 @@ pub(super) fn draw(seed: u64, world: &World) -> Option<(Ill, usize)> {
 }
 
 impl BrokenWorld {
-    /// Who was to lead is restarted: it finds another leader, and wants to lead again.
+    /// The member that was to lead restarts: it finds another leader, and wants to lead again.
     pub(super) fn restart(&mut self, node: usize, plan: &mut Plan) {
         let at = self.world.now + TIMING.failure * DOINGS;
         plan.push((at, Doing::Stop(node, Death::Killed, Upkeep::None)));

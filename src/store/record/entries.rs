@@ -1,4 +1,4 @@
-//! The parts of a state file that stand for types of the core.
+//! The parts of a state file that represent types of the core.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

@@ -1,4 +1,4 @@
-//! What the fuzzer puts into a state file, and what has to hold of all that is believed there.
+//! What the fuzzer puts into a state file, and what must hold of every state that is accepted.
 
 use super::super::file::LARGEST;
 use super::samples::{id, older, record, taken, voter, with};
@@ -72,7 +72,7 @@ fn keeps_to_bounds(record: &Record) {
     }
 }
 
-/// A member starts with what was believed, and its clock goes on for a while.
+/// A member starts with the accepted state, and its clock runs for a while.
 fn starts(record: &Record, quorum: Quorum) {
     let settings = settings(record, quorum);
     let Ok(restored) = restart(Some(&record.kept), &settings, None) else { return };

@@ -1,4 +1,4 @@
-//! What is written is read back, and what is not a record is told from one.
+//! What is written is read back, and what is not a record is recognized.
 
 use super::super::file::LARGEST;
 use super::samples::{id, older, record, taken, voter, with};

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::fake::{FakeNode, TOKEN, event, member, status};
 
-/// An address where nobody listens.
+/// An address where no process listens.
 fn nobody() -> SocketAddr {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }

@@ -75,7 +75,7 @@ impl Drop for Attack {
 
 const KINDS: usize = 5;
 
-/// What a kind of attacker says, again and again.
+/// The bytes that a kind of attacker sends repeatedly.
 fn words(kind: usize) -> Vec<u8> {
     match kind {
         // Random bytes.

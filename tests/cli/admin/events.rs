@@ -1,4 +1,5 @@
-//! `GET /events`: what a client is told, where it resumes, and what happens to one that does not read.
+//! `GET /events`: the events that a client gets, where it resumes, and what happens to a client that
+//! does not read.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};

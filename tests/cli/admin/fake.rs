@@ -1,4 +1,4 @@
-//! A fake node, its server, and a client that says exactly what it is told to.
+//! A fake node, its server, and a client that sends exactly what the test says.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,7 +15,7 @@ use electd::node::tally::Tally;
 use prometheus_client::metrics::histogram::Histogram;
 use serde_json::Value;
 
-/// What commands over TCP need, unless a test says otherwise.
+/// The token that commands over TCP need, unless a test sets another.
 pub const TOKEN: &str = "s3cret";
 /// The header with it.
 pub const BEARER: &str = "Authorization: Bearer s3cret\r\n";
@@ -24,7 +24,7 @@ pub const BEARER: &str = "Authorization: Bearer s3cret\r\n";
 #[derive(Clone)]
 pub struct FakeNode(pub Arc<Mutex<State>>);
 
-/// What the fake node shows, and what it was told.
+/// The state that the fake node shows, and the commands that it got.
 pub struct State {
     pub status: Status,
     pub live: bool,
@@ -34,7 +34,7 @@ pub struct State {
     pub events: Arc<EventLog>,
     pub tally: Arc<Tally>,
     pub history: Arc<Vec<Entry>>,
-    /// What a command changes.
+    /// The effects of a command.
     effect: fn(&mut State),
 }
 
@@ -105,7 +105,7 @@ impl FakeNode {
         change(&mut self.0.lock().unwrap());
     }
 
-    /// What each command is to change.
+    /// Sets the effects of each command.
     pub fn on_command(&self, effect: fn(&mut State)) {
         self.set(|state| state.effect = effect);
     }
@@ -118,7 +118,7 @@ impl FakeNode {
         self.0.lock().unwrap().commands.clone()
     }
 
-    /// Serves whoever has [`TOKEN`].
+    /// Serves clients that have [`TOKEN`].
     pub fn serve(&self) -> Server {
         self.serve_with(Some(TOKEN))
     }
@@ -195,7 +195,7 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap()
     }
 
-    /// The words of a refusal.
+    /// The sentence of a refusal.
     pub fn error(&self) -> String {
         self.json()["error"].as_str().unwrap_or_default().to_owned()
     }
@@ -217,7 +217,7 @@ impl Peer {
         self.0.get_mut().write_all(bytes).is_ok()
     }
 
-    /// Gives up on a server that reads nothing for so long.
+    /// Gives up on a server that reads nothing for this long.
     pub fn limit_writes(&self, patience: Duration) {
         self.0.get_ref().set_write_timeout(Some(patience)).unwrap();
     }
@@ -305,7 +305,7 @@ pub fn post(address: SocketAddr, path: &str, headers: &[&str], body: &str) -> An
     ask(address, &format!("{text}\r\n{body}"))
 }
 
-/// What a node tells of a member that is alive.
+/// A node's report of a live member.
 pub fn member(name: &str, admin: Option<String>) -> MemberStatus {
     MemberStatus {
         id: format!("id of {name}"),

@@ -55,11 +55,11 @@ fn answers_are_not_made_in_advance() {
     let server = node.serve();
     let mut peer = Peer::connect(server.local_addr());
     peer.limit_writes(Duration::from_millis(300));
-    // The client reads nothing, until the server can write no more and so reads no more.
+    // The client reads nothing, until the server can no longer write and so no longer reads.
     let ask = "GET /leader HTTP/1.1\r\nHost: n\r\n\r\n";
     while peer.try_say(ask.repeat(100).as_bytes()) {}
     node.set(|state| state.status = status("following", Some("node-2")));
-    // Answers on their way told the truth of their time. Those that come after that were made after it.
+    // Answers on their way were true when they were made. Later answers were made after the change.
     let first = (0..5000).position(|_| peer.answer().code == 503);
     assert!(first.is_some(), "no answer is made thousands of answers ahead");
     assert_eq!([(); 20].map(|()| peer.answer().code), [503; 20]);

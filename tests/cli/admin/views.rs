@@ -1,4 +1,4 @@
-//! What a node shows: the bodies, and the codes that load balancers and probes go by.
+//! The views of a node: the bodies, and the codes that load balancers and probes rely on.
 
 use electd::node::status::{HaltingStatus, Problem, Status};
 use serde_json::json;

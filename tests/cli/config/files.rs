@@ -77,7 +77,7 @@ pub fn with(piece: &str, replacement: &str) -> ConfigFile {
     ConfigFile::new(&GOOD.replace(piece, replacement))
 }
 
-/// The one problem of a file in which this stands under this key.
+/// The one problem of a file that has this value under this key.
 #[track_caller]
 pub fn one_problem_of(key: &str, value: &str, expected: &str) {
     let quorum = "\"quorum\": \"none\",";

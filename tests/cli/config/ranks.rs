@@ -1,4 +1,4 @@
-//! What members may be ranked by, and when they take over: what is taken and what is refused.
+//! The attributes of ranks, and when members take over: what the file may say and what is refused.
 
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ fn refused(cluster: &str, members: [&str; 2], expected: &[&str]) {
     assert_eq!(ranked(cluster, members).problems(), expected, "{cluster} {members:?}");
 }
 
-/// What `check` says of a rank: the kind, and each member's own.
+/// The output of `check` about a rank: the kind, and each member's own.
 #[track_caller]
 fn taken(cluster: &str, members: [&str; 2]) -> (Value, Vec<Value>) {
     let output = ranked(cluster, members).check(&["--output", "json"]);
@@ -303,7 +303,7 @@ fn taking_over_after_a_while() {
     }
 }
 
-/// What `check` says of the margin.
+/// The output of `check` about the margin.
 #[track_caller]
 fn margin_of(rank: &str) -> Value {
     let output = ranked(rank, ["", ""]).check(&["--output", "json"]);

@@ -20,7 +20,7 @@ pub struct ProcessKey(u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventKey(u32);
 
-/// What came of an event.
+/// The result of an event.
 pub struct Turn {
     pub process: ProcessKey,
     pub out: Vec<Output>,
@@ -80,7 +80,7 @@ impl Book {
         key
     }
 
-    /// What an event makes of a process, and what that puts out; or which rule it breaks.
+    /// The state of a process after an event with its outputs, or the rule that the event breaks.
     pub fn turn(
         &mut self,
         process: ProcessKey,

@@ -65,7 +65,7 @@ struct Far {
     /// About how many states each search visits.
     #[arg(long, env, default_value_t = 1_000_000)]
     states: usize,
-    /// A word of the name of the story; all are told without it.
+    /// A word in the name of a story; without it all stories are searched.
     #[arg(long, env, default_value = "")]
     story: String,
 }

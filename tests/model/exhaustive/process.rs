@@ -33,12 +33,12 @@ pub fn id(place: usize) -> NodeId {
     NodeId(Uuid::from_u128(0x4000_8000_0000_0000_0001 + place as u128))
 }
 
-/// Where a member stands in the list.
+/// The place of a member in the list.
 pub fn place(id: NodeId) -> usize {
     usize::from(id.0.as_bytes()[15]) - 1
 }
 
-/// What the member list says of the member at this place.
+/// The entry in the member list of the member at this place.
 pub fn member(place: usize) -> Member {
     Member {
         id: id(place),
@@ -53,10 +53,10 @@ pub fn member(place: usize) -> Member {
 fn settings(place: usize, founders: usize, run: u64) -> Settings {
     let named = (0..MEMBERS).filter(|other| *other < founders || *other == place);
     let members = MemberList::new(ListVersion::default(), named.map(member).collect());
-    voter(id(place), run, Arc::new(members), TIMING) // whether it is the first start is told at the start
+    voter(id(place), run, Arc::new(members), TIMING) // the start itself says whether it is the first
 }
 
-/// What happens to one process.
+/// An event at one process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(
     clippy::large_enum_variant,
@@ -65,7 +65,7 @@ fn settings(place: usize, founders: usize, run: u64) -> Settings {
 pub enum Event {
     /// It is handed something.
     Input(Input),
-    /// The oldest record that waits for the disk is written, and the process is told.
+    /// The oldest record that waits for the disk is written, and the process learns that.
     Written,
     /// The process ends. So many of the records that waited were written all the same.
     Crash { kept: usize },
@@ -77,7 +77,7 @@ pub enum Event {
 #[derive(Clone, Hash)]
 pub struct Process {
     place: usize,
-    /// The first so many members are named by the first list.
+    /// The first list names the first members, this many.
     founders: usize,
     /// Whether it is to begin without the others, as long as its disk is empty.
     bootstraps: bool,
@@ -86,7 +86,7 @@ pub struct Process {
     disk: Durable,
     /// The records that wait for the disk, the oldest first.
     waiting: Vec<(u64, Durable)>,
-    /// The last vote that was told to a candidate, in any run.
+    /// The last vote that was sent to a candidate, in any incarnation.
     told: Option<Vote>,
     /// The greatest epoch whose leader it named, in any run.
     named: Epoch,

@@ -23,7 +23,7 @@ pub struct Bounds {
     pub states: usize,
 }
 
-/// What a search met.
+/// The statistics of a search.
 pub struct Report {
     pub states: usize,
     pub steps: u64,
@@ -47,7 +47,7 @@ pub struct Breach {
 /// For each state: the one that it was first reached from, and by which of its steps.
 type Seen = HashMap<u64, (u64, u16)>;
 
-/// Visits every state that can be reached from this one.
+/// Visits every state reachable from this one.
 pub fn search(book: &mut Book, start: &World, bounds: Bounds) -> Report {
     let begin = Instant::now();
     let mut report = Report {

@@ -100,7 +100,7 @@ pub const STORIES: [Story; 10] = [
     },
 ];
 
-/// So many processes, of which the first so many founded the cluster.
+/// This many processes, of which the first ones, this many, founded the cluster.
 fn not_started(book: &mut Book, size: usize, founders: usize) -> World {
     let mut world = World::new(book, size, founders);
     world.left.passes = u8::MAX;
@@ -184,9 +184,9 @@ fn two_removed(book: &mut Book) -> World {
     world
 }
 
-/// P2 has asked P3 for the election of a round, and hears nothing of it any more. P3 led in the epoch of that number,
-/// for which P1 voted. P3 starts anew, so it does not know any more which process of P1 that was; and so does P1,
-/// whose disk has lost all.
+/// P2 has asked P3 to join the election of a round, and gets no answer. P3 led in the epoch of that
+/// number, for which P1 voted. P3 restarts, so it no longer knows which process of P1 that was; and so
+/// does P1, whose disk has lost everything.
 fn vote_lost(book: &mut Book) -> World {
     let mut world = not_started(book, 3, 3);
     for member in [P1, P2, P3] {
@@ -212,8 +212,8 @@ fn vote_lost(book: &mut Book) -> World {
     world
 }
 
-/// A member in an election pauses for a short time, at the end of which nobody is bound any more by what was promised
-/// before a start.
+/// A member in an election pauses for a short time, at the end of which no voter is still bound by a
+/// promise from before its restart.
 fn pause_while_bound(world: &mut World, book: &mut Book, member: usize) {
     let bound = world.now + TIMING.lease;
     assert_eq!(phase(world, book, member), Some(Phase::Electing));
@@ -227,7 +227,7 @@ fn pause_while_bound(world: &mut World, book: &mut Book, member: usize) {
     }
 }
 
-/// P3 has just sent heartbeats, and nobody has taken them.
+/// P3 has just sent heartbeats, and no member has taken them.
 fn heartbeat_sent(book: &mut Book) -> World {
     let mut world = settled(book);
     run_until(&mut world, book, |world, _| world.flight().next().is_some());
@@ -274,7 +274,7 @@ fn leader_missed(book: &mut Book) -> World {
     world
 }
 
-/// The first end of a connection that somebody has to see.
+/// The first end of a connection that a member has yet to see.
 fn ended(world: &World, book: &Book) -> Option<(usize, Flying, bool)> {
     let is_end = |event: &Event| matches!(event, Event::Input(Input::Ended { .. }));
     world.flight().find(|(_, flying, _)| is_end(book.event(flying.event)))

@@ -9,11 +9,11 @@ use super::book::Book;
 use super::process::{Event, place};
 use super::world::World;
 
-/// Time may pass in pieces as short as this, even when nobody wants to be called that soon: it
-/// puts a delay between what would happen at one instant.
+/// Time may pass in pieces as short as this, even if no member wants to be called that soon: this puts
+/// a delay between events that would happen at one instant.
 const STRIDE: Duration = Duration::from_nanos(3);
 
-/// What may still happen; with these the states are finitely many.
+/// The events that may still happen; these limits make the number of states finite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// How often time passes.
@@ -43,19 +43,19 @@ pub struct Limits {
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// What is on its way arrives; `early` if it overtakes another of its connection.
+    /// A message arrives; `early` if it overtakes another of its connection.
     Deliver { at: usize, early: bool },
     /// A message arrives, and once more later.
     Repeat { at: usize },
     /// A message never arrives.
     Lose { at: usize },
-    /// All clocks go on to this time.
+    /// All clocks advance to this time.
     Pass { to: Time, late: bool },
     /// A process is called at or after the time it asked for.
     Tick(usize),
     /// The disk has written the oldest record that waited.
     Written(usize),
-    /// A process ends; so many of the records that waited are kept.
+    /// A process ends; this many of the records that waited are kept.
     Crash { member: usize, kept: usize },
     /// It starts again.
     Start(usize),
@@ -71,7 +71,7 @@ pub enum Step {
     Remove { leader: usize, who: usize },
     /// A process does nothing from now on, for longer than it takes for nothing or not.
     Pause { member: usize, long: bool },
-    /// The one that is paused goes on.
+    /// The paused process resumes.
     GoOn,
 }
 
@@ -167,7 +167,7 @@ impl Step {
         steps.extend(instants.map(|to| Step::Pass { to, late }));
     }
 
-    /// The word for this kind of step.
+    /// The name of this kind of step.
     pub fn kind(self, world: &World, book: &Book) -> &'static str {
         match self {
             Step::Deliver { early: true, .. } => "a message overtakes another",

@@ -23,10 +23,10 @@ struct Link {
     count: u8,
 }
 
-/// What is on its way.
+/// Something on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flying {
-    /// From whom and to whom; the end of a connection overtakes what was sent on it.
+    /// The sender and the receiver; the end of a connection overtakes what was sent on it.
     lane: (u8, u8),
     pub event: EventKey,
 }
@@ -53,7 +53,7 @@ pub struct Pause {
 }
 
 impl Pause {
-    /// Whether the process may go on: at any time if it is a short one.
+    /// Whether the process may resume: at any time if the pause is a short one.
     pub fn may_end(&self, now: Time) -> bool {
         !self.long || now.since(self.since) > TIMING.stall()
     }
@@ -69,22 +69,22 @@ impl Pause {
 pub struct World {
     pub now: Time,
     processes: [ProcessKey; MEMBERS],
-    /// From whom, to whom.
+    /// The sender, the receiver.
     links: [[Link; MEMBERS]; MEMBERS],
-    /// What is on its way, by connection; of one connection in the order of sending.
+    /// Everything on its way, by connection, in the order of sending.
     flight: Vec<Flying>,
     /// How many members there are at most; the first of them founded the cluster.
     size: u8,
-    /// What may still happen.
+    /// The events that may still happen.
     pub left: Limits,
     /// The process that is paused.
     pub paused: Option<Pause>,
-    /// Who ever led in which epoch.
+    /// The leaders of each epoch so far.
     leaderships: Vec<(u64, u8)>,
 }
 
 impl World {
-    /// So many processes that never ran, and the first so many of them found the cluster.
+    /// This many processes that never ran; the first ones, this many, found the cluster.
     pub fn new(book: &mut Book, size: usize, founders: usize) -> World {
         World {
             now: Time(0),
@@ -120,7 +120,7 @@ impl World {
         self.links[from][to].up
     }
 
-    /// What is on its way, and whether it is the first on its connection.
+    /// Everything on its way, each with whether it is the first on its connection.
     pub fn flight(&self) -> impl Iterator<Item = (usize, Flying, bool)> {
         self.flight.iter().enumerate().map(|(at, flying)| {
             let first = at == 0 || self.flight[at - 1].lane != flying.lane;
@@ -128,7 +128,7 @@ impl World {
         })
     }
 
-    /// To whom this goes, and what it is.
+    /// The receiver, and the message.
     pub fn arriving<'a>(&self, book: &'a Book, at: usize) -> (usize, &'a Event) {
         let flying = self.flight[at];
         (flying.to(), book.event(flying.event))
@@ -198,7 +198,7 @@ impl World {
         self.check(book)
     }
 
-    /// The process that was paused goes on, and notices first that it was, if it was for long.
+    /// The paused process resumes, and first notices the pause, if it was long.
     fn go_on(&mut self, book: &mut Book) -> Result<(), String> {
         match self.paused.take() {
             Some(Pause { member, since, long: true }) => {
@@ -209,7 +209,8 @@ impl World {
         }
     }
 
-    /// The disk of a process that is down loses all, and nobody tells the process again to begin without the others.
+    /// The disk of a process that is down loses everything, and its operator does not bootstrap it
+    /// again.
     pub fn empty_disk(&mut self, book: &mut Book, member: usize) {
         let process = self.process(book, member).emptied();
         self.processes[member] = book.enter(process);
@@ -301,8 +302,7 @@ impl World {
         self.flight.insert(at, flying);
     }
 
-    /// A connection ends, and whoever accepted it sees that before or after it takes what was sent
-    /// on it.
+    /// A connection ends, and its accepter sees that before or after it takes what was sent on it.
     fn hang_up(&mut self, book: &mut Book, from: usize, to: usize) {
         if std::mem::take(&mut self.links[from][to].up) && self.runs(book, to) {
             let redial = if self.runs(book, from) { Redial::Accepted } else { Redial::Refused };
@@ -312,7 +312,7 @@ impl World {
         }
     }
 
-    /// A connection is closed by whoever accepted it, and who writes sees that.
+    /// The accepter closes a connection, and the dialer sees that.
     fn lose_touch(&mut self, book: &mut Book, from: usize, to: usize) {
         if std::mem::take(&mut self.links[from][to].up) && self.runs(book, from) {
             self.fly(book, (MEMBERS + to, from), Input::Lost { peer: id(to) });
@@ -356,7 +356,7 @@ impl World {
         self.turn(book, from, answer).map(|_| ())
     }
 
-    /// At most one leader at an instant, and one for an epoch. Between two steps nobody begins to
+    /// At most one leader at an instant, and one for an epoch. Between two steps no member begins to
     /// lead, so what holds after each step holds at every instant.
     fn check(&mut self, book: &Book) -> Result<(), String> {
         let leaders: Vec<(u64, u8)> = self

@@ -21,12 +21,12 @@ use super::world::{Liar, TIMING, first_start};
 pub enum Temper {
     /// It says anything to anybody.
     Wild,
-    /// It gives the right answers, to everybody: votes for all, and no word of its own.
+    /// It gives the right answers, to all others: votes for all, and sends nothing unasked.
     Obliging,
     /// Both.
     Sly,
-    /// It says what takes voters from the leader that it hears: that this one released them, and that it leads in the next epoch itself
-    /// and hands that over.
+    /// It tries to take voters from the leader that it hears: it says that the leader released them,
+    /// and that it leads in the next epoch itself and hands that over.
     Aimed,
 }
 
@@ -42,13 +42,13 @@ pub struct Hostile {
     changes: bool,
     pub temper: Temper,
     random: Random,
-    /// The greatest epoch, and the greatest number, that it was told or said.
+    /// The greatest epoch, and the greatest number, that it heard or said.
     epoch: u64,
     number: u64,
     list: ListVersion,
     /// The leader that it heard last, and its epoch.
     led: (NodeId, Epoch),
-    /// What it was asked: by whom, in which incarnation, and what.
+    /// The questions that it got: the sender, its incarnation, and the message.
     asked: VecDeque<(usize, Incarnation, Message)>,
 }
 
@@ -120,7 +120,7 @@ impl Hostile {
         self.members.iter().map(|member| member.id).collect()
     }
 
-    /// What it says next, to one of the others or to all.
+    /// Its next message, to one of the others or to all.
     pub fn next(&mut self, others: usize) -> Option<(Option<usize>, Envelope)> {
         let own_words = match self.temper {
             Temper::Wild => 2,
@@ -139,7 +139,7 @@ impl Hostile {
         Some((to, Envelope { epoch, incarnation: Incarnation(1), message }))
     }
 
-    /// What takes a voter from its leader.
+    /// A message that takes a voter from its leader.
     fn aimed(&mut self) -> (Option<usize>, Envelope) {
         let (leader, epoch) = self.led;
         let (next, rank) = (epoch.next(), self.rank());

@@ -1,12 +1,14 @@
-//! A cluster of real cores with one member that lies: it has the identity of a member, and says any message with any
-//! numbers at any time. Mode majority. What the others can rely on then is in docs/guarantees.md:
+//! A cluster of real cores with one member that lies: it has the identity of a member, and sends any
+//! message with any numbers at any time, in mode majority. docs/guarantees.md says what the others can
+//! rely on then:
 //!
-//! - Every other voter keeps its word (`word.rs`): it votes for one candidate in an epoch, and for nobody else while it is
-//!   bound to a leader.
-//! - Whoever leads has the votes of so many others that only the liar's is missing for a majority.
+//! - Every other voter keeps its rules (`word.rs`): it votes for one candidate in an epoch, and for no
+//!   other while it is bound to a leader.
+//! - A leader has the votes of all voters that a majority needs, except perhaps the liar's.
 //! - If the liar is an observer, there is one leader at any instant, and one in an epoch.
-//! - If it is a voter, two of them may lead at once, as it may vote for both. How long they did is printed.
-//! - When the liar is gone, one leads and all follow, and the liar can be removed.
+//! - If the liar is a voter, two of the others may lead simultaneously, as the liar may vote for both.
+//!   The test prints for how long they did.
+//! - When the liar is gone, one member leads and all follow, and the leader can remove the liar.
 
 mod liar;
 mod spoiler;
@@ -32,7 +34,7 @@ use liar::{Hostile, Temper};
 use word::Words;
 use world::{TIMING, World};
 
-/// For so long the liar speaks.
+/// For how long the liar speaks.
 const LIES: Duration = Duration::from_secs(6);
 
 /// How long the others may take afterwards: the longest promise that a voter makes, and an election.
@@ -74,12 +76,12 @@ fn settings(case: Case, hostile: usize) -> Vec<Settings> {
     (0..case.members).map(settings).collect()
 }
 
-/// What was seen of the others.
+/// The observations of the others.
 struct Watch {
     case: Case,
     world: World<Hostile>,
     words: Words,
-    /// Who led in each epoch.
+    /// The leaders of each epoch.
     led: BTreeMap<Epoch, BTreeSet<usize>>,
     /// Since when two lead.
     two_since: Option<Time>,
@@ -211,13 +213,13 @@ impl Watch {
     }
 }
 
-/// What came of some runs.
+/// The results of some runs.
 #[derive(Debug, Default)]
 struct Seen {
     /// How many epochs had a leader among the others, and how many of them had two.
     led: usize,
     twice: usize,
-    /// The longest time that two led at once.
+    /// The longest time for which two led simultaneously.
     longest: Duration,
 }
 
@@ -266,7 +268,8 @@ fn a_voter_that_lies_makes_no_other_break_its_word() {
     all_hear_out(ANY, SEEDS);
 }
 
-/// What no rule prevents: two candidates that do not hear each other, and a voter that votes for both.
+/// A case that no rule prevents: two candidates that do not hear each other, and a voter that votes for
+/// both.
 #[test]
 fn a_voter_that_votes_for_all_elects_a_leader_on_each_side_of_a_partition() {
     let mut watch = Watch::new(Case { members: 3, cuts: true, ..ANY }, 1);

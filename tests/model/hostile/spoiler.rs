@@ -17,11 +17,11 @@ use super::strategy::{Rule, When, strategy};
 use super::world::World;
 use super::{ANY, Case, settings};
 
-/// For so long it spoils, and for so long at the end it is judged.
+/// For how long it spoils elections, and for how long the run is judged at the end.
 const LENGTH: Duration = Duration::from_secs(60);
 const JUDGED: Duration = Duration::from_secs(30);
 
-/// One of the others has to lead for so many hundredths of that.
+/// One of the others has to lead for this many hundredths of that time.
 const LEAST: u128 = 60;
 
 /// A run with more events than this is a flood, and not judged.
@@ -84,7 +84,7 @@ fn led(case: Case, rules: &[Rule], seed: u64) -> Option<u128> {
     Some(led.as_nanos() * 100 / JUDGED.as_nanos())
 }
 
-/// Whether nobody leads for long enough under it.
+/// Whether no member leads for long enough under it.
 fn spoils(case: Case, rules: &[Rule], seed: u64) -> bool {
     led(case, rules, seed).is_some_and(|share| share < LEAST)
 }
@@ -104,7 +104,7 @@ fn minimal(case: Case, mut rules: Vec<Rule>, seed: u64) -> Vec<Rule> {
     rules
 }
 
-/// What came of the runs of one algorithm.
+/// The results of the runs of one algorithm.
 #[derive(Debug, Default)]
 struct Seen {
     runs: u64,
@@ -116,7 +116,7 @@ struct Seen {
     least: BTreeMap<String, (u64, String)>,
 }
 
-/// What two strategies have in common that differ in numbers alone.
+/// The common part of two strategies that differ only in numbers.
 fn name(case: Case, rules: &[Rule]) -> String {
     let word = |rule: &Rule| {
         let text = format!("{:?}", rule.word);

@@ -10,7 +10,7 @@ use electd::core::{Core, Input, Output};
 use super::strategy::{Rule, When, Whom, Word};
 use super::world::{Liar, first_start};
 
-/// At most so many words in a second: what it says is to be in the way, not how often.
+/// At most this many messages a second: their content is to disturb, not their number.
 const WORDS: u32 = 150;
 
 /// The member that has a strategy. It ranks best, and has the last place.
@@ -25,9 +25,9 @@ pub struct Spoiler {
     /// The last number that it heard of each.
     numbers: BTreeMap<usize, u64>,
     starts: u64,
-    /// Which second this is, and how many words it said in it.
+    /// The present second, and how many messages it sent in it.
     spoken: (u64, u32),
-    /// What it is about to say, and to whom.
+    /// The messages that it is about to send, with their receivers.
     pub queue: Vec<(usize, Envelope)>,
     /// It is about to start once more.
     pub restarts: bool,
@@ -126,7 +126,7 @@ impl Spoiler {
         }
     }
 
-    /// Says the word of a rule, after a message of this member about this round.
+    /// Sends the message of a rule, after a message of this member about this round.
     pub fn follow(&mut self, rule: Rule, from: usize, heard: Option<Epoch>) {
         let others = self.ids.len() - 1;
         if rule.word == Word::Restart {
@@ -152,7 +152,7 @@ impl Spoiler {
         Rank { value: if high { 0 } else { -1 }, id: self.ids[self.ids.len() - 1] }
     }
 
-    /// The id of the member that a word names; none to keep what was heard.
+    /// The id of the member that a message names; none to keep the member that was heard.
     fn named(&self, whom: Whom, from: usize) -> Option<NodeId> {
         match whom {
             Whom::Own => self.ids.last().copied(),

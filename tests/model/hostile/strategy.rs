@@ -1,8 +1,8 @@
-//! A member that spoils elections by a strategy: to each kind of message it has the same replies each time, and now and then
-//! it says a word of its own accord.
+//! A member that spoils elections by a strategy: it always has the same replies to each kind of
+//! message, and now and then sends a message unasked.
 //!
-//! What is documented to stop the others is left out: it never claims to lead, asks for no votes, releases nobody, and
-//! gives no commands and no member lists.
+//! It does not do what is documented to stop the others: it never claims to lead, asks for no votes,
+//! releases no voter, and gives no commands and no member lists.
 
 use std::time::Duration;
 
@@ -22,17 +22,17 @@ pub enum When {
     Every(Duration),
 }
 
-/// To whom the spoiler speaks, and whom its word names.
+/// The receiver of a message, and the member that the message names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whom {
     Own,
     Sender,
     Other(usize),
-    /// All others; as a name: whoever was named in what it heard.
+    /// All others; as a name: the member named in what it heard.
     All,
 }
 
-/// What it says, about the round that it heard of, or one so much later.
+/// A message about the round that it heard of, or about a later round (`later`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     Ballot {
@@ -123,7 +123,7 @@ fn whom(random: &mut Random, others: usize) -> Whom {
     }
 }
 
-/// What it may hear in an election of this kind.
+/// The messages that it may hear in an election of this kind.
 fn kinds(algorithm: AlgorithmKind) -> Vec<Kind> {
     let own: &[Kind] = match algorithm {
         AlgorithmKind::Ring => &[Kind::Election, Kind::Elected, Kind::Probe, Kind::Alive],
@@ -151,7 +151,7 @@ fn kinds(algorithm: AlgorithmKind) -> Vec<Kind> {
     own.iter().copied().chain(all).collect()
 }
 
-/// What an honest member, the best one, would say to it.
+/// The reply of an honest member, the best one.
 fn honest(algorithm: AlgorithmKind, kind: Kind) -> Option<Word> {
     Some(match kind {
         Kind::Election if algorithm == AlgorithmKind::Ring => Word::Ballot {
@@ -173,7 +173,7 @@ fn honest(algorithm: AlgorithmKind, kind: Kind) -> Option<Word> {
     })
 }
 
-/// A word of the algorithm.
+/// A message of the algorithm.
 fn word_of(algorithm: AlgorithmKind, random: &mut Random, others: usize) -> Word {
     let (later, high, eligible) = (random.below(3), random.below(3) > 0, random.below(4) > 0);
     let answers = random.below(2);
@@ -196,7 +196,7 @@ fn word_of(algorithm: AlgorithmKind, random: &mut Random, others: usize) -> Word
     }
 }
 
-/// Any word.
+/// Any message.
 fn any_word(algorithm: AlgorithmKind, random: &mut Random, others: usize) -> Word {
     let wait = if yes(random) { HOUR } else { Duration::ZERO };
     let later = random.below(2);
@@ -220,7 +220,7 @@ fn any_word(algorithm: AlgorithmKind, random: &mut Random, others: usize) -> Wor
 /// Draws a strategy.
 pub fn strategy(algorithm: AlgorithmKind, random: &mut Random, others: usize) -> Vec<Rule> {
     let mut rules = Vec::new();
-    // Some strategies are of few words, and like what an honest member does otherwise.
+    // Some strategies send few messages, and otherwise behave like an honest member.
     let (rare, true_to) = (1 + random.below(4), random.below(4));
     for kind in kinds(algorithm) {
         let when = When::Hears(kind);

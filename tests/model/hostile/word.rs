@@ -1,4 +1,4 @@
-//! What the voters said, and whether they keep it. This shares nothing with the code that it judges.
+//! Checks whether the voters keep what they said. This shares nothing with the code that it checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,16 +16,16 @@ fn counted_on() -> Duration {
 
 #[derive(Default)]
 pub struct Words {
-    /// For whom each voter voted in each epoch.
+    /// The candidate for which each voter voted in each epoch.
     votes: BTreeMap<(usize, Epoch), NodeId>,
-    /// To whom each voter is bound, in which epoch, and until when at least.
+    /// The leader to which each voter is bound, in which epoch, and until when at least.
     bound: BTreeMap<(usize, NodeId), (Epoch, Time)>,
-    /// What each voter heard of leaders that need it no more in an epoch, and never will again.
+    /// The leaders that, as each voter heard, no longer need it in an epoch, and never will again.
     ended: BTreeSet<(usize, NodeId, Epoch)>,
 }
 
 impl Words {
-    /// A member hears that a leader needs it no more. Any other may say so, too.
+    /// A member hears that a leader no longer needs it. Any other member may say so, too.
     pub fn hears(&mut self, at: usize, (from, message): &(NodeId, Message)) {
         let (leader, epoch) = match *message {
             Message::Release { epoch, .. } => (*from, epoch),
@@ -49,7 +49,7 @@ impl Words {
         Ok(())
     }
 
-    /// A voter votes for one candidate in an epoch, and for nobody else while it is bound.
+    /// A voter votes for one candidate in an epoch, and for no other while it is bound.
     fn votes(&mut self, now: Time, at: usize, to: NodeId, epoch: Epoch) -> Result<(), String> {
         let first = *self.votes.entry((at, epoch)).or_insert(to);
         if first != to {

@@ -1,7 +1,7 @@
-//! Members with real cores, a network between them, and one member of which only its words are there.
+//! Members with real cores, a network between them, and one member that consists only of its messages.
 //!
-//! All is delivered, in order on each connection and within half of `message`, unless a link is cut: then what is
-//! sent on it is lost. Disks write within a few milliseconds.
+//! The network delivers everything, in order on each connection and within half of `message`, unless a
+//! link is cut: then it loses what is sent there. Disks write within a few milliseconds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -27,7 +27,7 @@ const TRAVEL: Duration = Duration::from_millis(25);
 /// Between the end of a connection and the next dial.
 const BACK_OFF: Duration = Duration::from_millis(40);
 
-/// What goes from one end of a connection to the other, or comes to pass at one member.
+/// A message from one end of a connection to the other, or an event at one member.
 #[derive(Debug)]
 enum Event {
     Tick(usize),
@@ -48,9 +48,9 @@ struct Connection {
     last: Time,
 }
 
-/// What the world asks of the member that lies, and what it hears there.
+/// The lying member, as the world calls it: its input and its messages.
 pub trait Liar {
-    /// What it says when it dials.
+    /// Its first bytes when it dials.
     fn hello(&mut self, to: usize) -> Hello;
     /// A member tells it something.
     fn hears(&mut self, from: usize, envelope: &Envelope);
@@ -77,9 +77,10 @@ pub struct World<L> {
     written: BTreeMap<usize, Time>,
     /// Pairs between which nothing arrives.
     pub cuts: BTreeSet<(usize, usize)>,
-    /// What the members put out since it was looked at last: who, and what.
+    /// The outputs of the members since the last look: the member, and the output.
     pub told: Vec<(usize, Output)>,
-    /// What it was told meanwhile of the end of a leadership: who, by whom, and what.
+    /// What members heard meanwhile about the end of a leadership: the member, the sender, and the
+    /// message.
     pub heard: Vec<(usize, (NodeId, Message))>,
     count: u64,
 }
@@ -232,7 +233,7 @@ impl<L: Liar> World<L> {
         at == self.hostile && !self.hostile_runs
     }
 
-    /// An accepter hears the first words.
+    /// An accepter gets the hello.
     fn greeted(&mut self, connection: u64, hello: Hello) {
         let Some(&Connection { from, to, .. }) = self.connections.get(&connection) else { return };
         if to == self.hostile {
@@ -337,7 +338,7 @@ impl<L: Liar> World<L> {
         }
     }
 
-    /// What a dialer says arrives in order.
+    /// A dialer's messages arrive in order.
     fn send(&mut self, number: u64, event: impl FnOnce(u64) -> Event) {
         let travel = self.now + self.travel();
         let Some(connection) = self.connections.get_mut(&number) else { return };
@@ -346,7 +347,7 @@ impl<L: Liar> World<L> {
         self.note(at, event(number));
     }
 
-    /// What the accepter says, or that it has closed the connection.
+    /// The accepter's answer, or that it has closed the connection.
     fn back(&mut self, number: u64, event: impl FnOnce(u64) -> Event) {
         let at = self.now + self.travel();
         self.note(at, event(number));

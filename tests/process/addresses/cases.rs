@@ -1,5 +1,5 @@
-//! What surrounds an address: the command beside it, a host where nobody is left, an interface that goes, and what is
-//! refused before the node starts.
+//! Cases around an address: a command beside it, a host on which no process is left, an interface that
+//! goes away, and starts that are refused.
 
 use std::fs;
 use std::process::{Child, Command, Output};
@@ -175,7 +175,7 @@ fn an_address_that_somebody_removes_is_added_again() {
     assert_eq!(log.matches("somebody removed").count(), 1, "{log}");
 }
 
-/// Runs a node in its namespace, by this program if not by itself; it ends since it is refused.
+/// Runs a node in its namespace, by this program if not by itself; it ends, as its start is refused.
 fn refused(node: &Node, scene: &Scene, before: &[&str], more: &[&str]) -> Output {
     let electd = [env!("CARGO_BIN_EXE_electd"), "run", "--node", &node.name, "--config"];
     let file = scene.cluster.file().display().to_string();

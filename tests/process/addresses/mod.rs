@@ -1,5 +1,5 @@
-//! An address that the leader's host has and no other: moved by each kind of failure, known to the neighbours at once,
-//! and gone with electd.
+//! An address that the leader's host has and no other: each kind of failure moves it, the neighbours
+//! learn that immediately, and it is gone with electd.
 
 mod cases;
 mod presence;
@@ -21,7 +21,7 @@ use presence::Presence;
 const ADDRESSES: [&str; 2] = ["10.0.0.99", "fd00::99"];
 const OPTIONS: [&str; 4] = ["--address", "10.0.0.99/24%cable", "--address", "fd00::99/64%cable"];
 
-/// What the client has.
+/// The client's own address.
 const CLIENT: [&str; 2] = ["10.0.0.200/24", "fd00::200/64"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +103,8 @@ impl Scene {
         self.cluster.agree();
     }
 
-    /// Waits until the client sends to this host, and is answered. It asks nobody where the addresses are once
-    /// it knows of a host that has them.
+    /// Waits until the client sends to this host and gets an answer. Once the client knows a host for
+    /// the addresses, it does not ask again.
     fn until_the_client_knows(&self, host: usize) {
         for address in ADDRESSES {
             eventually(&format!("the client sends to host {host} for {address}"), || {
@@ -118,7 +118,7 @@ impl Scene {
         }
     }
 
-    /// Whether a host answers the client on this address; nobody listens there, so it refuses.
+    /// Whether a host answers the client on this address; no process listens there, so it refuses.
     fn knock(&self, address: &str) -> bool {
         let to = SocketAddr::new(address.parse().unwrap(), 9);
         let knock = || TcpStream::connect_timeout(&to, Duration::from_secs(10));

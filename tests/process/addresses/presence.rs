@@ -71,7 +71,7 @@ impl Presence {
         })
     }
 
-    /// Waits until another host than this one has all the addresses. Tells which.
+    /// Waits until another host than this one has all the addresses. Returns which.
     pub fn moved_from(&self, host: usize) -> usize {
         eventually("another host has the addresses", || {
             let holder = self.holder()?;

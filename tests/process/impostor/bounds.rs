@@ -123,7 +123,7 @@ fn a_claim_for_all_time_binds_no_voter() {
         }
         ensure(begun.elapsed() > lease * 4, || "too early".to_owned())
     });
-    // What it promised would be durable.
+    // Its promise would be durable.
     cluster.node(2).restart();
     cluster.node(3).start();
     eventually("node-3 leads with the vote of node-2", || {

@@ -1,5 +1,5 @@
-//! A stranger that speaks as a member that is down, to real processes: whatever it says, no process
-//! ends, nothing grows, and the members go on.
+//! A stranger that speaks as a member that is down, to real processes: whatever the stranger says, no
+//! process ends, none grows, and the members keep working.
 
 mod bounds;
 mod mutated;

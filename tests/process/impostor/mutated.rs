@@ -22,7 +22,7 @@ const REFUSED: usize = 50;
 /// How long a member may take for an answer.
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(5));
 
-/// What a process has grown by at most, in kB.
+/// The most that a process may grow, in kB.
 const GROWN_KB: u64 = 24 * 1024;
 
 /// Each of the other members takes its share of what is wrong, each in its own way.
@@ -77,7 +77,7 @@ fn send_after_hello(target: &Target, frames: &[Vec<u8>]) -> usize {
     sent
 }
 
-/// Sends each frame as the first words.
+/// Sends each frame as the first bytes of a connection.
 fn send_first(target: &Target, frames: &[Vec<u8>]) {
     for frame in frames {
         say(target.dial(), frame);
@@ -100,7 +100,7 @@ fn answer_with(target: &Target, dialed: &TcpListener, frames: &[Vec<u8>]) {
     }
 }
 
-/// Every so many of these, beginning with one of the first.
+/// Every n-th of these, beginning with one of the first n.
 fn share(frames: Vec<Vec<u8>>, first: usize, of: usize) -> Vec<Vec<u8>> {
     frames.into_iter().skip(first).step_by(of).collect()
 }
@@ -153,18 +153,18 @@ fn survives(quorum: &'static str) -> Cluster {
     cluster
 }
 
-/// A good message of each kind. With a majority, a command that a member passes on is done, and may remove
-/// a voter: what it may hold is told in the tests of strangers.
+/// A good message of each kind. With a majority, the leader carries out a command that a member passes
+/// on, which may remove a voter: the tests of strangers cover those.
 fn messages_of(quorum: &str) -> Vec<Value> {
     let mut messages = samples(|frame| frame.get("message").is_some());
     messages.retain(|frame| quorum == "none" || frame["message"].get("forward").is_none());
     messages
 }
 
-/// Everything at once: each of the two members is told its share by a thread of its own.
+/// All frames: a thread of its own sends each of the two members its share.
 fn storm(cluster: &Cluster, impostor: &Impostor, epoch: u64, messages: &[Value]) {
     let own = cluster.id(impostor.number);
-    let sample_id = "00000000-0000-4000-8000-000000000004"; // whoever speaks in the samples
+    let sample_id = "00000000-0000-4000-8000-000000000004"; // the sender in the samples
     let known = |frame: &Value| -> Value {
         let text = frame.to_string().replace(sample_id, &own).replace("node-6", "node-2");
         serde_json::from_str(&text).unwrap()
@@ -185,7 +185,7 @@ fn storm(cluster: &Cluster, impostor: &Impostor, epoch: u64, messages: &[Value])
             });
         }
     });
-    // Not before: whoever dials while nobody takes the call waits for that.
+    // Not before: a dialer waits for this while no process accepts.
     let dialed = TcpListener::bind(cluster.node(impostor.number).address).unwrap();
     let target = Target::of(impostor, 2);
     let welcome = serde_json::json!({"welcome": target.hello});

@@ -1,5 +1,5 @@
-//! Good frames, and all that can be wrong with one: each field in turn missing, of another type, or
-//! with a value that nobody expects; and the bytes cut, or one of them another.
+//! Good frames, and everything that can be wrong with one: each field in turn missing, of another type,
+//! or with an unexpected value; and the bytes cut short, or one byte changed.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ pub fn samples(wanted: fn(&Value) -> bool) -> Vec<Value> {
     frames.into_iter().filter(wanted).collect()
 }
 
-/// What each field is replaced with.
+/// The replacements of each field.
 fn odd_values(epoch: u64) -> Vec<Value> {
     vec![
         Value::Null,

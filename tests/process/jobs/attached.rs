@@ -145,7 +145,7 @@ impl Beside {
         self.attached[number - 1].replace(Some(Attached(command.spawn().unwrap())));
     }
 
-    /// Does this to the leader, and waits until a command runs anew.
+    /// Does this to the leader, and waits until a new command runs.
     fn suffer(&self, fault: Fault, before: &Run) -> Run {
         let node = self.cluster.nodes().iter().position(|node| node.name == before.node).unwrap();
         let (number, node) = (node + 1, &self.cluster.nodes()[node]);
@@ -176,7 +176,7 @@ impl Beside {
             Fault::Freeze => node.thaw(),
             _ => {}
         }
-        // Who resigned does not lead for a while; a restart ends that.
+        // A member that resigned does not lead for a while; a restart ends that.
         if node.runs() {
             node.kill_9();
         }
@@ -258,7 +258,7 @@ fn a_resignation_is_answered_when_the_command_has_ended() {
     assert_eq!(second.code(), 76);
 }
 
-/// An exec that is killed tells nobody that its command has ended: its guard's lock does.
+/// A killed exec tells no node that its command has ended: the lock of its guard does.
 #[story]
 fn a_dead_execs_command_is_awaited() {
     let cluster = Cluster::start(2);
@@ -306,7 +306,7 @@ fn a_frozen_guard_outlives_its_exec_and_ends_the_command() {
     lines.assert_nobody_writes();
 }
 
-/// Stops this process, and waits until it stands still.
+/// Stops this process, and waits until it is stopped.
 pub fn stop(process: Pid) {
     kill_process(process, Signal::STOP).unwrap();
     let stat = format!("/proc/{}/stat", process.as_raw_nonzero());

@@ -1,4 +1,4 @@
-//! Commands that cannot be run, and whoever may not run one.
+//! Commands that cannot be run, and users who may not run one.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

@@ -29,7 +29,7 @@ struct Guard {
     term: OwnedFd,
 }
 
-/// Sets an alarm to go off after so many nanoseconds.
+/// Sets an alarm to go off after this many nanoseconds.
 fn set(alarm: &OwnedFd, nanos: u64) {
     let it_value =
         Timespec { tv_sec: (nanos / 1_000_000_000) as _, tv_nsec: (nanos % 1_000_000_000) as _ };
@@ -45,7 +45,8 @@ fn alarm(nanos: u64) -> OwnedFd {
 }
 
 impl Guard {
-    /// The word to begin is there when it begins, with an alarm of TERM, which goes off then; KILL is due in a minute.
+    /// The order to begin is there from the start, with an alarm of TERM that then goes off; KILL is
+    /// due in a minute.
     fn start(folder: &Path, script: &str, term: OwnedFd) -> Guard {
         let (electd, far) = UnixStream::pair().unwrap();
         let begin = [7, 0].map(u64::to_le_bytes).concat(); // epoch 7, no terminal

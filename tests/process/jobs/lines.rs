@@ -1,4 +1,4 @@
-//! What the commands of a test write: who ran when, and that no two ran at one instant.
+//! The output of the commands of a test: which one ran when, and that no two ran at one instant.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ struct Span {
     ended: bool,
 }
 
-/// What was read so far: each look reads only what is new, as a long test writes a hundred megabytes.
+/// The lines read so far: each look reads only new ones, as a long test writes a hundred megabytes.
 #[derive(Default)]
 struct Known {
     bytes: u64,
@@ -69,7 +69,7 @@ impl Lines {
                 assert_eq!(what, BEGIN, "{line}");
                 Span { first: nanos, last: nanos, ended: false }
             });
-            // Where the leadership was renewed late, its command begins anew in the same epoch.
+            // If the leadership was renewed late, its command begins again in the same epoch.
             assert!(!span.ended || what == BEGIN, "after its end: {line}");
             let ended = what == END;
             *span = Span { first: span.first.min(nanos), last: span.last.max(nanos), ended };

@@ -21,9 +21,10 @@ use crate::support::{Cluster, Network, eventually};
 use lines::{Lines, Run};
 use worker::{ASTRAY, FILE, GRANDCHILD, MANNER, POLITE, STUBBORN, command};
 
-/// What happens to the leader. Where it is frozen or cut off, the next one waits for `failure`; where its electd is killed,
-/// for its lease. After the others it leads at once, unless more than one voter was restarted within the last lease: those
-/// vote for nobody. So no three of these come in a row.
+/// The fault of the leader. If the leader is frozen or cut off, the next leader waits for `failure`; if
+/// its electd is killed, for the lease. After the other faults the next member leads immediately,
+/// unless more than one voter was restarted within the last lease: those vote for nobody. So no three
+/// of these come in a row.
 const FAULTS: [Fault; 7] = [
     Fault::Freeze,
     Fault::KillCommand,
@@ -45,7 +46,7 @@ enum Fault {
     Cut,
 }
 
-/// What a node logs whose job ended for its leadership's sake.
+/// The log line of a node whose job ended because its leadership did.
 const ENDED_WITH_LEADERSHIP: &str = "the job has ended, since the leadership does";
 
 /// Three nodes that run a command while they lead.
@@ -73,7 +74,7 @@ impl Jobs {
         jobs
     }
 
-    /// What may happen here.
+    /// The faults that may happen.
     fn faults(&self) -> impl Iterator<Item = Fault> + Clone + use<> {
         let can_be_cut = self.cluster.node(1).home.is_some();
         FAULTS.into_iter().filter(move |fault| *fault != Fault::Cut || can_be_cut)
@@ -93,8 +94,8 @@ impl Jobs {
         self.cluster.nodes().iter().position(|node| node.name == name).unwrap() + 1
     }
 
-    /// Does this to the leader, and waits until a command runs anew and all nodes are up. On a busy machine the
-    /// leadership may move by itself at any instant; then this happens to a follower.
+    /// Does this to the leader, and waits until a new command runs and all nodes are up. On a busy
+    /// machine the leadership may move by itself at any instant; then the fault hits a follower.
     fn suffer(&self, fault: Fault, leader: &Run) -> (Run, Took) {
         let number = self.number(&leader.node);
         let node = self.cluster.node(number);
@@ -131,7 +132,7 @@ impl Jobs {
                     self.start_node(number);
                 }
             }
-            // Who handed over does not lead for a while; a restart ends that.
+            // A member that handed over does not lead for a while; a restart ends that.
             Fault::KillGuard | Fault::Resign if next.node != leader.node => {
                 node.kill_9();
                 self.start_node(number);
@@ -166,7 +167,7 @@ impl Jobs {
         Ok(true)
     }
 
-    /// Ends all nodes in order; nothing of any command is left then.
+    /// Stops all nodes cleanly; no process of any command is left then.
     fn end(self) {
         for number in 1..=3 {
             let node = self.cluster.node(number);

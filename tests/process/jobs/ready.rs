@@ -91,7 +91,7 @@ fn it_ends_with_its_electd() {
     until_gone(first);
     start(&cluster, &lines, 1);
     let second = ready(&cluster, 1);
-    stop(second.0); // or it ends so fast that nobody sees whether electd waits
+    stop(second.0); // or it would end too fast to show whether electd waits
     cluster.node(1).stop_term();
     assert_eq!(cluster.node(1).exit_code(), 0);
     assert!(![second.0, second.1].into_iter().any(lives), "electd waits for them");

@@ -1,4 +1,4 @@
-//! What a command reads: what is typed, where electd has a terminal in the foreground, and nothing otherwise. The
+//! The input of a command: the terminal, if electd is in its foreground, and nothing otherwise. The
 //! terminal is a pseudoterminal that the test types on.
 
 use std::env;
@@ -125,7 +125,7 @@ fn ctrl_c_reaches_the_command_and_ends_exec_with_its_code() {
     cluster.agree_on(1);
 }
 
-/// Whoever reads from the terminal in the background is stopped, and electd would be, too.
+/// The kernel stops a background process that reads from the terminal, and would stop electd, too.
 #[story]
 fn a_command_in_the_background_reads_nothing() {
     let cluster = Cluster::start(1);

@@ -1,5 +1,5 @@
-//! The command that the nodes of a test run while they lead: it says that it lives, again and again, in one
-//! file for all. It is this very test program, started anew with the name of one "test".
+//! The command that the nodes of a test run while they lead: it regularly writes that it lives to one
+//! file for all. It is this test program itself, started with the name of one "test".
 
 use std::env;
 use std::fs::File;
@@ -19,7 +19,7 @@ pub const FILE: &str = "ELECTD_TEST_JOB_FILE";
 /// The variable that says how it behaves.
 pub const MANNER: &str = "ELECTD_TEST_JOB_MANNER";
 
-/// The variable with the words of the command that a parent is to run, as JSON.
+/// The variable with the arguments of the command that a parent runs, as JSON.
 const COMMAND: &str = "ELECTD_TEST_COMMAND";
 
 /// Ends at TERM.
@@ -28,18 +28,18 @@ pub const POLITE: &str = "polite";
 pub const STUBBORN: &str = "stubborn";
 /// Leaves its process group, its session and its parent, and does not end at TERM either.
 pub const ASTRAY: &str = "astray";
-/// What a command writes first.
+/// The first line of a command.
 pub const BEGIN: &str = "begin";
-/// What it writes then.
+/// Its further lines.
 const LIVES: &str = "lives";
-/// What it writes last, if it is not killed.
+/// Its last line, if it is not killed.
 pub const END: &str = "end";
 
 /// How the processes of the last one are called that it starts in turn.
 const CHILD: &str = "child";
 pub const GRANDCHILD: &str = "grandchild";
 
-/// What nodes are told to run.
+/// The command for the nodes to run.
 pub fn command() -> Vec<String> {
     let program = env::current_exe().unwrap().display().to_string();
     let test = ["jobs::worker::is_what_the_nodes_run", "--exact", "--ignored", "--nocapture"];
@@ -59,7 +59,7 @@ fn is_what_the_nodes_run() {
         }
         CHILD => {
             setsid().unwrap();
-            start(GRANDCHILD); // and ends, so that nobody below the guard is its parent
+            start(GRANDCHILD); // and ends, so that no process below the guard is its parent
         }
         GRANDCHILD => {
             setsid().unwrap();

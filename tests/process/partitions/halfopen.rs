@@ -1,4 +1,4 @@
-//! Connections whose other end is gone without a word: nothing of them stays.
+//! Connections whose other end vanished silently: nothing of them stays.
 
 use electd::core::settings::AlgorithmKind;
 use story::story;
@@ -6,7 +6,7 @@ use story::story;
 use super::scene;
 use crate::support::{Cluster, ensure, eventually};
 
-/// Whom each node that runs reads from: the names of those threads.
+/// The peers that each running node reads from: the names of those threads.
 fn readers(cluster: &Cluster) -> Vec<Vec<String>> {
     cluster.running().map(|node| node.threads("reader-")).collect()
 }

@@ -1,5 +1,5 @@
-//! Mode majority: only the side with more than half of the voters has a leader, and never are two
-//! seen at once, whatever is cut.
+//! Mode majority: only the side with more than half of the voters has a leader, and there are never two
+//! at one instant, whatever is cut.
 
 use std::env;
 
@@ -48,7 +48,7 @@ fn a_leader_that_is_cut_off_stops_before_another_begins(algorithm: AlgorithmKind
         let new = eventually("node-4 was seen to lead", || {
             recorder.claims().leadership("node-4", second).cloned().ok_or_else(String::new)
         });
-        // Its members may have been taken in anew before the cut, in an epoch of their own.
+        // It may have taken in its members again before the cut, in an epoch of their own.
         let claims = recorder.claims();
         let leaderships = claims.leaderships().filter(|leadership| leadership.node == "node-5");
         let old =

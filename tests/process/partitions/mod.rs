@@ -12,10 +12,10 @@ use electd::core::settings::AlgorithmKind;
 
 const NODES: usize = 5;
 
-/// Long enough that whoever is not heard is missed, and replaced.
+/// Long enough for a peer that is not heard to be noticed, and replaced.
 const LONG: Duration = Duration::from_millis(1300);
 
-/// Five nodes on a network, that miss whoever is silent soon; none where no network can be made.
+/// Five nodes on a network, which soon notice a silent peer; none if no network can be created.
 fn scene(algorithm: AlgorithmKind, quorum: &str) -> Option<Cluster> {
     Some(Cluster::on(Network::of(NODES)?, |config| {
         config["algorithm"] = algorithm.name().into();

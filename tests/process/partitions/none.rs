@@ -18,8 +18,8 @@ for_each_algorithm! {
     a_flapping_link_leaves_one_leader,
 }
 
-/// Restores the network. The outcome is told beside the computed bound, which only a machine
-/// without other work can keep: one leader, for all, in an epoch as great as any before.
+/// Restores the network, and expects one leader, for all, in an epoch as great as any before. It prints
+/// the time beside the computed bound, which only a machine without other work can keep.
 #[track_caller]
 fn heals(algorithm: AlgorithmKind, cluster: &Cluster) -> u64 {
     let healed = cluster.network().heal();
@@ -51,8 +51,8 @@ fn a_leader_that_is_cut_off_leads_on_beside_another(algorithm: AlgorithmKind) {
     told(&cluster, &recorder);
 }
 
-/// Whoever stepped down first tells of the other, and the other may: with a name, and for no less
-/// time than was seen.
+/// The leader that stepped down first reports the other, and the other may report it: with a name, and
+/// for no less time than the test saw.
 #[track_caller]
 fn told(cluster: &Cluster, recorder: &Recorder) {
     let pairs = recorder.claims().pairs();

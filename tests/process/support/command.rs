@@ -19,7 +19,7 @@ pub fn electd(cluster: &Cluster, args: &[&str]) -> Output {
     command(cluster, args).output().unwrap()
 }
 
-/// The words of a command that is done.
+/// The output of a command that is done.
 #[track_caller]
 pub fn done(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(0), "{output:?}");

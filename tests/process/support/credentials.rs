@@ -25,7 +25,7 @@ pub fn wanted() -> bool {
     std::env::var_os("ELECTD_TEST_TLS").is_some()
 }
 
-/// What signs for a cluster, and where the files of its members are.
+/// The authority of a cluster, and the place of its members' files.
 pub struct Certificates {
     folder: PathBuf,
     pub authority: Authority,

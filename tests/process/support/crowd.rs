@@ -1,4 +1,4 @@
-//! A crowd of hostile clients that stays: whoever is thrown out comes back.
+//! A crowd of hostile clients that stays: a client that is disconnected comes back.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,7 +14,7 @@ pub const ROUND: Duration = Duration::from_millis(500);
 /// The ways to be a nuisance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
-    /// Sends what is no protocol at all.
+    /// Sends bytes of no protocol.
     Junk,
     /// Announces four gigabytes and sends some of them.
     Huge,
@@ -30,7 +30,7 @@ pub enum Manner {
     Hoard,
     /// Asks over and over, and reads no answer.
     Deaf,
-    /// Begins a TLS handshake well, and says no more.
+    /// Begins a TLS handshake correctly, and sends no more.
     Handshake,
     /// The same, a byte every round.
     TrickledHandshake,
@@ -39,7 +39,7 @@ pub enum Manner {
 /// A request as it should be.
 const ASK: &[u8] = b"GET /leader HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/// The start of a header that goes on and on.
+/// The start of a header that never ends.
 const DRIP: &[u8] = b"GET /leader HTTP/1.1\r\nX: ";
 
 const MANNERS: [Manner; 5] =
@@ -139,7 +139,7 @@ impl Seat {
 }
 
 impl Manner {
-    /// What to send next, after `sent` bytes.
+    /// The next bytes to send, after `sent` bytes.
     fn words(self, sent: usize) -> Vec<u8> {
         match self {
             Manner::Junk => (0..64).map(|n| (sent * 31 + n * 97 + 13) as u8).collect(),
@@ -162,7 +162,7 @@ impl Manner {
 }
 
 impl Manner {
-    /// Whether the other side has ended the connection, or it is clear that nobody listens.
+    /// Whether the other side has ended the connection, or evidently no process listens.
     fn is_over(self, stream: &TcpStream) -> bool {
         match self {
             Manner::Deaf => matches!(stream.peek(&mut [0]), Ok(0)) || stream.take_error().is_err(),
@@ -171,7 +171,7 @@ impl Manner {
     }
 }
 
-/// The first words of a TLS client, as openssl says them.
+/// The first bytes of a TLS client, as openssl sends them.
 fn client_hello() -> &'static [u8] {
     static WORDS: OnceLock<Vec<u8>> = OnceLock::new();
     WORDS.get_or_init(|| {
@@ -198,7 +198,7 @@ fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Whether the other side has ended the connection. Its words are read and forgotten.
+/// Whether the other side has ended the connection. Its bytes are read and discarded.
 fn is_over(stream: &TcpStream) -> bool {
     let mut answer = [0; 4096];
     let mut stream = stream;

@@ -1,5 +1,5 @@
-//! Ends the threads that work beside a test, also where the test fails: whoever waits for such a thread would else wait
-//! for ever, and nobody would learn of the failure.
+//! Ends the threads that work beside a test, even if the test fails: otherwise the join of such a
+//! thread would never return, and would hide the failure.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,7 @@ pub struct Enough(AtomicBool);
 pub struct AtEnd<'a>(&'a Enough);
 
 impl Enough {
-    /// Asked by the threads, again and again.
+    /// Checked by the threads regularly.
     pub fn is_said(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Long enough for any node that answers at all, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a node answered.
+/// A node's answer.
 #[derive(Debug)]
 pub struct Answer {
     pub code: u16,

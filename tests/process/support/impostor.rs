@@ -1,5 +1,5 @@
-//! A stranger that speaks as a member: raw frames, and no more than what `GET /status` tells everybody; over
-//! TLS with the certificate of that member.
+//! A stranger that speaks as a member: raw frames, with only what `GET /status` shows to all; over TLS
+//! with the certificate of that member.
 
 use serde_json::{Value, json};
 use std::io::{self, Read, Write};
@@ -10,7 +10,7 @@ use super::{Cluster, ensure, eventually};
 /// The version of the protocol.
 pub const PROTOCOL: u32 = 5;
 
-/// Whoever speaks as this member.
+/// A process that speaks as this member.
 pub struct Impostor<'a> {
     pub cluster: &'a Cluster,
     pub number: usize,
@@ -53,7 +53,7 @@ impl<'a> Impostor<'a> {
         node.at_home(move || guise.dial(&name, address))
     }
 
-    /// What it shows to the members.
+    /// The certificate that it shows to the members.
     pub fn guise(&self) -> Guise {
         self.guise.clone()
     }

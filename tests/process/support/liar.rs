@@ -19,8 +19,8 @@ use super::{Cluster, ensure, eventually};
 /// Between two looks for a dial, or for a connection that has ended.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What a liar answers to a message: messages, each in an epoch. It is told the member, the epoch in which
-/// that spoke, and the message.
+/// A liar's answer to a message: messages, each in an epoch. It gets the member, the member's epoch,
+/// and the message.
 type Answer = dyn Fn(usize, u64, &Value) -> Vec<(u64, Value)> + Send + Sync;
 
 /// One liar. Its connections end with it.
@@ -125,7 +125,7 @@ impl Shared {
         }
     }
 
-    /// Welcomes whoever dialed, and answers what that says.
+    /// Welcomes each dialer, and answers its messages.
     fn listen(&self, stream: TcpStream) -> Option<()> {
         let mut stream = self.guise.take(stream).ok()?;
         let hello = read(&mut stream).ok()?;

@@ -1,5 +1,5 @@
-//! The connection of somebody who speaks as a member: plain, or TLS with the certificate of that member where
-//! the cluster has TLS.
+//! The connection of a test that speaks as a member: plain, or TLS with the certificate of that member
+//! if the cluster has TLS.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -29,7 +29,7 @@ pub struct Link {
     session: Option<Arc<Mutex<Connection>>>,
 }
 
-/// What somebody shows to the members: nothing, or the certificate of one of them.
+/// The certificate shown to the members: none, or that of one of them.
 #[derive(Clone)]
 pub struct Guise(Option<(Arc<ClientConfig>, Arc<ServerConfig>)>);
 
@@ -101,7 +101,7 @@ impl Link {
         Ok(Link { session: shaken.transpose()?, socket: Arc::new(socket) })
     }
 
-    /// How long a read may take; none is for ever.
+    /// How long a read may take; none for no limit.
     pub fn set_read_timeout(&self, time: Option<Duration>) -> io::Result<()> {
         self.socket.set_read_timeout(time)
     }

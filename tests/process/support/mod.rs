@@ -1,9 +1,9 @@
 //! Clusters of real `electd` processes for tests.
 //!
-//! A test starts a [`Cluster`], does things to its nodes, and waits with [`eventually`] until
-//! what it expects is so: outcomes, not durations, since the machine may be busy. Every status
-//! that is read on the way is held against the promises of `record.rs`. When the cluster is
-//! dropped, its processes and files are gone; a panic shows first where every node stood.
+//! A test starts a [`Cluster`], does things to its nodes, and waits with [`eventually`] until its
+//! expectation holds: outcomes, not durations, since the machine may be busy. `record.rs` checks every
+//! status that is read on the way. When the cluster is dropped, its processes and files are gone; a
+//! panic first shows the state of every node.
 //!
 //! Every cluster has a loopback address of its own. Ports that were free at its start stay so,
 //! whatever other tests and programs do meanwhile.
@@ -52,7 +52,7 @@ pub use wait::{DEADLINE, breathe, ensure, eventually};
 /// A time of silence after which even a busy machine counts as gone.
 const PATIENT: &str = "5s";
 
-/// A change of the config: whoever is silent is missed soon.
+/// A change of the config: members soon notice a silent peer.
 pub fn watchful(config: &mut Value) {
     config["timing"]["failure"] = "1s".into();
     config["timing"]["message"] = "50ms".into();
@@ -82,7 +82,7 @@ impl Cluster {
         Cluster::start_with(n, |_| {})
     }
 
-    /// Starts `n` nodes that miss whoever is silent soon.
+    /// Starts `n` nodes that soon notice a silent peer.
     pub fn start_watchful(n: usize) -> Cluster {
         Cluster::start_with(n, watchful)
     }
@@ -168,7 +168,7 @@ impl Cluster {
         };
         let mut nodes: Vec<Node> = (1..).zip(places).map(node).collect();
         nodes.iter_mut().for_each(|node| node.serves_https = config["admin_tls"] == true);
-        // A busy machine is a partition to members that miss whoever is silent soon.
+        // To members that soon notice a silent peer, a busy machine is a partition.
         let may_split = config["quorum"] == "none" && config["timing"]["failure"] != PATIENT;
         let record = RefCell::new(Record::of(may_split));
         Cluster { nodes, folder, config, host, certificates, record, network: None }
@@ -193,7 +193,7 @@ impl Cluster {
         self.folder.path().join("data").join(&self.node(number).name).join("state.json")
     }
 
-    /// What signs for this cluster, of those that speak TLS.
+    /// The authority of this cluster, if it speaks TLS.
     pub fn certificates(&self) -> &Certificates {
         self.certificates.as_ref().expect("it speaks TLS")
     }
@@ -285,8 +285,8 @@ impl Cluster {
         self.record.borrow().greatest_epoch()
     }
 
-    /// Waits until all running nodes name this one as their leader in one epoch, which it alone
-    /// claims. Gives the epoch.
+    /// Waits until all running nodes name this node as their leader in one epoch, which it alone
+    /// claims. Returns the epoch.
     #[track_caller]
     pub fn agree_on(&self, number: usize) -> u64 {
         let leader = &self.node(number).name;
@@ -294,8 +294,8 @@ impl Cluster {
         eventually(&format!("all running nodes follow {leader}"), look)
     }
 
-    /// Waits until all running nodes name one of them as their leader, whoever that is, in one epoch, which
-    /// it alone claims. Gives its number and the epoch.
+    /// Waits until all running nodes name any one of them as their leader, in one epoch, which that
+    /// node alone claims. Returns its number and the epoch.
     #[track_caller]
     pub fn agree(&self) -> (usize, u64) {
         eventually("all running nodes follow one leader", || {
@@ -309,7 +309,7 @@ impl Cluster {
         })
     }
 
-    /// Waits until these nodes follow this one, as with [`Cluster::agree_on`].
+    /// Waits until these nodes follow this node, as with [`Cluster::agree_on`].
     #[track_caller]
     pub fn agree_among(&self, numbers: &[usize], leader: usize) -> u64 {
         let leader = &self.node(leader).name;
@@ -323,7 +323,7 @@ impl Cluster {
         nodes: impl Iterator<Item = &'a Node>,
     ) -> Result<u64, String> {
         let mut epochs = BTreeSet::new();
-        // All are asked first: whoever disagrees, what the others say counts too.
+        // Asks all of them first: the answers count even if one node disagrees.
         let statuses: Vec<_> = nodes.map(|node| (node, self.note(node))).collect();
         for (node, status) in statuses {
             let status = status?;

@@ -1,9 +1,9 @@
 //! A network that a test can cut: a namespace for each node, with one cable to a switch that has a
-//! namespace of its own. Nothing of the host's network is touched; all is gone when it is dropped.
+//! namespace of its own. It does not touch the host's network; everything is gone when it is dropped.
 //!
-//! What is cut vanishes without a word: no node sees its cable go, and nothing is refused. A whole
-//! node is cut off at the switch, which carries nothing of it any more. One way between two nodes
-//! is cut at the sender: its neighbour gets a hardware address that nobody has.
+//! Packets on a cut link vanish silently: no node sees its cable go, and nothing is refused. A whole
+//! node is cut off at the switch, which then carries none of its packets. One direction between two
+//! nodes is cut at the sender: its neighbour gets a hardware address that no node has.
 
 use std::fs::{self, File};
 use std::io::{Seek, Write};
@@ -26,7 +26,7 @@ const PREFIX: &str = "electd-test-";
 const PORT: u16 = 7100;
 const MEMBERS: &str = ":1BBC";
 
-/// What a port of the switch does, as the kernel numbers it.
+/// The state of a switch port, as the kernel numbers it.
 const DISABLED: u8 = 0;
 const FORWARDS: u8 = 3;
 
@@ -181,7 +181,7 @@ impl Network {
         }
     }
 
-    /// A node that is cut off dies with its host: the others never get a word of it.
+    /// A node that is cut off dies with its host: the others never hear of that.
     pub fn vanish(&self, cluster: &Cluster, node: usize) {
         let home = self.home(node);
         let proc = "/proc/sys/net/ipv4/tcp_orphan_retries";
@@ -222,7 +222,7 @@ pub fn enter(namespace: &str) {
     move_into_link_name_space(door.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
 }
 
-/// Removes what tests left behind that could not end in order.
+/// Removes what tests left behind that could not end cleanly.
 fn clear_away() {
     for name in namespaces(PREFIX) {
         let owner = name[PREFIX.len()..].split('-').next().unwrap_or_default();
@@ -260,7 +260,7 @@ fn address(node: usize) -> String {
     format!("10.0.0.{node}")
 }
 
-/// The hardware address of a node; 0 is nobody.
+/// The hardware address of a node; 0 is that of no node.
 fn hardware(node: usize) -> String {
     format!("02:00:00:00:00:{node:02x}")
 }
@@ -270,8 +270,8 @@ fn port(node: usize) -> String {
     format!("port-{node}")
 }
 
-/// How a node sends to each of these neighbours, or to nobody instead. No node ever asks for an address: what is cut
-/// would become known to the system in time.
+/// The address to which a node sends for each of these neighbours, or that of no node. No node ever
+/// asks for an address, or its system would learn in time which links are cut.
 fn ways(to: impl IntoIterator<Item = usize>, carried: bool) -> String {
     let way = |to| {
         let (neighbour, hardware) = (address(to), if carried { hardware(to) } else { hardware(0) });
@@ -295,7 +295,7 @@ fn all_of(program: &str, namespace: &str, lines: &str) -> Result<(), String> {
     said(Command::new(program).args(["-n", namespace, "-batch", "-"]).stdin(file)).map(drop)
 }
 
-/// Calls `ip`. An error in words where it is missing or says no.
+/// Calls `ip`. The error says whether it is missing, or what it said.
 fn ip(arguments: &[&str]) -> Result<(), String> {
     ip_says(arguments).map(drop)
 }

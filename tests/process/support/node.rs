@@ -13,7 +13,7 @@ use super::eventually;
 use super::http::{self, Answer};
 use super::network::inside;
 
-/// What a process is doing, as far as the test itself decides.
+/// The state of a process, as far as the test itself decides it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     Runs,
@@ -108,7 +108,7 @@ impl Node {
         self.condition.set(Condition::Runs);
     }
 
-    /// What it runs, with at most so many descriptors.
+    /// The command line of its process, with at most this many descriptors.
     fn program(&self) -> Command {
         let build = self.build.borrow().clone();
         let electd = build.unwrap_or_else(|| env!("CARGO_BIN_EXE_electd").into());
@@ -166,7 +166,7 @@ impl Node {
         kill_process(Pid::from_child(self.child.borrow().as_ref().unwrap()), signal).unwrap();
     }
 
-    /// Waits for the process to end by itself, and gives its exit code.
+    /// Waits for the process to end by itself, and returns its exit code.
     #[track_caller]
     pub fn exit_code(&self) -> i32 {
         let status = eventually(&format!("the process of {} ends", self.name), || {
@@ -193,17 +193,18 @@ impl Node {
         self.condition.get()
     }
 
-    /// GET; an error in words if nobody answers. A node that serves HTTPS is asked by its control socket.
+    /// GET; an error in words if there is no answer. Uses the control socket of a node that serves
+    /// HTTPS.
     pub fn get(&self, path: &str) -> Result<Answer, String> {
         if self.serves_https { self.tell("GET", path, "") } else { self.ask("GET", path, "") }
     }
 
-    /// POST by the control socket; an error in words if nobody answers.
+    /// POST through the control socket; an error in words if there is no answer.
     pub fn post(&self, path: &str, body: &str) -> Result<Answer, String> {
         self.tell("POST", path, body)
     }
 
-    /// DELETE by the control socket; an error in words if nobody answers.
+    /// DELETE through the control socket; an error in words if there is no answer.
     pub fn delete(&self, path: &str) -> Result<Answer, String> {
         self.tell("DELETE", path, "")
     }
@@ -266,7 +267,7 @@ impl Node {
         })
     }
 
-    /// The names of its threads that begin so, in order.
+    /// The names of its threads that begin so, sorted.
     pub fn threads(&self, prefix: &str) -> Vec<String> {
         let names = self.tasks().map(|(_, name)| name);
         let mut found: Vec<String> = names.filter(|name| name.starts_with(prefix)).collect();

@@ -1,7 +1,7 @@
-//! Tells the story of a test (`#[story]`), and whether the machine stood still meanwhile.
+//! Runs a test (`#[story]`), and notices whether the machine did not run meanwhile.
 //!
-//! A virtual machine may not be run at all for a second. Each member rightly counts the others as failed then, and
-//! itself too, so a story of who leads goes another way than the one that the test tells.
+//! A virtual machine may not be run at all for a second. Each member rightly counts the others as
+//! failed then, and itself too, so the course of elections differs from the one that the test expects.
 
 use std::any::Any;
 use std::env;
@@ -18,14 +18,15 @@ const BEAT: Duration = Duration::from_millis(20);
 /// The shortest timeouts of the tests are not much longer.
 const STILL: Duration = Duration::from_millis(300);
 
-/// So often a story is told, at most.
+/// How often a story is run, at most.
 const TIMES: usize = 4;
 
-/// Where this variable is set, a story that failed is told twice at least: this process may have been run while the system
-/// had others wait. It says so each time.
+/// If this variable is set, a story that failed is run at least twice: this process may have run while
+/// the system let others wait. The log says so each time.
 const TWICE: &str = "ELECTD_TEST_TWICE";
 
-/// Tells a story. One that failed is told anew if the machine stood still meanwhile, and else only where [`TWICE`] asks for it.
+/// Runs a story. A failed story is run again if the machine did not run meanwhile, and otherwise only
+/// if [`TWICE`] is set.
 pub fn tell(story: impl Fn()) {
     tell_again(story, env::var_os(TWICE).is_some());
 }
@@ -47,7 +48,7 @@ fn tell_again(story: impl Fn(), twice: bool) {
     story();
 }
 
-/// What a story that failed said last.
+/// The panic message of a story that failed.
 fn words(failure: &(dyn Any + Send)) -> &str {
     let text = failure.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| failure.downcast_ref::<&str>().copied()).unwrap_or("no words")
@@ -56,7 +57,7 @@ fn words(failure: &(dyn Any + Send)) -> &str {
 /// Says so of this test, whether it passes in the end or not.
 fn say(what: &str) {
     let test = thread::current().name().unwrap_or_default().to_owned();
-    let _ = writeln!(io::stderr(), "{test} {what}"); // with nobody to hear it, it passes or fails all the same
+    let _ = writeln!(io::stderr(), "{test} {what}"); // without a reader, it passes or fails all the same
 }
 
 /// Tells a story, and gives how it ended and for how long this process was not run at the longest.

@@ -1,4 +1,4 @@
-//! What nodes said of themselves over a whole test, held against what must never happen.
+//! Checks everything that nodes said over a whole test against what must never happen.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use electd::node::status::Status;
 /// Every status that a test has seen, in short.
 pub struct Record {
     may_split: bool,
-    /// Who said `leading` in each epoch.
+    /// The node that said `leading` in each epoch.
     leaders: BTreeMap<u64, String>,
     /// The greatest epoch that each life of each node has told.
     epochs: BTreeMap<(String, u64), u64>,

@@ -1,9 +1,9 @@
-//! Who claims to lead, and when: asks every node for `/leader`, over and over, while a test does
-//! things to their network.
+//! Records which nodes claim to lead, and when: continually asks every node for `/leader`, while a test
+//! changes their network.
 //!
-//! A claim is made at some instant between the question and the answer, and nothing more is known
-//! of that instant. So two claims count as made at once only where no choice of instants could put
-//! one leadership wholly before the other.
+//! A node makes its claim at some instant between the question and the answer, which is otherwise
+//! unknown. So two claims count as simultaneous only if no choice of instants could put one leadership
+//! wholly before the other.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,7 +35,7 @@ pub struct Leadership {
     pub last: (Instant, Instant),
 }
 
-/// What was certainly so: two led at once, for at least this long.
+/// A certain fact: two led simultaneously, for at least this long.
 #[derive(Clone, Debug)]
 pub struct Pair(pub Leadership, pub Leadership, pub Duration);
 
@@ -72,7 +72,7 @@ impl Recorder {
         Recorder { claims, stop, threads }
     }
 
-    /// What was seen so far.
+    /// The observations so far.
     pub fn claims(&self) -> Claims {
         self.claims.lock().clone()
     }
@@ -116,7 +116,7 @@ impl Claims {
         self.0.get(&(node.to_owned(), epoch))
     }
 
-    /// All pairs of nodes that certainly led at once.
+    /// All pairs of nodes that certainly led simultaneously.
     pub fn pairs(&self) -> Vec<Pair> {
         let leaderships: Vec<&Leadership> = self.leaderships().collect();
         let mut pairs = Vec::new();
@@ -129,9 +129,9 @@ impl Claims {
 }
 
 impl Leadership {
-    /// Whether two leaderships cannot have come one after the other: each was claimed once more when
-    /// the other had been claimed already. An epoch that was given up is never claimed again, so
-    /// between its first and its last claim a leadership goes on.
+    /// Whether two leaderships cannot have come one after the other: each was claimed again after a
+    /// claim of the other. No node claims an epoch again in which it stepped down, so a leadership
+    /// lasts from its first to its last claim.
     fn beside(&self, other: &Leadership) -> Option<Pair> {
         let overlaps = self.last.0 >= other.first.1 && other.last.0 >= self.first.1;
         let (begun, seen) = (self.first.1.max(other.first.1), self.last.0.min(other.last.0));

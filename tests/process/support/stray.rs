@@ -33,7 +33,7 @@ impl Stray {
         Ok((stray, answer))
     }
 
-    /// Speaks on a connection that somebody else opened.
+    /// Speaks on a connection that another process opened.
     pub fn take(stream: Link) -> Stray {
         Stray { stream }
     }
@@ -61,8 +61,8 @@ impl Stray {
 }
 
 impl Cluster {
-    /// The hello that this member would say to that one, as far as a stranger can tell: of its second
-    /// start, with the member list of the file. Only `instance` is drawn anew by every process.
+    /// The hello that this member would send to that peer, as far as a stranger knows: of its second
+    /// incarnation, with the member list of the file. Only `instance` is drawn anew by every process.
     pub fn hello_as(&self, number: usize, to: usize) -> Value {
         let (timing, config) = (self.timing(), self.config());
         let word = |key: &str, default: &str| config[key].as_str().unwrap_or(default).to_owned();

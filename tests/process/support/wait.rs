@@ -24,7 +24,7 @@ pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) ->
     }
 }
 
-/// The pause of a process that does something again and again, such as one that a test watches.
+/// The pause of a process that repeats something, such as one that a test watches.
 pub fn breathe() {
     thread::sleep(Duration::from_millis(1));
 }

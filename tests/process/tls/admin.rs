@@ -1,4 +1,5 @@
-//! HTTPS on the admin addresses: whom it takes, what the commands of electd do with it, and what strangers can do to it.
+//! HTTPS on the admin addresses: the clients that it accepts, how the commands of electd use it, and
+//! what strangers can do to it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -24,13 +25,14 @@ fn serving_https(n: usize) -> Cluster {
     cluster
 }
 
-/// What curl tells of an answer, from a node that gives one. A busy machine may need more than one handshake.
+/// curl's view of an answer, from a node that gives one. A busy machine may need more than one
+/// handshake.
 #[track_caller]
 fn told(cluster: &Cluster, node: &Node, more: &[&str], path: &str) -> (u16, String) {
     eventually("it answers by HTTPS", || curl(cluster, node, more, path))
 }
 
-/// What curl tells of an answer: its code, and its body.
+/// curl's view of an answer: its code, and its body.
 fn curl(
     cluster: &Cluster,
     node: &Node,
@@ -82,7 +84,8 @@ fn https_shows_the_member_and_takes_a_members_certificate_instead_of_a_token() {
         ensure(status.state == "leading", || format!("{status:?}"))
     });
 
-    // What another authority signed is refused within the handshake, and so is a member of another cluster.
+    // A certificate of another authority, or of a member of another cluster, is refused within the
+    // handshake.
     let stranger = Authority::new("strange").unwrap().sign("node-1").unwrap();
     let elsewhere = foreign(&cluster, &stranger);
     let elsewhere: Vec<&str> = elsewhere.iter().map(String::as_str).collect();
@@ -134,7 +137,7 @@ fn elsewhere(cluster: &Cluster, change: impl FnOnce(&mut Value), args: &[&str]) 
     command
 }
 
-/// What a command prints when it is done. A busy machine may need more than one handshake.
+/// The output of a successful command. A busy machine may need more than one handshake.
 #[track_caller]
 fn answered(command: impl Fn() -> Command) -> String {
     eventually("the command is done", || {
@@ -199,7 +202,7 @@ fn watching_goes_over_https() {
     );
 }
 
-/// The first words of a client that speaks TLS.
+/// The first bytes of a TLS client.
 fn first_words() -> Vec<u8> {
     let config = ClientConfig::builder()
         .with_root_certificates(RootCertStore::empty())

@@ -1,4 +1,4 @@
-//! Clusters that speak TLS: they do what others do, and take nobody who is not a member.
+//! Clusters that speak TLS: they do what others do, and accept only members.
 //!
 //! ELECTD_TEST_TLS=1 runs the other tests of processes over TLS too.
 

@@ -1,4 +1,4 @@
-//! Who is refused, and that both ends say why.
+//! The peers that are refused, and that both ends say why.
 
 use rcgen::{ExtendedKeyUsagePurpose, SanType, date_time_ymd};
 use serde_json::Value;
@@ -14,7 +14,7 @@ fn refused(node: &Node, cause: &str) -> u64 {
     node.status().unwrap().refused[cause]
 }
 
-/// Waits until the status and the log of this node tell a refusal in these words.
+/// Waits until the status and the log of this node show a refusal with this message.
 #[track_caller]
 fn tells(node: &Node, words: &str) {
     eventually(&format!("{} tells {words:?}", node.name), || {

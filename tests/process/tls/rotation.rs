@@ -1,4 +1,4 @@
-//! New certificates and a new authority while the cluster runs: nobody loses a leader by it.
+//! New certificates and a new authority while the cluster runs: no leadership ends because of it.
 
 use electd::node::status::Problem;
 use electd::tls::make::Authority;
@@ -7,7 +7,7 @@ use story::story;
 use super::secured;
 use crate::support::{Cluster, Node, ensure, eventually};
 
-/// Waits until this node has taken files so many times since its start.
+/// Waits until this node has taken new files this many times since its start.
 #[track_caller]
 fn has_taken(node: &Node, times: usize) {
     eventually(&format!("{} takes its new files", node.name), || {
@@ -16,7 +16,7 @@ fn has_taken(node: &Node, times: usize) {
     });
 }
 
-/// All files of one kind are written anew, and taken.
+/// All files of one kind are rewritten, and taken.
 #[track_caller]
 fn rotate(cluster: &Cluster, write: impl Fn(&Node)) {
     let taken = |node: &Node| node.log().matches("new connections use certificate").count();

@@ -1,4 +1,4 @@
-//! Golden traces: what each member is told and does, step by step.
+//! Golden traces: the input and the actions of each member, step by step.
 //!
 //! A change of a trace is a change of behaviour: look at the difference, and commit it only when
 //! every changed line is understood. `INSTA_UPDATE=always cargo test --test protocol golden` writes them.
@@ -14,7 +14,7 @@ macro_rules! stories_of_all {
     ($algorithm:expr) => {
         use electd::sim::Step;
 
-        /// What happens from a second after the start on.
+        /// The events from a second after the start on.
         fn story(nodes: usize, steps: &[(u64, Step)], until: u64) -> String {
             $crate::golden::after_a_second($algorithm, nodes, steps, until)
         }
@@ -74,7 +74,7 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// The first start of a cluster, all members at once.
+/// The first start of a cluster, all members at the same time.
 fn first_start(algorithm: AlgorithmKind, nodes: usize) -> String {
     let steps = (1..=nodes).map(|node| (ms(0), Step::Start(node))).collect();
     play(algorithm, nodes, steps, ms(0), ms(400))
@@ -103,7 +103,7 @@ fn play(
     text(&play.run().expect("the invariants hold"))
 }
 
-/// Five members, whose leader died unnoticed: all others call an election at once.
+/// Five members, whose leader died unnoticed: all others call an election simultaneously.
 fn all_at_once(algorithm: AlgorithmKind) -> String {
     let scenario = Scenario {
         algorithm,

@@ -1,5 +1,5 @@
-//! A member that is eligible again, or ranks higher than before. The others may not know yet, and would win
-//! beside it.
+//! A member that is eligible again, or ranks higher than before. The others may not know yet, and could
+//! win in the same epoch.
 
 use electd::core::membership::ListVersion;
 use electd::core::message::{Liveness, MemberReport, Message};
@@ -47,7 +47,7 @@ fn it_hears_of_one_that_won_without_it() {
     assert_eq!((p4.core.phase(), p4.leader()), (Phase::Waiting, None), "it takes over in a later");
 }
 
-/// Who follows it knows that it is eligible.
+/// A member that follows it knows that it is eligible.
 #[test]
 fn who_has_led_since_is_known_to_be_eligible() {
     let mut p4 = p4_again();
@@ -57,7 +57,7 @@ fn who_has_led_since_is_known_to_be_eligible() {
     assert_eq!(p4.calls(), [(vec![1, 2, 3], coordinator(3, 4))], "at once, as the highest does");
 }
 
-/// The word of the last leader was under way for longer than the ELECTION.
+/// The last leader's message was under way for longer than the ELECTION.
 #[test]
 fn an_older_leader_does_not_know_better() {
     let mut p3 = Process::new(AlgorithmKind::Bully, 3);
@@ -84,7 +84,7 @@ fn an_older_leader_does_not_know_better() {
     assert!(!eligible(&p3), "of a later epoch");
 }
 
-/// Whoever is asked by it is one of those that did not know, and says that it ranks lower.
+/// Each member that it asks is one that did not know, and says that it ranks lower.
 #[test]
 fn who_ranks_lower_says_so_and_is_no_longer_mistaken() {
     let mut p3 = Process::new(AlgorithmKind::Bully, 3);

@@ -1,4 +1,4 @@
-//! A member that finds a leader as it starts, and what it goes by when that one leads no more.
+//! A member that finds a leader as it starts, and what it relies on when that leader no longer leads.
 
 use electd::core::Input;
 use electd::core::message::{Message, View};

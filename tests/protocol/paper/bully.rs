@@ -1,4 +1,4 @@
-//! What the sources say of the bully, sentence by sentence.
+//! The statements of the sources about the bully, sentence by sentence.
 
 use std::time::Duration;
 
@@ -139,9 +139,9 @@ fn power_on_is_recovery() {
     assert_eq!(sent, [(vec![4, 5], election(1, 3))]);
 }
 
-/// Seed 004: "if no process responds, it assumes that all higher id processes have failed, and
-/// elects itself as leader" - at once, where their deaths are proved; and in a new round, as the
-/// one who died last may have won this one.
+/// Seed 004: "if no process responds, it assumes that all higher id processes have failed, and elects
+/// itself as leader" - immediately, if their deaths are proved; and in a new round, as the member that
+/// died last may have won the present one.
 #[test]
 fn nobody_waits_for_the_dead() {
     let mut p3 = bully(3);
@@ -221,8 +221,8 @@ fn the_core_is_a_value() {
     assert!(copy.core == p3.core);
 }
 
-/// Whoever waits for its own disk for longer than an election takes is in the way of the others: it
-/// is not eligible until that writes.
+/// A member that waits for its own disk for longer than an election takes holds up the others: it is
+/// not eligible until the disk writes.
 #[test]
 fn who_waits_for_a_disk_that_does_not_write_lets_another_win() {
     let mut p5 = bully(5);

@@ -1,5 +1,5 @@
-//! A leader that is heard, but does not lead any more: nobody may go on naming it for that, nor count
-//! on its word.
+//! A leader that is heard, but no longer leads: no member may keep naming it for that, or rely on its
+//! reports.
 
 use electd::core::membership::ListVersion;
 use electd::core::message::{Hello, Liveness, MemberReport, Message, Rejection};
@@ -57,8 +57,8 @@ fn who_is_alive_is_known_from_a_leader_that_leads() {
     assert!(!is_refused(&mut p3));
 }
 
-/// What a leader says of itself is no word on whether it is there: it speaks. A follower that believed it would watch
-/// nobody, and follow a dead leader for ever.
+/// A leader's report about itself says nothing about whether it is alive: it speaks. A follower that
+/// believed the report would watch no leader, and keep following a dead one.
 #[test]
 fn a_leader_that_calls_itself_dead_is_watched_all_the_same() {
     for status in [Liveness::Dead, Liveness::Suspected] {

@@ -24,7 +24,7 @@ fn announced(p2: &mut Process) -> Sent {
     sent
 }
 
-/// What it sends once its rank is this, and the leader has announced itself anew.
+/// Its messages once its rank is this, and the leader has announced itself again.
 fn with_rank(p2: &mut Process, value: i64) -> Sent {
     let mut sent = p2.take(Input::Sampled { value: Some(value) });
     sent.extend(announced(p2));

@@ -1,4 +1,5 @@
-//! What the sources say of each algorithm, sentence by sentence, checked on one member alone.
+//! The statements of the sources about each algorithm, sentence by sentence, checked on one member
+//! alone.
 
 mod again;
 mod arrival;

@@ -1,5 +1,5 @@
-//! Who is passed over: a peer that is heard and can be told nothing, one that answers and never leads; and what
-//! keeps a cluster from an election for ever otherwise.
+//! The peers that are passed over: one that is unreachable, and one that answers and never leads; and
+//! other reasons that could keep a cluster from electing.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ fn whoever_is_heard_and_can_be_told_nothing_for_failure_is_no_neighbour() {
     assert!(sent.iter().any(ballot), "{sent:?}");
 }
 
-/// A member that refuses P4 dials it all the same, and ends that connection again and again.
+/// A member that refuses P4 dials P4 all the same, and repeatedly ends that connection.
 #[test]
 fn whoever_breaks_its_own_connection_and_dials_again_can_be_told_nothing_all_the_same() {
     let mut p4 = p4_hears_p5(AlgorithmKind::Ring);
@@ -77,7 +77,7 @@ fn whoever_breaks_its_own_connection_and_dials_again_can_be_told_nothing_all_the
     assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.lines.is_unreachable()), Some(true));
 }
 
-/// Ring: P5 speaks only when a run of its own comes to nothing, which takes longer than `failure`.
+/// Ring: P5 speaks only when a run of its own fails, which takes longer than `failure`.
 #[test]
 fn whoever_is_heard_now_and_then_can_be_told_nothing_all_the_same() {
     let mut p4 = p4_hears_p5(AlgorithmKind::Ring);
@@ -93,7 +93,8 @@ fn whoever_is_heard_now_and_then_can_be_told_nothing_all_the_same() {
     assert!(sent.iter().any(to_p1), "{sent:?}");
 }
 
-/// Halting: P5 leads, hears nobody, and so takes nobody in. P3 waits for it, as it may lead others, but not for ever.
+/// Halting: P5 leads, hears no member, and so takes none in. P3 waits for P5, as it may lead others,
+/// but not without limit.
 #[test]
 fn nobody_waits_for_ever_for_a_leader_that_does_not_hear_it() {
     let mut p3 = Process::new(AlgorithmKind::Halting, 3);
@@ -139,7 +140,7 @@ fn a_leader_does_not_hand_over_at_once_again_to_a_member_that_did_not_lead() {
     assert!(!p3_wins_and_hands_over(&mut p3, 2), "it was let down a moment ago");
 }
 
-/// Some links are dead: P5 asks whoever leads to hand over, and never wins.
+/// Some links are dead: P5 asks each leader to hand over, and never wins.
 #[test]
 fn nor_to_a_member_in_whose_place_another_came_to_lead() {
     let mut p3 = Process::new(AlgorithmKind::Ring, 3);
@@ -185,7 +186,7 @@ fn a_lower_leader_that_can_be_told_nothing_is_followed() {
     assert_eq!(p5.leader(), Some(id(4)));
 }
 
-/// A restart gives it `failure` anew.
+/// A restart gives P5 another `failure`.
 #[test]
 fn nobody_is_passed_over_right_after_a_restart() {
     let mut p4 = p4_hears_p5(AlgorithmKind::Bully);
@@ -200,7 +201,7 @@ fn nobody_is_passed_over_right_after_a_restart() {
     assert_eq!(p4.leader(), None);
 }
 
-/// What P4 of a cluster with a majority is set to; its voters promise for so long.
+/// The settings of P4 in a cluster with a majority; its voters promise for this long.
 fn majority(lease: Duration) -> Settings {
     let timing = Timing { lease, ..TIMING };
     let bully = settings(AlgorithmKind::Bully, 4);
@@ -260,8 +261,8 @@ fn whoever_answers_and_does_not_lead_is_passed_over() {
     assert!(asks_voters.is_some_and(|at| at.0 <= twice.as_nanos() as u64), "{asks_voters:?}");
 }
 
-/// At a first start, and after the silent death of a leader, the voters are bound for a while: nobody could
-/// lead, so P5 is not to blame.
+/// At a first start, and after the silent death of a leader, the voters are bound for a while: no
+/// member could lead, so P5 is not to blame.
 #[test]
 fn nobody_is_passed_over_while_the_own_vote_is_not_free() {
     let lease = TIMING.t2() * 3;
@@ -287,8 +288,8 @@ fn after_a_lap_without_its_candidate_a_ballot_goes_straight_there() {
     assert_eq!(ballots(p1.hears(4, ballot(5))), [(vec![5], ballot(5))]);
 }
 
-/// With a majority a ballot that somebody keeps goes past it. Without one the keeper may have sent a better
-/// candidate on, and both would come back; unless the candidate cannot win.
+/// With a majority a ballot is sent past a member that keeps it. Without one that member may have
+/// passed on a better candidate, and both ballots would come back, unless the candidate cannot win.
 #[test]
 fn with_a_majority_a_ballot_that_somebody_keeps_goes_past_it() {
     for quorum in Quorum::ALL {

@@ -57,7 +57,7 @@ fn heartbeat(epoch: u64, from: u8, pause: Option<Pause>) -> Message {
     }
 }
 
-/// What was told of a pause.
+/// The messages about a pause.
 fn told(sent: &Sent) -> Vec<Option<Pause>> {
     let pauses = sent.iter().filter_map(|(_, message)| match message {
         Message::Heartbeat { pause, .. } | Message::Acknowledge { pause, .. } => Some(*pause),

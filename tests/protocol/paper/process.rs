@@ -81,13 +81,13 @@ pub fn settings(algorithm: AlgorithmKind, number: u8) -> Settings {
     }
 }
 
-/// What a member hands out, unless it was handed something else.
+/// The task that a member hands out, unless it was given another.
 pub fn task(number: u8) -> Task {
     Task::new([number])
 }
 
-/// What a member hears of another that comes to lead in this epoch with this rank. (Of halting, one that led before: it
-/// halts those that rank higher, too.)
+/// The messages of a peer that comes to lead in this epoch with this rank. (With halting, a peer that
+/// led before: it halts those that rank higher, too.)
 pub fn comes_to_lead(algorithm: AlgorithmKind, epoch: u64, rank: Rank) -> Vec<Message> {
     let (round, task) = (Epoch(epoch), task(rank.id.0.as_bytes()[15]));
     match algorithm {
@@ -100,7 +100,7 @@ pub fn comes_to_lead(algorithm: AlgorithmKind, epoch: u64, rank: Rank) -> Vec<Me
     }
 }
 
-/// What is sent: to whom, by number, and what.
+/// The sent messages: the receiver, by number, and the message.
 pub type Sent = Vec<(Vec<u8>, Message)>;
 
 /// The answer to a command, where there is one.
@@ -121,9 +121,9 @@ pub fn releases(sent: &Sent) -> bool {
 pub struct Process {
     pub core: Core,
     pub now: Time,
-    /// What its disk holds.
+    /// The content of its disk.
     disk: Durable,
-    /// What it was asked to write since, and has not.
+    /// The record that it was asked to write since, and has not.
     asked: Vec<(u64, Durable)>,
 }
 
@@ -142,7 +142,8 @@ impl Process {
         (process, sent)
     }
 
-    /// One that has met nobody yet. As a voter it has a store that says that it promised nothing.
+    /// A member that has met no other yet. As a voter it has a store that says that it promised
+    /// nothing.
     pub fn alone(settings: Settings) -> Process {
         Process::found(settings, Some(VoterRecord::default()))
     }
@@ -167,7 +168,7 @@ impl Process {
         Process { core: Core::new(now, settings, restored, 0), now, disk, asked: Vec::new() }
     }
 
-    /// Its process ends and another one starts, with what is on its disk; it has met nobody yet.
+    /// Its process ends and another one starts, with the content of its disk; it has met no member yet.
     pub fn restarts(&self) -> Process {
         let kept = Kept { incarnation: self.core.incarnation(), durable: self.disk.clone() };
         let before = self.core.settings();
@@ -194,7 +195,7 @@ impl Process {
         self.disk.members.get(self.core.id()).is_some()
     }
 
-    /// Another connects to this one, which is connected to it.
+    /// A peer connects to this member, which is connected to the peer.
     pub fn meets(&mut self, other: u8) -> Sent {
         let hello = hello_of(other, self.core.settings());
         let (connection, address) = (connection(other), String::new());
@@ -203,7 +204,7 @@ impl Process {
         sent
     }
 
-    /// Another connects to this one, and says that it leads in this epoch.
+    /// A peer connects to this member, and says that it leads in this epoch.
     pub fn meets_leader(&mut self, other: u8, epoch: u64) -> Sent {
         let mut hello = hello_of(other, self.core.settings());
         hello.view = View { epoch: Epoch(epoch), leader: Some(rank(other)) };
@@ -211,7 +212,7 @@ impl Process {
         self.take(Input::Hello { connection, address, hello })
     }
 
-    /// What comes when another connects to this one, and is reached by it, that has such a list.
+    /// The inputs when a peer with such a list connects to this member, and is reached by it.
     pub fn hello(&self, other: u8, list: &Arc<MemberList>) -> Vec<Input> {
         let list = list.clone();
         let hello = Hello { list, ..hello_of(other, self.core.settings()) };
@@ -298,7 +299,7 @@ pub fn connection(from: u8) -> ConnectionId {
     ConnectionId(u64::from(from))
 }
 
-/// What another says first.
+/// The first message of a peer.
 pub fn hello_of(number: u8, settings: &Settings) -> Hello {
     let mut out = Vec::new();
     let (id, instance) = (id(number), u64::from(number));

@@ -1,5 +1,5 @@
 //! "A member is eligible [...] unless it [...] has resigned (until [...] no other eligible member is
-//! alive)": also where nobody watches the one that might lead.
+//! alive)": even if no member watches the one that might lead.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const STEP: Duration = Duration::from_millis(10);
 
 const BOTH: [AlgorithmKind; 2] = [AlgorithmKind::Bully, AlgorithmKind::Ring];
 
-/// When an election that P5 awaits has come to nothing at the latest.
+/// The latest time at which an election that P5 awaits has failed.
 fn patience(algorithm: AlgorithmKind) -> Duration {
     let patience = match algorithm {
         AlgorithmKind::Ring => bounds::ring_patience(&SLOW, 5),
@@ -64,8 +64,8 @@ fn resigned(algorithm: AlgorithmKind) -> Process {
     p5
 }
 
-/// When P5 is eligible again, if it is while an election comes to nothing. It hears P1 to P3 all the
-/// time, and P4 for so long.
+/// When P5 is eligible again, if it becomes so while an election fails. It hears P1 to P3 all the time,
+/// and P4 for this long.
 fn eligible_again(mut p5: Process, hears_p4: Duration) -> Option<Time> {
     let until = p5.now + patience(p5.core.settings().algorithm);
     while p5.now < until && !p5.core.is_eligible() {
@@ -88,7 +88,7 @@ fn who_resigned_is_eligible_again_when_the_other_is_out_of_reach_and_silent() {
     }
 }
 
-/// As long as the other may be told something, or was heard just now, it may lead.
+/// As long as the other member can be reached, or was heard just now, it may lead.
 #[test]
 fn who_resigned_is_not_eligible_again_while_the_other_may_lead() {
     for algorithm in BOTH {
@@ -110,8 +110,8 @@ fn who_is_eligible_again_leads() {
     assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(2)));
 }
 
-/// Who ranks below one that is not eligible, is not eligible either. But it finds the same of P5, and may
-/// be eligible again as well: what it said before is not enough to lead.
+/// A member that ranks below an ineligible one is not eligible either. But it learns the same of P5,
+/// and may be eligible again as well: its earlier answer is not enough for P5 to lead.
 #[test]
 fn who_resigned_is_eligible_again_when_the_other_says_that_it_is_not_eligible() {
     let mut p5 = resigned(AlgorithmKind::Bully);
@@ -138,8 +138,8 @@ fn who_resigned_is_eligible_again_when_the_other_replies_that_it_may_not_lead() 
     assert!(p5.core.is_eligible());
 }
 
-/// Others that may not lead call elections so often that none that P5 takes part in comes to nothing
-/// for it; P4 has vanished.
+/// Others that may not lead call elections so often that P5 never sees one of them fail; P4 has
+/// vanished.
 #[test]
 fn who_resigned_is_eligible_again_though_it_is_asked_again_and_again() {
     let mut p5 = resigned(AlgorithmKind::Ring);
@@ -156,7 +156,7 @@ fn who_resigned_is_eligible_again_though_it_is_asked_again_and_again() {
     }
 }
 
-/// Whoever sends its own ballot says whether it is eligible: P4 lost its rank meanwhile.
+/// A member that sends its own ballot says whether it is eligible: P4 lost its rank meanwhile.
 #[test]
 fn a_ballot_tells_who_resigned_that_the_other_is_not_eligible() {
     for eligible in [true, false] {

@@ -1,4 +1,4 @@
-//! What seed 004 says of the ring election, sentence by sentence.
+//! The statements of seed 004 about the ring election, sentence by sentence.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn process(number: u8) -> Process {
     Process::with(ring(number)).0
 }
 
-/// What is sent, without the signs of life.
+/// The sent messages, without the signs of life.
 fn told(sent: Sent) -> Sent {
     let background = |message: &Message| {
         matches!(message, Message::Probe { .. } | Message::Alive { .. } | Message::Heartbeat { .. })
@@ -115,7 +115,7 @@ fn rules_3_and_4_whose_ballot_comes_back_leads_and_says_so() {
     assert_eq!(told(p5.hears(4, lap(run(1, 5), 5, 5))), [], "it went around");
 }
 
-/// A ballot of an earlier run of this member elects nobody.
+/// A ballot of an earlier incarnation of this member elects no leader.
 #[test]
 fn rule_3_holds_for_the_process_that_sent_the_ballot() {
     let mut p5 = process(5);
@@ -150,8 +150,8 @@ fn the_attribute_comes_before_the_id() {
 }
 
 /// Multiple initiators, rule 1: "if incoming initiator_ID is greater than the stored initiator_ID:
-/// treat it as a new election run, and process it as per normal rules" - so whoever participated
-/// in the lesser run has not in this one.
+/// treat it as a new election run, and process it as per normal rules" - so a member that participated
+/// in the lesser run has not participated in this one.
 #[test]
 fn hierarchy_1_a_greater_initiator_is_a_new_run() {
     let mut p3 = process(3);
@@ -210,8 +210,8 @@ fn the_loss_of_the_candidate_is_a_new_run() {
     assert_eq!(stale, [(vec![4], ballot(run(3, 3), 3, 1))], "nobody elects the dead");
 }
 
-/// Only the link to the candidate may be dead: whoever puts itself into the run that was begun because of
-/// its loss lives. Otherwise no run would end, as this member would stop each of them.
+/// Only the link to the candidate may be dead: a member that puts itself into the run that was begun
+/// because of its loss is alive. Otherwise no run would end, as this member would stop each of them.
 #[test]
 fn a_candidate_that_comes_again_lives() {
     let mut p3 = process(3);
@@ -230,7 +230,7 @@ fn a_candidate_that_comes_again_lives() {
     assert_eq!(told(p3.hears(2, Message::Ballot(dead))), [(vec![4], ballot(run(4, 3), 3, 1))]);
 }
 
-/// The same, if a message is lost with nobody noticing, or never stops.
+/// The same, if a message is lost unnoticed, or never stops.
 #[test]
 fn a_lost_ballot_is_a_new_run() {
     let mut p3 = process(3);
@@ -274,7 +274,7 @@ fn a_ballot_waits_for_the_connection() {
 }
 
 /// A leader that lives stops a run of a member that does not hear it. That member sends its ballot past
-/// one after another, which must not carry it past the leader.
+/// one member after another, and these must not carry it past the leader.
 #[test]
 fn a_ballot_does_not_go_past_a_leader_that_others_hear() {
     let mut p3 = process(3);
@@ -293,7 +293,7 @@ fn a_ballot_does_not_go_past_a_leader_that_others_hear() {
     assert_eq!(told(p1.after(bounds::ring_run(&TIMING, 5))), [], "it is not sent past");
 }
 
-/// "Which is not null": a single live member elects itself, and tells nobody.
+/// "Which is not null": a single live member elects itself, and sends nothing.
 #[test]
 fn the_last_one_leads() {
     let mut p3 = process(3);
@@ -304,7 +304,7 @@ fn the_last_one_leads() {
     assert_eq!(p3.leader(), Some(id(3)));
 }
 
-/// Who may not be nominated begins a ballot all the same, replaces nobody, and never leads.
+/// An ineligible member begins a ballot all the same, replaces no candidate, and never leads.
 #[test]
 fn who_is_not_eligible_replaces_nobody() {
     let (mut p3, _) = Process::with(Settings { value: None, rank: RankKind::Disk, ..ring(3) });
@@ -365,7 +365,7 @@ fn witness_beside(members: &[u8]) -> Process {
     Process::with(Settings { members, ..file }).0
 }
 
-/// What P3, which may not lead, sends of its own run.
+/// The ballot of P3, which may not lead, in its own run.
 fn own_ballot(hops: u32) -> Message {
     let own = Candidate { eligible: false, ..candidate(3) };
     Message::Ballot(Ballot { run: run(1, 3), candidate: own, hops })

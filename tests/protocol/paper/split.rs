@@ -9,8 +9,8 @@ use electd::core::types::Epoch;
 
 use crate::paper::process::{Process, TIMING, id, rank};
 
-/// P5 leads in epoch 1 since its first heartbeat's time. It has heard all others for so many heartbeats, and then
-/// nobody for more than the failure time.
+/// P5 leads in epoch 1 since its first heartbeat's time. It has heard all others for this many
+/// heartbeats, and then no member for more than the failure time.
 fn isolated(algorithm: AlgorithmKind, heard: u64) -> Process {
     let mut p5 = Process::new(algorithm, 5);
     p5.after(TIMING.heartbeat);

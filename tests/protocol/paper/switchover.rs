@@ -97,7 +97,7 @@ fn acknowledged(sent: &Sent) -> Vec<i64> {
     ranks.collect()
 }
 
-/// Who was named in heartbeats.
+/// The members named in heartbeats.
 fn named(sent: &Sent) -> Vec<Option<electd::core::types::NodeId>> {
     let names = sent.iter().filter_map(|(_, message)| match message {
         Message::Heartbeat { chosen, .. } => Some(*chosen),
@@ -173,7 +173,7 @@ fn a_switchover_that_cannot_be_is_refused_at_once() {
     assert_eq!(switch_over(&mut p2, 3), Some(Err(Refusal::NoLeader)));
 }
 
-/// What P5 answers once it sees, at a heartbeat round, that P2 does not take over.
+/// The answer of P5 once it sees, at a heartbeat round, that P2 does not take over.
 fn given_up(p5: &mut Process) -> Option<Result<Done, Refusal>> {
     p5.now = p5.now + TIMING.heartbeat;
     answer(&p5.outputs(Input::Tick))
@@ -233,7 +233,7 @@ fn the_chosen_member_waits_for_the_release_and_then_wins_whatever_its_rank() {
     }
 }
 
-/// A higher member that has not heard of the choice yet might win beside it.
+/// A higher member that has not heard of the choice yet might win in the same epoch.
 #[test]
 fn with_the_bully_algorithm_the_chosen_member_asks_all_others() {
     let mut p2 = p2_is_chosen(AlgorithmKind::Bully);

@@ -1,4 +1,5 @@
-//! `#[story]` marks a test with processes, in place of `#[test]`: how it is told is up to `support/pulse.rs`.
+//! `#[story]` marks a test with processes, in place of `#[test]`: `support/pulse.rs` decides how it is
+//! run.
 
 use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
 

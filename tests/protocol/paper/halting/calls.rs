@@ -1,4 +1,4 @@
-//! The calls of Garcia-Molina's paper, quoted in the words of section 2 of the specification.
+//! The calls of Garcia-Molina's paper, quoted from section 2 of the specification.
 
 use std::time::Duration;
 
@@ -28,8 +28,8 @@ fn who_is_halted_organizes_nothing() {
     assert_eq!((p4.status(), p4.leader()), (NodeStatus::Normal, Some(id(5))));
 }
 
-/// Paper, step 2: "HALT to every lower; those that acknowledge join Up." The dead are in a known
-/// state at once, and those that refuse end the election.
+/// Paper, step 2: "HALT to every lower; those that acknowledge join Up." The dead are in a known state
+/// immediately, and a refusal ends the election.
 #[test]
 fn only_who_acknowledged_is_in_up() {
     let mut p5 = halting(5);
@@ -123,8 +123,8 @@ fn a_silent_coordinator_is_called_and_then_replaced() {
     assert_eq!(sent[1..], to(&[1, 2, 3], halt(3, 2, 4)), "P5 was silent for long enough");
 }
 
-/// Paper, Timeout, in Reorganization: whoever asks this node has missed the coordinator, which is
-/// therefore called at once; and replaced if it is up and does not lead any more.
+/// Paper, Timeout, in Reorganization: a member that asks this node has missed the coordinator, so this
+/// node calls the coordinator immediately, and replaces it if it is up and no longer leads.
 #[test]
 fn who_is_asked_looks_at_its_own_coordinator() {
     let mut p3 = halting(3);
@@ -186,7 +186,7 @@ fn who_was_handed_the_task_by_one_that_gave_up_is_to_miss_it() {
     }
 }
 
-/// The same where the coordinator itself asks: it misses its own, or organizes anew.
+/// The same if the coordinator itself asks: it misses its own, or organizes anew.
 #[test]
 fn a_coordinator_that_asks_is_looked_at() {
     let mut p3 = p3_under_p5();
@@ -199,7 +199,7 @@ fn a_coordinator_that_asks_is_looked_at() {
     assert_eq!(p3.leader(), None);
 }
 
-/// Paper, ARE-YOU-THERE: the reply is at once, as "a node never pauses and always responds to
+/// Paper, ARE-YOU-THERE: the reply is immediate, as "a node never pauses and always responds to
 /// incoming messages with no delay" (seed 002). The coordinator looks at the others as well.
 #[test]
 fn the_coordinator_is_there() {
@@ -241,8 +241,8 @@ fn the_organizer_is_heard_by_those_it_halts() {
     assert_eq!(p5.after(MOMENT), to(&[1, 2, 3, 4], alive(1)));
 }
 
-/// An organizer whose voters have slow disks takes longer than T2. Those that it halted wait for it while it says that it goes on,
-/// and no longer than twice T2, as it may come to nothing.
+/// An organizer whose voters have slow disks takes longer than T2. The halted members wait for it while
+/// it says that it continues, and no longer than twice T2, as its election may fail.
 #[test]
 fn who_was_halted_waits_for_an_organizer_that_goes_on() {
     for (says, waits) in [(0, TIMING.t2()), (2, TIMING.t2() * 2), (1, TIMING.t2())] {
@@ -259,8 +259,8 @@ fn who_was_halted_waits_for_an_organizer_that_goes_on() {
     }
 }
 
-/// And they must not take it for dead when it has given up: it may have to obey another, which is
-/// no reason for them to win alone.
+/// They must not take the organizer for dead when it has given up: it may have to obey another
+/// organizer, which is no reason for them to win alone.
 #[test]
 fn who_halted_others_is_heard_until_the_election_ends() {
     let mut p4 = halting(4);

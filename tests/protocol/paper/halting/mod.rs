@@ -70,7 +70,8 @@ fn no(number: u64) -> Message {
     Message::Reply { number, accepted: false }
 }
 
-/// What keeps those patient that were halted for this round; 0 where their organizer gave up.
+/// A message that keeps the members that were halted for this round waiting; 0 if their organizer gave
+/// up.
 fn alive(round: u64) -> Message {
     Message::Alive { number: round }
 }

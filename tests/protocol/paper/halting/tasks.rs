@@ -24,7 +24,7 @@ fn told(version: u64) -> Message {
     Message::Task(task_of(version))
 }
 
-/// What P5 does when it is given task 77.
+/// The actions of P5 when it gets task 77.
 fn given(p5: &mut Process) -> Vec<Output> {
     let command = Command::HandOut { task: task(77) };
     p5.outputs(Input::Command { id: CommandId(1), command })
@@ -43,7 +43,7 @@ fn a_new_task_is_handed_out_by_an_election() {
     assert_eq!(all_accept(&mut p5, &[1, 2, 3, 4], 5), handed_out);
 }
 
-/// Whoever gave it is told that it is taken when a crash cannot forget it any more.
+/// The operator that gave the task gets the answer when a crash can no longer erase the task.
 #[test]
 fn a_task_is_taken_when_it_is_durable() {
     let answered = |out: &[Output]| {
@@ -135,7 +135,7 @@ fn a_task_that_was_not_asked_for_changes_nothing() {
     assert_eq!(p3.core.task(), &task(5), "only READY hands one out");
 }
 
-/// What a member told may be lost: then it does not go back to an older task, and the organizer
+/// A member's message may be lost: then the member does not go back to an older task, and the organizer
 /// starts again.
 #[test]
 fn an_older_task_is_refused() {
@@ -146,7 +146,7 @@ fn an_older_task_is_refused() {
     assert_eq!(p3.hears(5, ready(7, 2, task_of(2))), to(&[5], yes(7)));
 }
 
-/// "READY(j, x): [...] d = x, s = Normal": no other word of the organizer makes it so, as where its
+/// "READY(j, x): [...] d = x, s = Normal": no other message of the organizer makes it so, as when its
 /// READY was lost with the connection.
 #[test]
 fn who_was_told_of_no_task_does_not_follow_at_the_next_hello() {

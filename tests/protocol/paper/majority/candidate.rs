@@ -1,4 +1,4 @@
-//! What a candidate asks, when, and what counts as an answer.
+//! The questions of a candidate: when it asks them, and which answers count.
 
 use std::time::Duration;
 
@@ -183,7 +183,7 @@ fn a_vote_request_that_was_not_answered_in_time_is_repeated() {
     assert_eq!(p5.hears(2, vote(3, 1)), to(&OTHERS, coordinator(1, 5)));
 }
 
-/// It is not, where the answers could not come: the voters are let go at once.
+/// It does not repeat the request if the answers could not come: it releases the voters immediately.
 #[test]
 fn a_vote_request_is_not_repeated_to_those_that_are_gone() {
     let mut p5 = p5_asks();
@@ -253,8 +253,8 @@ fn who_is_refused_asks_again_when_a_majority_may_agree() {
     assert_eq!(p5.after(TIMING.message), to(&OTHERS, pre_vote(2, 2)));
 }
 
-/// "RELEASE names its epoch and frees only that one": whoever asks the voters after it tells them of
-/// it first, as it may still be on its way to them; but of no epoch that is not the present one.
+/// "RELEASE names its epoch and frees only that one": a candidate that then asks the voters first tells
+/// them of the release, which may still be on its way to them; but only of one for the present epoch.
 #[test]
 fn a_candidate_passes_a_release_on_before_it_asks() {
     let freed = |epoch| Message::Freed { leader: id(4), epoch: Epoch(epoch) };
@@ -288,8 +288,8 @@ fn a_higher_member_preempts_with_the_votes_of_a_majority() {
     assert_eq!(p5.leader(), None);
 }
 
-/// Whom the leader names when it releases its epoch asks for votes in the next without a pre-vote: once. Denied,
-/// it asks first, like any other.
+/// A candidate that the leader named when it released its epoch asks for votes in the next epoch
+/// without a pre-vote: once. If it is denied, it asks first, like any other.
 #[test]
 fn who_is_handed_an_epoch_asks_for_the_next_at_once() {
     let released = |successor| {
@@ -312,7 +312,7 @@ fn who_is_handed_an_epoch_asks_for_the_next_at_once() {
     assert_eq!(sent.into_iter().collect::<Sent>(), to(&OTHERS, pre_vote(2, 2)), "named nobody");
 }
 
-/// "No" of so many that the rest is no majority: nobody is asked to hand over.
+/// So many say "no" that the rest is no majority: the member does not ask its leader to hand over.
 #[test]
 fn without_a_majority_nobody_is_preempted() {
     let mut p5 = voter(5);

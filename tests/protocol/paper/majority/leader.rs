@@ -15,7 +15,7 @@ use crate::paper::process::{MOMENT, Process, Sent, TIMING, connection, id, rank,
 
 const OTHERS: [u8; 4] = [1, 2, 3, 4];
 
-/// What a leader may rely on of a promise of `lease`.
+/// The part of a promise of `lease` that a leader may rely on.
 fn certain() -> Duration {
     TIMING.lease * 9 / 11
 }
@@ -88,7 +88,7 @@ fn of_run(run: u64) -> Message {
     }
 }
 
-/// "Voters are the members that are not observers": what those acknowledge binds nobody.
+/// "Voters are the members that are not observers": what observers acknowledge binds no voter.
 #[test]
 fn an_observer_prolongs_no_lease() {
     let roles = [(1, Role::Observer), (2, Role::Observer)];
@@ -159,8 +159,8 @@ fn a_refused_leader_asks_for_a_greater_epoch() {
     assert_eq!(p5.core.lease_until(), Some(asked_at + certain()));
 }
 
-/// "As long as its lease runs, no later leader was elected": who says so is mistaken or lies, and no stream of
-/// such words makes the leader ask more than once between two heartbeats.
+/// "As long as its lease runs, no later leader was elected": a member that says so is mistaken or lies,
+/// and no stream of such messages makes the leader ask more than once between two heartbeats.
 #[test]
 fn a_leader_does_not_step_down_on_the_word_of_a_third_member() {
     let mut p5 = p5_leads();
@@ -197,8 +197,8 @@ fn a_leader_whose_epoch_is_said_to_be_anothers_asks_for_a_greater_epoch() {
     assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(2)));
 }
 
-/// The same in vain: the old epoch ends with its own lease, and votes that come after the new
-/// one's would be over are of no use.
+/// The same without success: the old epoch ends with its own lease, and votes that come after the new
+/// lease would be over are useless.
 #[test]
 fn a_leader_that_reclaims_in_vain_leads_no_longer_than_its_lease() {
     let mut p5 = p5_leads();
@@ -303,8 +303,8 @@ fn a_leader_that_steps_down_for_a_later_one_frees_its_own_vote() {
     );
 }
 
-/// Halting: whoever handed out its task in an epoch is about to lead in it, and does not release
-/// it before: "who released an epoch never leads in it again".
+/// Halting: an organizer that handed out its task in an epoch is about to lead in it, and does not
+/// release it before: "who released an epoch never leads in it again".
 #[test]
 fn a_coordinator_that_is_about_to_lead_releases_nothing() {
     let mut p5 = Process::with(majority(AlgorithmKind::Halting, 5)).0;
@@ -368,7 +368,7 @@ fn an_epoch_that_another_leads_in_is_nobody_elses() {
     assert_eq!((p5.core.phase(), p5.leader()), (Phase::Leading, Some(id(5))));
 }
 
-/// The ring: a leader whose lease ended tells nobody who connects that it leads.
+/// The ring: a leader whose lease ended tells no member that connects that it leads.
 #[test]
 fn an_announcement_ends_with_the_lease() {
     let mut p5 = Process::with(majority(AlgorithmKind::Ring, 5)).0;

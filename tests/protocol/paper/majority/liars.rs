@@ -1,5 +1,5 @@
-//! A member that lies: what the others do not take from it. (What several of them hold to in spite of it is in
-//! tests/model/hostile.)
+//! A member that lies: messages that the others do not accept from it. (tests/model/hostile checks what
+//! several members guarantee in spite of it.)
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn beside_an_observer(algorithm: AlgorithmKind) -> Process {
     Process::with(listed(majority(algorithm, 3), &[(5, Role::Observer)], 0)).0
 }
 
-/// A voter says that it leads a later epoch, and releases that at once.
+/// A voter says that it leads a later epoch, and releases that immediately.
 #[test]
 fn a_later_leader_takes_no_promise_from_the_one_before() {
     let mut p3 = voter(3);

@@ -1,4 +1,4 @@
-//! What docs/protocol.md says of a majority, rule by rule: a voter (`voter.rs`), a candidate
+//! The rules of docs/protocol.md for a majority, one by one: a voter (`voter.rs`), a candidate
 //! (`candidate.rs`), a leader (`leader.rs`), who comes back (`restart.rs`), timings that change (`retiming.rs`),
 //! a candidate that waits for its votes (`votes.rs`), the epochs of lists (`stamped.rs`), and a leader whose death is
 //! proved (`proved.rs`). Here is what they say and hear.
@@ -99,7 +99,7 @@ fn preempt(epoch: u64, from: u8, votes: &[u8]) -> Message {
     Message::Preempt { epoch: Epoch(epoch), rank: rank(from), votes }
 }
 
-/// A leader or candidate gives up this epoch, for nobody in particular.
+/// A leader or candidate releases this epoch, without naming a successor.
 fn release(epoch: u64) -> Message {
     Message::Release { epoch: Epoch(epoch), successor: None, eligible: true }
 }
@@ -108,7 +108,7 @@ fn to(peers: &[u8], message: Message) -> Sent {
     vec![(peers.to_vec(), message)]
 }
 
-/// What a voter says to the pre-vote of a candidate.
+/// A voter's reply to the pre-vote of a candidate.
 fn would(voter: &mut Process, candidate: u8, epoch: u64) -> Opinion {
     let sent = voter.hears(candidate, pre_vote(7, epoch));
     match sent.as_slice() {

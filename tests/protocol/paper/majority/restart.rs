@@ -1,4 +1,4 @@
-//! What a member keeps across a restart, and what is made of one that did not.
+//! The state that a member keeps across a restart, and how the others treat a member that lost it.
 
 use electd::core::message::{Ballot, Candidate, Hello, Message, Opinion, Rejection, Run};
 use electd::core::settings::AlgorithmKind;
@@ -14,7 +14,7 @@ use crate::paper::process::{MOMENT, Process, TIMING, connection, hello_of, id, r
 /// No round of the first run of a process was above this.
 const FLOOR: u64 = 64;
 
-/// Starts anew and meets all others.
+/// Restarts and meets all others.
 fn restarted(process: &Process) -> Process {
     let mut next = process.restarts();
     let others = (1..=5).filter(|other| id(*other) != process.core.id());
@@ -126,7 +126,8 @@ fn a_long_promise_of_an_earlier_run_is_waited_for_once() {
     p3.after(MOMENT);
     p3.stores();
     assert_eq!(would(&mut restarted(&p3), 5, 70), no(TIMING.lease));
-    // What this run promises counts from then on as well, and is durable before it is told.
+    // The promises of this incarnation count from then on as well, and are durable before the voter
+    // sends them.
     assert_eq!(p3.hears(4, promising(long, 90, 1, 4)), []);
     p3.stores();
     assert_eq!(would(&mut restarted(&p3), 5, 100), no(long));
@@ -144,7 +145,7 @@ fn what_an_empty_voter_was_told_survives_a_restart() {
     p3.hears(5, promising(TIMING.lease, 70, 1, 5));
     p3.stores();
     assert_eq!(p3.leader(), Some(id(5)));
-    p3.stores(); // whom it follows, and with it what it was told
+    p3.stores(); // the leader that it follows, and thus what it was told
     let mut p3 = p3.restarts();
     p3.meets(4);
     p3.after(TIMING.lease);
@@ -152,7 +153,8 @@ fn what_an_empty_voter_was_told_survives_a_restart() {
     assert_eq!(would(&mut p3, 4, 81), Opinion::Yes);
 }
 
-/// "A voter with an empty store [...]": one that was told and stored it need not be told again.
+/// "A voter with an empty store [...]": a voter that was informed and stored that need not be informed
+/// again.
 #[test]
 fn an_informed_voter_stays_informed() {
     let mut p3 = voter(3);
@@ -191,7 +193,7 @@ fn a_restarted_member_of_a_ring_is_no_candidate_in_a_round_of_its_earlier_run() 
     }
 }
 
-/// Where nobody else may lead, its own votes are awaited: it calls a run that it may win.
+/// If no other member may lead, this one must ask for votes: it calls a run that it may win.
 #[test]
 fn a_restarted_member_of_a_ring_calls_a_run_of_its_own_where_no_candidate_may_lead() {
     let first = Process::with(majority(AlgorithmKind::Ring, 5)).0;

@@ -68,7 +68,7 @@ fn an_older_answer_counts_for_what_was_asked_then() {
     assert_eq!(p5.core.lease_until(), Some(p5.now + certain(LONG)));
 }
 
-/// "A longer promise than any before is durable before it counts": the leader's own as well.
+/// "A promise longer than all earlier ones is durable before it counts": the leader's own as well.
 #[test]
 fn the_leaders_own_longer_promise_counts_when_it_is_durable() {
     let mut p5 = p5_leads();
@@ -90,7 +90,7 @@ fn the_leaders_own_longer_promise_counts_when_it_is_durable() {
     assert_eq!(p5.core.lease_until(), Some(p5.now + certain(LONG)));
 }
 
-/// The numbers of the heartbeats that are acknowledged, and to whom.
+/// The numbers of the acknowledged heartbeats, and their senders.
 fn acknowledged(sent: &Sent) -> Vec<(Vec<u8>, u64)> {
     let number = |(to, message): &(Vec<u8>, Message)| match message {
         Message::Acknowledge { number, .. } => Some((to.clone(), *number)),
@@ -99,8 +99,8 @@ fn acknowledged(sent: &Sent) -> Vec<(Vec<u8>, u64)> {
     sent.iter().filter_map(number).collect()
 }
 
-/// "A longer promise than any before is durable before it counts", and counts then: the leader's next heartbeat may be
-/// far away.
+/// "A promise longer than all earlier ones is durable before it counts", and counts then: the leader's
+/// next heartbeat may be far away.
 #[test]
 fn a_voter_acknowledges_as_soon_as_its_longer_promise_is_durable() {
     let mut p3 = voter(3);
@@ -112,7 +112,7 @@ fn a_voter_acknowledges_as_soon_as_its_longer_promise_is_durable() {
     assert_eq!(acknowledged(&p3.stores()), [(vec![5], 4)], "the newest of those that waited");
 }
 
-/// It tells that no more if it follows a later leader by then.
+/// It no longer acknowledges if it follows a later leader by then.
 #[test]
 fn a_voter_that_went_over_to_a_later_leader_acknowledges_the_older_one_no_more() {
     let mut p3 = voter(3);
@@ -155,7 +155,7 @@ fn a_voter_stays_bound_by_what_it_promised() {
     assert_eq!(would(&mut next, 4, 2), Opinion::No { wait: LONG.lease }, "restarts included");
 }
 
-/// "A member is suspected after `failure`, and not before two of its own heartbeats."
+/// "Members suspect a peer after `failure`, and not before two of that peer's own heartbeat intervals."
 #[test]
 fn a_leader_with_rarer_heartbeats_is_not_missed_between_two() {
     let mut p3 = voter(3);
@@ -173,7 +173,7 @@ fn a_leader_with_rarer_heartbeats_is_not_missed_between_two() {
     assert_eq!(p3.leader(), None, "it is missed then");
 }
 
-/// What was silent for long by the older timings gets a whole `failure` of the new ones.
+/// A peer that was silent for long by the older timings gets a whole `failure` of the new ones.
 #[test]
 fn silence_before_the_change_is_judged_by_the_older_timings() {
     let mut p3 = voter(3);

@@ -18,7 +18,7 @@ fn member(algorithm: AlgorithmKind, number: u8) -> Process {
     Process::with(majority(algorithm, number)).0
 }
 
-/// What the others answer to a candidate: they vote for it, and obey it.
+/// The others' answers to a candidate: they vote for it, and obey it.
 fn consent(message: &Message) -> Option<Message> {
     let (opinion, accepted) = (Opinion::Yes, true);
     Some(match *message {
@@ -86,7 +86,7 @@ fn ring_after_enough_vain_runs_a_member_asks_the_voters_without_a_lap() {
     }
 }
 
-/// Two that ask at once would share the votes.
+/// Two members that ask simultaneously would split the votes.
 #[test]
 fn ring_the_best_asks_first() {
     let mut p3 = member(AlgorithmKind::Ring, 3);
@@ -157,7 +157,7 @@ fn asks_for_votes(sent: &Sent) -> bool {
     sent.iter().any(|(_, message)| matches!(message, Message::VoteRequest { .. }))
 }
 
-/// P5 hands over to P4, and the voters are free. A lap would be one more that somebody may spoil.
+/// P5 hands over to P4, and the voters are free. A lap would be one more that a liar may spoil.
 #[test]
 fn ring_the_heir_asks_the_voters_without_a_lap() {
     let mut p4 = member(AlgorithmKind::Ring, 4);

@@ -23,7 +23,7 @@ fn remaining(numbers: &[u8]) -> Arc<MemberList> {
     )
 }
 
-/// P3 followed P5 in epoch 17, and has stored the list of these; then its process started anew.
+/// P3 followed P5 in epoch 17, and has stored the list of these; then its process restarted.
 fn restarted(list: &Arc<MemberList>) -> Process {
     let mut p3 = voter(3);
     p3.hears(5, heartbeat(17, 1, 5));
@@ -36,7 +36,7 @@ fn restarted(list: &Arc<MemberList>) -> Process {
     p3
 }
 
-/// What P3 says to a pre-vote of P4 for this epoch, which has the same list.
+/// The reply of P3 to a pre-vote of P4 for this epoch, which has the same list.
 fn says(p3: &mut Process, list: &MemberList, epoch: u64) -> Option<Opinion> {
     let pre_vote = Message::PreVote { number: 1, epoch: Epoch(epoch), list: list.version() };
     p3.hears(4, pre_vote).into_iter().find_map(|(_, message)| match message {
@@ -73,7 +73,7 @@ fn a_restarted_voter_knows_who_led_in_its_epoch() {
     }
 }
 
-/// All that one has sent to the other reaches it, and so on; disks write at once.
+/// Delivers all messages that each of the two sends to the other; disks write immediately.
 fn talk(p3: &mut Process, p4: &mut Process, mut to_p3: Sent) {
     while !to_p3.is_empty() {
         let at = |number: u8| move |(to, _): &(Vec<u8>, Message)| to.contains(&number);
@@ -90,9 +90,9 @@ fn talk(p3: &mut Process, p4: &mut Process, mut to_p3: Sent) {
     }
 }
 
-/// Voters P1 to P5. P2 calls P4 to round 17, and P4 is cut off from P1 and P5. P5 wins round 17 with P1,
-/// P2 and itself, leads, and P1 and P2 are removed, as P3 has stored. P3 never voted in epoch 17, and
-/// starts anew. P4 learns of the list of P3, P4 and P5 and goes on: with P3 it is a majority.
+/// Voters P1 to P5. P2 calls P4 to round 17, and P4 is cut off from P1 and P5. P5 wins round 17 with
+/// P1, P2 and itself, leads, and P1 and P2 are removed, as P3 has stored. P3 never voted in epoch 17,
+/// and restarts. P4 learns of the list of P3, P4 and P5 and continues: with P3 it is a majority.
 #[test]
 fn an_epoch_is_not_led_twice_across_two_removals() {
     let list = remaining(&[3, 4, 5]);

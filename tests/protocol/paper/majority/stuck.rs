@@ -1,5 +1,6 @@
-//! Disks that stand still: a candidate whose own disk does withdraws, and is eligible again when it writes; one whom the
-//! voters deny their votes for that, or for another reason that does not pass, lets another member try.
+//! Disks that hang: a candidate with such a disk withdraws, and is eligible again when the disk writes.
+//! A candidate that the voters deny their votes because of their disks, or for another lasting reason,
+//! lets another member try.
 
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use electd::core::message::{Message, Opinion};
 use super::{all_say, no, p5_asks, p5_tries, says, yes_if};
 use crate::paper::process::{Process, TIMING};
 
-/// Two of the others would vote for it, again and again, and its own vote is not stored: it would call another
-/// election each time, and keep those that could lead from it.
+/// Two of the others would vote for it again and again, but its own vote is not stored: it would call
+/// another election each time, and keep the members that could lead from doing so.
 #[test]
 fn a_candidate_whose_disk_stands_still_withdraws_until_it_writes() {
     let mut p5 = p5_asks();
@@ -30,7 +31,7 @@ fn a_candidate_whose_disk_stands_still_withdraws_until_it_writes() {
     assert!(p5.core.is_eligible(), "nothing but the disk held it back");
 }
 
-/// P1 to P3 answer each pre-vote of P5 in this way for so long. Tells in how many.
+/// P1 to P3 answer each pre-vote of P5 in this way for this long. Returns the number of pre-votes.
 fn all_answer(p5: &mut Process, opinion: Opinion, time: Duration) -> usize {
     let (end, mut asked) = (p5.now + time, 0);
     while p5.now < end {
@@ -45,7 +46,7 @@ fn all_answer(p5: &mut Process, opinion: Opinion, time: Duration) -> usize {
     asked
 }
 
-/// Another member, whose links are others, may have the votes of a majority. No promise lasts so long.
+/// Another member, with other links, may have the votes of a majority. No promise lasts so long.
 #[test]
 fn a_candidate_whom_the_voters_deny_their_votes_for_long_lets_another_one_try() {
     let opposed = no(TIMING.failure);

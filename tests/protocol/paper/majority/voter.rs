@@ -1,4 +1,4 @@
-//! What a voter votes for, promises and denies.
+//! The votes, promises and denials of a voter.
 
 use std::sync::Arc;
 
@@ -215,8 +215,8 @@ fn an_older_member_list_gets_no_vote() {
     assert_eq!(p3.stores(), to(&[4], vote(1, 1)));
 }
 
-/// The candidate's may be newer and known to few: it is asked for it, by being told the own one, and
-/// answers with its own. A member that has the same is told nothing.
+/// The candidate's list may be newer and known to few: the voter sends its own list, and the candidate
+/// answers with the newer one. The voter sends nothing to a member that has the same list.
 #[test]
 fn a_voter_with_an_older_member_list_tells_the_candidate_its_own() {
     let list = ListVersion { counter: 2, ..ListVersion::default() };
@@ -265,7 +265,7 @@ fn an_uninformed_voter_is_told_when_the_others_were_removed() {
     assert_eq!(p3.hears(5, pre_vote), to(&[5], says(7, Opinion::Yes, 22)));
 }
 
-/// The same of a leader: its word is that nothing up to its epoch is free.
+/// The same from a leader, which informs the voter that no epoch up to its own is free.
 #[test]
 fn an_uninformed_voter_is_told_by_a_leader() {
     let mut p3 = Process::alone(majority(AlgorithmKind::Bully, 3));

@@ -1,5 +1,5 @@
-//! A candidate that asked for votes waits for them, whatever is called meanwhile; and a candidate to which the leader
-//! handed over asks for them whoever ranks higher.
+//! A candidate that asked for votes waits for them, whatever elections begin meanwhile; and a candidate
+//! to which the leader handed over asks for votes even if another member ranks higher.
 
 use electd::core::message::{Ballot, Candidate, Message, Opinion, Run};
 use electd::core::settings::AlgorithmKind;
@@ -86,7 +86,8 @@ fn a_vote_that_comes_late_is_asked_for_once_more_in_the_same_epoch() {
     assert_eq!(p5.leader(), Some(id(5)));
 }
 
-/// A member that takes over with a disk that is slow of late would keep the others without a leader meanwhile.
+/// A member that takes over with a disk that was slow recently would leave the others without a leader
+/// meanwhile.
 #[test]
 fn a_member_whose_last_write_was_slow_has_its_disk_write_before_it_asks_to_take_over() {
     let mut p5 = voter(5);

@@ -1,4 +1,4 @@
-//! Removals that are forced: where no majority is left, or nobody is eligible.
+//! Forced removals, when no majority is left, or no member is eligible.
 
 use electd::core::message::{Done, Message, Refusal, Rejection};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings};
@@ -37,14 +37,15 @@ fn removed(number: u8, stored: bool) -> Result<Done, Refusal> {
     Ok(Done::Removed { id: id(number), stored, handed_over: false })
 }
 
-/// The connections to these are lost, and nobody knows yet whether they are gone.
+/// The connections to these members are lost, and it is not known yet whether they are gone.
 fn cannot_reach(process: &mut Process, peers: &[u8]) {
     for peer in peers {
         process.take(Input::Lost { peer: id(*peer) });
     }
 }
 
-/// "Refused: a removal after which nobody may lead, as nothing could ever be changed again."
+/// "The leader refuses a removal after which no member could lead, since no later change would be
+/// possible."
 #[test]
 fn the_last_that_may_lead_is_not_removed_even_by_force() {
     for quorum in [Quorum::None, Quorum::Majority] {
@@ -59,7 +60,8 @@ fn the_last_that_may_lead_is_not_removed_even_by_force() {
     }
 }
 
-/// "A leader that nobody is connected to does not remove itself: nobody would learn of it."
+/// "A leader to which no member is connected does not remove itself, since no member would learn of
+/// it."
 #[test]
 fn a_leader_that_nobody_is_connected_to_does_not_remove_itself() {
     for quorum in [Quorum::None, Quorum::Majority] {
@@ -74,8 +76,8 @@ fn a_leader_that_nobody_is_connected_to_does_not_remove_itself() {
     }
 }
 
-/// "A forced one is done as soon as one that remains has stored it": not the one that is removed,
-/// here another.
+/// "A forced removal is done as soon as one remaining member [...] has stored it": not the one that is
+/// removed, here another.
 #[test]
 fn a_forced_removal_is_done_when_one_that_remains_has_stored_it() {
     let mut p5 = leader(Quorum::Majority);
@@ -90,7 +92,7 @@ fn a_forced_removal_is_done_when_one_that_remains_has_stored_it() {
     assert_eq!(says_hello(&mut p5, 4, &older), Some(Rejection::Removed(id(4))));
 }
 
-/// P5 has removed itself from a list of which three voters are a majority, and nobody else has
+/// P5 has removed itself from a list of which three voters are a majority, and no other member has
 /// stored that yet.
 fn removes_itself() -> Process {
     let mut p5 = only_one_is_eligible(Quorum::Majority);
@@ -150,7 +152,8 @@ fn a_leader_that_removes_itself_keeps_its_list_on_disk_until_another_has_stored_
     }
 }
 
-/// With so many gone that its lease ends it leads no more, and is not told who has stored it.
+/// If so many are gone that its lease ends, it no longer leads, and does not learn who has stored the
+/// removal.
 #[test]
 fn a_leader_that_removed_itself_is_told_when_it_comes_to_one_that_has_stored_it() {
     let mut p5 = removes_itself();

@@ -1,4 +1,4 @@
-//! Who is let in: a hello carries the list.
+//! The members that are admitted: a hello carries the list.
 
 use std::sync::Arc;
 
@@ -58,8 +58,8 @@ fn who_was_added_leads_although_the_only_other_member_does_not_know_it() {
     assert_eq!(p3.leader(), Some(id(3)));
 }
 
-/// A removed member is told so if its list is older, and by one that does not forget it; a stranger
-/// is a stranger.
+/// A member tells a removed peer so if it has stored the removal and the peer's list is older;
+/// otherwise the peer is a stranger.
 #[test]
 fn a_hello_of_a_removed_member_is_answered_so() {
     let mut p5 = leader(Quorum::None);
@@ -76,8 +76,9 @@ fn a_hello_of_a_removed_member_is_answered_so() {
     assert_eq!(refused(&mut p5, 6, version(0, 0)), unknown(id(6)));
 }
 
-/// "Every hello carries the whole list: a node that was away while another was added learns of it
-/// even if only that one is left to tell." With a majority it learns of it from those that it knows.
+/// "Every hello carries the whole list. Without a majority, a node that was away while a newcomer was
+/// added learns of the newcomer even if only the newcomer is left to say so." With a majority it learns
+/// of the newcomer from the members that it knows.
 #[test]
 fn a_stranger_with_a_newer_list_that_names_both_is_let_in_without_a_majority() {
     for (quorum, refused) in [(Quorum::None, None), (Quorum::Majority, stranger())] {
@@ -106,8 +107,8 @@ fn a_stranger_with_another_list_stays_one() {
     assert_eq!(says_hello(&mut p3, 6, &list(version(1, 3), &all)), None);
 }
 
-/// "The file's members found a cluster. From the first change on the list that every node has
-/// stored counts": no other file is newer than one, nor than a list.
+/// "A new cluster begins with the members of the file. From the first change on, the list that the
+/// nodes have stored counts": no other file is newer than one, nor than a list.
 #[test]
 fn the_list_of_a_file_never_replaces_another() {
     let changed = list(version(1, 1), &[1, 2, 3, 4, 5]);
@@ -126,7 +127,7 @@ fn the_list_of_a_file_never_replaces_another() {
     }
 }
 
-/// What keeps two members from talking keeps a list from being taken.
+/// A reason that keeps two members from talking also keeps a list from being taken.
 #[test]
 fn the_list_of_another_cluster_is_not_taken() {
     let mut p3 = Process::new(AlgorithmKind::Bully, 3);
@@ -163,7 +164,7 @@ fn a_leader_refuses_a_stranger_with_a_list_of_its_epoch_and_goes_on() {
     assert_eq!(says_hello(&mut p5, 6, &newer), stranger());
 }
 
-/// One that is in a later epoch is heard by nobody else, so its list is taken first.
+/// No other member hears a stranger in a later epoch, so the leader takes its list first.
 #[test]
 fn a_leader_takes_the_list_of_a_stranger_that_is_in_a_later_epoch() {
     let mut p5 = leader(Quorum::None);
@@ -186,7 +187,8 @@ fn a_stopping_member_takes_no_list_from_a_hello() {
     assert_eq!(numbers(&p3), [1, 2, 3, 4, 5]);
 }
 
-/// A leader that removed itself says hello until somebody has stored that: it is not followed again.
+/// A leader that removed itself says hello until another member has stored that: nobody follows it
+/// again.
 #[test]
 fn a_leader_that_is_in_its_own_list_no_more_is_not_followed() {
     let mut p3 = Process::alone(settings(AlgorithmKind::Bully, 3));
@@ -200,7 +202,7 @@ fn a_leader_that_is_in_its_own_list_no_more_is_not_followed() {
     assert_eq!((p3.core.phase(), p3.leader()), (Phase::Starting, None));
 }
 
-/// A wrong address in a file: whoever is reached instead keeps the true connection of the dialer.
+/// A wrong address in a file: the member reached instead keeps the true connection of the dialer.
 #[test]
 fn a_hello_that_is_meant_for_another_is_refused() {
     let mut p3 = Process::new(AlgorithmKind::Bully, 3);

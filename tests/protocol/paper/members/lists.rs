@@ -72,8 +72,8 @@ fn a_leader_that_meets_a_newer_list_stamps_its_own_above_it() {
     assert_eq!(numbers(&p5), [1, 2, 3, 4, 5]);
 }
 
-/// A newcomer knows two of the members, and one of them has a newer list without it: it does not
-/// vote by its own list, and lets nobody draw it into an election by that.
+/// A newcomer knows two of the members, and one of them has a newer list without it: it does not vote
+/// by its own list, and no member can draw it into an election by that list.
 #[test]
 fn who_knows_of_a_newer_list_neither_votes_nor_elects_by_its_own() {
     let file = MemberList::new(version(0, 0), [1, 4].map(member).into());
@@ -102,7 +102,7 @@ fn who_knows_of_a_newer_list_neither_votes_nor_elects_by_its_own() {
     assert!(p4.core.is_eligible());
 }
 
-/// In the middle of an election, a member that is asked and then removed counts as dead.
+/// In the middle of an election, a member that was asked and is then removed counts as dead.
 #[test]
 fn an_election_goes_on_without_who_is_removed_meanwhile() {
     let mut p4 = Process::new(AlgorithmKind::Bully, 4);

@@ -1,7 +1,7 @@
-//! Changes of the member list, as one member sees them: the leader that makes them (`changes.rs`),
-//! also by force (`forced.rs`), who hears of another list (`lists.rs`, `rivals.rs`), who is let in
-//! (`hello.rs`), whose word on the list counts (`strangers.rs`), and when a removed member is told
-//! (`settled.rs`). Here is what they say and hear.
+//! Changes of the member list, as one member sees them: the leader that makes them (`changes.rs`), also
+//! by force (`forced.rs`), a member that hears of another list (`lists.rs`, `rivals.rs`), the members
+//! that are admitted (`hello.rs`), the peers that are believed about the list (`strangers.rs`), and
+//! when a removed member is told (`settled.rs`). This file has their messages.
 
 mod changes;
 mod forced;
@@ -70,7 +70,7 @@ fn numbers(process: &Process) -> Vec<u8> {
     process.core.members().iter().map(|member| member.id.0.as_bytes()[15]).collect()
 }
 
-/// What a process sends, and what it says to whoever gave it commands, with its disk at rest.
+/// The messages of a process, and its answers to commands, while its disk writes nothing.
 #[derive(Default)]
 struct Told {
     sent: Sent,
@@ -133,7 +133,8 @@ fn says_hello(process: &mut Process, other: u8, list: &Arc<MemberList>) -> Optio
     answer.expect("a hello is answered")
 }
 
-/// A leader makes this change, as P1 and P2 have confirmed its list with it; nobody else has stored it.
+/// A leader makes this change, as P1 and P2 have confirmed its list with it; no other member has stored
+/// it.
 fn makes(leader: &mut Process, change: Change) {
     ask(leader, change);
     disk(leader);

@@ -18,8 +18,8 @@ fn rivals() -> [Arc<MemberList>; 2] {
     if six.supersedes(&seven) { [six, seven] } else { [seven, six] }
 }
 
-/// Who does not lead takes the same one of the two, whichever it had and however it hears of the
-/// other.
+/// A member that does not lead takes the same one of the two lists, whichever it had and however it
+/// hears of the other.
 #[test]
 fn of_two_lists_of_one_version_the_same_one_wins_at_both() {
     let [winner, loser] = rivals();
@@ -44,7 +44,7 @@ fn lists_that_differ_in_anything_are_not_the_same() {
     assert!(one.supersedes(&other) != other.supersedes(&one));
 }
 
-/// Who told the one that loses is told the other.
+/// A member that sent the losing list gets the other one.
 #[test]
 fn who_has_the_list_that_loses_is_told_the_one_that_wins() {
     let [winner, loser] = rivals();
@@ -75,8 +75,8 @@ fn leader_with(own: &Arc<MemberList>) -> Process {
     p5
 }
 
-/// "The leader that remains stamps its own list anew; what the other side changed is void": also
-/// where the other side's has the same version, and would win.
+/// "The remaining leader stamps its own list anew; the changes of the other side are void": even if the
+/// other side's list has the same version, and would win.
 #[test]
 fn a_leader_that_meets_a_list_of_the_same_version_stamps_its_own_anew() {
     let [winner, loser] = rivals();
@@ -111,8 +111,8 @@ fn ring_leader() -> Process {
     p5
 }
 
-/// "Should a list be of a later epoch than its own, whose leader is gone, it takes that, and leads
-/// anew in a later epoch still."
+/// "If that leader meets a list of a later epoch than its own, whose leader is gone, it takes that
+/// list, and leads again in an even later epoch."
 #[test]
 fn a_leader_that_meets_a_list_of_a_later_epoch_takes_it_and_leads_anew() {
     let mut p5 = ring_leader();
@@ -160,8 +160,8 @@ fn a_leader_that_is_told_of_later_lists_again_and_again_waits_longer_each_time()
     assert_eq!(hears_of(&mut p5, 8), Epoch(9));
 }
 
-/// The same of a hello; and who says that it has stored such a list is told the present one, so that
-/// it answers with its own.
+/// The same of a hello; and a member that says that it has stored such a list gets the present one, so
+/// that it answers with its own.
 #[test]
 fn any_word_of_a_list_of_a_later_epoch_is_followed_up() {
     let later = list(version(4, 3), &[1, 2, 3, 4, 5]);
@@ -199,7 +199,7 @@ fn a_list_of_a_later_epoch_whose_leader_is_gone_is_taken_from_who_was_in_it() {
     assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5, 6]);
 }
 
-/// What a leader makes is never older than what it has.
+/// A list that a leader makes is never older than the list that it has.
 #[test]
 fn a_change_beside_a_list_of_a_later_epoch_goes_above_the_own_list() {
     let mut p5 = leader(Quorum::None);
@@ -210,7 +210,8 @@ fn a_change_beside_a_list_of_a_later_epoch_goes_above_the_own_list() {
     assert_eq!(lists(&told.sent).last().map(|(_, list)| *list), Some(version(1, 2)));
 }
 
-/// A list that does not name this leader is not taken; it leads anew all the same, and stamps its own.
+/// The leader takes no list that does not name it; it leads again all the same, and stamps its own
+/// list.
 #[test]
 fn a_leader_that_is_not_in_a_list_of_a_later_epoch_stamps_its_own_above() {
     let mut p5 = leader(Quorum::None);
@@ -221,7 +222,7 @@ fn a_leader_that_is_not_in_a_list_of_a_later_epoch_stamps_its_own_above() {
     assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5, 6]);
 }
 
-/// With a majority there are no two sides: whoever leads in the later epoch will end this leadership.
+/// With a majority there are no two sides: the leader of the later epoch will end this leadership.
 #[test]
 fn with_a_majority_a_list_of_a_later_epoch_is_left_to_its_leader() {
     let mut p5 = leader(Quorum::Majority);

@@ -1,4 +1,4 @@
-//! With a majority: when a removed member is told. A list is settled once nothing can undo it.
+//! With a majority: when a removed member is told. A list is committed once nothing can undo it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::paper::process::{Process, TIMING, id, rank, settings};
 
-/// P5's heartbeat in this epoch, which says that this list is settled.
+/// P5's heartbeat in this epoch, which says that this list is committed.
 fn settles(epoch: u64, settled: ListVersion) -> Message {
     heartbeat(5, epoch, settled)
 }
@@ -32,7 +32,7 @@ fn heartbeat(from: u8, epoch: u64, settled: ListVersion) -> Message {
     }
 }
 
-/// What a leader says is settled in its next heartbeat.
+/// The list that a leader calls committed in its next heartbeat.
 fn said_settled(leader: &mut Process) -> ListVersion {
     let sent = leader.after(TIMING.heartbeat);
     let settled = sent.iter().find_map(|(_, message)| match message {
@@ -42,7 +42,7 @@ fn said_settled(leader: &mut Process) -> ListVersion {
     settled.expect("it leads")
 }
 
-/// These voters acknowledge the heartbeat of this number, so that the leader leads on.
+/// These voters acknowledge the heartbeat of this number, so that the leader keeps leading.
 fn acknowledge(leader: &mut Process, number: u64) {
     for voter in [1, 2, 3] {
         let (incarnation, epoch, rank) = (leader.core.incarnation(), Epoch(1), rank(voter));
@@ -64,7 +64,7 @@ fn follower() -> Process {
     p3
 }
 
-/// P4 says hello by the list in which it is. Whether it is told that it was removed.
+/// P4 says hello by the list that names it. Returns whether it hears that it was removed.
 fn is_told(process: &mut Process) -> bool {
     let older = list(version(0, 0), &[1, 2, 3, 4, 5]);
     match says_hello(process, 4, &older) {
@@ -74,8 +74,8 @@ fn is_told(process: &mut Process) -> bool {
     }
 }
 
-/// "A removed member is told [...] once nothing can undo its removal: with a majority when enough
-/// members of the new list have stored it." A follower knows that from its leader.
+/// "A removed member ends [...] once nothing can undo its removal: with a majority, when enough members
+/// of the new list have stored the removal." A follower learns that from its leader.
 #[test]
 fn a_follower_tells_a_removed_member_when_its_leader_says_so() {
     let mut p3 = follower();
@@ -88,7 +88,7 @@ fn a_follower_tells_a_removed_member_when_its_leader_says_so() {
     assert!(is_told(&mut p3));
 }
 
-/// What was settled of one list says nothing of the next.
+/// A commitment of one list says nothing about the next.
 #[test]
 fn another_list_has_to_be_settled_anew() {
     let mut p3 = follower();
@@ -131,8 +131,8 @@ fn successor(list: &Arc<MemberList>) -> Process {
     elected(Settings { members, quorum, ..settings(AlgorithmKind::Bully, 5) })
 }
 
-/// "A leader first stamps the list that it found in its own epoch": before, it is not settled,
-/// though all have stored it.
+/// "A new leader first stamps the list that it found with its own epoch": before, the list is not
+/// committed, though all have stored it.
 #[test]
 fn a_list_of_an_earlier_epoch_is_not_settled() {
     let mut p5 = successor(&list(version(0, 3), &[1, 2, 3, 4, 5]));
@@ -142,8 +142,8 @@ fn a_list_of_an_earlier_epoch_is_not_settled() {
     assert_eq!(said_settled(&mut p5), ListVersion::default());
 }
 
-/// A new leader does not wait for a change before it stamps a list that has removed members, so
-/// that they can be told.
+/// A new leader does not wait for a change before it stamps a list that has removed members, so that it
+/// can tell them.
 #[test]
 fn a_new_leader_settles_a_list_that_has_removed_members() {
     let mut p5 = successor(&without(version(0, 3), 4));
@@ -175,8 +175,8 @@ fn a_new_leader_stamps_whatever_list_was_changed_before() {
     assert_eq!(numbers(&p1), [1, 2, 3, 5]);
 }
 
-/// P4 led in epoch 1, and told P5 that the list is settled. P4 may have stored a later list of that epoch alone, in
-/// which P5 is not named: P4 would take nothing from P5 that is older.
+/// P4 led in epoch 1, and told P5 that the list is committed. P4 alone may have stored a later list of
+/// that epoch, which does not name P5: P4 would take no older list from P5.
 #[test]
 fn a_new_leader_stamps_even_a_list_that_it_knows_to_be_settled() {
     let (members, quorum) = (list(version(1, 3), &[1, 2, 3, 4, 5]), Quorum::Majority);

@@ -1,5 +1,6 @@
-//! Whose word counts: neither a list, nor an outcome, nor a removal, nor a number counts because somebody
-//! says it. "What comes in is judged whole before it changes anything; a refused hello changes nothing."
+//! Which peers are believed: neither a list, nor an outcome, nor a removal, nor a number counts merely
+//! because a peer sends it. "What comes in is judged whole before it changes anything; a refused hello
+//! changes nothing."
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::paper::process::{
     FIRST_COMMAND, Process, connection, coordinator, hello_of, id, settings,
 };
 
-/// P3 with a majority, which is connected to nobody.
+/// P3 with a majority, which is connected to no member.
 fn alone() -> Process {
     Process::alone(Settings { quorum: Quorum::Majority, ..settings(AlgorithmKind::Bully, 3) })
 }
@@ -144,7 +145,8 @@ fn with_a_majority_a_follower_takes_the_list_of_its_leader_alone() {
     assert_eq!(*p3.core.members(), newer);
 }
 
-/// A witness that alone has the newest list cannot lead by it: it hands it over, where nobody leads.
+/// A witness that alone has the newest list cannot lead by it: it passes the list on while nobody
+/// leads.
 #[test]
 fn where_nobody_leads_a_member_that_is_reached_hands_its_list_over() {
     let newer = list(version(1, 1), &[1, 2, 3, 4, 5, 6]);

@@ -1,4 +1,5 @@
-//! What can still be undone: it is not counted as done, and nobody is told that it was removed.
+//! Changes that can still be undone: they do not count as done, and no member hears that it was
+//! removed.
 
 use std::time::Duration;
 
@@ -55,8 +56,8 @@ fn a_voter_that_voted_in_a_later_epoch_tells_an_older_leader_nothing_of_its_list
     assert!(!sent.contains(&(vec![5], listed(1, 2))), "{sent:?}");
 }
 
-/// "Once nothing can undo its removal: with a majority when enough members of the new list have stored
-/// it": a forced one that only the leader has can be undone.
+/// "Once nothing can undo its removal: with a majority, when enough members of the new list have stored
+/// the removal": a forced one that only the leader has can be undone.
 #[test]
 fn a_forced_removal_that_can_be_undone_is_not_told() {
     let mut p5 = leader(Quorum::Majority);
