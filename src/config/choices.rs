@@ -1,45 +1,21 @@
 //! The words that choices in the file may take.
 
+use strum::VariantArray;
+
 use crate::core::limits::quote;
-use crate::core::settings::{AlgorithmKind, Alone, Preempt, Quorum, RankKind};
-use crate::core::types::Role;
+use crate::core::settings::Preempt;
 
 /// A name in the file and its value.
 pub(super) type Choice<T> = (&'static str, T);
 
-/// `quorum`
-pub(super) const QUORUMS: &[Choice<Quorum>] =
-    &[("none", Quorum::None), ("majority", Quorum::Majority)];
-
-/// `algorithm`
-pub(super) const ALGORITHMS: &[Choice<AlgorithmKind>] = &[
-    ("bully", AlgorithmKind::Bully),
-    ("halting", AlgorithmKind::Halting),
-    ("ring", AlgorithmKind::Ring),
-];
+/// All values of a kind, with their names.
+pub(super) fn all<T: Copy + Into<&'static str> + VariantArray>() -> Vec<Choice<T>> {
+    T::VARIANTS.iter().map(|value| ((*value).into(), *value)).collect()
+}
 
 /// `preempt`, where it is a word
 pub(super) const PREEMPTS: &[Choice<Preempt>] =
     &[("always", Preempt::Always), ("never", Preempt::Never)];
-
-/// `health.alone`
-pub(super) const ALONES: &[Choice<Alone>] =
-    &[("lead", Alone::Lead), ("step-down", Alone::StepDown)];
-
-/// `role`
-pub(super) const ROLES: &[Choice<Role>] =
-    &[("member", Role::Member), ("witness", Role::Witness), ("observer", Role::Observer)];
-
-/// `rank.by`
-pub(super) const RANKS: &[Choice<RankKind>] = &[
-    ("id", RankKind::Id),
-    ("priority", RankKind::Priority),
-    ("address", RankKind::Address),
-    ("cpu", RankKind::Cpu),
-    ("disk", RankKind::Disk),
-    ("files", RankKind::Files),
-    ("command", RankKind::Command),
-];
 
 /// The problem with an unknown name, and the remedy.
 pub(super) type Refusal = (String, String);
@@ -73,6 +49,8 @@ pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::settings::Quorum;
+    use crate::core::types::Role;
 
     #[test]
     fn a_slip_of_the_finger_is_recognised_and_another_word_is_not() {
@@ -86,9 +64,12 @@ mod tests {
 
     #[test]
     fn an_unknown_word_is_told_what_there_is() {
-        assert!(pick("quorum", "majority", QUORUMS).is_ok());
-        assert_eq!(pick("role", "wittness", ROLES).unwrap_err().1, "did you mean \"witness\"?");
-        let refusal = pick("quorum", "all of them", QUORUMS).unwrap_err();
+        assert!(pick("quorum", "majority", &all::<Quorum>()).is_ok());
+        assert_eq!(
+            pick("role", "wittness", &all::<Role>()).unwrap_err().1,
+            "did you mean \"witness\"?"
+        );
+        let refusal = pick("quorum", "all of them", &all::<Quorum>()).unwrap_err();
         assert_eq!(refusal.1, "use \"none\" or \"majority\"");
     }
 }

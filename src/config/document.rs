@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::choices::{ALGORITHMS, PREEMPTS, QUORUMS, nearest};
+use super::choices::{PREEMPTS, all, nearest};
 use super::report::{Object, Report, Spot};
 use super::types::{Config, MemberConfig};
 use super::{health, hooks, members, rank, timing, tls};
@@ -36,7 +36,7 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
     let cluster = top.require("cluster", "name the cluster, such as \"demo\"", report);
     let cluster = cluster.and_then(|spot| cluster_name(spot, report));
     let quorum = top.require("quorum", "say what is guaranteed: \"none\" or \"majority\"", report);
-    let quorum = quorum.and_then(|spot| report.choice(spot, QUORUMS));
+    let quorum = quorum.and_then(|spot| report.choice(spot, &all()));
     let data_dir =
         top.require("data_dir", "name the folder of the state, such as \"data\"", report);
     let data_dir = data_dir.and_then(|spot| report.path(spot, folder));
@@ -47,7 +47,7 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
     let health = optional(top.get("health"), |spot| health::read(spot, folder, report));
     let files = optional(top.get("tls"), |spot| tls::read(spot, folder, report));
     let timing = timing::read(top.get("timing"), quorum, report);
-    let algorithm = optional(top.get("algorithm"), |spot| report.choice(spot, ALGORITHMS));
+    let algorithm = optional(top.get("algorithm"), |spot| report.choice(spot, &all()));
     let preempt = optional(top.get("preempt"), |spot| preempt(spot, timing.as_ref(), report));
     let trust_refused = optional(top.get("trust_refused"), |spot| report.boolean(spot));
     let node = optional(top.get("node"), |spot| node(spot, members.as_deref(), report));

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::choices::ALONES;
+use super::choices;
 use super::report::{Object, Report, Spot};
 use super::types::HealthConfig;
 use super::{program, timing};
@@ -46,7 +46,7 @@ pub(super) fn read<'t>(
     let fall = object.get("fall").map_or(Some(FALL), |spot| count(spot, report));
     let rise = object.get("rise").map_or(Some(RISE), |spot| count(spot, report));
     let alone = match object.get("alone") {
-        Some(spot) => report.choice(spot, ALONES),
+        Some(spot) => report.choice(spot, &choices::all()),
         None => Some(Alone::default()),
     };
     let (every, timeout) = (every?, timeout?);

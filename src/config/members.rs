@@ -5,7 +5,7 @@ use std::path::Path;
 
 use uuid::Uuid;
 
-use super::choices::ROLES;
+use super::choices;
 use super::rank::{self, ClusterRank};
 use super::report::{Object, Report, Spot};
 use super::types::MemberConfig;
@@ -70,7 +70,7 @@ fn member<'t>(
     });
     let sockets = sockets(&object, taken, report);
     let role = match object.get("role") {
-        Some(spot) => report.choice(spot, ROLES),
+        Some(spot) => report.choice(spot, &choices::all()),
         None => Some(Role::default()),
     };
     let rank = rank.and_then(|(cluster, alone)| rank::member(&object, cluster, alone, report));

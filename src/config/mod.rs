@@ -111,7 +111,7 @@ fn syntax(error: &serde_json::Error, text: &str, path: &Path) -> ConfigErrors {
 ///
 /// # Errors Says what is wrong, with a remedy.
 pub fn parse_quorum(word: &str) -> Result<Quorum, String> {
-    choices::pick("quorum", word, choices::QUORUMS)
+    choices::pick("quorum", word, &choices::all())
         .map_err(|(what, remedy)| format!("{what}: {remedy}"))
 }
 

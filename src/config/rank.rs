@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::choices::RANKS;
+use super::choices;
 use super::report::{Object, Report, Spot};
 use super::types::{Attribute, RankConfig};
 use super::{program, timing};
@@ -61,7 +61,7 @@ pub(super) fn cluster<'t>(
     };
     let object = Object::open(spot, KEYS, report)?;
     let by = object.require("by", "say what members are ranked by, such as \"id\"", report)?;
-    let kind = report.choice(by, RANKS)?;
+    let kind = report.choice(by, &choices::all())?;
     let figures = Figures::read(&object, kind, &folder, report);
     let margin = match object.get(MARGIN) {
         Some(spot) => margin(spot, report)?,
@@ -116,7 +116,7 @@ pub(super) fn member<'t>(
     };
     let object = Object::open(spot, KEYS, report)?;
     if let Some(by) = object.get("by")
-        && report.choice(by, RANKS)? != cluster.kind
+        && report.choice(by, &choices::all::<RankKind>())? != cluster.kind
     {
         let kind = cluster.kind.name();
         let what = format!("differs from the cluster's, which is \"{kind}\"");

@@ -1,6 +1,8 @@
 //! The commands of operators: what each asks, what it may achieve or why it may be refused, and how long a leader may
 //! take for it.
 
+use strum::IntoStaticStr;
+
 use super::membership::{Change, MemberList};
 use super::types::{Drain, Epoch, NodeId, Task, Version};
 
@@ -253,7 +255,8 @@ pub enum Refusal {
 }
 
 /// What no two members may share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Eq, Hash, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "snake_case")]
 pub enum Taken {
     /// The id.
     Id,
@@ -269,11 +272,6 @@ impl Taken {
     /// The key in the configuration.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Taken::Id => "id",
-            Taken::Name => "name",
-            Taken::Address => "address",
-            Taken::Admin => "admin",
-        }
+        self.into()
     }
 }

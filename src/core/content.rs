@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use strum::IntoStaticStr;
+
 use super::types::{Epoch, Incarnation, NodeId, Rank};
 
 /// What a voter says to a candidate.
@@ -111,7 +113,8 @@ pub struct MemberReport {
 }
 
 /// What the failure detector thinks of a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Eq, Hash, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "snake_case")]
 pub enum Liveness {
     /// It was heard, or nothing speaks against it.
     Alive,
@@ -125,10 +128,6 @@ impl Liveness {
     /// The word for it in status and logs.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Liveness::Alive => "alive",
-            Liveness::Suspected => "suspected",
-            Liveness::Dead => "dead",
-        }
+        self.into()
     }
 }

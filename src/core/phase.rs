@@ -3,11 +3,14 @@
 
 use std::time::Duration;
 
+use strum::IntoStaticStr;
+
 use super::membership::MemberList;
 use super::types::{Epoch, NodeId};
 
 /// Where a member stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Eq, Hash, IntoStaticStr, Ord, PartialEq, PartialOrd)]
+#[strum(serialize_all = "snake_case")]
 pub enum Phase {
     /// Just started, or failed and recovering: looks for the others and for a leader.
     Starting,
@@ -44,21 +47,13 @@ impl Phase {
     /// The word for it in status, logs and traces.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Phase::Starting => "starting",
-            Phase::Electing => "electing",
-            Phase::Waiting => "waiting",
-            Phase::Halted => "halted",
-            Phase::Reorganizing => "reorganizing",
-            Phase::Following => "following",
-            Phase::Leading => "leading",
-            Phase::Stopping => "stopping",
-        }
+        self.into()
     }
 }
 
 /// The status of a node in Garcia-Molina's paper (seed 002).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Eq, Hash, IntoStaticStr, Ord, PartialEq, PartialOrd)]
+#[strum(serialize_all = "snake_case")]
 pub enum NodeStatus {
     /// Not taking part.
     Down,
@@ -74,12 +69,7 @@ impl NodeStatus {
     /// The word for it.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            NodeStatus::Down => "down",
-            NodeStatus::Election => "election",
-            NodeStatus::Reorganization => "reorganization",
-            NodeStatus::Normal => "normal",
-        }
+        self.into()
     }
 }
 

@@ -4,12 +4,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use strum::{IntoStaticStr, VariantArray};
+
 use super::membership::MemberList;
 use super::protocol::Protocols;
 use super::types::{NodeId, Rank};
 
 /// The election algorithm that nominates a leader.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, IntoStaticStr, PartialEq, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum AlgorithmKind {
     /// The bully of seeds 000, 001, 003 and 004.
     #[default]
@@ -28,17 +31,14 @@ impl AlgorithmKind {
     /// The word for this algorithm in config, status and logs.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            AlgorithmKind::Bully => "bully",
-            AlgorithmKind::Halting => "halting",
-            AlgorithmKind::Ring => "ring",
-        }
+        self.into()
     }
 }
 
 /// What the attribute of a rank is (seed 004: "highest id, highest ip addr, fastest cpu, most disk
 /// space, most num of files, etc.").
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, IntoStaticStr, PartialEq, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum RankKind {
     /// None: the id alone.
     #[default]
@@ -58,29 +58,10 @@ pub enum RankKind {
 }
 
 impl RankKind {
-    /// All of them.
-    pub const ALL: [RankKind; 7] = [
-        RankKind::Id,
-        RankKind::Priority,
-        RankKind::Address,
-        RankKind::Cpu,
-        RankKind::Disk,
-        RankKind::Files,
-        RankKind::Command,
-    ];
-
     /// The word for this kind in config, status and logs.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            RankKind::Id => "id",
-            RankKind::Priority => "priority",
-            RankKind::Address => "address",
-            RankKind::Cpu => "cpu",
-            RankKind::Disk => "disk",
-            RankKind::Files => "files",
-            RankKind::Command => "command",
-        }
+        self.into()
     }
 
     /// Whether a member's value may change while it runs, so that nobody else can know it.
@@ -91,7 +72,8 @@ impl RankKind {
 }
 
 /// What is guaranteed when the network splits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Eq, Hash, IntoStaticStr, PartialEq, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Quorum {
     /// The model of the seeds: available down to one live member; a leader on each side of a
     /// partition.
@@ -108,10 +90,7 @@ impl Quorum {
     /// The word for this mode in config, status and logs.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Quorum::None => "none",
-            Quorum::Majority => "majority",
-        }
+        self.into()
     }
 }
 
@@ -190,7 +169,8 @@ impl fmt::Display for Margin {
 }
 
 /// What a leader does whose health check fails while no other member may lead.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, IntoStaticStr, PartialEq, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Alone {
     /// It leads on: an unhealthy leader is better than none.
     #[default]
@@ -203,10 +183,7 @@ impl Alone {
     /// The word for this choice in config and status.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Alone::Lead => "lead",
-            Alone::StepDown => "step-down",
-        }
+        self.into()
     }
 }
 

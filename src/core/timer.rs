@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
+use strum::VariantArray;
+
 use super::random::Random;
 use super::types::Time;
 
 /// Every timer there is, with when it is armed and in which phase it counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, VariantArray)]
 #[repr(usize)]
 pub enum Timer {
     /// Armed at power-on for `failure`; ends the wait for the others. Phase: starting.
@@ -54,23 +56,7 @@ impl Timer {
     }
 }
 
-const KINDS: usize = 13;
-
-const ALL: [Timer; KINDS] = [
-    Timer::PowerOn,
-    Timer::Answer,
-    Timer::Coordinator,
-    Timer::Heartbeat,
-    Timer::Silence,
-    Timer::Check,
-    Timer::Pulse,
-    Timer::Voters,
-    Timer::Lease,
-    Timer::Change,
-    Timer::Forward,
-    Timer::Job,
-    Timer::Reach,
-];
+const ALL: &[Timer] = Timer::VARIANTS;
 
 /// A timer that is not armed is due at the end of time.
 const NEVER: Time = Time(u64::MAX);
@@ -78,7 +64,7 @@ const NEVER: Time = Time(u64::MAX);
 /// When each timer is due.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TimerTable {
-    due: [Time; KINDS],
+    due: [Time; ALL.len()],
     random: Random,
 }
 
@@ -86,7 +72,7 @@ impl TimerTable {
     /// No timer is armed. The seed is for jitter.
     #[must_use]
     pub fn new(seed: u64) -> TimerTable {
-        TimerTable { due: [NEVER; KINDS], random: Random::new(seed) }
+        TimerTable { due: [NEVER; ALL.len()], random: Random::new(seed) }
     }
 
     /// A random time up to this one, so that two members do not go on doing the same at once.
@@ -106,7 +92,7 @@ impl TimerTable {
 
     /// Disarms every timer that belongs to a phase.
     pub fn cancel_phase(&mut self) {
-        for timer in ALL {
+        for &timer in ALL {
             if !timer.goes_on() {
                 self.cancel(timer);
             }
@@ -128,7 +114,7 @@ impl TimerTable {
     /// Takes the earliest timer that is due, disarming it.
     pub fn take_due(&mut self, now: Time) -> Option<Timer> {
         let due = self.next().filter(|due| *due <= now)?;
-        let timer = ALL.into_iter().find(|timer| self.due[*timer as usize] == due)?;
+        let &timer = ALL.iter().find(|&&timer| self.due[timer as usize] == due)?;
         self.cancel(timer);
         Some(timer)
     }
@@ -160,7 +146,7 @@ mod tests {
     #[test]
     fn a_change_of_phase_keeps_what_is_due_in_any() {
         let mut timers = TimerTable::new(0);
-        for timer in ALL {
+        for &timer in ALL {
             timers.arm(timer, Time(1));
         }
         timers.cancel_phase();

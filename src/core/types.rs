@@ -8,6 +8,7 @@ use std::ops::Add;
 use std::sync::Arc;
 use std::time::Duration;
 
+use strum::{IntoStaticStr, VariantArray};
 use uuid::Uuid;
 
 /// A member's identity for life: a version 4 UUID, compared as unsigned bytes (seed 000, note 1).
@@ -148,7 +149,10 @@ impl fmt::Display for Version {
 pub type TaskVersion = Version;
 
 /// What a member is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, Eq, Hash, IntoStaticStr, Ord, PartialEq, PartialOrd, VariantArray,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum Role {
     /// Votes and may lead.
     #[default]
@@ -163,11 +167,7 @@ impl Role {
     /// The word for this role in config, status and logs.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Role::Member => "member",
-            Role::Witness => "witness",
-            Role::Observer => "observer",
-        }
+        self.into()
     }
 }
 

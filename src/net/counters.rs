@@ -58,8 +58,8 @@ impl Counters {
     /// Each cause to refuse a connection before its hello, with its count.
     pub fn refusals(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Cause::ALL
-            .into_iter()
-            .map(|cause| (cause.name(), self.refused[cause as usize].load(Ordering::Relaxed)))
+            .iter()
+            .map(|cause| (cause.name(), self.refused[*cause as usize].load(Ordering::Relaxed)))
     }
 
     /// Each kind of message with how many were sent and received.

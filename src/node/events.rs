@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crossbeam::channel::Receiver;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::fanout::Fanout;
 
@@ -25,7 +26,10 @@ const QUEUE: usize = 256;
 ///
 /// assert_eq!(EventKind::MemberDown.name(), "member_down");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Deserialize, Eq, Hash, IntoStaticStr, Ord, PartialEq, PartialOrd, Serialize,
+)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     /// This node leads.
@@ -52,17 +56,7 @@ impl EventKind {
     /// Its name on the wire.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            EventKind::Leading => "leading",
-            EventKind::Following => "following",
-            EventKind::NoLeader => "no_leader",
-            EventKind::MemberUp => "member_up",
-            EventKind::MemberDown => "member_down",
-            EventKind::Problem => "problem",
-            EventKind::ProblemOver => "problem_over",
-            EventKind::Removed => "removed",
-            EventKind::Stopping => "stopping",
-        }
+        self.into()
     }
 }
 

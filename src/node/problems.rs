@@ -2,11 +2,13 @@
 //! checking the status regularly; the election thread never looks for them.
 
 use jiff::Timestamp;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::status::{HealthStatus, MemberStatus, Problem, RejectionStatus, Status};
 
 /// The kind of a problem. The names are part of electd's interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum ProblemKind {
     /// The state of this node cannot be written, or soon cannot.
     Storage,
@@ -30,32 +32,12 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// All of them.
-    pub const ALL: [ProblemKind; 9] = [
-        ProblemKind::Storage,
-        ProblemKind::Rank,
-        ProblemKind::Health,
-        ProblemKind::PeerDown,
-        ProblemKind::Rejected,
-        ProblemKind::Stalled,
-        ProblemKind::QuorumMargin,
-        ProblemKind::ConfigDiffers,
-        ProblemKind::Certificate,
-    ];
+    pub const ALL: &'static [ProblemKind] = ProblemKind::VARIANTS;
 
     /// Its name in status, metrics and logs.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            ProblemKind::Storage => "storage",
-            ProblemKind::Rank => "rank",
-            ProblemKind::Health => "health",
-            ProblemKind::PeerDown => "peer_down",
-            ProblemKind::Rejected => "rejected",
-            ProblemKind::Stalled => "stalled",
-            ProblemKind::QuorumMargin => "quorum_margin",
-            ProblemKind::ConfigDiffers => "config_differs",
-            ProblemKind::Certificate => "certificate",
-        }
+        self.into()
     }
 }
 

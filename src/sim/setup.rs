@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use strum::IntoStaticStr;
+
 use super::clock::Clock;
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Timing};
 use crate::core::types::Role;
@@ -29,7 +31,8 @@ pub enum Delays {
 }
 
 /// The faults that may happen in a random run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "snake_case")]
 pub enum FaultSet {
     /// The faults within the model: crashes, restarts, slow disks and commands, in a network that
     /// delivers everything in time.
@@ -62,13 +65,7 @@ impl FaultSet {
     /// Its name in commands.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            FaultSet::Model => "model",
-            FaultSet::All => "all",
-            FaultSet::Storm => "storm",
-            FaultSet::Stay => "stay",
-            FaultSet::Jobs => "jobs",
-        }
+        self.into()
     }
 }
 

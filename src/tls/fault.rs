@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use strum::{IntoStaticStr, VariantArray};
+
 /// Which kind of reason. The names are part of electd's interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[repr(usize)]
 pub enum Cause {
     /// The peer shows no certificate.
@@ -32,36 +35,12 @@ pub enum Cause {
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Cause; 11] = [
-        Cause::NoCertificate,
-        Cause::UnknownCa,
-        Cause::Expired,
-        Cause::NotYetValid,
-        Cause::OtherMember,
-        Cause::OtherCluster,
-        Cause::OtherUse,
-        Cause::Version,
-        Cause::Plain,
-        Cause::Tls,
-        Cause::Broken,
-    ];
+    pub const ALL: &'static [Cause] = Cause::VARIANTS;
 
     /// Its name in status and metrics.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Cause::NoCertificate => "no_certificate",
-            Cause::UnknownCa => "unknown_ca",
-            Cause::Expired => "expired",
-            Cause::NotYetValid => "not_yet_valid",
-            Cause::OtherMember => "other_member",
-            Cause::OtherCluster => "other_cluster",
-            Cause::OtherUse => "other_use",
-            Cause::Version => "version",
-            Cause::Plain => "plain",
-            Cause::Tls => "tls",
-            Cause::Broken => "broken",
-        }
+        self.into()
     }
 }
 
