@@ -10,6 +10,7 @@ pub use super::command::{Done, Forwarded, Refusal, Taken};
 pub use super::content::{Ballot, Candidate, Lap, Liveness, MemberReport, Opinion, Run, View};
 pub use super::hello::{Agreement, Hello, Rejection};
 use super::membership::{ListVersion, MemberList};
+use super::settings::AlgorithmKind;
 use super::told::Told;
 use super::types::{Epoch, Incarnation, NodeId, Pause, Rank, Task, TaskVersion};
 
@@ -243,6 +244,20 @@ impl Kind {
         assert!(matches!(ring, [Kind::Ballot, Kind::Lap]), "a new message goes before them");
         counted
     };
+
+    /// The kinds that an algorithm elects with, in the order in which they are shown.
+    #[must_use]
+    pub fn of(algorithm: AlgorithmKind) -> &'static [Kind] {
+        use Kind::{
+            Answer, AreYouNormal, AreYouThere, Coordinator, Elected, Election, Halt, Lower, Ready,
+            Reply,
+        };
+        match algorithm {
+            AlgorithmKind::Bully => &[Election, Answer, Lower, Coordinator],
+            AlgorithmKind::Halting => &[AreYouThere, AreYouNormal, Halt, Elected, Ready, Reply],
+            AlgorithmKind::Ring => &[Election, Elected],
+        }
+    }
 
     /// The word for it in status and counts, and its key in the JSON.
     #[must_use]

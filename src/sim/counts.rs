@@ -11,27 +11,10 @@ use crate::core::settings::AlgorithmKind;
 pub struct Counts([u64; Kind::ALL.len()]);
 
 impl Counts {
-    /// The kinds that an algorithm elects with, in the order in which they are shown.
-    #[must_use]
-    pub fn kinds(algorithm: AlgorithmKind) -> &'static [Kind] {
-        match algorithm {
-            AlgorithmKind::Bully => &[Kind::Election, Kind::Answer, Kind::Lower, Kind::Coordinator],
-            AlgorithmKind::Halting => &[
-                Kind::AreYouThere,
-                Kind::AreYouNormal,
-                Kind::Halt,
-                Kind::Elected,
-                Kind::Ready,
-                Kind::Reply,
-            ],
-            AlgorithmKind::Ring => &[Kind::Election, Kind::Elected],
-        }
-    }
-
     /// The kinds of an algorithm with their counts, LOWER only where it was sent: where ranks
     /// change.
     pub fn list(&self, algorithm: AlgorithmKind) -> impl Iterator<Item = (Kind, u64)> {
-        let all = Counts::kinds(algorithm).iter().map(|kind| (*kind, self[*kind]));
+        let all = Kind::of(algorithm).iter().map(|kind| (*kind, self[*kind]));
         all.filter(|(kind, count)| *kind != Kind::Lower || *count > 0)
     }
 
@@ -67,7 +50,7 @@ impl<const N: usize> From<[(Kind, u64); N]> for Counts {
 
 /// Whether messages of this kind elect, in any algorithm.
 pub(super) fn is_election(kind: Kind) -> bool {
-    AlgorithmKind::ALL.into_iter().any(|algorithm| Counts::kinds(algorithm).contains(&kind))
+    AlgorithmKind::ALL.into_iter().any(|algorithm| Kind::of(algorithm).contains(&kind))
 }
 
 #[cfg(test)]
