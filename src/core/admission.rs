@@ -226,6 +226,7 @@ impl Turn<'_> {
         self.cx.note_round(hello.round);
         if met_before != Met::Known {
             self.note_timing(hello.id, hello.timing);
+            self.cx.state.endings.forget_successor(hello.id);
         }
         met_before
     }

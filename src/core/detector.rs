@@ -12,9 +12,8 @@ use std::time::Duration;
 
 pub use lines::{ConnectionId, Lines};
 pub(super) use peer::Met;
-pub use peer::{Peer, Process, Said};
+pub use peer::{Failings, Peer, Process, Said};
 
-use super::damping::Damping;
 use super::membership::{ListVersion, Member, MemberList};
 use super::message::{Liveness, MemberReport};
 use super::planted::Fault;
@@ -59,8 +58,7 @@ impl Detector {
             },
             lines: Lines::default(),
             streak: Streak::default(),
-            passed: Damping::default(),
-            let_down: Damping::default(),
+            failings: Failings::default(),
         };
         let peers: Vec<Peer> = members.iter().map(unmet).collect();
         let reports = members.iter().zip(&peers).map(|(member, peer)| peer.report(member.id));
@@ -199,7 +197,7 @@ impl Detector {
 
     /// The living members that may be nominated and can be told so.
     pub fn eligible(&self) -> impl DoubleEndedIterator<Item = &Peer> {
-        self.iter().map(|(_, peer)| peer).filter(|peer| peer.eligible && peer.counts())
+        self.iter().map(|(_, peer)| peer).filter(|peer| peer.is_eligible() && peer.counts())
     }
 
     /// Notes a sign of life. Tells whether the member was thought suspected or dead.
@@ -212,6 +210,11 @@ impl Detector {
             peer.proved = false;
         });
         returned
+    }
+
+    /// At the start of a turn: those that came and went are as good as others once they have been steady for long.
+    pub fn settle(&mut self, now: Time) {
+        self.peers.iter_mut().for_each(|peer| peer.settles(now));
     }
 
     /// Notes that a member is suspected, or dead by first-hand proof. Tells whether it was

@@ -20,6 +20,12 @@ use super::timer::Timer;
 use super::turn::Turn;
 use super::types::NodeId;
 
+/// A peer that went away twice within so many times `failure` comes and goes.
+const STEADY: u32 = 16;
+
+/// For so many times `failure` the voters wait for a steady candidate.
+const PATIENCE: u32 = 4;
+
 /// A peer that is silent for so many times `failure` counts as gone, and not as one that speaks rarely.
 const RAREST: u32 = 4;
 
@@ -93,6 +99,26 @@ impl Context<'_> {
         if told {
             self.out.push(Output::Note(Note::DoesNotLead { peer: id }));
         }
+    }
+
+    /// With a majority: a peer goes away. If it comes and goes, it comes after all others for a while, whatever its rank:
+    /// each of its leaderships would end soon, and cost the time of a lease.
+    pub fn note_departure(&mut self, id: NodeId) {
+        if self.state.needs_majority() && !Fault::UnsteadyLeads.is_planted() {
+            let (time, now) = (self.state.settings.timing.failure * STEADY, self.now);
+            self.state.detector.change(id, |peer| peer.leaves(time, now));
+        }
+    }
+
+    /// Whether this voter would rather have another candidate: this one comes and goes, and a steady member may lead. Where
+    /// nobody has led for long, anybody may.
+    pub fn is_unsteady(&self, candidate: NodeId) -> bool {
+        let state = &self.state;
+        let unsteady = state.detector.get(candidate).is_some_and(Peer::is_unsteady);
+        let patience = state.settings.timing.failure * PATIENCE;
+        let urgent =
+            state.course.leaderless().is_some_and(|since| self.now.since(since) >= patience);
+        unsteady && !urgent && state.can_do_without(candidate)
     }
 
     /// Without a majority: another than the member for which this leader gave up its epoch leads the next one.

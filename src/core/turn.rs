@@ -245,6 +245,7 @@ impl Turn<'_> {
     }
 
     pub fn lost(&mut self, id: NodeId, reason: Reason) {
+        self.cx.note_departure(id);
         self.cx.be_eligible_if_alone();
         let state = &mut *self.cx.state;
         if state.view().leader.is_none_or(|leader| leader.id == id) {

@@ -47,10 +47,21 @@ pub struct Peer {
     pub lines: Lines,
     /// For how long it has been eligible without a break.
     pub(super) streak: Streak,
+    /// How often it failed those that relied on it.
+    pub(super) failings: Failings,
+}
+
+/// How often a peer failed those that relied on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Failings {
     /// How often it was to lead and did not, since it led last or started.
-    pub(super) passed: Damping,
+    passed: Damping,
     /// How often this member, leading, gave up its epoch for it in vain.
-    pub(super) let_down: Damping,
+    let_down: Damping,
+    /// When it went away last.
+    left: Option<Time>,
+    /// It went away twice in a short time: it comes last until then, restarts included.
+    unsteady: Option<Time>,
 }
 
 /// Which run of a peer this is.
@@ -98,10 +109,16 @@ impl Peer {
         self.rank
     }
 
-    /// Whether it may be nominated.
+    /// Whether it may be nominated, as far as this member is concerned: it says so, and does not come and go.
     #[must_use]
     pub fn is_eligible(&self) -> bool {
-        self.eligible
+        self.eligible && !self.is_unsteady()
+    }
+
+    /// Whether it comes and goes.
+    #[must_use]
+    pub fn is_unsteady(&self) -> bool {
+        self.failings.unsteady.is_some()
     }
 
     /// Alive, suspected or dead.
@@ -214,22 +231,22 @@ impl Peer {
     /// Whether it was to lead and did not, more than once: once may be bad luck.
     #[must_use]
     pub fn is_passed_over(&self) -> bool {
-        self.passed.times() >= Peer::TWICE
+        self.failings.passed.times() >= Peer::TWICE
     }
 
     /// Whether that happened so lately that what it begins is not obeyed.
     pub(in crate::core) fn is_ignored(&self, now: Time) -> bool {
-        self.is_passed_over() && self.passed.holds(now)
+        self.is_passed_over() && self.failings.passed.holds(now)
     }
 
     /// Whether this member, leading, gave up its epoch for it in vain of late.
     pub(in crate::core) fn let_down(&self, now: Time) -> bool {
-        self.let_down.holds(now)
+        self.failings.let_down.holds(now)
     }
 
     /// A time that is halved each time that it was to lead and did not.
     pub(in crate::core) fn sooner(&self, time: Duration) -> Duration {
-        self.passed.sooner(time)
+        self.failings.passed.sooner(time)
     }
 
     /// It says how it ranks, and whether it may be nominated.
@@ -289,18 +306,32 @@ impl Peer {
 
     /// It leads: what it failed to do before is forgotten.
     pub(in crate::core) fn came_to_lead(&mut self) {
-        self.passed = Damping::default();
+        self.failings.passed = Damping::default();
     }
 
     /// This member, leading, gave up its epoch for it in vain.
     pub(in crate::core) fn lets_down(&mut self, unit: Duration, now: Time) {
-        self.let_down.again(unit, now);
+        self.failings.let_down.again(unit, now);
     }
 
     /// It was to lead, or to go on with its election, and did not. Tells whether it is passed over from now on.
     pub(in crate::core) fn does_not_lead(&mut self, unit: Duration, now: Time) -> bool {
-        self.passed.again(unit, now);
-        self.passed.times() == Peer::TWICE
+        self.failings.passed.again(unit, now);
+        self.failings.passed.times() == Peer::TWICE
+    }
+
+    /// It goes away: its process ends, or it is silent. A peer that does so twice within this time comes last for as long.
+    pub(in crate::core) fn leaves(&mut self, time: Duration, now: Time) {
+        let again = self.failings.left.is_some_and(|before| now.since(before) < time);
+        self.failings.left = Some(now);
+        if again {
+            self.failings.unsteady = Some(now + time);
+        }
+    }
+
+    /// It has been steady for long enough, if it has.
+    pub(super) fn settles(&mut self, now: Time) {
+        self.failings.unsteady.take_if(|until| *until <= now);
     }
 
     /// Notes what its hello says, and the version of the protocol that both speak, unless that hello was refused. Tells how
@@ -322,7 +353,7 @@ impl Peer {
         self.lines.note_told(None);
         if met != Met::Known {
             self.lines.count_anew();
-            (self.passed, self.let_down) = Default::default();
+            (self.failings.passed, self.failings.let_down) = Default::default();
         }
         met
     }

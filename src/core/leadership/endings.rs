@@ -32,6 +32,13 @@ impl Endings {
         self.own.filter(|(known, _)| *known == epoch).map(|(_, successor)| successor)
     }
 
+    /// A member has restarted: it is not the run to which this leader handed over.
+    pub fn forget_successor(&mut self, id: NodeId) {
+        if let Some((_, successor)) = &mut self.own {
+            successor.take_if(|successor| *successor == id);
+        }
+    }
+
     /// A leader says that it gave up its epoch, and for whom.
     pub fn hear(&mut self, leader: NodeId, epoch: Epoch, successor: Option<NodeId>) {
         self.heard = Some((leader, epoch, successor));

@@ -179,7 +179,10 @@ impl Turn<'_> {
             }
             // This member need not have met it: the leader knows it.
             Some(next) => self.algorithm.get().await_leader(&mut self.cx, next, reason),
-            None => self.call(reason),
+            None => {
+                self.cx.note_departure(from); // its lease ended, as it did not hear enough voters
+                self.call(reason);
+            }
         }
     }
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::super::node::Death;
 use super::super::plan::Fault;
-use super::super::settle::step;
 use super::super::terrain::Blocked;
 use super::super::world::World;
+use super::unsteady::Unsteady;
 use crate::core::random::Random;
 use crate::core::types::{Role, Time};
 
@@ -114,6 +114,8 @@ pub(super) struct BrokenWorld {
     pub tried: bool,
     /// The only lasting fault, if it is one at the worst place, and the member that was to lead.
     pub worst: Option<(Ill, usize)>,
+    /// The member that comes and goes for ever, if one does.
+    pub unsteady: Option<Unsteady>,
     /// How much longer than usual all takes: some members have longer timings.
     pub stretch: u32,
 }
@@ -121,9 +123,6 @@ pub(super) struct BrokenWorld {
 impl BrokenWorld {
     /// Lets this time pass.
     pub fn pass(&mut self, time: Duration) -> Result<(), String> {
-        let until = self.world.now + time;
-        while step(&mut self.world, until)? {}
-        self.world.now = until;
-        Ok(())
+        self.advance(self.world.now + time)
     }
 }

@@ -12,13 +12,14 @@ mod files;
 mod ills;
 mod promise;
 mod tried;
+mod unsteady;
 mod worst;
 
 use std::time::Duration;
 
 use super::counters::Counter;
 use super::schedule::Schedule;
-use super::settle::{step, views};
+use super::settle::views;
 use super::setup::TIMING;
 use super::world::World;
 use crate::core::random::Random;
@@ -63,15 +64,26 @@ pub(super) fn run(schedule: Schedule) -> (World, Result<Duration, String>) {
     let stretch = if unequal { 2 } else { 1 };
     let tried = tried::draw(schedule.seed, schedule.quorum);
     let worst = worst::draw(schedule.seed, &world);
-    let informed = false;
-    let mut broken =
-        BrokenWorld { world, random, lost, gone, foreign, edited, informed, tried, worst, stretch };
-    let what = broken.run();
+    let (informed, unsteady) = (false, None);
+    let mut broken = BrokenWorld {
+        world,
+        random,
+        lost,
+        gone,
+        foreign,
+        edited,
+        informed,
+        tried,
+        worst,
+        unsteady,
+        stretch,
+    };
+    let what = broken.run(schedule.seed);
     (broken.world, what)
 }
 
 impl BrokenWorld {
-    fn run(&mut self) -> Result<Duration, String> {
+    fn run(&mut self, seed: u64) -> Result<Duration, String> {
         let begins_well = self.random.below(3) > 0;
         self.tried &= begins_well;
         self.informed = begins_well || self.world.setup.bootstrap;
@@ -91,6 +103,7 @@ impl BrokenWorld {
             ills.into_iter().for_each(|ill| self.ail(ill));
             doings::starts(self, TIMING.failure)
         };
+        self.unsteady = unsteady::draw(seed, self.world.nodes.len(), self.world.now);
         for _ in 0..1 + self.random.below(2) {
             doings::add(self, &mut plan);
             if let Some((_, best)) = self.worst {
@@ -126,8 +139,7 @@ impl BrokenWorld {
     fn live_through(&mut self, mut plan: Plan) -> Result<(), String> {
         plan.sort_by_key(|(at, _)| *at);
         for (at, doing) in plan {
-            while step(&mut self.world, at)? {}
-            self.world.now = at;
+            self.advance(at)?;
             self.perform(doing);
         }
         Ok(())

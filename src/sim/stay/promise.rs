@@ -17,6 +17,10 @@ const STEPS: u32 = 2000;
 /// The least share of the time with a leader, in thousandths.
 const LEAST: u128 = 950;
 
+/// The same with a majority and an election in several steps, while one member comes and goes for ever: it spoils some
+/// elections in their midst.
+const LEAST_BESIDE_UNSTEADY: u128 = 750;
+
 /// The same without a majority, where two of those that live cannot talk to each other: leaders on both sides of a
 /// dead link take turns.
 const LEAST_BY_TURNS: u128 = 750;
@@ -27,7 +31,13 @@ const LEAST_BY_MORE_TURNS: u128 = 400;
 impl BrokenWorld {
     /// The least share of the time with a leader, in thousandths, if one is promised.
     pub(super) fn least(&self) -> u128 {
+        let algorithm = self.world.setup.algorithm;
         match (self.world.setup.quorum, self.apart()) {
+            (Quorum::Majority, _)
+                if self.unsteady.is_some() && algorithm != AlgorithmKind::Bully =>
+            {
+                LEAST_BESIDE_UNSTEADY
+            }
             (Quorum::Majority, _) | (Quorum::None, 0) => LEAST,
             (Quorum::None, 1) => LEAST_BY_TURNS,
             (Quorum::None, _) => LEAST_BY_MORE_TURNS,
@@ -68,7 +78,7 @@ impl BrokenWorld {
     /// The members to whom a leader is promised, if there are any.
     fn healthy(&self) -> Option<Vec<usize>> {
         let world = &self.world;
-        let sound = |at: &usize| is_sound(world, *at) && !self.lost[*at];
+        let sound = |at: &usize| is_sound(world, *at) && !self.lost[*at] && !self.is_unsteady(*at);
         let all: Vec<usize> = (0..world.nodes.len()).filter(sound).collect();
         match world.setup.quorum {
             Quorum::None => {
@@ -107,7 +117,7 @@ impl BrokenWorld {
     /// Whether all live members agree: in each group of fully connected members to which a leader is
     /// promised, the running members name one of the group. The check says nothing if some links within
     /// a group are dead, where connections may last or not although a dial fails, nor if a disk or a
-    /// file is faulty.
+    /// file is faulty or a member comes and goes.
     pub(super) fn is_agreed(&self) -> bool {
         let world = &self.world;
         let live: Vec<usize> = world.live().map(|(at, _)| at).collect();
@@ -126,7 +136,12 @@ impl BrokenWorld {
         let halves =
             live.iter().any(|at| live.iter().any(|other| at != other && half(*at, *other)));
         let whole = |at: &usize| group(*at).iter().all(|other| group(*other) == group(*at));
-        if world.changes || halves || live.iter().any(ill) || !live.iter().all(whole) {
+        if world.changes
+            || self.unsteady.is_some()
+            || halves
+            || live.iter().any(ill)
+            || !live.iter().all(whole)
+        {
             return true;
         }
         groups.sort_unstable();

@@ -30,10 +30,11 @@ pub(super) fn is_gone(cx: &Context, candidate: Candidate) -> bool {
         })
 }
 
-/// A candidate as this member knows it: one that was to lead of late and did not comes last.
+/// A candidate as this member knows it: one that was to lead of late and did not, or that comes and goes, comes last.
 pub(super) fn as_known(cx: &Context, candidate: Candidate) -> Candidate {
-    let ignored = cx.is_ignored(candidate.rank.id);
-    Candidate { eligible: candidate.eligible && !ignored, ..candidate }
+    let id = candidate.rank.id;
+    let unsteady = cx.state.detector.get(id).is_some_and(Peer::is_unsteady);
+    Candidate { eligible: candidate.eligible && !cx.is_ignored(id) && !unsteady, ..candidate }
 }
 
 /// The greatest epoch whose leader is known, or will be named once that is durable. No ballot of
