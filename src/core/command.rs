@@ -64,7 +64,7 @@ pub enum Forwarded {
         /// The member that is to lead next.
         to: NodeId,
     },
-    /// The leader that a switchover chose is preempted again as any other.
+    /// Members preempt the leader that a switchover chose like any other again.
     EndSwitchover,
     /// Change the member list.
     Change(Change),
@@ -163,7 +163,7 @@ pub enum Done {
     },
     /// The member does not lead from now on, restarts included. If it led, it is handing over to the member named.
     Drained {
-        /// Who is to lead next.
+        /// The member that is to lead next.
         successor: Option<NodeId>,
     },
     /// The member may lead again.

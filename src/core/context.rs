@@ -235,7 +235,7 @@ impl Context<'_> {
         self.ask_for_release(view.epoch, leader);
     }
 
-    /// Asks again whenever the leader announces itself: what was said before may be lost.
+    /// Asks again at each announcement of the leader, as the earlier request may be lost.
     pub fn ask_for_release(&mut self, epoch: Epoch, leader: NodeId) {
         // An unreachable leader does not hear the request, however often it announces itself.
         let hears = self.state.detector.counts(leader);

@@ -218,7 +218,7 @@ impl Turn<'_> {
         }
     }
 
-    /// No outcome came in time; this member does not call another election before the voters agree.
+    /// An election had no outcome in time; this member does not call another before the voters agree.
     pub(super) fn await_voters(&mut self) {
         if self.cx.state.phase() == Phase::Waiting {
             self.cx.arm(Timer::Coordinator, self.cx.state.settings.timing.t2());

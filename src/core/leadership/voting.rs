@@ -79,7 +79,7 @@ impl Context<'_> {
         }
     }
 
-    /// The greatest epoch that this member knows of, has voted in or has a list of.
+    /// The greatest epoch that this member knows, has voted in or has a list of.
     fn greatest_epoch(&self) -> Epoch {
         let stamped = self.state.membership.version().epoch;
         self.state.view().epoch.max(self.state.voter.newest()).max(stamped)
@@ -252,7 +252,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A voter whose store was empty knows where the cluster stands, once it met all others.
+    /// A voter whose store was empty knows the state of the cluster once it has met all others.
     pub fn inform_voter(&mut self) {
         let state = &mut *self.cx.state;
         if !state.needs_majority() {
