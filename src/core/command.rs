@@ -9,7 +9,7 @@ use super::types::{Drain, Epoch, NodeId, Task, Version};
 pub enum Command {
     /// A command for the leader: this member carries it out or passes it on.
     ForLeader(Forwarded),
-    /// Call an election; a no-op while one is under way.
+    /// Call an election; a no-op while one is in progress.
     Elect,
     /// The coordinator of the halting algorithm hands out this task.
     HandOut {
@@ -139,7 +139,7 @@ impl Forwarded {
 /// What a command achieved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Done {
-    /// An election was called, or one is under way.
+    /// An election was called, or is in progress.
     Called,
     /// The leader of this epoch handed over, to the member named if any.
     Resigned {

@@ -28,7 +28,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Whether an election is under way, or its outcome awaited.
+    /// Whether an election is in progress, or its outcome awaited.
     #[must_use]
     pub fn elects(self) -> bool {
         matches!(self, Phase::Electing | Phase::Waiting | Phase::Halted | Phase::Reorganizing)

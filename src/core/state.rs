@@ -1,4 +1,4 @@
-//! What a member knows, whatever the algorithm.
+//! A member's knowledge, whatever the algorithm.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -277,7 +277,7 @@ impl State {
         self.phase() == Phase::Waiting && long && self.candidacy.rests(now) && !self.is_bound()
     }
 
-    /// Whether an election is under way, or its outcome awaited.
+    /// Whether an election is in progress, or its outcome awaited.
     pub(super) fn elects(&self) -> bool {
         self.phase().elects()
     }
