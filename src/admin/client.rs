@@ -37,7 +37,7 @@ const LARGEST_ANSWER: u64 = 4 * 1024 * 1024;
 pub struct Achieved {
     /// One sentence.
     pub result: String,
-    /// Who was asked to start the next election, by name.
+    /// The name of the member that is to start the next election.
     pub successor: Option<String>,
     /// The id of the member that was added.
     pub id: Option<String>,

@@ -229,7 +229,7 @@ impl<H: Handle> Reactor<H> {
         }
     }
 
-    /// Gives a connection to whoever attaches processes to the node.
+    /// Gives a connection to the part that attaches processes to the node.
     fn give_away(&mut self, number: u64) {
         let Some(connection) = self.crowd.take(number, &self.poller) else { return };
         let socket = connection.into_socket();

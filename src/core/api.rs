@@ -34,7 +34,7 @@ pub enum Input {
     Hello {
         /// The inbound connection.
         connection: ConnectionId,
-        /// Where it comes from.
+        /// The address that it comes from.
         address: String,
         /// What it said.
         hello: Hello,

@@ -33,7 +33,7 @@ pub(super) enum Stage {
 pub(super) enum Awaited {
     /// The release of this leader, which was asked to hand over.
     Release(View),
-    /// The epoch of this leader on the own disk: then the member follows the leader.
+    /// That the epoch of this leader becomes durable: then the member follows the leader.
     Disk(View),
 }
 

@@ -93,7 +93,7 @@ pub enum Rejection {
     IdInUse {
         /// The id.
         id: NodeId,
-        /// Where the other process connected from.
+        /// The address that the other process connected from.
         address: String,
     },
     /// With a majority: the dialer's incarnation is below one that was met, so it lost its state and its promises.

@@ -179,7 +179,7 @@ pub enum Reason {
     Unhealthy,
     /// The member missed its turn for this long: stalled, suspended or starved.
     Stalled(Duration),
-    /// This member's rank rose above that of the leader, whom it asked to hand over.
+    /// This member's rank rose above that of the leader, which it asked to hand over.
     Outranks(NodeId),
     /// A higher member halts all for its round.
     HaltedBy(NodeId),

@@ -313,7 +313,8 @@ impl Bully {
         if let Some(leader) = cx.state.lower_leader() {
             cx.take_over(leader.id, Reason::TakingOver(leader.id));
         } else if cx.state.elects() && !cx.state.rests(cx.now) && !cx.state.is_bound_to(from) {
-            // One election at a time; unless a leader elects whose epoch this member is about to store: it leads no more.
+            // One election at a time; unless a leader elects whose epoch this member is about to store: it does not
+            // lead any more.
         } else if cx.state.is_discovering(cx.now) {
             cx.state.epochs.invite(round);
         } else {

@@ -35,7 +35,7 @@ pub struct Peer {
     pub(super) proved: bool,
     /// When it was last heard, by any message of its own.
     pub(super) heard: Option<Time>,
-    /// When it last said whom it follows, or that it leads.
+    /// When it last said which leader it follows, or that it leads.
     pub(super) declared: Option<Time>,
     /// Its rank, as it last said.
     pub(super) rank: Rank,
@@ -127,7 +127,7 @@ impl Peer {
         self.heard
     }
 
-    /// When it last said whom it follows, or that it leads.
+    /// When it last said which leader it follows, or that it leads.
     pub(in crate::core) fn declared(&self) -> Option<Time> {
         self.declared
     }
@@ -254,7 +254,7 @@ impl Peer {
         self.said.leads_with = Some((epoch, value));
     }
 
-    /// It says whom it follows, or that it leads. Returns when it last did so before.
+    /// It says which leader it follows, or that it leads. Returns when it last did so before.
     pub(in crate::core) fn declares(&mut self, now: Time) -> Option<Time> {
         self.declared.replace(now)
     }

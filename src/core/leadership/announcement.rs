@@ -246,7 +246,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A peer says whom it follows, or that it leads. Returns when it last did so before. Other messages do not
+    /// A peer says which leader it follows, or that it leads. Returns when it last did so before. Other messages do not
     /// count: one may have been on its way for long, with such a statement behind it.
     pub fn declares(&mut self, other: NodeId) -> Option<Time> {
         let (mut last, now) = (None, self.cx.now);

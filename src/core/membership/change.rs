@@ -153,7 +153,7 @@ impl Context<'_> {
 
     /// Sends a new list of this leader to all others, and takes it itself.
     fn tell_all(&mut self, list: &Arc<MemberList>) {
-        // A removed member learns that from a member that has stored the list: so the old list cannot come back.
+        // A removed member learns that from a member that has stored the list, since it then leaves for good.
         let mut others = self.all_others();
         others.retain(|id| list.get(*id).is_some());
         self.send_all(others, Message::List { list: list.clone() });
@@ -235,7 +235,7 @@ impl Turn<'_> {
             self.cx.confirm_list(); // this leader was elected anew meanwhile
             return;
         }
-        // A forced change needs no majority that stored it, but one that is still a member.
+        // A forced change needs no majority that has stored it, but one remaining member.
         let forced = matches!(change, Change::Remove { force: true, .. });
         let stored = state.is_list_stored() || Fault::DoneTooSoon.is_planted();
         if state.membership.is_kept(state.needs_majority()) && (stored || forced) {
