@@ -95,7 +95,7 @@ fn round_trip(id: &str, all: &[Asked]) -> String {
     time.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1} ms"))
 }
 
-/// Since when the leader leads and why the last one does not, as the leader or another node knows.
+/// Since when the leader leads and why its predecessor stopped, as the leader or another node knows.
 fn since(asked: &[Asked]) -> Option<String> {
     let newest = newest_leader(asked)?;
     let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());

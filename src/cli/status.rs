@@ -30,7 +30,7 @@ const REDRAW: Duration = Duration::from_secs(1);
 /// their reasons, and the reason of its last change.
 ///
 /// A row shows how long the node has been up, and how long it takes to acknowledge a heartbeat of the leader. Below
-/// the rows is since when the leader leads, and why the last one does not. On a terminal the states have colours,
+/// the rows is since when the leader leads, and why its predecessor stopped. On a terminal the states have colours,
 /// unless NO_COLOR is set.
 ///
 /// Problems come first: a member that is down, a disk that is full, a file that differs.
