@@ -1,4 +1,4 @@
-# What one does with electd. A newcomer needs make, a stable Rust toolchain and the C compiler that it links with, nothing else.
+# The tasks of a developer. A newcomer needs make, a stable Rust toolchain and the C compiler that it links with, nothing else.
 
 CARGO  ?= cargo
 CONFIG ?= conf/cluster.json
@@ -9,13 +9,13 @@ MUTANTS ?=
 PREFIX  ?= /usr/local
 DESTDIR ?=
 
-# What `electd --version` says: the version, and the commit where git tells it.
+# The output of `electd --version`: the version, and the commit if git knows it.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 COMMIT  := $(shell git rev-parse --short HEAD 2>/dev/null)
 build install run-cluster run-node run-job: export ELECTD_VERSION := $(VERSION)$(if $(COMMIT), ($(COMMIT)))
 
 .DEFAULT_GOAL := help
-# What `make install` puts where.
+# The folders of `make install`.
 BIN  := $(DESTDIR)$(PREFIX)/bin
 SHARE := $(DESTDIR)$(PREFIX)/share
 UNITS := $(DESTDIR)$(PREFIX)/lib/systemd/system
@@ -30,7 +30,7 @@ help: ## show this list
 build: cargo ## build target/release/electd
 	$(CARGO) build --release
 
-# The program that is installed, packed and tried with other tools.
+# The program that the targets below install, pack and try with other tools.
 PROGRAM ?= target/release/electd
 
 install: build install-files ## install the program, its manual, completions and unit: make install [PREFIX=/usr/local] [DESTDIR=]
@@ -49,16 +49,16 @@ install-files:
 deb: build ## build a Debian package: target/deb/electd_VERSION_ARCH.deb
 	sh packaging/deb.sh $(PROGRAM) $(VERSION) target/deb
 
-interop: build ## try electd with HAProxy, Prometheus, systemd's tools, curl and dpkg, where they are installed
+interop: build ## try electd with HAProxy, Prometheus, systemd's tools, curl and dpkg, if they are installed
 	sh tests/interop/run.sh $(PROGRAM) $(VERSION)
 
-test: cargo ## run the tests, but for those that take long
+test: cargo ## run the tests, except those that take longer
 	$(CARGO) test
 
-# What runs over TLS in CI: the clusters that elect, change and break.
+# The tests that CI runs over TLS: clusters that elect, change and break.
 OVER_TLS = cluster:: majority:: members:: partitions:: chaos:: freeze:: handover:: pause:: upgrade::
 
-test-long: cargo ## run those that take long, some with processes over TLS, and the model in an optimized build
+test-long: cargo ## run the longer tests, some with processes over TLS, and the model in an optimized build
 	$(CARGO) test --test process -- --ignored
 	ELECTD_TEST_TLS=1 $(CARGO) test --test process -- --include-ignored $(OVER_TLS)
 	$(CARGO) test --profile model --test model
@@ -78,7 +78,7 @@ fmt: rust-tools ## format the code
 run-cluster: build ## start the nodes of conf/cluster.json: make run-cluster [ALGORITHM=ring]
 	$(CARGO) run --release --quiet --example cluster -- $(CONFIG) $(ALGORITHM)
 
-run-node: build ## start one: make run-node NODE=node-1 [CONFIG=conf/cluster.json]
+run-node: build ## start one node: make run-node NODE=node-1 [CONFIG=conf/cluster.json]
 	@test -n "$(NODE)" || { echo "which node? make run-node NODE=node-1" >&2; exit 2; }
 	$(CARGO) run --release --quiet --bin electd -- run --config $(CONFIG) --node $(NODE)
 
@@ -89,7 +89,7 @@ sim: export SEEDS := $(SEEDS)
 run-job: build ## run a job on one of three nodes, and see it move when the leader is killed
 	@sh examples/run-job.sh target/release/electd
 
-sim: cargo ## simulate SEEDS lives with faults, of each kind: make sim [SEEDS=1000]
+sim: cargo ## simulate SEEDS runs with faults, of each kind: make sim [SEEDS=1000]
 	$(TOOL) -- --ignored --nocapture sweep::
 
 exhaustive: export STATES := $(STATES)
@@ -97,11 +97,11 @@ exhaustive: cargo ## visit about STATES states of three voters, from each start:
 	$(TOOL) -- --ignored --nocapture exhaustive::
 
 mutants: export MUTANTS := $(MUTANTS)
-mutants: cargo ## plant faults, see the simulator find them: make mutants [MUTANTS=halting]
+mutants: cargo ## plant faults, and check that the simulator finds each: make mutants [MUTANTS=halting]
 	$(TOOL) --features planted -- --ignored --nocapture mutants::
 
-# libFuzzer sees what an input reaches by counters that the compiler adds; flags for a named target leave build scripts
-# without them. The last flag has memory compared by calls that libFuzzer listens to.
+# libFuzzer sees which code an input reaches by counters that the compiler adds; flags for a named target keep them out
+# of build scripts. The last flag makes comparisons of memory calls that libFuzzer observes.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 COUNTERS = -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table \
 	trace-compares) -Cllvm-args=-max-loads-per-memcmp=0
@@ -110,7 +110,7 @@ TARGETS ?= frames hello messages state config requests answers
 SECONDS ?= 60
 CORPUS ?= target/fuzz/corpus
 
-fuzz: cargo ## feed what decodes bytes from outside with odd ones: make fuzz [SECONDS=60] [TARGETS=state]
+fuzz: cargo ## feed the decoders of outside input with odd bytes: make fuzz [SECONDS=60] [TARGETS=state]
 	@command -v c++ >/dev/null || { echo "c++ is missing: libFuzzer is built with it; install g++ or clang" >&2; exit 1; }
 	RUSTFLAGS="$(COUNTERS)" $(CARGO) build --release --quiet --manifest-path fuzz/Cargo.toml \
 		--target $(HOST) --target-dir target/fuzz

@@ -24,16 +24,16 @@
 //! | `http` | the HTTP interface of a node and its client, `admin` |
 //! | `tls` (default) | TLS between members, and the making of certificates |
 //!
-//! `default-features = false` is the library alone: no command line, no HTTP and no TLS. docs/api.md says what of it is kept
-//! stable.
+//! `default-features = false` is the library alone: no command line, no HTTP and no TLS. docs/api.md says which part
+//! of it is kept stable.
 //!
 //! # Rooms
 //!
-//! [`core`] is the election as a pure state machine; the simulator and the node run the same
-//! code. Around it: `wire` (frames and JSON), [`tls`] (certificates and handshakes), `net` (sockets), [`store`] (durable state), [`rank`]
+//! [`core`] is the election as a pure state machine; the simulator and the node run the same code. Around it: `wire`
+//! (frames and JSON), [`tls`] (certificates and handshakes), `net` (sockets), [`store`] (durable state), [`rank`]
 //! (samples of an attribute, the health check), [`config`], [`node`] (the election thread), `exec` (commands and
-//! addresses while a node leads, and hooks), `admin` (HTTP) and `cli`. Arrows point inwards:
-//! nothing in the core knows of the rooms around it.
+//! addresses while a node leads, and hooks), `admin` (HTTP) and `cli`. Arrows point inwards: nothing in the core
+//! knows of the rooms around it.
 //!
 //! # Threads of a node
 //!
@@ -42,23 +42,23 @@
 //! | main | a signal | TERM, INT or QUIT came, and all others are joined |
 //! | election | its queue of events and commands, or the core's deadline | it was told to stop |
 //! | store | records to write | its writer is stopped |
-//! | rank, where the rank changes | the time of the next sample, a program | it was told to stop |
-//! | health, where there is a check | the time of the next check, a program | it was told to stop |
-//! | watch | a ring of the election thread, or half a second | it was told to stop |
-//! | history | another leadership to be kept on disk | the thread "watch" ends |
+//! | rank, if the rank changes | the time of the next sample, a program | it was told to stop |
+//! | health, if there is a check | the time of the next check, a program | it was told to stop |
+//! | watch | a signal of the election thread, or half a second | it was told to stop |
+//! | history | another leadership to be stored | the thread "watch" ends |
 //! | listener | accept | its socket is shut down |
 //! | reader-PEER | its connection | end of stream, an error, or its socket is shut down |
-//! | writer-PEER | its queue, orders, the back-off between dials | its queue is let go of |
-//! | admin | all sockets of HTTP, and a bell | it was told to stop, and answers under way are given |
+//! | writer-PEER | its queue, orders, the back-off between dials | its queue is dropped |
+//! | admin | all sockets of HTTP, and a bell | it was told to stop, and pending answers are sent |
 //! | control | the same for the control socket | as admin |
-//! | admin-command, at most 16 | the election thread's outcome of one command | it has that |
+//! | admin-command, at most 16 | the election thread's outcome of one command | it has the outcome |
 //! | job, with `run -- CMD` | changes of the leadership, what "job-guard" finds | the node has stopped, or CMD ended |
-//! | job-guard, where a guard is | the end of the guard, the alarm that it has not acted | the guard has ended |
+//! | job-guard, if there is a guard | the end of the guard, the alarm that it has not acted | the guard has ended |
 //! | exec-N, at most 64 | an attached `electd exec`, changes of the leadership, the next heartbeat | the connection and the guard have ended |
-//! | exec-N-in | what that one says | its socket is shut down |
-//! | hooks | a ring of the log of events, a program | the node has stopped |
+//! | exec-N-in | input from that `electd exec` | its socket is shut down |
+//! | hooks | a signal of the log of events, a program | the node has stopped |
 //! | supervisor, under a service manager | the time of the next sign of life | it was told to stop |
-//! | log | lines that stderr did not take at once, and ten seconds | the process ends |
+//! | log | lines that stderr did not take immediately, and ten seconds | the process ends |
 //! | ctrl-c | INT | the process ends |
 
 #[cfg(feature = "http")]

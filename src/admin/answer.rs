@@ -1,4 +1,4 @@
-//! What a node answered, or why there is no answer, in words.
+//! The answer of a node, or why there is none, in words.
 
 use std::io;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use ureq::Timeout;
 /// Why there is no answer, in words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ClientError {
-    /// No connection, or no answer in time.
+    /// The connection failed, or the answer did not come in time.
     #[error("no answer from {address}: {reason}")]
     NoAnswer {
         /// The admin address that was asked.
@@ -19,10 +19,10 @@ pub enum ClientError {
         /// What happened.
         reason: String,
     },
-    /// There is no address to ask at.
+    /// The node has no address to ask.
     #[error("it has no \"admin\" address in the configuration")]
     NotServed,
-    /// A node answered, and does not do it.
+    /// The node answered that it does not do it.
     #[error("{sentence}")]
     Refused {
         /// The HTTP status code.
@@ -30,10 +30,10 @@ pub enum ClientError {
         /// The node's own words.
         sentence: String,
     },
-    /// A node answered that is not the one that was meant.
+    /// Another node answered than the one that was meant.
     #[error("{0}")]
     Other(String),
-    /// Something answers there that does not talk like electd.
+    /// Something else than electd answers there.
     #[error("{address} does not answer like electd: {reason}; is it the admin address of a node?")]
     Stranger {
         /// The admin address that was asked.
@@ -48,7 +48,7 @@ struct Refusal {
     error: String,
 }
 
-/// What the body of an answer with this code says.
+/// The content of an answer with this code.
 pub(super) fn understand<T: DeserializeOwned>(
     address: &str,
     code: u16,
@@ -64,7 +64,7 @@ pub(super) fn understand<T: DeserializeOwned>(
     }
 }
 
-/// Why a conversation by a control socket failed, or one that is read as it comes.
+/// Why a conversation failed that used a control socket, or whose answer is read as it comes.
 pub(super) fn socket_error(address: &str, error: &io::Error) -> ClientError {
     let reason = match error.kind() {
         io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => REFUSED.to_owned(),

@@ -1,4 +1,4 @@
-//! Questions over TCP that are asked once: with TLS, or where the answer is read as it comes.
+//! Single questions over TCP: with TLS, or with an answer that is read as it comes.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -17,7 +17,7 @@ pub struct Patience {
     pub answer: Duration,
 }
 
-/// Connects to a node and asks. Gives what is read then.
+/// Connects to a node and asks. Returns the stream with the answer.
 pub fn open(
     host: &str,
     question: &str,

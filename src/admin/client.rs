@@ -1,4 +1,4 @@
-//! The other side: asks nodes for their status, and gives them commands.
+//! The client: asks nodes for their status, and gives them commands.
 
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
@@ -25,28 +25,28 @@ pub use super::order::Order;
 const CONNECT: Duration = Duration::from_secs(1);
 const RESOLVE: Duration = Duration::from_secs(2);
 const ANSWER: Duration = Duration::from_secs(2);
-/// A node carries a command out in up to two seconds, and then has to say so.
+/// A node carries a command out in up to two seconds, and then still has to answer.
 const COMMAND_ANSWER: Duration = Duration::from_secs(4);
-/// A leader that hands over first ends what it runs; a node waits 5 min for that.
+/// A leader that hands over first ends its job; a node waits 5 min for that.
 const HANDOVER_ANSWER: Duration = Duration::from_secs(310);
-/// More than a cluster's status will ever be; a stranger's page may be larger.
+/// More than the status of any cluster needs; a stranger's page may be larger.
 const LARGEST_ANSWER: u64 = 4 * 1024 * 1024;
 
-/// What a command achieved.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Achieved {
     /// One sentence.
     pub result: String,
-    /// Who was asked to start the next election, by name.
+    /// The name of the member that is to start the next election.
     pub successor: Option<String>,
     /// The id of the member that was added.
     pub id: Option<String>,
 }
 
-/// The node that a command is for: it refuses the command if it is another one.
+/// The node that a command is for: any other node refuses the command.
 #[derive(Clone, Copy, Debug)]
 pub struct Recipient<'a> {
-    /// Where it is asked.
+    /// The address to ask.
     pub address: &'a str,
     /// The name of its cluster.
     pub cluster: &'a str,
@@ -55,11 +55,11 @@ pub struct Recipient<'a> {
 }
 
 impl Recipient<'_> {
-    /// Asks for a connection by the control socket at this path that carries another protocol. Gives it with what
-    /// was read of that already.
+    /// Asks the control socket at this path for a connection that carries another protocol. Returns the connection,
+    /// with the first bytes that were read of it.
     ///
     /// # Errors
-    /// When no node answers, another one does, or this process may not ask.
+    /// If no node answers, another one does, or this process may not ask.
     pub fn upgrade(
         &self,
         socket: &Path,
@@ -83,9 +83,9 @@ impl Recipient<'_> {
 pub struct Client {
     agent: Agent,
     token: Option<String>,
-    /// For each connection and each answer, if it is not the usual.
+    /// The time limit of each connection and each answer, if it is not the usual.
     timeout: Option<Duration>,
-    /// Over TCP it speaks HTTPS.
+    /// The certificates, if it speaks HTTPS over TCP.
     trust: Option<Trust>,
 }
 
@@ -96,14 +96,14 @@ impl Client {
         Client::within(None, token)
     }
 
-    /// A client that waits this long for a connection and for an answer, if it is to wait for another time than
-    /// 1 s and 2 s; for the answer to a command 4 s.
+    /// A client that waits this long for a connection and for an answer; without a time 1 s and 2 s, and 4 s for the
+    /// answer to a command.
     #[must_use]
     pub fn within(timeout: Option<Duration>, token: Option<String>) -> Client {
         let answer = timeout.unwrap_or(ANSWER);
         let config = Agent::config_builder()
             .http_status_as_error(false)
-            // Admin addresses are dialled directly, whatever http_proxy says.
+            // The client dials admin addresses directly, whatever http_proxy says.
             .proxy(None)
             .max_redirects(0)
             .max_redirects_will_error(false)
@@ -122,11 +122,11 @@ impl Client {
         Client { trust, ..self }
     }
 
-    /// Listens to the node at this address, to the events after the one with this id; without an id, to those from now
+    /// Listens to the events of the node at this address after the one with this id; without an id, to those from now
     /// on.
     ///
     /// # Errors
-    /// When nobody answers there, or the node refuses, or knows no events as it is of an older version.
+    /// If nobody answers there, the node refuses, or its version knows no events.
     pub fn listen(&self, address: &str, after: Option<&str>) -> Result<Listener, ClientError> {
         Listener::open(address, after, self.trust.as_ref())
     }
@@ -134,15 +134,15 @@ impl Client {
     /// The status of the node at this address.
     ///
     /// # Errors
-    /// When nobody answers there, or not as electd does.
+    /// If nobody answers there, or not as electd does.
     pub fn status(&self, address: &str) -> Result<Status, ClientError> {
         self.get(address, "status")
     }
 
-    /// What the node at this address knows of who led when.
+    /// The leaderships that the node at this address knows.
     ///
     /// # Errors
-    /// When nobody answers there, or not as electd does.
+    /// If nobody answers there, or not as electd does.
     pub fn history(&self, address: &str) -> Result<History, ClientError> {
         self.get(address, "history")
     }
@@ -156,10 +156,10 @@ impl Client {
         self.read(address, request.call())
     }
 
-    /// Gives this node a command, which says for whom it is.
+    /// Gives this node a command, and names the node in it.
     ///
     /// # Errors
-    /// When nobody answers there, or the node refuses.
+    /// If nobody answers there, or the node refuses.
     pub fn command(&self, to: Recipient<'_>, order: &Order) -> Result<Achieved, ClientError> {
         let Order { method, path, body, ends_leadership } = order;
         let patience = if *ends_leadership { HANDOVER_ANSWER } else { COMMAND_ANSWER };
@@ -185,7 +185,7 @@ impl Client {
         self.read(address, answer)
     }
 
-    /// A request that may take this long, with the token, and with the node that it is for.
+    /// A request with this time limit, with the token, and with the node that it is for.
     fn addressed<B>(
         &self,
         request: RequestBuilder<B>,
@@ -205,8 +205,8 @@ impl Client {
         }
     }
 
-    /// The answer to a question by the control socket or by HTTPS; none for an address that is asked over plain TCP.
-    /// The rest is what follows the header lines that all questions have.
+    /// The answer to a question by the control socket or by HTTPS; none if the address is asked over plain TCP. The
+    /// rest is what follows the header lines that all questions have.
     fn exchange<T: DeserializeOwned>(
         &self,
         address: &str,
@@ -261,7 +261,7 @@ fn url(address: &str, path: &str) -> String {
     format!("http://{}/{path}", host_of(address))
 }
 
-/// A name may take long to resolve, and the limit costs a thread; an address needs neither.
+/// To resolve a name may take long, and the limit costs a thread; an address needs neither.
 fn resolve_timeout(address: &str) -> Option<Duration> {
     address.parse::<SocketAddr>().is_err().then_some(RESOLVE)
 }

@@ -1,5 +1,5 @@
-//! Commands under way: each is given to the node by a thread of its own, as the node may take two
-//! seconds to answer. They are rare and few, so that no thread waits for the next one.
+//! Commands in progress. A thread gives each to the node, which may take two seconds to answer. Commands are rare, so
+//! no thread waits for the next one.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::limits;
 use super::poller::Bell;
 use super::response::Response;
 
-/// Enough for a command and its answer, both of which live on the heap.
+/// Enough for a command and its answer, which are both on the heap.
 const STACK: usize = 256 * 1024;
 
-/// The threads that carry commands out.
+/// The threads that carry out commands.
 pub struct Commands {
     bell: Arc<Bell>,
     done: Sender<(u64, Response)>,
@@ -27,13 +27,13 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// None so far. The bell is rung when there is an outcome.
+    /// No command yet. The bell rings when there is an outcome.
     pub fn new(bell: Arc<Bell>) -> Commands {
         let (done, outcomes) = channel::bounded(limits::COMMANDS);
         Commands { bell, done, outcomes, threads: Vec::new(), under_way: 0 }
     }
 
-    /// Whether none is under way.
+    /// Whether no command is in progress.
     pub fn is_empty(&self) -> bool {
         self.under_way == 0
     }
@@ -41,7 +41,7 @@ impl Commands {
     /// Gives the node a command of the connection with this number.
     ///
     /// # Errors
-    /// The answer, when there are too many or no thread can be had.
+    /// The answer, if there are too many or the system has no thread left.
     pub fn start<H: Handle>(
         &mut self,
         number: u64,
@@ -55,8 +55,8 @@ impl Commands {
         self.join_ended();
         let (handle, done, bell) = (handle.clone(), self.done.clone(), Arc::clone(&self.bell));
         let work = move || {
-            // Whoever waits for the outcome waits for ever, so that there is one in any case.
-            // There is room for as many outcomes as commands, and the other end outlives this.
+            // The client waits without a limit, so there has to be an outcome in any case. There is room for as many
+            // outcomes as commands, and the other end outlives this.
             let outcome = panic::catch_unwind(AssertUnwindSafe(|| carry_out(command, &handle)));
             let defect = "the command ended in a panic; this is a defect, please report it";
             let response = outcome.unwrap_or_else(|_| Response::error(500, defect));
@@ -100,7 +100,7 @@ fn join(thread: JoinHandle<()>) {
     }
 }
 
-/// Gives the node a command, and its outcome in words.
+/// Gives the node a command. Returns the outcome in words.
 fn carry_out<H: Handle>(command: Command, handle: &H) -> Response {
     let id = match &command {
         Command::Add(member) => Some(member.id.to_string()),

@@ -1,5 +1,5 @@
-//! One client: its socket, what it has said, and what it has not taken yet. Nothing here waits: each
-//! call gets on as far as the socket allows, and says what it wants next.
+//! One client: its socket, its input, and the output that it has not taken yet. Nothing here waits: each call gets as
+//! far as the socket allows, and returns the next step.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::BorrowedFd;
@@ -18,49 +18,49 @@ use super::poller::Interest;
 use super::response::{Delivery, Response};
 use super::stream::{self, Stream};
 
-/// What a client says is read into such a space first, which all connections share.
+/// The buffer into which a client's input is read first; all connections share it.
 pub type Scratch = [u8; limits::HEAD_BYTES];
 
 /// A client's connection.
 pub struct Connection {
     line: Line,
     inbound: Inbound,
-    /// What the kernel has not taken of the last answer.
+    /// The part of the last answer that the kernel has not taken.
     outbound: Vec<u8>,
     stage: Stage,
-    /// Whether no request has been read so far.
+    /// Whether no request has been read yet.
     is_first: bool,
     since: Instant,
     deadline: Instant,
 }
 
-/// What a connection is for at present.
+/// The present use of a connection.
 enum Stage {
-    /// The client speaks.
+    /// The client sends its request.
     Open,
-    /// It has asked, and there was no room for any part of an answer.
+    /// The client has asked, and the socket had no room for any part of the answer.
     Asked(Box<Asked>),
     /// A thread carries out its command.
     Command(Delivery),
-    /// It is told events.
+    /// The client gets events.
     Stream(Stream),
-    /// The last answer was given. The rest that the client says is read and forgotten: to close with
-    /// unread bytes would reset the connection, and the answer may be lost with it.
+    /// The last answer was given. The server reads and drops the rest of the input: to close with unread bytes would
+    /// reset the connection, and the client might lose the answer.
     Leaving,
 }
 
-/// What a connection wants after it got on.
+/// The next step of a connection.
 #[derive(Debug)]
 pub enum Step {
-    /// Its socket has to be ready first.
+    /// It waits until its socket is ready.
     Wait,
-    /// It has more to do, when others have had their turn.
+    /// It has more to do, after the others had their turn.
     Again,
-    /// This is to be carried out, and its outcome given to `conclude`.
+    /// The node carries out this command; `conclude` takes the outcome.
     Command(Command),
-    /// It is told events from now on.
+    /// The client gets events from now on.
     Stream,
-    /// Its socket is to be given away.
+    /// Its socket is given away.
     Attach,
     /// The client is gone, or the conversation is over.
     Gone,
@@ -79,7 +79,7 @@ impl Connection {
     /// A new connection, with TLS if there is a session.
     ///
     /// # Errors
-    /// When the socket is of no use.
+    /// If the socket is unusable.
     pub fn new(stream: Socket, session: Option<Buffered>) -> io::Result<Connection> {
         stream.set_nonblocking(true)?;
         let since = Instant::now();
@@ -94,18 +94,18 @@ impl Connection {
         })
     }
 
-    /// When it last got on: it was accepted, or a request was complete. None while its command is
-    /// carried out, as the client has to learn the outcome.
+    /// When it last made progress: it was accepted, or a request was complete. None while its command is carried out,
+    /// as the client has to get the outcome.
     pub fn since(&self) -> Option<Instant> {
         (!matches!(self.stage, Stage::Command(_))).then_some(self.since)
     }
 
-    /// When it has to have got on; none while its command is carried out.
+    /// By when it has to make progress; none while its command is carried out.
     pub fn deadline(&self) -> Option<Instant> {
         (!matches!(self.stage, Stage::Command(_))).then_some(self.deadline)
     }
 
-    /// The bytes that are kept for it.
+    /// The bytes of memory that it keeps.
     pub fn memory(&self) -> usize {
         let asked = match &self.stage {
             Stage::Asked(asked) => size_of::<Asked>() + asked.body.capacity(),
@@ -114,8 +114,8 @@ impl Connection {
         self.line.memory() + self.inbound.memory() + self.outbound.capacity() + asked
     }
 
-    /// What its socket is to be watched for. A client that asked in part only is slow, and so is one on its
-    /// way out.
+    /// The events of its socket that matter. A client that has sent a part of a request counts as slow, and so does
+    /// one that is leaving.
     pub fn interest(&self) -> Interest {
         match self.stage {
             Stage::Command(_) => Interest::Nothing,
@@ -128,12 +128,12 @@ impl Connection {
         }
     }
 
-    /// Whether the kernel has taken all that there was to tell.
+    /// Whether the kernel has taken all output.
     fn is_told(&self) -> bool {
         self.outbound.is_empty() && !self.line.owes()
     }
 
-    /// Whether it waits for its client alone, who has nothing to come.
+    /// Whether it only waits for its client, which has no answer to get.
     pub fn is_idle(&self) -> bool {
         matches!(self.interest(), Interest::Read | Interest::More)
     }
@@ -143,24 +143,24 @@ impl Connection {
         self.line.socket()
     }
 
-    /// Its socket, to be used by somebody else.
+    /// Its socket, for another use.
     pub fn into_socket(self) -> Socket {
         self.line.into_socket()
     }
 
-    /// Gets on, by one request at most.
+    /// Makes progress, by one request at most.
     pub fn advance<H: Handle>(&mut self, shared: &Shared<H>, scratch: &mut Scratch) -> Step {
         self.step(shared, scratch).unwrap_or(Step::Gone)
     }
 
-    /// Gives the outcome of its command.
+    /// Sends the outcome of its command.
     pub fn conclude(&mut self, response: &Response) -> Step {
         let Stage::Command(delivery) = self.stage else { return Step::Wait };
         self.deadline = Instant::now() + limits::ANSWER;
         self.deliver(response, delivery).unwrap_or(Step::Gone)
     }
 
-    /// The deadline has passed. A client that has begun a request is told what limit it did not keep.
+    /// The deadline has passed. A client that has begun a request is told which limit it broke.
     pub fn expire(&mut self) -> Step {
         if matches!(self.stage, Stage::Stream(_)) && self.is_told() {
             self.outbound = stream::BEAT.to_vec();
@@ -180,7 +180,7 @@ impl Connection {
 
     fn step<H: Handle>(&mut self, shared: &Shared<H>, scratch: &mut Scratch) -> Result<Step, Gone> {
         if let Stage::Stream(_) = self.stage {
-            self.read(scratch)?; // what the client says is forgotten; its end is not
+            self.read(scratch)?; // drops the client's input, but notices its end
             return self.stream(shared);
         }
         if self.line.is_shaking() {
@@ -206,14 +206,14 @@ impl Connection {
         }
     }
 
-    /// Reads once; tells whether anything came.
+    /// Reads once; returns whether anything came.
     fn read(&mut self, scratch: &mut Scratch) -> Result<bool, Gone> {
         let is_leaving = matches!(self.stage, Stage::Leaving | Stage::Stream(_));
         let room = if is_leaving { scratch.len() } else { self.inbound.room().min(scratch.len()) };
         let was_open = self.line.is_open();
         let read = self.line.read(&mut scratch[..room]);
         if !was_open && self.line.is_open() {
-            self.deadline = Instant::now() + limits::HEAD; // its first request has a time of its own
+            self.deadline = Instant::now() + limits::HEAD; // its first request has its own time
         }
         match read {
             Ok(0) => Err(Gone),
@@ -236,7 +236,7 @@ impl Connection {
         }
     }
 
-    /// What has been read may be a request; tells what follows, if anything.
+    /// Looks for a request in the input; returns the next step, if any.
     fn understand<H: Handle>(&mut self, shared: &Shared<H>) -> Result<Option<Step>, Gone> {
         let before = self.inbound.place();
         let mut heard = self.inbound.next();
@@ -260,8 +260,8 @@ impl Connection {
         }
     }
 
-    /// Makes the answer to a request and gives it. Where the kernel takes nothing of it, it is made
-    /// again when there is room: so what it says was true when it left.
+    /// Makes the answer to a request and sends it. If the kernel takes nothing of it, it is made again when there is
+    /// room: so the answer was true when it left.
     fn answer<H: Handle>(&mut self, asked: Box<Asked>, shared: &Shared<H>) -> Result<Step, Gone> {
         let request = &asked.request;
         let delivery = Delivery {
@@ -297,7 +297,7 @@ impl Connection {
         }
     }
 
-    /// Gives the last answer, to what is no request.
+    /// Sends the last answer, to something that is no request.
     fn refuse(&mut self, response: &Response) -> Result<Step, Gone> {
         self.deadline = Instant::now() + limits::ANSWER;
         self.deliver(response, Delivery { head_only: false, close: true, old: false })
@@ -309,7 +309,7 @@ impl Connection {
         self.flush()
     }
 
-    /// Tells the events that are new, a lot at a time.
+    /// Sends the new events, a batch at a time.
     fn stream<H: Handle>(&mut self, shared: &Shared<H>) -> Result<Step, Gone> {
         if !self.is_told() {
             self.push()?;
@@ -326,7 +326,7 @@ impl Connection {
         Ok(Step::Wait)
     }
 
-    /// Writes what a stream is told. A client that does not take it in time is cut.
+    /// Writes the output of a stream. A client that does not take it in time is cut off.
     fn tell(&mut self) -> Result<Step, Gone> {
         self.push()?;
         let time = if self.is_told() { limits::BEAT } else { limits::ANSWER };
@@ -334,7 +334,7 @@ impl Connection {
         Ok(Step::Wait)
     }
 
-    /// Writes what is left of an answer; what follows when nothing is left.
+    /// Writes the rest of an answer; returns the step after that.
     fn flush(&mut self) -> Result<Step, Gone> {
         self.push()?;
         if !self.is_told() {
@@ -348,7 +348,7 @@ impl Connection {
             return Ok(Step::Wait);
         }
         match self.inbound.place() {
-            // Only a client that waits for a word before its body is there now.
+            // Only a client that waits for "100 Continue" before it sends its body is here now.
             Place::Body => return Ok(Step::Wait),
             Place::Head => self.deadline = now + limits::HEAD,
             Place::Before => self.deadline = now + limits::IDLE,
@@ -356,7 +356,7 @@ impl Connection {
         Ok(if self.inbound.has_more() || self.line.has_more() { Step::Again } else { Step::Wait })
     }
 
-    /// Writes what the kernel takes.
+    /// Writes as much as the kernel takes.
     fn push(&mut self) -> Result<(), Gone> {
         while !self.outbound.is_empty() {
             match self.line.write(&self.outbound) {

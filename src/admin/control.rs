@@ -1,6 +1,6 @@
-//! The control socket of a node, `control.sock` in its state folder: the way by which commands reach it on its
-//! own host. Every process that may open the socket may act for the node, so it is for the node's user alone, and for
-//! a group if the configuration names one.
+//! The control socket of a node, `control.sock` in its state folder, by which it takes commands on its own host.
+//! Every process that can open the socket may act for the node, so it is for the node's user alone, and for a group
+//! if the configuration names one.
 //!
 //! The path of a Unix socket has at most 107 bytes. A longer one is reached through the descriptor of its folder.
 
@@ -18,7 +18,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 /// The name of the socket in the state folder.
 const FILE: &str = "control.sock";
 
-/// How an address begins that is the path of a control socket.
+/// The beginning of an address that is the path of a control socket.
 const SCHEME: &str = "unix:";
 
 /// The longest path that fits into the address of a Unix socket.
@@ -27,7 +27,7 @@ const LONGEST: usize = 107;
 /// How many clients may wait to be accepted.
 const BACKLOG: i32 = 128;
 
-/// Between two tries to connect to a socket whose backlog is full.
+/// The pause between two tries to connect to a socket whose backlog is full.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The longest head of an answer.
@@ -45,13 +45,13 @@ pub fn address(state: &Path) -> String {
     format!("{SCHEME}{}", path(state).display())
 }
 
-/// The path in an address, if it is one of a control socket.
+/// The path in an address, if it is that of a control socket.
 #[must_use]
 pub fn of_address(address: &str) -> Option<&Path> {
     address.strip_prefix(SCHEME).map(Path::new)
 }
 
-/// A control socket that is listened on. Its file goes when this is dropped.
+/// A listening control socket. Dropping it removes its file.
 #[derive(Debug)]
 pub struct Control {
     socket: Socket,
@@ -61,11 +61,11 @@ pub struct Control {
 }
 
 impl Control {
-    /// Listens in this state folder, for the user of this process and for this group, if one is named. A socket
-    /// that an earlier process left there is replaced: so the caller holds the lock of the folder.
+    /// Listens in this state folder, for the user of this process and for this group, if one is named. It replaces a
+    /// socket that an earlier process left there, so the caller must hold the lock of the folder.
     ///
     /// # Errors
-    /// When the socket cannot be made or given to the group, or another kind of file has its name.
+    /// If the socket cannot be made or given to the group, or another kind of file has its name.
     pub fn listen(state: &Path, group: Option<&str>) -> io::Result<Control> {
         let file = path(state);
         let group = group.map(group_id).transpose()?;
@@ -77,7 +77,7 @@ impl Control {
         }
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         through_short_path(&file, |short| socket.bind(&SockAddr::unix(short)?))?;
-        // Nobody can connect before it listens.
+        // Nobody can connect before the process listens.
         let mode = if group.is_some() { 0o660 } else { 0o600 };
         std::os::unix::fs::chown(&file, None, group)?;
         fs::set_permissions(&file, fs::Permissions::from_mode(mode))?;
@@ -86,7 +86,7 @@ impl Control {
         Ok(Control { socket, file, identity: (made.dev(), made.ino()) })
     }
 
-    /// The socket itself, to be accepted from.
+    /// A copy of the socket, to accept from.
     pub(super) fn socket(&self) -> io::Result<Socket> {
         self.socket.try_clone()
     }
@@ -101,7 +101,7 @@ impl Drop for Control {
     }
 }
 
-/// The number of a group, by its name in /etc/group or by itself.
+/// The number of a group, given by its name in /etc/group or by the number.
 fn group_id(name: &str) -> io::Result<u32> {
     if let Ok(number) = name.parse() {
         return Ok(number);
@@ -127,7 +127,7 @@ fn through_short_path<T>(path: &Path, call: impl FnOnce(&Path) -> io::Result<T>)
     call(&Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name))
 }
 
-/// Connects to the control socket at this path. Where too many wait to be accepted, it tries for this long.
+/// Connects to the control socket at this path. If too many clients wait to be accepted, it tries for this long.
 ///
 /// # Errors
 /// [`ErrorKind::WouldBlock`] if the node did not accept in time, and what the system says.
@@ -155,13 +155,13 @@ pub fn dial(path: &Path, patience: Duration) -> io::Result<UnixStream> {
 pub enum Reach {
     /// A process listens there, and this one may connect.
     Open,
-    /// It belongs to another user.
+    /// The socket belongs to another user.
     Forbidden,
     /// Nobody listens there.
     Absent,
 }
 
-/// Looks whether a node can be reached by the control socket in this state folder.
+/// Looks whether this process can reach a node by the control socket in this state folder.
 #[must_use]
 pub fn reach(state: &Path) -> Reach {
     match dial(&path(state), Duration::ZERO).map_err(|error| error.kind()) {
@@ -174,7 +174,7 @@ pub fn reach(state: &Path) -> Reach {
 /// Asks the node at this socket one question, and reads its whole answer.
 ///
 /// # Errors
-/// When nobody answers in time, or not by HTTP.
+/// If nobody answers in time, or not by HTTP.
 pub fn ask(
     path: &Path,
     question: &str,
@@ -191,10 +191,10 @@ pub fn ask(
     Ok((code, text))
 }
 
-/// Reads the head of an answer. Gives its code, and what was read of the body already.
+/// Reads the head of an answer. Returns its code, and the first bytes of the body.
 ///
 /// # Errors
-/// When the connection ends or stays silent, or the answer is none of HTTP.
+/// If the connection ends or stays silent, or the answer is not HTTP.
 pub fn read_head(mut stream: impl Read) -> io::Result<(u16, Vec<u8>)> {
     let mut bytes = Vec::new();
     loop {
@@ -214,14 +214,14 @@ pub fn read_head(mut stream: impl Read) -> io::Result<(u16, Vec<u8>)> {
         match stream.read(&mut part) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(count) => bytes.extend_from_slice(&part[..count]),
-            // This process was stopped meanwhile, and goes on.
+            // A signal stopped this process meanwhile, which continues.
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
 }
 
-/// Why a connection was not given away.
+/// Why the node gave no connection away.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// Another node answers.
@@ -230,15 +230,16 @@ pub enum Refused {
     /// The socket belongs to another user.
     #[error("{0}")]
     Forbidden(String),
-    /// No node answers, or it does not do it.
+    /// No node answers, or it gives no connection away.
     #[error("{0}")]
     NoAnswer(String),
 }
 
-/// Asks this node for a connection that carries another protocol. Gives it with what was read of that already.
+/// Asks this node for a connection that carries another protocol. Returns it with the first bytes that were read of
+/// it.
 ///
 /// # Errors
-/// When no node answers, another one does, or this process may not ask.
+/// If no node answers, another one does, or this process may not ask.
 pub fn upgrade(
     path: &Path,
     question: &str,
@@ -270,7 +271,7 @@ pub fn upgrade(
     if code == 101 {
         return Ok((stream, body));
     }
-    let _ = (&stream).take(LONGEST_HEAD as u64).read_to_end(&mut body); // what came tells why
+    let _ = (&stream).take(LONGEST_HEAD as u64).read_to_end(&mut body); // the body says why
     let words: Option<serde_json::Value> = serde_json::from_slice(&body).ok();
     let words = words.and_then(|words| words["error"].as_str().map(str::to_owned));
     let words = words.unwrap_or_else(|| format!("the node answered HTTP status {code}"));

@@ -1,5 +1,5 @@
-//! All connections, and what has to be known of them at a glance: whose deadline is next, who goes
-//! when there are too many, and who when too much is kept for them.
+//! All connections, with an index of what the server needs quickly: the next deadline, the connection to close when
+//! there are too many, and the one to close when they keep too much memory.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr};
@@ -12,20 +12,20 @@ use super::shares::{Host, Shares};
 
 /// The connections, by their numbers.
 pub struct Crowd {
-    /// How many there may be.
+    /// The most connections.
     most: usize,
     members: HashMap<u64, Box<Member>>,
-    /// The number that was given last.
+    /// The last number that was given.
     last: u64,
     deadlines: BTreeSet<(Instant, u64)>,
-    /// Those that may go.
+    /// The connections that may be closed.
     shares: Shares,
-    /// Those of them for which something is kept.
+    /// Of these, the connections that keep memory.
     laden: Shares,
     memory: usize,
 }
 
-/// A connection and what is noted of it in the lists.
+/// A connection, and its entries in the lists.
 struct Member {
     connection: Connection,
     host: Host,
@@ -53,14 +53,14 @@ impl Noted {
         }
     }
 
-    /// When it last got on, if something is kept for it.
+    /// When it last made progress, if it keeps memory.
     fn laden(self) -> Option<Instant> {
         self.since.filter(|_| self.memory > 0)
     }
 }
 
 impl Crowd {
-    /// Nobody yet.
+    /// No connection yet.
     pub fn new(most: usize) -> Crowd {
         Crowd {
             most,
@@ -73,8 +73,8 @@ impl Crowd {
         }
     }
 
-    /// Takes a connection in, and gives its number. It is to be noted when it has had its first turn. A client
-    /// without an address is one of this host.
+    /// Adds a connection, and returns its number. The caller notes it after its first turn. A client without an
+    /// address is on this host.
     pub fn add(&mut self, connection: Connection, client: Option<IpAddr>) -> u64 {
         self.last += 1;
         let host = Host::of(client.unwrap_or(Ipv4Addr::LOCALHOST.into()));
@@ -88,7 +88,7 @@ impl Crowd {
         self.members.get_mut(&number).map(|member| &mut member.connection)
     }
 
-    /// Notes where a connection stands, after it got on.
+    /// Updates the lists after a connection made progress.
     pub fn note(&mut self, number: u64, poller: &Poller) {
         let Some(member) = self.members.get_mut(&number) else { return };
         let now = Noted::of(&member.connection);
@@ -102,7 +102,7 @@ impl Crowd {
         }
     }
 
-    /// Gives a connection away: it is watched no more.
+    /// Gives a connection away, and watches it no longer.
     pub fn take(&mut self, number: u64, poller: &Poller) -> Option<Connection> {
         let member = self.members.remove(&number)?;
         let (socket, interest) = (member.connection.socket(), member.noted.interest);
@@ -120,7 +120,7 @@ impl Crowd {
         }
     }
 
-    /// Replaces in the lists what was noted of a connection.
+    /// Replaces the entries of a connection in the lists.
     fn list(&mut self, number: u64, host: Host, before: Noted, now: Noted) {
         if before.deadline != now.deadline {
             if let Some(at) = before.deadline {
@@ -134,29 +134,27 @@ impl Crowd {
         self.memory = self.memory + now.memory - before.memory;
     }
 
-    /// Whether there are more than there may be.
+    /// Whether there are more connections than allowed.
     pub fn is_overfull(&self) -> bool {
         self.members.len() > self.most
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// All numbers.
     pub fn numbers(&self) -> Vec<u64> {
         self.members.keys().copied().collect()
     }
 
-    /// Closes the connection that has to go first, if any may go.
+    /// Closes the connection that is the first to go, if any may be closed.
     pub fn evict(&mut self) {
         if let Some(number) = self.shares.first_to_go() {
             self.remove(number);
         }
     }
 
-    /// Closes connections until no more is kept for all of them than may be.
+    /// Closes connections until they all keep no more memory than allowed.
     pub fn relieve(&mut self) {
         while self.memory > limits::KEPT_BYTES
             && let Some(number) = self.laden.first_to_go()

@@ -19,9 +19,9 @@ use super::stream::{self, Places, Stream};
 pub struct Shared<H> {
     handle: H,
     door: Door,
-    /// Set when the server stops: answers under way are the last on their connections.
+    /// Whether the server stops: pending answers are the last on their connections.
     closing: Arc<AtomicBool>,
-    /// For streams of events.
+    /// The places for streams of events.
     places: Places,
 }
 
@@ -36,7 +36,7 @@ impl<H: Handle> Shared<H> {
         &self.handle
     }
 
-    /// What protects a new connection, if anything does.
+    /// The TLS session of a new connection, if the server has TLS.
     pub fn session(&self) -> Option<Buffered> {
         self.door.session()
     }
@@ -54,22 +54,22 @@ impl<H: Handle> Shared<H> {
     }
 }
 
-/// What a request leads to.
+/// The way to answer a request.
 pub enum Answer {
-    /// This, at once.
+    /// With this, immediately.
     Now(Response),
-    /// The outcome of a command, which takes a while.
+    /// With the outcome of a command, which takes a while.
     Command(Command),
-    /// Events, for as long as the client wants.
+    /// With events, for as long as the client wants.
     Stream(Stream),
     /// The connection is given away: a process attaches itself to the node.
     Attach,
 }
 
-/// Where a process asks to be attached.
+/// The path where a process asks to be attached.
 const ATTACH: &str = "/exec";
 
-/// Whether a command may pass: the client may command, and means this node.
+/// Whether a command may pass: the client may give commands, and means this node.
 fn admit<H: Handle>(
     request: &Request,
     shared: &Shared<H>,
@@ -80,7 +80,7 @@ fn admit<H: Handle>(
     guard::recognise(request, &own)
 }
 
-/// The answer to a request, of a client that proves to be the member of a name.
+/// The answer to a request of a client that proves to be the member of a name.
 pub fn answer<H: Handle>(
     request: &Request,
     body: &[u8],
@@ -113,13 +113,13 @@ fn attach<H: Handle>(request: &Request, shared: &Shared<H>) -> Result<(), Respon
     }
 }
 
-/// The events of the node, after the one that the client read last.
+/// The events of the node, after the last one that the client read.
 fn events<H: Handle>(request: &Request, shared: &Shared<H>) -> Result<Stream, Response> {
     let told = stream::wanted(request, &shared.handle.events())?;
     Ok(Stream::new(told, shared.places.take()?))
 }
 
-/// The answer to a request that commands nothing.
+/// The answer to a request that gives no command.
 fn view<H: Handle>(request: &Request, shared: &Shared<H>) -> Response {
     let method = request.method.as_str();
     if request.path == "*" && method == "OPTIONS" {

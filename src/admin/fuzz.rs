@@ -1,4 +1,4 @@
-//! What the fuzzer says by HTTP, to a node and to the commands that ask one, and what has to hold then.
+//! Input for the fuzzer of HTTP, to a node and to the commands that ask one, and the checks that must hold.
 
 use std::io::Cursor;
 
@@ -57,14 +57,14 @@ pub fn check_request(bytes: &[u8]) {
     }
 }
 
-/// What a client said, in words.
+/// The requests of a client, in words.
 #[derive(Default)]
 struct Said {
     asked: Vec<String>,
     refusal: Option<String>,
 }
 
-/// All requests in these bytes, and the refusal that ends them, if one does.
+/// All requests in these bytes, and the refusal that ends them, if any.
 fn heard(bytes: &[u8], piece: usize) -> Said {
     let (mut inbound, mut rest, mut found) = (Inbound::default(), bytes, Said::default());
     while !rest.is_empty() {
@@ -91,7 +91,7 @@ fn heard(bytes: &[u8], piece: usize) -> Said {
     found
 }
 
-/// What a request leads to, in words.
+/// The result of a request, in words.
 fn taken(asked: &Asked) -> String {
     let Asked { request, body } = asked;
     assert_eq!(body.len(), request.body_length);
@@ -115,7 +115,7 @@ fn taken(asked: &Asked) -> String {
     }
 }
 
-/// A client understands it, and finds its end.
+/// A client understands the answer, and finds its end.
 fn is_an_answer(response: &Response) {
     let bytes = response.encode(Delivery { head_only: false, close: true, old: false });
     let mut slots = [httparse::EMPTY_HEADER; 16];
@@ -132,7 +132,7 @@ fn is_an_answer(response: &Response) {
     assert!(body.get("error").is_some(), "{body}");
 }
 
-/// What nodes answer: a status, a history, and events.
+/// Answers of nodes: a status, a history, and events.
 pub fn answers() -> Vec<Vec<u8>> {
     let leaderships = Vec::new();
     let status = serde_json::to_vec(&Status::default());
@@ -150,7 +150,7 @@ pub fn answers() -> Vec<Vec<u8>> {
     answers
 }
 
-/// What something at the address of a node answers.
+/// An answer of anything at the address of a node.
 pub fn check_answer(bytes: &[u8]) {
     if let Ok(mut events) = Listener::hear("node:1", Box::new(Cursor::new(bytes.to_vec()))) {
         while let Ok(event) = events.wait() {
@@ -161,7 +161,7 @@ pub fn check_answer(bytes: &[u8]) {
     comes_back::<History>(bytes);
 }
 
-/// What was read can be written, and read again. (A figure may differ by its last bit.)
+/// What was read can be written, and read again. (A float may differ in its last bit.)
 fn comes_back<T: Serialize + DeserializeOwned>(bytes: &[u8]) {
     if let Ok(read) = serde_json::from_slice::<T>(bytes) {
         let again = serde_json::to_vec(&read).expect("it was read as JSON");

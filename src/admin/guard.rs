@@ -1,6 +1,6 @@
-//! Who may command: whoever may open the control socket, and over TCP whoever knows the token or, with TLS, shows the
-//! certificate of a member. An address
-//! proves nothing: any user of this host has it, and a browser there runs other people's pages.
+//! Access to commands: any client that can open the control socket may give commands, and over TCP any client that
+//! knows the token or, with TLS, shows the certificate of a member. An address proves nothing: any user of this host
+//! has it, and a browser there runs other people's pages.
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use super::response::Response;
 use crate::node::status::Status;
 use crate::tls::{Buffered, Security};
 
-/// The header that says which cluster a command is for, by its name.
+/// The header with the name of the cluster that a command is for.
 pub const CLUSTER: &str = "electd-cluster";
-/// The header that says which member a command is given to, by its id.
+/// The header with the id of the member that a command is for.
 pub const NODE: &str = "electd-node";
 
 /// The token that commands over TCP need; it can be replaced while the server runs.
@@ -22,7 +22,7 @@ pub const NODE: &str = "electd-node";
 pub struct Token(Arc<RwLock<Option<String>>>);
 
 impl Token {
-    /// This token. An empty one is none: it would let everybody in.
+    /// This token. An empty one counts as none: it would let everybody in.
     #[must_use]
     pub fn new(token: Option<String>) -> Token {
         let shared = Token::default();
@@ -30,14 +30,14 @@ impl Token {
         shared
     }
 
-    /// Takes another one, or none. Tells whether that is a change.
+    /// Takes another token, or none. Returns whether it differs.
     pub fn replace(&self, token: Option<String>) -> bool {
         let token = token.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
         let before = std::mem::replace(&mut *self.0.write(), token.clone());
         before != token
     }
 
-    /// The token that counts now.
+    /// The present token.
     fn present(&self) -> Option<String> {
         self.0.read().clone()
     }
@@ -49,27 +49,28 @@ impl From<Option<String>> for Token {
     }
 }
 
-/// What takes over a connection that is to carry something else than HTTP; it must not wait.
+/// Takes over a connection that is to carry something else than HTTP; it must not wait.
 pub type Attach = Box<dyn Fn(UnixStream) + Send>;
 
-/// By which way the clients of a server came.
+/// The way by which the clients of a server come.
 pub enum Door {
-    /// Over TCP, with TLS or without: this token lets them command, and so does the certificate of a member.
+    /// Over TCP, with TLS or without: a client may give commands with this token, or with the certificate of a
+    /// member.
     Admin(Token, Security),
-    /// By the control socket: whoever could open it may command, and attach a process to the node.
+    /// By the control socket: any client that can open it may give commands, and attach a process to the node.
     Control(Attach),
 }
 
 impl Door {
-    /// What protects a new connection, if anything does.
+    /// The TLS session of a new connection, if there is TLS.
     pub fn session(&self) -> Option<Buffered> {
         let Door::Admin(_, security) = self else { return None };
         security.now().map(Buffered::new)
     }
 }
 
-/// Lets a command pass that came in by this door, or says why not. The client proves to be the member of a name:
-/// that counts as long as the member belongs to the cluster.
+/// Lets a command pass that came in by this door, or says why not. A proof that the client is the member of a name
+/// counts as long as that member belongs to the cluster.
 ///
 /// # Errors
 /// The answer 403, with words.
@@ -103,7 +104,7 @@ fn refusal(has_token: bool, has_tls: bool) -> &'static str {
     }
 }
 
-/// Lets a command pass that is for this node, as far as it says for whom it is.
+/// Lets a command pass that is for this node, or does not say which node it is for.
 ///
 /// # Errors
 /// The answer 409, with words.

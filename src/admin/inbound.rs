@@ -1,16 +1,16 @@
-//! What a client has said and is not answered yet: bytes in, one request after the other out.
+//! The input of a client that is not answered yet: bytes in, one request after the other out.
 
 use super::limits;
 use super::request::Request;
 use super::response::Response;
 
-/// What a client has said. An idle one takes no memory for it.
+/// The input of a client. An idle client takes no memory for it.
 #[derive(Default)]
 pub struct Inbound {
     bytes: Vec<u8>,
-    /// How many of the bytes have been looked at in vain.
+    /// How many of the bytes have been searched already.
     seen: usize,
-    /// The header of the request whose body comes.
+    /// The header of the request whose body is being read.
     head: Option<Box<Request>>,
 }
 
@@ -23,16 +23,16 @@ pub struct Asked {
     pub body: Vec<u8>,
 }
 
-/// What has been understood.
+/// The result of looking for a request.
 #[derive(Debug)]
 pub enum Heard {
     /// Nothing that is complete.
     Part,
-    /// A header, whose client waits for a word before it sends the body.
+    /// A header, whose client waits for "100 Continue" before it sends the body.
     Knock,
     /// A request.
     Asked(Box<Asked>),
-    /// What cannot be understood, and the answer to it.
+    /// Something that is no valid request, and the answer to it.
     Refused(Response),
 }
 
@@ -48,13 +48,13 @@ pub enum Place {
 }
 
 impl Inbound {
-    /// How many bytes more may be read now.
+    /// How many more bytes may be read now.
     pub fn room(&self) -> usize {
         let most = self.head.as_ref().map_or(0, |head| head.body_length).max(limits::HEAD_BYTES);
         most.saturating_sub(self.bytes.len())
     }
 
-    /// Adds what was read.
+    /// Adds bytes that were read.
     pub fn hear(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -78,7 +78,7 @@ impl Inbound {
         self.bytes.capacity() + self.head.as_deref().map_or(0, Request::memory)
     }
 
-    /// Forgets all, as no request will be taken any more.
+    /// Drops all input, as no more requests are taken.
     pub fn clear(&mut self) {
         *self = Inbound::default();
     }
@@ -95,8 +95,8 @@ impl Inbound {
     }
 
     fn next_head(&mut self) -> Heard {
-        // Empty lines before a request are skipped, as HTTP asks. And a header ends with a line: so
-        // a client that sends byte by byte is not looked at from its start for each.
+        // Skips empty lines before a request, as HTTP asks. A header ends with a line end, so if a client sends byte
+        // by byte, not every byte makes us read its header from the start.
         let blank = self.bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
         drop(self.drain(blank));
         let is_full = self.bytes.len() >= limits::HEAD_BYTES;
@@ -119,7 +119,7 @@ impl Inbound {
         }
     }
 
-    /// Takes bytes from the front. With the last of them goes the memory.
+    /// Takes bytes from the front. Frees the memory with the last of them.
     fn drain(&mut self, count: usize) -> Vec<u8> {
         if count == 0 {
             return Vec::new();
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(asked(&mut inbound).1, b"{}");
     }
 
-    /// What a client sent before it stops counts, read or not.
+    /// Input from before the client stopped counts, read or not.
     #[test]
     fn a_header_whose_body_does_not_come_takes_memory() {
         let mut inbound = Inbound::default();

@@ -1,4 +1,4 @@
-//! A client's socket, and what protects it: read and written without waiting.
+//! A client's socket, with TLS or without: reads and writes without waiting.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -25,12 +25,12 @@ impl Line {
         self.socket.as_fd()
     }
 
-    /// The socket, to be used by somebody else.
+    /// The socket, for another use.
     pub fn into_socket(self) -> Socket {
         self.socket
     }
 
-    /// Reads what the client said; 0 is the end.
+    /// Reads the client's input; 0 is the end.
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.session {
             Some(session) => session.read(&mut self.socket, buffer),
@@ -38,7 +38,7 @@ impl Line {
         }
     }
 
-    /// Takes some of these bytes to be sent.
+    /// Takes some of these bytes to send.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.session {
             Some(session) => session.write(&mut self.socket, bytes),
@@ -46,7 +46,7 @@ impl Line {
         }
     }
 
-    /// Sends what was taken, as far as the socket takes it.
+    /// Sends the bytes that it took, as far as the socket takes them.
     pub fn flush(&mut self) -> io::Result<()> {
         let Some(session) = &mut self.session else { return Ok(()) };
         match session.flush(&mut self.socket) {
@@ -55,7 +55,7 @@ impl Line {
         }
     }
 
-    /// Says that nothing more comes.
+    /// Tells the client that nothing more comes.
     pub fn shut(&mut self) -> io::Result<()> {
         if let Some(session) = &mut self.session {
             session.bid_farewell(&mut self.socket);
@@ -63,27 +63,27 @@ impl Line {
         self.socket.shutdown(Shutdown::Write)
     }
 
-    /// Goes on without TLS, with a client that speaks none.
+    /// Continues without TLS, with a client that speaks none.
     pub fn speak_plainly(&mut self) {
         self.session = None;
     }
 
-    /// Whether some of what was taken is not sent.
+    /// Whether some of the bytes that it took are not sent.
     pub fn owes(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.owes())
     }
 
-    /// Whether there is something to read that the socket does not tell of.
+    /// Whether there is input that the poller does not notice on the socket.
     pub fn has_more(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.has_more())
     }
 
-    /// Whether its handshake is under way.
+    /// Whether its handshake is in progress.
     pub fn is_shaking(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.is_shaking())
     }
 
-    /// Whether a request may come: there is no handshake, or it has ended well.
+    /// Whether a request may come: there is no handshake, or it has succeeded.
     pub fn is_open(&self) -> bool {
         self.session.as_ref().is_none_or(|session| session.has_shaken())
     }
@@ -98,7 +98,7 @@ impl Line {
         self.session.as_ref().is_some_and(|session| session.proves(name))
     }
 
-    /// The bytes that are kept for it.
+    /// The bytes of memory that it keeps.
     pub fn memory(&self) -> usize {
         self.session.as_ref().map_or(0, |session| session.memory())
     }

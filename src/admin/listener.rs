@@ -1,4 +1,4 @@
-//! The other side of `GET /events`: reads a node's events as they come.
+//! The client of `GET /events`: reads a node's events as they come.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::time::Duration;
@@ -13,23 +13,23 @@ use crate::tls::Trust;
 const CONNECT: Duration = Duration::from_secs(1);
 /// A node gives a sign of life every 15 s.
 const SILENCE: Duration = Duration::from_secs(20);
-/// A line holds one event.
+/// A line has one event.
 const LONGEST_LINE: u64 = 64 * 1024;
 /// The lines of the head of an answer.
 const HEAD_LINES: usize = 64;
 
-/// A node's events, each as soon as the node tells it.
+/// A node's events, each as soon as the node sends it.
 pub struct Listener {
     address: String,
     lines: BufReader<Box<dyn Read + Send>>,
 }
 
 impl Listener {
-    /// Listens to the node at this admin address, to the events after the one with this id; without an
-    /// id, to those from now on.
+    /// Listens to the events of the node at this admin address after the one with this id; without an id, to those
+    /// from now on.
     ///
     /// # Errors
-    /// When nobody answers there, or the node refuses, or knows no events as it is of an older version.
+    /// If nobody answers there, the node refuses, or its version knows no events.
     pub(super) fn open(
         address: &str,
         after: Option<&str>,
@@ -48,7 +48,7 @@ impl Listener {
         Listener::hear(address, stream)
     }
 
-    /// Reads what the node at this address answers.
+    /// Reads the answer of the node at this address.
     pub(super) fn hear(
         address: &str,
         stream: Box<dyn Read + Send>,
@@ -61,11 +61,11 @@ impl Listener {
     /// Waits for the next event.
     ///
     /// # Errors
-    /// When the connection ends, or the node gives no sign of life for 20 s.
+    /// If the connection ends, or the node gives no sign of life for 20 s.
     pub fn wait(&mut self) -> Result<Event, ClientError> {
         loop {
             let line = self.line()?;
-            // Events of a kind that this version does not know are left out.
+            // Skips events of a kind that this version does not know.
             if let Some(document) = line.strip_prefix("data:")
                 && let Ok(event) = serde_json::from_str(document)
             {

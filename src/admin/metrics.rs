@@ -1,5 +1,5 @@
-//! `GET /metrics`: a node in figures, as OpenMetrics text. Made anew for each request, from the published
-//! status and what was counted.
+//! `GET /metrics`: a node in figures, as OpenMetrics text. Made for each request, from the published status and the
+//! counters.
 
 use std::sync::atomic::AtomicU64;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -20,7 +20,7 @@ use crate::node::tally::Tally;
 
 use super::response::Response;
 
-/// What the body is, as Prometheus asks for it.
+/// The content type, as Prometheus asks for it.
 const CONTENT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Labels = Vec<(&'static str, String)>;
@@ -40,7 +40,7 @@ pub fn answer<H: Handle>(handle: &H) -> Response {
     }
 }
 
-/// Where the node stands.
+/// The state of the node.
 fn state(registry: &mut Registry, status: &Status) {
     let leads = status.state == "leading" && !status.stalled;
     let has_leader = status.leader.is_some() && !status.stalled;
@@ -101,7 +101,7 @@ fn members(registry: &mut Registry, status: &Status) {
     registry.register("electd_peer_rtt_seconds", help, times);
 }
 
-/// Messages, and what was dropped of them.
+/// The counters of messages and of drops.
 fn messages(registry: &mut Registry, status: &Status) {
     let counters = Family::<Labels, prometheus_client::metrics::counter::Counter>::default();
     for (kind, count) in &status.messages {
@@ -128,7 +128,7 @@ fn messages(registry: &mut Registry, status: &Status) {
     registry.register("electd_refused", help, refused);
 }
 
-/// What was counted since the start of the node.
+/// The counters since the start of the node.
 fn counted(registry: &mut Registry, tally: &Tally) {
     let help = "How often another leader or epoch became known";
     registry.register("electd_leader_changes", help, tally.leader_changes.clone());

@@ -7,25 +7,25 @@
 //! |---|---|
 //! | `server` | the threads, from start to end |
 //! | `reactor` | the thread that owns all connections |
-//! | `poller` | epoll: which of them are ready, the slow in a line of their own |
-//! | `crowd` | all connections, their deadlines, and who has to go |
-//! | `shares` | who that is: the oldest of the host that has the most |
-//! | `room` | how many there may be |
-//! | `ready` | the line of those that have asked for more than one thing |
+//! | `poller` | epoll: which of them are ready, with the slow ones in their own line |
+//! | `crowd` | all connections, their deadlines, and which has to go |
+//! | `shares` | which that is: the oldest of the host that has the most |
+//! | `room` | the most connections |
+//! | `ready` | the line of connections with more than one request |
 //! | `connection` | one client: socket, question, answer |
 //! | `line` | its socket, and TLS if the address has it |
-//! | `inbound` | what it says, to requests |
+//! | `inbound` | its input, to requests |
 //! | `request` | bytes to a request, or to the answer that refuses them |
 //! | `dispatch` | a request to its answer |
 //! | `routes` | the paths: what each shows, and which command a request there is |
 //! | `views` | what a node shows |
-//! | `guard` | who may command |
-//! | `commands` | the commands that the node carries out at present |
+//! | `guard` | which clients may give commands |
+//! | `commands` | the commands in progress |
 //! | `response` | an answer to bytes |
 //! | `metrics` | `GET /metrics`: a node in figures |
-//! | `stream` | `GET /events`: the events of a node, as long as a client wants |
+//! | `stream` | `GET /events`: the events of a node, for as long as a client wants |
 //! | `control` | the control socket, for both sides |
-//! | `client`, `order`, `listener`, `ask`, `answer` | the other side, for the commands |
+//! | `client`, `order`, `listener`, `ask`, `answer` | the client side, for the commands |
 
 mod answer;
 mod ask;
@@ -63,19 +63,20 @@ pub use server::{ControlServer, Server};
 mod limits {
     use std::time::Duration;
 
-    /// Bytes kept for all connections together: of requests that are not complete, and of answers
-    /// that are not taken. One more, and one of those connections goes.
+    /// Bytes kept for all connections together: of requests that are not complete, and of answers that are not taken.
+    /// With one more, one of those connections is closed.
     pub const KEPT_BYTES: usize = 2 * 1024 * 1024;
-    /// Connections to the control socket at once.
+    /// Connections to the control socket.
     pub const CONTROL: usize = 256;
-    /// Connections with TLS at once: each takes some kilobytes as long as it lasts.
+    /// Connections with TLS: each takes some kilobytes as long as it lasts.
     pub const SECURED: usize = 2048;
-    /// Newcomers accepted, and answered, at once, before those who are there already.
+    /// Newcomers accepted, and answered, in one turn, before the present connections.
     pub const ACCEPTS: usize = 128;
-    /// Clients with more requests in hand that are answered before the sockets are looked at again,
-    /// and clients that are let go because they are late.
+    /// Connections with more requests that are answered before the sockets are looked at again, and late connections
+    /// that are closed in one turn.
     pub const LOT: usize = 64;
-    /// Commands given to the node at once, each by a thread. Their connections cannot be taken away.
+    /// Commands that the node carries out at the same time, each given by a thread. Their connections are never
+    /// evicted.
     pub const COMMANDS: usize = 16;
     /// How long a node may take to carry out a command.
     pub const COMMAND: Duration = Duration::from_secs(2);
@@ -89,18 +90,18 @@ mod limits {
     pub const HEAD: Duration = Duration::from_secs(1);
     /// From the end of the header to the end of the body.
     pub const BODY: Duration = Duration::from_secs(1);
-    /// From an answer to the next request's first byte.
+    /// From an answer to the first byte of the next request.
     pub const IDLE: Duration = Duration::from_secs(30);
-    /// Between two signs of life of a stream of events while nothing happens.
+    /// Between two signs of life of a stream while nothing happens.
     pub const BEAT: Duration = Duration::from_secs(15);
-    /// For the whole of an answer to be taken by the client's side.
+    /// For the client to take the whole of an answer.
     pub const ANSWER: Duration = Duration::from_secs(2);
-    /// How long the rest of what a client says is read and forgotten after the last answer: to
-    /// close with unread bytes would reset the connection, and the client would lose the answer.
+    /// How long the server reads and drops a client's input after the last answer: to close with unread bytes would
+    /// reset the connection, and the client would lose the answer.
     pub const LINGER: Duration = Duration::from_millis(500);
     /// How long a stopping server lets answers finish.
     pub const GRACE: Duration = Duration::from_millis(200);
-    /// The pause after an accept that failed for want of something, such as a file descriptor.
+    /// The pause after an accept that failed for lack of a resource, such as a file descriptor.
     pub const PAUSE: Duration = Duration::from_millis(20);
     /// Between two lines in the log about such failures.
     pub const REPORT: Duration = Duration::from_secs(60);

@@ -1,8 +1,8 @@
-//! The commands of operators as a client gives them.
+//! The commands of operators, as a client sends them.
 
 use serde_json::Value;
 
-/// A command to a node, as HTTP has it.
+/// A command to a node, as an HTTP request.
 ///
 /// ```
 /// use electd::admin::client::Order;
@@ -34,7 +34,7 @@ impl Order {
         Order { method: "DELETE", path, body: String::new(), ends_leadership: false }
     }
 
-    /// The same, which may end a leadership: then the client waits until what the leader runs has ended.
+    /// The same, which may end a leadership: then the client waits until the leader's job has ended.
     #[must_use]
     pub fn ending_a_leadership(self) -> Order {
         Order { ends_leadership: true, ..self }

@@ -1,7 +1,7 @@
-//! epoll and a bell: which sockets can be read or written, and a way to wake the thread that waits.
+//! epoll and a bell: which sockets are ready to read or write, and a way to wake the waiting thread.
 //!
-//! There are two lines. The slow stand in their own, of which a small lot is taken each time: so
-//! however many they are, whoever asks in one go does not wait behind them.
+//! There are two lines. The slow clients have their own, of which a small batch is taken each time: so however many
+//! they are, a client that sends its request in one go does not wait behind them.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,23 +13,23 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io;
 
-/// Events that are taken at once. Few, so that a newcomer is accepted between two lots.
+/// The most events taken in one turn. Few, so that a newcomer is accepted between two batches.
 const LOT: usize = 128;
 
-/// Events of slow ones that are taken at once, beside the others.
+/// The most events of slow clients taken in one turn, besides the others.
 const SLOW_LOT: usize = 64;
 
-/// After a full lot of slow ones, none is taken for so long: what thousands of them send byte by byte
-/// is then read several bytes at a time, and does not take a processor for itself.
+/// After a full batch of slow clients, none is taken for this long: so several bytes at a time are read from
+/// thousands of clients that send byte by byte, and they do not keep a processor busy.
 const SLOW_PAUSE: Duration = Duration::from_millis(2);
 
 /// The bell's own number; no connection ever gets it.
 const BELL: u64 = u64::MAX;
 
-/// The number of all slow ones together; no connection ever gets it.
+/// The number of all slow clients together; no connection ever gets it.
 const SLOW: u64 = u64::MAX - 1;
 
-/// What a socket is watched for.
+/// The events of a socket that are watched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
     /// Bytes to read.
@@ -42,11 +42,11 @@ pub enum Interest {
     Nothing,
 }
 
-/// Wakes the thread that waits.
+/// Wakes the waiting thread.
 pub struct Bell(OwnedFd);
 
 impl Bell {
-    /// Rings. A bell that rings already goes on ringing, so no failure matters.
+    /// Rings. A bell that rings already keeps ringing, so no failure matters.
     pub fn ring(&self) {
         let _ = io::write(&self.0, &1_u64.to_ne_bytes());
     }
@@ -55,18 +55,18 @@ impl Bell {
 /// Sockets by their numbers.
 pub struct Poller {
     epoll: OwnedFd,
-    /// Watched by the other, as if it were a socket: it is ready while any of its own is.
+    /// The other epoll watches this one like a socket: it is ready while any of its own sockets is.
     slow: OwnedFd,
-    /// While set, no slow one is taken.
+    /// While set, no slow client is taken.
     paused: Option<Instant>,
     bell: Arc<Bell>,
 }
 
 impl Poller {
-    /// A poller that watches its bell alone.
+    /// A poller that watches only its bell.
     ///
     /// # Errors
-    /// When the descriptors cannot be had.
+    /// If the system has no descriptors left.
     pub fn new() -> io::Result<Poller> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let slow = epoll::create(CreateFlags::CLOEXEC)?;
@@ -81,11 +81,10 @@ impl Poller {
         Arc::clone(&self.bell)
     }
 
-    /// Watches a socket from now on for something else. A socket that is closed is forgotten by
-    /// itself.
+    /// Watches a socket for something else from now on. A socket that is closed drops out by itself.
     ///
     /// # Errors
-    /// When the kernel has no memory for it.
+    /// If the kernel has no memory for it.
     pub fn change(
         &self,
         socket: impl AsFd,
@@ -109,7 +108,7 @@ impl Poller {
         }
     }
 
-    /// Where a socket is watched, and for which events.
+    /// The line that watches a socket, and the events.
     fn line(&self, interest: Interest) -> Option<(&OwnedFd, EventFlags)> {
         match interest {
             Interest::Read => Some((&self.epoll, EventFlags::IN)),
@@ -119,8 +118,8 @@ impl Poller {
         }
     }
 
-    /// Waits until a socket is ready, the bell rings, or this instant has come; none is for ever.
-    /// Gives the numbers of the sockets that are ready.
+    /// Waits until a socket is ready, the bell rings, or this instant has come; none is for ever. Returns the numbers
+    /// of the sockets that are ready.
     pub fn wait(&mut self, until: Option<Instant>) -> Vec<u64> {
         let now = Instant::now();
         if self.paused.is_some_and(|end| end <= now) {
@@ -131,7 +130,7 @@ impl Poller {
         let mut ready = take::<LOT>(&self.epoll, left);
         if let Some(at) = ready.iter().position(|number| *number == BELL) {
             ready.swap_remove(at);
-            // It rings, so that the read cannot fail.
+            // The bell rings, so the read cannot fail.
             let _ = io::read(&self.bell.0, &mut [0_u8; 8]);
         }
         if let Some(at) = ready.iter().position(|number| *number == SLOW) {
@@ -145,7 +144,7 @@ impl Poller {
         ready
     }
 
-    /// Takes no slow ones until then, or takes them again.
+    /// Takes no slow clients until this instant, or takes them again.
     fn pause(&mut self, until: Option<Instant>) {
         let flags = if until.is_some() { EventFlags::empty() } else { EventFlags::IN };
         if epoll::modify(&self.epoll, &self.slow, EventData::new_u64(SLOW), flags).is_ok() {
@@ -154,7 +153,7 @@ impl Poller {
     }
 }
 
-/// Takes a lot of those that are ready, whoever waited longest first, and waits this long for one.
+/// Takes a batch of the sockets that are ready, the longest waiting first, and waits this long for one.
 fn take<const MOST: usize>(line: &OwnedFd, left: Option<Duration>) -> Vec<u64> {
     let mut space = [const { MaybeUninit::<Event>::uninit() }; MOST];
     let Ok((events, _)) = epoll::wait(line, &mut space, left.map(timespec).as_ref()) else {
@@ -164,7 +163,7 @@ fn take<const MOST: usize>(line: &OwnedFd, left: Option<Duration>) -> Vec<u64> {
 }
 
 fn timespec(time: Duration) -> Timespec {
-    // Nothing here waits for longer than half a minute, so that all seconds fit.
+    // No wait here is longer than half a minute, so all seconds fit.
     let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
     Timespec { tv_sec: seconds, tv_nsec: time.subsec_nanos().into() }
 }

@@ -1,5 +1,5 @@
-//! The thread that owns all connections: it accepts, reads, answers and writes, waits in one place
-//! alone, and for no client.
+//! The thread that owns all connections: it accepts, reads, answers and writes, waits in one place only, and for no
+//! client.
 
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
@@ -26,10 +26,10 @@ use super::room::Room;
 /// The listening socket's number; connections count from 1.
 const LISTENER: u64 = 0;
 
-/// What the thread holds.
+/// The state of the thread.
 pub struct Reactor<H> {
     listener: Socket,
-    /// While set, nobody is accepted: descriptors or memory were wanting.
+    /// While set, nobody is accepted, since descriptors or memory ran out.
     resting: Option<Instant>,
     poller: Poller,
     shared: Shared<H>,
@@ -37,9 +37,9 @@ pub struct Reactor<H> {
     room: Room,
     commands: Commands,
     ready: Ready,
-    /// Connections that are told events.
+    /// The connections that get events.
     streams: Vec<u64>,
-    /// The event up to which they were told.
+    /// The last event that was sent to them.
     told: EventId,
     scratch: Box<Scratch>,
     /// When trouble was last logged.
@@ -47,10 +47,10 @@ pub struct Reactor<H> {
 }
 
 impl<H: Handle> Reactor<H> {
-    /// Watches the listening socket. At most as many are connected as there is room for.
+    /// Watches the listening socket. The room limits the connections.
     ///
     /// # Errors
-    /// When the descriptors cannot be had.
+    /// If the system has no descriptors left.
     pub fn new(listener: Socket, shared: Shared<H>, room: Room) -> io::Result<Reactor<H>> {
         listener.set_nonblocking(true)?;
         let poller = Poller::new()?;
@@ -73,7 +73,7 @@ impl<H: Handle> Reactor<H> {
         })
     }
 
-    /// What wakes the thread.
+    /// The bell that wakes the thread.
     pub fn bell(&self) -> Arc<Bell> {
         self.poller.bell()
     }
@@ -86,7 +86,7 @@ impl<H: Handle> Reactor<H> {
         self.close();
     }
 
-    /// Waits until there is something to do, and does it: a part for each, so that all get on.
+    /// Waits until there is something to do, and does a part for each connection, so that all make progress.
     fn turn(&mut self, latest: Option<Instant>) {
         let next = [self.crowd.deadline(), self.resting, latest].into_iter().flatten().min();
         let until = if self.ready.is_empty() { next } else { Some(Instant::now()) };
@@ -113,8 +113,8 @@ impl<H: Handle> Reactor<H> {
         }
     }
 
-    /// Takes whoever waits. The kernel keeps a line, and drops whoever finds it full for a second: so
-    /// it is emptied at once.
+    /// Accepts the clients that wait. The kernel keeps a queue, and a client that finds it full is dropped for a
+    /// second: so the queue is emptied in one go.
     fn accept(&mut self) {
         for _ in 0..limits::ACCEPTS {
             match self.listener.accept() {
@@ -128,10 +128,10 @@ impl<H: Handle> Reactor<H> {
         }
     }
 
-    /// Takes a newcomer in. It has waited already, and what it asks has often come meanwhile: so it is
-    /// answered at once, and does not wait again behind those that came with it.
+    /// Takes a newcomer in. It has waited already, and often its request has come meanwhile: so it is answered
+    /// immediately, instead of waiting again behind those that came with it.
     fn admit(&mut self, stream: Socket, client: &SockAddr) {
-        // It fails where the client is gone already.
+        // This fails if the client is gone already.
         if let Ok(connection) = Connection::new(stream, self.shared.session()) {
             let number = self.crowd.add(connection, client.as_socket().map(|client| client.ip()));
             self.advance(number);
@@ -144,7 +144,7 @@ impl<H: Handle> Reactor<H> {
         }
     }
 
-    /// A want of file descriptors or memory is not over with the newcomer, and this thread would spin.
+    /// A lack of file descriptors or memory does not end with the newcomer, and this thread would spin.
     fn rest(&mut self, error: &io::Error) {
         self.report(&format!("cannot accept an admin connection: {error}"));
         self.crowd.evict();
@@ -159,8 +159,8 @@ impl<H: Handle> Reactor<H> {
         }
     }
 
-    /// Some of those whose time is over are let go, or told so. A crowd that came at once is late at
-    /// once, and to close so many takes long.
+    /// Closes or warns some of the connections whose deadline has passed. A crowd that came together is late
+    /// together, and to close so many takes long.
     fn expire(&mut self, now: Instant) {
         for _ in 0..limits::LOT {
             let Some(number) = self.crowd.expired(now) else { return };
@@ -169,7 +169,7 @@ impl<H: Handle> Reactor<H> {
         }
     }
 
-    /// Whoever is told events gets in line if there are new ones.
+    /// Connections that get events join the line if there are new ones.
     fn tell_news(&mut self) {
         let last = self.shared.handle().events().last();
         if std::mem::replace(&mut self.told, last) != last {
@@ -179,7 +179,7 @@ impl<H: Handle> Reactor<H> {
         }
     }
 
-    /// Some of those that have more to do get on, before the sockets are looked at again.
+    /// Some of the connections in line make progress, before the sockets are looked at again.
     fn next_in_line(&mut self) {
         let mut left = limits::LOT;
         while left > 0
@@ -189,7 +189,7 @@ impl<H: Handle> Reactor<H> {
         }
     }
 
-    /// Gets a connection on; false if it has gone meanwhile.
+    /// Lets a connection make progress; false if it has gone meanwhile.
     fn advance(&mut self, number: u64) -> bool {
         let Some(connection) = self.crowd.get(number) else { return false };
         let step = connection.advance(&self.shared, &mut self.scratch);
@@ -204,7 +204,7 @@ impl<H: Handle> Reactor<H> {
         }
     }
 
-    /// Does what a connection wants.
+    /// Takes the next step of a connection.
     fn follow(&mut self, number: u64, step: Step) {
         match step {
             Step::Wait => self.crowd.note(number, &self.poller),
@@ -229,7 +229,7 @@ impl<H: Handle> Reactor<H> {
         }
     }
 
-    /// Gives a connection to whoever attaches processes to the node.
+    /// Gives a connection to the part that attaches processes to the node.
     fn give_away(&mut self, number: u64) {
         let Some(connection) = self.crowd.take(number, &self.poller) else { return };
         let socket = connection.into_socket();
@@ -247,16 +247,16 @@ impl<H: Handle> Reactor<H> {
         }
     }
 
-    /// Ends all connections: those that wait for their clients at once, the others when they have
-    /// their answers or after a grace. A command is waited for.
+    /// Ends all connections: those that wait for their clients immediately, the others when they have their answers
+    /// or after a grace. Waits for commands.
     fn close(mut self) {
         if self.resting.take().is_none() {
             self.listen(Interest::Read, Interest::Nothing);
         }
-        // Nobody is connected any more. It fails only on a socket that does not listen.
+        // Nobody can connect any more. This fails only on a socket that does not listen.
         let _ = self.listener.shutdown(Shutdown::Both);
         for number in self.crowd.numbers() {
-            self.advance(number); // what has come is answered
+            self.advance(number); // answers the requests that have come
         }
         let end = Instant::now() + limits::GRACE;
         loop {

@@ -1,5 +1,5 @@
-//! The connections that have more to do although their sockets are silent, such as the rest of many
-//! requests that came in one go: in line, each once, so that nobody waits for all of one client's.
+//! The connections that have more to do although their sockets are silent, such as the rest of many requests that
+//! came in one go: in line, each once, so that nobody waits for all requests of one client.
 
 use std::collections::{HashSet, VecDeque};
 

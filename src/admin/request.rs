@@ -1,7 +1,7 @@
 //! From bytes to a request, or to the answer that refuses them.
 //!
-//! Whatever could be read in two ways is refused: two lengths, a length that is not a plain
-//! number, a chunked body, two hosts. A proxy in front may have read it the other way.
+//! We refuse whatever could be read in two ways: two lengths, a length that is not a plain number, a chunked body,
+//! two hosts. A proxy in front may have read it the other way.
 
 use httparse::Status;
 
@@ -15,9 +15,9 @@ pub struct Request {
     pub method: String,
     /// The path, without host and query.
     pub path: String,
-    /// What follows the path after a question mark.
+    /// The part after the question mark.
     pub query: String,
-    /// Whether it is HTTP/1.0, which closes unless told otherwise.
+    /// Whether it is HTTP/1.0, which closes the connection unless told otherwise.
     pub old: bool,
     /// The length of the body that follows.
     pub body_length: usize,
@@ -25,8 +25,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// Reads a request from the start of `bytes`; gives it with its length there, or nothing
-    /// while it is incomplete.
+    /// Reads a request from the start of `bytes`; returns it with its length there, or nothing while it is
+    /// incomplete.
     ///
     /// # Errors
     /// The answer to a request that is malformed, ambiguous or too large.
@@ -83,7 +83,7 @@ impl Request {
         }
     }
 
-    /// One host in HTTP/1.1, as its rules ask; the guard relies on there being no second.
+    /// Checks that there is one host in HTTP/1.1, as its rules ask; the guard relies on there being no second.
     fn check_host(&self) -> Result<(), Response> {
         match self.all("host").count() {
             1 => Ok(()),
@@ -111,7 +111,7 @@ impl Request {
         size_of::<Request>() + slots + headers + line
     }
 
-    /// Whether the client waits for a word before it sends the body.
+    /// Whether the client waits for "100 Continue" before it sends the body.
     pub fn awaits_continue(&self) -> bool {
         !self.old && self.body_length > 0 && self.all("expect").next().is_some()
     }

@@ -1,34 +1,34 @@
-//! An answer, and how it is written.
+//! An answer, and its bytes.
 
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
 use serde::Serialize;
 use serde_json::json;
 
-/// What a body is, where it is a document of electd's own.
+/// The content type of electd's own documents.
 const JSON: &str = "application/json";
 
-/// The answer to one request: a code and, but for what others gave to be kept, a JSON document.
+/// The answer to one request: a code and a JSON document, or bytes that others gave electd to keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     /// The status code.
     pub code: u16,
-    /// The methods of the path, where the client should know them.
+    /// The methods of the path, if the client should know them.
     pub allow: Option<&'static str>,
-    /// What the body is.
+    /// The content type.
     pub content: &'static str,
     /// The body.
     pub body: Vec<u8>,
 }
 
-/// How an answer is put on the wire; depends on the request, not on the answer.
+/// How an answer is sent; depends on the request, not on the answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery {
     /// For HEAD: the header alone.
     pub head_only: bool,
-    /// No further request is taken.
+    /// Whether no further request is taken.
     pub close: bool,
-    /// The client is of HTTP/1.0, where staying open has to be said.
+    /// Whether the client speaks HTTP/1.0, in which the answer has to say that the connection stays open.
     pub old: bool,
 }
 
@@ -37,7 +37,7 @@ impl Response {
     pub fn json(code: u16, document: &impl Serialize) -> Response {
         let (code, mut body) = match serde_json::to_vec(document) {
             Ok(body) => (code, body),
-            // Documents are made of strings and numbers; this is a defect, and still an answer.
+            // Documents consist of strings and numbers, so this is a defect; but there is still an answer.
             Err(error) => (500, json!({ "error": error.to_string() }).to_string().into_bytes()),
         };
         body.push(b'\n');
@@ -74,7 +74,7 @@ impl Response {
             self.content,
             self.body.len()
         );
-        // Fails only for years that HTTP cannot write.
+        // This fails only for years that HTTP cannot write.
         if let Ok(date) = DateTimePrinter::new().timestamp_to_rfc9110_string(&Timestamp::now()) {
             text += &format!("Date: {date}\r\n");
         }

@@ -1,23 +1,22 @@
-//! How many connections there may be: descriptors are one pot for the whole process, and the members'
-//! connections come first.
+//! The most connections: the whole process shares the descriptors, and the members' connections come first.
 
 use std::fmt::{self, Display, Formatter};
 
 use rustix::process::{Resource, getrlimit};
 
-/// Connections served at once, where there are descriptors for them.
+/// The most connections, if there are descriptors for them.
 const MOST: usize = 10_240;
 
 /// Descriptors kept for all but HTTP: with 128 members a connection from and to each, and a dial
 /// (384), strangers on the peer port (80), and files, pipes and listeners of this process.
 const KEPT: usize = 512;
 
-/// How many connections there may be, and why no more.
+/// The most connections, and why not more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// So many.
+    /// The number.
     pub connections: usize,
-    /// The limit of descriptors, where that is why.
+    /// The limit of descriptors, if that is why.
     descriptors: Option<usize>,
 }
 
@@ -34,7 +33,7 @@ impl Room {
         if connections < room.connections { Room { connections, descriptors: None } } else { room }
     }
 
-    /// Room with this limit of descriptors. With very few a quarter of them serves.
+    /// Room with this limit of descriptors. If there are very few, HTTP gets a quarter of them.
     fn with(descriptors: usize) -> Room {
         let left = descriptors.saturating_sub(KEPT).max(descriptors / 4).max(1);
         match left {

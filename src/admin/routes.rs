@@ -1,4 +1,4 @@
-//! The paths: what is shown at each, and which commands it takes, with what their bodies say.
+//! The paths: what the node shows at each, which commands it takes there, and the bodies of those.
 
 use std::time::Duration;
 
@@ -29,9 +29,9 @@ pub enum Takes {
     Delete(fn(&Request) -> Result<Command, Response>),
 }
 
-/// What precedes the name of a member in a path.
+/// The path before the name of a member.
 const MEMBER: &str = "/members/";
-/// How a list of paths says that.
+/// The same in a list of paths.
 const ANY_MEMBER: &str = "/members/NAME";
 
 impl<H: Handle> Route<H> {
@@ -74,7 +74,7 @@ impl<H: Handle> Route<H> {
         Route::ALL.iter().find(|route| route.path == path)
     }
 
-    /// How this request becomes a command, if it commands something.
+    /// The command of this request, if it gives one.
     pub fn commanded(request: &Request) -> Option<Takes> {
         let takes = Route::<H>::of(&request.path)?.takes;
         takes.filter(|takes| takes.method() == request.method)
@@ -118,7 +118,7 @@ impl Takes {
     }
 }
 
-/// A command without more to say.
+/// A command without a body.
 fn nothing(body: &[u8], command: Command) -> Result<Command, Response> {
     #[derive(Default, Deserialize)]
     #[serde(deny_unknown_fields)]

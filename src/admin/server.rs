@@ -2,13 +2,13 @@
 //!
 //! | thread | waits on | ends when |
 //! |---|---|---|
-//! | `admin` | all its sockets and a bell, in one epoll | the server is closing and the answers under way are given |
+//! | `admin` | all its sockets and a bell, in one epoll | the server is closing and pending answers are sent |
 //! | `control` | the same, for the control socket: a crowd on the admin address is not in its way | as `admin` |
 //! | `admin-command` | the node, at most [`limits::COMMAND`] | its one command is carried out |
 //!
-//! `admin` owns all connections and answers by itself whatever is only looked at, from the published
-//! snapshot. So thousands of slow clients cost a few hundred bytes each and no thread, and nobody
-//! waits for one of them. There are at most [`limits::COMMANDS`] of `admin-command`, and none while
+//! `admin` owns all connections, and by itself answers the requests that give no command, from the published
+//! snapshot. So thousands of slow clients cost a few hundred bytes each and no thread, and nobody waits for one of
+//! them. There are at most [`limits::COMMANDS`] of `admin-command`, and none while there is no command.
 //! there is no command.
 
 use std::io;
@@ -31,9 +31,9 @@ use super::poller::Bell;
 use super::reactor::Reactor;
 use super::room::Room;
 
-/// Enough for a request and its answer, both of which live on the heap.
+/// Enough for a request and its answer, which are both on the heap.
 const STACK: usize = 256 * 1024;
-/// What the kernel keeps for a client that does not read.
+/// The bytes that the kernel keeps for a client that does not read.
 const SEND_BUFFER: usize = 64 * 1024;
 
 /// The HTTP server on the admin address of a node. Dropping it stops it too.
@@ -43,13 +43,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to serve. A client that knows the token may command; without a token nobody may.
+    /// Starts to serve. A client that knows the token may give commands; without a token nobody may.
     ///
-    /// There are at most 10,240 connections at once, and fewer where this process may not have the
-    /// descriptors. One more, and the client host with the most gives up one.
+    /// There are at most 10,240 connections, and fewer if this process may not have the descriptors. With one more,
+    /// the client host with the most loses one.
     ///
     /// # Errors
-    /// When a descriptor or the thread cannot be had.
+    /// If the system has no descriptor or thread left.
     pub fn start<H: Handle>(
         listener: TcpListener,
         handle: H,
@@ -58,11 +58,11 @@ impl Server {
         Server::start_secured(listener, handle, token, Security::default())
     }
 
-    /// Starts to serve HTTPS, if this has credentials. Then a client that shows the certificate of a member may
-    /// command too.
+    /// Starts to serve HTTPS, if this has credentials. Then a client that shows the certificate of a member may give
+    /// commands too.
     ///
     /// # Errors
-    /// When a descriptor or the thread cannot be had.
+    /// If the system has no descriptor or thread left.
     pub(crate) fn start_secured<H: Handle>(
         listener: TcpListener,
         handle: H,
@@ -76,11 +76,11 @@ impl Server {
         Server::start_in(room, listener, handle, Door::Admin(token.into(), security))
     }
 
-    /// Starts to serve with at most so many connections at once, for a program that needs its
-    /// descriptors for something else.
+    /// Starts to serve with at most this many connections, for a program that needs its descriptors for something
+    /// else.
     ///
     /// # Errors
-    /// When a descriptor or the thread cannot be had.
+    /// If the system has no descriptor or thread left.
     pub fn start_small<H: Handle>(
         connections: usize,
         listener: TcpListener,
@@ -99,40 +99,41 @@ impl Server {
     ) -> io::Result<Server> {
         let address = listener.local_addr()?;
         let socket = Socket::from(listener);
-        // Inherited by every accepted socket.
+        // Every accepted socket inherits this.
         socket.set_tcp_nodelay(true)?;
         socket.set_send_buffer_size(SEND_BUFFER)?;
         let serving = Serving::start("admin", socket, room, handle, door)?;
         Ok(Server { address, _serving: serving })
     }
 
-    /// The address that is listened on; with port 0 asked for, the port that was given.
+    /// The address of the listening socket, with the port that the system chose if 0 was asked for.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Stops: answers under way are finished, within their time, and all threads joined.
+    /// Stops: finishes pending answers, within their time, and joins all threads.
     ///
-    /// A command under way is waited for. Stop the node first: that answers it, and load
-    /// balancers see its end on `GET /leader` rather than a closed port.
+    /// Waits for a command in progress. Stop the node first: that answers the command, and load balancers see its end
+    /// on `GET /leader` rather than a closed port.
     pub fn stop(self) {
         drop(self);
     }
 }
 
-/// The HTTP server on the control socket of a node: whoever may open that may command. Dropping it stops it too.
+/// The HTTP server on the control socket of a node: any client that can open the socket may give commands. Dropping
+/// it stops it too.
 pub struct ControlServer {
     _control: Control,
     _serving: Serving,
 }
 
 impl ControlServer {
-    /// Starts to serve, with at most 256 connections at once. A connection on which `GET /exec` was asked is given
-    /// to `attach`, which answers there and must not wait.
+    /// Starts to serve, with at most 256 connections. A connection that asks `GET /exec` is given to `attach`, which
+    /// answers there and must not wait.
     ///
     /// # Errors
-    /// When a descriptor or the thread cannot be had.
+    /// If the system has no descriptor or thread left.
     pub fn start<H: Handle>(
         control: Control,
         handle: H,

@@ -1,23 +1,23 @@
-//! Who has to go when there are too many: the client host that holds the most connections gives up
-//! the one that has not got on for longest.
+//! The connection to close when there are too many: of the client host with the most connections, the one that has
+//! made no progress for longest.
 //!
-//! So a host that floods the port takes places from itself alone, and where all come from one host,
-//! as they do behind a proxy, the newest and the busy stay.
+//! So a host that floods the port takes places from itself alone, and if all come from one host, as they do behind a
+//! proxy, the newest and the busy stay.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Instant;
 
-/// When a connection last got on, and its number.
+/// When a connection last made progress, and its number.
 pub type Turn = (Instant, u64);
 
-/// A client host, as far as an address tells one from another.
+/// A client host, as far as addresses distinguish hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Host(IpAddr);
 
 impl Host {
-    /// The host with this address. IPv6 gives 64 bits away to each host, so those say nothing.
+    /// The host with this address. An IPv6 host may have any of 2^64 addresses, so the last 64 bits do not count.
     pub fn of(address: IpAddr) -> Host {
         Host(match address.to_canonical() {
             IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
@@ -35,7 +35,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// A connection comes, goes, or has got on.
+    /// A connection comes, goes, or has made progress.
     pub fn replace(&mut self, host: Host, before: Option<Turn>, now: Option<Turn>) {
         if before == now {
             return;
@@ -57,7 +57,7 @@ impl Shares {
         self.ranking.extend(rank);
     }
 
-    /// The number of the connection that has to go first.
+    /// The number of the connection to close first.
     pub fn first_to_go(&self) -> Option<u64> {
         self.ranking.last().map(|(_, Reverse((_, number)), _)| *number)
     }

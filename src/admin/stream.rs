@@ -1,7 +1,7 @@
 //! `GET /events`: a node's events as server-sent events, which browsers and `curl` read as they are.
 //!
-//! A stream is a place in the node's log of events, and nothing is kept for it but what its client has not
-//! taken yet: at most one lot. A client that does not take a lot in time is cut; when it comes back with
+//! A stream is a place in the node's log of events; the only memory that it needs is the output that its client has
+//! not taken yet: at most one batch. A client that does not take a batch in time is cut off; when it comes back with
 //! the id of the last event that it read, it misses nothing that is still kept.
 
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use crate::node::events::{Event, EventId, EventLog};
 use super::request::Request;
 use super::response::Response;
 
-/// How many streams there may be at once.
+/// The most streams at the same time.
 pub const STREAMS: usize = 32;
 
-/// How many events are written at once, and after how many bytes no more of them: all streams together
-/// keep less than the server may keep for its clients.
+/// The most events in a batch, and the bytes after which it takes no more: all streams together keep less than the
+/// server may keep for its clients.
 const LOT: usize = 32;
 const LOT_BYTES: usize = 16 * 1024;
 
-/// What shows that the stream is alive while nothing happens.
+/// A sign of life of the stream while nothing happens.
 pub const BEAT: &[u8] = b": nothing new\n\n";
 
 /// One of the places for streams; free again when it is dropped.
@@ -32,7 +32,7 @@ impl Places {
     /// # Errors
     /// The answer 503, with words.
     pub fn take(&self) -> Result<Places, Response> {
-        // The first is that of the server itself.
+        // The server itself has the first.
         if Arc::strong_count(&self.0) > STREAMS {
             let sentence = format!(
                 "{STREAMS} streams of events are open already, which is the most: close one, or ask another node"
@@ -43,9 +43,9 @@ impl Places {
     }
 }
 
-/// A client that is told all events.
+/// A client that gets all events.
 pub struct Stream {
-    /// The event that it was told last.
+    /// The last event that was sent to it.
     told: EventId,
     _place: Places,
 }
@@ -56,7 +56,7 @@ impl Stream {
         Stream { told, _place: place }
     }
 
-    /// The next events as bytes; empty where there is none.
+    /// The next events as bytes; empty if there is none.
     pub fn next(&mut self, log: &EventLog) -> Vec<u8> {
         let mut bytes = Vec::new();
         for event in log.after(self.told, LOT) {
@@ -72,7 +72,7 @@ impl Stream {
     }
 }
 
-/// After which event a client wants to be told: after the one that it names, or from now on.
+/// The event after which a client wants to listen: the one that it names, or the last one.
 ///
 /// # Errors
 /// The answer 400, with words.
@@ -83,7 +83,7 @@ pub fn wanted(request: &Request, log: &EventLog) -> Result<EventId, Response> {
     }
 }
 
-/// What precedes all events. The end of the connection is the end of the stream.
+/// The head of the stream. The end of the connection is the end of the stream.
 pub fn head() -> Vec<u8> {
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n\
       X-Accel-Buffering: no\r\nConnection: close\r\n\r\nretry: 500\n\n"

@@ -1,4 +1,4 @@
-//! What a node shows of itself. The code is for load balancers and probes, the body for people.
+//! The views of a node. The code is for load balancers and probes, the body for people.
 
 use serde_json::json;
 
@@ -24,7 +24,7 @@ pub fn follower<H: Handle>(handle: &H) -> Response {
     judged(handle, |status| status.state == "following" && knows_leader(status))
 }
 
-/// Whether the node knows who leads, and could vote or lead.
+/// Whether the node knows the leader, and could vote or lead.
 pub fn ready<H: Handle>(handle: &H) -> Response {
     judged(handle, |status| knows_leader(status) && can_write(status))
 }
@@ -35,12 +35,12 @@ fn judged<H: Handle>(handle: &H, holds: fn(&Status) -> bool) -> Response {
     Response::json(if holds(&status) { 200 } else { 503 }, &status)
 }
 
-/// A stalled node may have been replaced, or its leader, without knowing it.
+/// A stalled node, or its leader, may have been replaced without the node knowing it.
 fn knows_leader(status: &Status) -> bool {
     status.leader.is_some() && !status.stalled
 }
 
-/// Whether its state can be written: a node that cannot may vote for nobody and lead in no new epoch.
+/// Whether its state can be written: otherwise it votes for nobody and leads in no new epoch.
 fn can_write(status: &Status) -> bool {
     !status.problems.iter().any(|problem| problem.kind == ProblemKind::Storage.name())
 }
@@ -54,13 +54,13 @@ pub fn live<H: Handle>(handle: &H) -> Response {
     Response::json(503, &json!({ "live": false, "error": sentence }))
 }
 
-/// Who led when.
+/// The leaderships that the node knows.
 pub fn history<H: Handle>(handle: &H) -> Response {
     let node = handle.status().node.name;
     Response::json(200, &History { node, leaderships: handle.history().to_vec() })
 }
 
-/// The task that the leader handed out last, as it was given.
+/// The last task that the leader handed out, byte for byte.
 pub fn task<H: Handle>(handle: &H) -> Response {
     let status = handle.status();
     match handle.task() {

@@ -9,8 +9,8 @@ use crate::config::{self, Config, ConfigErrors, with_unit};
 
 const DEFAULT_CONFIG: &str = "/etc/electd/cluster.json";
 
-/// Which cluster, and which member of it.
-// The environment is read by hand: clap does not tell it from a flag, which goes over all of it.
+/// The arguments for the cluster, and for a member of it.
+// The environment is read by hand: clap does not distinguish it from a flag, which overrides all of it.
 #[derive(Args, Clone, Debug)]
 pub struct ConfigArgs {
     /// The configuration file, the same on every host. [env: ELECTD_CONFIG=] [default:
@@ -35,12 +35,12 @@ impl ConfigArgs {
         config::load(&path.unwrap_or_else(|| DEFAULT_CONFIG.into()))
     }
 
-    /// The member that was named, by the flag or the environment.
+    /// The member that the flag or the environment names.
     pub fn node(&self) -> Option<String> {
         self.node.clone().or_else(|| variable("ELECTD_NODE"))
     }
 
-    /// Whether a flag says which cluster is meant, or the environment which member.
+    /// Whether a flag names the cluster, or the flag or the environment names the member.
     pub fn says_whom(&self) -> bool {
         self.config.is_some() || self.node().is_some()
     }
@@ -61,7 +61,7 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// How results are printed.
+/// The format of results.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct OutputArgs {
     /// How results are printed: for people or for programs.

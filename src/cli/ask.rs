@@ -1,4 +1,4 @@
-//! Which nodes a command asks, and what they answer. Shared by all commands that ask running nodes.
+//! The nodes that a command asks, and their answers. Shared by all commands that ask running nodes.
 
 use std::fmt::Write;
 use std::thread;
@@ -18,7 +18,7 @@ use super::exit::Exit;
 use super::target::{Target, address, named, target};
 use super::trust;
 
-/// Which nodes are asked: the one at an address, the one named, or all of the cluster.
+/// The nodes to ask: the one at an address, the one named, or all of the cluster.
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("node", |arg| arg.help("Ask the member of this name alone")))]
 pub struct NodeArgs {
@@ -38,14 +38,14 @@ pub struct NodeArgs {
 /// The nodes to ask.
 #[derive(Debug)]
 pub struct Targets {
-    /// Those of the file in its order, or the one.
+    /// All members of the file in its order, or one node.
     pub nodes: Vec<Target>,
-    /// Whether one was chosen, rather than all of the cluster.
+    /// Whether one node was chosen, rather than all of the cluster.
     pub one: bool,
     /// The configuration, unless an address made it needless.
     pub config: Option<Config>,
     timeout: Option<Duration>,
-    /// Whom to trust by HTTPS, and what to show; none where HTTP is plain.
+    /// The certificates for HTTPS; none if HTTP is plain.
     trust: Option<Trust>,
 }
 
@@ -53,7 +53,7 @@ impl NodeArgs {
     /// The node named, or all.
     ///
     /// # Errors
-    /// When the configuration cannot be used or does not know the node.
+    /// If the configuration is invalid or does not have the node.
     pub fn targets(&self) -> Result<Targets, CliError> {
         if let Some(address) = self.address()? {
             return self.at(address);
@@ -71,7 +71,7 @@ impl NodeArgs {
     /// The node named, or the one of this host.
     ///
     /// # Errors
-    /// When the configuration cannot be used, or none of its members is of this host.
+    /// If the configuration is invalid, or none of its members is on this host.
     pub fn own(&self) -> Result<Targets, CliError> {
         if let Some(address) = self.address()? {
             return self.at(address);
@@ -82,7 +82,7 @@ impl NodeArgs {
         Ok(Targets { nodes, one: true, config: Some(config), timeout, trust })
     }
 
-    /// The node at this address. Whom to trust there by HTTPS, the configuration says.
+    /// The node at this address. The certificates for HTTPS come from the configuration.
     fn at(&self, address: String) -> Result<Targets, CliError> {
         let secured = address.starts_with("https://");
         let trusted = secured.then(|| self.config.load()).transpose()?;
@@ -91,7 +91,7 @@ impl NodeArgs {
         Ok(Targets { nodes: vec![node], one: true, config: None, timeout: self.timeout, trust })
     }
 
-    /// The flag; the environment only where nothing else says who is meant.
+    /// The flag; or the environment, if nothing else names a node.
     fn address(&self) -> Result<Option<String>, CliError> {
         if self.admin.is_some() {
             return Ok(self.admin.clone());
@@ -110,12 +110,12 @@ impl Targets {
         Client::within(self.timeout, token).secured(self.trust.clone())
     }
 
-    /// Asks all at the same time; then those of whom the first have told.
+    /// Asks all at the same time; then the members that the first answers name besides.
     pub fn ask(&self, client: &Client) -> Vec<Asked> {
         self.ask_until(client, |_| false)
     }
 
-    /// As [`Targets::ask`], in no order, but waits for no more answers when these are enough.
+    /// As [`Targets::ask`], in no order, but waits for no more answers once these are enough.
     pub fn ask_until(&self, client: &Client, enough: impl Fn(&[Asked]) -> bool) -> Vec<Asked> {
         let mut asked = Vec::new();
         collect(&self.nodes, client, &mut asked, &enough);
@@ -136,8 +136,8 @@ impl Targets {
         asked
     }
 
-    /// The members that a node knows besides these, if all of the cluster are meant: they were added
-    /// since the file was written.
+    /// The members that a node knows besides these, if all of the cluster are meant: they were added since the file
+    /// was written.
     pub fn added(&self, status: &Status) -> impl Iterator<Item = Target> {
         let known = |member: &MemberStatus| {
             self.nodes.iter().any(|node| node.name.as_ref() == Some(&member.name))
@@ -152,7 +152,7 @@ impl Targets {
         })
     }
 
-    /// Asks all, and insists on one answer at least, and on none of another node than was meant.
+    /// Asks all, and fails without an answer, or with one of another node than was meant.
     ///
     /// # Errors
     /// 69, with each node's reason; 78 if another node answers.
@@ -179,14 +179,14 @@ fn collect(
     }
 }
 
-/// Asks each by a thread of its own. No thread is waited for: it may be asking a host that is dead.
+/// Asks each in its own thread. We wait for no thread: it may be asking a host that is dead.
 fn ask_all(nodes: &[Target], client: &Client) -> Receiver<Asked> {
     let (sender, answers) = channel::bounded(nodes.len());
     for target in nodes {
         let (target, client, sender) = (target.clone(), client.clone(), sender.clone());
         let work = move || {
             let answer = target.status(&client);
-            let _ = sender.send(Asked { target, answer }); // the answers before may have been enough
+            let _ = sender.send(Asked { target, answer }); // the earlier answers may have been enough
         };
         if let Err(error) = thread::Builder::new().name("ask".to_owned()).spawn(work) {
             log::error!("no thread to ask a node: {error}");
@@ -195,7 +195,7 @@ fn ask_all(nodes: &[Target], client: &Client) -> Receiver<Asked> {
     answers
 }
 
-/// Whether anybody answered, and nobody else than who was meant.
+/// Checks that at least one node answered, and none other than was meant.
 ///
 /// # Errors
 /// 69, with each node's reason; 78 if another node answered.
@@ -222,36 +222,36 @@ pub fn any_answer(asked: &[Asked]) -> Result<(), CliError> {
 /// A node that was asked, and its answer.
 #[derive(Debug)]
 pub struct Asked {
-    /// Who was asked.
+    /// The node.
     pub target: Target,
     /// Its status, or why there is none.
     pub answer: Result<Status, ClientError>,
 }
 
 impl Asked {
-    /// To whom a command goes, if the node answered.
+    /// The node as the recipient of a command, if it answered.
     pub fn recipient(&self) -> Option<Recipient<'_>> {
         let (address, status) = (self.target.admin.as_deref()?, self.answer.as_ref().ok()?);
         Some(Recipient { address, cluster: &status.cluster, id: &status.node.id })
     }
 
-    /// The node's name, best by its own word.
+    /// The node's name, preferably as it says itself.
     pub fn name(&self) -> &str {
         self.answer.as_ref().map_or(self.target.name(), |status| &status.node.name)
     }
 }
 
-/// Whether this node leads. One that is stalled may have been replaced without knowing it.
+/// Whether this node leads. A stalled node may have been replaced without knowing it.
 pub fn leads(status: &Status) -> bool {
     status.state == "leading" && !status.stalled
 }
 
-/// The leader that a node names and may still vouch for.
+/// The leader that a node names, unless the node is stalled.
 pub fn leader_of(status: &Status) -> Option<&LeaderStatus> {
     status.leader.as_ref().filter(|_| !status.stalled)
 }
 
-/// Of all leaders named, the one with the greatest epoch: the others have not heard of it yet.
+/// Of all leaders named, the one with the greatest epoch: the nodes that name another have not heard of it yet.
 pub fn newest_leader(asked: &[Asked]) -> Option<&LeaderStatus> {
     let statuses = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
     statuses.filter_map(leader_of).max_by_key(|leader| leader.epoch)
@@ -263,7 +263,7 @@ pub mod tests {
     use super::*;
     use crate::node::status::NodeRef;
 
-    /// A follower of this leader in this epoch; without one, electing.
+    /// A follower of this leader in this epoch; without a leader, electing.
     pub fn status(name: &str, leader: Option<(&str, u64)>) -> Status {
         let named = |name: &str| format!("id of {name}");
         Status {

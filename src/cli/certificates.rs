@@ -1,4 +1,4 @@
-//! What `electd init --tls` writes beside the file: an authority, and a folder a member.
+//! The files that `electd init --tls` writes beside the configuration: an authority, and a folder for each member.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -11,7 +11,7 @@ use super::exit::Exit;
 /// The folder of all of them, beside the file.
 const FOLDER: &str = "tls";
 
-/// What a member's entry says of its files.
+/// The files in a member's entry.
 pub fn entry(member: &str) -> String {
     let own = format!("{FOLDER}/{member}");
     format!(
@@ -19,11 +19,11 @@ pub fn entry(member: &str) -> String {
     )
 }
 
-/// Writes an authority for this cluster, and the files of its members, into a folder beside this file. What is there
-/// already is not touched; half of it is taken away again.
+/// Writes an authority for this cluster, and the files of its members, into a folder beside this file. It does not
+/// touch an existing folder, and removes a half-written one.
 ///
 /// # Errors
-/// When the folder exists, or something cannot be made.
+/// If the folder exists, or something cannot be made.
 pub fn write<'m>(
     file: &Path,
     cluster: &str,
@@ -41,7 +41,7 @@ pub fn write<'m>(
         CliError::new(Exit::Usage, what)
     })?;
     fill(&folder, cluster, members).map_err(|error| {
-        let _ = fs::remove_dir_all(&folder); // it was made here
+        let _ = fs::remove_dir_all(&folder); // we made it
         CliError::new(Exit::Usage, format!("{shown} cannot be written: {error}"))
     })?;
     Ok(folder)

@@ -1,4 +1,4 @@
-//! `electd check`: validates a configuration and says what it means.
+//! `electd check`: validates a configuration and explains it.
 
 use std::time::Duration;
 
@@ -23,15 +23,14 @@ use crate::store::measure;
 
 /// Validate a configuration; print its timings and what they guarantee.
 ///
-/// With a node, its rank is read once and its health checked once, on this host: commands are run; with --node the
-/// `admin_token_file` is read too; and if the members changed since the file was written, as far as
-/// this node has stored, it is said how. The certificates of `tls` are judged, of this node and of all members
-/// whose files are on this host. State of this node under another name is an error, as it is
-/// for `run`. A few durable writes are made where the state of this node is or will be, to tell how long
-/// one takes; nothing is left behind.
+/// With a node, it samples that node's rank and runs its health check once, on this host, commands included; with
+/// --node it also reads the `admin_token_file`. If the members changed since the file was written, as far as this
+/// node has stored, it says how. It checks the certificates of `tls`, of this node and of all members whose files are
+/// on this host. State of this node under another name is an error, as it is for `run`. It makes a few durable writes
+/// where the state of this node is or will be, to measure how long one takes, and leaves nothing behind.
 ///
-/// Every problem of the file is reported in one go, a line each, with line, column, key, value and
-/// remedy; the exit code is then 78.
+/// Every problem of the file is reported in one go, one line each, with line, column, key, value and remedy; the exit
+/// code is then 78.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -49,8 +48,7 @@ impl Check {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let config = self.config.load()?;
-        // The file is valid without a node of this host in it; a node that was asked for must be
-        // in it.
+        // The file is valid even if no member is on this host; but a node that was named must be in it.
         let named = self.config.node();
         let node = match node_name(&config, named.as_deref()) {
             Ok(name) => config.member(name),
@@ -81,13 +79,13 @@ impl Check {
     }
 }
 
-/// What is found on this host of the node that it runs.
+/// The findings about the node of this host.
 struct Found<'c> {
     node: &'c MemberConfig,
     sample: Outcome,
-    /// What its health check found, if it has one.
+    /// The result of its health check, if it has one.
     health: Option<Finding>,
-    /// How long a durable write takes where its state is, or why that cannot be told.
+    /// How long a durable write takes where its state is, or why that cannot be measured.
     disk: Result<Duration, String>,
 }
 
@@ -166,7 +164,7 @@ fn summary(config: &Config, found: Option<&Found>) -> String {
     lines.iter().map(|(key, value)| format!("{key:<11}{value}\n")).collect()
 }
 
-/// Whether the members speak TLS, and what is to be done about their certificates.
+/// Whether the members speak TLS, and which certificates need attention.
 fn tls(config: &Config, certificates: &[Judged]) -> String {
     let first = certificates.iter().filter_map(|judged| Some((judged.end.as_ref().ok()?, judged)));
     let first = first.min_by_key(|(end, _)| **end);
@@ -192,7 +190,7 @@ fn tls(config: &Config, certificates: &[Judged]) -> String {
     format!("{:<11}{words}\n", "tls") + &warnings.collect::<String>()
 }
 
-/// What a choice of `preempt` means.
+/// The meaning of `preempt`.
 fn preemption(preempt: Preempt) -> String {
     let meaning = match preempt {
         Preempt::Always => "a higher member takes over from a live leader at once",
@@ -204,7 +202,7 @@ fn preemption(preempt: Preempt) -> String {
     format!("{preempt}: {meaning}")
 }
 
-/// What it means to be ranked by this.
+/// The meaning of the rank's attribute.
 fn ranking(config: &Config) -> String {
     let by = match config.rank {
         RankKind::Id => "by id".to_owned(),
@@ -219,7 +217,7 @@ fn ranking(config: &Config) -> String {
     }
 }
 
-/// A sample that was taken now.
+/// The sample, in words.
 fn rank_words(sample: &Outcome) -> String {
     match sample {
         Ok(Sample { value, from }) => format!("{value} ({from})"),
@@ -227,7 +225,7 @@ fn rank_words(sample: &Outcome) -> String {
     }
 }
 
-/// A health check that was run now.
+/// The result of the health check, in words.
 fn health_words(found: &Finding) -> String {
     match (&found.failure, found.output.as_str()) {
         (Some(why), _) => format!("fails: {why}; unhealthy, a node does not lead"),

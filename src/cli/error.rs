@@ -1,4 +1,4 @@
-//! How a command fails: an exit code and a message for stderr.
+//! The failure of a command: an exit code and a message for stderr.
 
 use std::fmt::Display;
 use std::io;
@@ -9,7 +9,7 @@ use crate::config::{ConfigErrors, NodeNameError};
 /// Why a command did not end with [`Exit::Done`]; or, without a message, that it ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CliError {
-    /// What the process exits with.
+    /// The exit code of the process.
     pub exit: Exit,
     /// For stderr; nothing is printed when it is empty.
     pub message: String,
@@ -21,14 +21,14 @@ impl CliError {
         CliError { exit, message: message.to_string() }
     }
 
-    /// An exit that says all by its code, such as the "no" of a check.
+    /// An exit whose code says all, such as the "no" of a check.
     #[must_use]
     pub fn silent(exit: Exit) -> CliError {
         CliError { exit, message: String::new() }
     }
 
-    /// Results could not be written to stdout. The reader that closed the pipe has read enough, as `head`
-    /// does: that is no failure, but there is no sense in going on.
+    /// Results could not be written to stdout. If the reader closed the pipe, it has read enough, as `head` does:
+    /// then the command ends without a failure.
     #[must_use]
     pub fn stdout(error: &io::Error) -> CliError {
         match error.kind() {

@@ -1,4 +1,4 @@
-//! `electd exec`: a command while the node leads that runs on this host.
+//! `electd exec`: runs a command while the node of this host leads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -27,13 +27,14 @@ use crate::exec::words::PROTOCOL;
 /// How long the node may take to answer.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// Run a command while the node leads that runs on this host.
+/// Run a command while the node of this host leads.
 ///
-/// Any number of them may run beside one node. CMD is ended before any other member may lead: with TERM,
-/// then KILL; and at once if this process or the node is killed.
+/// Any number of them may run beside one node. CMD is ended before any other member may lead: with TERM, then KILL;
+/// and immediately if this process or the node is killed.
 ///
-/// Exit codes: CMD's own, and 126, 127, 128 + signal as in a shell; 69 no node runs here; 71 an address cannot be held; 75 the node did not come to lead
-/// within --wait; 76 the leadership was lost and CMD ended for it; 78 the file is of another cluster.
+/// Exit codes: CMD's own, and 126, 127, 128 + signal as in a shell; 69 no node runs here; 71 an address cannot be
+/// held; 75 the node did not come to lead within --wait; 76 the leadership was lost and CMD ended for it; 78 the file
+/// is of another cluster.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -119,7 +120,7 @@ fn attach(config: &Config, name: &str) -> Result<Remote, CliError> {
     })
 }
 
-/// A channel that is closed by the first signal that ends this process, and the number of that.
+/// A channel that the first signal that ends this process closes, and the number of that signal.
 fn stop_at_signals() -> Result<(Receiver<()>, Arc<AtomicI32>), CliError> {
     let internal = |error: std::io::Error| CliError::new(Exit::Internal, error);
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGQUIT, SIGHUP]).map_err(internal)?;
@@ -136,14 +137,14 @@ fn stop_at_signals() -> Result<(Receiver<()>, Arc<AtomicI32>), CliError> {
     Ok((stopping, number))
 }
 
-/// Writes warnings to stderr, which is the command's too; what RUST_LOG=info or debug asks for as well.
+/// Writes warnings to stderr, which the command uses too; and other records if RUST_LOG=info or debug asks for them.
 struct Messages;
 
 impl Messages {
     fn start() {
         let wanted = variable("RUST_LOG").and_then(|level| level.parse().ok());
         log::set_max_level(wanted.unwrap_or(log::LevelFilter::Warn));
-        let _ = log::set_logger(&Messages); // there is no other
+        let _ = log::set_logger(&Messages); // there is no other logger
     }
 }
 

@@ -9,7 +9,7 @@ pub enum Exit {
     No,
     /// The command line is wrong.
     Usage,
-    /// It cannot be told (`electd health` alone).
+    /// The state of the cluster is unknown (`electd health` alone).
     Unknown,
     /// The stored state is damaged or of a newer format.
     State,
@@ -29,7 +29,7 @@ pub enum Exit {
     Removed,
     /// The configuration is wrong.
     Config,
-    /// The command that ran while this node led ended with this.
+    /// The command that ran while this node led ended with this code.
     Command(u8),
 }
 

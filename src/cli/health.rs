@@ -8,12 +8,12 @@ use super::exit::Exit;
 use super::judge::{Judgement, Verdict, judge};
 use super::print;
 
-/// Tell in one line how the cluster is, as a plugin of Nagios, Icinga and their like does.
+/// Show in one line how the cluster is, as a plugin of Nagios, Icinga and their like does.
 ///
-/// Without --node and --admin all members are asked. Behind a bar come figures for graphs.
+/// Without --node and --admin all members are asked. Figures for graphs follow a bar.
 ///
-/// Exit codes: 0 well; 1 degraded: a leader leads, and something is wrong; 2 no leader; 3 unknown: no node
-/// answers, or the command cannot be understood.
+/// Exit codes: 0 well; 1 degraded: a leader leads, and something is wrong; 2 no leader; 3 unknown: no node answers,
+/// or the command line is wrong.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -34,14 +34,14 @@ impl Health {
         let exit = match judgement.verdict {
             Verdict::Well => return Ok(()),
             Verdict::Degraded => Exit::No,
-            Verdict::NoLeader => Exit::Usage, // the number 2, which is an outage here
+            Verdict::NoLeader => Exit::Usage, // the number 2, which means an outage here
             Verdict::Unknown => Exit::Unknown,
         };
         Err(CliError::silent(exit))
     }
 }
 
-/// The line of a plugin. A bar would end its words, so that there is none in them.
+/// The line of a plugin. A bar would end its words, so they contain none.
 fn line(judgement: &Judgement) -> String {
     let Judgement { verdict, problems, leader, answering: (answering, asked), tolerated } =
         judgement;

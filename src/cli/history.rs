@@ -1,4 +1,4 @@
-//! `electd history`: who led from when to when, as all nodes together know it.
+//! `electd history`: which member led from when to when, as all nodes together know it.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use super::print;
 use super::transition::now;
 use super::watch;
 
-/// Show who led from when to when, why that changed, and for how long nobody led.
+/// Show which member led from when to when, why that changed, and for how long nobody led.
 ///
-/// Every node keeps the last 1,000 leaderships that it knew on its disk. All nodes are asked, and what they saw
-/// is merged: a leadership begins when the first node knew it, and ends when the last one did not any more. How long
-/// nobody led is told by the node that led next, where it answers.
+/// Every node keeps the last 1,000 leaderships that it knew on its disk. All nodes are asked, and their answers are
+/// merged: a leadership begins when the first node knew it, and ends when the last node did not know it any more. How
+/// long nobody led comes from the node that led next, if it answers.
 ///
 /// Exit codes: 0 done; 69 no node answers.
 #[derive(Args, Debug)]
@@ -34,7 +34,7 @@ pub struct History {
     #[command(flatten)]
     output: OutputArgs,
 
-    /// Only what lasted into this time, such as 24h.
+    /// Only leaderships that lasted into this time, such as 24h.
     #[arg(long, value_name = "TIME", value_parser = watch::time)]
     since: Option<std::time::Duration>,
 }
@@ -91,7 +91,7 @@ fn merge(told: &[Told]) -> Vec<Entry> {
     merged
 }
 
-/// How well a node knows why a leadership began: the new leader best, a node that had just started not.
+/// How well a node knows why a leadership began: the new leader best, a node that had just started worst.
 fn knowledge(entry: &Entry, node: &str) -> u8 {
     match entry.cause.as_str() {
         "start" => 0,
@@ -100,7 +100,7 @@ fn knowledge(entry: &Entry, node: &str) -> u8 {
     }
 }
 
-/// For how long nobody led in all, but for the time before a start.
+/// For how long nobody led in total, except for the time before a start.
 fn leaderless(merged: &[Entry]) -> u64 {
     merged.iter().filter(|led| led.cause != "start").map(|led| led.leaderless_ms).sum()
 }

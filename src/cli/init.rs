@@ -19,12 +19,12 @@ use crate::core::limits::{NAME_RULE, is_name};
 use crate::core::settings::Quorum;
 use crate::core::types::Role;
 
-/// The port of peers, where none is given.
+/// The default port of peers.
 const PORT: u16 = 7101;
 /// How far the admin port lies above the port of peers.
 const ADMIN: u16 = 100;
-/// For how long a member on a host of its own waits before it takes over from a lower leader: a host
-/// that has just come back is often about to go again.
+/// For how long a member on a host of its own waits before it takes over from a lower leader: a host that has just
+/// come back often fails again soon.
 const CALM: &str = "30s";
 
 /// Write a configuration with fresh ids.
@@ -88,7 +88,7 @@ pub struct Init {
     #[arg(long, value_name = "none|majority", value_parser = parse_quorum)]
     quorum: Option<Quorum>,
 
-    /// When a higher member takes over from a live leader: "always" (at once), "never", or after it
+    /// When a higher member takes over from a live leader: "always" (immediately), "never", or after it
     /// has been eligible for this long without interruption. Default: 30s with --member, always
     /// with --nodes.
     #[arg(long, value_name = "always|never|TIME")]
@@ -113,7 +113,7 @@ pub struct Init {
     out: Option<PathBuf>,
 }
 
-/// What lies between the members.
+/// The network between the members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Network {
     /// One local network: the default timings.
@@ -126,7 +126,7 @@ enum Network {
 }
 
 impl Network {
-    /// `timing.failure`, from which the other timings follow; none where the default is right.
+    /// `timing.failure`, from which the other timings follow; none if the default is right.
     fn failure(self) -> Option<&'static str> {
         match self {
             Network::Lan => None,
@@ -149,7 +149,7 @@ impl Init {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let text = self.document()?;
-        // What two members share, and the cluster's name, only show in the whole.
+        // Conflicts between members, and the cluster's name, only show in the whole.
         config::parse(&text, self.out.as_deref().unwrap_or(Path::new("(new)")))
             .map_err(|errors| CliError::new(Exit::Usage, errors))?;
         match &self.out {
@@ -157,7 +157,7 @@ impl Init {
                 write_new(path, &text).map_err(|error| refused(path, &error))?;
                 if self.tls {
                     let written = self.write_certificates(path);
-                    written.inspect_err(|_| _ = fs::remove_file(path))?; // it names what is not there
+                    written.inspect_err(|_| _ = fs::remove_file(path))?; // it names missing files
                 }
             }
             None => print::result(&text)?,
@@ -236,7 +236,7 @@ impl Init {
         Ok(text)
     }
 
-    /// The key `preempt`, where the file's default is not meant.
+    /// The key `preempt`, unless the file's default is meant.
     fn preempt(&self) -> Option<Value> {
         match self.preempt.as_deref() {
             None if self.nodes.is_some() => None,
@@ -255,7 +255,7 @@ impl NewMember {
         Ok(NewMember { name, admin: address.with_port(admin), address, role })
     }
 
-    /// Name and addresses hold no character that JSON would have to escape.
+    /// Name and addresses have no character that JSON would have to escape.
     fn row(&self, id: Uuid, tls: bool) -> String {
         let NewMember { name, address, admin, role } = self;
         let role = match role {
@@ -319,7 +319,7 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
     if written.is_err() {
-        // Half a file would be in the way of the next attempt; if it stays, that one says so.
+        // Half a file would block the next attempt; if it stays, that attempt says so.
         let _ = fs::remove_file(path);
     }
     written

@@ -20,7 +20,7 @@ use crate::exec::plan::{End, Plan, Restart};
 use crate::exec::runner;
 use crate::node::NodeHandle;
 
-/// What to run, and the addresses to hold, while this node leads.
+/// The command to run, and the addresses to hold, while this node leads.
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("job").args(["command", "address"]).multiple(true))]
 pub struct JobArgs {
@@ -28,7 +28,7 @@ pub struct JobArgs {
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "job")]
     wait: Option<Duration>,
 
-    /// How long CMD may take to end after TERM, when the leadership ends in order; then KILL.
+    /// How long CMD may take to end after TERM, when the node hands over or stops; then KILL.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", requires = "job")]
     stop_after: Duration,
 
@@ -36,14 +36,14 @@ pub struct JobArgs {
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, requires = "job")]
     restart: RestartArg,
 
-    /// What follows when CMD ends by itself: the node hands over, or leads on. Without it: resign with run,
-    /// exit with exec.
+    /// What follows when CMD ends by itself: the node hands over, or keeps leading. Without it: resign with run, exit
+    /// with exec.
     #[arg(long, value_name = "WHAT", value_enum, requires = "job")]
     then: Option<Then>,
 
-    /// Add this address, such as 10.0.0.9/24%eth0, to its interface while the node leads, announce it, and remove it before
-    /// any other member leads; while CMD runs, if there is one. May be given several times; needs CAP_NET_ADMIN and
-    /// CAP_NET_RAW.
+    /// Add this address, such as 10.0.0.9/24%eth0, to its interface while the node leads, announce it, and remove it
+    /// before any other member leads; while CMD runs, if there is one. May be given several times; needs
+    /// CAP_NET_ADMIN and CAP_NET_RAW.
     #[arg(long, value_name = "CIDR%IFACE")]
     address: Vec<Address>,
 
@@ -52,12 +52,12 @@ pub struct JobArgs {
     command: Vec<OsString>,
 }
 
-/// What follows when a command has ended by itself.
+/// What follows after a command has ended by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Then {
     /// The node hands over.
     Resign,
-    /// It leads on.
+    /// It keeps leading.
     Exit,
 }
 
@@ -73,7 +73,7 @@ enum RestartArg {
     Always,
 }
 
-/// Waits until nothing runs any more of what an earlier process of this member ran.
+/// Waits until nothing runs any more of the job of an earlier process of this member.
 pub fn await_last(config: &Config, name: &str) -> Result<(), CliError> {
     let patience = config.timing.failure + Duration::from_secs(5);
     match lock::await_free(&config.state_dir(name), patience) {
@@ -123,22 +123,22 @@ impl JobArgs {
         &self.address
     }
 
-    /// Whether none of the addresses is one of these, which the node of this host holds.
+    /// Checks that the node of this host holds none of these addresses.
     ///
     /// # Errors
-    /// With the first that is.
+    /// With the first address that it holds.
     pub fn differs_from(&self, of_node: &[Address]) -> Result<(), CliError> {
         check::differ(&self.address, of_node)
             .map_err(|refused| CliError::new(Exit::Listen, refused))
     }
 
-    /// What follows when the command has ended by itself, if that was said.
+    /// What follows after the command has ended by itself, if a flag says so.
     pub fn then(&self) -> Option<Then> {
         self.then
     }
 
-    /// What is to be run, with this lock while anything of it runs. `returns`: again after it was ended for its
-    /// leadership, even if it is not started again when it ends by itself.
+    /// The plan of the job, with this lock while anything of it runs. If it `returns`, it starts again after it was
+    /// ended with a leadership, even if it is not started again when it ends by itself.
     pub fn plan(&self, config: &Config, name: &str, lock: PathBuf, returns: bool) -> Plan {
         let restart = match self.restart {
             RestartArg::Never => Restart::Never,
@@ -159,8 +159,7 @@ impl JobArgs {
         }
     }
 
-    /// Starts to wait for the leadership, if there is anything to run. Calls `over` when nothing is left to
-    /// be run.
+    /// Starts to wait for the leadership, if there is anything to run. Calls `over` when nothing is left to run.
     pub fn start(
         &self,
         config: &Config,
@@ -193,7 +192,7 @@ impl Job {
     /// After the node has stopped: waits until nothing of the command is left.
     ///
     /// # Errors
-    /// With what electd exits with, if the command said so or was never run.
+    /// The exit code of electd, if the command ended with one or was never run.
     pub fn finish(self) -> Result<(), CliError> {
         drop(self.stopping);
         match self.thread.join() {

@@ -4,7 +4,7 @@ use super::ask::{Asked, newest_leader};
 use crate::admin::client::ClientError;
 use crate::node::status::Status;
 
-/// How a cluster is, by the worst that is known of it.
+/// The state of a cluster, by the worst that is known of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing is wrong.
@@ -17,10 +17,10 @@ pub enum Verdict {
     Unknown,
 }
 
-/// The verdict, with what it is built on.
+/// The verdict, with its reasons.
 #[derive(Debug)]
 pub struct Judgement {
-    /// How the cluster is.
+    /// The verdict.
     pub verdict: Verdict,
     /// All problems, once each.
     pub problems: Vec<String>,
@@ -28,7 +28,7 @@ pub struct Judgement {
     pub leader: Option<(String, u64)>,
     /// How many nodes answer, and how many were asked.
     pub answering: (usize, usize),
-    /// How many more failures are tolerated, by the most careful of those that know a leader.
+    /// How many more failures are tolerated: the least number of the nodes that know a leader.
     pub tolerated: u64,
 }
 
@@ -67,7 +67,7 @@ pub fn judge(asked: &[Asked]) -> Judgement {
 }
 
 impl Judgement {
-    /// Who leads and what is tolerated, in one sentence.
+    /// The leader and the tolerated failures, in one sentence.
     pub fn summary(&self) -> String {
         match &self.leader {
             Some((name, epoch)) => {

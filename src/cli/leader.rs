@@ -1,4 +1,4 @@
-//! `electd leader`: who leads, for people and for scripts.
+//! `electd leader`: prints the leader, for people and for scripts.
 
 use clap::Args;
 use serde_json::json;
@@ -12,11 +12,11 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::print;
 
-/// Print who leads: its name, its address, and its epoch, the fencing token.
+/// Print the leader: its name, its address, and its epoch, the fencing token.
 ///
-/// Without --node and --admin all members are asked. Where they disagree, as they do for a moment
-/// during a failover, the greatest epoch counts, and stderr says who sees it differently. As soon as a majority
-/// agrees the answer is printed; without a majority, as soon as all agree that are not missed.
+/// Without --node and --admin all members are asked. If they disagree, as they do for a moment during a failover, the
+/// greatest epoch counts, and stderr says which members differ. The answer is printed as soon as a majority agrees;
+/// with "quorum": "none", as soon as all live members agree.
 ///
 /// Exit codes: 0 a leader is known; 1 nodes answer, and none knows a leader; 69 no node answers.
 /// With --check: 0 the node leads, 1 it does not, 69 unknown, for it does not answer.
@@ -30,7 +30,7 @@ pub struct Leader {
     #[command(flatten)]
     nodes: NodeArgs,
 
-    /// Only tell, by the exit code, whether a node leads: the one named, or this host's.
+    /// Print nothing; exit with 0 if a node leads: the one named, or this host's.
     #[arg(long)]
     check: bool,
 
@@ -71,8 +71,9 @@ impl Leader {
     }
 }
 
-/// Whether these answers settle who leads, so that nobody else is waited for: more than half of the voters name
-/// one leader in one epoch; where no majority counts, all members do that these have not missed.
+/// Whether these answers settle who leads, so that we wait for no others: more than half of the voters name one
+/// leader in one epoch; without a majority, all answers do, and these take no other member that could answer for
+/// alive.
 fn agree(asked: &[Asked], by_majority: bool) -> bool {
     let Some(leader) = newest_leader(asked) else { return false };
     let answered: Vec<&Status> =
@@ -102,7 +103,7 @@ fn line(leader: &LeaderStatus) -> String {
     format!("{}  {}  epoch {}\n", leader.name, leader.address, leader.epoch)
 }
 
-/// Who sees it differently, a sentence each.
+/// The nodes that see it differently, a sentence each.
 fn dissent(asked: &[Asked], leader: Option<&LeaderStatus>) -> Vec<String> {
     let differs = |asked: &Asked| {
         let own = leader_of(asked.answer.as_ref().ok()?);

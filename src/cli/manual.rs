@@ -1,5 +1,5 @@
-//! `electd completions` and `electd man`: what a package installs besides the program, made from the
-//! definitions of the commands themselves.
+//! `electd completions` and `electd man`: the files that a package installs besides the program, made from the
+//! definitions of the commands.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `electd member`: who belongs to the cluster.
+//! `electd member`: the members of the cluster.
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
@@ -15,9 +15,8 @@ use super::print;
 
 /// Add, remove or list the members of a running cluster.
 ///
-/// Any node can be asked: it passes the command on to the leader, which makes one change at a time.
-/// The members of the configuration file found a cluster; afterwards the list counts that every
-/// node has stored.
+/// Any node can be asked: it passes the command on to the leader, which makes one change at a time. The members of
+/// the configuration file found a cluster; afterwards the list that every node has stored counts.
 ///
 /// Exit codes: 0 done; 1 refused; 69 no node answers, or none could tell the outcome in time.
 #[derive(Args, Debug)]
@@ -52,15 +51,15 @@ struct Add {
     #[arg(long, value_name = "UUID")]
     id: Option<String>,
 
-    /// Where the others dial it.
+    /// The address that other members dial.
     #[arg(long, value_name = "HOST:PORT")]
     address: String,
 
-    /// Where its HTTP is to be.
+    /// The address of its HTTP.
     #[arg(long = "member-admin", value_name = "HOST:PORT")]
     member_admin: Option<String>,
 
-    /// What it is for.
+    /// Its role.
     #[arg(long, value_enum, default_value_t)]
     role: RoleArg,
 }
@@ -83,7 +82,7 @@ impl RoleArg {
     }
 }
 
-/// Remove a member. It is told and ends; the leader hands over first.
+/// Remove a member, which then ends; a leader hands over first.
 #[derive(Args, Debug)]
 struct Remove {
     #[command(flatten)]
@@ -93,7 +92,7 @@ struct Remove {
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// Even if the live voters are no majority afterwards.
+    /// Remove it even if the live voters are no majority afterwards.
     #[arg(long)]
     force: bool,
 }
@@ -143,7 +142,7 @@ impl Remove {
         let Remove { order, name, force } = self;
         let query = if force { "?force=true" } else { "" };
         let remove = Order::delete(format!("members/{name}{query}"));
-        order.tell_any(&remove.ending_a_leadership()) // it may be the leader
+        order.tell_any(&remove.ending_a_leadership()) // that member may be the leader
     }
 }
 

@@ -1,7 +1,7 @@
-//! The command line: one file a command, and what they share.
+//! The command line: one file for each command, and the parts that they share.
 //!
-//! Results go to stdout, messages to stderr. A command returns `Ok` when it did what was asked,
-//! or a [`CliError`] that holds the exit code.
+//! Results go to stdout, messages to stderr. A command returns `Ok` if it did what was asked, or a [`CliError`] with
+//! the exit code.
 
 use std::process::ExitCode;
 
@@ -129,14 +129,14 @@ fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Help and the version are results; all else that clap says is an error of usage.
+/// Help and the version are results; all other output of clap is an error of usage.
 fn usage(error: &clap::Error) -> Result<(), CliError> {
-    // A reader that closed the pipe does not want to know.
+    // If the reader closed the pipe, nobody reads this.
     let _ = error.print();
     if !error.use_stderr() {
         return Ok(());
     }
-    // A monitoring system takes 2 for an outage, and a wrong command line is none.
+    // A monitoring system takes 2 for an outage, but a wrong command line is none.
     let is_health = std::env::args().nth(1).is_some_and(|command| command == "health");
     Err(CliError::silent(if is_health { Exit::Unknown } else { Exit::Usage }))
 }

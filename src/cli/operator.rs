@@ -1,5 +1,5 @@
-//! The commands by which an operator tells a node or a cluster something. Those that give one order and print its
-//! result are here as a whole: `electd drain`, `undrain`, `pause` and `resume`.
+//! The commands by which an operator changes a node or a cluster. Those that give one order and print its result are
+//! here as a whole: `electd drain`, `undrain`, `pause` and `resume`.
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -11,7 +11,7 @@ use super::exit::Exit;
 use super::order::OrderArgs;
 use super::{reload, resign, switchover};
 
-// Without a doc comment: clap would show it in place of what electd itself is about.
+// Without a doc comment: clap would show it instead of electd's own description.
 #[derive(Subcommand, Debug)]
 pub enum Operator {
     Reload(reload::Reload),
@@ -25,8 +25,8 @@ pub enum Operator {
 
 /// Keep a member from leading, restarts included.
 ///
-/// A leader hands over first, and the command ends when it has: what it ran for the leader has ended then. The
-/// member goes on voting and following. It is refused for a leader that nobody could succeed; a leader hears of a
+/// A leader hands over first, and the command ends after that: what ran for the leader has ended then. The member
+/// keeps voting and following. The command is refused for a leader that nobody could succeed; a leader hears of a
 /// drained follower with the next heartbeat.
 ///
 /// Exit codes: 0 done; 1 refused; 69 the node does not answer.
@@ -38,10 +38,10 @@ Examples:
 pub struct Drain {
     #[command(flatten)]
     order: OrderArgs,
-    /// For so long, such as 1h; without it until undrained.
+    /// For this long, such as 1h; without it until undrained.
     #[arg(long = "for", value_name = "TIME")]
     length: Option<String>,
-    /// Why, for those who look at the status: at most 200 bytes.
+    /// The reason, shown in the status: at most 200 bytes.
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
 }
@@ -61,9 +61,9 @@ pub struct Undrain {
 
 /// Keep the leader of a cluster where it is, as long as it lives.
 ///
-/// While the cluster is paused no member preempts the leader, and an unhealthy leader leads on. A leader that dies or
-/// stops is replaced, and `resign` and `drain` count. The pause outlives restarts and its leader, and ends when its time is
-/// over or with `electd resume`. Any node can be asked: it passes the command on to the leader.
+/// While the cluster is paused no member preempts the leader, and an unhealthy leader keeps leading. A leader that
+/// dies or stops is replaced, and `resign` and `drain` still work. The pause outlives restarts and its leader, and
+/// ends when its time is over or with `electd resume`. Any node can be asked: it passes the command on to the leader.
 ///
 /// Exit codes: 0 done; 1 refused; 69 no node answers.
 #[derive(Args, Debug)]
@@ -74,7 +74,7 @@ Examples:
 pub struct Pause {
     #[command(flatten)]
     order: OrderArgs,
-    /// For so long, such as 30m; without it until resumed.
+    /// For this long, such as 30m; without it until resumed.
     #[arg(long = "for", value_name = "TIME")]
     length: Option<String>,
 }

@@ -25,11 +25,11 @@ impl TokenArgs {
     /// A client that has the token, if there is one.
     ///
     /// # Errors
-    /// When the file that was named cannot be read, or is empty.
+    /// If the file that was named cannot be read, or is empty.
     pub fn client(&self, targets: &Targets) -> Result<Client, CliError> {
         let token = match (&self.token_file, &targets.config) {
             (Some(file), _) => Some(token::named("--token-file", file)?),
-            // Not everybody may read it, and by a control socket nobody needs it.
+            // Not everybody may read it, and with a control socket nobody needs it.
             (None, Some(config)) => token::configured(config).unwrap_or_default(),
             (None, None) => None,
         };
@@ -37,7 +37,7 @@ impl TokenArgs {
     }
 }
 
-/// To whom a command goes, and how its result is printed.
+/// The recipient of a command, and the format of its result.
 #[derive(Args, Debug)]
 pub struct OrderArgs {
     #[command(flatten)]
@@ -49,10 +49,10 @@ pub struct OrderArgs {
 }
 
 impl OrderArgs {
-    /// A client, and what the nodes of the cluster answered to it.
+    /// A client, and the answers of the nodes of the cluster.
     ///
     /// # Errors
-    /// As the file, the token or the environment is wrong.
+    /// If the file, the token or the environment is wrong.
     pub fn ask(&self) -> Result<(Client, Vec<Asked>), CliError> {
         let (client, targets) = self.reach()?;
         let asked = targets.ask_for_any(&client)?;
@@ -62,7 +62,7 @@ impl OrderArgs {
     /// A client, and the nodes to ask.
     ///
     /// # Errors
-    /// As the file, the token or the environment is wrong.
+    /// If the file, the token or the environment is wrong.
     pub fn reach(&self) -> Result<(Client, Targets), CliError> {
         let targets = self.nodes.targets()?;
         Ok((self.token.client(&targets)?, targets))
@@ -80,7 +80,7 @@ impl OrderArgs {
     /// Gives a command that is meant for one node: the one that was named, or that of this host.
     ///
     /// # Errors
-    /// 1 when it is refused, `malformed` when the node cannot make sense of it, 69 when the node does not answer.
+    /// 1 if it is refused, `malformed` if the node cannot make sense of it, 69 if the node does not answer.
     pub fn tell_one(self, malformed: Exit, order: &Order) -> Result<(), CliError> {
         let targets = self.nodes.own()?;
         let client = self.token.client(&targets)?;
@@ -105,11 +105,11 @@ impl OrderArgs {
     }
 }
 
-/// Gives a command to the first node that takes it from here: the leader, or else another, and one
-/// that is about to end only if there is no other.
+/// Gives a command to the first node that takes it from here: the leader, or else another node; and one that is about
+/// to end only if there is no other.
 ///
 /// # Errors
-/// 1 when it is refused, 69 when nobody answers or it is not known whether it was carried out.
+/// 1 if it is refused, 69 if nobody answers or the outcome is unknown.
 pub fn give(client: &Client, asked: &[Asked], order: &Order) -> Result<Achieved, CliError> {
     let mut refusal = CliError::new(Exit::Unavailable, "no node answers");
     let answered = asked.iter().filter_map(|asked| {
@@ -125,7 +125,7 @@ pub fn give(client: &Client, asked: &[Asked], order: &Order) -> Result<Achieved,
     for (to, _) in answered {
         match client.command(to, order) {
             Ok(achieved) => return Ok(achieved),
-            // This one does not take commands without the token; the next may run on this host.
+            // This node does not take commands without the token; the next may run on this host.
             Err(error @ ClientError::Refused { code: 403, .. }) => {
                 refusal = CliError::new(Exit::No, error)
             }
@@ -133,7 +133,7 @@ pub fn give(client: &Client, asked: &[Asked], order: &Order) -> Result<Achieved,
                 return Err(CliError::new(Exit::Unavailable, error));
             }
             Err(error @ ClientError::Refused { .. }) => return Err(CliError::new(Exit::No, error)),
-            // It may have been carried out all the same, so nobody else is asked.
+            // The command may have been carried out all the same, so we ask no other node.
             Err(error) => return Err(CliError::new(Exit::Unavailable, error)),
         }
     }

@@ -11,7 +11,7 @@ use super::judge::judge;
 use super::print;
 use super::transition::now;
 
-/// All nodes, for people: a row each, what is wrong, and which of them led beside another.
+/// All nodes, for people: a row each, the problems, and the leaders that led simultaneously.
 pub fn overview(asked: &[Asked], verbose: bool) -> String {
     let header = ["NODE", "STATE", "LEADER", "EPOCH", "UP", "RTT", "NOTE"];
     let mut text = print::table(&header, asked.iter().map(|node| row(node, asked)));
@@ -54,7 +54,7 @@ fn row(asked: &Asked, all: &[Asked]) -> Vec<String> {
     }
 }
 
-/// What deserves a word: a stall, a problem, a refusal, else why it is in this state.
+/// The most important fact of a row: a stall, a problem, a refusal, else why it is in this state.
 fn note(status: &status::Status) -> String {
     if status.stalled {
         return "stalled: its view is old, and it vouches for no leader".to_owned();
@@ -76,7 +76,7 @@ pub fn state(status: &status::Status) -> String {
     }
 }
 
-/// That there were two leaders, and for how long.
+/// When there were two leaders, and for how long.
 pub fn partition(met: &PartitionStatus) -> String {
     let PartitionStatus { own_epoch, other, lasted_at_most_ms, healed_ms_ago } = met;
     let ago = Duration::from_secs(healed_ms_ago / 1000);
@@ -95,7 +95,7 @@ fn round_trip(id: &str, all: &[Asked]) -> String {
     time.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1} ms"))
 }
 
-/// Since when the leader leads and why the one before does not, as it knows itself, or another node.
+/// Since when the leader leads and why its predecessor stopped, as the leader or another node knows.
 fn since(asked: &[Asked]) -> Option<String> {
     let newest = newest_leader(asked)?;
     let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());

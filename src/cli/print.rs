@@ -10,10 +10,10 @@ use serde_json::{Number, Value};
 use super::error::CliError;
 use super::screen;
 
-/// Writes results to stdout, as they are.
+/// Writes results to stdout unchanged.
 ///
 /// # Errors
-/// When stdout is closed ([`CliError::stdout`]): end the command.
+/// If stdout is closed ([`CliError::stdout`]): end the command.
 pub fn result(text: &str) -> Result<(), CliError> {
     let mut stdout = io::stdout().lock();
     stdout
@@ -25,19 +25,18 @@ pub fn result(text: &str) -> Result<(), CliError> {
 /// Writes results to stdout as JSON.
 ///
 /// # Errors
-/// When stdout is closed ([`CliError::stdout`]): end the command.
+/// If stdout is closed ([`CliError::stdout`]): end the command.
 pub fn json(value: &Value) -> Result<(), CliError> {
     result(&format!("{value:#}\n"))
 }
 
-/// Writes a message to stderr, as it is: problems of a file start with its name, as editors and
-/// terminals expect.
+/// Writes a message to stderr unchanged: problems of a file start with its name, as editors and terminals expect.
 pub fn message(text: &str) {
-    // There is nobody left to tell when stderr is gone.
+    // Without stderr nobody would read an error.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// A table in plain columns, which `awk` reads as well. On a terminal that is too narrow the words of a column are
+/// A table in plain columns, which `awk` reads as well. If a terminal is too narrow, the words of a column are
 /// wrapped.
 #[must_use]
 pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
@@ -53,7 +52,7 @@ pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> St
     lines.collect()
 }
 
-/// A time, in milliseconds where it is short.
+/// A time, in milliseconds if it is short.
 #[must_use]
 pub fn length(ms: u64) -> String {
     let seconds = i64::try_from(ms / 1000).unwrap_or(i64::MAX);
@@ -63,7 +62,7 @@ pub fn length(ms: u64) -> String {
     }
 }
 
-/// A duration in milliseconds for JSON, whole where it is.
+/// A duration in milliseconds for JSON, as an integer if possible.
 #[must_use]
 pub fn millis(duration: Duration) -> Value {
     if duration.subsec_nanos().is_multiple_of(1_000_000)

@@ -1,7 +1,7 @@
 //! Reading the configuration again while a node runs: on HUP, by `POST /reload` and by `electd reload`.
 //!
-//! The file is read and validated as a whole, and what it asks for is prepared, before anything changes.
-//! What every member must have alike, or what is bound to sockets and folders, needs a restart, and is named.
+//! The file is read and validated as a whole, and what it asks for is prepared, before anything changes. Settings
+//! that all members must share, or that are bound to sockets and folders, need a restart, and are named.
 
 use std::sync::Arc;
 
@@ -27,10 +27,10 @@ use super::token;
 
 /// Let a running node read its configuration again.
 ///
-/// The timings, its own rank (the figures of the attribute, and how often it is sampled), its hooks, its health check, its
-/// certificates and the token of admin_token_file take effect at once, without a new election; a leader keeps the rank that it was elected with until
-/// the next one. All else needs a restart and is named. A file with a problem changes nothing.
-/// The signal HUP does the same, and tells the outcome in the log.
+/// The timings, its own rank (the figures of the attribute, and how often it is sampled), its hooks, its health
+/// check, its certificates and the token of admin_token_file take effect immediately, without a new election; a
+/// leader keeps the rank that it was elected with until the next one. All other changes need a restart and are named.
+/// If the file has a problem, nothing changes. The signal HUP does the same, and logs the outcome.
 ///
 /// Exit codes: 0 done; 69 the node does not answer; 78 the file has problems.
 #[derive(Args, Debug)]
@@ -50,12 +50,12 @@ impl Reload {
     }
 }
 
-/// What a running node reads again, and what it then changes. Shared by all who may ask for it.
+/// The parts that a running node reads again and changes, for all ways to ask for that.
 pub struct Reloader {
     arguments: ConfigArgs,
     name: String,
     node: NodeHandle,
-    /// Also lets one after the other have their turn.
+    /// The lock also makes reloads take turns.
     present: Present,
     ranks: Ranks,
     checks: Checks,
@@ -89,10 +89,10 @@ impl Reloader {
         })
     }
 
-    /// Reads the file again. Gives what took effect and what needs a restart, in words.
+    /// Reads the file again. Returns what took effect and what needs a restart, in words.
     ///
     /// # Errors
-    /// With all problems of the file; nothing has changed then.
+    /// With all problems of the file; then nothing has changed.
     pub fn reload(&self) -> Result<String, String> {
         let mut present = self.present.lock();
         let found = self.arguments.load().map_err(|errors| errors.to_string())?;
@@ -118,7 +118,7 @@ impl Reloader {
         if self.certificates.take(certificates) {
             done.push("certificates");
         }
-        // Another attribute would make ranks that no other member can compare with its own.
+        // No other member could compare a rank by another attribute with its own.
         let same_kind = present.rank == found.rank;
         let old = present.members.iter_mut().find(|member| member.name == self.name);
         if let Some(old) = old.filter(|old| same_kind && old.rank != own.rank) {

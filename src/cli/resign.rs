@@ -16,17 +16,17 @@ use super::exit::Exit;
 use super::order::{TokenArgs, give};
 use super::print;
 
-/// How long the next leader is waited for.
+/// How long to wait for the next leader.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Between two looks at who leads.
+/// The interval of looking who leads.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Let the leader hand over to another member.
 ///
-/// Any node can be asked: it passes the command on to the leader. Nodes take commands by their control
-/// socket from their own user and root, and over TCP with the token of admin_token_file. The command ends when
-/// another leader is seen, and says which; a command that the old leader ran has ended then. Where members take
-/// over by rank ("preempt": "always"), a higher one that lives may do so again at once.
+/// Any node can be asked: it passes the command on to the leader. Nodes take commands by their control socket from
+/// their own user and root, and over TCP with the token of admin_token_file. The command ends when another leader is
+/// seen, and prints it; a command that the old leader ran has ended then. If members preempt by rank ("preempt":
+/// "always"), a live higher one may take over again immediately.
 ///
 /// Exit codes: 0 another leads; 1 refused, or no other leader in time; 69 no node answers.
 #[derive(Args, Debug)]
@@ -39,8 +39,8 @@ pub struct Resign {
     #[command(flatten)]
     nodes: NodeArgs,
 
-    /// The member that is to lead next. It must be the highest of the others that may lead, as
-    /// a higher one would win; naming it makes the command fail if it is not.
+    /// The member that is to lead next. It must be the highest of the others that may lead, as a higher one would
+    /// win; the command fails if it is not.
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
 
@@ -66,7 +66,7 @@ impl Resign {
     }
 }
 
-/// What a command achieved, and the leader that was seen after it.
+/// The result of a command, and the leader that was seen after it.
 pub fn tell_leader(
     output: &OutputArgs,
     achieved: &str,
@@ -80,7 +80,7 @@ pub fn tell_leader(
     }
 }
 
-/// That a leader was not seen although a command was carried out.
+/// A command was carried out, but no leader was seen after it.
 pub fn unseen(achieved: &str, who: &str) -> CliError {
     let seconds = PATIENCE.as_secs();
     let what = format!(
@@ -89,7 +89,7 @@ pub fn unseen(achieved: &str, who: &str) -> CliError {
     CliError::new(Exit::No, what)
 }
 
-/// The leader that fits, once it is seen.
+/// The first leader that fits.
 pub fn await_leader(
     client: &Client,
     targets: &Targets,

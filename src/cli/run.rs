@@ -30,10 +30,10 @@ use crate::store::{Store, Trouble};
 
 /// Run a node in the foreground, and a command or an address while it leads.
 ///
-/// It logs to stderr, one line a change; what repeats is counted and told every 10 s. Under systemd the lines have
-/// priorities. RUST_LOG=debug says more, and repeats all. HUP makes it read its file again, as
-/// `electd reload` does. TERM, INT and QUIT make it hand
-/// over if it leads, and end with 0; a member that is removed from the cluster ends with 77.
+/// It logs to stderr, one line for each change; repeated lines are counted, and the count is logged every 10 s. Under
+/// systemd the lines have priorities. RUST_LOG=debug logs more, and all repetitions. HUP makes it read its file
+/// again, as `electd reload` does. TERM, INT and QUIT make it hand over if it leads, and end with 0; a member that is
+/// removed from the cluster ends with 77.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -46,14 +46,14 @@ pub struct Run {
     #[command(flatten)]
     config: ConfigArgs,
 
-    /// A document of any kind, at most 64 KiB, that this node hands to all members when it leads.
-    /// For the algorithm "halting" only; without it, the one that this node was handed last.
+    /// A document of any kind, at most 64 KiB, that this node hands to all members when it leads. For the algorithm
+    /// "halting" only; without it, the last one that this node was handed.
     #[arg(long, value_name = "FILE")]
     task: Option<PathBuf>,
 
-    /// With "majority", at the first start of a cluster: vote although not all other voters have
-    /// been met. Give it to more than half of them, and never to one that lost its state. Where the state
-    /// tells that the cluster has begun, it is refused.
+    /// With "majority", at the first start of a cluster: vote although this member has not met all other voters. Give
+    /// it to more than half of them, and never to one that lost its state. It is refused if the state says that the
+    /// cluster has begun.
     #[arg(long)]
     bootstrap: bool,
 
@@ -81,7 +81,7 @@ impl Run {
 
 /// Runs the node until a signal ends it.
 fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
-    // Before the node starts: no signal is lost, and a port in use leaves no trace.
+    // Before the node starts: so no signal is lost, and a port in use leaves no trace.
     let mut signals = Endings::watch()?;
     let token = Token::new(token::configured(config)?);
     let task = run.task.as_deref().map(read_task).transpose()?;
@@ -121,7 +121,7 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     if let Some(supervised) = supervised {
         supervised.stop();
     }
-    node.stop(); // after the job has ended, if this node leads in order
+    node.stop(); // after the job has ended, if this node hands over
     let job = job.map_or(Ok(()), Job::finish);
     attached.stop();
     hooks.stop();
@@ -174,13 +174,13 @@ fn listen_for_control(config: &Config, name: &str) -> Result<Control, CliError> 
     })
 }
 
-/// That another process runs this node, which says more than that its port is in use.
+/// An error if another process runs this node, which says more than that its port is in use.
 fn held(config: &Config, name: &str) -> Option<CliError> {
     let error = Store::held(&config.state_dir(name))?;
     Some(CliError::from(StartError::from(error)))
 }
 
-/// Reads what `--task` names, and not much more than may be handed out: it may be a device.
+/// Reads the file of `--task`, and not much more than may be handed out: it may be a device.
 fn read_task(path: &Path) -> Result<Vec<u8>, CliError> {
     let read = || {
         let mut task = Vec::new();
@@ -198,8 +198,8 @@ fn read_task(path: &Path) -> Result<Vec<u8>, CliError> {
     Ok(task)
 }
 
-/// The signals that end a node, and HUP: TERM, QUIT and HUP by one crate, INT by the other, whose own way to take
-/// TERM would take HUP too.
+/// The signals that end a node, and HUP: TERM, QUIT and HUP by one crate, INT by the other, which would take HUP too
+/// if it took TERM.
 struct Endings(SignalsInfo);
 
 impl Endings {
@@ -213,9 +213,9 @@ impl Endings {
         Ok(Endings(signals))
     }
 
-    /// Waits for one that ends the node; does this for each HUP until then.
+    /// Waits for a signal that ends the node; calls this for each HUP until then.
     fn wait(&mut self, on_hup: impl Fn()) {
-        // They end without a signal when it was INT.
+        // Without a signal, INT ended them.
         self.0.forever().take_while(|signal| *signal == SIGHUP).for_each(|_| on_hup());
     }
 }

@@ -1,4 +1,4 @@
-//! What a terminal can do that a file cannot: it has a width, it shows colours, and it can be drawn again.
+//! The abilities of a terminal that a file does not have: a width, colours, and drawing in place.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
@@ -36,7 +36,7 @@ pub fn painted(text: &str) -> String {
     }
 }
 
-/// The first word of each line that has a colour gets it; the header has none.
+/// Paints the first word of each line that has a colour; the header has none.
 fn paint(text: &str) -> String {
     let mut painted = String::new();
     for line in text.split_inclusive('\n') {
@@ -60,7 +60,7 @@ impl Screen {
     /// Clears the terminal.
     ///
     /// # Errors
-    /// 2, when stdout is no terminal.
+    /// 2, if stdout is no terminal.
     pub fn open() -> Result<Screen, CliError> {
         if width().is_none() {
             let what = "--watch draws on a terminal, and stdout is none: use `electd watch`, which prints a line a change";
@@ -70,17 +70,17 @@ impl Screen {
         Ok(Screen(()))
     }
 
-    /// Draws this in place of what is there, as much as fits.
+    /// Draws this in place of the last text, as much as fits.
     ///
     /// # Errors
-    /// When stdout is closed.
+    /// If stdout is closed.
     pub fn draw(&mut self, text: &str) -> Result<(), CliError> {
         let rows = tcgetwinsize(io::stdout()).map_or(24, |size| size.ws_row);
         write(frame(&painted(text), rows.into()).as_bytes())
     }
 }
 
-/// From the first place on: each line and nothing behind it, then nothing below.
+/// From the top left: each line and nothing behind it, then nothing below.
 fn frame(text: &str, rows: usize) -> String {
     let lines = text.lines().take(rows.saturating_sub(1));
     let lines: String = lines.map(|line| format!("{line}\x1b[K\r\n")).collect();

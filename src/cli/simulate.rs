@@ -15,16 +15,15 @@ use crate::sim::{Counter, Delays, Failure, FaultSet, Outcome, Run, Scenario, Sch
 use crate::trace::Line;
 use crate::trace::svg::{Diagram, MOST_NODES as MOST_DRAWN};
 
-/// The arguments that are about one election.
+/// The arguments for one election.
 const ELECTION: [&str; 7] =
     ["nodes", "attributes", "initiators", "crash", "detected", "no_hierarchy", "delays"];
 
 /// Run an election on a simulated network and show every message of it.
 ///
-/// Nodes are numbered 1 to N; the greater attribute ranks higher, then the greater number.
-/// Without --crash all are alive and none leads. Only the initiators start, and the run ends when
-/// the election is over. The counts are those of the election's messages; a COORDINATOR counts if
-/// its receiver lives. The same arguments always give the same run.
+/// Nodes are numbered 1 to N; the greater attribute ranks higher, then the greater number. Without --crash all are
+/// alive and none leads. Only the initiators start, and the run ends when the election is over. Only the messages of
+/// the election are counted, a COORDINATOR if its receiver lives. The same arguments always give the same run.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -40,17 +39,17 @@ pub struct Simulate {
     /// The election algorithm.
     #[arg(long, value_enum, default_value = "bully")]
     algorithm: Algorithm,
-    /// How many nodes there are.
+    /// The number of nodes.
     #[arg(long, value_name = "N", default_value_t = 5)]
     nodes: usize,
-    /// What ranks the nodes before their numbers do: a number for each, from node 1 on, such as
+    /// The attribute that ranks the nodes before their numbers do: a number for each, from node 1 on, such as
     /// 3,1,2,5,4. Without it: the numbers alone.
     #[arg(long, value_name = "VALUES", value_delimiter = ',', allow_hyphen_values = true)]
     attributes: Vec<i64>,
-    /// Who calls the election, such as 1,2. Without it: the lowest node that is alive.
+    /// The nodes that call the election, such as 1,2. Without it: the lowest live node.
     #[arg(long, value_name = "NODES", value_delimiter = ',')]
     initiators: Vec<usize>,
-    /// Who died just before the election, such as 5. It led; of several, the best.
+    /// The nodes that died just before the election, such as 5. The best of them led.
     #[arg(long, value_name = "NODES", value_delimiter = ',')]
     crash: Vec<usize>,
     /// The others know of the crash beforehand, and do not ask the dead.
@@ -62,11 +61,11 @@ pub struct Simulate {
     /// Whether all messages take the same time, or one drawn from the seed.
     #[arg(long, value_enum, default_value = "lockstep")]
     delays: DelaysArg,
-    /// Instead of one election: a random run of a cluster, with starts, crashes, restarts and
-    /// commands drawn from the seed, and all invariants checked after every event. With `all`, what
-    /// is sent may be late, lost or doubled, partitions come and go, connections break, processes
-    /// pause, and clocks drift and step. With `storm` many of these happen at once. With `stay`
-    /// links, dials, disks and files are broken for good, and somebody must lead all the same.
+    /// Instead of one election: a random run of a cluster, with starts, crashes, restarts and commands drawn from the
+    /// seed, and all invariants checked after every event. With `all`, messages may be late, lost or doubled,
+    /// partitions come and go, connections break, processes pause, and clocks drift and step. With `storm` many of
+    /// these happen at the same time. With `stay` links, dials, disks and files are broken for good, and some node
+    /// must lead all the same.
     #[arg(
         long, value_name = "SET", value_enum, conflicts_with_all = ELECTION,
         num_args = 0..=1, default_missing_value = "model"
@@ -78,11 +77,11 @@ pub struct Simulate {
         default_value = "none", value_parser = quorum()
     )]
     quorum: Quorum,
-    /// What all random choices follow from.
+    /// The seed of all random choices.
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// How the run is printed: with a trace for people, its figures for programs, or as a drawing
-    /// of at most 40 nodes.
+    /// How the run is printed: with a trace for people, its figures for programs, or as a drawing of at most 40
+    /// nodes.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Output,
 }
@@ -117,13 +116,13 @@ enum DelaysArg {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum FaultsArg {
-    /// What the model of the algorithms allows.
+    /// The faults that the model of the algorithms allows.
     Model,
-    /// All that may happen to a real cluster, and heals.
+    /// All faults of a real cluster, which heal.
     All,
     /// The same, and many faults within one or two times `failure`.
     Storm,
-    /// Faults that stay: a leader is demanded without a heal.
+    /// Faults that stay: there must be a leader without a heal.
     Stay,
     /// As `all`, and each member runs a job while it leads: no two jobs run at one instant.
     Jobs,
@@ -234,7 +233,7 @@ impl From<SimError> for CliError {
 fn lines(trace: &[Line]) -> String {
     let mut text = String::new();
     for line in trace {
-        let _ = writeln!(text, "{line}"); // a string takes all
+        let _ = writeln!(text, "{line}"); // a string takes everything
     }
     text
 }

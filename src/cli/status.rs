@@ -20,22 +20,22 @@ use super::print;
 use super::screen::{self, Screen};
 use super::watch;
 
-/// Between two looks with --watch.
+/// The interval of --watch.
 const REDRAW: Duration = Duration::from_secs(1);
 
 /// Show the state of one node, or of all.
 ///
-/// Without --node and --admin all members are asked, and each answers in a row of the table. With
-/// one of them, that node alone is asked, and shows all that it knows: the guarantee, the members
-/// as it sees them, who was refused and why, and the reason of its last change.
+/// Without --node and --admin all members are asked, and each answers in a row of the table. With one of them, that
+/// node alone is asked, and shows all that it knows: the guarantee, the members as it sees them, its refusals and
+/// their reasons, and the reason of its last change.
 ///
-/// A row has for how long the node has been up, and how long it takes to acknowledge a heartbeat of the leader; below
-/// them is since when the leader leads and why the one before does not. On a terminal the states have
-/// colours, unless NO_COLOR is set.
+/// A row shows how long the node has been up, and how long it takes to acknowledge a heartbeat of the leader. Below
+/// the rows is since when the leader leads, and why its predecessor stopped. On a terminal the states have colours,
+/// unless NO_COLOR is set.
 ///
 /// Problems come first: a member that is down, a disk that is full, a file that differs.
 ///
-/// Exit codes: 0 all is well; 1 a leader is wanting, a node does not answer, or there is a problem; 69 no node
+/// Exit codes: 0 all is well; 1 there is no leader, a node does not answer, or there is a problem; 69 no node
 /// answers.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -51,7 +51,7 @@ pub struct Status {
     #[command(flatten)]
     output: OutputArgs,
 
-    /// Say what is guaranteed too, in full.
+    /// Also print the guarantee, in full.
     #[arg(long, short)]
     verbose: bool,
 
@@ -75,7 +75,7 @@ impl Status {
                 Output::Table => print::result(&screen::painted(&details(status, verbose))),
             },
             (_, _) if targets.one => Ok(()),
-            // A row each, also where nobody answers: the rows say why.
+            // A row each, even if nobody answers: the rows say why.
             (Output::Json, all) => print::json(&document(all)),
             (Output::Table, all) => print::result(&screen::painted(&overview(all, verbose))),
         }?;
@@ -86,7 +86,7 @@ impl Status {
         }
     }
 
-    /// Shows the state again and again, until Ctrl-C.
+    /// Shows the state repeatedly, until Ctrl-C.
     fn redraw(&self, targets: &Targets) -> Result<(), CliError> {
         let (mut screen, ends) = (Screen::open()?, watch::ends()?);
         let client = targets.client(None);
@@ -135,7 +135,7 @@ fn details(status: &status::Status, verbose: bool) -> String {
     text
 }
 
-/// The orders of operators that last: a pause or a switchover of the cluster, a drain of this node.
+/// The lasting orders of operators: a pause or a switchover of the cluster, a drain of this node.
 fn orders(status: &status::Status) -> Vec<(&'static str, String)> {
     let until = |until: &Option<String>| {
         until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default()
@@ -226,15 +226,15 @@ fn problem(problem: &status::Problem) -> String {
     format!("{}, since {}: {}", problem.kind, problem.since, problem.text)
 }
 
-/// The rank that this node is compared by, and where it was read last. The two may differ: a
-/// rank is frozen for an election, and a leader keeps the one that it was elected with.
+/// The rank that this node is compared by, and its last sample. The two may differ: a rank is frozen for an election,
+/// and a leader keeps the rank that it was elected with.
 fn own_rank(status: &status::Status) -> String {
     let own = status.members.iter().find(|member| member.id == status.node.id);
     let rank = own.map(|own| rank(&own.rank)).unwrap_or_default();
     format!("{rank} ({})", status.rank_source)
 }
 
-/// What the health check of this node found.
+/// The result of this node's health check.
 fn own_health(status: &status::Status) -> Option<String> {
     let health = status.health.as_ref()?;
     let (word, since) = (if health.healthy { "healthy" } else { "unhealthy" }, &health.since);
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
     use crate::cli::ask::tests;
 
-    /// A node's details, where it has this rank and this status of the halting algorithm.
+    /// A node's details, with this rank and this status of the halting algorithm.
     fn shown(by: &str, value: Value, halting: Option<&str>) -> String {
         let mut status = tests::status("node-1", Some(("node-5", 7)));
         status.rank_source = "the source".to_owned();

@@ -1,9 +1,9 @@
-//! What a node tells the service manager that started it (systemd, `Type=notify`): that it is ready,
-//! where it stands in one line, a sign of life for the watchdog, and that it is stopping.
+//! The messages of a node to the service manager that started it (systemd, `Type=notify`): that it is ready, its
+//! state in one line, a sign of life for the watchdog, and that it is stopping.
 //!
-//! A thread of its own sends all of it, since a full socket of the service manager may hold up its
-//! sender. The thread gives a sign of life only while the election thread turns: a node whose election
-//! stands still is restarted. Without a service manager there is no thread.
+//! A thread of its own sends them, since a full socket of the service manager may hold up its sender. The thread
+//! gives a sign of life only while the election thread turns: a node whose election thread hangs is restarted.
+//! Without a service manager there is no thread.
 
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use sd_notify::NotifyState;
 use crate::node::handle::Handle;
 use crate::node::status::Status;
 
-/// How often the line is compared with what was told last.
+/// How often the line is compared with the last one that was sent.
 const LOOK: Duration = Duration::from_secs(1);
 
 const STACK: usize = 256 * 1024;
@@ -26,8 +26,8 @@ pub struct Supervised {
 }
 
 impl Supervised {
-    /// Tells the service manager that this node is ready, and from then on where it stands. None if no
-    /// service manager asked for that.
+    /// Tells the service manager that this node is ready, and from then on its state. None if no service manager
+    /// asked for that.
     pub fn start(node: impl Handle) -> Option<Supervised> {
         std::env::var_os("NOTIFY_SOCKET")?;
         let (end, ended) = bounded(0);
@@ -42,7 +42,7 @@ impl Supervised {
         }
     }
 
-    /// Tells the service manager that this node is stopping, and says no more.
+    /// Tells the service manager that this node is stopping, and nothing more.
     pub fn stop(self) {
         drop(self.end);
         if self.thread.join().is_err() {
@@ -51,10 +51,10 @@ impl Supervised {
     }
 }
 
-/// The life of the thread.
+/// The main loop of the thread.
 fn report(node: &impl Handle, ended: &Receiver<()>) {
-    // The service manager wants a sign of life within this time; twice as often leaves room for one
-    // that is late.
+    // The service manager wants a sign of life within this time; sending it twice as often allows for one that is
+    // late.
     let watchdog = sd_notify::watchdog_enabled().map(|limit| limit / 2);
     let pause = watchdog.map_or(LOOK, |limit| limit.min(LOOK));
     let mut told = line(&node.status());
@@ -80,7 +80,7 @@ fn tell(what: &[NotifyState]) {
     }
 }
 
-/// Where a node stands, in one line.
+/// The state of a node, in one line.
 fn line(status: &Status) -> String {
     match &status.leader {
         Some(leader) if leader.id == status.node.id => format!("leads in epoch {}", leader.epoch),

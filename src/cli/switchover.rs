@@ -1,4 +1,4 @@
-//! `electd switchover`: a member leads that an operator chose, whatever its rank.
+//! `electd switchover`: an operator chooses the member that leads, whatever its rank.
 
 use clap::Args;
 use serde_json::json;
@@ -11,13 +11,13 @@ use super::resign::{await_leader, tell_leader, unseen};
 
 /// Let a member lead, whatever its rank, and keep it leading.
 ///
-/// The leader hands over to the member named, once what it runs has ended, and nobody preempts that member: until it
-/// stops leading, or `electd switchover --clear`. Then leadership goes by rank again. The command ends when the member
-/// is seen to lead. It is refused if the member is down, drained, unhealthy, a witness or an observer, and while
-/// another switchover is under way. Any node can be asked: it passes the command on to the leader.
+/// The leader hands over to the member named, once its job has ended, and nobody preempts that member: until it stops
+/// leading, or `electd switchover --clear`. Then leadership goes by rank again. The command ends when the member is
+/// seen to lead. It is refused if the member is down, drained, unhealthy, a witness or an observer, and while another
+/// switchover is in progress. Any node can be asked: it passes the command on to the leader.
 ///
-/// Exit codes: 0 the member leads, or no switchover counts any more; 1 refused, or the member was not seen to lead in
-/// time; 69 no node answers.
+/// Exit codes: 0 the member leads, or no switchover is in force any more; 1 refused, or the member was not seen to
+/// lead in time; 69 no node answers.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

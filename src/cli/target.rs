@@ -1,4 +1,4 @@
-//! One node to ask: where it is asked, and which one it is to be by the configuration.
+//! A node to ask: its address, and its identity by the configuration.
 
 use crate::admin::client::{Client, ClientError, host_of};
 use crate::admin::control::{self, Reach};
@@ -26,21 +26,21 @@ pub fn address(text: &str) -> Result<String, String> {
 /// A node to ask.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
-    /// Its name; known from the configuration, or when it answers.
+    /// Its name, by the configuration or by its answer.
     pub name: Option<String>,
-    /// Where it is asked: its control socket on its own host, else its admin address, if it has one.
+    /// The address to ask: its control socket on its own host, else its admin address, if it has one.
     pub admin: Option<String>,
-    /// The cluster that it is to be of, by the configuration.
+    /// Its cluster, by the configuration.
     pub cluster: Option<String>,
-    /// The id that it is to have, by the configuration.
+    /// Its id, by the configuration.
     pub id: Option<String>,
 }
 
 impl Target {
-    /// Asks for its status, and looks whether it is the node that is meant.
+    /// Asks for its status, and checks that it is the node that is meant.
     ///
     /// # Errors
-    /// When it does not answer, or is another node.
+    /// If it does not answer, or is another node.
     pub fn status(&self, client: &Client) -> Result<Status, ClientError> {
         let address = self.admin.as_deref().ok_or(ClientError::NotServed)?;
         let status = client.status(address)?;
@@ -63,7 +63,7 @@ impl Target {
         Ok(status)
     }
 
-    /// Its name, or where it is.
+    /// Its name, or its address.
     pub fn name(&self) -> &str {
         self.name.as_deref().or(self.admin.as_deref()).unwrap_or("?")
     }
@@ -84,7 +84,7 @@ pub fn target(config: &Config, member: &MemberConfig) -> Target {
 /// The member of this name, if it can be asked.
 ///
 /// # Errors
-/// 1 if its control socket belongs to another user and it has no admin address, 78 if it is nowhere to be asked.
+/// 1 if its control socket belongs to another user and it has no admin address, 78 if it has no address to ask.
 pub fn named(config: &Config, name: &str) -> Result<Target, CliError> {
     let known = config.member(name).map(|member| target(config, member));
     if let Some(target) = known.filter(|target| target.admin.is_some()) {

@@ -9,7 +9,7 @@ use crate::config::Config;
 /// The token of the configuration, if it names a file for one.
 ///
 /// # Errors
-/// When that cannot be read, or is empty.
+/// If that file cannot be read, or is empty.
 pub fn configured(config: &Config) -> Result<Option<String>, CliError> {
     let read = |file| read("admin_token_file", file, Exit::Config);
     config.admin_token_file.as_deref().map(read).transpose()
@@ -18,7 +18,7 @@ pub fn configured(config: &Config) -> Result<Option<String>, CliError> {
 /// The token in the file that this flag names.
 ///
 /// # Errors
-/// When that cannot be read, or is empty.
+/// If that file cannot be read, or is empty.
 pub fn named(flag: &str, file: &Path) -> Result<String, CliError> {
     read(flag, file, Exit::Usage)
 }

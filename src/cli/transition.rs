@@ -1,4 +1,4 @@
-//! The lines of `electd watch`: from what a node tells to what people and programs read.
+//! The lines of `electd watch`: from the news of a node to lines for people and programs.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ use crate::node::status::Status;
 
 use super::ask::leader_of;
 
-/// What a line tells.
+/// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -37,7 +37,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Line {
     kind: Kind,
-    /// For the order of lines; `time` says it to readers.
+    /// For the order of lines; readers get `time`.
     #[serde(skip)]
     at_ms: u64,
     time: String,
@@ -48,7 +48,7 @@ pub struct Line {
     halting: Option<String>,
     leader: Option<String>,
     epoch: Option<u64>,
-    /// The member that it is about, where that is another.
+    /// The member that it is about, if that is another one.
     member: Option<String>,
     reason: String,
 }
@@ -82,7 +82,7 @@ impl Line {
         self.at_ms
     }
 
-    /// Whether it tells that the node leads, or does not any more.
+    /// Whether it says that the node leads, or does not any more.
     pub fn is_about_leadership(&self) -> bool {
         let leads = |state: &Option<String>| state.as_deref() == Some("leading");
         match self.kind {
@@ -98,9 +98,9 @@ impl Line {
     }
 }
 
-/// What is new of one node.
+/// News of one node.
 pub enum News {
-    /// Its status, before its events are listened to.
+    /// Its status, before its events.
     Status(Box<Status>),
     /// Something happened there.
     Event(Box<Event>),
@@ -108,18 +108,18 @@ pub enum News {
     Silent(ClientError),
 }
 
-/// What has been told of one node.
+/// The last news of one node.
 pub struct Tracker {
     name: String,
     /// Whether it can be asked.
     asked: bool,
-    /// The start of which something was told last.
+    /// The incarnation of the last news.
     start: Option<u64>,
     silent: bool,
 }
 
 impl Tracker {
-    /// A tracker of a node that nothing has been told of.
+    /// A tracker of a node without news yet.
     pub fn new(name: &str, asked: bool) -> Tracker {
         Tracker { name: name.to_owned(), asked, start: None, silent: false }
     }
@@ -129,12 +129,12 @@ impl Tracker {
         &self.name
     }
 
-    /// What is to be told before any answer.
+    /// The line before any answer.
     pub fn introduce(&mut self) -> Option<Line> {
         (!self.asked).then(|| self.silence(&ClientError::NotServed))
     }
 
-    /// The line for what is new, if it deserves one.
+    /// The line for the news, if it deserves one.
     pub fn observe(&mut self, news: &News) -> Option<Line> {
         match news {
             News::Status(status) => self.status(status),
@@ -161,7 +161,7 @@ impl Tracker {
         }
     }
 
-    /// A node is told of when it answers for the first time, and when it answers again.
+    /// A node gets a line when it answers for the first time, and when it answers again.
     fn status(&mut self, status: &Status) -> Option<Line> {
         let before = self.start.replace(status.incarnation);
         self.name.clone_from(&status.node.name);

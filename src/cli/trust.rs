@@ -1,4 +1,4 @@
-//! Whom a command trusts that asks nodes by HTTPS, and what it shows them.
+//! The certificates of a command that asks nodes by HTTPS: those that it trusts, and the one that it shows.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,10 +8,10 @@ use super::exit::Exit;
 use crate::config::{Config, node_name};
 use crate::tls::{Files, Trust};
 
-/// What the configuration says, if the admin addresses serve HTTPS.
+/// The trust of the configuration, if the admin addresses serve HTTPS.
 ///
 /// # Errors
-/// When the certificates cannot be used.
+/// If the certificates cannot be used.
 pub fn configured(config: &Config) -> Result<Option<Trust>, CliError> {
     config.admin_tls.then(|| of(config)).transpose()
 }
@@ -20,7 +20,7 @@ pub fn configured(config: &Config) -> Result<Option<Trust>, CliError> {
 /// key can be read too, its certificate is shown: then the nodes take commands without a token.
 ///
 /// # Errors
-/// When no member has certificates, or they cannot be used.
+/// If no member has certificates, or they cannot be used.
 pub fn of(config: &Config) -> Result<Trust, CliError> {
     let own = node_name(config, None).ok().and_then(|name| config.member(name));
     let all = || own.into_iter().chain(&config.members).filter_map(|member| member.tls.as_ref());

@@ -1,9 +1,9 @@
-//! `electd watch`: every node's events as they happen, a line each.
+//! `electd watch`: every node's events as they happen, one line each.
 //!
 //! | thread | does | ends with |
 //! |---|---|---|
 //! | main | prints | Ctrl-C, or nobody reads stdout |
-//! | `follow-NODE` | listens to the events of its node | main, which it has nothing to tell any more |
+//! | `follow-NODE` | listens to the events of its node | main, once that takes no more news |
 //! | `stdout` | waits until nobody reads stdout | main |
 //!
 //! Main does not wait for the others: one may be waiting for a frozen node.
@@ -28,18 +28,18 @@ use super::print;
 use super::target::Target;
 use super::transition::{Line, News, Tracker, now};
 
-/// Between two tries to reach a node.
+/// The pause between two tries to reach a node.
 const PAUSE: Duration = Duration::from_millis(250);
 /// For how long lines are held back, so that those of several nodes are printed in order of time.
 const HELD: Duration = Duration::from_millis(100);
 /// News that waits to be printed.
 const QUEUE: usize = 64;
 
-/// Show each change as it happens, a line each, with its reason.
+/// Show each change as it happens, one line each, with its reason.
 ///
-/// The first lines tell each node's state now. Nodes that stop or start to answer have lines too, and
-/// members and problems that come and go. A node that is restarted is listened to again, and no event is lost
-/// that it keeps. Ends with Ctrl-C.
+/// The first lines show each node's present state. There are also lines when a node stops or starts to answer, and
+/// when members and problems come and go. A node that restarts is listened to again, and no event is lost that it
+/// keeps. Ends with Ctrl-C.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -53,12 +53,12 @@ pub struct Watch {
     #[command(flatten)]
     output: OutputArgs,
 
-    /// Only lines of nodes that begin or cease to lead.
+    /// Only lines of nodes that begin or stop to lead.
     #[arg(long)]
     leaders: bool,
 
-    /// Begin with the events of this time, such as 1h, as far as the nodes keep them: each its latest
-    /// 1,024 since it was started.
+    /// Begin with the events of this time, such as 1h, as far as the nodes keep them: each its latest 1,024 since its
+    /// start.
     #[arg(long, value_name = "TIME", value_parser = time)]
     since: Option<Duration>,
 }
@@ -91,7 +91,7 @@ impl Watch {
     }
 }
 
-/// What is new of a node, by its place among those watched.
+/// News of a node, by its place among those watched.
 type Answer = (usize, News);
 
 /// The nodes that are watched.
@@ -101,7 +101,7 @@ struct Watched {
     trackers: Vec<Tracker>,
     client: Client,
     sender: Sender<Answer>,
-    /// The moment of the first events to be told, if those of the past are.
+    /// The time of the first events to show, if past ones are wanted.
     from: Option<u64>,
     output: Output,
     leaders: bool,
@@ -140,7 +140,7 @@ impl Watched {
         }
     }
 
-    /// One thread for each target that has none yet and can be asked; what is to be told of the others.
+    /// Starts one thread for each target that has none yet and can be asked; returns the lines of the others.
     fn watch(&mut self) -> Result<Vec<Line>, CliError> {
         let mut lines = Vec::new();
         for (place, target) in self.targets.nodes.iter().enumerate().skip(self.trackers.len()) {
@@ -156,7 +156,7 @@ impl Watched {
         Ok(lines)
     }
 
-    /// Whoever was added to the cluster is watched from now on.
+    /// Watches members that were added to the cluster from now on.
     fn note_added(&mut self, news: &News) {
         if let News::Status(status) = news {
             let added: Vec<Target> = self.targets.added(status).collect();
@@ -188,12 +188,12 @@ struct Follower {
     address: String,
     client: Client,
     from: Option<u64>,
-    /// The id of the event that was told last.
+    /// The id of the last event that was sent.
     last: Option<String>,
     sender: Sender<Answer>,
 }
 
-/// Nobody wants to be told any more.
+/// Nobody reads the news any more.
 struct Unwanted;
 
 impl Follower {
@@ -211,7 +211,7 @@ impl Follower {
         self.sender.send((self.place, news)).map_err(|_| Unwanted)
     }
 
-    /// Tells the state of the node and then its events, until the connection ends; gives why it did.
+    /// Sends the state of the node and then its events, until the connection ends; returns why it did.
     fn listen(&mut self) -> Result<ClientError, Unwanted> {
         let status = match self.target.status(&self.client) {
             Ok(status) => status,
@@ -239,7 +239,7 @@ impl Follower {
             let is_new_member = event.event == EventKind::MemberUp;
             self.tell(News::Event(Box::new(event)))?;
             if is_new_member && let Ok(status) = self.target.status(&self.client) {
-                self.tell(News::Status(Box::new(status)))?; // it may have been added just now
+                self.tell(News::Status(Box::new(status)))?; // the node may have been added just now
             }
         }
     }
@@ -249,7 +249,7 @@ impl Follower {
 pub fn ends() -> Result<Receiver<()>, CliError> {
     let (end, ends) = channel::bounded(1);
     let interrupt = end.clone();
-    // A signal that finds the channel full is one too many.
+    // If the channel is full, the end is signalled already.
     let on_interrupt = move || {
         let _ = interrupt.try_send(());
     };
@@ -257,8 +257,8 @@ pub fn ends() -> Result<Receiver<()>, CliError> {
         CliError::new(Exit::Internal, format!("cannot watch for Ctrl-C: {error}"))
     })?;
     spawn("stdout", move || {
-        // With no events asked for, poll returns on an error or a hang-up alone. Without this, the
-        // watch of a quiet cluster would outlive its reader.
+        // With no events asked for, poll returns on an error or a hang-up alone. Without this, the watch of a quiet
+        // cluster would outlive its reader.
         let stdout = io::stdout();
         while poll(&mut [PollFd::new(&stdout, PollFlags::empty())], None)
             == Err(rustix::io::Errno::INTR)

@@ -1,7 +1,7 @@
-//! `host:port`: what an address looks like, and when two of them are the same.
+//! `host:port`: the form of an address, and when two of them are the same.
 //!
-//! Names are not resolved here: that happens at every dial, because answers change. An address is a
-//! plain value; `::core::net` knows values only, and no sockets.
+//! Names are not resolved here: that happens at every dial, because answers change. An address is a plain value;
+//! `::core::net` knows values only, and no sockets.
 
 use std::fmt;
 
@@ -35,14 +35,15 @@ pub struct BadAddress {
 const EXAMPLES: &str =
     "write host:port, such as \"10.0.0.1:7101\", \"db1.example.com:7101\" or \"[::1]:7101\"";
 
-/// The longest name of a host with the dot of the root, a colon and a port. A number could begin with any number of zeros.
+/// The longest name of a host with the dot of the root, a colon and a port. A port could begin with any number of
+/// zeros.
 const LONGEST: usize = 260;
 
 impl HostPort {
     /// Reads `host:port`, `1.2.3.4:port` or `[v6]:port`.
     ///
     /// # Errors
-    /// What is wrong with it, and how an address is written.
+    /// If it is no address: what is wrong, and how to write one.
     pub fn parse(text: &str) -> Result<HostPort, BadAddress> {
         let bad = |what| Err(BadAddress { what, remedy: EXAMPLES });
         if text.len() > LONGEST {
@@ -65,7 +66,7 @@ impl HostPort {
         }
     }
 
-    /// Whether it means every address of a host: good to bind, useless to dial.
+    /// Whether it means every address of a host: fit to bind, useless to dial.
     #[must_use]
     pub fn is_wildcard(&self) -> bool {
         match &self.host {
@@ -125,7 +126,7 @@ fn parse_host(text: &str) -> Option<Host> {
     valid.then(|| Host::Name(name.to_ascii_lowercase()))
 }
 
-/// A part of a host name. The underscore is no part of the standard, and common all the same.
+/// A part of a host name. The underscore is not in the standard, but common.
 fn is_label(label: &str) -> bool {
     let inner = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     (1..=63).contains(&label.len())

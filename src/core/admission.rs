@@ -1,7 +1,7 @@
-//! The hello: who may connect, and what the first words tell.
+//! The hello: which members may connect, and what their hellos say.
 //!
-//! The dialer says HELLO, the accepter WELCOME or REJECT. A member is counted alive before its
-//! WELCOME leaves, so that nobody wins without having asked a member that knows of it.
+//! The dialer says HELLO, the accepter WELCOME or REJECT. A member counts a peer as alive before its WELCOME leaves,
+//! so that no candidate wins without having asked a member that knows of it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::turn::Turn;
 use super::types::{Epoch, NodeId, Time};
 
 impl State {
-    /// This member's own first words.
+    /// This member's own hello.
     fn own_hello(&self, now: Time, to: NodeId) -> Hello {
         let heard = |id| {
             id == self.id()
@@ -47,9 +47,9 @@ impl State {
         }
     }
 
-    /// What tells this process from another with its id, for one peer. Each peer is told another number,
-    /// and no peer can find that of another: so a process that was greeted under a false name cannot
-    /// pretend to be the member that greeted it.
+    /// The number that distinguishes this process from another with its id, for one peer. Each peer gets another
+    /// number, and cannot find that of any other: so a process that was greeted under a false name cannot pretend to
+    /// be the member that greeted it.
     fn instance_for(&self, peer: NodeId) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.settings.instance, peer).hash(&mut hasher);
@@ -75,7 +75,7 @@ impl Turn<'_> {
         let lost = || state.state_lost(&hello);
         if let Some(reason) = state.objection(&hello).or_else(in_use).or_else(lost) {
             if reason == Rejection::UnknownId(hello.id) {
-                // All that a refused hello leaves behind: a change that adds it counts on it.
+                // The only trace of a refused hello: a change that adds its sender relies on it.
                 self.cx.state.membership.knocked(hello.id, self.cx.now);
             }
             let note = Note::Refused { peer: hello.id, reason: reason.clone() };
@@ -123,7 +123,7 @@ impl Turn<'_> {
         }
         let met_before = self.meet(&welcome);
         if met_before != Met::Known {
-            self.close_inbound(peer); // of an earlier run
+            self.close_inbound(peer); // of an earlier incarnation
         }
         self.cx.state.membership.note_refusal(peer, false);
         let (mut reached, mut newer) = (false, false);
@@ -143,7 +143,7 @@ impl Turn<'_> {
         self.greeted(&welcome, met_before);
     }
 
-    /// A peer can be told from now on what would not have reached it before.
+    /// Sends a peer that is reachable from now on what was lost before.
     fn say_what_was_lost(&mut self, peer: NodeId) {
         self.repeat_timing(peer);
         self.forward_unsent(peer);
@@ -164,10 +164,10 @@ impl Turn<'_> {
         let alone = !self.cx.state.detector.iter().any(|(_, other)| other.lines.is_up());
         let added = self.cx.state.membership.version() > ListVersion::default();
         let waits = match reason {
-            // The other process holds the id; or it is gone, and the refusals will end soon.
+            // Another process has the id; or it is gone, and the refusals will end soon.
             Rejection::IdInUse { id, .. } => id == own,
-            // To be added to a cluster that is there: it starts none of its own meanwhile. Once it was
-            // added, the peer that refuses it has missed that.
+            // This member may be about to be added to an existing cluster: it starts none of its own meanwhile. Once
+            // it was added, the peer that refuses it has missed that.
             Rejection::UnknownId(id) => id == own && alone && !added,
             _ => false,
         };
@@ -178,7 +178,7 @@ impl Turn<'_> {
         self.cx.out.push(Output::Note(Note::Rejected { peer, reason }));
         self.cx.state.membership.note_refusal(peer, removed);
         if removed && self.cx.state.believes_removal(peer) {
-            self.cx.state.membership.store(peer); // if it was this member that removed itself
+            self.cx.state.membership.store(peer); // in case this member removed itself
             self.leave();
         }
     }
@@ -192,8 +192,8 @@ impl Turn<'_> {
         }
     }
 
-    /// The leader has met a newer run of a peer: what is still open leads to the older one, and
-    /// the word that the peer is alive must not keep the newer one out.
+    /// The leader has met a newer incarnation of a peer: the open connections lead to the older one, whose signs of
+    /// life must not keep the newer one out.
     pub fn forget_earlier_run(&mut self, report: &MemberReport) {
         let peer = report.id;
         let older = self.cx.state.detector.get(peer).is_some_and(|known| {
@@ -211,7 +211,7 @@ impl Turn<'_> {
         self.cx.out.push(Output::Dial { peer });
     }
 
-    /// Notes what a hello or a welcome says of its sender.
+    /// Notes the content of a hello or a welcome.
     fn meet(&mut self, hello: &Hello) -> Met {
         let mut met_before = Met::Known;
         let protocol = self.cx.state.settings.protocols.shared(hello.protocols).ok();
@@ -231,9 +231,9 @@ impl Turn<'_> {
         met_before
     }
 
-    /// Acts on what was learned from a hello or a welcome.
+    /// Acts on the content of a hello or a welcome.
     fn greeted(&mut self, hello: &Hello, met_before: Met) {
-        // Where that epoch's leader is gone, nobody ends this member's leadership.
+        // If the leader of that epoch is gone, nobody ends this member's leadership.
         let known_epoch = hello.view.leader.map_or(Epoch(0), |_| hello.view.epoch);
         if !Fault::StaleList.is_planted() {
             self.learn(hello.id, known_epoch, &hello.list);
@@ -243,7 +243,7 @@ impl Turn<'_> {
         }
         let behind = self.cx.state.is_behind();
         if !behind && self.cx.state.detector.all_connected() {
-            self.cx.state.course.discover_until(self.cx.now); // all have been met: who goes now is missed
+            self.cx.state.course.discover_until(self.cx.now); // it has met all: it notices the loss of each
         }
         self.inform_voter();
         if met_before == Met::Restarted {
@@ -254,8 +254,8 @@ impl Turn<'_> {
         self.begin_if_all_connected();
     }
 
-    /// The wait at power-on ends when all of the newest list are connected. A member that has found a lower leader
-    /// meanwhile takes over now.
+    /// The wait at power-on ends when all members of the newest list are connected. A member that has found a lower
+    /// leader meanwhile takes over now.
     pub fn begin_if_all_connected(&mut self) {
         let state = &self.cx.state;
         if !state.detector.all_connected() || state.is_behind() {

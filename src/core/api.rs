@@ -1,4 +1,4 @@
-//! All that crosses the border of the core: what happens to a member, and what its caller carries out.
+//! The border of the core: the inputs of a member, and the outputs that its caller carries out.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::phase::Transition;
 use super::settings::Timing;
 use super::types::{CommandId, NodeId, Time};
 
-/// What happens to a member.
+/// An event that a member handles.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Input {
     /// Time has passed.
@@ -34,7 +34,7 @@ pub enum Input {
     Hello {
         /// The inbound connection.
         connection: ConnectionId,
-        /// Where it comes from.
+        /// The address that it comes from.
         address: String,
         /// What it said.
         hello: Hello,
@@ -63,7 +63,7 @@ pub enum Input {
         /// The peer.
         peer: NodeId,
     },
-    /// The connection from a peer ended, and it was redialed at once.
+    /// The connection from a peer ended, and the caller redialed immediately.
     Ended {
         /// The inbound connection.
         connection: ConnectionId,
@@ -81,17 +81,17 @@ pub enum Input {
         /// The message.
         envelope: Envelope,
     },
-    /// The member's attribute was sampled anew; none if that failed, so that it is not eligible.
+    /// The caller sampled the member's attribute anew; none if that failed, so that the member is not eligible.
     Sampled {
         /// Its value.
         value: Option<i64>,
     },
-    /// The member's health check passed often enough, or failed often enough.
+    /// The health check passed or failed as many times in a row as its settings ask for.
     Checked {
         /// Whether it passed.
         healthy: bool,
     },
-    /// The configuration was read again: these timings count from now on.
+    /// The configuration was read again: the member uses these timings from now on.
     Timed {
         /// All of them, which fit together.
         timing: Timing,
@@ -101,14 +101,14 @@ pub enum Input {
         /// The number.
         number: u64,
     },
-    /// A job begins that must end before anybody else leads.
+    /// A job begins, which must end before another member leads.
     JobStarted {
-        /// For how long the end of the leadership waits for the job, where it ends in order.
+        /// The longest time that the leader waits for the end of the job when it hands over or stops.
         stops_within: Duration,
     },
     /// Nothing of the job runs any more.
     JobEnded,
-    /// An operator, or a program that embeds the member, asks for something.
+    /// An operator, or a program that embeds the member, gives a command.
     Command {
         /// To be repeated in the answer.
         id: CommandId,
@@ -117,10 +117,10 @@ pub enum Input {
     },
 }
 
-/// How the redial went that follows the end of a connection.
+/// The outcome of the redial after the end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Redial {
-    /// Somebody listens there.
+    /// A process listens there.
     Accepted,
     /// The host is up and nobody listens: the process is gone.
     Refused,
@@ -128,7 +128,7 @@ pub enum Redial {
     Failed,
 }
 
-/// What the caller has to carry out, in this order.
+/// A step that the caller carries out, in this order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Output {
     /// Say HELLO on the connection of this attempt.
@@ -144,7 +144,7 @@ pub enum Output {
     Welcome {
         /// The inbound connection.
         connection: ConnectionId,
-        /// Whose it is from now on.
+        /// The peer that it belongs to from now on.
         peer: NodeId,
         /// What to say.
         welcome: Hello,
@@ -156,7 +156,7 @@ pub enum Output {
         /// Why.
         reason: Rejection,
     },
-    /// Send a message to each of these peers. If it cannot be sent at once, it is dropped.
+    /// Send a message to each of these peers; drop it if it cannot be sent immediately.
     Send {
         /// The receivers.
         to: Vec<NodeId>,
@@ -178,7 +178,7 @@ pub enum Output {
         /// The peer.
         peer: NodeId,
     },
-    /// Write a record, and tell when it is durable.
+    /// Write a record, and report with [`Input::Persisted`] when it is durable.
     Persist {
         /// Its number.
         number: u64,
@@ -187,11 +187,11 @@ pub enum Output {
     },
     /// The phase, the leader or the epoch changed.
     Changed(Transition),
-    /// The member list changed: peers are to be dialed from now on, or not any more.
+    /// The member list changed: it says which peers to dial from now on.
     Members(Arc<MemberList>),
-    /// Leadership is about to end in order: end the job, and tell with [`Input::JobEnded`].
+    /// The leader is about to hand over or stop: end the job, and report with [`Input::JobEnded`].
     EndJob {
-        /// The leadership ends then at the latest.
+        /// The leadership ends by then, whether the job has ended or not.
         by: Time,
     },
     /// A command has been carried out or refused.
@@ -206,9 +206,9 @@ pub enum Output {
 }
 
 impl Output {
-    /// Whether others wait for it, so that it comes before the rest of the same turn. A change of the phase
-    /// keeps its place among what is sent; and so does the end of a connection, which would otherwise hit the
-    /// one that was welcomed in its place.
+    /// Whether other members wait for it, so that it comes before the rest of the same turn. A change of phase keeps
+    /// its place among the messages. So does the end of a connection: later, it would close the connection that
+    /// replaces it.
     pub(super) fn is_awaited(&self) -> bool {
         use Output::{Changed, Close, Dial, Disconnect, Hello, Reject, Send, Welcome};
         matches!(

@@ -1,16 +1,15 @@
-//! How long things take at worst, from the timings.
+//! The longest times of elections, computed from the timings.
 //!
-//! Every bound holds where the model holds: no message takes longer than `message`, its processing
-//! included, and no running process misses a turn. `f`, `h` and `m` below are `failure`,
-//! `heartbeat` and `message`.
+//! Every bound holds in the model: no message takes longer than `message`, its processing included, and no running
+//! process misses a turn. `f`, `h` and `m` below are `failure`, `heartbeat` and `message`.
 
 use std::time::Duration;
 
 use super::planted::Fault;
 use super::settings::{AlgorithmKind, Timing};
 
-/// What a leader may rely on of a promise of this length: shorter by how much the clocks of a
-/// voter and of the leader may differ (each runs at 0.9 to 1.1 of true time).
+/// The part of a promise of this length that a leader may rely on: shorter by how much the clocks of a voter and of
+/// the leader may differ (each runs at 0.9 to 1.1 of true time).
 #[must_use]
 pub fn certain(length: Duration) -> Duration {
     match Fault::NoDrift.is_planted() {
@@ -19,8 +18,8 @@ pub fn certain(length: Duration) -> Duration {
     }
 }
 
-/// From the silent death of a leader (its host is gone, or it is frozen) until every live member
-/// names the next one. None for a lone member, whom nobody can replace.
+/// From the silent death of a leader (its host is gone, or it is frozen) until every live member names the next one.
+/// None for a lone member, which nobody can replace.
 ///
 /// - *Detection*: `f + m`. The last heartbeat may have left just before the death and be heard `m`
 ///   later; from then on it takes `f` of silence. (The `heartbeat` only shortens this: a death
@@ -37,18 +36,16 @@ pub fn worst_failover(
     Some(timing.failure + timing.message + election(algorithm, timing, others))
 }
 
-/// From when the members that live miss their leader until all of them name the next one, where
-/// so many live or, for the bullies, have died silently at the same time. One alone is done at
-/// once.
+/// From when the live members miss their leader until all of them name the next one, where this many live or, for the
+/// bullies, have died silently at the same time. A lone member is done immediately.
 ///
-/// - *Bully*: the highest survivor wins at once when it suspects all above it. Those that died
-///   silently with the leader are not suspected yet, as only the leader is heard by all: it asks
-///   them, all together, for T1 = `2m`. Then `m` for COORDINATOR. (A lower member that suspects
-///   first changes nothing: the highest survivor is asked, starts sooner, and stops waiting for
-///   the leader when it suspects it.)
-/// - *Halting*: it asks them one after another, each for T1; `2m` each for HALT and ELECTED with
-///   their replies, and `m` for READY.
-/// - *Ring*: the longest run; whoever sent to the dead leader has sent again.
+/// - *Bully*: the highest survivor wins immediately when it suspects all above it. Members that died
+///   silently with the leader are not suspected yet, as only the leader is heard by all: it asks them, all
+///   together, for T1 = `2m`. Then `m` for COORDINATOR. (A lower member that suspects first changes nothing:
+///   the highest survivor is asked, starts sooner, and stops waiting for the leader when it suspects it.)
+/// - *Halting*: it asks them one after another, each for T1; `2m` each for HALT and ELECTED with their
+///   replies, and `m` for READY.
+/// - *Ring*: the longest run; the member that sent to the dead leader has sent again.
 #[must_use]
 pub fn election(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Duration {
     if members < 2 {
@@ -61,14 +58,13 @@ pub fn election(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Du
     }
 }
 
-/// What [`worst_failover`] grows by for each member that dies silently too, while it is being
-/// elected.
+/// The growth of [`worst_failover`] for each member that dies silently too, while it is being elected.
 ///
-/// - *Bully*: who was answered waits T2 from the start of its election and then starts again,
+/// - *Bully*: a member that got an ANSWER waits T2 from the start of its election and then starts again,
 ///   after a jitter of less than T1; the new election asks the dead one again, and waits T1.
-/// - *Halting*: the organizer dies `5m` after its start, when some have its task and find its
-///   silence after `f`, and others wait T2 since ELECTED; the new election asks for it, for T1.
-/// - *Ring*: `f` after its word to the member before it, that came at most `m` later. The one
+/// - *Halting*: the organizer dies `5m` after its start, when some have its task and notice its silence
+///   after `f`, and others wait T2 since ELECTED; the new election asks for it, for T1.
+/// - *Ring*: `f` after its last message to the member before it, which came at most `m` later. The member
 ///   after it is watched only from then on, so several in a row are found one after another.
 #[must_use]
 pub fn further_death(algorithm: AlgorithmKind, timing: &Timing) -> Duration {
@@ -81,12 +77,12 @@ pub fn further_death(algorithm: AlgorithmKind, timing: &Timing) -> Duration {
     }
 }
 
-/// From a leader's death with proof, its process gone and its host up, until every live member
-/// names the next one, where a refused redial counts as proof.
+/// From a leader's death with proof, its process gone and its host up, until every live member names the next leader,
+/// if a refused redial counts as proof.
 ///
-/// `m` until the end of the connection is seen, and `2m` for the redial and its refusal; then an
-/// [`election`] in which nobody waits for the dead: `m` for COORDINATOR; `5m` for the calls of the
-/// halting bully; or the longest run of the ring.
+/// `m` until the others see the end of the connection, and `2m` for the redial and its refusal; then an [`election`]
+/// that does not wait for the dead: `m` for COORDINATOR; `5m` for the calls of the halting bully; or the longest run
+/// of the ring.
 #[must_use]
 pub fn proven_failover(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Duration {
     let proof = timing.message * 3;
@@ -101,9 +97,9 @@ pub fn proven_failover(algorithm: AlgorithmKind, timing: &Timing, members: usize
 /// What a majority adds to [`worst_failover`].
 ///
 /// - *Questions*: `2m` each for the pre-vote and the vote, with their replies.
-/// - *Promises*: the last heartbeat may have been heard `m` late, and binds its voter for the
-///   `lease` from then on. Where that is longer than `f`, the first pre-vote can come too early: the
-///   rest is waited for, and `m/8` of jitter, and it is asked again.
+/// - *Promises*: the last heartbeat may have been heard `m` late, and binds its voter for the `lease` from
+///   then on. If that is longer than `f`, the first pre-vote can come too early: the candidate waits for the
+///   rest, and `m/8` of jitter, and asks again.
 #[must_use]
 pub fn voting(timing: &Timing) -> Duration {
     let early = (timing.lease + timing.message).saturating_sub(timing.failure);
@@ -111,54 +107,51 @@ pub fn voting(timing: &Timing) -> Duration {
     timing.message * 4 + again
 }
 
-/// A pre-vote that came too early, once more.
+/// The repetition of a pre-vote that came too early.
 fn retry(timing: &Timing) -> Duration {
     timing.message / 8 + timing.message * 2
 }
 
-/// With a majority: how long a durable write may take, so that a leader is elected at the first try and
-/// stays. A vote request waits for the votes to be durable, `w`; then its lease has to last until the first
-/// heartbeats are acknowledged, `2m`, and from then on from one to the next, `h`.
+/// With a majority: the longest durable write with which a leader is elected at the first try and stays. A candidate
+/// waits until the votes are durable, `w`; then its lease has to last until the first heartbeats are acknowledged,
+/// `2m`, and from then on from one to the next, `h`.
 #[must_use]
 pub fn longest_write(timing: &Timing) -> Duration {
     certain(timing.lease).saturating_sub(timing.heartbeat + timing.message * 2)
 }
 
-/// With a majority: from the end of a leader's process on a live host until every live member
-/// names the next one. That its connections ended is seen at once, and no proof is needed; the
-/// promise to it has to run out, `m + lease` after its last heartbeat; then the pre-vote once more,
-/// the vote, and what [`proven_failover`] needs besides its proof.
+/// With a majority: from the end of a leader's process on a live host until every live member names the next leader.
+/// The others see immediately that its connections ended, and need no proof; the promise to it has to expire, `m +
+/// lease` after its last heartbeat; then the pre-vote once more, the vote, and what [`proven_failover`] needs besides
+/// its proof.
 #[must_use]
 pub fn promised_failover(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Duration {
     let election = proven_failover(algorithm, timing, members).saturating_sub(timing.message * 3);
     timing.message + timing.lease + retry(timing) + timing.message * 2 + election
 }
 
-/// How long two leaders can go on side by side, in mode none, once the network between them
-/// carries messages again.
+/// How long two leaders can lead simultaneously, in mode none, once the network between them carries messages again.
 ///
 /// - *Dial*: `f`. The back-off between two dials is never longer.
 /// - *Hello*: `2m` for HELLO and WELCOME.
 /// - *Heartbeat*: `h + m` until the next heartbeat is sent and heard.
-/// - *Takeover*: `m`. A leader that hears of a greater view follows it at once. A higher member
-///   that hears of a lower leader's greater epoch sends PREEMPT, and the lower one stops on
-///   receipt.
+/// - *Takeover*: `m`. A leader that hears of a greater view follows it immediately. A higher member that
+///   hears of a lower leader's greater epoch sends PREEMPT, and the lower leader stops on receipt.
 #[must_use]
 pub fn dual_leader_window(timing: &Timing) -> Duration {
     timing.failure + timing.heartbeat + timing.message * 4
 }
 
-/// From the heal of a partition until every live member names one leader, in mode none: the
-/// [`dual_leader_window`], then `m` for RELEASE, and an [`election`], in which some may have died
-/// silently in the partition's last moments.
+/// From the heal of a partition until every live member names one leader, in mode none: the [`dual_leader_window`],
+/// then `m` for RELEASE, and an [`election`], in which some members may have died silently in the partition's last
+/// moments.
 #[must_use]
 pub fn convergence(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Duration {
     dual_leader_window(timing) + timing.message + election(algorithm, timing, members)
 }
 
-/// Ring: the longest that a run takes among this many members that live: `3N - 1` messages, where
-/// the one that began it comes right after the best. `2N - 1` find out who is best, and `N`
-/// announce it. A single one elects itself at once.
+/// Ring: the longest time of a run among this many live members: `3N - 1` messages, if the initiator comes right
+/// after the best member. `2N - 1` find the best, and `N` announce it. A lone member elects itself immediately.
 #[must_use]
 pub fn ring_run(timing: &Timing, live: usize) -> Duration {
     let messages = if live > 1 { live * 3 - 1 } else { 0 };
@@ -169,8 +162,8 @@ fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Ring: how long one who takes part in a run waits for its outcome, before it begins another: a
-/// [`ring_run`], and `f` for one member that is found dead on the way.
+/// Ring: how long a member that takes part in a run waits for its outcome, before it begins another: a [`ring_run`],
+/// and `f` for one member that is found dead on the way.
 #[must_use]
 pub fn ring_patience(timing: &Timing, members: usize) -> Duration {
     ring_run(timing, members) + timing.failure

@@ -1,14 +1,14 @@
-//! A switchover: an operator chose a member to lead, whatever its rank. Here is what the two members remember of it.
+//! What the chosen member and its leader remember of a switchover.
 
 use super::types::{NodeId, Time};
 
-/// For how long the chosen member has shown the greatest rank there is, and whether it leads by that.
+/// Whether this member is chosen, and whether it leads because of that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Choice {
     /// Nobody chose this member.
     #[default]
     None,
-    /// The leader says that it was chosen; that counts until then.
+    /// The leader says that this member is chosen, which is in force until then.
     Until(Time),
     /// It leads, or calls an election as the last leader.
     Leads,
@@ -17,12 +17,12 @@ pub(super) enum Choice {
 /// What a leader remembers until the chosen member takes over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Switchover {
-    /// The member that was chosen.
+    /// The chosen member.
     pub to: NodeId,
     /// The member that passed the order on, and the number of the order there.
     pub asked: (NodeId, u64),
     /// Until when the chosen member has to say that it takes over.
     pub due: Time,
-    /// It said so, and whoever asked was answered: only the job of this leader has to end.
+    /// Whether it said so and the asker has its answer: only the job of this leader still has to end.
     pub taken: bool,
 }

@@ -1,28 +1,28 @@
-//! The commands of operators: what each asks, what it may achieve or why it may be refused, and how long a leader may
-//! take for it.
+//! The commands of operators: what each asks, its possible results and refusals, and how long a leader may take for
+//! it.
 
 use strum::IntoStaticStr;
 
 use super::membership::{Change, MemberList};
 use super::types::{Drain, Epoch, NodeId, Task, Version};
 
-/// What an operator may ask of a member.
+/// A command that an operator gives a member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
-    /// The leader carries it out: this member does, or passes it on.
+    /// A command for the leader: this member carries it out or passes it on.
     ForLeader(Forwarded),
-    /// Call an election; a no-op while one is under way.
+    /// Call an election; a no-op while one is in progress.
     Elect,
     /// The coordinator of the halting algorithm hands out this task.
     HandOut {
         /// The task.
         task: Task,
     },
-    /// This member hands over if it leads, and does not lead any more, restarts included.
+    /// This member hands over if it leads, and does not lead from now on, restarts included.
     Drain(Drain),
     /// A member that was drained, or that resigned, may lead again.
     Undrain,
-    /// The pause of this version is over: this member resumes the cluster, if it leads and no later one counts.
+    /// The pause of this version is over: this member resumes the cluster, if it leads and knows no later pause.
     EndPause {
         /// The version of the pause.
         version: Version,
@@ -32,7 +32,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// What becomes of the member that is given it, after its name.
+    /// The event in words, without the member's name.
     #[must_use]
     pub fn sentence(&self, members: &MemberList) -> String {
         match self {
@@ -66,7 +66,7 @@ pub enum Forwarded {
         /// The member that is to lead next.
         to: NodeId,
     },
-    /// The leader that a switchover chose is preempted again as any other.
+    /// Members preempt the leader that a switchover chose like any other again.
     EndSwitchover,
     /// Change the member list.
     Change(Change),
@@ -82,7 +82,7 @@ pub enum Forwarded {
 }
 
 impl Forwarded {
-    /// What the leader is asked to do.
+    /// The command in words.
     fn words(&self, members: &MemberList) -> String {
         match self {
             Forwarded::Resign { to: None } => "resign".to_owned(),
@@ -96,19 +96,19 @@ impl Forwarded {
         }
     }
 
-    /// How many times `failure` it may take: a change waits for two lists to be stored, or for an
-    /// election before.
+    /// The longest time that it takes, as a multiple of `failure`: a change waits until two lists are stored, or for
+    /// an election first.
     pub(super) fn patience(&self) -> u32 {
         match self {
             Forwarded::Resign { .. } => 1,
-            Forwarded::Pause { .. } | Forwarded::Resume => 2, // the leader's disk writes before it answers
-            Forwarded::Switchover { .. } => 2, // the chosen member has one of them to say that it takes over
+            Forwarded::Pause { .. } | Forwarded::Resume => 2, // the leader's disk writes before the leader answers
+            Forwarded::Switchover { .. } => 2, // the chosen member has one `failure` to say that it takes over
             Forwarded::EndSwitchover => 1,
             Forwarded::Change(_) => 3,
         }
     }
 
-    /// The first version of the protocol whose leaders carry it out.
+    /// The first version of the protocol that knows it.
     pub(super) fn since(&self) -> u32 {
         match self {
             Forwarded::Resign { .. } | Forwarded::Change(_) => 5,
@@ -119,7 +119,7 @@ impl Forwarded {
         }
     }
 
-    /// Whether this may be what it achieved.
+    /// Whether this is a possible result of the command.
     pub(super) fn may_end(&self, done: &Done) -> bool {
         match (self, done) {
             (Forwarded::Resign { .. }, Done::Resigned { .. }) => true,
@@ -141,31 +141,31 @@ impl Forwarded {
 /// What a command achieved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Done {
-    /// An election was called, or one is under way.
+    /// An election was called, or is in progress.
     Called,
     /// The leader of this epoch handed over, to the member named if any.
     Resigned {
         /// The epoch that ended.
         epoch: Epoch,
-        /// Who was asked to start the next election.
+        /// The member that is to start the next election.
         successor: Option<NodeId>,
     },
-    /// The member left its tenure and is ready to end.
+    /// The member has left its leadership and is ready to end.
     Stopped,
     /// This member belongs to the cluster from now on.
     Added(NodeId),
-    /// This member does not any more.
+    /// This member does not belong to the cluster any more.
     Removed {
         /// The member.
         id: NodeId,
-        /// Enough of the others have stored so; or else it was forced, or is on its way.
+        /// Enough of the others have stored the removal; otherwise it was forced, or is still being sent.
         stored: bool,
         /// It led, and handed over first.
         handed_over: bool,
     },
     /// The member does not lead from now on, restarts included. If it led, it is handing over to the member named.
     Drained {
-        /// Who is to lead next.
+        /// The member that is to lead next.
         successor: Option<NodeId>,
     },
     /// The member may lead again.
@@ -174,22 +174,22 @@ pub enum Done {
     Paused,
     /// The cluster is not paused any more: the leader has stored that.
     Resumed,
-    /// The member that was to lead does so already.
+    /// The member of the switchover leads already.
     Leads(NodeId),
-    /// No switchover counts any more.
+    /// No switchover is in force any more.
     SwitchoverEnded,
-    /// The coordinator took the task, has stored it and hands it out, in a new epoch.
+    /// The coordinator took and stored the task, and hands it out in a new epoch.
     TaskTaken,
 }
 
 /// Why a command was not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// No leader is known, so nobody can resign.
+    /// No leader is known that could resign.
     NoLeader,
     /// The member asked does not lead (any more), and commands are passed on only once.
     NotLeader,
-    /// No other member may lead: it would be an outage.
+    /// No other member may lead: the cluster would have no leader.
     NoSuccessor,
     /// The member named is not alive or not eligible.
     CannotLead(NodeId),
@@ -200,9 +200,9 @@ pub enum Refusal {
         /// The member that ranks higher.
         by: NodeId,
     },
-    /// A switchover to this member is under way.
+    /// A switchover to this member is in progress.
     Switching(NodeId),
-    /// The member that was to lead did not say in time that it takes over.
+    /// The chosen member did not say in time that it takes over.
     NotTaken(NodeId),
     /// The leader speaks a version of the protocol without this command.
     OldLeader(NodeId),
@@ -218,43 +218,43 @@ pub enum Refusal {
     NotCoordinator(Option<NodeId>),
     /// The task is longer than [`Task::LONGEST`](super::types::Task::LONGEST).
     TaskTooLong(usize),
-    /// A member has what the new one was given.
+    /// Another member has the id, name or address of the new one.
     Taken {
-        /// What it is.
+        /// Which of them.
         what: Taken,
-        /// Who has it.
+        /// The member that has it.
         by: NodeId,
     },
-    /// A member with this id was removed before, and an id is for life.
+    /// A member with this id was removed before, and an id is never used again.
     WasRemoved(NodeId),
     /// The list has [`MOST_MEMBERS`](super::membership::MOST_MEMBERS) members.
     ListFull,
-    /// Nobody with this id is a member.
+    /// No member has this id.
     NotMember(NodeId),
-    /// One change of the member list at a time.
+    /// Another change of the member list is in progress.
     ChangeUnderWay,
-    /// So many live voters would be no majority.
+    /// The live voters would be no majority.
     LosesQuorum {
         /// Voters of the new list that are alive.
         live: usize,
         /// How many are a majority of it.
         needed: usize,
     },
-    /// Nobody would be left who may lead.
+    /// No member would be left that may lead.
     LastCandidate,
-    /// Nobody would be left, or is connected and would learn of it.
+    /// No member would be left, or none is connected that could learn of the change.
     LastMember,
     /// The leader could not confirm its list in time, so nothing was changed.
     ListNotConfirmed,
-    /// The change was made, and too few have stored it in time.
+    /// The change was made, but too few members have stored it in time.
     NotStoredYet,
-    /// The leader lost its leadership meanwhile: the change may have been made or not.
+    /// The leader lost its leadership meanwhile: the change may or may not have been made.
     ChangeUnsure,
-    /// The leader that was to be removed has handed over: the next one is to be asked.
+    /// The leader that was to be removed has handed over: ask the next one.
     HandedOver,
 }
 
-/// What no two members may share.
+/// A property that no two members may share.
 #[derive(Clone, Copy, Debug, Eq, Hash, IntoStaticStr, PartialEq)]
 #[strum(serialize_all = "snake_case")]
 pub enum Taken {
@@ -262,14 +262,14 @@ pub enum Taken {
     Id,
     /// The name.
     Name,
-    /// Where others dial it.
+    /// The address that others dial.
     Address,
-    /// Where its HTTP is.
+    /// The address of its HTTP.
     Admin,
 }
 
 impl Taken {
-    /// The key in the configuration.
+    /// Its key in the configuration.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.into()

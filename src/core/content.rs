@@ -6,32 +6,32 @@ use strum::IntoStaticStr;
 
 use super::types::{Epoch, Incarnation, NodeId, Rank};
 
-/// What a voter says to a candidate.
+/// A voter's reply to a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Opinion {
-    /// It votes for the candidate.
+    /// The voter votes for the candidate.
     Yes,
-    /// It does so if the leader of this epoch releases it, or after so long.
+    /// The voter would vote for the candidate if the leader of this epoch releases it, or after this wait.
     YesIf {
         /// The leader's epoch.
         released: Epoch,
-        /// How long its promise still runs.
+        /// The rest of the voter's promise to that leader.
         wait: Duration,
     },
-    /// It does not, for at least so long.
+    /// The voter does not vote for the candidate, for at least this time.
     No {
-        /// For how long.
+        /// The time.
         wait: Duration,
     },
-    /// It votes for nobody before it knows where the cluster stands; another try makes sense after so long.
+    /// The voter votes for nobody until it knows the state of the cluster; the candidate asks again after this wait.
     Uninformed {
-        /// After how long.
+        /// The wait.
         wait: Duration,
     },
 }
 
 impl Opinion {
-    /// The same, with no longer a wait than this.
+    /// The same, with at most this wait.
     #[must_use]
     pub fn at_most(self, longest: Duration) -> Opinion {
         match self {
@@ -50,18 +50,18 @@ impl Opinion {
 pub struct Run {
     /// The round, which becomes the epoch.
     pub epoch: Epoch,
-    /// Who began it.
+    /// The member that began it.
     pub initiator: NodeId,
 }
 
-/// Who a ballot nominates. Candidates compare by whether they are eligible, then by rank.
+/// The member that a ballot nominates. Candidates compare by whether they are eligible, then by rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Candidate {
-    /// Whether it may be nominated; one that may not only begins a ballot.
+    /// Whether it may be nominated. An ineligible member only begins a ballot.
     pub eligible: bool,
     /// Its rank, frozen for the run.
     pub rank: Rank,
-    /// Which start of it this is.
+    /// The start of its process.
     pub incarnation: Incarnation,
 }
 
@@ -70,7 +70,7 @@ pub struct Candidate {
 pub struct Ballot {
     /// The run that it belongs to.
     pub run: Run,
-    /// The best so far.
+    /// The best candidate so far.
     pub candidate: Candidate,
     /// How often it has been sent.
     pub hops: u32,
@@ -97,12 +97,12 @@ pub struct View {
     pub leader: Option<Rank>,
 }
 
-/// What one member knows of another, as it tells third ones.
+/// What one member knows of another, as it reports it to a third.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemberReport {
     /// The member.
     pub id: NodeId,
-    /// The incarnation that this is about.
+    /// The incarnation that the report is about.
     pub incarnation: Incarnation,
     /// Alive, suspected or dead.
     pub status: Liveness,
@@ -112,13 +112,13 @@ pub struct MemberReport {
     pub value: i64,
 }
 
-/// What the failure detector thinks of a member.
+/// The failure detector's judgement of a member.
 #[derive(Clone, Copy, Debug, Eq, Hash, IntoStaticStr, PartialEq)]
 #[strum(serialize_all = "snake_case")]
 pub enum Liveness {
-    /// It was heard, or nothing speaks against it.
+    /// The member was heard, or was not lost since it was met.
     Alive,
-    /// It has been silent for too long.
+    /// The member has been silent for too long.
     Suspected,
     /// Its process is proved to be gone, or was never met.
     Dead,

@@ -29,7 +29,7 @@ impl Context<'_> {
         self.send_all(vec![to], message);
     }
 
-    /// Sends one message to several members, as far as they understand it.
+    /// Sends one message to several members, except those whose version does not know it.
     pub fn send_all(&mut self, mut to: Vec<NodeId>, message: Message) {
         to.retain(|member| self.is_understood(*member, &message));
         if to.is_empty() {
@@ -40,16 +40,17 @@ impl Context<'_> {
         self.out.push(Output::Send { to, envelope });
     }
 
-    /// Whether a member can be told this: a process of an earlier version would close the connection.
+    /// Whether the version of a member knows this message: a process of an earlier version would close the
+    /// connection.
     pub fn is_understood(&self, by: NodeId, message: &Message) -> bool {
         let since = message.since();
         if since <= Protocols::OURS.lowest || Fault::UnknownSaid.is_planted() {
-            return true; // nearly all messages: no peer is looked up for a heartbeat
+            return true; // nearly all messages: we look up no peer for a heartbeat
         }
         self.state.detector.get(by).is_none_or(|peer| since <= peer.protocol())
     }
 
-    /// Answers a peer, at once or as soon as the connection to it is up: then with the last answer of each kind.
+    /// Answers a peer now, or once the connection to it is up: then with the last answer of each kind.
     pub fn answer_when_connected(&mut self, to: NodeId, answer: Vec<Message>) {
         if self.state.detector.is_within_reach(to) || Fault::ReplyLost.is_planted() {
             answer.into_iter().for_each(|message| self.send(to, message));
@@ -58,8 +59,8 @@ impl Context<'_> {
         }
     }
 
-    /// Tells a member the greatest epoch known, and its leader if this member follows it: the
-    /// reply to whatever is older.
+    /// Tells a member the greatest epoch known, and its leader unless this member led and does not any more: the
+    /// reply to any older message.
     pub fn send_view(&mut self, to: NodeId) {
         let View { epoch, leader } = self.state.view();
         let leads = self.state.phase() == Phase::Leading;
@@ -67,7 +68,7 @@ impl Context<'_> {
         self.send(to, Message::View(View { epoch, leader }));
     }
 
-    /// Notes that members were told of this leader on their present connections.
+    /// Notes that this leader was announced to these members on their present connections.
     pub fn mark_told(&mut self, members: &[NodeId]) {
         let epoch = self.state.view().epoch;
         for id in members {
@@ -75,15 +76,15 @@ impl Context<'_> {
         }
     }
 
-    /// All other members that can be told something: not proved dead, and the connection to
-    /// them is up. A member that connects later is told then.
+    /// All other members that are not proved dead, and to which the connection is up. A member that connects later
+    /// learns then what it missed.
     pub fn all_others(&self) -> Vec<NodeId> {
         let others = self.state.detector.iter();
         let within_reach = |peer: &Peer| peer.lines.is_up() && peer.status() != Liveness::Dead;
         others.filter(|(_, peer)| within_reach(peer)).map(|(id, _)| id).collect()
     }
 
-    /// Arms a timer to run out after this time.
+    /// Arms a timer to expire after this time.
     pub fn arm(&mut self, timer: Timer, after: Duration) {
         self.state.timers.arm(timer, self.now + after);
     }
@@ -97,14 +98,14 @@ impl Context<'_> {
         }
     }
 
-    /// The number of an election that this member calls: above every round seen or tried, or the
-    /// one that it was drawn into and could not join at once.
+    /// The number of an election that this member calls: above every round seen or tried, or the round that it was
+    /// drawn into and could not join immediately.
     pub fn next_round(&mut self) -> Epoch {
         let stamped = self.state.membership.version().epoch;
         self.state.epochs.next_round(stamped)
     }
 
-    /// Has the present state written, in the background. Tells the number of the record.
+    /// Has the present state written in the background. Returns the number of the record.
     pub fn persist(&mut self) -> u64 {
         let round = self.state.epochs.round().max(self.state.view().epoch);
         let (number, reserved) = match self.state.phase() {
@@ -132,8 +133,8 @@ impl Context<'_> {
         self.be_eligible_if_alone();
     }
 
-    /// An election came to nothing: suspects members that cannot be reached and have been silent for
-    /// `failure`. Nobody may have watched them.
+    /// An election failed: suspects members that are not connected and were silent for `failure`, as perhaps no other
+    /// member watched them.
     pub fn suspect_unreachable(&mut self) {
         let (now, failure) = (self.now, self.state.settings.timing.failure);
         let gone = |peer: &Peer| !peer.lines.is_up() && !peer.heard_within(failure, now);
@@ -142,18 +143,18 @@ impl Context<'_> {
             self.state.detector.lose(id, Liveness::Suspected);
         }
         self.be_eligible_if_alone();
-        // A connection that leads nowhere shows only to who sends something on it.
+        // Only a member that sends on a dead connection notices that it is dead.
         let silent = |peer: &Peer| peer.lines.is_up() && !peer.heard_within(failure, now);
         let silent = self.state.detector.iter().filter(|(_, peer)| silent(peer));
         let silent = silent.map(|(id, _)| id).collect();
         self.send_all(silent, Message::Probe { number: 0 });
     }
 
-    /// A member that resigned is eligible again when nobody else is left to lead. Others that resigned
-    /// find the same, so they are asked.
+    /// A member that resigned is eligible again when no other member is left to lead. Other resigned members find the
+    /// same, so it asks them.
     pub fn be_eligible_if_alone(&mut self) {
         let state = &mut *self.state;
-        // One that is heard and cannot be told anything may lead all the same.
+        // An unreachable member that is heard may lead all the same.
         let may_lead = |peer: &Peer| peer.alive() && peer.is_eligible();
         if !state.eligibility.has_resigned()
             || state.detector.iter().any(|(_, peer)| may_lead(peer))
@@ -166,7 +167,7 @@ impl Context<'_> {
         }
     }
 
-    /// Looks for the others for at least this long from now, before it elects.
+    /// Keeps discovering the others for at least this long before it calls an election.
     pub fn discover(&mut self, time: Duration) {
         self.state.course.discover_until(self.now + time);
         if self.state.phase() == Phase::Starting {
@@ -174,8 +175,8 @@ impl Context<'_> {
         }
     }
 
-    /// Whether this member still looks for the others, so that an election has to wait: then it
-    /// goes on with that.
+    /// Whether this member is still discovering the others, so that an election has to wait: then it keeps
+    /// discovering.
     pub fn keeps_discovering(&mut self, reason: &Reason) -> bool {
         let looks = self.state.is_discovering(self.now);
         if looks && self.state.phase() != Phase::Starting {
@@ -184,14 +185,13 @@ impl Context<'_> {
         looks
     }
 
-    /// Recovers "just as if from a failure" (seed 002): forgets leader and election, and looks
-    /// for the others anew.
+    /// Recovers "just as if from a failure" (seed 002): forgets leader and election, and discovers the others anew.
     pub fn become_starting(&mut self, reason: Reason) {
         self.enter(Stage::Starting, reason);
         self.state.timers.arm(Timer::PowerOn, self.state.course.discovery_ends());
     }
 
-    /// Has asked the higher members.
+    /// Enters the phase in which it has asked the higher members.
     pub fn become_electing(&mut self, reason: Reason) {
         self.enter(Stage::Electing, reason);
         self.arm(Timer::Answer, self.state.settings.timing.t1());
@@ -208,13 +208,13 @@ impl Context<'_> {
         }
     }
 
-    /// Takes part in a run of the ring, for at most so long.
+    /// Takes part in a run of the ring, for at most this time.
     pub fn become_voting(&mut self, patience: Duration, reason: Reason) {
         self.enter(Stage::Electing, reason);
         self.expect_outcome(patience);
     }
 
-    /// Awaits the outcome of a run that has not come here yet, for at most so long.
+    /// Awaits the outcome of a run that has not come here yet, for at most this time.
     pub fn become_awaiting(&mut self, patience: Duration, reason: Reason) {
         self.enter(Stage::Waiting(None), reason);
         self.expect_outcome(patience);
@@ -227,7 +227,7 @@ impl Context<'_> {
         }
     }
 
-    /// Awaits the RELEASE of a lower leader, until it has not announced itself for `failure`.
+    /// Awaits the RELEASE of a lower leader, until that leader has sent no announcement for `failure`.
     pub fn become_taking_over(&mut self, view: View, leader: NodeId, reason: Reason) {
         self.give_up(None);
         self.state.epochs.learn(view);
@@ -235,9 +235,9 @@ impl Context<'_> {
         self.ask_for_release(view.epoch, leader);
     }
 
-    /// Asks again whenever the leader announces itself: what was said before may be lost.
+    /// Asks again at each announcement of the leader, as the earlier request may be lost.
     pub fn ask_for_release(&mut self, epoch: Epoch, leader: NodeId) {
-        // One that cannot be told so does not hear it, however often it announces itself.
+        // An unreachable leader does not hear the request, however often it announces itself.
         let hears = self.state.detector.counts(leader);
         if hears || self.state.timers.due(Timer::Coordinator).is_none() {
             self.arm(Timer::Coordinator, self.state.settings.timing.failure);
@@ -245,21 +245,21 @@ impl Context<'_> {
         self.send(leader, Message::Preempt { epoch, rank: self.state.rank(), votes: Vec::new() });
     }
 
-    /// Stopped its work for an organizer, whom it watches from now on.
+    /// Stopped its work for an organizer, which it watches from now on.
     pub fn become_halted(&mut self, halter: NodeId) {
         self.give_up(None);
         self.enter(Stage::Halted, Reason::HaltedBy(halter));
         self.watch(Some(halter));
     }
 
-    /// Has a coordinator, or is one whom all others accepted.
+    /// Has a coordinator, or is a coordinator that all others accepted.
     pub fn become_reorganizing(&mut self, reason: Reason) {
         self.enter(Stage::Reorganizing, reason);
         let watched = self.state.course.watched().map(|(halter, _)| halter);
         self.watch(watched);
     }
 
-    /// Watches a member besides the leader, from now on.
+    /// Watches a peer besides the leader from now on.
     pub fn watch(&mut self, member: Option<NodeId>) {
         self.state.course.watch(member, self.now);
         if member.is_some() {
@@ -267,7 +267,7 @@ impl Context<'_> {
         }
     }
 
-    /// Looks for silence after `failure`, unless that is due sooner.
+    /// Looks for silence after `failure`, unless it does so sooner.
     pub fn listen(&mut self) {
         let due = self.now + self.state.settings.timing.failure;
         if self.state.timers.due(Timer::Silence).is_none_or(|sooner| sooner > due) {
@@ -280,8 +280,8 @@ impl Context<'_> {
         debug_assert!(self.state.records.cover(view.epoch), "named before it was durable");
         self.state.epochs.learn(view);
         self.state.detector.change(leader, Peer::came_to_lead);
-        self.state.eligibility.end_choice(); // this leader says so if it counts still
-        self.freeze_rank(); // what was sampled during the election counts from now on
+        self.state.eligibility.end_choice(); // this leader says so if the choice is still in force
+        self.freeze_rank(); // samples taken during the election count from now on
         self.enter(Stage::Following(None), Reason::Announced(leader));
         self.listen();
         self.persist();
@@ -296,8 +296,8 @@ impl Context<'_> {
         self.state.candidacy.succeed();
         self.enter(Stage::Leading { beaten: self.now, lease: None, switchover: None }, reason);
         self.take_lease(epoch);
-        // With a majority the lease runs since the vote request was sent, and the disks of the voters may have
-        // taken most of it.
+        // With a majority the lease runs since the vote request was sent, and the voters' disks may have used most of
+        // it.
         let first = match self.state.needs_majority() {
             true => Duration::ZERO,
             false => self.state.settings.timing.heartbeat,
@@ -308,7 +308,7 @@ impl Context<'_> {
         self.overrule_lists();
     }
 
-    /// Notes that a leader gives up its epoch, so that whoever asks for it is told so.
+    /// Notes that a leader gives up its epoch, so that members that ask for the epoch learn that.
     pub fn give_up(&mut self, successor: Option<NodeId>) {
         if self.state.phase() == Phase::Leading {
             let epoch = self.state.view().epoch;
@@ -323,7 +323,7 @@ impl Context<'_> {
         self.persist();
     }
 
-    /// The one door between phases: ends the old one's timers and promises, and says why.
+    /// The only way from phase to phase: ends the timers and promises of the old phase, and reports the reason.
     fn enter(&mut self, stage: Stage, reason: Reason) {
         let (from, to) = (self.state.phase(), stage.phase());
         debug_assert!(from != Phase::Stopping, "a stopping member stays so");

@@ -1,4 +1,4 @@
-//! The course of a member through the phases, with what belongs to a phase and ends with it.
+//! The phase of a member, and the state that belongs to a phase and ends with it.
 
 use super::choice::Switchover;
 use super::leadership::lease::Lease;
@@ -6,7 +6,7 @@ use super::message::View;
 use super::phase::Phase;
 use super::types::{NodeId, Time};
 
-/// A phase with what belongs to it.
+/// A phase with its own state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Stage {
     Starting,
@@ -15,25 +15,25 @@ pub(super) enum Stage {
     Waiting(Option<Awaited>),
     Halted,
     Reorganizing,
-    /// Of a leader that says that this member was chosen to lead.
+    /// With the member that the followed leader names as chosen.
     Following(Option<NodeId>),
     Leading {
         /// When the last heartbeat round was sent, or this member began to lead.
         beaten: Time,
         /// Until when it leads, with a majority.
         lease: Option<Lease>,
-        /// The switchover that is under way.
+        /// The switchover in progress.
         switchover: Option<Switchover>,
     },
     Stopping,
 }
 
-/// What a member in [`Phase::Waiting`] awaits, unless it is the outcome of an election.
+/// What a member in [`Phase::Waiting`] awaits instead of the outcome of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Awaited {
     /// The release of this leader, which was asked to hand over.
     Release(View),
-    /// That the epoch of this leader is durable: it is followed then.
+    /// That the epoch of this leader becomes durable: then the member follows the leader.
     Disk(View),
 }
 
@@ -52,29 +52,28 @@ impl Stage {
     }
 }
 
-/// The phase of a member, since when, and what it watches.
+/// The phase of a member, when it began, and the peers that the member watches.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Course {
     stage: Stage,
     since: Time,
-    /// Since when it neither leads nor follows a leader.
+    /// When it last stopped leading or following a leader; none while it does either.
     leaderless: Option<Time>,
-    /// Until when it looks for the others, unless all are connected before.
+    /// When discovery ends, unless all members are connected before.
     discovery_ends: Time,
-    /// A member that is watched like a leader, and since when: the halter, or the neighbour in
-    /// the ring.
+    /// A peer that it watches like a leader, and since when: the halter, or the neighbour in the ring.
     watched: Option<(NodeId, Time)>,
-    /// Whether the last leader still has to speak up: it is followed, or was until this election.
-    /// In a later one it has no reason to speak before it is asked.
+    /// Whether the last leader has to send heartbeats without being asked: this member follows it, or did until this
+    /// election.
     expects_heartbeat: bool,
-    /// The number of the last heartbeat round of this run.
+    /// The number of the last heartbeat round of this incarnation.
     round: u64,
-    /// When the timings of this member changed last: silence before that was judged by the older ones.
+    /// When the timings of this member changed last: it judged earlier silence by the older ones.
     retimed: Time,
 }
 
 impl Course {
-    /// A member that starts now, and looks for the others until then.
+    /// A member that starts now, and discovers the others until this end.
     pub fn new(now: Time, discovery_ends: Time) -> Course {
         Course {
             stage: Stage::Starting,
@@ -92,12 +91,11 @@ impl Course {
         self.stage.phase()
     }
 
-    /// When the timings changed last.
     pub fn retimed(&self) -> Time {
         self.retimed
     }
 
-    /// Other timings count from now on.
+    /// Other timings are in force from now on.
     pub fn retime(&mut self, now: Time) {
         self.retimed = now;
     }
@@ -107,13 +105,13 @@ impl Course {
         self.since
     }
 
-    /// Whether it still expects the heartbeats of the last leader once it is in this phase. The leader
-    /// that was followed may have been asked: its silence ends the wait.
+    /// Whether this member expects the heartbeats of the last leader in the next phase too. It may have asked that
+    /// leader, whose silence ends the wait.
     pub fn goes_on_expecting(&self, to: Phase) -> bool {
         self.expects_heartbeat && self.phase() == Phase::Following && to.elects()
     }
 
-    /// Changes the phase. All that belonged to the old one is gone.
+    /// Changes the phase. The state that belonged to the old phase is dropped.
     pub fn enter(&mut self, to: Stage, now: Time) {
         let (from, phase) = (self.phase(), to.phase());
         self.expects_heartbeat = phase == Phase::Following || self.goes_on_expecting(phase);
@@ -125,17 +123,16 @@ impl Course {
         (self.stage, self.since) = (to, now);
     }
 
-    /// Since when it neither leads nor follows a leader.
     pub fn leaderless(&self) -> Option<Time> {
         self.leaderless
     }
 
-    /// Until when it looks for the others, unless all are connected before.
+    /// When discovery ends, unless all members are connected before.
     pub fn discovery_ends(&self) -> Time {
         self.discovery_ends
     }
 
-    /// Looks for the others until then.
+    /// Discovers the others until this end.
     pub fn discover_until(&mut self, end: Time) {
         self.discovery_ends = end;
     }
@@ -148,7 +145,7 @@ impl Course {
         }
     }
 
-    /// The leader that is followed as soon as its epoch is durable.
+    /// The leader that this member follows as soon as its epoch is durable.
     pub fn storing(&self) -> Option<View> {
         match self.stage {
             Stage::Waiting(Some(Awaited::Disk(view))) => Some(view),
@@ -156,19 +153,19 @@ impl Course {
         }
     }
 
-    /// Awaits that the epoch of this leader is durable.
+    /// Waits until the epoch of this leader is durable.
     pub fn await_disk(&mut self, leader: View) {
         if let Stage::Waiting(awaited) = &mut self.stage {
             *awaited = Some(Awaited::Disk(leader));
         }
     }
 
-    /// Something is durable: gives the leader to follow, if that is what was awaited.
+    /// A record is durable. Returns the leader to follow, if the member waited for that.
     pub fn take_stored(&mut self) -> Option<View> {
         self.storing().inspect(|_| self.stage = Stage::Waiting(None))
     }
 
-    /// The leader that was asked to hand over, or is followed, leads no more.
+    /// The leader that this member asked to hand over, or follows, does not lead any more.
     pub fn leader_released(&mut self) {
         if self.takeover().is_some() {
             self.stage = Stage::Waiting(None);
@@ -180,29 +177,28 @@ impl Course {
         self.expects_heartbeat
     }
 
-    /// The last leader has no reason to speak before it is asked.
+    /// The last leader sends nothing without being asked.
     pub fn expect_no_heartbeat(&mut self) {
         self.expects_heartbeat = false;
     }
 
-    /// A member that is watched like a leader, and since when.
     pub fn watched(&self) -> Option<(NodeId, Time)> {
         self.watched
     }
 
-    /// Watches this member from now on, if it did not before.
+    /// Watches this peer from now on, if it did not before.
     pub fn watch(&mut self, member: Option<NodeId>, now: Time) {
         if self.watched.map(|(watched, _)| watched) != member {
             self.watched = member.map(|member| (member, now));
         }
     }
 
-    /// The number of the last heartbeat round of this run.
+    /// The number of the last heartbeat round of this incarnation.
     pub fn round(&self) -> u64 {
         self.round
     }
 
-    /// A leader sends a heartbeat round. Gives its number.
+    /// A leader sends a heartbeat round. Returns its number.
     pub fn beat(&mut self, now: Time) -> u64 {
         self.round += 1;
         if let Stage::Leading { beaten, .. } = &mut self.stage {
@@ -219,26 +215,26 @@ impl Course {
         }
     }
 
-    /// This leader leads for as long as this lease runs.
+    /// This leader has this lease from now on.
     pub fn take_lease(&mut self, taken: Lease) {
         if let Stage::Leading { lease, .. } = &mut self.stage {
             *lease = Some(taken);
         }
     }
 
-    /// Who was chosen to lead, as the leader that is followed says.
+    /// The chosen member, as the followed leader says.
     pub fn chosen(&self) -> Option<NodeId> {
         if let Stage::Following(chosen) = self.stage { chosen } else { None }
     }
 
-    /// The leader that is followed says who was chosen to lead.
+    /// The followed leader names the chosen member.
     pub fn hear_choice(&mut self, said: Option<NodeId>) {
         if let Stage::Following(chosen) = &mut self.stage {
             *chosen = said;
         }
     }
 
-    /// The switchover that is under way, of a leader.
+    /// The switchover in progress, of a leader.
     pub fn switchover(&self) -> Option<Switchover> {
         match self.stage {
             Stage::Leading { switchover, .. } => switchover,
@@ -246,7 +242,7 @@ impl Course {
         }
     }
 
-    /// A switchover is under way from now on, or none any more. Gives the one before.
+    /// Sets the switchover in progress, or none. Returns the one before.
     pub fn set_switchover(&mut self, next: Option<Switchover>) -> Option<Switchover> {
         match &mut self.stage {
             Stage::Leading { switchover, .. } => std::mem::replace(switchover, next),

@@ -1,12 +1,12 @@
-//! Waiting longer each time for what came to nothing before: twice as long, up to a cap, until it was
-//! quiet for long.
+//! Waiting longer each time before a step is repeated that failed: twice as long, up to a cap, until there was no
+//! failure for a long time.
 
 use std::time::Duration;
 
 use super::streak::Streak;
 use super::types::Time;
 
-/// How often something came to nothing, and until when it is not tried again.
+/// How often a step failed, and until when it is not tried again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Damping {
     times: u32,
@@ -14,8 +14,8 @@ pub struct Damping {
 }
 
 impl Damping {
-    /// It came to nothing once more. The first wait is as long as `unit`, the longest
-    /// [`Streak::LONGEST`] times that; after as long without a wait it counts anew.
+    /// The step failed once more. The first wait is as long as `unit`, the longest [`Streak::LONGEST`] times that;
+    /// after as long without a wait it counts anew.
     pub fn again(&mut self, unit: Duration, now: Time) {
         let longest = unit.saturating_mul(Streak::LONGEST);
         if now > self.until + longest {
@@ -26,25 +26,25 @@ impl Damping {
         self.until = now + wait.min(longest);
     }
 
-    /// How often it came to nothing.
+    /// How often the step failed.
     #[must_use]
     pub fn times(&self) -> u32 {
         self.times
     }
 
-    /// Whether the wait goes on.
+    /// Whether the wait lasts.
     #[must_use]
     pub fn holds(&self, now: Time) -> bool {
         now < self.until
     }
 
-    /// When it ends.
+    /// When the wait ends.
     #[must_use]
     pub fn until(&self) -> Time {
         self.until
     }
 
-    /// A time that is halved each time that it came to nothing.
+    /// A time that is halved for each failure.
     #[must_use]
     pub fn sooner(&self, time: Duration) -> Duration {
         time / 1_u32.checked_shl(self.times).unwrap_or(u32::MAX)

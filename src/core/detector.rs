@@ -1,8 +1,8 @@
-//! The failure detector: what is known of every other member, first-hand and second-hand.
+//! The failure detector: this member's knowledge of every other member, first-hand and second-hand.
 //!
-//! Silence makes a suspect. A refused redial proves a death, and a hello of a new incarnation
-//! proves the death of the older one (seed 000, notes 8 and 9). The word of third members on a
-//! member counts only for an incarnation not older than the one that was met.
+//! Silence makes a suspect. A refused redial proves a death, and a hello of a new incarnation proves the death of the
+//! older one (seed 000, notes 8 and 9). What a third member reports of a member counts only for an incarnation not
+//! older than the one that was met.
 
 mod lines;
 mod peer;
@@ -27,18 +27,18 @@ pub struct Detector {
     members: Arc<MemberList>,
     /// This member's own place in the list.
     own: Option<usize>,
-    /// One for each member, in the order of the list; the own one has no meaning.
+    /// One for each member, in the order of the list; that of this member has no meaning.
     peers: Vec<Peer>,
-    /// The same in short, as third members are told of it; the own one is what was told last. A member that hears
-    /// the same from its leader shares it, so that most heartbeats are compared at a glance.
+    /// The same in short, as this member reports it; its own entry is the last that it sent. It is shared with the
+    /// leader's last reports when equal, so that comparing is usually a pointer check.
     reports: Arc<[MemberReport]>,
     connected: usize,
-    /// How many are heard and cannot be told anything.
+    /// How many peers are heard while nothing can be sent to them.
     untold: usize,
 }
 
 impl Detector {
-    /// Knows the members' names and nothing else: none has been met, so all are suspected.
+    /// Knows only the members' names: it has met none, so it suspects all.
     #[must_use]
     pub fn new(members: &Arc<MemberList>, own: NodeId) -> Detector {
         let unmet = |member: &Member| Peer {
@@ -73,7 +73,7 @@ impl Detector {
         }
     }
 
-    /// What an earlier run of this member met. Which process that was nobody knows any more.
+    /// The incarnations that an earlier incarnation of this member met. Their processes are not known any more.
     pub fn remember(&mut self, met: &[(NodeId, Incarnation)]) {
         for (id, incarnation) in met {
             self.change(*id, |peer| peer.process.proven = (*incarnation, None));
@@ -86,7 +86,7 @@ impl Detector {
         proven.filter(|(_, incarnation)| incarnation.0 > 0)
     }
 
-    /// Takes another list: what is known of those that stay is kept.
+    /// Takes another list, and keeps what it knows of the members that stay.
     pub fn adopt(&mut self, members: &Arc<MemberList>, own: NodeId) {
         let mut fresh = Detector::new(members, own);
         for member in members.iter() {
@@ -103,7 +103,7 @@ impl Detector {
         Some(place).filter(|place| Some(*place) != self.own)
     }
 
-    /// What is known of a member; none for this member itself and for strangers.
+    /// A peer; none for this member itself and for strangers.
     #[must_use]
     pub fn get(&self, id: NodeId) -> Option<&Peer> {
         self.place(id).map(|place| &self.peers[place])
@@ -115,7 +115,7 @@ impl Detector {
         all.filter(|(place, _)| Some(*place) != self.own).map(|(_, peer)| peer)
     }
 
-    /// Changes what is known of a member.
+    /// Changes a peer's entry.
     pub fn change(&mut self, id: NodeId, change: impl FnOnce(&mut Peer)) {
         if let Some(place) = self.place(id) {
             let peer = &mut self.peers[place];
@@ -130,7 +130,6 @@ impl Detector {
         }
     }
 
-    /// What third members are told from now on.
     fn tell(&mut self, place: usize, report: MemberReport) {
         if self.reports[place] != report {
             Arc::make_mut(&mut self.reports)[place] = report;
@@ -143,14 +142,14 @@ impl Detector {
         self.connected + usize::from(self.own.is_some()) == self.peers.len()
     }
 
-    /// How many members are heard and cannot be told anything.
+    /// How many peers are heard while nothing can be sent to them.
     #[must_use]
     pub fn untold(&self) -> usize {
         self.untold
     }
 
-    /// Passes over those of them that were so for the first of the limits, and were silent for less than the second. Gives
-    /// them, and when to look again.
+    /// Passes over the peers to which nothing could be sent for the first limit, and that were silent for less than
+    /// the second. Returns them, and when to look again.
     pub fn look_for_unreachable(
         &mut self,
         limits: (Duration, Duration),
@@ -169,13 +168,13 @@ impl Detector {
         (late, next)
     }
 
-    /// Whether a member is alive and can be told something, or may be soon.
+    /// Whether a member is alive and not unreachable.
     #[must_use]
     pub fn counts(&self, id: NodeId) -> bool {
         self.get(id).is_some_and(Peer::counts)
     }
 
-    /// Whether a member is alive as far as is known.
+    /// Whether a member is alive, as far as this member knows.
     #[must_use]
     pub fn is_alive(&self, id: NodeId) -> bool {
         self.get(id).is_some_and(Peer::alive)
@@ -189,18 +188,18 @@ impl Detector {
         others.map(|place| (self.reports[place].id, &self.peers[place]))
     }
 
-    /// Whether something can be sent to a member: the connection to it is up.
+    /// Whether this member can send to a peer: the connection to it is up.
     #[must_use]
     pub fn is_within_reach(&self, id: NodeId) -> bool {
         self.get(id).is_some_and(|peer| peer.lines.is_up())
     }
 
-    /// The living members that may be nominated and can be told so.
+    /// The live, reachable members that may be nominated.
     pub fn eligible(&self) -> impl DoubleEndedIterator<Item = &Peer> {
         self.iter().map(|(_, peer)| peer).filter(|peer| peer.is_eligible() && peer.counts())
     }
 
-    /// Notes a sign of life. Tells whether the member was thought suspected or dead.
+    /// Notes a sign of life. Returns whether the member was thought suspected or dead.
     pub fn hear(&mut self, id: NodeId, now: Time) -> bool {
         let mut returned = false;
         self.change(id, |peer| {
@@ -217,8 +216,7 @@ impl Detector {
         self.peers.iter_mut().for_each(|peer| peer.settles(now));
     }
 
-    /// Notes that a member is suspected, or dead by first-hand proof. Tells whether it was
-    /// thought alive until now.
+    /// Notes that a member is suspected, or dead by first-hand proof. Returns whether it was thought alive until now.
     pub fn lose(&mut self, id: NodeId, status: Liveness) -> bool {
         let mut lost = false;
         self.change(id, |peer| {
@@ -231,10 +229,10 @@ impl Detector {
         lost
     }
 
-    /// Takes the word of the leader of this epoch. Tells whether the member was thought alive until now
-    /// and is not any more. The leader's word revives nobody whom this member has lost and cannot tell
-    /// anything: the link between the two is dead, and whoever waits for an answer waits in vain. The same holds
-    /// for one that was not heard yet, and was waited for in vain on the leader's word before.
+    /// Takes a report of the leader of this epoch. Returns whether the member was thought alive until now and is not
+    /// any more. The report revives no peer that this member has lost and cannot send to: the link between the two is
+    /// dead, and this member would wait in vain for an answer. The same holds for a peer that was not heard yet, if
+    /// this member waited for it in vain after an earlier report.
     pub fn hearsay(&mut self, epoch: Epoch, report: &MemberReport) -> bool {
         let mut lost = false;
         self.change(report.id, |peer| {
@@ -259,13 +257,13 @@ impl Detector {
         lost
     }
 
-    /// Those of a leader's reports that change something here. Most never do, and they are in the
-    /// order of the list as long as both have the same.
+    /// The leader's reports that change something here. Usually there are none, and they are in the order of the list
+    /// as long as both members have the same.
     pub fn news(&mut self, reports: &Arc<[MemberReport]>) -> Vec<MemberReport> {
         if Arc::ptr_eq(&self.reports, reports) {
             return Vec::new();
         }
-        // What it says of this member means nothing here; but it may have another list.
+        // The report on this member means nothing here; but the leader may have another list.
         if let Some(own) = self.own
             && let Some(report) = reports.get(own)
             && report.id == self.reports[own].id
@@ -287,7 +285,7 @@ impl Detector {
         reports.iter().filter(differs).filter(is_news).copied().collect()
     }
 
-    /// Notes who is eligible, from one heartbeat round to the next.
+    /// Notes the eligible members, from one heartbeat round to the next.
     pub fn observe_eligibility(&mut self, after: Duration, now: Time) {
         for peer in &mut self.peers {
             let eligible = peer.alive() && peer.eligible;
@@ -295,7 +293,7 @@ impl Detector {
         }
     }
 
-    /// What this member tells others of all, with what it says of itself.
+    /// This member's reports on all members, with this one on itself.
     pub fn reports(&mut self, own: MemberReport) -> Arc<[MemberReport]> {
         if let Some(place) = self.own {
             self.tell(place, own);
@@ -303,8 +301,8 @@ impl Detector {
         self.reports.clone()
     }
 
-    /// Those of the `watched` that have been silent for `limit`, counted at the earliest from when
-    /// each is watched; and when to look again.
+    /// Those of the `watched` members that have been silent for `limit`, counted from when each is watched at the
+    /// earliest; and when to look again.
     pub fn silent(
         &self,
         watched: impl IntoIterator<Item = (NodeId, Time)>,

@@ -1,8 +1,8 @@
-//! What is durable: the record that a member writes, and what the member does once its disk has written it.
+//! Durability: the record that a member writes, and its next steps once the disk has written it.
 //!
-//! A member says nothing that a crash could make it forget. Whatever builds on a record therefore waits in
-//! one queue, `Records`, until the disk has written that record. Epochs are reserved ahead of their use,
-//! so that neither a candidate nor a follower waits for the disk.
+//! A member says nothing that a crash could make it forget. Each step that relies on a record therefore waits in one
+//! queue, `Records`, until the disk has written that record. Epochs are reserved ahead of their use, so that neither
+//! a candidate nor a follower waits for the disk.
 
 use std::mem::discriminant;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use super::message::{Done, Message};
 use super::planted::Fault;
 use super::types::{CommandId, Drain, Epoch, Incarnation, NodeId, Pause, Task, Time};
 
-/// How far ahead epochs are reserved, and when it is time to reserve again.
+/// How far ahead a member reserves epochs, and how few are left when it reserves again.
 const AHEAD: u64 = 16;
 const LOW: u64 = 8;
 
-/// A member's record: all that its disk holds.
+/// A member's record: the content of its disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Durable {
     /// The greatest epoch known.
     pub epoch: Epoch,
-    /// The rounds that the next run of this member calls start above this.
+    /// The next incarnation of this member calls only rounds above this.
     pub reserved: Epoch,
     /// The last leader known.
     pub leader: Option<NodeId>,
@@ -36,15 +36,15 @@ pub struct Durable {
     pub removed: bool,
     /// With a majority: the greatest incarnation that each peer proved to have, in id order.
     pub met: Arc<[(NodeId, Incarnation)]>,
-    /// An operator keeps this member from leading.
+    /// The operator's order that this member not lead.
     pub drain: Option<Drain>,
     /// Whether the cluster is paused, as far as this member knows.
     pub pause: Pause,
 }
 
 impl Durable {
-    /// Whether a voter's store shows that its cluster has begun: the voter was told where the cluster
-    /// stands, or has a list that a leader changed.
+    /// Whether a voter's store shows that its cluster has begun: the voter was informed of the state of the cluster,
+    /// or has a list that a leader changed.
     #[must_use]
     pub fn knows_its_cluster(&self) -> bool {
         let changed = self.members.version() > ListVersion::default();
@@ -52,7 +52,7 @@ impl Durable {
     }
 }
 
-/// The vote that a voter gave in the greatest epoch. It is durable before it is told.
+/// A voter's vote in the greatest epoch. It is durable before the voter sends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Vote {
     /// The epoch.
@@ -64,57 +64,57 @@ pub struct Vote {
 /// What a voter must not forget, whatever happens to its process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct VoterRecord {
-    /// The vote given in the greatest epoch.
+    /// The vote in the greatest epoch.
     pub voted: Option<Vote>,
-    /// The longest time for which a promise was made, or may have been.
+    /// The longest promise that the voter made, or may have made.
     pub promised: Duration,
-    /// Whether it knows where the cluster stands.
+    /// Whether it knows the state of the cluster.
     pub informed: bool,
-    /// The round that it was told then: below it it knows nothing of what its lost store held.
+    /// The round when it was informed: up to that round it does not know what its lost store held.
     pub floor: Epoch,
 }
 
 impl VoterRecord {
-    /// What is to be durable before a voter starts that will promise for `lease` at a time.
+    /// The record that has to be durable before a voter starts that will make promises of this length.
     #[must_use]
     pub fn first(restored: Option<VoterRecord>, lease: Duration) -> VoterRecord {
         let vote = restored.unwrap_or_default();
         VoterRecord { promised: vote.promised.max(lease), ..vote }
     }
 
-    /// Whether it may have voted or promised anything: before it is informed, a voter does neither.
+    /// Whether it may have voted or promised: a voter does neither before it is informed.
     #[must_use]
     pub fn has_voted(&self) -> bool {
         self.informed || self.voted.is_some()
     }
 }
 
-/// The reserve of epochs of a member that starts and knows of `epoch`.
+/// The first reserve of epochs of a member that starts and knows `epoch`.
 #[must_use]
 pub fn first_reserve(epoch: Epoch) -> Epoch {
     Epoch(epoch.0.saturating_add(AHEAD))
 }
 
-/// What a member does once a record is durable.
+/// A step that a member takes once a record is durable.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Then {
-    /// It names leaders of the epochs up to this one.
+    /// It may name leaders of the epochs up to this one.
     Reserve(Epoch),
-    /// It tells promises of this length.
+    /// It may send promises of this length.
     Promise(Duration),
-    /// It repeats its last vote without another record.
+    /// It may repeat its last vote without another record.
     Vote,
     /// It counts itself among those that have stored the present member list.
     List,
-    /// It tells a member this; its own vote it counts itself.
+    /// It sends this message to a member; its own vote it counts itself.
     Tell(NodeId, Message),
     /// It answers this command, which is done.
     Answer(CommandId, Done),
 }
 
 impl Then {
-    /// Whether this makes void what waits already. However long the disk takes, a member is told only the
-    /// last message of each kind, and only commands add up.
+    /// Whether this replaces an older step that waits. However long the disk takes, only the last message of each
+    /// kind to a member remains, and only commands add up.
     fn replaces(&self, older: &Then) -> bool {
         match (self, older) {
             (Then::Tell(to, new), Then::Tell(peer, old)) => to == peer && new.kind() == old.kind(),
@@ -124,36 +124,36 @@ impl Then {
     }
 }
 
-/// The records handed to the disk, and what waits for them.
+/// The records handed to the disk, and the steps that wait for them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Records {
-    /// The run of this member that writes them.
+    /// The incarnation of this member that writes them.
     incarnation: Incarnation,
-    /// The task that a coordinator of the halting algorithm handed out last: no other machine keeps it.
+    /// The last task that a coordinator of the halting algorithm handed out; it is kept nowhere else in the core.
     task: Task,
-    /// The number of the last one.
+    /// The number of the last record.
     last: u64,
     /// Epochs up to this one are durable.
     durable: Epoch,
     /// The greatest reserve asked for.
     asked: Epoch,
-    /// What is done when the record of this number is durable, in the order in which it is done.
+    /// The steps that wait for the record of this number, in order.
     waiting: Vec<(u64, Then)>,
-    /// Since when the disk has not told of a record, if it has one to write.
+    /// Since when the disk has reported no record, if it has one to write.
     silent: Option<Time>,
-    /// So many more records it has to write in time, since one was late.
+    /// How many more records the disk has to write in time, since one was late.
     owed: u8,
 }
 
-/// After a late record the disk is quick again once it wrote so many in time: one may be luck.
+/// After a late record the disk counts as quick again once it wrote this many in time: one may be luck.
 const PROOFS: u8 = 8;
 
-/// Whether the disk keeps up, as far as its last records tell.
+/// Whether the disk keeps up, by its last records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pace {
-    /// Its records came in time.
+    /// The records came in time.
     Quick,
-    /// The last one did, but not all of those before it.
+    /// The last one did, but an earlier one was late.
     Proving,
     /// The last one was late, or the next one is by now.
     Late,
@@ -167,17 +167,17 @@ impl Records {
         Records { incarnation, task, last, durable, asked, waiting, silent, owed }
     }
 
-    /// The task that was handed out last.
+    /// The last task that was handed out.
     pub fn task(&self) -> &Task {
         &self.task
     }
 
-    /// This task is to be stored from now on.
+    /// Stores this task with the next record.
     pub fn hold(&mut self, task: Task) {
         self.task = task;
     }
 
-    /// The run of this member that writes them.
+    /// The incarnation of this member that writes the records.
     pub fn incarnation(&self) -> Incarnation {
         self.incarnation
     }
@@ -192,7 +192,7 @@ impl Records {
         self.asked.0 < epoch.0.saturating_add(LOW)
     }
 
-    /// The number and the reserve of the next record of a member that knows of `epoch`.
+    /// The number and the reserve of the next record of a member that knows `epoch`.
     pub fn next_record(&mut self, epoch: Epoch) -> (u64, Epoch) {
         self.last += 1;
         if self.run_low(epoch) {
@@ -202,8 +202,8 @@ impl Records {
         (self.last, self.asked)
     }
 
-    /// The number and the reserve of this run's last record. It gives back what was reserved above `round`
-    /// and never used: this run names no leader after it.
+    /// The number and the reserve of the last record of this incarnation. It gives back the unused reserve above
+    /// `round`: this incarnation names no leader any more.
     pub fn last_record(&mut self, round: Epoch) -> (u64, Epoch) {
         self.last += 1;
         self.asked = round;
@@ -211,17 +211,17 @@ impl Records {
         (self.last, round)
     }
 
-    /// Has this done once the record of this number is durable.
+    /// Takes this step once the record of this number is durable.
     pub fn then(&mut self, record: u64, then: Then) {
         let tells = matches!(then, Then::Tell(..));
         if tells && self.waiting.iter().any(|(_, waiting)| *waiting == then) {
-            return; // and sooner than with this record
+            return; // it waits for an earlier record
         }
         self.waiting.retain(|(_, older)| !then.replaces(older));
         self.waiting.push((record, then));
     }
 
-    /// The record that such a thing waits for, if one does.
+    /// The record that such a step waits for, if there is one.
     pub fn awaited_by(&self, what: impl Fn(&Then) -> bool) -> Option<u64> {
         self.waiting.iter().find(|(_, then)| what(then)).map(|(record, _)| *record)
     }
@@ -231,12 +231,12 @@ impl Records {
         self.waiting.iter().filter(|(_, then)| matches!(then, Then::Answer(..))).count()
     }
 
-    /// The disk has something to write from now on, if it had not.
+    /// The disk has something to write from now on.
     pub fn hand_over(&mut self, now: Time) {
         self.silent.get_or_insert(now);
     }
 
-    /// Whether the disk has something to write and told of no record for so long: it may stand still.
+    /// Whether the disk has something to write and has reported no record for this long: it may hang.
     pub fn stand_still(&self, limit: Duration, now: Time) -> bool {
         self.are_silent_for(limit, now) && !Fault::StuckVotes.is_planted()
     }
@@ -250,7 +250,7 @@ impl Records {
         self.silent.is_some()
     }
 
-    /// Whether the disk keeps up, where a record has to be durable within this time.
+    /// Whether the disk keeps up, if a record has to be durable within this time.
     pub fn pace(&self, limit: Duration, now: Time) -> Pace {
         match self.owed {
             _ if self.are_silent_for(limit, now) => Pace::Late,
@@ -260,7 +260,7 @@ impl Records {
         }
     }
 
-    /// All records up to this number are durable: gives what is to be done now. A record is in time within `limit`.
+    /// All records up to this number are durable: returns the steps to take now. A record is in time within `limit`.
     pub fn written(&mut self, number: u64, limit: Duration, now: Time) -> Vec<Then> {
         self.owed =
             if self.are_silent_for(limit, now) { PROOFS } else { self.owed.saturating_sub(1) };

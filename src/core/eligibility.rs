@@ -1,4 +1,4 @@
-//! Whether this member itself wants to lead, and with which rank.
+//! Whether this member itself wants to lead, and its rank.
 
 use std::time::Duration;
 
@@ -7,28 +7,28 @@ use super::planted::Fault;
 use super::streak::Streak;
 use super::types::{Drain, Incarnation, Time};
 
-/// What makes this member eligible as far as it depends on itself alone.
+/// What makes this member eligible, as far as that depends on itself alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Eligibility {
-    /// An operator had this member hand over.
+    /// Whether an operator had this member hand over.
     resigned: bool,
-    /// An operator keeps it from leading.
+    /// The operator's order that it not lead.
     drain: Option<Drain>,
-    /// Its health check fails, or has not passed yet.
+    /// Whether its health check fails, or has not passed yet.
     unhealthy: bool,
-    /// Drained or unhealthy, frozen for the election that is under way.
+    /// Whether it is drained or unhealthy, frozen during an election.
     unfit: bool,
-    /// The own attribute, frozen for the election that is under way.
+    /// Its attribute, frozen during an election.
     value: Option<i64>,
     /// Its latest sample.
     sample: Option<i64>,
     /// For how long this member has been eligible without a break.
     streak: Streak,
-    /// It has not been eligible all the time since it led last, or was started.
+    /// Whether it was ineligible at any time since it last led, or started.
     was_ineligible: bool,
     /// Whether an operator chose it to lead, whatever its rank.
     choice: Choice,
-    /// Whether it ranks first for that, frozen for the election that is under way.
+    /// Whether it therefore ranks first, frozen during an election.
     first: bool,
 }
 
@@ -41,12 +41,12 @@ impl Eligibility {
         Eligibility { drain, unhealthy, unfit, ..own }
     }
 
-    /// Whether neither an operator, nor a check, nor a missing attribute keeps it back.
+    /// Whether no operator, no check and no missing attribute keeps it from leading.
     pub fn is_willing(&self) -> bool {
         !self.resigned && !self.unfit && self.value.is_some()
     }
 
-    /// An operator keeps it from leading, or does not any more. It counts when [`Eligibility::freeze`] says so.
+    /// An operator drains or undrains it. [`Eligibility::freeze`] puts that into effect.
     pub fn set_drain(&mut self, drain: Option<Drain>) {
         self.drain = drain;
     }
@@ -55,7 +55,7 @@ impl Eligibility {
         self.drain.as_ref()
     }
 
-    /// Its health check passes or fails, which counts when [`Eligibility::freeze`] says so.
+    /// Its health check passes or fails. [`Eligibility::freeze`] puts that into effect.
     pub fn checked(&mut self, healthy: bool) {
         self.unhealthy = !healthy;
     }
@@ -64,7 +64,7 @@ impl Eligibility {
         !self.unhealthy
     }
 
-    /// Whether it is to become ineligible as soon as no election is under way.
+    /// Whether it becomes ineligible as soon as no election is in progress.
     pub fn is_unfit(&self) -> bool {
         self.unhealthy || self.drain.is_some()
     }
@@ -73,53 +73,53 @@ impl Eligibility {
         self.resigned
     }
 
-    /// An operator has it hand over: it is not eligible until it is needed.
+    /// An operator has it hand over: it is ineligible until it is needed.
     pub fn resign(&mut self) {
         self.resigned = true;
     }
 
-    /// Nobody else is left to lead.
+    /// No other member is left to lead.
     pub fn is_needed(&mut self) {
         self.resigned = false;
     }
 
-    /// The value of its rank: the greatest there is while an operator's choice counts.
+    /// The value of its rank: the greatest possible while an operator's choice is in force.
     pub fn value(&self) -> Option<i64> {
         if self.first { Some(i64::MAX) } else { self.value }
     }
 
-    /// The value of its rank, whatever was chosen.
+    /// The value of its own rank, without a choice.
     pub fn own_value(&self) -> Option<i64> {
         self.value
     }
 
-    /// The value of a leader's rank as it is now: its latest sample, unless an operator chose it or it has none.
+    /// The present value of a leader's rank: its latest sample, unless an operator chose it or it has none.
     pub fn present(&self) -> Option<i64> {
         if self.first { Some(i64::MAX) } else { self.sample.or(self.value) }
     }
 
-    /// The latest sample of its attribute, whatever was chosen.
+    /// The latest sample of its attribute.
     pub fn sample(&self) -> Option<i64> {
         self.sample
     }
 
-    /// The leader says that an operator chose this member; that counts until then. [`Eligibility::freeze`] has
-    /// it rank first.
+    /// The leader says that an operator chose this member, which is in force until this time. [`Eligibility::freeze`]
+    /// makes it rank first.
     pub fn choose(&mut self, until: Time) {
         self.choice = Choice::Until(until);
     }
 
-    /// An operator chose this member, which leads by that or is to lead.
+    /// Whether an operator chose this member, which leads because of that or is about to.
     pub fn is_chosen(&self) -> bool {
         self.choice != Choice::None
     }
 
-    /// Whether this member leads, and ranks first by a choice that an operator has taken back.
+    /// Whether this member leads, and ranks first by a choice that an operator has cleared.
     pub fn was_cleared(&self) -> bool {
         self.first && !self.is_chosen()
     }
 
-    /// An operator takes the choice back. A leader keeps the rank that it was elected with.
+    /// An operator clears the choice. A leader keeps the rank that it was elected with.
     pub fn clear(&mut self) {
         self.choice = Choice::None;
     }
@@ -131,24 +131,24 @@ impl Eligibility {
         }
     }
 
-    /// The same, if this member has led by it.
+    /// The same, if this member has led because of it.
     pub fn end_choice_if_led(&mut self) {
         if !matches!(self.choice, Choice::Until(_)) {
             self.end_choice();
         }
     }
 
-    /// Whether others may not know how this member ranks.
+    /// Whether it reports the greatest rank, so that others may not know its own.
     pub fn ranks_first(&self) -> bool {
         self.first
     }
 
-    /// Its attribute was sampled anew, which counts when [`Eligibility::freeze`] says so.
+    /// Its attribute was sampled anew. [`Eligibility::freeze`] puts that into effect.
     pub fn sampled(&mut self, value: Option<i64>) {
         self.sample = value;
     }
 
-    /// Takes the latest sample as the rank, and whether it is fit.
+    /// Takes the latest sample as the rank, and the present fitness.
     pub fn freeze(&mut self, now: Time) {
         self.value = self.sample;
         self.unfit = self.is_unfit();
@@ -163,7 +163,7 @@ impl Eligibility {
         self.streak.observe(eligible, of, after, now);
     }
 
-    /// When it will have been eligible for long enough; none while it is not.
+    /// When it will have been eligible for long enough; none while it is ineligible.
     pub fn due(&self, after: Duration) -> Option<Time> {
         self.streak.due(after)
     }
@@ -173,7 +173,7 @@ impl Eligibility {
         self.was_ineligible |= !eligible;
     }
 
-    /// It leads, and all who follow it know that it is eligible.
+    /// It leads, and all that follow it know that it is eligible.
     pub fn leads(&mut self) {
         self.was_ineligible = false;
         if self.is_chosen() {

@@ -1,4 +1,4 @@
-//! What a member knows of epochs and rounds: the greatest view, and above what its own rounds start.
+//! The epochs and rounds that a member knows: the greatest view, and the round above which its own rounds start.
 
 use super::message::View;
 use super::types::Epoch;
@@ -10,25 +10,25 @@ pub(super) struct Epochs {
     view: View,
     /// The greatest round seen or tried.
     round: Epoch,
-    /// In no round up to this one may this member be nominated: it may have led in an earlier run, or
+    /// This member is not nominated in any round up to this one: it may have led in it in an earlier incarnation, or
     /// has released the votes that it got.
     floor: Epoch,
-    /// A round that others began while this member looked for them, to be joined afterwards.
+    /// A round that others began while this member was discovering them, to join afterwards.
     invited: Option<Epoch>,
 }
 
 impl Epochs {
-    /// A member whose record knew of `epoch`, and that starts its own rounds above `round` and `floor`.
+    /// A member whose record has `epoch`, and that starts its own rounds above `round` and `floor`.
     pub fn new(epoch: Epoch, round: Epoch, floor: Epoch) -> Epochs {
         Epochs { view: View { epoch, leader: None }, round, floor, invited: None }
     }
 
-    /// The greatest epoch known and its leader, who may be gone.
+    /// The greatest epoch known and its leader, which may be gone.
     pub fn view(&self) -> View {
         self.view
     }
 
-    /// This leader counts from now on.
+    /// Takes this view as the greatest known.
     pub fn learn(&mut self, view: View) {
         self.view = view;
     }
@@ -43,12 +43,12 @@ impl Epochs {
         self.round = self.round.max(round);
     }
 
-    /// In no round up to this one may this member be nominated.
+    /// This member is not nominated in any round up to this one.
     pub fn floor(&self) -> Epoch {
         self.floor
     }
 
-    /// Nominates this member in no round up to this one.
+    /// Does not nominate this member in any round up to this one.
     pub fn raise_floor(&mut self, round: Epoch) {
         self.floor = self.floor.max(round);
     }
@@ -58,8 +58,8 @@ impl Epochs {
         self.invited = Some(round);
     }
 
-    /// The number of an election that this member calls: above every round seen or tried, or the
-    /// one that it was drawn into and could not join at once. In the epoch `stamped` somebody led.
+    /// The number of an election that this member calls: above every round seen or tried, or the round that it was
+    /// drawn into and could not join immediately. Some member led in the epoch `stamped`.
     pub fn next_round(&mut self, stamped: Epoch) -> Epoch {
         let open = self.round > self.view.epoch.max(self.floor).max(stamped);
         let invited = self.invited.take();

@@ -52,7 +52,7 @@ impl Turn<'_> {
         self.cx.out.push(Output::Answer { id, result });
     }
 
-    /// Calls an election, unless one is under way. A live lower leader has to hand over first.
+    /// Calls an election, unless one is in progress. A live lower leader has to hand over first.
     fn elect(&mut self) {
         if let Some(leader) = self.cx.state.lower_leader() {
             self.cx.take_over(leader.id, Reason::TakingOver(leader.id));
@@ -62,7 +62,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes a task, if this member is the coordinator. Tells the record that holds it.
+    /// Takes a task, if this member is the coordinator. Returns the record that holds it.
     fn hand_out(&mut self, task: Task) -> Result<u64, Refusal> {
         let state = &mut self.cx.state;
         if state.settings.algorithm != AlgorithmKind::Halting {
@@ -82,7 +82,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The leader is to carry this out, if one is known. It may be this member.
+    /// Passes a command on to the leader, if one is known. It may be this member.
     fn order(&mut self, id: CommandId, command: Forwarded) {
         let result = match (self.cx.state.leader().map(|leader| leader.id), command) {
             (_, command @ (Forwarded::Pause { .. } | Forwarded::Resume)) => {
@@ -100,7 +100,6 @@ impl Turn<'_> {
         self.cx.out.push(Output::Answer { id, result });
     }
 
-    /// Passes a command on to the leader, which may be this member.
     pub fn forward(&mut self, id: CommandId, leader: NodeId, command: Forwarded) {
         let due = self.cx.now + self.cx.state.settings.timing.failure * command.patience();
         let asked = self.cx.state.view().epoch;
@@ -121,7 +120,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Tells a leader, once, what it is to carry out.
+    /// Sends a leader, once, the commands that wait for it.
     pub fn forward_unsent(&mut self, leader: NodeId) {
         let epoch = self.cx.state.view().epoch;
         let unsent = self.cx.state.outbox.commands.send(leader, epoch);
@@ -138,7 +137,7 @@ impl Turn<'_> {
         }
     }
 
-    /// At the end of a turn: what a leader left to the next one when it handed over.
+    /// At the end of a turn: sends the commands that an earlier leader left to the next one.
     pub fn forward_postponed(&mut self) {
         let Some(leader) = self.cx.state.leader().map(|leader| leader.id) else { return };
         let epoch = self.cx.state.view().epoch;
@@ -149,7 +148,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Another member passes a command on to this one, or this one has to carry out its own.
+    /// Carries out a command that another member, or this one itself, passed on.
     pub fn forwarded(&mut self, from: NodeId, number: u64, command: Forwarded) {
         match command {
             Forwarded::Resign { to } => {
@@ -175,23 +174,23 @@ impl Turn<'_> {
 }
 
 impl Context<'_> {
-    /// A member says how a command ended. Only the one that was asked can know, and only what was asked.
+    /// A member says how a command ended. Only the leader that was sent the command can know that.
     pub fn hear_outcome(&mut self, from: NodeId, number: u64, result: Result<Done, Refusal>) {
         if self.state.outbox.commands.may_end(number, from, &result) {
             self.settle(number, result);
         }
     }
 
-    /// A command has ended; or, a change of the members, it is left to the next leader: this one
-    /// has handed over, or leads no more.
+    /// A command has ended; or, if it is a change of the members, it waits for the next leader: this one has handed
+    /// over, or does not lead any more.
     pub fn settle(&mut self, number: u64, result: Result<Done, Refusal>) {
         if let Some((id, result)) = self.state.outbox.commands.end(number, result) {
             self.out.push(Output::Answer { id, result });
         }
     }
 
-    /// This member was to be removed, and is: who asked it for that hears so before it ends. Nobody
-    /// refuses it for that by a list that could still be undone, unless it made that itself, by force.
+    /// This member was removed: the operator that asked it for that gets the answer before it ends. Other members
+    /// refuse it because of a list that cannot be undone, unless it made that list itself, by force.
     pub fn settle_own_removal(&mut self) {
         let own = self.state.id();
         let stored = !self.state.membership.has_removed_itself();

@@ -31,7 +31,7 @@ impl Turn<'_> {
         self.cx.repeat_list();
     }
 
-    /// Tells these members that this one leads, and what it knows of all.
+    /// Tells these members that this one leads, with its reports on all.
     pub fn beat_to(&mut self, to: Vec<NodeId>) {
         let state = &mut self.cx.state;
         let own = MemberReport {
@@ -56,8 +56,8 @@ impl Turn<'_> {
         self.cx.send_all(to, heartbeat);
     }
 
-    /// A heartbeat is judged like a COORDINATOR. From the own leader it is acknowledged, and
-    /// its word on the other members is taken.
+    /// A heartbeat is judged like a COORDINATOR. This member acknowledges that of its own leader, and takes its
+    /// reports on the other members.
     pub fn heartbeat(
         &mut self,
         (from, incarnation): (NodeId, Incarnation),
@@ -74,11 +74,11 @@ impl Turn<'_> {
             self.cx.hear_choice(chosen);
         }
         let (own, eligible) = (self.cx.state.rank(), self.cx.state.is_eligible());
-        // Who waits for its disk before it follows is alive as well, and says so.
+        // A member that waits for its disk before it follows is alive as well, and says so.
         let state = &self.cx.state;
         let own_epoch = state.view().epoch == epoch && !state.is_of_another(from, epoch);
         let heeded = own_epoch || state.is_bound_to(from);
-        // An outdated leader whose epoch this member does not know to be over is told of a later.
+        // The epoch is above this member's view, but below one that it voted in: it denies that outdated leader.
         let refused = state.view().epoch < epoch && state.voter.is_beyond(epoch);
         if heeded || refused {
             let pause = self.cx.state.pause_to_tell_back(pause);
@@ -91,7 +91,7 @@ impl Turn<'_> {
             let news = self.cx.state.detector.news(members);
             for mut report in news {
                 if report.id == from {
-                    report.status = Liveness::Alive; // it speaks: whoever follows it watches it
+                    report.status = Liveness::Alive; // it speaks, and its followers watch it themselves
                 }
                 self.forget_earlier_run(&report);
                 if self.cx.state.detector.hearsay(epoch, &report) {
@@ -106,7 +106,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A member acknowledged a heartbeat: that it was heard is noted already.
+    /// A member acknowledged a heartbeat; that it was heard is noted already.
     pub fn acknowledged(
         &mut self,
         from: NodeId,
@@ -124,16 +124,16 @@ impl Turn<'_> {
         }
     }
 
-    /// Suspects whoever is watched and has been silent for `failure`: the leader watches all,
-    /// all watch the leader, and in an election the last one; and whom the algorithm watches. A member that
-    /// stores an epoch before it follows its leader watches that: its disk may never write.
+    /// Suspects the watched members that have been silent for `failure`: the leader watches all, all watch the leader
+    /// (in an election the last one), and the algorithm may watch another. A member that stores an epoch before it
+    /// follows its leader watches that leader: its own disk may never write.
     pub fn look_for_silence(&mut self) {
         let state = &self.cx.state;
         let failure = state.settings.timing.failure;
         let leads = state.phase() == Phase::Leading;
         let (heeded, last) =
             (state.course.expects_heartbeat(), state.view().leader.map(|leader| leader.id));
-        // Silence counts from when it began to matter that this member is heard.
+        // Silence counts from when this member needs to hear the peer.
         let counts_anew = leads || state.phase() == Phase::Following;
         let since = if counts_anew { state.course.since() } else { Time::default() };
         let mut watched: BTreeMap<NodeId, Time> = match leads {

@@ -1,4 +1,4 @@
-//! The first words on a connection: who the sender is and what both sides must agree on.
+//! The first message on a connection: who the sender is, and what both sides must agree on.
 
 use std::sync::Arc;
 
@@ -8,33 +8,32 @@ use super::protocol::Protocols;
 use super::settings::{AlgorithmKind, Quorum, Settings};
 use super::types::{Epoch, Incarnation, NodeId, Rank};
 
-/// The first words on a connection, from the dialer (HELLO) and back (WELCOME).
+/// The first message on a connection, from the dialer (HELLO) and back (WELCOME).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Hello {
     /// The versions of the protocol that the sender speaks.
     pub protocols: Protocols,
-    /// Who the sender is.
+    /// The sender.
     pub id: NodeId,
-    /// Who the receiver is to be: another one must not take it for a new connection.
+    /// The member that the sender wants to reach: any other member must refuse it.
     pub to: NodeId,
-    /// Which start of it this is.
+    /// The sender's start.
     pub incarnation: Incarnation,
     /// Tells two processes with one id and one incarnation apart.
     pub instance: u64,
-    /// What must be the same on both sides.
+    /// The settings that must be the same on both sides.
     pub agreement: Arc<Agreement>,
-    /// The sender's timings in nanoseconds (heartbeat, failure, message, lease); a difference is
-    /// only warned of.
+    /// The sender's timings in nanoseconds (heartbeat, failure, message, lease); members only warn of a difference.
     pub timing: [u64; 4],
     /// The sender's rank.
     pub rank: Rank,
-    /// Whether it may be nominated.
+    /// Whether the sender may be nominated.
     pub eligible: bool,
-    /// The leader and epoch that it knows; the leader only if heard within `failure`.
+    /// The leader and epoch that the sender knows; the leader only if heard within `failure`.
     pub view: View,
-    /// The greatest round that it has seen.
+    /// The greatest round that the sender has seen.
     pub round: Epoch,
-    /// Its member list: a member that was away need not know who the sender is.
+    /// The sender's member list: a receiver that was away need not know the sender.
     pub list: Arc<MemberList>,
 }
 
@@ -49,12 +48,12 @@ pub struct Agreement {
     pub quorum: Quorum,
     /// Whether a higher member takes over.
     pub preempt: String,
-    /// What the attribute of a rank is.
+    /// The attribute that ranks members.
     pub rank: String,
 }
 
 impl Agreement {
-    /// What a member with these settings says.
+    /// The agreement of a member with these settings.
     pub(super) fn of(settings: &Settings) -> Agreement {
         Agreement {
             cluster: settings.cluster.clone(),
@@ -66,20 +65,20 @@ impl Agreement {
     }
 }
 
-/// Why a hello was refused. Both sides log it, in words, once until it changes, and show it in
-/// their status; strangers are only logged.
+/// Why a hello was refused. Both sides log it in words whenever it changes, and show it in their status; a stranger's
+/// is only logged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Rejection {
-    /// The dialer speaks no version of the protocol that the member speaks that refuses it.
+    /// The two members share no version of the protocol.
     Protocol {
-        /// The version of the member that refuses which comes closest.
+        /// The version of the refusing member that comes closest.
         ours: u32,
-        /// That of the dialer.
+        /// The version of the dialer that comes closest.
         theirs: u32,
     },
     /// The dialer belongs to another cluster.
     Cluster {
-        /// The cluster of the member that refuses.
+        /// The cluster of the refusing member.
         ours: String,
         /// The cluster of the dialer.
         theirs: String,
@@ -88,37 +87,36 @@ pub enum Rejection {
     UnknownId(NodeId),
     /// The dialer was a member and has been removed.
     Removed(NodeId),
-    /// The dialer carries the id of the member that refuses.
+    /// The dialer carries the id of the refusing member.
     OwnId(NodeId),
     /// Another process with this id was heard within `failure`.
     IdInUse {
         /// The id.
         id: NodeId,
-        /// Where the other process connected from.
+        /// The address that the other process connected from.
         address: String,
     },
-    /// With a majority: the dialer's incarnation is below one that was met, so it lost its state
-    /// and with it what it promised.
+    /// With a majority: the dialer's incarnation is below one that was met, so it lost its state and its promises.
     StateLost {
         /// The member.
         id: NodeId,
         /// The incarnation that was met.
         known: Incarnation,
-        /// The one that it has now.
+        /// The incarnation that it has now.
         told: Incarnation,
     },
-    /// A setting that must be shared is not.
+    /// The two members differ in a setting that must be shared.
     Disagreement {
         /// The key in the configuration.
         key: String,
-        /// The value of the member that refuses.
+        /// The value of the refusing member.
         ours: String,
         /// The value of the dialer.
         theirs: String,
     },
     /// Another member answers at the address that was dialed.
     WrongAddress {
-        /// The member that was to be there.
+        /// The member that was expected there.
         expected: NodeId,
         /// The member that is there.
         found: NodeId,

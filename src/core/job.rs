@@ -1,25 +1,25 @@
 //! A job that must not outlive this member's leadership.
 //!
-//! While a job runs, leadership that ends in order (the leader resigns, is preempted or stops) is released
-//! after the job has ended. Leadership that ends in any other way ends at once; with a majority nobody is told
-//! so before the job has ended, so that the votes stay bound until their lease has expired.
+//! While a job runs, a leader that resigns, is preempted or stops releases its epoch after the job has ended. A
+//! leadership that ends in any other way ends immediately; with a majority the member then tells nobody before the
+//! job has ended, so that the votes stay bound until their lease has expired.
 
 use std::time::Duration;
 
 use super::types::{CommandId, NodeId};
 
-/// The job of this member, and what waits for its end.
+/// The job of this member, and the ending that waits for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Job {
-    /// How long the job may take to end in order. None while no job runs.
+    /// The time that the job may take to end when told to. None while no job runs.
     stops_within: Option<Duration>,
     /// What ends the leadership once the job has ended.
     ending: Option<Ending>,
-    /// The job did not end in time, and nothing waits for it any more.
+    /// Whether the job did not end in time, so that nothing waits for it any more.
     overdue: bool,
 }
 
-/// Why a leader ends its leadership in order.
+/// Why a leader hands over or stops.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Ending {
     /// An operator asked the leader to hand over, to this member if any.
@@ -28,14 +28,14 @@ pub(super) enum Ending {
     Unfit,
     /// This higher member takes over.
     Preempted(NodeId),
-    /// An operator chose this member, and it takes over.
+    /// An operator chose this member, which takes over.
     SwitchedOver(NodeId),
     /// The process is about to end; these commands asked for it.
     Stop(Vec<CommandId>),
 }
 
 impl Job {
-    /// A job runs from now on; in order it ends within this time.
+    /// A job runs from now on; it ends within this time after it is told to.
     pub fn start(&mut self, stops_within: Duration) {
         self.stops_within = Some(stops_within);
         self.overdue = false;
@@ -45,13 +45,13 @@ impl Job {
         self.stops_within.is_some()
     }
 
-    /// How long a leader that ends its leadership in order waits for the job; none if it does not.
+    /// How long a leader that hands over or stops waits for the job; none if it does not.
     pub fn awaited(&self) -> Option<Duration> {
         self.stops_within.filter(|_| !self.overdue)
     }
 
-    /// The leadership ends for this reason once the job has ended. Tells whether nothing waited for that
-    /// before. The end of the process comes before any other reason, and the first of these before later ones.
+    /// The leadership ends for this reason once the job has ended. Returns whether no ending waited before. The end
+    /// of the process replaces any other reason; of the others the first stays.
     pub fn end_for(&mut self, ending: Ending) -> bool {
         match (&mut self.ending, ending) {
             (Some(Ending::Stop(asked)), Ending::Stop(more)) => asked.extend(more),
@@ -65,13 +65,13 @@ impl Job {
         false
     }
 
-    /// The job did not end in time: gives what waited for that.
+    /// The job did not end in time: returns the ending that waited for it.
     pub fn overdue(&mut self) -> Option<Ending> {
         self.overdue = true;
         self.ending.take()
     }
 
-    /// The job has ended: gives what waited for that.
+    /// The job has ended: returns the ending that waited for it.
     pub fn end(&mut self) -> Option<Ending> {
         std::mem::take(self).ending
     }

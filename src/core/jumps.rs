@@ -1,8 +1,8 @@
-//! How far what comes from outside may be ahead of what this member knows.
+//! How far numbers from outside may be ahead of those that this member knows.
 //!
-//! Epochs, rounds, versions and incarnations only grow, and whoever takes one that is too great keeps
-//! it for ever, restarts included. So none is taken that cannot have come about: a hello that tells one
-//! is refused in words, and a connection on which a message does is closed.
+//! Epochs, rounds, versions and incarnations only grow, and a member that takes one that is too great keeps it for
+//! ever, restarts included. So a member takes no impossible number: it refuses a hello with one, and says why, and
+//! closes a connection on which a message has one.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use super::state::State;
 use super::told::Told;
 use super::types::Version;
 
-/// The most by which an epoch, a round or a counter may be ahead. With ten elections a second it takes a
-/// cluster 13 years, and a member that was away so long is added anew.
+/// The most by which an epoch, a round or a counter may be ahead. A cluster takes 13 years to get there, with ten
+/// elections a second, and a member that was away for so long is added anew.
 const MOST: u64 = 1 << 32;
 
-/// The most starts between two meetings with a member: half a year of a start every second. A member
-/// that tells more cannot be told from one that wants to keep the true one out.
+/// The most starts between two meetings with a member: half a year of a start every second. A member that says more
+/// may as well be a liar that wants to keep the true one out.
 const MOST_STARTS: u64 = 1 << 24;
 
-/// That a number is greater than it can be, in the words of a setting that differs: these an older electd
-/// knows as well.
+/// A rejection for a number that is too great, in the form of a setting that differs, which an older electd knows as
+/// well.
 fn beyond(key: &str, told: u64, known: u64, most: u64) -> Option<Rejection> {
     let limit = known.saturating_add(most);
     (told > limit && !Fault::FarAhead.is_planted()).then(|| Rejection::Disagreement {
@@ -34,7 +34,7 @@ fn beyond(key: &str, told: u64, known: u64, most: u64) -> Option<Rejection> {
 }
 
 impl State {
-    /// The greatest epoch that this member knows of, whatever it is of.
+    /// The greatest epoch or round that this member knows.
     fn greatest_known(&self) -> u64 {
         self.epochs.round().max(self.view().epoch).max(self.membership.version().epoch).0
     }
@@ -43,7 +43,7 @@ impl State {
         self.membership.version().counter.max(self.membership.newest().counter)
     }
 
-    /// Why what a hello tells cannot have come about, if it cannot.
+    /// Why a number in a hello is impossible, if one is.
     pub(super) fn jump_of_hello(&self, hello: &Hello) -> Option<Rejection> {
         let Version { epoch, counter } = hello.list.version();
         let known = self.greatest_known();
@@ -54,7 +54,7 @@ impl State {
             .or_else(|| beyond("incarnation", hello.incarnation.0, met, MOST_STARTS))
     }
 
-    /// Why what a message tells cannot have come about, if it cannot.
+    /// Why a number in a message is impossible, if one is.
     pub(super) fn jump_of_message(&self, envelope: &Envelope) -> Option<Rejection> {
         let Told { epoch, list, task, pause, lease } = envelope.message.told().and(envelope.epoch);
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);

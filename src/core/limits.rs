@@ -1,7 +1,7 @@
-//! What is taken from outside: the bounds of names, ids, numbers, members and member lists.
+//! The bounds of input from outside: names, ids, numbers, members and member lists.
 //!
-//! The configuration file, HTTP, the wire and the state file are judged by these functions alone, so
-//! that nothing enters by one of them that another would refuse.
+//! These functions alone judge the configuration file, HTTP, the wire and the state file, so that none of the four
+//! lets in what another would refuse.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +11,22 @@ use uuid::{Uuid, Variant};
 use super::address::{BadAddress, HostPort};
 use super::membership::{MOST_MEMBERS, MOST_REMOVED, Member, MemberList};
 
-/// The greatest epoch, round, counter, incarnation or number of a message that is taken from outside.
-/// Elections and changes never come near to it: at a million a second it takes 146,000 years.
+/// The greatest epoch, round, counter, incarnation or number of a message that a member accepts. Elections and
+/// changes never come near it: at a million a second it takes 146,000 years.
 pub const GREATEST: u64 = 1 << 62;
 
-/// What a member may be called, in words.
+/// The rule for a member's name, in words.
 pub const NAME_RULE: &str =
     "use 1 to 63 of the characters A-Z a-z 0-9 . _ - (but neither \".\" nor \"..\")";
 
-/// Whether a member may be called this. Its name is a folder too.
+/// Whether this may be a member's name, which is also a folder.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
     (1..=63).contains(&name.len()) && name.bytes().all(allowed) && name != "." && name != ".."
 }
 
-/// Whether a cluster may be called this.
+/// Whether this may be a cluster's name.
 #[must_use]
 pub fn is_cluster_name(name: &str) -> bool {
     let plain = !name.is_empty() && name.trim() == name && !name.contains(disguises);
@@ -39,17 +39,17 @@ pub fn is_id(id: Uuid) -> bool {
     id.get_version_num() == 4 && id.get_variant() == Variant::RFC4122
 }
 
-/// The longest piece of text that another member may have us show, in characters.
+/// The longest text of another member that this one shows, in characters.
 const LONGEST_LINE: usize = 128;
 
-/// Whether a character would change how the text around it is shown: a control character, a separator of lines, or one
+/// Whether a character would change how the text around it is shown: a control character, a line separator, or one
 /// that turns the direction of the text, so that a line reads as another.
 #[must_use]
 pub fn disguises(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether a text of another member may be logged and shown: one short line that reads as what it is.
+/// Whether a text of another member may be logged and shown: one short line without disguise.
 #[must_use]
 pub fn is_line(text: &str) -> bool {
     !text.contains(disguises) && text.chars().nth(LONGEST_LINE).is_none()
@@ -64,8 +64,8 @@ pub fn quote(text: &str) -> String {
     shown(text, QUOTED)
 }
 
-/// A text with pieces of a value from outside, cut after `most` characters, and with the characters escaped that
-/// disguise it.
+/// A text with pieces of a value from outside, cut after `most` characters, in which the characters that would
+/// disguise it are escaped.
 #[must_use]
 pub fn shown(text: &str, most: usize) -> String {
     let mut shown = String::new();
@@ -79,46 +79,46 @@ pub fn shown(text: &str, most: usize) -> String {
     shown
 }
 
-/// Why a member's entry is not taken.
+/// Why a member's entry is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MemberError {
-    /// Its name is none.
+    /// Its name breaks the rule.
     #[error("\"name\": \"{}\" is not a name: {NAME_RULE}", quote(.0))]
     Name(String),
     /// Its id is of another kind.
     #[error("\"id\": \"{0}\" is not a version 4 UUID: give a fresh one, as `uuidgen -r` prints")]
     Id(Uuid),
-    /// One of its two addresses is none.
+    /// One of its two addresses is invalid.
     #[error("\"{key}\": \"{}\" {}: {}", quote(.text), .bad.what, .bad.remedy)]
     Address {
         /// Which of the two.
         key: &'static str,
-        /// As it is written.
+        /// The text of the address.
         text: String,
         /// What is wrong with it.
         bad: BadAddress,
     },
-    /// Nobody could dial it.
+    /// Nobody could dial its address.
     #[error("\"address\": \"{}\" is every address of a host: give one to dial", quote(.0))]
     Wildcard(String),
-    /// Members and HTTP would meet on one socket.
+    /// Its two addresses would share one socket.
     #[error("\"admin\": \"{}\" is its address: give admin a port of its own", quote(.0))]
     Admin(String),
 }
 
-/// Why a member list is not taken.
+/// Why a member list is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ListError {
     /// It is empty, or too long.
     #[error("there are {0} members; at least 1 and at most {MOST_MEMBERS} belong to a cluster")]
     Count(usize),
-    /// One of its members is not taken.
+    /// One of its members is refused.
     #[error("member {0}: {1}")]
     Member(usize, MemberError),
-    /// A member shares its id, its name or an address with one before it.
+    /// A member shares its id, its name or an address with an earlier one.
     #[error("member {0}: its {1} is that of another member: give every member one of its own")]
     Shared(usize, &'static str),
-    /// Nobody could ever lead.
+    /// No member could ever lead.
     #[error("no member may lead: give at least one the role \"member\"")]
     NoCandidate,
     /// It remembers too many removed members.
@@ -127,13 +127,13 @@ pub enum ListError {
     /// An id is removed twice, or is that of a member.
     #[error("the removed id {0} is there twice, or is that of a member")]
     RemovedTwice(Uuid),
-    /// A greater version would leave none above it.
+    /// No version would be left above its own.
     #[error("its version is beyond all changes; the greatest is {GREATEST}")]
     Version,
 }
 
 impl Member {
-    /// Judges an entry by itself. Gives its addresses in the form in which two are compared.
+    /// Judges an entry by itself. Returns its addresses in the form in which two are compared.
     ///
     /// # Errors
     /// What is wrong with it.

@@ -1,5 +1,5 @@
-//! Every message that members exchange: who sends it, which reply is expected, what it counts as, which version of the
-//! protocol knows it, and which numbers it tells.
+//! Every message that members exchange: its sender, the expected reply, its kind, the first version of the protocol
+//! that knows it, and the numbers in it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,20 +14,20 @@ use super::settings::AlgorithmKind;
 use super::told::Told;
 use super::types::{Epoch, Incarnation, NodeId, Pause, Rank, Task, TaskVersion};
 
-/// A message with what every message carries: where its sender stands.
+/// A message with the fields that every message carries.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Envelope {
     /// The greatest epoch that the sender knows.
     pub epoch: Epoch,
     /// The sender's incarnation.
     pub incarnation: Incarnation,
-    /// What it says.
+    /// The message.
     pub message: Message,
 }
 
-/// What one member says to another.
+/// A message from one member to another.
 ///
-/// The order is that in which the kinds are shown. A new message goes before the two of the ring, which count as others.
+/// The kinds are shown in this order. A new message goes before the two of the ring, which count as other kinds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EnumDiscriminants)]
 #[strum_discriminants(
     doc = "The kinds of messages, by which they are counted.",
@@ -49,21 +49,21 @@ pub enum Message {
     },
     /// "I am alive and rank higher": the reply to an ELECTION. Expects nothing.
     Answer {
-        /// The round of the ELECTION that is answered.
+        /// The round of that ELECTION.
         round: Epoch,
     },
-    /// "I am alive and rank lower", or am not eligible: the reply to an ELECTION that goes to all, as
-    /// ranks change or the sender is eligible again, or that came by mistake. Expects nothing.
+    /// "I am alive and rank lower", or am not eligible: the reply to an ELECTION that goes to all, as ranks change or
+    /// the sender is eligible again, or to one that came by mistake. Expects nothing.
     Lower { round: Epoch },
-    /// The winner's announcement, to all others. Expects nothing, but an older one is answered
-    /// with a [`Message::View`].
+    /// The winner's announcement, to all others. Expects nothing; a member that knows a later leader replies with a
+    /// [`Message::View`].
     Coordinator { epoch: Epoch, rank: Rank },
-    /// Halting: asks whether a member is up and ranks above the sender; or whether the sender's coordinator is
-    /// up and still that. This and the four calls below expect a [`Message::Reply`] with their number.
+    /// Halting: asks whether a member is up and ranks above the sender; or whether the sender's coordinator is up and
+    /// still its coordinator. This and the four calls below expect a [`Message::Reply`] with their number.
     AreYouThere {
-        /// Tells the sender's calls apart.
+        /// Distinguishes the sender's calls.
         number: u64,
-        /// The epoch under the coordinator that is asked; none for any other member.
+        /// The epoch, if the call goes to the sender's coordinator; otherwise none.
         under: Option<Epoch>,
         rank: Rank,
         eligible: bool,
@@ -75,11 +75,10 @@ pub enum Message {
         number: u64,
         round: Epoch,
         rank: Rank,
-        /// The organizer leads and takes in members anew: higher ones obey as well, unless they
-        /// may take over.
+        /// The organizer leads, and takes in members anew: higher members obey as well, unless they may take over.
         incumbent: bool,
     },
-    /// Halting: "I am elected" (New-Coordinator), to those that were halted.
+    /// Halting: "I am elected" (New-Coordinator), to the members that the organizer halted.
     Elected {
         number: u64,
         /// The round, which becomes the epoch.
@@ -87,42 +86,42 @@ pub enum Message {
         /// The version of the task that the sender has.
         task: TaskVersion,
     },
-    /// Halting: the task description, to those that accepted the coordinator.
+    /// Halting: the task description, to the members that accepted the coordinator.
     Ready { number: u64, round: Epoch, task: Task },
     /// Halting: the reply to a call.
     Reply {
         number: u64,
-        /// Whether it was accepted; the yes or no to a question.
+        /// Whether the call was accepted; the yes or no to a question.
         accepted: bool,
     },
     /// Asks whether a member is alive. Expects [`Message::Alive`].
     Probe {
-        /// Tells the sender's probes apart.
+        /// Distinguishes the sender's probes.
         number: u64,
     },
-    /// A sign of life: the reply to a probe, and that of an organizer to those that it halted.
+    /// A sign of life: the reply to a probe, or from an organizer to the members that it halted.
     Alive {
-        /// The number of the probe; or the round that an organizer goes on with, 0 once it gave up.
+        /// The number of the probe; or the round that an organizer continues with, 0 once it gave up.
         number: u64,
     },
     /// Majority: a candidate asks a voter whether it would vote for it; nothing changes. Expects
     /// [`Message::PreVoteReply`].
     #[strum_discriminants(strum(serialize = "trial"))]
     PreVote {
-        /// Tells the candidate's questions apart.
+        /// Distinguishes the candidate's questions.
         number: u64,
-        /// The epoch that it would lead in.
+        /// The epoch in which the candidate would lead.
         epoch: Epoch,
-        /// The version of its member list.
+        /// The version of the candidate's member list.
         list: ListVersion,
     },
     /// Majority: the reply to a pre-vote.
     #[strum_discriminants(strum(serialize = "opinion"))]
     PreVoteReply {
         number: u64,
-        /// What the voter would say to a vote request.
+        /// The voter's reply to a vote request, if it got one now.
         opinion: Opinion,
-        /// The greatest epoch that the voter knows of or has voted in.
+        /// The greatest epoch that the voter knows or has voted in.
         epoch: Epoch,
     },
     /// Majority: a candidate asks a voter for its vote. Expects [`Message::Vote`] or
@@ -144,18 +143,17 @@ pub enum Message {
         /// The epoch that the candidate may lead in.
         epoch: Epoch,
     },
-    /// Majority: the reply to a vote request, or to the heartbeat of a leader that a voter must not
-    /// follow any more.
+    /// Majority: the reply to a vote request, or to the heartbeat of an outdated leader.
     #[strum_discriminants(strum(serialize = "refuse"))]
     Denial {
         /// The number of the vote request or heartbeat.
         number: u64,
         /// Why, and for how long.
         opinion: Opinion,
-        /// The greatest epoch that the voter knows of or has voted in.
+        /// The greatest epoch that the voter knows or has voted in.
         epoch: Epoch,
     },
-    /// The leader's sign of life, to every member not proved dead, judged like a COORDINATOR.
+    /// The leader's sign of life, to every member that is not proved dead. The receiver judges it like a COORDINATOR.
     /// Expects [`Message::Acknowledge`].
     Heartbeat {
         epoch: Epoch,
@@ -164,67 +162,67 @@ pub enum Message {
         rank: Rank,
         /// For how long a voter that acknowledges it promises its vote to this leader.
         lease: Duration,
-        /// The version of the leader's list, once nothing can undo it; before, the least.
+        /// The version of the leader's list, once it is committed; before, the least.
         settled: ListVersion,
-        /// What the leader knows of all members.
+        /// The leader's reports on all members.
         members: Arc<[MemberReport]>,
         /// Whether the cluster is paused; none if it never was.
         pause: Option<Pause>,
         /// The member that an operator chose to lead, whatever its rank: this leader, or the next.
         chosen: Option<NodeId>,
     },
-    /// The reply to a heartbeat; echoes what it answers.
+    /// The reply to a heartbeat; it repeats the numbers of that heartbeat.
     Acknowledge {
         /// The leader's incarnation.
         incarnation: Incarnation,
         /// The epoch of the heartbeat.
         epoch: Epoch,
         number: u64,
-        /// The sender's rank at this time.
+        /// The sender's present rank.
         rank: Rank,
         eligible: bool,
-        /// A pause, or the end of one, that the leader does not know.
+        /// A pause, or its end, if the leader has a lesser version.
         pause: Option<Pause>,
     },
-    /// The reply to an older request: the greatest epoch and its leader, as the sender knows
-    /// them. Expects nothing.
+    /// The reply to an older request: the greatest epoch and its leader, as far as the sender knows. Expects nothing.
     View(View),
     /// A higher member asks the leader of this epoch to hand over. Expects
     /// [`Message::Release`], or a [`Message::View`] that names a newer leader.
     Preempt {
-        /// The epoch to be released.
+        /// The epoch that the leader is asked to release.
         epoch: Epoch,
-        /// The rank of the member that asks.
+        /// The rank of the sender.
         rank: Rank,
-        /// With a majority: the voters that would vote for it once this epoch is released.
+        /// With a majority: the voters that would vote for the sender once this epoch is released.
         votes: Vec<NodeId>,
     },
-    /// "I no longer lead in this epoch", or "I shall not lead after its leader", to all, after the work has stopped.
+    /// "I no longer lead in this epoch", or "I shall not lead after its leader", to all. A leader stops its work
+    /// first.
     Release {
         epoch: Epoch,
-        /// Who is to start the next election; the others wait for it.
+        /// The member that is to start the next election; the others wait for it.
         successor: Option<NodeId>,
         /// Whether the sender may be nominated again.
         eligible: bool,
     },
-    /// Majority: a candidate tells a voter that the leader of this epoch released it: that leader's own
-    /// word may still be on its way. Expects nothing.
+    /// Majority: a candidate tells a voter that the leader of this epoch released it, since the leader's RELEASE may
+    /// still be on its way to the voter. Expects nothing.
     Freed { leader: NodeId, epoch: Epoch },
-    /// The sender has other timings from now on than its hello said. Expects nothing.
+    /// From now on the sender has other timings than its hello said. Expects nothing.
     Timing {
         /// As in [`Hello::timing`].
         timing: [u64; 4],
     },
-    /// The member list, to whoever has an older one. Expects [`Message::Listed`].
+    /// The member list, to a member that has an older one. Expects [`Message::Listed`].
     List { list: Arc<MemberList> },
-    /// The reply to a list, once it is stored.
+    /// The reply to a list, once the sender has stored it.
     Listed { version: ListVersion },
-    /// Halting: a newer task than the one of an ELECTED, which this member accepts: sent before
-    /// its reply, so that the newest is handed out. Expects nothing.
+    /// Halting: a newer task than that of an ELECTED which the sender accepts. It precedes the reply, so that the
+    /// organizer hands out the newest task. Expects nothing.
     Task(Task),
-    /// A command that this member passes on to the leader. Expects [`Message::Outcome`].
+    /// A command that the sender passes on to the leader. Expects [`Message::Outcome`].
     Forward {
-        /// Tells the sender's commands apart.
+        /// Distinguishes the sender's commands.
         number: u64,
         command: Forwarded,
     },
@@ -237,8 +235,8 @@ pub enum Message {
 }
 
 impl Kind {
-    /// All kinds that messages count as, in the order in which they are shown: those
-    /// of a ring, the last two, count as others.
+    /// The kinds that messages count as, in the order in which they are shown: the two of the ring count as other
+    /// kinds.
     pub const ALL: &'static [Kind] = {
         let (counted, ring) = Kind::VARIANTS.split_at(Kind::Ballot as usize);
         assert!(matches!(ring, [Kind::Ballot, Kind::Lap]), "a new message goes before them");
@@ -273,7 +271,7 @@ impl Kind {
 }
 
 impl Message {
-    /// What it counts as. A ballot counts as the ELECTION of seed 004, and a lap as its ELECTED.
+    /// The kind that it counts as. A ballot counts as the ELECTION of seed 004, and a lap as its ELECTED.
     #[must_use]
     pub fn kind(&self) -> Kind {
         match Kind::from(self) {
@@ -283,7 +281,7 @@ impl Message {
         }
     }
 
-    /// The first version of the protocol that knows it: earlier members are not told it.
+    /// The first version of the protocol that knows it: no member sends it to a member of an earlier version.
     #[must_use]
     pub fn since(&self) -> u32 {
         match self {
@@ -293,8 +291,8 @@ impl Message {
         }
     }
 
-    /// Whether only a candidate or a leader says it. (Members that may not lead ask for pre-votes as well, to
-    /// learn whether anybody could win.)
+    /// Whether only a candidate or a leader sends it. (Members that may not lead send pre-votes as well, to learn
+    /// whether any member could win.)
     pub(super) fn is_of_candidate_or_leader(&self) -> bool {
         matches!(
             self,
@@ -309,7 +307,7 @@ impl Message {
         )
     }
 
-    /// The numbers that it tells and that its receiver keeps: the receiver refuses those that cannot have come about.
+    /// The numbers in it that its receiver keeps. The receiver refuses impossible ones.
     pub(super) fn told(&self) -> Told {
         match self {
             Message::Election { round, .. }

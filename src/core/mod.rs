@@ -93,8 +93,8 @@ impl Core {
         Core { state, algorithm }
     }
 
-    /// Takes one input and appends what is to be done, in the order in which it is to be carried out:
-    /// what others wait for comes first. Nothing that is sent builds on another output of the same turn.
+    /// Takes one input and appends the outputs in the order in which the caller carries them out: those that other
+    /// members wait for come first. No message relies on another output of the same turn.
     pub fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
         let Core { state, algorithm } = self;
         let before = out.len();
@@ -114,13 +114,13 @@ impl Core {
         out[before..].sort_by_key(|output| !output.is_awaited());
     }
 
-    /// When the core wants to be called next, if nothing happens before.
+    /// When the caller has to call the core again, if nothing happens before.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         self.state.timers.next()
     }
 
-    /// Where this member stands.
+    /// The phase of this member.
     #[must_use]
     pub fn phase(&self) -> Phase {
         self.state.phase()
@@ -132,14 +132,14 @@ impl Core {
         self.state.leader()
     }
 
-    /// The greatest epoch known and its leader, who may be gone.
+    /// The greatest epoch known and its leader, which may be gone.
     #[must_use]
     pub fn view(&self) -> View {
         self.state.view()
     }
 
-    /// Until when this member may be believed without another turn of it: a leader until it
-    /// counts itself as stalled, any other until `failure` from now.
+    /// Until when a reader may believe this member's status without another turn: a leader's until it counts itself
+    /// as stalled, any other member's until `failure` from now.
     #[must_use]
     pub fn believable_until(&self, now: Time) -> Time {
         let timing = self.state.settings.timing;
@@ -154,7 +154,7 @@ impl Core {
         }
     }
 
-    /// Whom this member named to lead next, if it gave up the greatest epoch that it knows.
+    /// The successor that this member named, if it gave up the greatest epoch that it knows.
     #[must_use]
     pub fn successor(&self) -> Option<NodeId> {
         self.state.gave_up().and_then(|(_, successor)| successor)
@@ -166,41 +166,40 @@ impl Core {
         self.state.endings.split()
     }
 
-    /// What is known of the other members.
+    /// The other members, as this member knows them.
     #[must_use]
     pub fn detector(&self) -> &Detector {
         &self.state.detector
     }
 
-    /// Until when this leader's lease runs; none without a majority, and for who does not lead.
+    /// When this leader's lease ends; none without a majority, and for a member that does not lead.
     #[must_use]
     pub fn lease_until(&self) -> Option<Time> {
         self.state.lease_until()
     }
 
-    /// The member that halted this one, or whom it accepted as coordinator, in an election of the
-    /// halting algorithm.
+    /// The member that halted this one, or that it accepted as coordinator, in an election of the halting algorithm.
     #[must_use]
     pub fn halter(&self) -> Option<NodeId> {
         let halted = self.state.phase().is_halted();
         self.state.course.watched().filter(|_| halted).map(|(halter, _)| halter)
     }
 
-    /// The coordinator that this member has accepted: its leader, or in the halting algorithm the
-    /// one whose task it awaits.
+    /// The coordinator that this member has accepted: its leader, or in the halting algorithm the member whose task
+    /// it awaits.
     #[must_use]
     pub fn coordinator(&self) -> Option<View> {
         let settled = self.state.leader().map(|_| self.state.view());
         settled.or_else(|| self.algorithm.accepted(&self.state))
     }
 
-    /// The task that this member was handed last.
+    /// The last task that this member was handed.
     #[must_use]
     pub fn task(&self) -> &Task {
         self.state.records.task()
     }
 
-    /// The settings that this member started with; the timings are those that count now.
+    /// The settings that this member started with, with the present timings.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.state.settings
@@ -242,13 +241,13 @@ impl Core {
         self.state.chosen()
     }
 
-    /// The value of this member's own rank, also while it ranks first as an operator chose it.
+    /// The value of this member's own rank, even while it reports the greatest rank as the chosen member.
     #[must_use]
     pub fn own_value(&self) -> Option<i64> {
         self.state.eligibility.own_value()
     }
 
-    /// Whether an operator chose this member to lead, whatever its rank, and it does or is about to.
+    /// Whether an operator chose this member to lead, whatever its rank, and it leads or is about to.
     #[must_use]
     pub fn is_chosen(&self) -> bool {
         self.state.eligibility.is_chosen()
@@ -260,7 +259,7 @@ impl Core {
         self.state.eligibility.is_healthy()
     }
 
-    /// Whether an operator had it hand over: it is not eligible until it is needed or restarted.
+    /// Whether this member resigned: it is not eligible until it is needed or restarted.
     #[must_use]
     pub fn has_resigned(&self) -> bool {
         self.state.eligibility.has_resigned()

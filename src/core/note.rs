@@ -1,11 +1,11 @@
-//! What an operator wants to know besides the changes of state.
+//! Events besides the changes of phase that an operator wants to know.
 
 use super::hello::Rejection;
 use super::membership::ListVersion;
 use super::split::Split;
 use super::types::{NodeId, Pause};
 
-/// What an operator wants to know of the connections.
+/// An event for the operator's log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Note {
     /// A peer refuses this member.
@@ -27,28 +27,27 @@ pub enum Note {
         /// The peer.
         peer: NodeId,
     },
-    /// A peer is heard and could be told nothing for `failure`: it is passed over.
+    /// This member hears a peer but could send it nothing for `failure`: it passes the peer over.
     Unreachable {
         /// The peer.
         peer: NodeId,
     },
-    /// A peer that was passed over for that can be told something again.
+    /// This member can send again to a peer that was unreachable.
     Reached {
         /// The peer.
         peer: NodeId,
     },
-    /// A peer was to lead and did not in time: its answer is not waited for again until it has led.
+    /// A peer was to lead and did not in time: this member waits for it again only after the peer has led.
     DoesNotLead {
         /// The peer.
         peer: NodeId,
     },
-    /// This voter's store was empty, and it has looked for all other voters for long enough without meeting
-    /// these: it votes for nobody.
+    /// This voter's store was empty, and discovery has ended before it met these voters: it votes for nobody.
     Uninformed {
         /// The voters that it has not met.
         voters: Vec<NodeId>,
     },
-    /// This leader stamps its own list above one that a peer had from elsewhere.
+    /// This leader gives its own list a version above the list that a peer had from another leader.
     ListOverruled {
         /// The peer.
         peer: NodeId,
@@ -64,6 +63,6 @@ pub enum Note {
     },
     /// The cluster is paused or resumed, as far as this member knows.
     Paused(Pause),
-    /// This member leads and met another that does.
+    /// This member leads, and met another leader.
     Split(Split),
 }

@@ -1,5 +1,5 @@
-//! Why a hello is refused, or a word of a member that it is not entitled to. A hello is judged as a whole, before it
-//! changes anything.
+//! Why a member refuses a hello, or a message that its sender is not entitled to. A hello is judged as a whole,
+//! before it changes anything.
 
 use super::detector::Peer;
 use super::hello::{Agreement, Hello, Rejection};
@@ -11,14 +11,14 @@ use super::state::State;
 use super::types::{NodeId, Role, Time};
 
 impl State {
-    /// Why a hello must be refused, if it must. Nothing has changed before that is known.
+    /// Why this member must refuse a hello, if it must. Nothing changes before that is decided.
     pub(super) fn objection(&self, hello: &Hello) -> Option<Rejection> {
         let stranger = || {
             let unknown = self.detector.get(hello.id).is_none() && !self.learns_of_stranger(hello);
             unknown.then(|| {
                 let older =
                     !hello.list.supersedes(self.membership.list()) && self.is_list_committed();
-                // Without a majority a later leader stamps its own list anew, and with it this member.
+                // Without a majority a later leader gives its own list a new version, which may name the sender again.
                 let later = !self.needs_majority()
                     && hello.view.epoch > self.view().epoch
                     && hello.view.leader.is_some_and(|leader| leader.id != hello.id);
@@ -35,13 +35,12 @@ impl State {
             .or_else(|| self.lists_differ(hello))
     }
 
-    /// Without a majority: whether a stranger is let in, and its list taken first. It may have been added
-    /// while this member was away, and be the only one left that can tell it so. The knowledge of this
-    /// member itself never changes, once it was added; but that it was removed may be known by an older
-    /// list only.
+    /// Without a majority: whether a stranger is let in, and its list taken first. It may have been added while this
+    /// member was away, and be the only member left that can say so. A list's entry of this member never changes once
+    /// it was added; but an older list may be the only one that knows of its removal.
     ///
-    /// With a majority a stranger's word never counts: it could name voters that there are not. This member
-    /// learns of who was added from those that it knows.
+    /// With a majority a stranger's word never counts: it could name voters that do not exist. This member learns of
+    /// an added member from those that it knows.
     pub(super) fn learns_of_stranger(&self, hello: &Hello) -> bool {
         let list = &hello.list;
         let own = |list: &MemberList| list.get(self.id()).cloned();
@@ -58,14 +57,14 @@ impl State {
         believed && named && same && taken
     }
 
-    /// Whether it is a leader that has removed itself, by the very list that this member has stored: it
-    /// waits for no more than that.
+    /// Whether the sender is a leader that has removed itself, by the very list that this member has stored: it waits
+    /// only for that.
     fn has_removed_itself(&self, hello: &Hello) -> bool {
         let same = hello.list.version() == self.membership.version();
         same && hello.list.get(hello.id).is_none() && self.list_record().is_none()
     }
 
-    /// What keeps two members from talking, whoever they are.
+    /// What keeps two members from talking, whichever they are.
     pub(super) fn disagreement(&self, hello: &Hello) -> Option<Rejection> {
         if let Err((ours, theirs)) = self.settings.protocols.shared(hello.protocols) {
             return Some(Rejection::Protocol { ours, theirs });
@@ -106,14 +105,14 @@ impl State {
         })
     }
 
-    /// With a majority: whether a member is neither a candidate nor a leader, ever, by this member's list. An id keeps its
+    /// With a majority: whether a member is never a candidate or a leader, by this member's list. An id keeps its
     /// role for life.
     pub(super) fn never_leads(&self, id: NodeId) -> bool {
         let listed = || self.membership.list().get(id);
         self.needs_majority() && listed().is_some_and(|member| !member.may_lead())
     }
 
-    /// Why a member is not entitled to say this, if it is not: it says what only a candidate or a leader does.
+    /// Why a member may not send this message, if it may not: only a candidate or a leader sends it.
     pub(super) fn presumption(&self, by: NodeId, message: &Message) -> Option<Rejection> {
         let presumes = message.is_of_candidate_or_leader() && self.never_leads(by);
         let role = self.membership.list().get(by).filter(|_| presumes)?.role;
@@ -124,8 +123,8 @@ impl State {
         })
     }
 
-    /// With a majority: whether a member came back without its state, and so without its
-    /// votes. A start that kept it counts one more than the one before.
+    /// With a majority: whether a member came back without its state, and so without its votes. A start that kept the
+    /// state counts one more than the one before.
     pub(super) fn state_lost(&self, hello: &Hello) -> Option<Rejection> {
         let (known, instance) = self.detector.get(hello.id)?.proven();
         let told = hello.incarnation;
@@ -134,8 +133,8 @@ impl State {
         lost.then_some(Rejection::StateLost { id: hello.id, known, told })
     }
 
-    /// Whether another process with this id is connected and alive: heard within `failure`, or
-    /// not suspected by the leader that this member follows, who hears all while it leads.
+    /// Whether another process with this id is connected and alive: heard within `failure`, or not suspected by the
+    /// leader that this member follows, which hears all while it leads.
     pub(super) fn in_use(&self, peer: &Peer, hello: &Hello, now: Time) -> Option<Rejection> {
         let address = peer.lines.address()?;
         let same = peer.is_process(hello.incarnation, hello.instance);

@@ -1,5 +1,5 @@
-//! The outbox: what waits to be told to a peer. An answer waits until the connection to that peer is up: a
-//! peer that gets no answer would take this member for dead. A command waits until the leader has carried it out.
+//! The outbox. An answer waits until the connection to the peer is up: a peer that gets no answer would take this
+//! member for dead. A command waits until the leader has carried it out.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use super::message::Message;
 use super::types::{Incarnation, NodeId};
 use super::waiting::Commands;
 
-/// What waits to be told.
+/// The answers and commands that wait.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Outbox {
-    /// The last answer of each kind to each peer that cannot be told it yet.
+    /// The last answer of each kind to each peer to which the connection is not up.
     answers: BTreeMap<NodeId, Vec<Message>>,
     /// The commands that wait for the leader.
     pub(super) commands: Commands,
 }
 
 impl Outbox {
-    /// Nothing waits in this run of a member yet.
+    /// Nothing waits in this incarnation of a member yet.
     pub fn new(run: Incarnation) -> Outbox {
         Outbox { answers: BTreeMap::new(), commands: Commands::new(run) }
     }

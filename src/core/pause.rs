@@ -1,10 +1,10 @@
-//! The pause of a whole cluster: while it lasts, nobody preempts a live leader, and no leader hands over for
-//! its health. A leader that dies is replaced as ever, and orders such as `resign` and `drain` count.
+//! The pause of a whole cluster: while it lasts, nobody preempts a live leader, and no leader hands over because of
+//! its health. A dead leader is replaced, and orders such as `resign` and `drain` work.
 //!
-//! The leader that is told of a pause or of its end stores that under a greater version, and tells it with every
-//! heartbeat; a member takes the greatest that it hears of, and stores it. A member that knows a greater one than
-//! its leader, since that one missed it, says so with its acknowledgements. So the pause outlives its leader as long as one
-//! member that follows the next leader knows of it. Until a member knows, its leader refuses to hand over to it.
+//! The leader stores a pause, or its end, under a greater version, and sends it with every heartbeat; a member takes
+//! and stores the greatest version that it hears of. If a member knows a greater version than its leader, it sends
+//! that with its acknowledgements. So the pause outlives its leader as long as one member that follows the next
+//! leader knows of it. A leader refuses to hand over to a member that does not know of the pause yet.
 
 use super::api::Output;
 use super::context::Context;
@@ -24,32 +24,32 @@ impl State {
         self.membership.pause().paused && !Fault::PauseUnheeded.is_planted()
     }
 
-    /// Whether a higher member takes over by now: not while the cluster is paused, and not the member that an
-    /// operator chose: the leader hands over to that by itself.
+    /// Whether a higher member takes over by now: not while the cluster is paused, and not if this member is chosen:
+    /// the leader hands over to that by itself.
     pub(super) fn preempt(&self) -> Preempt {
         let waits = self.is_paused() || self.eligibility.is_chosen();
         if waits { Preempt::Never } else { self.settings.preempt }
     }
 
-    /// The pause or its end, to be told to others; none in a cluster that was never paused.
+    /// The pause or its end, for others; none in a cluster that was never paused.
     pub(super) fn pause_to_tell(&self) -> Option<Pause> {
         Some(*self.membership.pause()).filter(|pause| *pause > Pause::default())
     }
 
-    /// The same, if it is greater than the one that a leader told.
+    /// The same, if it is greater than the one that a leader sent.
     pub(super) fn pause_to_tell_back(&self, told: Option<Pause>) -> Option<Pause> {
         self.pause_to_tell().filter(|own| *own > told.unwrap_or_default())
     }
 }
 
 impl Context<'_> {
-    /// Another member tells of a pause or of its end: the greatest counts.
+    /// Another member sends a pause or its end: takes the greatest version.
     pub fn hear_pause(&mut self, told: Option<Pause>) {
         let Some(told) = told.filter(|told| told > self.state.membership.pause()) else { return };
         self.take_pause(told);
     }
 
-    /// This leader pauses the cluster or resumes it. Tells the record that holds that.
+    /// This leader pauses the cluster or resumes it. Returns the record that holds that.
     fn set_pause(&mut self, paused: bool, since: u64, until: Option<u64>) -> u64 {
         let version = self.state.membership.pause().version.next(self.state.view().epoch);
         self.take_pause(Pause { version, paused, since, until })
@@ -63,7 +63,7 @@ impl Context<'_> {
 }
 
 impl Turn<'_> {
-    /// An operator asks for a pause or for its end: the leader carries that out, and tells the others at once.
+    /// An operator asks for a pause or for its end: the leader carries that out, and tells the others immediately.
     pub fn order_pause(&mut self, id: CommandId, command: Forwarded) {
         let own = self.cx.state.id();
         match self.cx.state.leader() {
@@ -79,8 +79,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether the cluster may be resumed; where only a certain pause is to end, whether this member leads and that
-    /// is the present one.
+    /// Whether the cluster may be resumed; if only a certain pause is to end, whether this member leads and that
+    /// pause is the present one.
     pub fn may_resume(&self, only: Option<Version>) -> bool {
         let state = &self.cx.state;
         only.is_none_or(|only| state.leads() && state.membership.pause().version == only)
@@ -115,7 +115,7 @@ impl Turn<'_> {
         };
         let others = self.cx.all_others();
         self.beat_to(others);
-        self.hand_over_if_unfit(); // it may have waited for the end of the pause
+        self.hand_over_if_unfit(); // this leader may have waited for the end of the pause
         Ok(carried_out)
     }
 }

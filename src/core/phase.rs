@@ -1,5 +1,5 @@
-//! The phases of a member and the changes between them, each with its reason: the one
-//! vocabulary that the log, the status and the traces share.
+//! The phases of a member and the changes between them, each with its reason: the vocabulary that the log, the status
+//! and the traces share.
 
 use std::time::Duration;
 
@@ -8,37 +8,36 @@ use strum::IntoStaticStr;
 use super::membership::MemberList;
 use super::types::{Epoch, NodeId};
 
-/// Where a member stands.
+/// The phase of a member.
 #[derive(Clone, Copy, Debug, Eq, Hash, IntoStaticStr, Ord, PartialEq, PartialOrd)]
 #[strum(serialize_all = "snake_case")]
 pub enum Phase {
-    /// Just started, or failed and recovering: looks for the others and for a leader.
+    /// Just started, or failed and recovering: discovers the others and looks for a leader.
     Starting,
     /// Has asked the higher members and awaits an ANSWER; or takes part in a run of the ring.
     Electing,
     /// Awaits the outcome of an election, or the RELEASE of a leader that it takes over from.
     Waiting,
-    /// Stopped its work for an organizer, whose outcome it awaits (halting only).
+    /// Stopped its work for an organizer, and awaits the outcome of that organizer's election (halting only).
     Halted,
-    /// Has a coordinator and awaits its task, or is that coordinator and hands it out (halting
-    /// only).
+    /// Has a coordinator and awaits its task, or is that coordinator and hands the task out (halting only).
     Reorganizing,
     /// Follows a leader.
     Following,
     /// Leads.
     Leading,
-    /// Leads and follows no more, and is about to end.
+    /// Neither leads nor follows any more, and is about to end.
     Stopping,
 }
 
 impl Phase {
-    /// Whether an election is under way, or its outcome awaited.
+    /// Whether an election is in progress, or its outcome awaited.
     #[must_use]
     pub fn elects(self) -> bool {
         matches!(self, Phase::Electing | Phase::Waiting | Phase::Halted | Phase::Reorganizing)
     }
 
-    /// Whether work has stopped for an organizer, be it another member or this one.
+    /// Whether the member has stopped its work for an organizer, itself or another.
     #[must_use]
     pub fn is_halted(self) -> bool {
         matches!(self, Phase::Halted | Phase::Reorganizing)
@@ -59,7 +58,7 @@ pub enum NodeStatus {
     Down,
     /// In an election.
     Election,
-    /// Has a coordinator, and not its task yet.
+    /// Has a coordinator, but not its task yet.
     Reorganization,
     /// At work under its coordinator.
     Normal,
@@ -104,9 +103,9 @@ pub struct Transition {
 pub enum Reason {
     /// All members are connected and none of them leads.
     AllConnected,
-    /// No leader showed up during the wait at power-on.
+    /// No leader appeared during the wait at power-on.
     NobodyLeads,
-    /// The leader's process is gone: its connection ended and a redial was refused.
+    /// The leader's process is gone: its connection ended and refused a redial.
     LeaderDead(NodeId),
     /// The leader has been silent for too long.
     LeaderSuspected(NodeId),
@@ -120,9 +119,9 @@ pub enum Reason {
     LeaderRestarted(NodeId),
     /// The leader handed over.
     LeaderReleased(NodeId),
-    /// The member that the leader handed over to is not eligible any more.
+    /// The member to which the leader handed over is not eligible any more.
     Declined(NodeId),
-    /// Somebody asked for an election.
+    /// An operator called an election.
     Asked,
     /// A lower member announced an election.
     Joined(NodeId),
@@ -134,7 +133,7 @@ pub enum Reason {
     NoCoordinator,
     /// No other member can lead, and this member is not eligible.
     MayNotLead,
-    /// Nobody could lead, and this member may by now.
+    /// No member could lead, and this member may by now.
     Eligible,
     /// No eligible member ranks higher.
     Highest,
@@ -144,7 +143,7 @@ pub enum Reason {
     Appeared(NodeId),
     /// A greater epoch began during the election.
     Overtaken,
-    /// A leader announced itself, or was told of.
+    /// A leader announced itself, or another member reported it.
     Announced(NodeId),
     /// A leader announced itself in an epoch that is not durable here yet.
     Storing(NodeId),
@@ -152,7 +151,7 @@ pub enum Reason {
     TakingOver(NodeId),
     /// A leader with a greater epoch exists.
     Overruled(NodeId),
-    /// The disk has not written for long what an election waited for.
+    /// The disk has not written for a long time what an election waits for.
     DiskLags,
     /// Without a majority: this member has a list of a later epoch.
     LaterList(NodeId),
@@ -170,35 +169,35 @@ pub enum Reason {
     Unhealthy,
     /// The member missed its turn for this long: stalled, suspended or starved.
     Stalled(Duration),
-    /// This member's rank rose above that of the leader, whom it asked to hand over.
+    /// This member's rank rose above that of the leader, which it asked to hand over.
     Outranks(NodeId),
     /// A higher member halts all for its round.
     HaltedBy(NodeId),
-    /// The leader is alive and leads no more.
+    /// The leader is alive but does not lead any more.
     LeaderGaveUp(NodeId),
-    /// Whoever halted this member is gone.
+    /// The member that halted this one is gone.
     HalterLost(NodeId),
     /// The organizer was elected, and hands out the task.
     Organized(NodeId),
-    /// All lower members are in a known state: this one hands out the task.
+    /// All lower members are in a known state: this member hands out the task.
     AllHalted,
-    /// Some member did not accept this one in time, or refused it.
+    /// A member did not accept this organizer in time, or refused it.
     NotAccepted,
     /// All members have the task.
     AllReady,
     /// The coordinator found a member that is not Normal, and takes it in.
     NotNormal(NodeId),
-    /// A leader lives that will take this member in.
+    /// A live leader will take this member in.
     ToBeTakenIn(NodeId),
     /// The coordinator has a new task to hand out.
     NewTask,
     /// The ballot came back around the ring.
     BallotBack,
-    /// The ballot was lost, or its candidate is.
+    /// The ballot was lost, or its candidate was.
     BallotLost,
     /// With a majority: enough voters would vote for this member.
     MajorityAgrees,
-    /// With a majority: not enough voters agree; most are bound to a leader for so long.
+    /// With a majority: not enough voters agree; most are bound to a leader for this time.
     NoMajority(Duration),
     /// With a majority: too few voters answer.
     Isolated,
@@ -208,8 +207,8 @@ pub enum Reason {
     VotersUninformed(Vec<NodeId>),
     /// With a majority: not enough voters acknowledged this leader in time.
     LeaseEnded,
-    /// With a majority: the voters had voted for another candidate in a greater epoch, in vain, so this
-    /// leader took a greater epoch yet.
+    /// With a majority: the voters had voted for another candidate in a greater epoch, but it did not win; so this
+    /// leader took a still greater epoch.
     Reclaimed,
     /// The process is stopping.
     Stopped,
@@ -292,7 +291,7 @@ impl Reason {
     }
 }
 
-/// That no majority of the voters agrees, and for how long they do not.
+/// The reason in words when no majority of the voters agrees.
 fn bound_for(wait: Duration) -> String {
     match wait {
         Duration::ZERO => "no majority of the voters agrees yet".into(),

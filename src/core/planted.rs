@@ -1,9 +1,9 @@
-//! Planted faults: each rule of the core that the simulator guards can be broken by name, so that
-//! `make mutants` sees the simulator find it.
+//! Planted faults: a test build can break, by name, each rule of the core that the simulator guards, so that `make
+//! mutants` checks that the simulator finds it.
 //!
-//! To add one: add a row to the table below, and write `Fault::Name.is_planted()` in the one condition
-//! that it breaks. `make mutants MUTANTS=name` tells the first seed that finds it: record that in the row.
-//! A fault that no seed below the bound finds is planted for nothing: make the runs denser, or the fault.
+//! To add one: add a row to the table below, and write `Fault::Name.is_planted()` in the one condition that it
+//! breaks. `make mutants MUTANTS=name` prints the first seed that finds it: record that in the row. If no seed below
+//! the bound finds the fault, it guards nothing: make the runs denser, or change the fault.
 //!
 //! Without the cargo feature `planted`, no fault is ever planted, and the compiler removes each condition.
 
@@ -20,7 +20,7 @@ macro_rules! faults {
             /// All of them.
             pub const ALL: &[Fault] = &[$(Fault::$fault,)*];
 
-            /// What is told of it.
+            /// Its row of the table.
             #[must_use]
             pub const fn plan(self) -> Plan {
                 match self {
@@ -31,18 +31,17 @@ macro_rules! faults {
     };
 }
 
-/// What is told of a planted fault.
+/// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// How it is asked for.
+    /// Its name for `make mutants`.
     pub name: &'static str,
-    /// The simulated runs that find it: algorithm, quorum and set of faults. Or "exhaustive" and a word
-    /// of the name of the exhaustive search that does. Or "words": lies that are told to one member. Or
-    /// "slow": voters whose disks are.
+    /// The simulated runs that find it: algorithm, quorum and set of faults. Or "exhaustive" and a word of the name
+    /// of the exhaustive search that finds it. Or "words": lies to one member. Or "slow": voters with slow disks.
     pub runs: &'static str,
-    /// A seed that found it: a hint where a search finds nothing.
+    /// A seed that found it: a hint if a search finds nothing.
     pub seed: u64,
-    /// What goes wrong by it.
+    /// What goes wrong then.
     pub what: &'static str,
 }
 
@@ -226,7 +225,7 @@ impl Fault {
 /// Whether this build can break rules at all.
 pub const BUILT_IN: bool = cfg!(feature = "planted");
 
-// A normal build knows before it runs that nothing is planted.
+// A normal build checks when it is compiled that nothing is planted.
 #[cfg(not(feature = "planted"))]
 const _: () = {
     let mut at = 0;
@@ -246,7 +245,7 @@ pub fn plant(fault: Option<Fault>) {
 #[cfg(not(feature = "planted"))]
 pub fn plant(_: Option<Fault>) {}
 
-// The only thing that the core is not handed as an input: so it is there under the feature alone.
+// The only input that the core is not handed: so it exists under the feature alone.
 #[cfg(feature = "planted")]
 thread_local! {
     static PLANTED: std::cell::Cell<Option<Fault>> = const { std::cell::Cell::new(None) };

@@ -1,8 +1,8 @@
-//! Which versions of the protocol members speak, so that a cluster is upgraded member by member.
+//! The versions of the protocol that members speak, so that a cluster can be upgraded member by member.
 //!
 //! A hello carries the lowest and the highest version that its sender speaks; two members use the highest that both
-//! speak. What a peer does not know is not sent to it, and what a later version says to this one is counted and
-//! dropped. Fields that a message gained since are optional, and unknown ones are ignored.
+//! speak. A member sends a peer nothing that the peer's version does not know, and counts and drops messages of later
+//! versions. Fields that were added to a message later are optional, and unknown ones are ignored.
 
 /// The versions that a member speaks.
 ///
@@ -22,15 +22,15 @@ pub struct Protocols {
 }
 
 impl Protocols {
-    /// Those of this build.
+    /// The versions of this build.
     ///
-    /// 6 added TIMING, and passing on pause, resume, switchover and its end.
+    /// 6 added TIMING, and the forwarding of pause, resume, switchover and its end.
     pub const OURS: Protocols = Protocols { lowest: 5, highest: 6 };
 
     /// The version that two members use with each other.
     ///
     /// # Errors
-    /// When they share none: the version of this member that comes closest, and that of the other.
+    /// If they share none: the closest version of this member, and that of the other.
     pub fn shared(self, other: Protocols) -> Result<u32, (u32, u32)> {
         if other.lowest > self.highest || other.lowest > other.highest {
             Err((self.highest, other.lowest))

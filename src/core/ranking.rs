@@ -1,4 +1,4 @@
-//! This member's own rank and eligibility where they change: samples, health checks and drains.
+//! Changes of this member's own rank and eligibility: samples, health checks and drains.
 
 use super::context::Context;
 use super::job::Ending;
@@ -11,20 +11,20 @@ use super::types::{Drain, Epoch, NodeId};
 use super::waiting::MOST_WAITING;
 
 impl Context<'_> {
-    /// Takes the latest sample as this member's rank, at the start of an election and after its
-    /// end: it is frozen in between.
+    /// Takes the latest sample as this member's rank, at the start of an election and after its end: the rank is
+    /// frozen in between.
     pub fn freeze_rank(&mut self) {
         self.state.eligibility.freeze(self.now);
     }
 
-    /// A leader tells its present rank with its heartbeats, as what it reports of itself.
+    /// A leader's heartbeats carry its present rank, in its report on itself.
     pub fn hear_present_rank(&mut self, leader: NodeId, epoch: Epoch, reports: &[MemberReport]) {
         if let Some(own) = reports.iter().find(|report| report.id == leader) {
             self.state.detector.change(leader, |peer| peer.says_present_rank(epoch, own.value));
         }
     }
 
-    /// Notes who is eligible, from one heartbeat round to the next.
+    /// Notes the eligible members, from one heartbeat round to the next.
     pub fn observe_eligibility(&mut self) {
         let Preempt::After(after) = self.state.settings.preempt else { return };
         let (eligible, incarnation) = (self.state.is_eligible(), self.state.records.incarnation());
@@ -34,21 +34,20 @@ impl Context<'_> {
 }
 
 impl Turn<'_> {
-    /// The own attribute was sampled anew. In an election the rank stays as it is. A leader keeps the one that it was
-    /// elected with, and tells the new one with its heartbeats: a member that exceeds that preempts it.
+    /// The attribute was sampled anew. During an election the rank stays as it is. A leader keeps the rank that it
+    /// was elected with, and reports the new one in its heartbeats: a member that exceeds that preempts it.
     pub fn sampled(&mut self, value: Option<i64>) {
         self.cx.state.eligibility.sampled(value);
         self.take_what_changed();
     }
 
-    /// The own health check passes or fails from now on.
     pub fn checked(&mut self, healthy: bool) {
         self.cx.state.eligibility.checked(healthy);
         self.hand_over_if_unfit();
         self.take_what_changed();
     }
 
-    /// An operator keeps this member from leading. Tells the record that holds it, and what was achieved.
+    /// An operator drains this member. Returns the record that holds the drain, and the result.
     pub fn drain(&mut self, drain: Drain) -> Result<(u64, Done), Refusal> {
         let state = &self.cx.state;
         let successor = state.best_other().filter(|_| state.leads());
@@ -65,7 +64,7 @@ impl Turn<'_> {
         Ok((record, Done::Drained { successor }))
     }
 
-    /// This member may lead again. Tells the record that holds that.
+    /// This member may lead again. Returns the record that holds that.
     pub fn undrain(&mut self) -> u64 {
         self.cx.state.eligibility.set_drain(None);
         self.cx.state.eligibility.is_needed(); // a resignation is undone as well
@@ -82,7 +81,7 @@ impl Turn<'_> {
         }
         let drained = state.eligibility.drain().is_some();
         if !drained && state.is_paused() {
-            return; // an unhealthy leader of a paused cluster leads on
+            return; // an unhealthy leader of a paused cluster keeps leading
         }
         let alone = !drained && state.settings.health == Some(Alone::StepDown);
         let successor = state.best_other();
@@ -93,7 +92,7 @@ impl Turn<'_> {
         self.release(successor, if drained { Reason::Drained } else { Reason::Unhealthy });
     }
 
-    /// Takes what changed of the own rank or eligibility, unless an election is under way or this member leads.
+    /// Takes a new rank or eligibility, unless an election is in progress or this member leads.
     fn take_what_changed(&mut self) {
         let state = &self.cx.state;
         let is_missed = !state.is_eligible() && self.algorithm.get().finds_nobody(state);
@@ -110,7 +109,7 @@ impl Turn<'_> {
         }
     }
 
-    /// An election found nobody that may lead. If this member may by now, it calls another one.
+    /// An election found no member that may lead. If this member may by now, it calls another one.
     fn call_if_eligible(&mut self) {
         self.cx.freeze_rank();
         if self.cx.state.is_eligible() {

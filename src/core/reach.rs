@@ -1,12 +1,11 @@
-//! Who is passed over: a peer that this member hears and can tell nothing, and one that was to lead and
-//! did not.
+//! The peers that are passed over: a peer that this member hears but cannot send to, and one that was to lead and did
+//! not.
 //!
-//! A peer may dial this member although nobody can dial it: its address is wrong in the file, its port
-//! is closed, or the network carries connections one way only. However loud it is, it hears neither a
-//! question nor an answer, so nobody may wait for it. At power-on and after its restart it has
-//! `failure` to be reached. A peer that answers and never leads is no better; it is asked again, and
-//! its answer is not waited for. Of two leaders that do not hear each other each one waits, longer each time,
-//! before it acts on a third member's word.
+//! A peer may dial this member although nobody can dial the peer: its address is wrong in the file, its port is
+//! closed, or the network carries connections one way only. It hears neither a question nor an answer, so nobody may
+//! wait for it. At power-on and after its restart it has `failure` to be reached. A peer that answers and never leads
+//! is no better; this member still asks it, but does not wait for its answer. Of two leaders that do not hear each
+//! other, each waits, longer each time, before it acts on a third member's report.
 
 use std::time::Duration;
 
@@ -26,12 +25,11 @@ const STEADY: u32 = 16;
 /// For so many times `failure` the voters wait for a steady candidate.
 const PATIENCE: u32 = 4;
 
-/// A peer that is silent for so many times `failure` counts as gone, and not as one that speaks rarely.
+/// A peer that is silent for this many times `failure` counts as gone, and not as one that speaks rarely.
 const RAREST: u32 = 4;
 
 impl Turn<'_> {
-    /// At the end of a turn: passes over each peer that was heard for `failure` and could be told
-    /// nothing meanwhile.
+    /// At the end of a turn: passes over each peer that was heard for `failure` while nothing could be sent to it.
     pub fn look_for_unreachable(&mut self) {
         let state = &mut *self.cx.state;
         if state.detector.untold() == 0 {
@@ -39,7 +37,7 @@ impl Turn<'_> {
             return;
         }
         let (now, timing) = (self.cx.now, state.settings.timing);
-        // While members elect, one of them speaks once in a run, or each T2.
+        // While members elect, a peer speaks once in a run, or each T2.
         let run = bounds::ring_patience(&timing, state.membership.list().iter().len());
         let rarest = (timing.failure * RAREST).max(run * 2);
         let limits = (timing.failure, rarest);
@@ -57,8 +55,8 @@ impl Turn<'_> {
 }
 
 impl Context<'_> {
-    /// Whether this leader ends its epoch for the list of another leader, which it does not hear and a third member told:
-    /// less often each time, as the other one ends the next epoch in turn.
+    /// Whether this leader ends its epoch because of another leader's list, which a third member reported: less often
+    /// each time, as that leader, which this one does not hear, ends the next epoch in turn.
     pub fn heeds_later_list(&mut self) -> bool {
         let (unit, now) = (self.state.settings.timing.t2(), self.now);
         let heeds = !self.state.candidacy.rests(now) || Fault::OutbidAtOnce.is_planted();
@@ -68,8 +66,8 @@ impl Context<'_> {
         heeds
     }
 
-    /// A leader was overruled on the word of a third member: it waits longer each time for the other
-    /// leader, which it may not hear, as each of the two ends what the other began.
+    /// A leader was overruled because of a third member's report: it waits longer each time for the other leader,
+    /// which it may not hear, as each of the two ends the other's epoch.
     pub fn rest(&mut self) {
         if Fault::NoRest.is_planted() {
             return;
@@ -81,11 +79,10 @@ impl Context<'_> {
         }
     }
 
-    /// A peer was to lead, or to go on with its election, and did not in time: the second time in a row
-    /// its answers are not waited for any more. Without a majority they are: two members that went on
-    /// beside each other might lead in the same epoch. A leader that gave up its epoch for that peer
-    /// waits before it does so again. As long as this member's own vote is not free, the votes of others
-    /// may not be either: then nobody could lead.
+    /// A peer was to lead, or to continue its election, and did not in time. The second time in a row this member
+    /// stops waiting for its answers; but not without a majority: two members that elect without each other might
+    /// lead in the same epoch. A leader that gave up its epoch for that peer waits before it does so again. As long
+    /// as this member's own vote is not free, the votes of others may not be either: then nobody could lead.
     pub fn pass_over(&mut self, id: NodeId, unit: Duration) {
         let (now, mut told) = (self.now, false);
         let votes = self.state.needs_majority() && self.state.voter.is_free(now);
@@ -121,7 +118,7 @@ impl Context<'_> {
         unsteady && !urgent && state.can_do_without(candidate)
     }
 
-    /// Without a majority: another than the member for which this leader gave up its epoch leads the next one.
+    /// Without a majority: another member leads the next epoch than the one for which this leader gave up its own.
     pub fn note_who_leads_instead(&mut self, leader: NodeId) {
         let successor = self.state.gave_up().and_then(|(_, successor)| successor);
         let unit = self.state.settings.timing.t2();
@@ -132,17 +129,17 @@ impl Context<'_> {
         }
     }
 
-    /// Whether a peer was to lead and did not, since it led last.
+    /// Whether a peer was to lead and did not, since it last led.
     pub fn is_passed_over(&self, id: NodeId) -> bool {
         self.state.detector.get(id).is_some_and(Peer::is_passed_over)
     }
 
-    /// Whether this leader gave up its epoch for a member that did not lead then, of late.
+    /// Whether this leader recently gave up its epoch for a member that then did not lead.
     pub fn was_let_down_by(&self, id: NodeId) -> bool {
         self.state.detector.get(id).is_some_and(|peer| peer.let_down(self.now))
     }
 
-    /// Whether this happened so lately that what it begins is not obeyed.
+    /// Whether a peer failed to lead so recently that this member does not obey its elections.
     pub fn is_ignored(&self, id: NodeId) -> bool {
         self.state.detector.get(id).is_some_and(|peer| peer.is_ignored(self.now))
     }

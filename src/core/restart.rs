@@ -1,8 +1,8 @@
-//! The restart rule: what a process starts with, from what its last record held and what its file says.
+//! The restart rule: the state that a process starts with, from its last record and its file.
 //!
-//! It is one pure function, so that the node, the simulator, the exhaustive search and the tests of
-//! the rules start their members alike. The caller reads the record, makes [`Restored::record`] durable
-//! before the process says its first hello, and hands what it was given to the core.
+//! It is one pure function, so that the node, the simulator, the exhaustive search and the tests of the rules start
+//! their members alike. The caller reads the record, makes [`Restored::record`] durable before the process says its
+//! first hello, and hands the result to the core.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::planted::Fault;
 use super::settings::{Quorum, Settings};
 use super::types::{Epoch, Incarnation, NodeId, Pause, Task};
 
-/// What an earlier run of this member left on its disk.
+/// What an earlier incarnation of this member left on its disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Kept {
     /// The number of its latest start.
@@ -23,24 +23,24 @@ pub struct Kept {
     pub durable: Durable,
 }
 
-/// What a process starts with.
+/// The state that a process starts with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Restored {
     /// This start's number.
     pub incarnation: Incarnation,
-    /// What has to be durable, together with that number, before the first hello. Its member list may be
-    /// another than that of the file.
+    /// The record that has to be durable, together with that number, before the first hello. Its member list may
+    /// differ from that of the file.
     pub record: Durable,
-    /// No round of an earlier run was above this; own rounds start above it.
+    /// No round of an earlier incarnation was above this; own rounds start above it.
     pub floor: Epoch,
-    /// What an earlier run knew as a voter: this run waits for the end of what that promised.
+    /// The voter's record of an earlier incarnation: this one waits until its promises have expired.
     pub vote: Option<VoterRecord>,
 }
 
 /// Why no process may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NoStart {
-    /// The member list that counts does not name this member.
+    /// The member list in force does not name this member.
     #[error("the stored member list, version {version}, does not name {id}")]
     Removed {
         /// This member.
@@ -48,16 +48,16 @@ pub enum NoStart {
         /// The version of that list.
         version: ListVersion,
     },
-    /// A bootstrap was asked for, and the store knows its cluster.
+    /// The operator asked for a bootstrap, but the store knows its cluster.
     #[error("this store knows its cluster: a bootstrap is for the first start")]
     Bootstrapped,
 }
 
-/// What a process of this member starts with. `file` is what its configuration says, with the members
-/// of the file; `given` is a task that whoever starts it wants to be handed out.
+/// The state that a process of this member starts with. `file` is its configuration, with the members of the file;
+/// `given` is a task that the operator wants to hand out.
 ///
 /// # Errors
-/// When this member does not belong to the cluster any more, or is to begin one that has begun.
+/// If this member does not belong to the cluster any more, or is to bootstrap a cluster that has begun.
 pub fn restart(
     kept: Option<&Kept>,
     file: &Settings,
@@ -91,11 +91,11 @@ pub fn restart(
     Ok(Restored { incarnation, record, floor, vote })
 }
 
-/// Whose ids and roles count: those of the record, or those of the file.
+/// The member list whose ids and roles are in force: that of the record, or that of the file.
 ///
-/// A list that a leader changed always wins over the file. With a majority so does one that never changed,
-/// as soon as this member has taken part in a vote by it: two files that name different voters have
-/// majorities that do not meet. Before that nothing was promised, and a file may still be corrected.
+/// A list that a leader changed always wins over the file. With a majority so does one that never changed, as soon as
+/// this member has taken part in a vote by it: two files that name different voters may have majorities without a
+/// common voter. Before that nothing was promised, and a file may still be corrected.
 #[must_use]
 pub fn whose_members<'a>(
     last: Option<&'a Durable>,
@@ -111,8 +111,8 @@ pub fn whose_members<'a>(
     last.filter(counts).map_or(file, |last| &last.members)
 }
 
-/// The member list that counts at a start, with names and addresses. Those that the file gives to the
-/// members of a list that never changed are newer than the stored ones.
+/// The member list in force at a start, with names and addresses. For a list that never changed, those of the file
+/// are newer than the stored ones.
 #[must_use]
 pub fn counting_members(
     last: Option<&Durable>,
@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// "`--bootstrap` over a store that already knows its cluster is refused": kept for later, it would let
+    /// "`--bootstrap` over a store that already knows its cluster is refused": left in the service file, it would let
     /// a voter vote that has lost its store.
     #[test]
     fn a_bootstrap_is_for_a_cluster_that_has_not_begun() {

@@ -1,13 +1,13 @@
-//! Other timings for a member that runs, and what it knows of those of the others.
+//! Changing the timings of a running member, and its knowledge of those of the others.
 //!
-//! Each promise of a voter runs for as long as the message said that asked for it, and a leader counts each
-//! answer for what its own question said ([`super::leadership::lease`]). So neither side relies on the timings
-//! that the other has at present, and no lease is bound by a file. A longer promise than any record says is
-//! made durable before anybody counts on it, as a promise to another member with a longer lease always was.
+//! Each promise of a voter lasts for the time in the message that asked for it, and a leader counts each answer for
+//! the time in its own question ([`super::leadership::lease`]). So neither side relies on the present timings of the
+//! other, and no lease depends on a file. A promise longer than any record says is durable before anybody counts on
+//! it, as a promise to another member with a longer lease always was.
 //!
-//! The timings of members may differ while an operator reloads one node after the other. Nobody is suspected
-//! for the silence between two of its own heartbeats ([`super::detector::Peer`]), so each member tells the others
-//! what counts for it now, before it acts on that.
+//! The timings of members may differ while an operator reloads one node after the other. No member is suspected for
+//! the silence between two of its own heartbeats ([`super::detector::Peer`]), so each member tells the others its new
+//! timings before it acts on them.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::turn::Turn;
 use super::types::NodeId;
 
 impl Turn<'_> {
-    /// Other timings count from now on. A timer whose time has passed by these gets a whole one anew.
+    /// Other timings are in force from now on. A timer that has already expired by these starts anew.
     pub fn retime(&mut self, timing: Timing) {
         let state = &mut *self.cx.state;
         if state.settings.timing == timing {
@@ -50,11 +50,11 @@ impl Turn<'_> {
         self.note_who_was_not_told(&others);
         self.cx.send_all(others, Message::Timing { timing: timing.nanos() });
         if self.cx.state.leads() {
-            self.beat(); // the next round may be due already, and the stall is counted from the last
+            self.beat(); // the next round may be due already, and the stall is counted from the last one
         }
     }
 
-    /// The hello of a connection that is not up yet may have said the older timings.
+    /// The hello of a connection that is not up yet may have carried the older timings.
     fn note_who_was_not_told(&mut self, told: &[NodeId]) {
         let peers = self.cx.state.detector.iter().map(|(id, _)| id);
         for id in peers.filter(|id| !told.contains(id)).collect::<Vec<_>>() {
@@ -62,7 +62,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The connection to a peer is up: it is told the timings if the hello said older ones.
+    /// The connection to a peer is up: sends the timings if the hello carried older ones.
     pub(super) fn repeat_timing(&mut self, peer: NodeId) {
         let mut older = false;
         self.cx.state.detector.change(peer, |peer| older = peer.lines.take_older_timing());
@@ -78,7 +78,7 @@ impl Turn<'_> {
         self.note_timing(peer, theirs);
     }
 
-    /// A peer told its timings: an operator wants to know if they differ.
+    /// A peer sent its timings: notes a difference for the operator.
     pub(super) fn note_timing(&mut self, peer: NodeId, theirs: [u64; 4]) {
         if self.cx.state.settings.timing.nanos() != theirs {
             self.cx.out.push(Output::Note(Note::TimingDiffers { peer, theirs }));

@@ -1,4 +1,4 @@
-//! What a cluster agreed on before it started: the part of the configuration that the core needs.
+//! The settings that a cluster agreed on before it started: the part of the configuration that the core needs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub enum AlgorithmKind {
 }
 
 impl AlgorithmKind {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [AlgorithmKind; 3] =
         [AlgorithmKind::Bully, AlgorithmKind::Halting, AlgorithmKind::Ring];
 
@@ -35,8 +35,8 @@ impl AlgorithmKind {
     }
 }
 
-/// What the attribute of a rank is (seed 004: "highest id, highest ip addr, fastest cpu, most disk
-/// space, most num of files, etc.").
+/// The attribute that members are ranked by (seed 004: "highest id, highest ip addr, fastest cpu, most disk space,
+/// most num of files, etc.").
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, IntoStaticStr, PartialEq, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum RankKind {
@@ -64,27 +64,25 @@ impl RankKind {
         self.into()
     }
 
-    /// Whether a member's value may change while it runs, so that nobody else can know it.
+    /// Whether a member's value may change while it runs, so that no other member can know it.
     #[must_use]
     pub fn changes(self) -> bool {
         matches!(self, RankKind::Cpu | RankKind::Disk | RankKind::Files | RankKind::Command)
     }
 }
 
-/// What is guaranteed when the network splits.
+/// The guarantee if the network splits.
 #[derive(Clone, Copy, Debug, Eq, Hash, IntoStaticStr, PartialEq, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum Quorum {
-    /// The model of the seeds: available down to one live member; a leader on each side of a
-    /// partition.
+    /// The model of the seeds: available down to one live member; a leader on each side of a partition.
     None,
-    /// At most one leader at any instant: it needs more than half of the voters to lead, and to
-    /// go on leading.
+    /// At most one leader at any instant: it needs more than half of the voters to lead, and to keep leading.
     Majority,
 }
 
 impl Quorum {
-    /// All of them.
+    /// Both modes.
     pub const ALL: [Quorum; 2] = [Quorum::None, Quorum::Majority];
 
     /// The word for this mode in config, status and logs.
@@ -97,12 +95,12 @@ impl Quorum {
 /// Whether a higher member takes over from a live lower leader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Preempt {
-    /// At once, every time: the bully's own rule.
+    /// Immediately, every time: the bully's own rule.
     #[default]
     Always,
     /// Not while the leader lives.
     Never,
-    /// After it has been eligible without a break for so long; longer for one that flaps.
+    /// After being eligible without a break for this long; longer for one that flaps.
     After(Duration),
 }
 
@@ -117,13 +115,13 @@ impl fmt::Display for Preempt {
     }
 }
 
-/// By how much the value of a member's rank must exceed the leader's before the member preempts it. Two that
-/// are nearly equal would take turns otherwise, as their values change.
+/// By how much the value of a member's rank must exceed the leader's before the member preempts it. Otherwise two
+/// members with nearly equal values would take turns, as their values change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Margin {
     /// By more than this; with 0 the greater rank preempts.
     Amount(u64),
-    /// By more than so many hundredths of the leader's value.
+    /// By more than this percentage of the leader's value.
     Percent(u32),
 }
 
@@ -131,7 +129,7 @@ impl Margin {
     /// The greater rank preempts.
     pub const NONE: Margin = Margin::Amount(0);
 
-    /// What counts for a rank of this kind where the configuration does not say.
+    /// The default margin for this kind of rank.
     #[must_use]
     pub fn default_for(rank: RankKind) -> Margin {
         match rank {
@@ -146,7 +144,7 @@ impl Margin {
         matches!(self, Margin::Amount(0) | Margin::Percent(0))
     }
 
-    /// Whether a rank exceeds that of a leader by more than this.
+    /// Whether a rank exceeds a leader's by more than this.
     #[must_use]
     pub fn is_exceeded(self, rank: Rank, leader: Rank) -> bool {
         let (value, leads) = (i128::from(rank.value), i128::from(leader.value));
@@ -168,11 +166,11 @@ impl fmt::Display for Margin {
     }
 }
 
-/// What a leader does whose health check fails while no other member may lead.
+/// What a leader does if its health check fails while no other member may lead.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, IntoStaticStr, PartialEq, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Alone {
-    /// It leads on: an unhealthy leader is better than none.
+    /// It keeps leading: an unhealthy leader is better than none.
     #[default]
     Lead,
     /// It steps down: no leader is better than an unhealthy one.
@@ -190,9 +188,9 @@ impl Alone {
 /// The timings, all derived from `failure` unless given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Timing {
-    /// How often the leader sends heartbeats.
+    /// The interval of the leader's heartbeats.
     pub heartbeat: Duration,
-    /// The silence that makes a suspect.
+    /// The silence after which a member is suspected.
     pub failure: Duration,
     /// The longest that one message takes, its processing included.
     pub message: Duration,
@@ -201,38 +199,38 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// The longest that any of them may be. Above this it is a typing mistake, or a lie.
+    /// The longest that any of them may be. A longer one is a typing mistake, or a lie.
     pub const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// All of them in nanoseconds, as members tell each other: heartbeat, failure, message, lease.
+    /// All of them in nanoseconds, as members send them: heartbeat, failure, message, lease.
     #[must_use]
     pub fn nanos(&self) -> [u64; 4] {
         [self.heartbeat, self.failure, self.message, self.lease]
             .map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// T1: how long an asker waits for an ANSWER, two messages.
+    /// T1: how long a member waits for an ANSWER, two messages.
     #[must_use]
     pub fn t1(&self) -> Duration {
         self.message * 2
     }
 
-    /// T2: how long one who was answered waits for a COORDINATOR, counted from the start of its
-    /// election. Twice T1 and four messages; a shorter one multiplies the messages.
+    /// T2: how long a member that got an ANSWER waits for a COORDINATOR, counted from the start of its election.
+    /// Twice T1 and four messages; a shorter one multiplies the messages.
     #[must_use]
     pub fn t2(&self) -> Duration {
         self.t1() * 2 + self.message * 4
     }
 
-    /// A member that missed its turn for longer than this was stalled and counts itself as
-    /// failed: two messages before the others may have replaced it.
+    /// A member that missed its turn for longer than this was stalled and counts itself as failed: two messages
+    /// before the others may have replaced it.
     #[must_use]
     pub fn stall(&self) -> Duration {
         self.failure.saturating_sub(self.message * 2)
     }
 }
 
-/// No promise is longer than so many own leases: a member whose lease is so much longer has a wrong file or
+/// The longest promise, as a multiple of this voter's own lease: a member with a longer lease has a wrong file or
 /// lies, and would bind this voter for as long, restarts included.
 pub const LONGEST_PROMISE: u32 = 16;
 
@@ -242,14 +240,14 @@ pub enum PowerOn {
     /// Look for a leader, then call an election: "when a process P recovers from failure".
     #[default]
     Elect,
-    /// Wait to be asked or drawn in. For simulated scenarios that choose their initiators.
+    /// Wait to be asked or drawn in, for simulated scenarios that choose their initiators.
     Wait,
 }
 
-/// All that [`Core::new`](super::Core::new) must know.
+/// The input of [`Core::new`](super::Core::new).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Settings {
-    /// The cluster's name; members of another are refused.
+    /// The cluster's name; members of another cluster are refused.
     pub cluster: String,
     /// This member.
     pub id: NodeId,
@@ -257,7 +255,7 @@ pub struct Settings {
     pub instance: u64,
     /// The versions of the protocol that this member speaks.
     pub protocols: Protocols,
-    /// All members, this one included, as its file says; a record may say otherwise: see
+    /// All members by the file, this one included; a record may say otherwise: see
     /// [`restart`](super::restart::restart).
     pub members: Arc<MemberList>,
     /// The election algorithm.
@@ -266,24 +264,24 @@ pub struct Settings {
     pub quorum: Quorum,
     /// Whether a higher member takes over.
     pub preempt: Preempt,
-    /// What members are ranked by.
+    /// The attribute that members are ranked by.
     pub rank: RankKind,
     /// By how much a rank must exceed the leader's before its member preempts.
     pub margin: Margin,
-    /// This member's attribute at its start; without one it is not eligible until it has one.
+    /// This member's attribute at its start; without one it is ineligible until it has one.
     pub value: Option<i64>,
-    /// Where a check decides whether this member is healthy: what it does if the check fails and no other may
-    /// lead. It is not eligible before the check has passed once.
+    /// If this member has a health check: what it does as leader if the check fails and no other member may lead. It
+    /// is ineligible before the check has passed once.
     pub health: Option<Alone>,
-    /// Ring: the run of a greater initiator ends that of a lesser one (seed 004). Without it the
-    /// ring is that of Chang and Roberts, to be compared with in the simulator.
+    /// Ring: the run of a greater initiator ends that of a lesser one (seed 004). Without it the ring is that of
+    /// Chang and Roberts, for comparison in the simulator.
     pub hierarchy: bool,
     /// The timings.
     pub timing: Timing,
     /// Whether a refused redial proves a death.
     pub trust_refused: bool,
-    /// With a majority: whether this member may vote though its store is empty and it has not met
-    /// all other voters. For the first start of a cluster.
+    /// With a majority: whether this member may vote although its store is empty and it has not met all other voters.
+    /// For the first start of a cluster.
     pub bootstrap: bool,
     /// What to do at the start.
     pub power_on: PowerOn,

@@ -1,4 +1,4 @@
-//! What a member knows, whatever the algorithm.
+//! A member's knowledge, whatever the algorithm.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -28,9 +28,9 @@ use super::types::{Epoch, NodeId, Rank, Role, Time};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     pub(super) settings: Arc<Settings>,
-    /// The member list, who has it, and whether the cluster is paused.
+    /// The member list, who has stored it, and whether the cluster is paused.
     pub(super) membership: Membership,
-    /// Its phase, and what belongs to that.
+    /// The phase, and the state that belongs to it.
     pub(super) course: Course,
     /// The epochs and rounds that it knows.
     pub(super) epochs: Epochs,
@@ -40,16 +40,16 @@ pub struct State {
     pub(super) outbox: Outbox,
     /// The votes and promises of this member.
     pub(super) voter: Voter,
-    /// How far this member is with being elected.
+    /// The state of the candidacy of this member.
     pub(super) candidacy: Candidacy,
-    /// How leaderships ended, and the job that ends before this one's does.
+    /// How leaderships ended, and the job that ends before this member's leadership does.
     pub(super) endings: Endings,
     /// Whether it wants to lead, and its rank.
     pub(super) eligibility: Eligibility,
 }
 
 impl State {
-    /// A member that starts now. What its last record held goes to the machines that own it.
+    /// A member that starts now. The contents of its last record go to the machines that own them.
     pub(super) fn new(now: Time, settings: Settings, restored: Restored, seed: u64) -> State {
         let Restored { incarnation, record, floor, vote } = restored;
         let Durable { epoch, reserved, leader, members, task, met, drain, pause, .. } = record;
@@ -81,18 +81,18 @@ impl State {
         };
         let alone = state.voters() == 1;
         if state.settings.bootstrap || alone {
-            state.voter.inform(round); // or nobody else could tell it
+            state.voter.inform(round); // or no other member could inform it
         } else if vote.is_none() {
-            // An empty store may be one that was lost, and with it a promise.
+            // An empty store may be a lost one, and with it a promise was lost.
             state.voter.mute(now + state.settings.timing.lease);
         }
         state
     }
 
-    /// All that a restart must find again, with this reserve of epochs.
+    /// The record of all that a restart must find again, with this reserve of epochs.
     pub(super) fn record(&self, reserved: Epoch) -> Durable {
         let View { epoch, leader } = self.view();
-        let before = self.voter.led_in(epoch); // an earlier run knew, this one has not heard
+        let before = self.voter.led_in(epoch); // an earlier incarnation knew the leader, this one has not heard of it
         let majority = self.needs_majority();
         Durable {
             epoch,
@@ -108,18 +108,17 @@ impl State {
         }
     }
 
-    /// Where this member stands.
     pub(super) fn phase(&self) -> Phase {
         self.course.phase()
     }
 
-    /// The greatest epoch known and its leader, who may be gone.
+    /// The greatest epoch known and its leader, which may be gone.
     pub(super) fn view(&self) -> View {
         self.epochs.view()
     }
 
-    /// How a view that somebody tells compares with the one known. Of the rank of a leader only that leader knows: two
-    /// views of one epoch that name the same are equal.
+    /// Compares a reported view with the one known. Only a leader knows its rank: two views of one epoch that name
+    /// the same leader are equal.
     pub(super) fn compare(&self, view: View) -> Ordering {
         let known = self.view();
         let id = |view: View| view.leader.map(|leader| leader.id);
@@ -139,7 +138,7 @@ impl State {
         Rank { value: self.eligibility.value().unwrap_or(i64::MIN), id: self.settings.id }
     }
 
-    /// This member's rank as it is now: the [`State::rank`] of a leader is the one that it was elected with.
+    /// This member's present rank; the [`State::rank`] of a leader is the one that it was elected with.
     pub(super) fn present_rank(&self) -> Rank {
         if !self.leads() || Fault::RankKept.is_planted() {
             return self.rank();
@@ -147,7 +146,7 @@ impl State {
         Rank { value: self.eligibility.present().unwrap_or(i64::MIN), ..self.rank() }
     }
 
-    /// The rank of the leader of this epoch as that leader told it last, where it was elected with this one.
+    /// The present rank of the leader of this epoch, as that leader last said; otherwise the rank given.
     fn present_rank_of(&self, leader: Rank, epoch: Epoch) -> Rank {
         let told = self.detector.get(leader.id).and_then(|peer| peer.leads_with());
         match told.filter(|(of, _)| *of == epoch) {
@@ -165,8 +164,8 @@ impl State {
             && !self.is_behind()
     }
 
-    /// Whether a live member has a newer list, which this one has to learn before it may be nominated. A
-    /// leader rather stamps its own anew.
+    /// Whether a live member has a newer list, which this member must have before it may be nominated. A leader
+    /// instead gives its own list a newer version.
     pub(super) fn is_behind(&self) -> bool {
         let version = self.membership.version();
         let told = |peer: &Peer| peer.lines.is_up() && self.is_voter(peer.id());
@@ -188,13 +187,13 @@ impl State {
         self.phase() == Phase::Leading
     }
 
-    /// Whether this member names that one as its leader.
+    /// Whether this member names that peer as its leader.
     pub(super) fn follows(&self, id: NodeId) -> bool {
         self.phase() == Phase::Following && self.view().leader.is_some_and(|leader| leader.id == id)
     }
 
-    /// Whether this member is about to follow, or to succeed, that one: it asked for its release,
-    /// or waits for its epoch to be durable.
+    /// Whether this member is about to follow, or to succeed, that leader: it waits until the leader's epoch is
+    /// durable, or has asked for its release.
     pub(super) fn is_bound_to(&self, id: NodeId) -> bool {
         let asked = self.course.takeover().and_then(|view| view.leader).map(|leader| leader.id);
         asked.or(self.leader_to_store()) == Some(id)
@@ -205,20 +204,20 @@ impl State {
         self.course.storing().and_then(|view| view.leader).map(|leader| leader.id)
     }
 
-    /// Whether this member is bound to any.
+    /// Whether this member is about to follow or to succeed any leader, or has a parked nomination.
     pub(super) fn is_bound(&self) -> bool {
         self.course.takeover().is_some()
             || self.course.storing().is_some()
             || self.candidacy.is_parked()
     }
 
-    /// Whether a member with this rank and eligibility comes before this one.
+    /// Whether a member with this rank and eligibility ranks above this one.
     pub(super) fn is_above(&self, rank: Rank, eligible: bool) -> bool {
         eligible && (!self.is_eligible() || rank > self.present_rank())
     }
 
-    /// Whether a member may come before this one: where ranks change, nobody can know whether
-    /// another does, or is eligible by now.
+    /// Whether a peer may rank above this member. If ranks change, the last rank heard says nothing, nor does the
+    /// eligibility.
     pub(super) fn may_be_above(&self, peer: &Peer) -> bool {
         self.settings.rank.changes() || self.is_above(peer.rank(), peer.is_eligible())
     }
@@ -228,77 +227,78 @@ impl State {
         (self.eligibility.was_ineligible() || self.eligibility.ranks_first()) && self.is_eligible()
     }
 
-    /// The unsuspected members that may come before this one, and can be told something.
+    /// The reachable, unsuspected members that may rank above this one.
     pub(super) fn higher(&self) -> impl DoubleEndedIterator<Item = &Peer> {
         let alive = self.detector.iter().map(|(_, peer)| peer).filter(|peer| peer.counts());
         alive.filter(|peer| self.may_be_above(peer))
     }
 
-    /// A live leader that this member ranks above: it has to hand over before this one may start.
+    /// A live leader that ranks below this member: it has to hand over before this member may start an election.
     pub(super) fn lower_leader(&self) -> Option<Rank> {
         self.leader().filter(|leader| self.may_ask_for_release(*leader, self.view().epoch))
     }
 
-    /// The same, where it exceeds the leader's rank by more than the margin: then it preempts, unless `preempt` or
-    /// a pause keeps it from that.
+    /// The same, if this member exceeds the leader's rank by more than the margin: then it preempts the leader,
+    /// unless `preempt` or a pause forbids that.
     pub(super) fn leader_to_preempt(&self) -> Option<Rank> {
         self.lower_leader().filter(|leader| self.exceeds_leader(*leader, self.view().epoch))
     }
 
-    /// Whether this member exceeds a rank by more than the margin.
+    /// Whether this member exceeds this rank by more than the margin.
     pub(super) fn exceeds(&self, rank: Rank) -> bool {
         self.settings.margin.is_exceeded(self.rank(), rank)
     }
 
-    /// Whether it exceeds the present rank of the leader of this epoch by more than the margin.
+    /// Whether this member exceeds the present rank of the leader of this epoch by more than the margin.
     pub(super) fn exceeds_leader(&self, leader: Rank, epoch: Epoch) -> bool {
         self.exceeds(self.present_rank_of(leader, epoch))
     }
 
-    /// Whether this member comes before that leader, and can tell it so. It follows a leader that it hears and
-    /// cannot tell anything: that one would never hand over, and be overthrown again and again.
+    /// Whether this member ranks above that leader, and can reach it. A member follows an unreachable leader that it
+    /// hears: that leader would never hand over, and would be overruled again and again.
     pub(super) fn may_ask_for_release(&self, leader: Rank, epoch: Epoch) -> bool {
         let hears = self.detector.counts(leader.id);
         self.present_rank_of(leader, epoch) < self.rank() && self.is_eligible() && hears
     }
 
-    /// Whether the last leader is dead by proof, which counts here, and others may be bound to it still.
+    /// Whether this member has proof that the last leader is dead, while other voters may still be bound to that
+    /// leader.
     pub(super) fn has_proof_of_death(&self, now: Time) -> bool {
         let leader = self.view().leader.and_then(|leader| self.detector.get(leader.id));
         let lease = self.settings.timing.lease;
         leader.is_some_and(|leader| leader.is_proved_dead() && leader.heard_within(lease, now))
     }
 
-    /// Whether this member was overruled on a third member's word, more than once, and has waited for the
-    /// longer for a while. A member that asks it to lead then has no leader; before that, it may only not have heard of the
-    /// other one yet.
+    /// Whether this member was overruled more than once because of a third member's report, and has waited for the
+    /// other leader for a while. A member that asks it to lead then has no leader; earlier, the asker may only not
+    /// have heard of the other leader yet.
     pub(super) fn rests(&self, now: Time) -> bool {
         let long = self.course.since() + self.settings.timing.failure * 4 <= now;
         self.phase() == Phase::Waiting && long && self.candidacy.rests(now) && !self.is_bound()
     }
 
-    /// Whether an election is under way, or its outcome awaited.
+    /// Whether an election is in progress, or its outcome awaited.
     pub(super) fn elects(&self) -> bool {
         self.phase().elects()
     }
 
-    /// Whether this member still looks for the others, or was refused its id: it would win against those whom it has
-    /// not met, in a round that they may win as well.
+    /// Whether this member is still discovering the others, or was refused its id. An election now could produce a
+    /// second leader in the same round: a member that it has not met may win that round too.
     pub(super) fn is_discovering(&self, now: Time) -> bool {
         now < self.course.discovery_ends() && (!self.detector.all_connected() || self.is_behind())
     }
 
-    /// The others that could lead in this one's place.
+    /// The others that could lead instead of this member.
     pub(super) fn eligible(&self) -> impl DoubleEndedIterator<Item = &Peer> {
         self.detector.eligible().filter(|peer| !self.never_leads(peer.id()))
     }
 
-    /// Whether this member, or a third, could lead without that peer.
+    /// Whether this member or a third could lead without that peer.
     pub(super) fn can_do_without(&self, id: NodeId) -> bool {
         self.is_eligible() || self.eligible().any(|peer| peer.id() != id)
     }
 
-    /// The best of the others that could lead in this one's place.
+    /// The best of the others that could lead instead of this member.
     pub(super) fn best_other(&self) -> Option<NodeId> {
         self.eligible().map(|peer| peer.rank()).max().map(|rank| rank.id)
     }
@@ -312,7 +312,7 @@ impl State {
         self.membership.list().voters()
     }
 
-    /// How many voters are more than half of them.
+    /// How many voters are a majority.
     pub(super) fn majority(&self) -> usize {
         self.membership.list().majority()
     }
@@ -321,22 +321,22 @@ impl State {
         self.membership.list().get(id).is_some_and(Member::votes)
     }
 
-    /// Whether this epoch is known to be led by another than this member: with a majority no
-    /// epoch has two leaders, whatever anybody says.
+    /// Whether another member than this one is known to lead in this epoch: with a majority no epoch has two leaders,
+    /// whatever a peer says.
     pub(super) fn is_of_another(&self, leader: NodeId, epoch: Epoch) -> bool {
         let known = self.view().leader.filter(|_| self.view().epoch == epoch);
-        let known = known.map(|known| known.id).or(self.voter.led_in(epoch)); // by an earlier run
+        let known = known.map(|known| known.id).or(self.voter.led_in(epoch)); // by an earlier incarnation
         let other = known.is_some_and(|known| known != leader);
         self.needs_majority() && other && !Fault::SecondLeader.is_planted()
     }
 
-    /// Whether a higher member takes over without following first. With a majority it follows, and
-    /// asks the voters whether they would vote for it.
+    /// Whether a higher member takes over without following first. With a majority it follows first, and asks the
+    /// voters whether they would vote for it.
     pub(super) fn preempts_at_once(&self) -> bool {
         self.preempt() == Preempt::Always && !self.needs_majority()
     }
 
-    /// Whether a live member preempts this leader at once. (Without a margin a member that was never met may.)
+    /// Whether a live member preempts this leader immediately. (Without a margin, a member that was never met may.)
     pub(super) fn may_be_preempted_at_once(&self) -> bool {
         let (margin, own) = (self.settings.margin, self.present_rank());
         let exceeds = |peer: &Peer| {
@@ -346,7 +346,7 @@ impl State {
         self.preempts_at_once() && (margin.is_none() || any())
     }
 
-    /// Within this time a vote has to be durable: the lease that it gives is over then.
+    /// The time within which a vote has to be durable: then the lease that it gives is over.
     pub(super) fn longest_vote(&self) -> Duration {
         bounds::certain(self.settings.timing.lease)
     }

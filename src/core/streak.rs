@@ -1,5 +1,5 @@
-//! For how long a member has been eligible without a break: who preempts only after a while is damped by
-//! it, and the longer the more often it came and went.
+//! For how long a member has been eligible without a break. A member that preempts only after a while waits for this,
+//! longer the more often it flapped.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::types::{Incarnation, Time};
 /// The wait doubles with every early break, up to this many times.
 const MOST_DOUBLINGS: u32 = 5;
 
-/// What is known of how long one member has been eligible.
+/// How long a member has been eligible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Streak {
     /// Since when it has been alive and eligible, in this incarnation.
@@ -18,7 +18,7 @@ pub struct Streak {
 }
 
 impl Streak {
-    /// How many times its first length the wait grows to.
+    /// The longest wait, as a multiple of the first.
     pub const LONGEST: u32 = 1 << MOST_DOUBLINGS;
 
     /// Notes whether a member is eligible now.
@@ -33,7 +33,7 @@ impl Streak {
         self.since = eligible.then_some((now, run));
     }
 
-    /// When it will have been eligible for long enough; none while it is not.
+    /// When it will have been eligible for long enough; none while it is ineligible.
     #[must_use]
     pub fn due(&self, after: Duration) -> Option<Time> {
         self.since.map(|(since, _)| since + self.wait(after))

@@ -1,10 +1,10 @@
 //! A switchover: an operator chooses a member to lead, whatever its rank, and nobody preempts that member.
 //!
-//! The leader names the chosen member in its heartbeats. That shows the greatest rank there is from then on, also
-//! in its acknowledgements: by this the leader sees that it takes over, and hands over to it. The chosen member wins the
-//! election by that rank, and keeps it until it stops leading. If it does not come to lead, the rank ends: at once
-//! when its leader names it no more, or when it follows another, and else after a while. All of it is in
-//! memory only, and an older member needs to know nothing of it.
+//! The leader names the chosen member in its heartbeats. From then on that member reports the greatest possible rank,
+//! also in its acknowledgements: by this the leader sees that it takes over, and hands over to it. The chosen member
+//! wins the election by that rank, and keeps it until it stops leading. If it does not come to lead, the rank ends:
+//! immediately when its leader does not name it any more, or when it follows another leader, and otherwise after a
+//! while. All of this is in memory only, and an older member need not know of it.
 
 use super::choice::Switchover;
 use super::context::Context;
@@ -17,11 +17,11 @@ use super::state::State;
 use super::turn::Turn;
 use super::types::{NodeId, Rank};
 
-/// For how many times `failure` a member is chosen that does not come to lead: its leader may die meanwhile, and an
-/// election may need two attempts.
+/// For how many times `failure` a member that does not come to lead stays chosen: its leader may die meanwhile, and
+/// an election may need two attempts.
 const PATIENCE: u32 = 4;
 
-/// Whether a member ranks first, by the value of its rank.
+/// Whether the value of a rank is the greatest.
 fn ranks_first(rank: Rank) -> bool {
     rank.value == i64::MAX
 }
@@ -34,15 +34,15 @@ impl State {
         next.or_else(|| own.then_some(self.id())).or_else(|| self.course.chosen())
     }
 
-    /// Whether this member follows a leader that knows of no switchover. It may be an earlier version, which has
-    /// no word for the end of one.
+    /// Whether this member follows a leader that knows of no switchover. The leader's version may not know the
+    /// command that ends one.
     pub(super) fn follows_unchosen(&self) -> bool {
         !self.leads() && self.leader().is_some() && self.chosen().is_none()
     }
 }
 
 impl Context<'_> {
-    /// The leader that this member follows says who was chosen to lead next.
+    /// The followed leader names the member that is chosen to lead next.
     pub fn hear_choice(&mut self, chosen: Option<NodeId>) {
         self.state.course.hear_choice(chosen);
         let takes = chosen == Some(self.state.id()) && self.state.is_eligible();
@@ -55,7 +55,7 @@ impl Context<'_> {
         }
     }
 
-    /// Tells how an order ended: another member that passed it on, or whoever gave it here.
+    /// Reports the outcome of an order to the member that passed it on, or to the caller of this one.
     fn tell_outcome(&mut self, (from, number): (NodeId, u64), result: Result<Done, Refusal>) {
         if from == self.state.id() {
             self.settle(number, result);
@@ -66,7 +66,7 @@ impl Context<'_> {
 }
 
 impl Turn<'_> {
-    /// An operator chose a member to lead: this leader names it in its heartbeats, at once and until it takes over.
+    /// An operator chose a member to lead: this leader names it in its heartbeats, from now on until it takes over.
     pub fn switch_over(&mut self, asked: (NodeId, u64), to: NodeId) {
         let result = match self.may_switch_over(to) {
             Ok(()) if to == self.cx.state.id() => Ok(Done::Leads(to)),
@@ -95,7 +95,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A member acknowledged a heartbeat: the chosen one takes over if it ranks first.
+    /// A member acknowledged a heartbeat: if it is the chosen one and ranks first, it takes over.
     pub fn hear_of_chosen(&mut self, from: NodeId, rank: Rank, eligible: bool) {
         if self.cx.state.course.switchover().is_none_or(|s| s.to != from || s.taken) {
             return;
@@ -130,14 +130,14 @@ impl Turn<'_> {
         }
     }
 
-    /// At a heartbeat round, and when a job has ended: the chosen member waits no longer; or it is gone, or did not
-    /// say in time that it takes over.
+    /// At a heartbeat round, and when a job has ended: hands over to a chosen member that waits; or drops the
+    /// switchover, if that member is gone or did not say in time that it takes over.
     pub fn look_after_switchover(&mut self) {
         let Some(Switchover { to, due, taken, .. }) = self.cx.state.course.switchover() else {
             return;
         };
         if taken {
-            self.chosen_takes_over(to); // the job may have ended for another reason, which was void then
+            self.chosen_takes_over(to); // the job may have ended for another reason, which is void by now
         } else if !self.cx.state.eligible().any(|peer| peer.id() == to) {
             self.drop_switchover(Refusal::CannotLead(to));
         } else if due <= self.cx.now {
@@ -145,15 +145,15 @@ impl Turn<'_> {
         }
     }
 
-    /// No switchover is under way any more: whoever asked is told why, unless it was answered.
+    /// Ends the switchover in progress, and tells the asker why, unless the asker has its answer.
     pub fn drop_switchover(&mut self, why: Refusal) {
         if let Some(dropped) = self.cx.state.course.set_switchover(None).filter(|s| !s.taken) {
             self.cx.tell_outcome(dropped.asked, Err(why));
         }
     }
 
-    /// An operator takes a switchover back: nobody takes over by it any more, and a leader that does lead by
-    /// it is preempted as any other.
+    /// An operator clears a switchover: nobody takes over because of it any more, and a leader that leads because of
+    /// it is preempted like any other.
     pub fn end_switchover(&mut self, asked: (NodeId, u64)) {
         let result = match self.cx.state.leads() {
             true => Ok(Done::SwitchoverEnded),
@@ -164,12 +164,12 @@ impl Turn<'_> {
             if let Some(under_way) = self.cx.state.course.switchover() {
                 self.drop_switchover(Refusal::NotTaken(under_way.to));
             }
-            self.cx.state.eligibility.clear(); // the next heartbeat round looks who is to lead
+            self.cx.state.eligibility.clear(); // the next heartbeat round finds who is to lead
         }
     }
 
-    /// A leader whose switchover was taken back hands over to the member that would have preempted it: the others
-    /// go by the rank that it was elected with.
+    /// A leader whose switchover was cleared hands over to the member that would have preempted it: the others
+    /// compare with the rank that it was elected with.
     pub fn hand_over_if_cleared(&mut self) {
         let state = &self.cx.state;
         let stays = state.preempt() == Preempt::Never || state.membership.wanted().is_some();

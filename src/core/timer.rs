@@ -8,43 +8,42 @@ use strum::VariantArray;
 use super::random::Random;
 use super::types::Time;
 
-/// Every timer there is, with when it is armed and in which phase it counts.
+/// All timers, with when each is armed and in which phase it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, VariantArray)]
 #[repr(usize)]
 pub enum Timer {
-    /// Armed at power-on for `failure`; ends the wait for the others. Phase: starting.
+    /// Armed at power-on for `failure`; ends the discovery of the others. Phase: starting.
     PowerOn,
-    /// Armed by an asker for T1; nobody who ranks higher is there. Phase: electing.
+    /// Armed for T1 by a member that asks the higher ones; no higher member is there. Phase: electing.
     Answer,
-    /// Armed for T2; the one who answered did not come to lead. Armed for `failure` when a lower
-    /// leader was asked to hand over, and again whenever it announces itself. Phase: waiting. Ring:
-    /// armed for as long as a run may take; its messages were lost. Phases: electing, waiting.
+    /// Armed for T2; the member that answered did not come to lead. Armed for `failure` when a lower leader was asked
+    /// to hand over, and again at each of its announcements. Phase: waiting. Ring: armed for the longest time of a
+    /// run; its messages were lost. Phases: electing, waiting.
     Coordinator,
     /// Armed for the interval between two heartbeat rounds. Phase: leading.
     Heartbeat,
-    /// Armed at the earliest moment at which a watched member may have been silent for
-    /// `failure`. Phases: leading (watches all), following, electing, waiting (watch the last
-    /// leader: who is asked to answer or to hand over may fall silent meanwhile); and in any phase
-    /// in which the algorithm watches a member.
+    /// Armed for the earliest moment at which a watched member may have been silent for `failure`. Phases: leading
+    /// (watches all), following, electing, waiting (watch the last leader: the member that was asked to answer or to
+    /// hand over may fall silent meanwhile); and any phase in which the algorithm watches a member.
     Silence,
     /// Halting: armed for `failure`; the coordinator asks whether all are Normal. Phase: leading.
     Check,
-    /// Armed for the interval between two signs of life besides those of the leader: an
-    /// organizer's to those it halted, and a ring's probes. Any phase.
+    /// Armed for the interval between two signs of life besides those of the leader: an organizer's to the members
+    /// that it halted, and a ring's probes. Any phase.
     Pulse,
     /// Majority: armed by a candidate for T1; not enough voters answered. Any phase.
     Voters,
     /// Majority: armed for the end of the lease. Phase: leading.
     Lease,
-    /// Armed for `failure` while a change of the member list is under way. Any phase: the leader may
-    /// be elected anew meanwhile.
+    /// Armed for `failure` while a change of the member list is in progress. Any phase: the leader may be elected
+    /// anew meanwhile.
     Change,
     /// Armed while commands wait for the leader's outcome. Any phase.
     Forward,
-    /// Armed while a leadership that ends in order waits for its job. Any phase: the leadership may end
-    /// otherwise meanwhile.
+    /// Armed while a leader that hands over or stops waits for its job. Any phase: the leadership may end otherwise
+    /// meanwhile.
     Job,
-    /// Armed for when a peer that is heard could be told nothing for `failure`. Any phase.
+    /// Armed for when a peer that is heard has been out of reach for `failure`. Any phase.
     Reach,
 }
 
@@ -75,7 +74,7 @@ impl TimerTable {
         TimerTable { due: [NEVER; ALL.len()], random: Random::new(seed) }
     }
 
-    /// A random time up to this one, so that two members do not go on doing the same at once.
+    /// A random time up to this one, so that two members do not keep acting at the same moment.
     pub fn jitter(&mut self, most: Duration) -> Duration {
         self.random.up_to(most)
     }

@@ -1,10 +1,10 @@
-//! The numbers that a message tells and that its receiver keeps.
+//! The numbers in a message that its receiver keeps.
 
 use std::time::Duration;
 
 use super::types::{Epoch, Pause, Version};
 
-/// The greatest of each that a message tells.
+/// The greatest number of each kind in a message.
 #[derive(Default)]
 pub struct Told {
     pub epoch: Epoch,

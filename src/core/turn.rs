@@ -1,5 +1,4 @@
-//! One call of the core, with the algorithm at hand: dispatch, and what happens when members
-//! come and go.
+//! One call of the core, with the algorithm at hand: it handles an input, and the loss and return of members.
 
 use std::time::Duration;
 
@@ -62,7 +61,7 @@ impl Turn<'_> {
                 Timer::Lease => self.end_lease(),
                 Timer::Coordinator => self.nobody_came(),
                 Timer::Job => self.job_overdue(),
-                Timer::Reach => {} // looked at when the turn ends
+                Timer::Reach => {} // handled at the end of the turn
                 Timer::Answer | Timer::Check | Timer::Pulse => {
                     self.algorithm.get().expire(&mut self.cx, timer);
                 }
@@ -70,7 +69,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Calls an election. A member that is still discovering the others goes on with that first.
+    /// Calls an election. A member that is still discovering the others finishes that first.
     pub fn call(&mut self, reason: Reason) {
         if !self.cx.keeps_discovering(&reason) {
             self.algorithm.get().start(&mut self.cx, reason);
@@ -137,17 +136,17 @@ impl Turn<'_> {
             message => {
                 self.cx.tell_if_behind(from);
                 if self.cx.state.eligibility.has_resigned() && self.cx.state.phase().elects() {
-                    self.cx.suspect_unreachable(); // it may be asked too often to see it come to nothing
+                    self.cx.suspect_unreachable(); // it may be asked too often to notice that its elections fail
                 }
                 self.told_algorithm(from, &message);
             }
         }
     }
 
-    /// Hands the algorithm one of its own messages, and follows the leader that this announces.
+    /// Hands the algorithm one of its own messages, and follows the leader that the message announces.
     fn told_algorithm(&mut self, from: NodeId, message: &Message) {
         let announced = self.algorithm.get().receive(&mut self.cx, from, message);
-        // A greater one may have become known since the election began.
+        // A greater epoch may have become known since the election began.
         let present = announced.filter(|view| self.cx.state.compare(*view).is_ge());
         if let Some(view) = present {
             self.passed_on(from, view);
@@ -163,7 +162,7 @@ impl Turn<'_> {
         self.algorithm.get().joined(&mut self.cx, peer);
     }
 
-    /// All records up to this number are durable: what waited for that goes on.
+    /// All records up to this number are durable: continues what waited for them.
     pub fn persisted(&mut self, number: u64) {
         self.cx.state.candidacy.disk_writes();
         let in_time = self.cx.state.longest_vote();
@@ -185,7 +184,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether a message tells what cannot have come about, or what its sender never says: then its connection is closed.
+    /// Whether a message has impossible numbers, or is one that its sender never sends: then its connection is
+    /// closed.
     fn is_beyond_belief(&mut self, from: NodeId, envelope: &Envelope) -> bool {
         let state = &self.cx.state;
         let presumption = || state.presumption(from, &envelope.message);
@@ -197,8 +197,8 @@ impl Turn<'_> {
         true
     }
 
-    /// An inbound connection ended: the peer is gone if a redial was refused, suspected if it
-    /// failed otherwise, and neither if it was taken.
+    /// An inbound connection ended: the peer is gone if it refused a redial, suspected if the redial failed
+    /// otherwise, and neither if the redial was accepted.
     fn ended(&mut self, connection: ConnectionId, id: NodeId, redial: Redial) {
         if self.inbound(id) != Some(connection) {
             return; // replaced by a newer one
@@ -218,10 +218,10 @@ impl Turn<'_> {
         peer.lines.inbound()
     }
 
-    /// The outcome of a dial to a peer that has no connection to this member.
+    /// The outcome of a dial to a peer.
     fn redialed(&mut self, id: NodeId, redial: Redial) {
         let (now, failure) = (self.cx.now, self.cx.state.settings.timing.failure);
-        // A connection that has been silent for long may lead nowhere: then the dial counts.
+        // A connection that was silent for `failure` may be dead: then the outcome of the dial counts.
         let doubted = |peer: &Peer| !peer.heard_within(failure, now);
         let peer = self.cx.state.detector.get(id);
         let connected = peer.is_none_or(|peer| peer.lines.inbound().is_some() && !doubted(peer));
@@ -237,7 +237,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A member is suspected or dead. If it led, or was about to, an election begins.
+    /// A member is suspected or dead. If it led, or was about to, this member calls an election.
     pub fn lose(&mut self, id: NodeId, status: Liveness, reason: Reason) {
         if self.cx.state.detector.lose(id, status) {
             self.lost(id, reason);
@@ -258,9 +258,8 @@ impl Turn<'_> {
         }
     }
 
-    /// A member that missed its turn counts itself as failed, before it handles anything else
-    /// (seed 000: processes obey fail-stop). Its connections are closed and it looks for the
-    /// others anew.
+    /// A member that missed its turn counts itself as failed, before it handles anything else (seed 000: processes
+    /// obey fail-stop): it closes its connections and discovers the others anew.
     pub fn recover_if_stalled(&mut self) {
         let state = &self.cx.state;
         let stalled = match state.course.beaten() {
@@ -270,7 +269,7 @@ impl Turn<'_> {
         self.recover_from(stalled);
     }
 
-    /// A pause that was short, or before or after this member takes part, is no failure.
+    /// A short pause, or one while this member does not take part, is no failure.
     fn recover_from(&mut self, stalled: Duration) {
         let state = &self.cx.state;
         let takes_part = !matches!(state.phase(), Phase::Stopping | Phase::Starting);

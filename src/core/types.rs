@@ -21,11 +21,11 @@ impl fmt::Display for NodeId {
     }
 }
 
-/// What members compare to find the best of them: first the attribute, then the id, so that
-/// ties fall to the greater id.
+/// The value that members are compared by: first the attribute, then the id, so that of equal values the greater id
+/// leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rank {
-    /// The attribute's value; 0 for all where the rank is the id alone.
+    /// The attribute's value; 0 for all if the rank is the id alone.
     pub value: i64,
     /// The member that has it.
     pub id: NodeId,
@@ -51,7 +51,7 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// How often a member has been started; the first start is 1. Durable before the first hello.
+/// How often a member has been started; the first start is 1. It is durable before the first hello.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Incarnation(pub u64);
 
@@ -69,13 +69,13 @@ impl fmt::Display for Incarnation {
     }
 }
 
-/// An instant, in nanoseconds since a start that only the caller knows (the boot of the machine,
-/// the start of a simulation). The core compares and adds; it never asks what time it is.
+/// An instant, in nanoseconds since a start that only the caller knows (the boot of the machine, the start of a
+/// simulation). The core compares and adds instants; it never reads a clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
 impl Time {
-    /// How long ago `earlier` was; zero if it is still to come.
+    /// How long ago `earlier` was; zero if it is in the future.
     #[must_use]
     pub fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -95,9 +95,9 @@ impl Add<Duration> for Time {
 /// every member (seed 002's upstream calls it the state of the system's work).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Task {
-    /// Tells which of two is newer.
+    /// Says which of two tasks is newer.
     pub version: TaskVersion,
-    /// At most [`Task::LONGEST`] bytes; empty where none was given.
+    /// At most [`Task::LONGEST`] bytes; empty if none was given.
     pub content: Arc<[u8]>,
 }
 
@@ -111,8 +111,8 @@ impl Task {
         Task { version: TaskVersion::default(), content: content.into() }
     }
 
-    /// The task of a member that is given this one at its start, and had stored that one and this
-    /// epoch: a newer one, unless it is the same.
+    /// This task as given to a member at its start, which had stored another task and this epoch: newer than the
+    /// stored task, unless it is the same.
     #[must_use]
     pub fn given_over(self, stored: &Task, epoch: Epoch) -> Task {
         let same = self.content == stored.content;
@@ -121,8 +121,8 @@ impl Task {
     }
 }
 
-/// The version of what a leader hands to all: the member list, or a task. The least is that of a file,
-/// which no leader made.
+/// The version of a document that a leader hands to all: the member list, a task, or a pause. A file has the least
+/// version, which no leader made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// The epoch of the leader that made it.
@@ -132,7 +132,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// The version of what goes over one of this version in this epoch: always a newer one.
+    /// A greater version, made in this epoch.
     #[must_use]
     pub fn next(self, epoch: Epoch) -> Version {
         Version { epoch: epoch.max(self.epoch), counter: self.counter.saturating_add(1) }
@@ -148,7 +148,7 @@ impl fmt::Display for Version {
 /// The version of a task.
 pub type TaskVersion = Version;
 
-/// What a member is for.
+/// The part of a member in the cluster.
 #[derive(
     Clone, Copy, Debug, Default, Eq, Hash, IntoStaticStr, Ord, PartialEq, PartialOrd, VariantArray,
 )]
@@ -171,14 +171,14 @@ impl Role {
     }
 }
 
-/// An operator keeps a member from leading, restarts included, until the operator lets it lead again.
+/// An operator's order that a member not lead, restarts included, until the operator undrains it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Drain {
     /// When it began, in milliseconds since 1970. The core only stores it.
     pub since: u64,
-    /// When it ends by itself, if it does: the caller lets the member lead again then.
+    /// When the drain ends by itself, if it does: the caller undrains the member then.
     pub until: Option<u64>,
-    /// The operator's words, of at most [`Drain::LONGEST`] bytes; the caller sees to that.
+    /// The operator's words, of at most [`Drain::LONGEST`] bytes; the caller limits them.
     pub reason: String,
 }
 
@@ -187,21 +187,21 @@ impl Drain {
     pub const LONGEST: usize = 200;
 }
 
-/// Whether the cluster is paused: nobody preempts a live leader then, and no leader hands over for its health.
-/// A leader says it, and the greatest one that a member hears of counts.
+/// Whether the cluster is paused: then no member preempts a live leader, and no leader hands over because of its
+/// health. A leader sends the pause, and each member takes the greatest version that it hears.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pause {
     /// Grows with each pause and each resume. The least belongs to a cluster that was never paused.
     pub version: Version,
     /// Whether it is paused, or was until a leader resumed it.
     pub paused: bool,
-    /// When that began, in milliseconds since 1970. The core only stores it, as it does the end.
+    /// When the pause began, or ended, in milliseconds since 1970. The core only stores this and `until`.
     pub since: u64,
     /// When the pause ends by itself, if it does: the leader's caller resumes the cluster then.
     pub until: Option<u64>,
 }
 
-/// Names a command, so that its answer finds whoever gave it.
+/// The number of a command, by which the answer finds the caller that gave the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandId(pub u64);
 

@@ -7,7 +7,7 @@ use super::membership::Change;
 use super::planted::Fault;
 use super::types::{CommandId, Epoch, Incarnation, NodeId, Time};
 
-/// How many commands may wait for the leader at once.
+/// How many commands may wait for the leader at the same time.
 pub(super) const MOST_WAITING: usize = 64;
 
 /// The commands that wait for the leader's outcome.
@@ -17,19 +17,19 @@ pub struct Commands {
     waiting: BTreeMap<u64, Forwarding>,
 }
 
-/// How many bits of a command's number count the commands of one run; those above name the run.
+/// How many bits of a command's number count the commands of one incarnation; the bits above name the incarnation.
 const COUNTED: u32 = 20;
 
 impl Commands {
-    /// The commands of this start of a member. Their numbers name it, so that the outcome of a command
-    /// of an earlier run answers none of this one.
+    /// The commands of this incarnation. Their numbers name it, so that the outcome of an earlier incarnation's
+    /// command answers none of this one.
     pub fn new(run: Incarnation) -> Commands {
         let run = if Fault::OutcomeOfEarlier.is_planted() { Incarnation(0) } else { run };
         let last = (run.0 & (u64::MAX >> (COUNTED + 2))) << COUNTED;
         Commands { last, waiting: BTreeMap::new() }
     }
 
-    /// This command is to be told to that leader, of this epoch. Tells whether it may wait.
+    /// Adds a command for that leader, of this epoch. Returns whether it may wait.
     pub(super) fn add(
         &mut self,
         id: CommandId,
@@ -49,17 +49,17 @@ impl Commands {
         room
     }
 
-    /// When this member gives up on the next of them.
+    /// When this member gives up on the next command.
     pub fn next_due(&self) -> Option<Time> {
         self.waiting.values().map(|command| command.due).min()
     }
 
-    /// Those that this member has to give up on now.
+    /// The commands that this member gives up on now.
     pub fn expired(&self, now: Time) -> Vec<u64> {
         self.numbers(|command| command.due <= now)
     }
 
-    /// Those that ask for the removal of this member.
+    /// The commands that ask for the removal of this member.
     pub fn removals(&self, of: NodeId) -> Vec<u64> {
         self.numbers(|forwarding| {
             matches!(forwarding.command, Forwarded::Change(Change::Remove { id, .. }) if id == of)
@@ -71,7 +71,7 @@ impl Commands {
         some.map(|(number, _)| *number).collect()
     }
 
-    /// What this leader is to be told now. From then on it alone can tell how that ends.
+    /// The commands to send to this leader now. From then on only that leader can say how they end.
     pub fn send(&mut self, leader: NodeId, epoch: Epoch) -> Vec<(u64, Forwarded)> {
         let mut unsent = Vec::new();
         for (number, forwarding) in &mut self.waiting {
@@ -83,7 +83,7 @@ impl Commands {
         unsent
     }
 
-    /// This leader of a later epoch is to have what an earlier one left to it. Tells whether there is any.
+    /// Gives this leader of a later epoch the commands that an earlier leader left. Returns whether there are any.
     pub fn leave_to(&mut self, leader: NodeId, epoch: Epoch) -> bool {
         let mut any = false;
         for forwarding in self.waiting.values_mut() {
@@ -95,7 +95,7 @@ impl Commands {
         any
     }
 
-    /// The leader says that it leads: what it did not carry out before, it does now.
+    /// The followed leader leads: it carries out now what it refused before.
     pub fn retry(&mut self) {
         for forwarding in self.waiting.values_mut() {
             if forwarding.stage == Stage::Postponed {
@@ -104,7 +104,7 @@ impl Commands {
         }
     }
 
-    /// Whether this member was asked for this command, and this may be how it ended.
+    /// Whether this member was sent this command, and this is a possible result of it.
     pub fn may_end(&self, number: u64, by: NodeId, result: &Result<Done, Refusal>) -> bool {
         self.waiting.get(&number).is_some_and(|forwarding| {
             let fits = result.as_ref().map_or(true, |done| forwarding.command.may_end(done));
@@ -112,8 +112,8 @@ impl Commands {
         })
     }
 
-    /// A command has ended: gives what its caller is told. A change of the members is rather left to the
-    /// next leader, if this one has handed over or leads no more.
+    /// A command has ended: returns the answer for its caller. A change of the members instead waits for the next
+    /// leader, if this one has handed over or does not lead any more.
     pub fn end(&mut self, number: u64, result: Result<Done, Refusal>) -> Option<Answer> {
         if let Some(forwarding) = self.waiting.get_mut(&number)
             && matches!(forwarding.command, Forwarded::Change(_))
@@ -132,10 +132,10 @@ impl Commands {
     }
 }
 
-/// How a command ended, for whoever gave it this id.
+/// The result of a command, for the caller that gave it this id.
 pub type Answer = (CommandId, Result<Done, Refusal>);
 
-/// A command that the leader is to carry out.
+/// A command for the leader.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Forwarding {
     id: CommandId,
@@ -145,19 +145,18 @@ struct Forwarding {
     stage: Stage,
     /// The epoch in which it was sent.
     asked: Epoch,
-    /// A leader has handed over, so that the next one can carry it out.
+    /// Whether a leader has handed over, so that the next one can carry it out.
     handed_over: bool,
 }
 
 /// How far a command has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stage {
-    /// To be sent to this leader as soon as the connection to it is up: a leader may be followed
-    /// before that.
+    /// It goes to this leader as soon as the connection to it is up: a leader may be followed before that.
     Unsent(NodeId),
-    /// This leader has it, and nobody else can tell how it ended.
+    /// This leader has it, and no other member can say how it ended.
     Sent(NodeId),
-    /// The leader of a later epoch is to have it, once there is one.
+    /// It waits for the leader of a later epoch.
     Postponed,
 }
 

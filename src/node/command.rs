@@ -1,4 +1,4 @@
-//! The commands of a node: what each is for the core, and what its outcome is in words.
+//! The commands of a node: each as a command of the core, and its outcome in words.
 
 use std::time::Duration;
 
@@ -21,39 +21,40 @@ use crate::core::types::{Drain, NodeId, Task};
 /// let drain = Command::Drain { length: Some(Duration::from_secs(3600)), reason: "new disk".into() };
 /// match node.handle().command(drain, Duration::from_secs(5)) {
 ///     Ok(outcome) => println!("{}", outcome.sentence),
-///     Err(error) => println!("{error}"), // nobody could succeed it
+///     Err(error) => println!("{error}"), // no other member could succeed it
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Call an election. A no-op while one is under way.
+    /// Call an election. A no-op while one is in progress.
     Elect,
-    /// The leader hands over, to the member named if any. Passed on to the leader by any node, and answered when
-    /// its leadership has ended: a hold may delay that.
+    /// The leader hands over, to the named member if any. Any node passes it on to the leader, and answers when that
+    /// leadership has ended: a hold may delay that.
     Resign {
         /// The name of the member that is to lead next.
         to: Option<String>,
     },
-    /// The leader hands over to this member, whatever its rank, and nobody preempts that: until it stops leading, or
-    /// [`Command::EndSwitchover`]. Passed on to the leader by any node, and answered when its leadership has ended.
+    /// The leader hands over to this member, whatever its rank, and nobody preempts that member until it stops
+    /// leading, or until [`Command::EndSwitchover`]. Any node passes it on to the leader, and answers when that
+    /// leadership has ended.
     Switchover {
         /// The name of the member that is to lead.
         to: String,
     },
-    /// The leader that a switchover chose is preempted again as any other. Passed on to it by any node.
+    /// Members preempt the leader that a switchover chose like any other again. Any node passes it on to that leader.
     EndSwitchover,
-    /// The leader adds this member. Passed on to the leader by any node.
+    /// The leader adds this member. Any node passes it on to the leader.
     Add(Member),
-    /// The leader removes a member; itself after it has handed over. Passed on to it by any node.
+    /// The leader removes a member; itself after it has handed over. Any node passes it on to the leader.
     Remove {
         /// The name of the member.
         name: String,
-        /// Even if no majority is left, or nobody who may lead.
+        /// Even if no majority is left, or no member that may lead.
         force: bool,
     },
-    /// This node does not lead any more, restarts included. If it leads, it hands over first, and the answer
-    /// waits for that.
+    /// This node does not lead any more, restarts included. If it leads, it hands over first, and the answer waits
+    /// for that.
     Drain {
         /// For how long; without it until [`Command::Undrain`].
         length: Option<Duration>,
@@ -62,13 +63,13 @@ pub enum Command {
     },
     /// This node may lead again, if it was drained or has resigned.
     Undrain,
-    /// The whole cluster: nobody preempts, and no leader hands over for its health; a dead one is replaced. Passed
-    /// on to the leader by any node.
+    /// In the whole cluster no member preempts, and no leader hands over because of its health; a dead leader is
+    /// replaced. Any node passes it on to the leader.
     Pause {
         /// For how long; without it until [`Command::Resume`].
         length: Option<Duration>,
     },
-    /// The cluster is not paused any more. Passed on to the leader by any node.
+    /// The cluster is not paused any more. Any node passes it on to the leader.
     Resume,
     /// This node reads its configuration again.
     Reload,
@@ -80,7 +81,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// What the core is to do, with the members and the leader that this node knows. None for what the node does
+    /// The command for the core, by the members and the leader that this node knows. None if the node carries it out
     /// without the core.
     pub(super) fn for_core(
         self,
@@ -150,7 +151,7 @@ fn may_be_told(reason: &str) -> Result<(), CommandError> {
     Err(CommandError::Invalid(what))
 }
 
-/// What a command achieved, in words and for programs.
+/// The result of a command, in words and for programs.
 ///
 /// ```
 /// # let node = electd::node::example::leader()?;
@@ -165,17 +166,17 @@ fn may_be_told(reason: &str) -> Result<(), CommandError> {
 pub struct Outcome {
     /// One sentence.
     pub sentence: String,
-    /// Who was asked to start the next election, by name.
+    /// The name of the member that is to start the next election.
     pub successor: Option<String>,
 }
 
 impl Outcome {
-    /// One sentence, and nobody who is asked for more.
+    /// One sentence, without a successor.
     pub(super) fn plain(sentence: String) -> Outcome {
         Outcome { sentence, successor: None }
     }
 
-    /// What a command achieved, with the names of these members.
+    /// The result of a command, with the names of these members.
     pub(super) fn of(done: &Done, members: &MemberList) -> Outcome {
         let name = |id: &NodeId| members.name(*id);
         let successor = match done {
@@ -231,7 +232,7 @@ pub enum CommandError {
     /// The request itself is wrong, such as the name of no member.
     #[error("{0}")]
     Invalid(String),
-    /// The cluster's state does not allow it.
+    /// The state of the cluster forbids it.
     #[error("{0}")]
     Refused(String),
     /// The node, or the leader it asked, did not answer in time.

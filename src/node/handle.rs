@@ -1,4 +1,4 @@
-//! What others hold of a running node: its status, and a way to give it a command.
+//! The interface of a running node for other parts and programs: its status, and its commands.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use super::tally::Tally;
 
 pub use super::command::{Command, CommandError, Outcome};
 
-/// A running node, as its HTTP interface and embedding programs see it. Cheap to clone; never
-/// holds up the election thread.
+/// A running node, as its HTTP interface and embedding programs see it. Cheap to clone; never holds up the election
+/// thread.
 ///
 /// ```
 /// # let node = electd::node::example::leader()?;
 /// use electd::node::handle::Handle;
 ///
-/// /// For a node, and for whatever stands in for one in tests.
+/// /// For a node, and for its stand-in in tests.
 /// fn leader(node: &impl Handle) -> Option<String> {
 ///     node.status().leader.map(|leader| leader.name)
 /// }
@@ -37,7 +37,7 @@ pub trait Handle: Clone + Send + Sync + 'static {
     /// ```
     fn status(&self) -> Status;
 
-    /// Whether the election thread turned within `failure`.
+    /// Whether the election thread took a turn within `failure`.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -48,7 +48,7 @@ pub trait Handle: Clone + Send + Sync + 'static {
     /// ```
     fn is_live(&self) -> bool;
 
-    /// What was counted on the node. Never waits for the election thread.
+    /// The counters of the node. Never waits for the election thread.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -59,7 +59,7 @@ pub trait Handle: Clone + Send + Sync + 'static {
     /// ```
     fn tally(&self) -> Arc<Tally>;
 
-    /// What changes on the node. Never waits for the election thread.
+    /// The node's log of events. Never waits for the election thread.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -72,7 +72,7 @@ pub trait Handle: Clone + Send + Sync + 'static {
     /// ```
     fn events(&self) -> Arc<EventLog>;
 
-    /// Who led when, oldest first, at most 1,000. Never waits for the election thread.
+    /// Which member led when, oldest first, at most 1,000 entries. Never waits for the election thread.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -85,8 +85,7 @@ pub trait Handle: Clone + Send + Sync + 'static {
     /// ```
     fn history(&self) -> Arc<Vec<Entry>>;
 
-    /// The task that the leader handed out last; none where none was. Never waits for the election
-    /// thread.
+    /// The last task that a leader handed out; none if there was none. Never waits for the election thread.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -97,8 +96,8 @@ pub trait Handle: Clone + Send + Sync + 'static {
     /// ```
     fn task(&self) -> Option<Vec<u8>>;
 
-    /// Gives the node a command and waits for its outcome, at most this long; and longer for the end of a
-    /// leadership that is held.
+    /// Gives the node a command and waits for its outcome, for at most this long, and longer for the end of a
+    /// leadership that a hold delays.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -111,6 +110,6 @@ pub trait Handle: Clone + Send + Sync + 'static {
     /// ```
     ///
     /// # Errors
-    /// When the command is wrong, refused by the state of the cluster, or not answered in time.
+    /// If the command is wrong, the state of the cluster forbids it, or there is no answer in time.
     fn command(&self, command: Command, timeout: Duration) -> Result<Outcome, CommandError>;
 }

@@ -1,4 +1,4 @@
-//! What the election thread of a node waits for.
+//! The inbox of a node's election thread.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::net::Event as NetEvent;
 use crate::rank;
 use crate::store::StoreError;
 
-/// What the election thread waits for besides time.
+/// An event that the election thread handles.
 #[derive(Debug)]
 pub enum Event {
     /// The network.
@@ -20,15 +20,15 @@ pub enum Event {
     Stored(Result<u64, StoreError>),
     /// The attribute that this member is ranked by.
     Sampled(rank::Outcome),
-    /// The health check found this member healthy, or not any more.
+    /// Whether the health check finds this member healthy.
     Checked { healthy: bool },
-    /// The configuration was read again: these timings count from now on; told once they do.
+    /// The configuration was read again: the thread takes these timings, and reports that.
     Timed { timing: Timing, done: Sender<()> },
     /// A command.
     Order(Order),
-    /// Somebody holds the leadership from now on, and is told that it does.
+    /// A caller holds the leadership from now on, and gets a report of that.
     Held { number: u64, most: Duration, held: Sender<()> },
-    /// Whoever holds it by this number holds it no more.
+    /// The hold with this number ends.
     Unheld { number: u64 },
 }
 
@@ -38,7 +38,7 @@ impl From<NetEvent> for Event {
     }
 }
 
-/// A command, with where its answer goes.
+/// A command, and where its answer goes.
 #[derive(Debug)]
 pub struct Order {
     pub command: Command,

@@ -1,5 +1,5 @@
-//! Commands that end a leadership, answered when that has ended: whoever asked may then rely on it that what ran
-//! for the leader has ended too.
+//! Commands that end a leadership. The answer comes after the end, so the caller can rely on it that the leader's job
+//! has ended too.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,17 +15,18 @@ use crate::core::membership::Change;
 use crate::core::message::{Done, Forwarded, Refusal};
 use crate::core::types::NodeId;
 
-/// How long a member waits for the end of another's leadership: it does not know how long that may be held.
+/// How long a member waits for the end of another member's leadership, as it does not know how long a hold may delay
+/// that.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// The time that the end of the own leadership gets besides the longest hold.
+/// The time for the end of this member's own leadership, besides the longest hold.
 const AFTER_HOLD: Duration = Duration::from_secs(2);
 
-/// Between two looks at who leads.
+/// The interval of looking who leads.
 const LOOK: Duration = Duration::from_millis(5);
 
 impl NodeHandle {
-    /// Has the core carry a command out, and waits for the end of a leadership that ends by it.
+    /// Has the core carry a command out, and waits for the end of a leadership that the command ends.
     pub(super) fn carry_out(
         &self,
         command: Command,
@@ -45,7 +46,7 @@ impl NodeHandle {
         Ok(done)
     }
 
-    /// Lets this member lead again if its drain is over by now. Waits for nothing: it is tried again.
+    /// Lets this member lead again if its drain is over by now. Does not wait: the caller tries again.
     pub(super) fn end_drain(&self) {
         let until = self.published.snapshot().drain.and_then(|drain| drain.until);
         if until.is_some_and(|until| until <= wall_clock_ms()) {
@@ -53,7 +54,7 @@ impl NodeHandle {
         }
     }
 
-    /// Resumes the cluster if this node leads it and its pause is over by now. Waits for nothing: it is tried again.
+    /// Resumes the cluster if this node leads it and its pause is over by now. Does not wait: the caller tries again.
     pub(super) fn end_pause(&self) {
         let pause = self.published.snapshot().pause;
         let is_over = pause.until.is_some_and(|until| until <= wall_clock_ms());
@@ -67,7 +68,8 @@ impl NodeHandle {
         let _ = self.events.try_send(Event::Order(Order { command, answer }));
     }
 
-    /// Has a member removed by this command. A leader hands over first, which takes until its commands have ended.
+    /// Has the leader remove a member. To remove itself, a leader hands over first, which takes until its commands
+    /// have ended.
     fn remove(
         &self,
         id: NodeId,
@@ -86,7 +88,7 @@ impl NodeHandle {
         done
     }
 
-    /// Waits until this member sees nobody lead in this epoch any more.
+    /// Waits until this member knows no leader in this epoch any more.
     fn await_release(&self, epoch: u64) -> Result<(), CommandError> {
         let own = self.leadership().is_some_and(|own| own.epoch() == epoch);
         let most = if own { self.published.longest_hold() + AFTER_HOLD } else { LONGEST };

@@ -40,8 +40,8 @@ pub struct NodeHandle {
 }
 
 impl NodeHandle {
-    /// A receiver of what becomes of this member's leadership from now on, without a detour: the election
-    /// thread tells it. [`Handle::events`](super::handle::Handle::events) tells everything else too, a little later.
+    /// A receiver of the changes of this member's leadership from now on, directly from the election thread.
+    /// [`Handle::events`](super::handle::Handle::events) has all other changes too, a little later.
     ///
     /// A receiver that falls behind by 1,024 changes misses the later ones.
     ///
@@ -84,8 +84,8 @@ impl NodeHandle {
         self.published.tidings.leadership()
     }
 
-    /// Delays the release of this member's leadership until the hold is dropped, and for at most 10 s once
-    /// the release is wanted. See [`NodeHandle::hold_for`].
+    /// Delays the release of this member's leadership until the hold is dropped, but for at most 10 s once the
+    /// release is wanted. See [`NodeHandle::hold_for`].
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -99,15 +99,15 @@ impl NodeHandle {
     /// ```
     ///
     /// # Errors
-    /// When the election thread does not answer, since it is stopping.
+    /// If the election thread does not answer, since it is stopping.
     pub fn hold(&self) -> Result<Hold, CommandError> {
         self.hold_for(Duration::from_secs(10))
     }
 
-    /// Delays the release of this member's leadership until the hold is dropped, and for at most this long
-    /// once the release is wanted.
+    /// Delays the release of this member's leadership until the hold is dropped, but for at most this long once the
+    /// release is wanted.
     ///
-    /// The hold counts from the return of this call on. So take it first, then ask [`NodeHandle::leadership`], then
+    /// The hold is in force from the return of this call. So take it first, then ask [`NodeHandle::leadership`], then
     /// begin to work. Of several holds the longest counts.
     ///
     /// ```
@@ -120,7 +120,7 @@ impl NodeHandle {
     /// ```
     ///
     /// # Errors
-    /// When a release is wanted and waits for other holds, or the election thread does not answer, since it is
+    /// If a release is wanted and waits for other holds, or the election thread does not answer, since it is
     /// stopping.
     pub fn hold_for(&self, most: Duration) -> Result<Hold, CommandError> {
         static LAST: AtomicU64 = AtomicU64::new(0);
@@ -132,7 +132,7 @@ impl NodeHandle {
         let event = Event::Held { number, most, held };
         self.events.send_timeout(event, timeout).map_err(|_| unanswered())?;
         let events = self.events.clone();
-        let hold = Hold { number, events }; // dropped, and undone, if nobody answers
+        let hold = Hold { number, events }; // dropped, and undone, without an answer
         match holds.recv_timeout(timeout) {
             Ok(()) => Ok(hold),
             Err(RecvTimeoutError::Timeout) => Err(unanswered()),
@@ -143,11 +143,11 @@ impl NodeHandle {
     }
 }
 
-/// Delays the release of the leadership until it is dropped, at most for the time it was taken for.
+/// Delays the release of the leadership until it is dropped, for at most the time that it was taken for.
 ///
-/// While a member holds, its leadership ends in order (it resigns, is preempted, or stops) only after the last
-/// hold is dropped; [`Change::Ending`] says when that is wanted. Leadership that is *lost* is not
-/// delayed: then the work has to end before [`Leadership::remaining`] is over.
+/// While a member holds, a leadership that it resigns, that is preempted, or that ends because the node stops, ends
+/// only after the last hold is dropped; [`Change::Ending`] says when that is wanted. A hold does not delay the end of
+/// a leadership that is *lost*: then the work has to end before [`Leadership::remaining`] is over.
 ///
 /// ```
 /// # let node = electd::node::example::leader()?;
@@ -170,7 +170,7 @@ impl Drop for Hold {
 }
 
 impl NodeHandle {
-    /// The timings that count at present: those of the start, or of the last reload.
+    /// The timings in force: those of the start, or of the last reload.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -193,13 +193,13 @@ impl NodeHandle {
     /// ```
     ///
     /// # Errors
-    /// With a member whose lease is too far from the new one, in words.
+    /// With the member whose lease is too far from the new one, in words.
     pub fn may_retime(&self, timing: &Timing) -> Result<(), String> {
         self.published.may_take(timing)
     }
 
-    /// These timings count from now on. They have to be those of a valid configuration. No leadership ends by
-    /// it: what was promised by the older timings holds for as long as it was promised.
+    /// Takes these timings from now on. They have to be those of a valid configuration. No leadership ends because of
+    /// that: promises by the older timings last as long as they were made for.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -213,7 +213,7 @@ impl NodeHandle {
     /// ```
     ///
     /// # Errors
-    /// When the election thread does not answer, since it is stopping.
+    /// If the election thread does not answer, since it is stopping.
     pub fn retime(&self, timing: Timing) -> Result<(), CommandError> {
         let unanswered = || CommandError::Unanswered("this node did not answer in time".to_owned());
         let (done, is_done) = bounded(1);
@@ -274,7 +274,7 @@ impl Handle for NodeHandle {
     }
 }
 
-/// The members with their names once the leader has carried this out: a member that it adds is in no list before.
+/// The members with their names once the leader has carried out this order: a member that it adds is in no list yet.
 fn after<'a>(members: &'a MemberList, order: &core::Command) -> Cow<'a, MemberList> {
     match order {
         core::Command::ForLeader(Forwarded::Change(change @ membership::Change::Add(_))) => {

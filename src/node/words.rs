@@ -57,7 +57,7 @@ pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
     }
 }
 
-/// Why elections pass over a peer that is heard, if they do.
+/// Why elections pass over this peer although it is heard, if they do.
 pub fn passed_over(peer: &Peer) -> Option<&'static str> {
     if !peer.alive() {
         None
@@ -70,7 +70,7 @@ pub fn passed_over(peer: &Peer) -> Option<&'static str> {
     }
 }
 
-/// That a peer is heard and cannot be told anything.
+/// A peer is heard, but nothing can be sent to it.
 pub fn unreachable(peer: NodeId, members: &MemberList) -> String {
     let (name, address) = (members.name(peer), members.get(peer).map_or("", |m| &m.address));
     format!(
@@ -79,7 +79,7 @@ pub fn unreachable(peer: NodeId, members: &MemberList) -> String {
     )
 }
 
-/// That this voter has not met these.
+/// This voter has not met these voters.
 pub fn uninformed(voters: &[NodeId], members: &MemberList) -> String {
     let names: Vec<String> = voters.iter().map(|id| members.name(*id)).collect();
     format!(
@@ -172,7 +172,7 @@ pub fn refusal(reason: &Refusal, members: &MemberList) -> CommandError {
     })
 }
 
-/// Who takes a task.
+/// Which member takes a task.
 fn not_coordinator(leader: Option<String>) -> String {
     match leader {
         Some(name) => format!("only the leader takes a task: ask {name}"),
@@ -180,14 +180,14 @@ fn not_coordinator(leader: Option<String>) -> String {
     }
 }
 
-/// Why a leader is not even asked.
+/// The leader's version does not know the command.
 fn old_leader(name: &str) -> String {
     format!(
         "the leader, {name}, runs an earlier version of electd that does not know this: upgrade it first"
     )
 }
 
-/// Why a switchover to this member does not go on.
+/// Why a switchover to this member failed.
 fn not_switched(reason: &Refusal, name: &str) -> String {
     match reason {
         Refusal::Switching(_) => format!("a switchover to {name} is under way; try again"),

@@ -1,5 +1,5 @@
-//! The bounds of what comes over the wire: a frame that breaks one is no message, and so it changes
-//! nothing. The limits themselves are those of the configuration ([`crate::core::limits`]).
+//! The bounds of input from the wire: a frame that breaks one is no message, and so it changes nothing. The limits
+//! themselves are those of the configuration ([`crate::core::limits`]).
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -35,12 +35,12 @@ impl Number {
     }
 }
 
-/// Reads a number. This member bounds its own where it makes them.
+/// Reads a number. A member keeps its own numbers within the bound as it makes them.
 pub fn bounded<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     Number::deserialize(from).map(Number::get)
 }
 
-/// Reads a number, or that there is none.
+/// Reads a number, or null.
 pub fn bounded_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     Option::<Number>::deserialize(from).map(|number| number.map(Number::get))
 }
@@ -63,7 +63,7 @@ impl TryFrom<u64> for Nanos {
     }
 }
 
-/// A length of time, in nanoseconds. A longer one than anybody waits for is cut when it is written.
+/// A length of time, in nanoseconds. A longer one than [`Timing::LONGEST`] is cut when it is written.
 pub mod nanos {
     use super::*;
 
@@ -76,7 +76,7 @@ pub mod nanos {
     }
 }
 
-/// Several lengths of time that the core counts in nanoseconds as well.
+/// Several lengths of time, which the core keeps in nanoseconds too.
 pub mod nanos_each {
     use super::*;
 
@@ -89,12 +89,12 @@ pub mod nanos_each {
     }
 }
 
-/// Reads a word or a short text that is logged and shown: one line that reads as what it is.
+/// Reads a word or a short text that is logged and shown: one short line without disguise.
 pub fn line<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     text(from, is_line, "a text that is not one short line")
 }
 
-/// Reads where a connection came from: the address of an interface, and a port.
+/// Reads the origin of a connection: the address of an interface, and a port.
 pub fn origin<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let is_origin = |text: &str| text.parse::<SocketAddr>().is_ok();
     text(from, is_origin, "a connection from where none comes from")

@@ -1,4 +1,4 @@
-//! Between the core's messages and frames of JSON.
+//! Converts between the core's messages and frames of JSON.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub enum DecodeError {
     /// It breaks the rules.
     #[error("not a message of protocol {version}: {0}", version = Protocols::OURS.highest)]
     Broken(String),
-    /// A message of this kind, of a later version: not for this member.
+    /// A message of a kind that only a later version knows.
     #[error("no message of protocol {version}, but of a later one: \"{0}\"", version = Protocols::OURS.highest)]
     Unknown(String),
 }
@@ -32,19 +32,19 @@ const REASON: usize = 160;
 /// The longest name of a kind that is shown.
 const NAME: usize = 40;
 
-/// The reason may quote the payload, which is whatever the other side sent.
+/// The reason may quote the payload, which can be anything.
 impl From<serde_json::Error> for DecodeError {
     fn from(error: serde_json::Error) -> DecodeError {
         DecodeError::Broken(shown(&error.to_string(), REASON))
     }
 }
 
-/// The first words of a dialer: a hello, or what must be refused before it becomes one.
+/// The first message of a dialer: a hello, or what must be refused before it becomes one.
 #[derive(Debug, PartialEq)]
 pub enum Opening {
     /// A hello in terms of this version.
     Hello(core::Hello),
-    /// The dialer speaks of what this version does not know.
+    /// The dialer uses words that this version does not know.
     Reject(Rejection),
 }
 
@@ -57,13 +57,13 @@ pub enum Reply {
     Reject(Rejection),
 }
 
-/// The frame of a dialer's first words.
+/// The frame of a dialer's hello.
 #[must_use]
 pub fn encode_hello(hello: &core::Hello) -> Frame {
     encode(&wire::Hello::from(hello))
 }
 
-/// The frame that takes a hello.
+/// The frame that accepts a hello.
 #[must_use]
 pub fn encode_welcome(welcome: &core::Hello) -> Frame {
     encode(&wire::Reply::Welcome(Box::new(welcome.into())))
@@ -81,10 +81,10 @@ pub fn encode_message(envelope: &Envelope) -> Frame {
     encode(envelope)
 }
 
-/// Reads a dialer's first words.
+/// Reads a dialer's first message.
 ///
 /// # Errors
-/// When the payload is no hello of any version.
+/// If the payload is no hello of any version.
 pub fn decode_opening(payload: &[u8]) -> Result<Opening, DecodeError> {
     #[derive(Deserialize)]
     struct Window {
@@ -102,7 +102,7 @@ pub fn decode_opening(payload: &[u8]) -> Result<Opening, DecodeError> {
 /// Reads the answer to a hello.
 ///
 /// # Errors
-/// When the payload is no answer.
+/// If the payload is no answer.
 pub fn decode_reply(payload: &[u8]) -> Result<Reply, DecodeError> {
     Ok(match serde_json::from_slice(payload)? {
         wire::Reply::Welcome(hello) => {
@@ -115,7 +115,7 @@ pub fn decode_reply(payload: &[u8]) -> Result<Reply, DecodeError> {
 /// Reads a message.
 ///
 /// # Errors
-/// When the payload is no message, or a message that this version does not know.
+/// If the payload is no message, or a message that this version does not know.
 pub fn decode_message(payload: &[u8]) -> Result<Envelope, DecodeError> {
     serde_json::from_slice(payload).map_err(|error| unknown(payload).unwrap_or(error.into()))
 }
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// What is written here is what members of other versions read.
+    /// Members of other versions read what is written here.
     #[test]
     fn frames_are_written_as_they_always_were() {
         let messages =
@@ -180,7 +180,7 @@ mod tests {
         insta::assert_snapshot!("frames", lines.collect::<Vec<_>>().join("\n"));
     }
 
-    /// What members of this version wrote. It is never written anew.
+    /// The JSON that members of this version wrote; never to be regenerated.
     const PROTOCOL_5: &str = include_str!("recorded/protocol-5.jsonl");
 
     #[test]

@@ -1,4 +1,4 @@
-//! Commands that a member passes on to the leader, and how they ended: the JSON.
+//! The JSON of the commands that a member passes on to the leader, and of their outcomes.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -21,7 +21,8 @@ mirrors! {
 enum Forwarded {
     Resign {
         to: Option<NodeId>,
-        /// A switchover. Earlier versions know of none: their leader hands over only to the best of the others.
+        /// A switchover. To earlier versions it is a resignation: their leader hands over only to the best of the
+        /// others.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         whatever_rank: bool,
     },

@@ -11,13 +11,13 @@ pub const MAX_FRAME: usize = 256 * 1024;
 /// An encoded frame, length prefix included. Cheap to clone for several receivers.
 pub type Frame = Arc<[u8]>;
 
-/// Why no frame could be read.
+/// Why a frame could not be read.
 #[derive(Debug, Error)]
 pub enum FrameError {
     /// The connection ended between two frames.
     #[error("connection closed")]
     Closed,
-    /// The length is beyond [`MAX_FRAME`]: not one of ours.
+    /// The length is beyond [`MAX_FRAME`], so no electd sent it.
     #[error("a frame of {0} bytes was announced; the most is {MAX_FRAME}")]
     TooLong(u32),
     /// The connection failed, or ended within a frame.
@@ -34,7 +34,7 @@ pub(super) fn frame(payload: &[u8]) -> Frame {
 /// Reads one frame into `payload`, which is reused from frame to frame.
 ///
 /// # Errors
-/// When the connection ended or failed, or the frame is too long.
+/// If the connection ended or failed, or the frame is too long.
 pub fn read_frame(from: &mut impl Read, payload: &mut Vec<u8>) -> Result<(), FrameError> {
     let mut prefix = [0; 4];
     match from.read(&mut prefix)? {

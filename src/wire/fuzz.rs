@@ -1,4 +1,4 @@
-//! What the fuzzer says on a connection between members, and what has to hold of all that is taken there.
+//! Input for the fuzzer of connections between members, and the checks of what a member accepts.
 
 use std::fmt::Debug;
 
@@ -16,7 +16,7 @@ use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED};
 use crate::core::settings::Timing;
 use crate::core::types::Task;
 
-/// Streams of frames: each of one good frame, and one of all of them.
+/// Streams of frames: one for each good frame, and one of all of them.
 pub fn streams() -> Vec<Vec<u8>> {
     let messages = every_message().into_iter().map(|message| encode_message(&envelope(message)));
     let rejections = every_rejection().into_iter().map(|reason| encode_rejection(&reason));
@@ -27,7 +27,7 @@ pub fn streams() -> Vec<Vec<u8>> {
     streams
 }
 
-/// First words, and the answers to them.
+/// Hellos, and the answers to them.
 pub fn greetings() -> Vec<Vec<u8>> {
     payloads(&[encode_hello(&hello()), encode_welcome(&hello())])
         .chain(payloads(&every_rejection().iter().map(encode_rejection).collect::<Vec<_>>()))
@@ -44,7 +44,7 @@ fn payloads(frames: &[Frame]) -> impl Iterator<Item = Vec<u8>> {
     frames.iter().map(|frame| frame[4..].to_vec())
 }
 
-/// Frames are read until there are no more. Each is believed for what it may be.
+/// Reads frames until there are no more, and checks each as every kind of payload.
 pub fn check_stream(bytes: &[u8]) {
     let (mut from, mut payload) = (bytes, Vec::new());
     while read_frame(&mut from, &mut payload).is_ok() {
@@ -61,7 +61,7 @@ pub fn check_greeting(payload: &[u8]) {
             let Opening::Hello(hello) = &opening else { return };
             comes_back(&encode_hello(hello), decode_opening, &opening);
         }
-        // The refusal is our own word, and its dialer has to understand it.
+        // The refusal is this member's own message, and its dialer has to understand it.
         Ok(Opening::Reject(reason)) => {
             comes_back(&encode_rejection(&reason), decode_reply, &Reply::Reject(reason));
         }
@@ -87,7 +87,7 @@ pub fn check_message(payload: &[u8]) {
     }
 }
 
-/// What was taken can be sent on: it fits into a frame, is read as what it was, and keeps to all bounds.
+/// A member can send on what it accepted: it fits into a frame, reads the same again, and keeps to all bounds.
 fn comes_back<T: Debug + PartialEq>(
     frame: &Frame,
     decode: fn(&[u8]) -> Result<T, DecodeError>,
@@ -100,13 +100,13 @@ fn comes_back<T: Debug + PartialEq>(
     keeps_to_bounds("", &json);
 }
 
-/// The bounds of the configuration, read off the JSON alone: this shares no code with the decoder but
-/// what a name or a line is. A value in a list has the key of the list.
+/// The bounds of the configuration, checked in the JSON alone: this shares no code with the decoder except what a
+/// name or a line is. A value in a list has the key of the list.
 fn keeps_to_bounds(key: &str, value: &Value) {
     let kept = match value {
         Value::Null | Value::Bool(_) => true,
         Value::Number(number) => match key {
-            // They are compared or shown, and nothing is counted on from them.
+            // Members compare or show them, and count nothing on from them.
             "instance" | "bytes" | "live" | "needed" => number.is_u64(),
             "rank" | "value" => number.is_i64(),
             "timing" | "lease_ns" | "wait_ns" => {
@@ -134,7 +134,7 @@ fn keeps_to_bounds(key: &str, value: &Value) {
     assert!(kept, "\"{key}\" is beyond its bound: {value}");
 }
 
-/// What is refused is logged: one line, and not a long one.
+/// A refusal is logged: one line, and not a long one.
 fn is_shown(why: &DecodeError) {
     let words = why.to_string();
     assert!(words.len() < 2000 && !words.contains(disguises), "{words:?}");

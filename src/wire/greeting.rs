@@ -1,5 +1,5 @@
-//! The JSON of the first words on a connection. A hello is flat there, and what its sender speaks of may be unknown
-//! here: that is refused in words.
+//! The JSON of the first messages on a connection. A hello is flat there, and may have words that this version does
+//! not know: then the member refuses it and says why.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ mirrors! { Rejection => core::Rejection }
 /// The first frame of a dialer.
 #[derive(Serialize, Deserialize)]
 pub struct Hello {
-    /// The lowest version that the sender speaks. Up to 5 it spoke no other.
+    /// The lowest version that the sender speaks; if it is at most 5, the only one.
     protocol: u32,
     /// The highest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,7 +150,7 @@ impl TryFrom<Hello> for core::Hello {
     }
 }
 
-/// The versions that a hello tells.
+/// The versions in a hello.
 pub fn protocols(lowest: u32, highest: Option<u32>) -> Protocols {
     Protocols { lowest, highest: highest.unwrap_or(lowest) }
 }

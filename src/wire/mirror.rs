@@ -1,7 +1,7 @@
-//! How the core's types get their JSON: the core knows nothing of serde, so each type has a mirror in this room, of the
-//! same shape, with serde's words on it (`#[serde(remote = ...)]`).
+//! The JSON of the core's types. The core does not use serde, so each type has a mirror in this room, of the same
+//! shape, with serde's attributes (`#[serde(remote = ...)]`).
 
-/// Has serde write and read a type of the core as its mirror says.
+/// Makes serde write and read a type of the core as its mirror says.
 macro_rules! mirrors {
     ($($mirror:ty => $core:ty),* $(,)?) => {$(
         impl ::serde::Serialize for $core {
@@ -20,7 +20,7 @@ macro_rules! mirrors {
 
 pub(super) use mirrors;
 
-/// For a variant with nothing but an id, which the JSON writes as a field.
+/// For a variant with only an id, which the JSON writes as a field.
 pub mod id {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

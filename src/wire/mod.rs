@@ -1,4 +1,4 @@
-//! What goes over a connection: frames with a length prefix, and JSON in them.
+//! The content of a connection: frames with a length prefix, and JSON in them.
 
 mod bounds;
 mod codec;

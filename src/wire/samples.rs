@@ -1,6 +1,5 @@
-//! One good frame of each kind, for the tests. The snapshot `frames` is written from them, and the
-//! test against a real process (`tests/process/impostor`) changes what it finds there: a new kind of message is
-//! added here, and the snapshot is accepted anew.
+//! One good frame of each kind, for the tests. The snapshot `frames` is made from them, and the test against a real
+//! process (`tests/process/impostor`) alters them: add each new kind of message here, and accept the new snapshot.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,7 +90,7 @@ pub fn every_message() -> Vec<Message> {
     messages
 }
 
-/// What members say of a pause.
+/// The messages about a pause.
 fn paused() -> Vec<Message> {
     let (epoch, number, rank) = (Epoch(7), 9, Rank { value: -3, id: id(4) });
     let (lease, members) = (Duration::from_millis(400), [].into());
@@ -108,7 +107,7 @@ fn paused() -> Vec<Message> {
     ]
 }
 
-/// What members say of a switchover.
+/// The messages about a switchover.
 fn switched_over() -> Vec<Message> {
     let (epoch, number, rank) = (Epoch(7), 9, Rank { value: -3, id: id(4) });
     let (lease, members, chosen) = (Duration::from_millis(400), [].into(), Some(id(3)));
@@ -124,7 +123,7 @@ fn switched_over() -> Vec<Message> {
     ]
 }
 
-/// Commands that are passed on, and how they end.
+/// Forwarded commands, and their outcomes.
 fn commands(member: Member) -> Vec<Message> {
     let (epoch, number) = (Epoch(7), 9);
     let removed = Done::Removed { id: id(2), stored: true, handed_over: false };
@@ -146,12 +145,12 @@ fn commands(member: Member) -> Vec<Message> {
     ]
 }
 
-/// A message as it is sent.
+/// A message in its envelope.
 pub fn envelope(message: Message) -> Envelope {
     Envelope { epoch: Epoch(1), incarnation: Incarnation(2), message }
 }
 
-/// The first words of member 1 to member 2.
+/// The hello of member 1 to member 2.
 pub fn hello() -> Hello {
     let member = |number: u128| Member {
         id: id(number),

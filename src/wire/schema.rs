@@ -1,7 +1,7 @@
 //! The JSON of every message, apart from the core's types, so that either can change alone.
 //!
-//! An enum here mirrors one of the core, variant by variant, and says how each is written: its name, what a field is
-//! called, what is optional, and which bounds are judged. The values in the messages are mirrored in `values.rs`.
+//! An enum here mirrors one of the core, variant by variant, and says how each is written: its name, the names of its
+//! fields, the optional fields, and the bounds. `values.rs` mirrors the values in the messages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -139,10 +139,10 @@ enum Message {
         settled: ListVersion,
         #[serde(deserialize_with = "at_most::<_, _, _, MOST_MEMBERS>")]
         members: Arc<[MemberReport]>,
-        /// Earlier versions know of no pause.
+        /// Earlier versions do not know pauses.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pause: Option<Pause>,
-        /// Earlier versions know of no switchover.
+        /// Earlier versions do not know switchovers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         chosen: Option<NodeId>,
     },
@@ -154,7 +154,7 @@ enum Message {
         rank: Rank,
         #[serde(rename = "stands")]
         eligible: bool,
-        /// Earlier versions know of no pause.
+        /// Earlier versions do not know pauses.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pause: Option<Pause>,
     },

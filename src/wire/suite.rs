@@ -1,5 +1,5 @@
-//! One behaviour suite for every transport: what is written arrives whole and in order, however
-//! it is cut, and what is no frame or no message ends in an error, with nothing allocated for it.
+//! One suite of tests for every transport: frames arrive whole and in order, however they are cut, and anything else
+//! ends in an error, with nothing allocated for it.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -19,11 +19,11 @@ use crate::core::types::{Epoch, Incarnation, NodeId, Rank};
 
 /// Carries bytes from one end to the other.
 trait Transport {
-    /// Writes these segments one by one and ends the connection; gives the other end.
+    /// Writes these segments one by one and ends the connection; returns the other end.
     fn carry(segments: Vec<Vec<u8>>) -> impl Read;
 }
 
-/// Each segment is what one read gives.
+/// Each segment is the result of one read.
 struct Memory(VecDeque<Vec<u8>>);
 
 impl Transport for Memory {
@@ -45,7 +45,7 @@ impl Read for Memory {
     }
 }
 
-/// A loopback connection; each segment leaves at once.
+/// A loopback connection; each segment is sent immediately.
 struct Tcp;
 
 impl Transport for Tcp {
@@ -80,7 +80,7 @@ fn bytes(frames: &[Frame]) -> Vec<u8> {
     frames.concat()
 }
 
-/// All payloads until the end, and how it ended.
+/// All payloads until the end, and the error at the end.
 fn read_all(from: &mut impl Read) -> (Vec<Vec<u8>>, FrameError) {
     let (mut payloads, mut payload) = (Vec::new(), Vec::new());
     loop {
@@ -105,7 +105,7 @@ fn frames_arrive_whole_and_in_order<T: Transport>() {
     }
 }
 
-/// A frame that is cut at any byte is no frame, and what came before it is kept.
+/// A frame that is cut at any byte is no frame, and the frames before it remain.
 fn a_cut_frame_is_told_from_the_end<T: Transport>() {
     let first = frame(b"first");
     let second = frame(b"second");
@@ -134,7 +134,7 @@ fn junk_is_no_message<T: Transport>() {
     let mut random = crate::core::random::Random::new(7);
     for _ in 0..50 {
         let mut junk: Vec<u8> = (0..300).map(|_| random.draw() as u8).collect();
-        junk[..3].fill(0); // or hardly any would be short enough to be read
+        junk[..3].fill(0); // otherwise hardly any would be short enough to be read
         let (payloads, _) = read_all(&mut T::carry(vec![junk]));
         for payload in payloads {
             assert!(decode_message(&payload).is_err());
@@ -158,7 +158,7 @@ fn what_is_no_message_is_refused_and_the_next_frame_is_read<T: Transport>() {
     }
 }
 
-/// A dialer of another version is refused in words that arrive.
+/// A dialer of another version is refused, and gets the reason.
 fn another_version_is_refused_in_words<T: Transport>() {
     let hello = frame(br#"{"protocol": 9, "who": "knows"}"#).to_vec();
     let (payloads, _) = read_all(&mut T::carry(vec![hello]));

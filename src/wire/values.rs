@@ -118,7 +118,7 @@ enum Opinion {
     No {
         #[serde(rename = "wait_ns", with = "nanos")]
         wait: Duration,
-        /// Whether it does not know where the cluster stands. Earlier versions do not say so.
+        /// Whether the voter does not know the state of the cluster. Earlier versions do not say so.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         uninformed: bool,
     },

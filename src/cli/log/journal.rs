@@ -1,8 +1,8 @@
-//! Where the log of a running node goes: to stderr.
+//! Writes the log of a running node to stderr.
 //!
-//! A line that the kernel takes at once is written at once. Any other is handed to a thread: a
-//! pipe that nobody reads and a terminal that stands still hold up that thread, never the election.
-//! The queue is bounded: a line that finds it full is dropped, and the log tells how many were.
+//! A line that the kernel takes immediately is written directly. Any other is handed to a thread: a pipe that nobody
+//! reads and a terminal that stands still hold up that thread, never the election. The queue is bounded: a line that
+//! finds it full is dropped, and the log says how many were.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
@@ -21,12 +21,12 @@ use super::limiter::DIGEST;
 /// How many lines may wait.
 const QUEUE: usize = 1024;
 
-/// What is said of those that found no place, after their number.
+/// The words about dropped lines, after their number.
 const LOSS: &str = " lines are missing here: the log was read too slowly";
 
 const STACK: usize = 256 * 1024;
 
-/// How long the end of a process waits for those who read its log.
+/// How long the end of a process waits for the readers of its log.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Takes the log, line by line.
@@ -45,16 +45,16 @@ struct Shared {
 
 enum Job {
     Line(Vec<u8>),
-    /// Tell when all lines before are written.
+    /// Report when all earlier lines are written.
     Tell(Sender<()>),
 }
 
 impl Journal {
-    /// Starts the thread "log", which ends with the process. It also writes what this digest gives, every ten
+    /// Starts the thread "log", which ends with the process. It also writes the line of this digest, every ten
     /// seconds and at the end.
     ///
     /// # Errors
-    /// When the system has no thread left.
+    /// If the system has no thread left.
     pub fn start(
         out: OwnedFd,
         digest: impl FnMut() -> Option<String> + Send + 'static,
@@ -72,7 +72,7 @@ impl Journal {
     pub fn finish(&self) {
         let (tell, told) = bounded(1);
         if self.jobs.send_timeout(Job::Tell(tell), PATIENCE).is_ok() {
-            let _ = told.recv_timeout(PATIENCE); // what is not read by then is lost
+            let _ = told.recv_timeout(PATIENCE); // the lines that are not read by then are lost
         }
     }
 
@@ -91,15 +91,15 @@ impl Journal {
     }
 }
 
-/// Writes what can be written without waiting, and gives its length. Nothing where the system
-/// cannot tell whether it would have to wait, as for a terminal.
+/// Writes as much as possible without waiting, and returns its length. Nothing if the system cannot tell whether it
+/// would have to wait, as for a terminal.
 fn write_at_once(out: &File, line: &[u8]) -> usize {
     const AT_ITS_END: u64 = u64::MAX;
     pwritev2(out, &[IoSlice::new(line)], AT_ITS_END, ReadWriteFlags::NOWAIT).unwrap_or(0)
 }
 
 impl Shared {
-    /// The life of the thread. There is nobody left to tell of a failure to write.
+    /// The main loop of the thread. It could report a failure to write to nobody.
     fn work(&self, jobs: &Receiver<Job>, mut digest: impl FnMut() -> Option<String>) {
         let (mut out, times) = (&self.out, tick(DIGEST));
         loop {
@@ -155,7 +155,7 @@ mod tests {
         journal.finish();
         journal.write(b"the last\n");
         journal.finish();
-        drop(journal); // the last reference to the pipe goes with the thread
+        drop(journal); // the last reference to the pipe ends with the thread
 
         let text = reading.join().unwrap();
         let numbers = text.lines().filter_map(|line| line.parse::<usize>().ok());

@@ -1,13 +1,13 @@
-//! Keeps the log of a node small where the same happens again and again. A line like one of the last minute is
-//! counted instead of written, and so is each line beyond the budget of its place in the code; every ten
-//! seconds one line tells how many were counted. Pure: the caller brings the time.
+//! Keeps the log of a node small if the same event repeats. A line like one of the last minute is counted instead of
+//! written, and so is each line beyond the budget of its place in the code; every ten seconds one line says how many
+//! were counted. Pure: the caller passes the time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-/// How often the counted lines are told.
+/// How often the counts are logged.
 pub const DIGEST: Duration = Duration::from_secs(10);
 
 /// A line is written anew if none like it came for this long.
@@ -16,39 +16,39 @@ const QUIET: Duration = Duration::from_secs(60);
 /// How many lines are remembered.
 const KEPT: usize = 64;
 
-/// A place in the code may write this many lines at once, and one more in each [`QUIET`].
+/// How many lines a place in the code may write in a burst; then one more in each [`QUIET`].
 const BURST: u32 = 256;
 
-/// How many kinds of counted lines are told word for word, and how long their words may be.
+/// How many kinds of counted lines the digest quotes, and how long a quote may be.
 const NAMED: usize = 2;
 const LONGEST: usize = 70;
 
-/// One line that wants to be written.
+/// A line to write.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
     /// The place in the code that it comes from: file and line.
     pub site: (&'a str, u32),
-    /// What makes it the same as an earlier line from there.
+    /// The text by which it equals an earlier line from there.
     pub same: &'a str,
     /// Its words.
     pub text: &'a str,
 }
 
-/// What has been written, and what has been counted since the last digest.
+/// The lines that were written, and the counts since the last digest.
 #[derive(Debug, Default)]
 pub struct Limiter {
     lines: VecDeque<Known>,
-    /// Until when each place has spent its budget.
+    /// By when each place will have its whole budget again.
     spent: BTreeMap<(String, u32), Duration>,
     /// Counted lines that are not remembered any more.
     others: u64,
 }
 
-/// A line that came lately.
+/// A recent line.
 #[derive(Debug)]
 struct Known {
     hash: u64,
-    /// The words of the first of those that are counted.
+    /// The words of the first of the counted lines.
     text: String,
     last: Duration,
     /// How many came since the last digest and were not written.
@@ -56,7 +56,7 @@ struct Known {
 }
 
 impl Limiter {
-    /// Whether this line is to be written now; if not, it is counted.
+    /// Whether to write this line now; otherwise it is counted.
     pub fn admit(&mut self, line: &Line<'_>, now: Duration) -> bool {
         let mut hasher = DefaultHasher::new();
         (line.site, line.same).hash(&mut hasher);
@@ -91,8 +91,7 @@ impl Limiter {
         has_room
     }
 
-    /// What was counted since the last digest, in one line; none where nothing was. To be asked for every
-    /// [`DIGEST`].
+    /// The counts since the last digest, in one line; none if there are none. To be called every [`DIGEST`].
     pub fn digest(&mut self) -> Option<String> {
         let mut counted: Vec<(u64, &str)> =
             self.lines.iter().map(|known| (known.counted, known.text.as_str())).collect();

@@ -19,7 +19,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// What each line is made with.
+/// The settings of all lines.
 #[derive(Clone, Debug)]
 pub struct Style {
     /// How the lines look.
@@ -33,9 +33,9 @@ pub struct Style {
 /// The fields of a record.
 #[derive(Debug, Default)]
 pub struct Fields {
-    /// What happened, as one word; "log" where the record does not say.
+    /// The event, as one word; "log" if the record has none.
     pub event: Option<String>,
-    /// What makes the record the same as an earlier one; its words where it does not say.
+    /// The text by which the record equals an earlier one; by default its words.
     pub same: Option<String>,
     /// All others.
     pub others: BTreeMap<String, Value>,
@@ -95,7 +95,7 @@ impl Style {
             }
         };
         let priority = if *with_priority { priority(level) } else { "" };
-        // The journal takes each line of a longer text as an entry of its own.
+        // The journal takes each line of a longer text as its own entry.
         let line = line.replace('\n', &format!("\n{priority}"));
         format!("{priority}{line}\n")
     }

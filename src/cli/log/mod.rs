@@ -1,4 +1,4 @@
-//! The log of a running node: which lines are written, how they look, and where they go.
+//! The log of a running node: which lines it has, how they look, and where they go.
 
 mod journal;
 mod limiter;
@@ -23,7 +23,7 @@ use line::{Fields, Style};
 pub use journal::Journal;
 pub use line::LogFormat;
 
-/// How a node logs.
+/// The arguments for the log.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct LogArgs {
     /// How the log on stderr looks: for people or for programs.
@@ -35,7 +35,7 @@ impl LogArgs {
     /// Starts the log of the node of this name, on stderr.
     ///
     /// # Errors
-    /// When stderr cannot be used, or the system has no thread left.
+    /// If stderr cannot be used, or the system has no thread left.
     pub fn start(self, node: &str) -> io::Result<Journal> {
         let stderr = io::stderr();
         let with_priority = is_journal(&stderr);
@@ -54,7 +54,7 @@ impl LogArgs {
     }
 }
 
-/// What RUST_LOG asks for, such as debug or electd::net=trace.
+/// The filter of RUST_LOG, such as debug or electd::net=trace.
 fn filter() -> Filter {
     let mut filter = env_filter::Builder::new();
     match variable("RUST_LOG") {
@@ -64,7 +64,7 @@ fn filter() -> Filter {
     filter.build()
 }
 
-/// What was counted instead of written, as a line of the log.
+/// The digest of the counted lines, as a line of the log.
 fn digest(limiter: &Mutex<Limiter>, style: &Style) -> Option<String> {
     let text = limiter.lock().digest()?;
     let fields = Fields { event: Some("repeated".to_owned()), ..Fields::default() };
@@ -77,14 +77,14 @@ fn is_journal(stderr: &Stderr) -> bool {
     fstat(stderr).is_ok_and(|file| told == format!("{}:{}", file.st_dev, file.st_ino))
 }
 
-/// Takes all lines of this process.
+/// Takes all records of this process.
 struct NodeLog {
     filter: Filter,
     style: Style,
-    /// None where everything is to be told, as for debugging.
+    /// None if everything is to be logged, as for debugging.
     limiter: Option<Arc<Mutex<Limiter>>>,
     started: Instant,
-    /// One line after the other.
+    /// Makes lines take turns.
     out: Mutex<Journal>,
 }
 
@@ -111,7 +111,7 @@ impl Log for NodeLog {
     }
 
     fn flush(&self) {
-        // It waits for nobody; see `Journal::finish`.
+        // It never waits; see `Journal::finish`.
     }
 }
 

@@ -12,12 +12,12 @@ struct Day {
     digest_at: Duration,
 }
 
-/// What a day may take.
+/// The most that a day may log.
 const MOST: usize = 5_000_000;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 impl Day {
-    /// A day of rounds, each so long, in which a node logs what this says.
+    /// A day of rounds of this length, in which a node logs what this function says.
     fn of(round: Duration, logs: impl Fn(&mut Day, Duration, u32)) -> Day {
         let limiter = Limiter::default();
         let mut day = Day { limiter, bytes: [0, 0], digest_at: limiter::DIGEST };
@@ -55,7 +55,7 @@ impl Day {
 
     #[track_caller]
     fn assert_small(&self) {
-        let told = 10_000; // it is not silent either
+        let told = 10_000; // nor may the log be silent
         assert!(self.bytes.iter().all(|bytes| (told..MOST).contains(bytes)), "{:?}", self.bytes);
     }
 }
@@ -126,7 +126,7 @@ fn ten_failovers_within_a_minute_are_all_told() {
     assert_eq!(told.count(), 30);
 }
 
-/// A line of this format that is made of a record with these fields.
+/// A line of this format, from a record with these fields.
 fn written(format: LogFormat, with_priority: bool, text: &str) -> String {
     let style = Style { format, with_priority, node: "a".to_owned() };
     let values = [("epoch", log::kv::Value::from(4_u64)), ("leader", "c".into())];

@@ -1,8 +1,7 @@
 //! The bully election (Garcia-Molina 1982, in the form of seeds 000, 001, 003 and 004).
 //!
-//! A member that misses the leader sends ELECTION to all who rank higher. An ANSWER shuts its
-//! attempt down, and it waits for a COORDINATOR. Without an ANSWER within T1 it leads, in an
-//! epoch that is the round it started with.
+//! A member that misses the leader sends ELECTION to all members that rank higher. An ANSWER ends its attempt, and it
+//! waits for a COORDINATOR. Without an ANSWER within T1 it leads; its epoch is the round of that ELECTION.
 
 use std::collections::BTreeSet;
 
@@ -25,15 +24,15 @@ pub struct Bully {
     round: Epoch,
     /// When it began.
     started: Time,
-    /// Who was asked, dead or alive.
+    /// The members that were asked, dead or alive.
     asked: BTreeSet<NodeId>,
-    /// Who ranks lower by its own word.
+    /// Of these, the members that said that they rank lower.
     lower: BTreeSet<NodeId>,
-    /// They were asked by an eligible member.
+    /// Whether this member was eligible when it asked them.
     eligible: bool,
     /// The leader handed over to this member, which need not ask anybody.
     succeeds: bool,
-    /// Who answered, or is expected to lead for another reason.
+    /// The members that answered, or that are expected to lead for another reason.
     awaited: BTreeSet<NodeId>,
 }
 
@@ -69,7 +68,7 @@ impl Election for Bully {
     }
 
     fn go_on(&mut self, cx: &mut Context, _: Aim, _: Epoch) {
-        // A higher member that appeared meanwhile has been asked: its T1 runs.
+        // It has asked the higher members that appeared meanwhile: its T1 runs.
         if cx.state.timers.due(Timer::Answer).is_none() {
             self.win_unless_unasked(cx, Reason::Highest);
         }
@@ -77,7 +76,7 @@ impl Election for Bully {
 
     fn lost(&mut self, cx: &mut Context, peer: NodeId) {
         match cx.state.phase() {
-            // One who was to be asked as soon as it is connected counts like one who was asked.
+            // A rival that this member would have asked once connected counts as asked.
             Phase::Electing if self.lower.contains(&peer) => {}
             Phase::Electing if self.asked.contains(&peer) || is_known_rival(cx, peer) => {
                 self.asked.insert(peer);
@@ -92,7 +91,7 @@ impl Election for Bully {
 
     fn joined(&mut self, cx: &mut Context, peer: NodeId) {
         if !cx.state.detector.is_within_reach(peer) {
-            // It can be told nothing yet, and may have lost what it was asked before.
+            // The question to it may be lost; it is asked again once it can be reached.
             self.asked.remove(&peer);
             return;
         }
@@ -113,20 +112,19 @@ impl Election for Bully {
     }
 }
 
-/// Whether a member may rank higher than this one; or may win beside it, as it has not heard that this
-/// one is eligible again. (With a majority nobody wins beside another.)
+/// Whether a peer may rank higher than this member, or may be elected concurrently, not knowing that this member is
+/// eligible again. (With a majority two members cannot both win.)
 fn is_rival(cx: &Context, peer: &Peer) -> bool {
     let doubted = cx.state.eligibility_unannounced() && !cx.state.needs_majority();
     let may_lead = || cx.state.membership.list().get(peer.id()).is_some_and(Member::may_lead);
     cx.state.may_be_above(peer) || doubted && may_lead()
 }
 
-/// Whether the member of this id is one.
 fn is_known_rival(cx: &Context, id: NodeId) -> bool {
     cx.state.detector.get(id).is_some_and(|peer| is_rival(cx, peer))
 }
 
-/// Those among the unsuspected members.
+/// The rivals among the unsuspected members.
 fn rivals(cx: &Context) -> impl Iterator<Item = NodeId> {
     let counts = |peer: &&Peer| peer.counts() || Fault::DeadStayHigher.is_planted();
     let alive = cx.state.detector.iter().map(|(_, peer)| peer).filter(counts);
@@ -134,8 +132,8 @@ fn rivals(cx: &Context) -> impl Iterator<Item = NodeId> {
 }
 
 impl Bully {
-    /// "Broadcasts an Election message to all other processes with higher process IDs than
-    /// itself", or wins at once if there are none.
+    /// "Broadcasts an Election message to all other processes with higher process IDs than itself", or wins
+    /// immediately if there are none.
     fn begin(&mut self, cx: &mut Context, joined: Option<Epoch>, reason: Reason) {
         let round = joined.unwrap_or_else(|| cx.next_round());
         *self = Bully { round, started: cx.now, succeeds: cx.succeeds(), ..Bully::default() };
@@ -154,7 +152,7 @@ impl Bully {
 
     /// Sends ELECTION; T1 runs from the latest one.
     fn ask(&mut self, cx: &mut Context, to: Vec<NodeId>) {
-        // Without both connections the question or the answer is lost: they are asked again.
+        // Without both connections the question or the answer is lost: then it asks again.
         let connected = |id: &&NodeId| cx.state.detector.get(**id).is_some_and(Peer::connected);
         self.asked.extend(to.iter().filter(connected));
         let (rank, eligible) = (cx.state.rank(), cx.state.is_eligible());
@@ -163,13 +161,12 @@ impl Bully {
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
     }
 
-    /// Whether this member waits for the outcome of an election, and nobody else is left who
-    /// could bring it.
+    /// Whether this member awaits the outcome of an election, and the lost peer was the last that could bring it.
     fn waits_for_the_last(&mut self, cx: &Context, peer: NodeId) -> bool {
         !cx.state.is_bound() && self.awaited.remove(&peer) && self.awaited.is_empty()
     }
 
-    /// The best of those that answered was to lead, or to fail for a better one, and did neither.
+    /// The best of those that answered was to lead, or to let a better member win, and neither happened.
     fn pass_over_best(&self, cx: &mut Context) {
         let awaited = self.awaited.iter().filter_map(|id| cx.state.detector.get(*id));
         let best = awaited.filter(|peer| peer.counts()).map(|peer| peer.rank()).max();
@@ -178,14 +175,14 @@ impl Bully {
         }
     }
 
-    /// Whether all who were asked are suspected or dead, or rank lower by their own word, and this
-    /// member has not won meanwhile.
+    /// Whether all members that were asked are suspected or dead, or said that they rank lower, and this member has
+    /// not won meanwhile.
     fn has_heard_all(&self, cx: &Context) -> bool {
         let mut awaited = self.asked.difference(&self.lower);
         !cx.state.candidacy.is_parked() && !awaited.any(|id| cx.state.detector.counts(*id))
     }
 
-    /// T1 ends early when all who were asked are suspected or dead.
+    /// T1 ends early when all members that were asked are suspected or dead.
     fn lost_asked(&mut self, cx: &mut Context) {
         let last_leader = cx.state.view().leader.map(|leader| leader.id);
         if !self.has_heard_all(cx) {
@@ -194,16 +191,16 @@ impl Bully {
         if self.asked.iter().all(|id| Some(*id) == last_leader) {
             self.win_unless_unasked(cx, Reason::NoAnswer);
         } else {
-            self.begin(cx, None, Reason::NoAnswer); // who died may have won this round
+            self.begin(cx, None, Reason::NoAnswer); // the lost member may have won this round
         }
     }
 
-    /// T1 has passed: asks those higher members that appeared or could not be asked meanwhile,
-    /// as long as one may take to connect; or wins.
+    /// T1 has passed: asks the higher members that appeared or could not be asked meanwhile, for as long as a
+    /// connection may take; or wins.
     fn win_unless_unasked(&mut self, cx: &mut Context, reason: Reason) {
         let unasked = self.unasked(cx);
         let timing = cx.state.settings.timing;
-        // With a majority nobody wins beside a higher one that is not connected yet: that takes over later.
+        // With a majority a higher member that is not connected yet cannot win too: it takes over later.
         let patience = if cx.state.needs_majority() { timing.t1() } else { timing.failure };
         let patient = cx.now < self.started + patience;
         if !unasked.is_empty() && !patient {
@@ -219,20 +216,21 @@ impl Bully {
         {
             self.win(cx, reason);
         } else if !cx.state.is_eligible() && self.unasked(cx).is_empty() {
-            // All were asked, and are not eligible either or are gone: until one of them is eligible again.
+            // All were asked, and are gone or not eligible either: this member waits until one of them is eligible
+            // again.
             cx.become_waiting(cx.now, Reason::MayNotLead);
         } else {
             self.begin(cx, None, reason);
         }
     }
 
-    /// Whether this member is eligible, and was not when it asked: what the others said then says nothing of
-    /// who is to lead. Some of them may be eligible by now as well, as they found the same.
+    /// Whether this member is eligible, and was not when it asked: the replies then do not say who is to lead. Some
+    /// of the others may be eligible by now as well, as they found the same.
     fn is_eligible_by_now(&self, cx: &Context) -> bool {
         cx.state.is_eligible() && !self.eligible && !self.asked.is_empty()
     }
 
-    /// Those that may come before this member and were not asked yet.
+    /// The rivals that were not asked yet.
     fn unasked(&self, cx: &Context) -> BTreeSet<NodeId> {
         if self.succeeds && cx.state.is_eligible() {
             return BTreeSet::new();
@@ -240,7 +238,7 @@ impl Bully {
         rivals(cx).filter(|id| !self.asked.contains(id)).collect()
     }
 
-    /// The round becomes the epoch, as soon as it is durable and the voters agree.
+    /// Leads as soon as the round, which becomes the epoch, is durable and the voters agree.
     fn win(&mut self, cx: &mut Context, reason: Reason) {
         if cx.nominate(self.round, Aim::Lead, &reason) {
             self.lead(cx, reason);
@@ -270,7 +268,7 @@ impl Bully {
         let known = cx.state.view().epoch;
         cx.note_round(round);
         if cx.state.is_promised(cx.now) {
-            cx.send_view(from); // its vote is its leader's, for a while
+            cx.send_view(from); // this voter has promised its vote to its leader
             return;
         }
         cx.state.detector.change(from, |peer| peer.calls(round, eligible));
@@ -279,7 +277,7 @@ impl Bully {
             if cx.state.follows(from) && round > known {
                 self.await_leader(cx, from, Reason::LeaderGaveUp(from)); // a leader does not elect
             }
-            // Answering would shut down the better candidate. If it knows less, it is told.
+            // An ANSWER would end the better candidate's attempt. A candidate that knows less gets the view.
             if cx.state.leader().is_some() || round <= known {
                 cx.send_view(from);
             }
@@ -301,7 +299,7 @@ impl Bully {
         }
     }
 
-    /// A leader repeats its COORDINATOR, in its unchanged epoch, to one who may have missed it.
+    /// A leader repeats its COORDINATOR, in its unchanged epoch, to a member that may have missed it.
     fn remind(&mut self, cx: &mut Context, to: NodeId, round: Epoch) {
         let epoch = cx.state.view().epoch;
         let told = cx.state.detector.get(to).is_some_and(|peer| peer.lines.is_told(epoch));
@@ -315,19 +313,20 @@ impl Bully {
         if let Some(leader) = cx.state.lower_leader() {
             cx.take_over(leader.id, Reason::TakingOver(leader.id));
         } else if cx.state.elects() && !cx.state.rests(cx.now) && !cx.state.is_bound_to(from) {
-            // One election at a time. But a leader whose epoch this member is about to store leads no more, if it elects.
+            // One election at a time; unless a leader elects whose epoch this member is about to store: it does not
+            // lead any more.
         } else if cx.state.is_discovering(cx.now) {
             cx.state.epochs.invite(round);
         } else {
-            // Below a round seen or reserved this member may have led already.
+            // In a round below the greatest seen or reserved this member may have led already.
             let joined = Some(round)
                 .filter(|r| *r >= cx.state.epochs.round() && *r > cx.state.epochs.floor());
             self.begin(cx, joined, Reason::Joined(from));
         }
     }
 
-    /// Where all are asked, those that rank lower say so, and are not waited for. A member that says so to one that
-    /// is not eligible, is not either.
+    /// If all members are asked, those that rank lower say so, and this member does not wait for them. A LOWER sent
+    /// to an ineligible asker means that the sender is ineligible too.
     fn lower(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
         if round != self.round || !self.asked.contains(&from) || cx.state.phase() != Phase::Electing
         {
@@ -349,7 +348,7 @@ impl Bully {
             return; // of an election that is over
         }
         if cx.is_passed_over(from) && cx.state.phase() == Phase::Electing {
-            return; // it said so before, and did not lead: until T1 it may show that it does
+            return; // it answered before, and did not lead: until T1 it may show that it does
         }
         match cx.state.phase() {
             Phase::Electing => {

@@ -1,4 +1,4 @@
-//! What the rest of the core asks of an election algorithm.
+//! The steps that the rest of the core asks of an election algorithm.
 
 use crate::core::context::Context;
 use crate::core::leadership::candidacy::Aim;
@@ -10,44 +10,43 @@ use crate::core::types::{Epoch, NodeId};
 
 /// An election algorithm, with its state.
 pub(in crate::core) trait Election {
-    /// Calls a new election, dropping what is left of an older one.
+    /// Calls a new election, and drops the rest of an older one.
     fn start(&mut self, cx: &mut Context, reason: Reason);
 
-    /// Takes a message of the algorithm's own kinds. Tells of a leader that it announces, to be
-    /// followed if nothing speaks against it.
+    /// Takes a message of the algorithm's own kinds. Returns the leader that it announces, for the core to judge.
     fn receive(&mut self, cx: &mut Context, from: NodeId, message: &Message) -> Option<View>;
 
-    /// Takes the end of one of the algorithm's own timers.
+    /// Handles one of the algorithm's own timers.
     fn expire(&mut self, cx: &mut Context, timer: Timer);
 
-    /// Goes on with the nomination of this member that waited: its round is durable and, with a majority,
-    /// enough voters agreed.
+    /// Continues the parked nomination of this member: its round is durable and, with a majority, enough voters
+    /// agreed.
     fn go_on(&mut self, cx: &mut Context, aim: Aim, round: Epoch);
 
-    /// A member became suspected or dead, and it was not a leader whose loss calls an election.
+    /// A member became suspected or dead that is not a leader whose loss calls an election.
     fn lost(&mut self, cx: &mut Context, peer: NodeId);
 
     /// A member said hello or welcome, or was heard again.
     fn joined(&mut self, cx: &mut Context, peer: NodeId);
 
-    /// Another member answered something older with whom it follows, or that nobody leads.
+    /// A peer replied to an older message with its view.
     fn answered(&mut self, _cx: &mut Context, _from: NodeId, _view: View) {}
 
-    /// Whether this member may follow a leader that announced itself, for which it need not hand
-    /// over. Otherwise the algorithm does what is to be done instead.
+    /// Whether this member may follow a leader that announced itself and need not hand over to it. Otherwise the
+    /// algorithm does what is needed instead.
     fn may_follow(&mut self, _cx: &mut Context, _view: View, _leader: NodeId) -> bool {
         true
     }
 
-    /// Whether nobody is eligible as far as this member found: it waits until somebody is.
+    /// Whether this member found no eligible member: it waits until there is one.
     fn finds_nobody(&self, state: &State) -> bool;
 
     /// Awaits the COORDINATOR of a member that is about to lead.
     fn await_leader(&mut self, cx: &mut Context, leader: NodeId, reason: Reason);
 
-    /// With a majority: this leader goes on in a greater epoch.
+    /// With a majority: this leader continues in a greater epoch.
     fn reclaimed(&mut self, _cx: &mut Context) {}
 
-    /// The coordinator has a new task to hand out, which the state holds.
+    /// The coordinator has a new task to hand out, which is in the state.
     fn hand_out(&mut self, _cx: &mut Context) {}
 }

@@ -1,76 +1,76 @@
-//! The connections between a member and one peer: on one of them the peer speaks, on the other one it is told something.
+//! The connections between a member and one peer: the peer speaks on one, and this member speaks on the other.
 
 use std::time::Duration;
 
 use crate::core::types::{Epoch, Time};
 
-/// Names one inbound connection; the caller numbers them, never twice the same.
+/// The number of an inbound connection; the caller uses no number twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub u64);
 
 /// The connections between this member and a peer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Lines {
-    /// The connection on which it speaks to this member, and where it comes from.
+    /// The connection on which the peer speaks, and the address that it comes from.
     inbound: Option<(ConnectionId, String)>,
-    /// Whether the connection to it is up: its WELCOME has come.
+    /// Whether the connection to the peer is up: its WELCOME has come.
     outbound: bool,
-    /// The epoch of which this member, leading, has told it on the present connection.
+    /// The epoch of this leader that the peer was told on the present connection.
     told_epoch: Option<Epoch>,
-    /// This member got other timings after it dialed the peer, and before it could tell it anything.
+    /// Whether this member got other timings after it dialed the peer, and before it could tell the peer.
     told_older_timing: bool,
-    /// Since when it has been heard and could be told nothing.
+    /// Since when the peer has been heard while nothing could be sent to it.
     untold_since: Option<Time>,
-    /// It was so for `failure`: no rival, neighbour or successor, however loud.
+    /// Whether that lasted `failure`: then the peer is no rival, neighbour or successor.
     unreachable: bool,
 }
 
 impl Lines {
-    /// The connection on which it speaks to this member.
+    /// The connection on which the peer speaks.
     #[must_use]
     pub fn inbound(&self) -> Option<ConnectionId> {
         self.inbound.as_ref().map(|(connection, _)| *connection)
     }
 
-    /// Where that connection comes from.
+    /// The address that this connection comes from.
     #[must_use]
     pub fn address(&self) -> Option<&str> {
         self.inbound.as_ref().map(|(_, address)| address.as_str())
     }
 
-    /// Whether it can be told something.
+    /// Whether this member can send to the peer.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.outbound
     }
 
-    /// Whether it was heard for `failure`, and could be told nothing meanwhile.
+    /// Whether the peer was heard for `failure`, while nothing could be sent to it.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
         self.unreachable
     }
 
-    /// Whether it was told on the present connection that this member leads in this epoch.
+    /// Whether the peer was told on the present connection that this member leads in this epoch.
     pub(in crate::core) fn is_told(&self, epoch: Epoch) -> bool {
         self.told_epoch == Some(epoch)
     }
 
-    /// It was told so; with none, its connection is new.
+    /// The peer was told of this epoch; none: the connection is new.
     pub(in crate::core) fn note_told(&mut self, epoch: Option<Epoch>) {
         self.told_epoch = epoch;
     }
 
-    /// It speaks on this connection, which comes from there.
+    /// The peer speaks on this connection, which comes from this address.
     pub(in crate::core) fn accept(&mut self, connection: ConnectionId, address: String) {
         self.inbound = Some((connection, address));
     }
 
-    /// It speaks on that connection no more.
+    /// The peer does not speak on its connection any more.
     pub(in crate::core) fn end_inbound(&mut self) -> Option<ConnectionId> {
         self.inbound.take().map(|(connection, _)| connection)
     }
 
-    /// It can be told something from now on, or no more.
+    /// Notes whether this member can send to the peer from now on.
     pub(in crate::core) fn set_up(&mut self, up: bool) {
         self.outbound = up;
     }
@@ -80,46 +80,46 @@ impl Lines {
         (self.inbound, self.outbound, self.told_epoch) = Default::default();
     }
 
-    /// It may have been told older timings than this member has now.
+    /// The peer may have been told older timings than this member has now.
     pub(in crate::core) fn note_older_timing(&mut self) {
         self.told_older_timing = true;
     }
 
-    /// Whether it was told older timings, which it is told anew now.
+    /// Whether the peer was told older timings; this member sends the present ones now.
     pub(in crate::core) fn take_older_timing(&mut self) -> bool {
         std::mem::take(&mut self.told_older_timing)
     }
 
-    /// It has `failure` from now on to be reached: it is a new process, or was reached.
+    /// The peer is a new process, or was reached: it has `failure` to be reached from now on.
     pub(in crate::core) fn count_anew(&mut self) {
         (self.unreachable, self.untold_since) = Default::default();
     }
 
-    /// This member starts anew, and looks for it like for all others.
+    /// This member starts anew, and discovers the peer like all others.
     pub(in crate::core) fn is_looked_for(&mut self) {
         self.unreachable = false;
     }
 
-    /// It was silent, as one that is gone: it has `failure` to be reached once it is heard again.
+    /// The peer was silent, like a dead one: it has `failure` to be reached once it is heard again.
     pub(in crate::core) fn was_silent(&mut self) {
         self.untold_since = None;
     }
 
-    /// Whether it speaks to this member, which cannot say anything to it.
+    /// Whether the peer speaks to this member, which cannot send to it.
     pub(super) fn is_untold(&self) -> bool {
         self.inbound.is_some() && !self.outbound
     }
 
-    /// Notes what its connections are now. It may end its own connection and dial again, time after time, as a
-    /// member does that refuses this one: it could be told nothing all the same.
+    /// Notes the present connections. A peer that repeatedly ends its own connection and dials again, as one that
+    /// refuses this member does, stays out of reach all the same.
     pub(super) fn note_reach(&mut self) {
         if self.outbound {
             self.count_anew();
         }
     }
 
-    /// Looks whether it is to be passed over from now on, as it is `heard` and could be told nothing for this long. Gives
-    /// when to look again otherwise: not before it is heard, if it is silent now.
+    /// Looks whether the peer is unreachable from now on: it is `heard`, and nothing could be sent to it for this
+    /// long. Otherwise returns when to look again: not before the peer is heard, if it is silent now.
     pub(super) fn look(&mut self, limit: Duration, heard: bool, now: Time) -> Option<Time> {
         let due = *self.untold_since.get_or_insert(now) + limit;
         self.unreachable |= due <= now && heard;

@@ -1,4 +1,4 @@
-//! What a member knows of one other.
+//! A member's knowledge of one peer.
 
 use std::time::Duration;
 
@@ -10,24 +10,24 @@ use crate::core::planted::Fault;
 use crate::core::streak::Streak;
 use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Time};
 
-/// A member whose heartbeats are rarer than that is suspected between two of them.
+/// A peer with rare heartbeats may be silent for at most this many times as long as others.
 const MOST_FAILURES: u32 = 16;
 
-/// How the sender of a hello was met before.
+/// How this member met the sender of a hello before.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::core) enum Met {
     /// It was met before.
     Known,
-    /// It was not, and no earlier incarnation of the sender was thought alive.
+    /// It was not met before, and no earlier incarnation of it was thought alive.
     New,
-    /// An earlier run of the sender was thought alive until now.
+    /// An earlier incarnation of it was thought alive until now.
     Restarted,
 }
 
-/// What this member knows of another.
+/// This member's knowledge of a peer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Peer {
-    /// Which run of it this is.
+    /// The process of the peer.
     pub(super) process: Process,
     /// Alive, suspected or dead.
     pub(super) status: Liveness,
@@ -35,13 +35,13 @@ pub struct Peer {
     pub(super) proved: bool,
     /// When it was last heard, by any message of its own.
     pub(super) heard: Option<Time>,
-    /// When it last said whom it follows, or that it leads.
+    /// When it last said which leader it follows, or that it leads.
     pub(super) declared: Option<Time>,
-    /// Its rank, as it told it last.
+    /// Its rank, as it last said.
     pub(super) rank: Rank,
     /// Whether it may be nominated.
     pub(super) eligible: bool,
-    /// What else it told last.
+    /// What else it last said.
     pub(super) said: Said,
     /// Its connections.
     pub lines: Lines,
@@ -54,9 +54,9 @@ pub struct Peer {
 /// How often a peer failed those that relied on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Failings {
-    /// How often it was to lead and did not, since it led last or started.
+    /// How often it was to lead and did not, since it last led or started.
     passed: Damping,
-    /// How often this member, leading, gave up its epoch for it in vain.
+    /// How often this member, as leader, gave up its epoch for this peer in vain.
     let_down: Damping,
     /// When it went away last.
     left: Option<Time>,
@@ -64,28 +64,28 @@ pub struct Failings {
     unsteady: Option<Time>,
 }
 
-/// Which run of a peer this is.
+/// The incarnation and process of a peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Process {
     /// The incarnation met last; 0 before the first meeting.
     pub(super) incarnation: Incarnation,
     /// That incarnation's process.
     pub(super) instance: u64,
-    /// The greatest incarnation that answered at its own address, and its process, if this run of this
-    /// member met it. A process that only dials this member may say any number.
+    /// The greatest incarnation that answered at its own address, and its process, if this incarnation of this member
+    /// met it. A process that only dials this member may say any number.
     pub(super) proven: (Incarnation, Option<u64>),
-    /// The incarnation that is alive by a leader's word alone, as this member has not met it.
+    /// The incarnation that only a leader's report says is alive: this member has not met it.
     pub(super) vouched: Incarnation,
 }
 
-/// What a peer told last of itself.
+/// What a peer last said of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Said {
-    /// The epoch in which it said last that it leads, and the value of its rank as it was then.
+    /// The last epoch in which it said that it leads, with the value of its rank then.
     pub(super) leads_with: Option<(Epoch, i64)>,
     /// The round of its last ELECTION as an eligible member: a leader of an earlier epoch may not know.
     pub(super) called: Epoch,
-    /// The version of the protocol that both speak.
+    /// The version of the protocol that both members speak.
     pub(super) protocol: u32,
     /// Its timings.
     pub(super) timing: Option<[u64; 4]>,
@@ -94,16 +94,16 @@ pub struct Said {
 }
 
 impl Peer {
-    /// So often it has to let this member wait in vain before it is passed over.
+    /// How often this member has to wait for a peer in vain before it passes the peer over.
     pub(in crate::core) const TWICE: u32 = 2;
 
-    /// Who it is.
+    /// Its id.
     #[must_use]
     pub fn id(&self) -> NodeId {
         self.rank.id
     }
 
-    /// Its rank, as it told it last.
+    /// Its rank, as it last said.
     #[must_use]
     pub fn rank(&self) -> Rank {
         self.rank
@@ -144,7 +144,7 @@ impl Peer {
         self.heard
     }
 
-    /// When it last said whom it follows, or that it leads.
+    /// When it last said which leader it follows, or that it leads.
     pub(in crate::core) fn declared(&self) -> Option<Time> {
         self.declared
     }
@@ -154,22 +154,23 @@ impl Peer {
         self.proved
     }
 
-    /// Whether this is the process that was met last.
+    /// Whether this is the process that this member met last.
     pub(in crate::core) fn is_process(&self, incarnation: Incarnation, instance: u64) -> bool {
         (self.process.incarnation, self.process.instance) == (incarnation, instance)
     }
 
-    /// The greatest incarnation that answered at its own address, and its process, if this run of this member met it.
+    /// The greatest incarnation that answered at its own address, and its process, if this incarnation of this member
+    /// met it.
     pub(in crate::core) fn proven(&self) -> (Incarnation, Option<u64>) {
         self.process.proven
     }
 
-    /// The epoch in which it said last that it leads, and the value of its rank as it was then.
+    /// The last epoch in which it said that it leads, with the value of its rank then.
     pub(in crate::core) fn leads_with(&self) -> Option<(Epoch, i64)> {
         self.said.leads_with
     }
 
-    /// The version of the protocol that both speak.
+    /// The version of the protocol that both members speak.
     pub(in crate::core) fn protocol(&self) -> u32 {
         self.said.protocol
     }
@@ -179,18 +180,19 @@ impl Peer {
         self.said.list
     }
 
-    /// When it will have been eligible for this long without a break, or for longer after many breaks; none while it is not.
+    /// When it will have been eligible for this long without a break, or for longer after many breaks; none while it
+    /// is ineligible.
     pub(in crate::core) fn eligible_by(&self, after: Duration) -> Option<Time> {
         self.streak.due(after)
     }
 
-    /// Connected means both directions.
+    /// Whether it is connected, which means in both directions.
     #[must_use]
     pub fn connected(&self) -> bool {
         self.lines.inbound().is_some() && self.lines.is_up()
     }
 
-    /// What third members are told of it.
+    /// The report on it for third members.
     pub(super) fn report(&self, id: NodeId) -> MemberReport {
         let Peer { process: Process { incarnation, .. }, status, eligible, rank, .. } = *self;
         MemberReport { id, incarnation, status, eligible, value: rank.value }
@@ -202,18 +204,18 @@ impl Peer {
         self.status == Liveness::Alive
     }
 
-    /// This process was heard, and is suspected or dead by now.
+    /// Whether this process was heard, and is suspected or dead by now.
     pub(super) fn is_lost(&self) -> bool {
         self.heard.is_some() && !self.alive()
     }
 
-    /// Alive, and it can be told something, or may be soon.
+    /// Whether it is alive and not unreachable.
     #[must_use]
     pub fn counts(&self) -> bool {
         self.alive() && (!self.lines.is_unreachable() || Fault::DeafCounts.is_planted())
     }
 
-    /// For how long it may be silent where others may be for `limit`: at least two of its own heartbeats, as
+    /// For how long it may be silent, if others may be for `limit`: at least two of its own heartbeat intervals, as
     /// its timings may differ; but no file or lie lets it be silent for ever.
     #[must_use]
     pub(super) fn silence(&self, limit: Duration) -> Duration {
@@ -234,12 +236,12 @@ impl Peer {
         self.failings.passed.times() >= Peer::TWICE
     }
 
-    /// Whether that happened so lately that what it begins is not obeyed.
+    /// Whether that happened so recently that this member does not obey its elections.
     pub(in crate::core) fn is_ignored(&self, now: Time) -> bool {
         self.is_passed_over() && self.failings.passed.holds(now)
     }
 
-    /// Whether this member, leading, gave up its epoch for it in vain of late.
+    /// Whether this member, as leader, recently gave up its epoch for this peer in vain.
     pub(in crate::core) fn let_down(&self, now: Time) -> bool {
         self.failings.let_down.holds(now)
     }
@@ -249,17 +251,14 @@ impl Peer {
         self.failings.passed.sooner(time)
     }
 
-    /// It says how it ranks, and whether it may be nominated.
     pub(in crate::core) fn says_rank(&mut self, rank: Rank, eligible: bool) {
         (self.rank, self.eligible) = (rank, eligible);
     }
 
-    /// It may be nominated from now on, or not.
     pub(in crate::core) fn set_eligible(&mut self, eligible: bool) {
         self.eligible = eligible;
     }
 
-    /// It calls an election of this round.
     pub(in crate::core) fn calls(&mut self, round: Epoch, eligible: bool) {
         self.eligible = eligible;
         if eligible {
@@ -267,27 +266,25 @@ impl Peer {
         }
     }
 
-    /// It leads in this epoch, and its rank has this value now.
+    /// It says that it leads in this epoch, and that its rank has this value now.
     pub(in crate::core) fn says_present_rank(&mut self, epoch: Epoch, value: i64) {
         self.said.leads_with = Some((epoch, value));
     }
 
-    /// It says now whom it follows, or that it leads. Gives when it did so before.
+    /// It says which leader it follows, or that it leads. Returns when it last did so before.
     pub(in crate::core) fn declares(&mut self, now: Time) -> Option<Time> {
         self.declared.replace(now)
     }
 
-    /// It has these timings.
     pub(in crate::core) fn says_timing(&mut self, timing: [u64; 4]) {
         self.said.timing = Some(timing);
     }
 
-    /// It has this version of the list.
     pub(in crate::core) fn says_list(&mut self, version: ListVersion) {
         self.said.list = version;
     }
 
-    /// It answered at its own address as this process. Gives whether no later one did before.
+    /// It answered at its own address as this process. Returns whether no later incarnation did before.
     pub(in crate::core) fn answers_as(&mut self, incarnation: Incarnation, instance: u64) -> bool {
         let newer = self.process.proven.0 < incarnation;
         self.process.proven = (incarnation, Some(instance));
@@ -299,22 +296,22 @@ impl Peer {
         self.heard = None;
     }
 
-    /// This member starts anew: nobody is known to live.
+    /// This member starts anew, and suspects all peers.
     pub(in crate::core) fn suspect(&mut self) {
         self.status = Liveness::Suspected;
     }
 
-    /// It leads: what it failed to do before is forgotten.
+    /// It leads: forgets its earlier failures to lead.
     pub(in crate::core) fn came_to_lead(&mut self) {
         self.failings.passed = Damping::default();
     }
 
-    /// This member, leading, gave up its epoch for it in vain.
+    /// This member, as leader, gave up its epoch for this peer in vain.
     pub(in crate::core) fn lets_down(&mut self, unit: Duration, now: Time) {
         self.failings.let_down.again(unit, now);
     }
 
-    /// It was to lead, or to go on with its election, and did not. Tells whether it is passed over from now on.
+    /// It was to lead, or to continue its election, and did not. Returns whether it is passed over from now on.
     pub(in crate::core) fn does_not_lead(&mut self, unit: Duration, now: Time) -> bool {
         self.failings.passed.again(unit, now);
         self.failings.passed.times() == Peer::TWICE
@@ -334,8 +331,8 @@ impl Peer {
         self.failings.unsteady.take_if(|until| *until <= now);
     }
 
-    /// Notes what its hello says, and the version of the protocol that both speak, unless that hello was refused. Tells how
-    /// it was met before.
+    /// Notes the content of its hello, and the version of the protocol that both speak, unless the hello was refused.
+    /// Returns how this member met it before.
     pub(in crate::core) fn meet(&mut self, hello: &Hello, protocol: Option<u32>) -> Met {
         let met = match self.is_process(hello.incarnation, hello.instance) {
             true => Met::Known,
@@ -358,8 +355,8 @@ impl Peer {
         met
     }
 
-    /// Passes this peer over if it could be told nothing for `limit`. It may be silent for as long as `rarest` in between.
-    /// Gives when to look again; none if only its next word can change that.
+    /// Passes this peer over if nothing could be sent to it for `limit` although it was heard; its silences may last
+    /// up to `rarest`. Returns when to look again; none if only its next message can change that.
     pub(super) fn is_unreachable_by(
         &mut self,
         (limit, rarest): (Duration, Duration),

@@ -1,4 +1,4 @@
-//! What a leader and those who follow it tell each other of the members.
+//! The reports that a leader and its followers exchange.
 
 use uuid::Uuid;
 

@@ -1,4 +1,4 @@
-//! Announcements: what others say of the leader is judged here, and a leader followed or overruled.
+//! Announcements: this member judges what others say of the leader, and follows or overrules it.
 
 use crate::core::api::Output;
 use crate::core::context::Context;
@@ -12,8 +12,8 @@ use crate::core::turn::Turn;
 use crate::core::types::{Epoch, NodeId, Rank, Time};
 
 impl Context<'_> {
-    /// Tells a leader that another leads in its epoch, as this member knows it or its earlier run did. If somebody lied to
-    /// this member, the leader asks for a greater epoch, in which this member follows it.
+    /// Tells a leader that another member leads in its epoch, as this incarnation or an earlier one knows. If this
+    /// member was lied to, the leader asks for a greater epoch, in which this member follows it.
     fn tell_other_leader(&mut self, to: NodeId) {
         let View { epoch, leader } = self.state.view();
         match self.state.voter.led_in(epoch).filter(|_| leader.is_none()) {
@@ -29,7 +29,7 @@ impl Context<'_> {
     fn follow_once_durable(&mut self, view: View, leader: NodeId) {
         self.become_waiting(self.now, Reason::Storing(leader));
         self.state.timers.cancel(Timer::Coordinator);
-        self.state.course.await_disk(view); // its record was ordered when the round was noted
+        self.state.course.await_disk(view); // the record was ordered when the round was noted
         if !Fault::LeaderToStoreUnwatched.is_planted() {
             self.listen();
         }
@@ -37,12 +37,12 @@ impl Context<'_> {
 }
 
 impl Turn<'_> {
-    /// A leader announces itself: COORDINATOR or heartbeat. Answers an older one with what is
-    /// known. Tells whether the sender is now this member's leader.
+    /// A leader announces itself with COORDINATOR or a heartbeat. Answers an outdated leader with the view known.
+    /// Returns whether this member follows the sender afterwards.
     pub fn announced(&mut self, from: NodeId, epoch: Epoch, rank: Rank) -> bool {
         let rank = Rank { id: from, ..rank };
         let view = View { epoch, leader: Some(rank) };
-        self.cx.state.detector.change(from, |peer| peer.set_eligible(true)); // who leads, is
+        self.cx.state.detector.change(from, |peer| peer.set_eligible(true)); // a leader is eligible
         self.meet_leader(from, view);
         self.cx.note_round(epoch);
         if self.cx.state.phase() == Phase::Stopping {
@@ -58,7 +58,7 @@ impl Turn<'_> {
             return false;
         }
         if self.cx.state.course.storing().is_some_and(|later| view < later) {
-            return false; // the later one is followed as soon as it is durable
+            return false; // this member follows the later leader as soon as that epoch is durable
         }
         let state = &self.cx.state;
         let asks = state.course.takeover() == Some(view) && !state.is_paused();
@@ -70,8 +70,8 @@ impl Turn<'_> {
         self.cx.state.follows(from)
     }
 
-    /// The reply to something older. One without a leader, in the very epoch in which this member
-    /// leads, comes from another that led in it and gave it up.
+    /// A peer replies to an older message. If the peer names no leader in the epoch in which this member leads, the
+    /// peer led in that epoch too and gave it up.
     pub fn replied(&mut self, from: NodeId, view: View) {
         if view.leader.is_none() {
             self.meet_at_same_epoch(from, view.epoch);
@@ -80,13 +80,12 @@ impl Turn<'_> {
         self.algorithm.get().answered(&mut self.cx, from, view);
     }
 
-    /// A hello, or the reply to something older, tells of a leader. Only the leader itself is
-    /// followed on its word: it says hello to all, and what third members know of it may be of
-    /// an earlier run.
+    /// A hello, or the reply to an older message, names a leader. This member follows a leader only on that leader's
+    /// own word: a leader says hello to all, and what third members know of it may be of an earlier incarnation.
     pub fn told(&mut self, from: NodeId, view: View) {
         let state = &self.cx.state;
         if view.leader.is_some_and(|leader| state.never_leads(leader.id)) {
-            return; // somebody lies
+            return; // the sender lies
         }
         let news = state.compare(view).is_gt() && !(state.leads() && state.needs_majority());
         match view.leader {
@@ -98,12 +97,12 @@ impl Turn<'_> {
         self.cx.note_round(view.epoch);
         let state = &self.cx.state;
         if view.leader.is_none() && state.follows(from) && view.epoch >= state.view().epoch {
-            self.call(Reason::LeaderGaveUp(from)); // what it says is no sign of a leader
+            self.call(Reason::LeaderGaveUp(from)); // the peer does not speak as a leader
             return;
         }
         let second = view.leader.is_some_and(|leader| state.is_of_another(leader.id, view.epoch));
         if second && state.leads() && state.needs_majority() {
-            // Somebody lied to that member: it names another leader of this epoch, and would never follow this one.
+            // That member was lied to: it names another leader of this epoch, and would never follow this one.
             self.outgrow(view.epoch.next());
             return;
         }
@@ -112,7 +111,7 @@ impl Turn<'_> {
         }
         match view.leader {
             Some(leader) if leader.id == from => self.accept(view, leader),
-            // As long as its lease runs, no later leader was elected: a third member is mistaken, or lies.
+            // While its lease runs, no later leader was elected: a third member is mistaken, or lies.
             _ if state.leads() && state.needs_majority() => self.outgrow(view.epoch),
             // The leader that this member is about to follow, or an earlier one, is no news.
             Some(_) if state.course.storing() >= Some(view) => {}
@@ -120,14 +119,14 @@ impl Turn<'_> {
                 self.outdated(view, leader.id);
             }
             _ if state.phase() == Phase::Leading && view.epoch > state.view().epoch => {
-                self.call(Reason::Overruled(from)); // its leader is gone, its epoch is not
+                self.call(Reason::Overruled(from)); // the leader of that epoch is gone, but the epoch remains
             }
             _ => {}
         }
     }
 
-    /// A message of the algorithm tells of a leader: its own word, or passed on by another member. As long as its lease
-    /// runs, no later leader was elected.
+    /// A message of the algorithm names a leader: its sender, or another that the sender passed on. While this
+    /// leader's lease runs, no later leader was elected.
     pub fn passed_on(&mut self, from: NodeId, view: View) {
         let state = &self.cx.state;
         match view.leader {
@@ -139,8 +138,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes a view that is not older than the own one, of a leader that is alive. A voter that voted
-    /// in a later epoch may have forgotten that it named its leader, but not that.
+    /// Takes a view of a live leader that is not older than the one known. A voter that voted in a later epoch may
+    /// have forgotten the leader of that epoch, but not its vote.
     pub fn accept(&mut self, view: View, leader: Rank) {
         let state = &self.cx.state;
         if state.never_leads(leader.id) {
@@ -149,14 +148,15 @@ impl Turn<'_> {
         if state.voter.is_beyond(view.epoch) || state.is_of_another(leader.id, view.epoch) {
             return;
         }
-        // A member that is still discovering the others could not lead at once: there would be no leader meanwhile.
+        // A member that is still discovering the others could not lead immediately: the cluster would have no leader
+        // meanwhile.
         let at_once = state.preempts_at_once() && !state.is_discovering(self.cx.now);
         let lower = state.may_ask_for_release(leader, view.epoch);
         let higher = lower && state.exceeds_leader(leader, view.epoch);
         let takes_over = higher && at_once && self.cx.may_take_over();
         let known = state.leader() == Some(leader) && state.view() == view;
         if state.course.storing() == Some(view) {
-            return; // its leader is followed as soon as it is durable
+            return; // this member follows that leader as soon as the epoch is durable
         }
         if !takes_over && !known {
             if self.algorithm.get().may_follow(&mut self.cx, view, leader.id) {
@@ -192,11 +192,11 @@ impl Turn<'_> {
         }
     }
 
-    /// A greater epoch exists: whoever led or was followed is outdated. Its leader will tell so
-    /// itself. With a majority, a member that has no leader goes on with what it does: if that leader lives, its voters deny
-    /// a candidate their votes; and if a third member lies, nobody is stopped.
+    /// A greater epoch exists: the leader that this member was, or followed, is outdated. The new leader will
+    /// announce itself. With a majority, a member without a leader continues what it does: if the new leader lives,
+    /// its voters deny a candidate their votes; and if a third member lies, the lie stops nobody.
     fn outdated(&mut self, view: View, leader: NodeId) {
-        // Whoever was to be followed once its epoch is durable is outdated as well.
+        // A leader whose epoch this member was storing is outdated as well.
         let settled = self.cx.state.course.storing().is_some() || self.cx.state.leader().is_some();
         if !settled && self.cx.state.needs_majority() {
             return;
@@ -213,7 +213,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Two leaders met in one epoch, which must not stay: the survivor runs a new round.
+    /// Two leaders met in one epoch: the one that remains runs a new round.
     fn meet_at_same_epoch(&mut self, other: NodeId, epoch: Epoch) {
         let state = &self.cx.state;
         let leads = state.phase() == Phase::Leading && state.view().epoch == epoch;
@@ -222,13 +222,13 @@ impl Turn<'_> {
         }
     }
 
-    /// A word that another member leads. If this one leads too, there are two, or were: a greater
-    /// epoch began without its release; and a smaller one goes on, unless the word was under way
-    /// when this one began. Nobody comes to lead beside a live leader without `failure` of silence
-    /// between the two, which is 2 * `message` shorter here at most.
+    /// A peer says that it or another member leads. If this member leads too, there are two leaders, or were: the
+    /// greater epoch began without a release; a smaller epoch continues, unless the message was sent before this
+    /// leadership began. A member comes to lead beside a live leader only after `failure` of silence between the two,
+    /// which is at most 2 * `message` shorter here.
     ///
-    /// There are two since the later of both began. That is not before this one did, and not before
-    /// the other's last word as a follower; when exactly, only the other knows.
+    /// There are two since the later of both began: not before this leadership, and not before the last time when the
+    /// other said that it follows. Only the other knows when exactly.
     pub fn meet_leader(&mut self, other: NodeId, view: View) {
         let last = self.declares(other);
         let state = &mut *self.cx.state;
@@ -246,8 +246,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Another member says whom it follows, or that it leads. Gives when it did so before. Anything else
-    /// that it says may have been under way for long, with such a word behind it.
+    /// A peer says which leader it follows, or that it leads. Returns when it last did so before. Other messages do not
+    /// count: one may have been on its way for long, with such a statement behind it.
     pub fn declares(&mut self, other: NodeId) -> Option<Time> {
         let (mut last, now) = (None, self.cx.now);
         self.cx.state.detector.change(other, |peer| last = peer.declares(now));

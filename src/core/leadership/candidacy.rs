@@ -1,4 +1,4 @@
-//! This member's candidacy: the nomination that waits, and what the voters were asked and said.
+//! This member's candidacy: the parked nomination, and the last question to the voters with their answers.
 
 use std::time::Duration;
 
@@ -8,71 +8,71 @@ use crate::core::damping::Damping;
 use crate::core::message::Opinion;
 use crate::core::types::{Epoch, NodeId, Time};
 
-/// What an algorithm does when it goes on with its nomination.
+/// The step of an algorithm that a nomination is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Aim {
-    /// It calls all others to the round. With a majority enough voters have to say in a pre-vote that they
-    /// would vote for this member: nobody is disturbed in vain.
+    /// It calls all others to the round. With a majority enough voters first say in a pre-vote that they would vote
+    /// for this member: otherwise it would disturb the others for nothing.
     Call,
-    /// It has the others stop their work. The round is durable as well.
+    /// It has the others stop their work. The round has to be durable too.
     Halt,
     /// It leads. With a majority enough voters have voted for this member.
     Lead,
 }
 
-/// Why the voters did not agree.
+/// Why the voters do not agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Denied {
-    /// Too few answered, or this member's own vote does not count yet: it is not eligible.
+    /// Too few voters answered, or this member's own vote does not count yet: this member is not eligible.
     Unheard,
     /// Too many said no, or not yet.
     Refused,
-    /// Too many have said no for longer than any promise of an earlier run may last.
+    /// Too many have said no for longer than any promise of an earlier incarnation can last.
     Opposed,
 }
 
-/// How far this member is with its candidacy.
+/// The state of the candidacy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Candidacy {
-    /// What the algorithm goes on with, and in which round, once that is durable and the voters agree.
+    /// The next step and its round, which waits until the round is durable and the voters agree.
     pub(super) parked: Option<(Aim, Epoch)>,
-    /// What the voters were asked last.
+    /// The last question to the voters.
     pub(super) question: Option<Question>,
     /// Counts the questions.
     questions: u64,
-    /// The voters did not agree last: this member asks again before it calls another election.
+    /// Why the voters did not agree last: this member asks them again before it calls another election.
     pub(super) denied: Option<Denied>,
-    /// Since when too many of them deny their votes, and not for a promise.
+    /// Since when too many voters have said no although no promise binds them.
     pub(super) opposed_since: Option<Time>,
-    /// A nomination waited in vain for this member's own disk, which has written nothing since.
+    /// A nomination waited too long for this member's own disk, which has written nothing since.
     pub(super) disk_lags: bool,
-    /// The epoch whose leader handed over to this member, until that has asked for the next one.
+    /// The epoch whose leader handed over to this member, until this member has asked for votes.
     designated_in: Option<Epoch>,
-    /// Before then the voters are not asked again whether this member may take over.
+    /// This member does not ask the voters before then whether it may take over.
     pub(super) next_takeover_poll: Time,
     /// How often this member was to take over and did not come to lead.
     pub(super) takeovers: Damping,
-    /// How often, while it led, a third member told it of a leader that it did not hear itself.
+    /// How often, while this member led, a third member reported another leader that it did not hear itself.
     overruled: Damping,
 }
 
 impl Candidacy {
-    /// Whether a nomination waits.
+    /// Whether a nomination is parked.
     pub fn is_parked(&self) -> bool {
         self.parked.is_some()
     }
 
-    /// Whether the voters did not agree last, and are asked again later.
+    /// Whether the voters did not agree last; this member asks again later.
     pub fn is_denied(&self) -> bool {
         self.denied.is_some()
     }
 
-    /// The epoch that this member leads in as soon as that is durable and the voters agree.
+    /// The epoch in which this member leads as soon as the epoch is durable and the voters agree.
     pub fn next_epoch(&self) -> Option<Epoch> {
         self.parked.filter(|(aim, _)| *aim != Aim::Call).map(|(_, round)| round)
     }
 
-    /// Whether this member may not be nominated at present: its disk or its voters are out of reach.
+    /// Whether this member may not be nominated at present: its disk or its voters do not respond.
     pub fn is_out_of_reach(&self) -> bool {
         self.disk_lags || matches!(self.denied, Some(Denied::Unheard | Denied::Opposed))
     }
@@ -82,7 +82,7 @@ impl Candidacy {
         self.disk_lags = false;
     }
 
-    /// A leader gave up this epoch for this member; or for another, with none.
+    /// A leader gave up this epoch for this member; none: for another.
     pub fn designate(&mut self, epoch: Option<Epoch>) {
         self.designated_in = epoch;
     }
@@ -92,17 +92,17 @@ impl Candidacy {
         self.designated_in == Some(epoch)
     }
 
-    /// The epoch whose leader handed over to this member. Only the first question counts on that.
+    /// The epoch whose leader handed over to this member. Only the first question relies on it.
     pub(super) fn take_designation(&mut self) -> Option<Epoch> {
         self.designated_in.take()
     }
 
-    /// A nomination waited in vain for this member's own disk.
+    /// A nomination waited too long for this member's own disk.
     pub(super) fn withdraw_until_disk_writes(&mut self) {
         self.disk_lags = true;
     }
 
-    /// The voters are asked now. Gives the number of the question.
+    /// This member asks the voters now. Returns the number of the question.
     pub(super) fn ask(
         &mut self,
         purpose: Purpose,
@@ -119,23 +119,24 @@ impl Candidacy {
         self.questions
     }
 
-    /// This leader was overruled on the word of a third member. Gives until when it waits for the other.
+    /// This leader was overruled because of a third member's report. Returns until when it waits for the other
+    /// leader.
     pub fn rest(&mut self, unit: Duration, now: Time) -> Time {
         self.overruled.again(unit, now);
         self.overruled.until()
     }
 
-    /// Whether it was so more than once, and waits for the longer.
+    /// Whether it was overruled so more than once, and still waits.
     pub fn rests(&self, now: Time) -> bool {
         self.overruled.times() > 1 && self.overruled.holds(now)
     }
 
-    /// This member leads: what came before it is forgotten.
+    /// This member leads: forgets its earlier attempts.
     pub fn succeed(&mut self) {
         self.takeovers = Damping::default();
     }
 
-    /// The voters do not agree. Whoever is opposed for longer than `limit` lets another member try.
+    /// The voters do not agree. A member that was opposed for longer than `limit` lets another member try.
     pub(super) fn deny(&mut self, heard: bool, opposed: bool, limit: Duration, now: Time) {
         let since = opposed.then(|| self.opposed_since.unwrap_or(now));
         self.opposed_since = since;
@@ -146,23 +147,23 @@ impl Candidacy {
         });
     }
 
-    /// The voters agree, or are not asked any more.
+    /// The voters agree, or this member stops asking them.
     pub(super) fn forget_denial(&mut self) {
         (self.denied, self.opposed_since) = (None, None);
     }
 
-    /// Whether the voters are asked on behalf of an election.
+    /// Whether this member asks the voters for an election.
     pub fn asks_to_win(&self) -> bool {
         self.question.as_ref().is_some_and(|question| question.purpose == Purpose::Win)
     }
 
-    /// Whether the voters were asked for their votes to win this epoch, for the first time, and may answer yet.
+    /// Whether this member has asked for votes for the first time in this epoch, and may still get answers.
     pub fn awaits_votes(&self) -> bool {
         let first = |asked: &Question| asked.stage == Stage::Vote && asked.repeats == 0;
         self.denied.is_none() && self.asks_to_win() && self.question.as_ref().is_some_and(first)
     }
 
-    /// The lease that this member has in this epoch if the voters have elected it.
+    /// The lease that this member has in this epoch, if the voters have elected it.
     pub(super) fn lease_of(&self, epoch: Epoch) -> Option<Lease> {
         let elected = |question: &&Question| {
             question.epoch == epoch && question.stage == Stage::Vote && question.agreed
@@ -170,19 +171,19 @@ impl Candidacy {
         self.question.as_ref().filter(elected).map(Question::lease)
     }
 
-    /// The same, for the leader that this member becomes.
+    /// The same, when this member begins to lead.
     pub(super) fn take_lease(&mut self, epoch: Epoch) -> Option<Lease> {
         self.question.take_if(|question| question.epoch == epoch).map(|question| question.lease())
     }
 
-    /// Whether enough voters agreed with what was asked for this round last; none if nothing was.
+    /// Whether enough voters agreed with the last question for this round; none if there was none.
     pub(super) fn outcome(&self, round: Epoch) -> Option<bool> {
         let wins =
             |question: &&Question| question.epoch == round && question.purpose == Purpose::Win;
         self.question.as_ref().filter(wins).map(|question| question.agreed)
     }
 
-    /// Counts this member's own vote, if it is on the present question.
+    /// Counts this member's own vote, if it answers the present question.
     pub(super) fn hear_own(&mut self, own: NodeId, number: u64, now: Time) {
         if let Some(question) = self.question.as_mut().filter(|asked| asked.number == number) {
             question.hear(own, Opinion::Yes, now);

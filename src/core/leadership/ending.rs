@@ -1,4 +1,4 @@
-//! How a leadership ends while a job runs: the job ends first, or nobody is told before it has ended.
+//! How a leadership ends while a job runs: the job ends first, or this member tells nobody before the job has ended.
 
 use std::time::Duration;
 
@@ -14,26 +14,26 @@ use crate::core::turn::Turn;
 use crate::core::types::{Epoch, NodeId};
 
 impl State {
-    /// Whether the end of a leadership may not be told yet: the votes that it rests on must stay bound.
+    /// Whether this member may not say yet that it stopped leading: the votes for it must stay bound.
     fn withholds_release(&self) -> bool {
         let told = Fault::JobUntold.is_planted() || Fault::JobNotAwaited.is_planted();
         self.needs_majority() && self.endings.job.runs() && !told
     }
 
-    /// The greatest epoch known, if this member led in it, gave it up and may say so; and for whom.
+    /// The greatest epoch known and its successor, if this member led in it, gave it up and may say so.
     pub(in crate::core) fn gave_up(&self) -> Option<(Epoch, Option<NodeId>)> {
         let View { epoch, .. } = self.view();
         let told = self.endings.gave_up(epoch).filter(|_| !self.withholds_release());
         told.map(|successor| (epoch, successor))
     }
 
-    /// Whether this member may tell that it does not lead in this epoch, nor ever will.
+    /// Whether this member may say that it does not lead in this epoch and never will.
     pub(in crate::core) fn may_disown(&self, epoch: Epoch) -> bool {
         let led = self.endings.gave_up(epoch).is_some();
         !(led && self.withholds_release())
     }
 
-    /// Frees the own vote, unless a job still relies on it.
+    /// Frees this member's own vote, unless a job still relies on it.
     pub(in crate::core) fn free_own_vote(&mut self) {
         if !self.withholds_release() {
             self.voter.release_all(self.id());
@@ -42,8 +42,8 @@ impl State {
 }
 
 impl Context<'_> {
-    /// Tells all others that this member does not lead in this epoch any more, or never will. While a job
-    /// runs nobody is told: the votes expire by themselves.
+    /// Tells all others that this member does not lead in this epoch any more, or never will. While a job runs it
+    /// tells nobody: the votes expire by themselves.
     pub fn say_released(&mut self, epoch: Epoch, successor: Option<NodeId>) {
         if self.state.withholds_release() {
             return;
@@ -54,12 +54,12 @@ impl Context<'_> {
 }
 
 impl Turn<'_> {
-    /// A job runs from now on; in order it ends within this time.
+    /// A job runs from now on; it ends within this time after it is told to.
     pub fn job_started(&mut self, stops_within: Duration) {
         self.cx.state.endings.job.start(stops_within);
     }
 
-    /// Nothing of the job runs any more: what waited for that happens now.
+    /// Nothing of the job runs any more: does what waited for that.
     pub fn job_ended(&mut self) {
         let withheld = self.cx.state.withholds_release();
         let ending = self.cx.state.endings.job.end();
@@ -81,8 +81,8 @@ impl Turn<'_> {
         self.end_leadership(ending);
     }
 
-    /// Whether a leader has to wait for its job before it ends its leadership in order. Then the job is to
-    /// be ended, and the leadership ends as soon as that is done.
+    /// Whether a leader has to wait for its job before it hands over or stops. Then it has the job ended, and its
+    /// leadership ends after the job.
     pub fn waits_for_job(&mut self, ending: Ending) -> bool {
         let Some(stops_within) = self.cx.state.endings.job.awaited() else { return false };
         if self.cx.state.phase() != Phase::Leading || Fault::JobNotAwaited.is_planted() {
@@ -95,7 +95,7 @@ impl Turn<'_> {
         true
     }
 
-    /// Whether the member that has preempted this leader is still there, and the cluster was not paused since.
+    /// Whether the member that preempted this leader is still there, and the cluster was not paused since.
     fn may_hand_over_to(&self, member: NodeId) -> bool {
         self.cx.state.detector.counts(member) && !self.cx.state.is_paused()
     }
@@ -103,7 +103,7 @@ impl Turn<'_> {
     fn end_leadership(&mut self, ending: Option<Ending>) {
         let leads = self.cx.state.phase() == Phase::Leading;
         match ending {
-            // What makes it impossible by now also lets this member lead on.
+            // If that is impossible by now, this member keeps leading.
             Some(Ending::Resign(to)) if leads => _ = self.resign(to),
             Some(Ending::Unfit) if leads => self.hand_over_if_unfit(),
             Some(Ending::Preempted(by)) if leads && self.may_hand_over_to(by) => {

@@ -1,5 +1,5 @@
-//! The leaderships that have ended, as far as others may ask for them: the last of this member, the last
-//! release that it heard, and the last second leader that it met.
+//! The leaderships that have ended, as far as others may ask for them: this member's last, the last release that it
+//! heard, and the last second leader that it met.
 
 use crate::core::job::Job;
 use crate::core::split::Split;
@@ -8,15 +8,15 @@ use crate::core::types::{Epoch, NodeId};
 /// How leaderships ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Endings {
-    /// What runs only while this member leads, and is to end first.
+    /// The job that runs only while this member leads, and has to end first.
     pub(in crate::core) job: Job,
-    /// The last own epoch that was given up, and for whom.
+    /// The last epoch that this member gave up, and its successor.
     own: Option<(Epoch, Option<NodeId>)>,
-    /// The last leader that said that it gave up its epoch, and for whom.
+    /// The last leader that said that it gave up its epoch, with the epoch and the successor.
     heard: Option<(NodeId, Epoch, Option<NodeId>)>,
-    /// The last member that said that it does not succeed the leader of an epoch.
+    /// The last member that declined to succeed the leader of an epoch.
     declined: Option<(NodeId, Epoch)>,
-    /// The last other leader that this one met while it led.
+    /// The last other leader that this leader met.
     split: Option<Split>,
 }
 
@@ -26,7 +26,7 @@ impl Endings {
         self.own = Some((epoch, successor));
     }
 
-    /// For whom this member gave up this epoch, if it did.
+    /// The successor for which this member gave up this epoch, if it did.
     #[must_use]
     pub fn gave_up(&self, epoch: Epoch) -> Option<Option<NodeId>> {
         self.own.filter(|(known, _)| *known == epoch).map(|(_, successor)| successor)
@@ -39,19 +39,19 @@ impl Endings {
         }
     }
 
-    /// A leader says that it gave up its epoch, and for whom.
+    /// A leader says that it gave up its epoch, and names the successor.
     pub fn hear(&mut self, leader: NodeId, epoch: Epoch, successor: Option<NodeId>) {
         self.heard = Some((leader, epoch, successor));
     }
 
-    /// The leader that gave up this epoch: who is still bound to it is told so.
+    /// The leader that gave up this epoch, for voters that are still bound to it.
     #[must_use]
     pub fn heard(&self, epoch: Epoch) -> Option<NodeId> {
         self.heard.filter(|(_, known, _)| *known == epoch).map(|(leader, _, _)| leader)
     }
 
-    /// A member says that it does not succeed the leader of this epoch. Tells whether that leader, as far as is
-    /// known by now, gave up its epoch for that member.
+    /// A member declines to succeed the leader of this epoch. Returns whether that leader, as far as is known, gave
+    /// up its epoch for that member.
     pub fn decline(&mut self, member: NodeId, epoch: Epoch) -> bool {
         self.declined = Some((member, epoch));
         let heard = self.heard.filter(|(_, known, _)| *known == epoch);
@@ -59,7 +59,7 @@ impl Endings {
         successor.or(self.gave_up(epoch).flatten()) == Some(member)
     }
 
-    /// Whether a member said that it does not succeed the leader of this epoch.
+    /// Whether a member declined to succeed the leader of this epoch.
     #[must_use]
     pub fn has_declined(&self, member: NodeId, epoch: Epoch) -> bool {
         self.declined == Some((member, epoch))
@@ -70,7 +70,6 @@ impl Endings {
         self.split = Some(split);
     }
 
-    /// The last other leader that this one met while it led.
     #[must_use]
     pub fn split(&self) -> Option<Split> {
         self.split

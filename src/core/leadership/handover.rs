@@ -11,8 +11,8 @@ use crate::core::turn::Turn;
 use crate::core::types::{CommandId, Epoch, NodeId, Rank};
 
 impl Context<'_> {
-    /// Where members preempt only after a while: asks a lower leader to hand over, once this
-    /// member has been eligible for long enough. It goes on following until the leader does.
+    /// If members preempt only after a while: asks a lower leader to hand over, once this member has been eligible
+    /// for long enough. It keeps following until the leader hands over.
     pub fn request_handover_if_due(&mut self) {
         let majority = self.state.needs_majority();
         let due = match self.state.preempt() {
@@ -20,15 +20,15 @@ impl Context<'_> {
             Preempt::Always => majority.then_some(self.now),
             Preempt::Never => None,
         };
-        // A member that is still discovering the others could not lead at once.
+        // A member that is still discovering the others could not lead immediately.
         let due = due.is_some_and(|due| due <= self.now) && !self.state.is_discovering(self.now);
         if due && self.state.leader_to_preempt().is_some() {
             self.request_handover();
         }
     }
 
-    /// Asks a lower leader to hand over, and goes on following it; with a majority, once enough
-    /// voters would vote for this member.
+    /// Asks a lower leader to hand over, and keeps following it; with a majority, once enough voters would vote for
+    /// this member.
     pub fn request_handover(&mut self) {
         let Some(leader) = self.state.lower_leader() else { return };
         if self.state.needs_majority() {
@@ -39,13 +39,13 @@ impl Context<'_> {
         }
     }
 
-    /// Whether this member may take over from a lower leader. As long as it rests, the members that overruled it would
-    /// do so again.
+    /// Whether this member may take over from a lower leader. While it waits after it was overruled, the same members
+    /// would overrule it again.
     pub fn may_take_over(&self) -> bool {
         !self.state.candidacy.rests(self.now)
     }
 
-    /// Takes over from a live lower leader, at once where no majority is needed.
+    /// Takes over from a live lower leader; without a majority, immediately.
     pub fn take_over(&mut self, leader: NodeId, reason: Reason) {
         if self.state.needs_majority() {
             self.request_handover();
@@ -59,9 +59,9 @@ impl Turn<'_> {
     /// A higher member asks this one to hand over.
     pub fn preempted(&mut self, from: NodeId, epoch: Epoch, rank: Rank, votes: &[NodeId]) {
         let rank = Rank { id: from, ..rank };
-        self.cx.state.detector.change(from, |peer| peer.says_rank(rank, true)); // who asks, is eligible
+        self.cx.state.detector.change(from, |peer| peer.says_rank(rank, true)); // a member that asks is eligible
         let state = &self.cx.state;
-        // Who waits for the outcome of a change hears it first; the other asks again.
+        // The operator that waits for the outcome of a change gets it first; the higher member asks again.
         let changes = state.membership.wanted().is_some();
         let higher = state.is_above(rank, true)
             && !state.is_paused()
@@ -83,9 +83,9 @@ impl Turn<'_> {
         } else if leads || state.view().epoch > epoch {
             self.cx.send_view(from);
         } else if self.is_about_to_lead(epoch) {
-            // Some have its task already; it is not released before it is led in.
+            // Some members have its task already; it leads in this epoch before it releases it.
         } else if !self.repeat_release(from) && self.cx.state.may_disown(epoch) {
-            // An earlier run of this member led, and never will again.
+            // An earlier incarnation of this member led, and never will again.
             self.cx.note_round(epoch);
             let eligible = self.cx.state.is_eligible();
             self.cx.send(from, Message::Release { epoch, successor: None, eligible });
@@ -99,14 +99,14 @@ impl Turn<'_> {
         accepted.is_some_and(|v| v.epoch == epoch && v.leader.is_some_and(|l| l.id == own))
     }
 
-    /// Whether a member could be told that it may lead, and did not fail to of late.
+    /// Whether a member is reachable and did not fail to lead recently.
     pub fn may_succeed(&self, id: NodeId) -> bool {
         let unreachable =
             self.cx.state.detector.get(id).is_some_and(|peer| peer.lines.is_unreachable());
         !unreachable && !self.cx.was_let_down_by(id)
     }
 
-    /// Whether a member may take over by now, where that is only after a while.
+    /// Whether a member may preempt by now, if members preempt only after a while.
     pub fn eligible_for_long_enough(&self, id: NodeId) -> bool {
         let Preempt::After(after) = self.cx.state.settings.preempt else { return true };
         let peer = self.cx.state.detector.get(id);
@@ -114,7 +114,7 @@ impl Turn<'_> {
         due.is_some_and(|due| due <= self.cx.now)
     }
 
-    /// Tells a member that the epoch known was given up by this one, if it was.
+    /// Tells a member that this one gave up the greatest epoch known, if it did.
     pub fn repeat_release(&mut self, to: NodeId) -> bool {
         let Some((epoch, successor)) = self.cx.state.gave_up() else { return false };
         let eligible = self.cx.state.is_eligible();
@@ -122,7 +122,7 @@ impl Turn<'_> {
         true
     }
 
-    /// Stops leading, says so to all, and awaits the successor.
+    /// Stops leading, tells all others, and awaits the successor.
     pub fn release(&mut self, successor: Option<NodeId>, reason: Reason) {
         let epoch = self.cx.state.view().epoch;
         self.drop_switchover(Refusal::HandedOver);
@@ -135,12 +135,11 @@ impl Turn<'_> {
                 self.algorithm.get().await_leader(&mut self.cx, next, reason);
             }
             None if reason == Reason::Unhealthy => self.call(reason), // it is not eligible, and waits
-            _ => self.cx.become_stopping(reason), // nobody is preempted or resigns for nobody
+            _ => self.cx.become_stopping(reason), // a leader that is preempted or resigns has a successor
         }
         self.cx.say_released(epoch, successor);
     }
 
-    /// A leader says that it no longer leads.
     pub fn released(
         &mut self,
         from: NodeId,
@@ -149,7 +148,7 @@ impl Turn<'_> {
         eligible: bool,
     ) {
         self.cx.state.detector.change(from, |peer| peer.set_eligible(eligible));
-        self.cx.be_eligible_if_alone(); // it may be the last that could lead
+        self.cx.be_eligible_if_alone(); // this member may be the last that could lead
         self.cx.state.voter.release(from, epoch);
         let View { epoch: known, leader } = self.cx.state.view();
         let another = known == epoch && leader.is_some_and(|leader| leader.id != from);
@@ -177,7 +176,7 @@ impl Turn<'_> {
             Some(next) if self.cx.state.endings.has_declined(next, epoch) => {
                 self.call(Reason::Declined(next));
             }
-            // This member need not have met it: the leader knows it.
+            // This member need not have met the successor: the leader knows it.
             Some(next) => self.algorithm.get().await_leader(&mut self.cx, next, reason),
             None => {
                 self.cx.note_departure(from); // its lease ended, as it did not hear enough voters
@@ -186,8 +185,8 @@ impl Turn<'_> {
         }
     }
 
-    /// The leader handed over to this member, which may have become ineligible before it could tell the leader
-    /// so. It tells all others, as they would wait for it.
+    /// The leader handed over to this member, which may have become ineligible before the leader heard of that. Then
+    /// this member tells all others, as they would wait for it.
     fn decline_if_unfit(&mut self, epoch: Epoch) {
         self.cx.freeze_rank();
         let state = &self.cx.state;
@@ -196,7 +195,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A member says that it does not succeed the leader of this epoch. Whoever waits for it calls an election.
+    /// A member declines to succeed the leader of this epoch. A member that waits for it calls an election.
     fn declined(&mut self, by: NodeId, epoch: Epoch) {
         let awaited = self.cx.state.endings.decline(by, epoch);
         let state = &self.cx.state;
@@ -205,7 +204,7 @@ impl Turn<'_> {
         }
     }
 
-    /// An operator asks the leader to hand over, to the member named if any.
+    /// An operator asks the leader to hand over, to the named member if any.
     pub fn resign(&mut self, to: Option<NodeId>) -> Result<Done, Refusal> {
         let state = &mut self.cx.state;
         if state.phase() != Phase::Leading {
@@ -227,8 +226,8 @@ impl Turn<'_> {
         Ok(Done::Resigned { epoch, successor: Some(successor) })
     }
 
-    /// The process is about to end: hands over if it leads. Tells whether that is done; where a job has to
-    /// end first, those who asked are answered then.
+    /// The process is about to end: hands over if it leads. Returns whether that is done; if a job has to end first,
+    /// the operators that asked get their answers after it.
     pub fn stop(&mut self, asked: Vec<CommandId>) -> bool {
         if self.waits_for_job(Ending::Stop(asked)) {
             return false;

@@ -1,4 +1,4 @@
-//! A leader's lease: from the votes that elected the leader to the end of what a majority promised.
+//! A leader's lease: from the votes that elected the leader to the end of a majority's promises.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::core::bounds;
 use crate::core::types::{NodeId, Time};
 
-/// How many heartbeat rounds are remembered; later acknowledgements say nothing new.
+/// How many heartbeat rounds the leader remembers; later acknowledgements say nothing new.
 const ROUNDS: usize = 32;
 
 /// The lease of one epoch.
@@ -14,17 +14,17 @@ const ROUNDS: usize = 32;
 pub struct Lease {
     /// Until when each of the last heartbeat rounds binds a voter that acknowledges it.
     sent: VecDeque<(u64, Time)>,
-    /// For each voter: until when it is bound by what it answered. Each vote request and heartbeat counts
-    /// for as long as it asked for, so that the timings may change meanwhile.
+    /// For each voter: until when its answers bind it. Each vote request and heartbeat counts for the time that it
+    /// asked for, as the timings may change meanwhile.
     acknowledged: BTreeMap<NodeId, Time>,
-    /// Until when a majority of the voters was bound before their list changed last. Two lists that
-    /// differ by one voter have no majorities apart, so this holds for the new list as well.
+    /// Until when a majority of the voters was bound before their list last changed. Majorities of two lists that
+    /// differ by one voter share a voter, so this holds for the new list as well.
     kept: Time,
 }
 
 impl Lease {
-    /// The lease of a leader that asked for votes at this time, as promises of this length, and got those
-    /// of these voters.
+    /// The lease of a leader that asked for votes at this time, as promises of this length, and got those of these
+    /// voters.
     #[must_use]
     pub fn new(sent: Time, length: Duration, voters: impl Iterator<Item = NodeId>) -> Lease {
         let until = sent + bounds::certain(length);
@@ -32,7 +32,7 @@ impl Lease {
         Lease { acknowledged, ..Lease::default() }
     }
 
-    /// A heartbeat round was sent, which asks for promises of this length.
+    /// The leader sent a heartbeat round, which asks for promises of this length.
     pub fn sent(&mut self, number: u64, now: Time, length: Duration) {
         if self.sent.len() == ROUNDS {
             self.sent.pop_front();
@@ -40,7 +40,7 @@ impl Lease {
         self.sent.push_back((number, now + bounds::certain(length)));
     }
 
-    /// What was asked for already counts for so much longer. Never right: for a planted fault.
+    /// Lengthens the promises that were asked for already. Never right: for a planted fault.
     pub fn stretch(&mut self, by: Duration) {
         self.sent.iter_mut().for_each(|(_, until)| *until = *until + by);
     }
@@ -54,22 +54,21 @@ impl Lease {
         }
     }
 
-    /// When it ends, where so many voters are a majority: counted from the *sending* of what a majority
+    /// When the lease ends, if this many voters are a majority: counted from the *sending* of what a majority
     /// acknowledged.
     #[must_use]
     pub fn until(&self, majority: usize) -> Time {
         self.kept.max(self.bound(majority))
     }
 
-    /// The list of the voters changes by one of them, from one with this majority. The time kept
-    /// from an earlier change is lost: two changes may leave majorities that do not meet.
+    /// The list of the voters changes by one of them; the old list has this majority. The time kept from an earlier
+    /// change is lost: two changes may leave majorities without a common voter.
     pub fn change_voters(&mut self, majority: usize, votes: impl Fn(NodeId) -> bool) {
         self.kept = self.bound(majority);
         self.acknowledged.retain(|id, _| votes(*id));
     }
 
-    /// Whether a majority of the present voters alone is bound for as long: only then may the list
-    /// change again.
+    /// Whether a majority of the present voters alone is bound for as long: only then may the list change again.
     #[must_use]
     pub fn is_settled(&self, majority: usize) -> bool {
         self.bound(majority) >= self.kept
@@ -124,7 +123,7 @@ mod tests {
         assert!(lease.is_settled(2));
     }
 
-    /// A reload gave the leader another lease: nobody is bound for longer than it promised.
+    /// A reload gave the leader another lease: no voter is bound for longer than it promised.
     #[test]
     fn what_was_promised_by_another_length_holds_for_that() {
         let (short, long) = (Duration::from_nanos(110), Duration::from_nanos(1100));

@@ -1,4 +1,4 @@
-//! Who leads, and until when, whatever the algorithm.
+//! The leadership, its beginning and its end, whatever the algorithm.
 //!
 //! The algorithm nominates this member; the nomination waits until the epoch is durable and, with a
 //! majority, the voters are asked (`nomination.rs`) and their answers counted (`tally.rs`). A voter

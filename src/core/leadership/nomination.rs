@@ -1,9 +1,9 @@
-//! Nominating this member: what it asks the voters, and what goes on when they have answered.
+//! Nominating this member: its questions to the voters, and the next step after their answers.
 //!
-//! The algorithm nominates this member, the quorum decides. [`Context::nominate`] tells the algorithm to go
-//! on at once, or parks the nomination until the round is durable and, with a majority, enough voters
-//! agree; then the algorithm is called back. A candidate asks the voters twice: a pre-vote changes nothing,
-//! a vote request asks for their votes. The answers are tallied once, at the end of every turn.
+//! The algorithm nominates this member, the quorum decides. [`Context::nominate`] tells the algorithm to continue
+//! now, or parks the nomination until the round is durable and, with a majority, enough voters agree; then it calls
+//! the algorithm back. A candidate asks the voters twice: a pre-vote changes nothing, a vote request asks for their
+//! votes. We tally the answers once, at the end of every turn.
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ use crate::core::turn::Turn;
 use crate::core::types::Epoch;
 
 impl State {
-    /// Whether a parked nomination may go on: its round is durable and, with a majority, enough voters
-    /// agreed with what they were asked last.
+    /// Whether a parked nomination may continue: its round is durable and, with a majority, enough voters agreed with
+    /// the last question.
     fn may_go_on(&self, round: Epoch) -> bool {
         let agreed = !self.needs_majority() || self.candidacy.outcome(round) == Some(true);
         let durable = self.records.cover(round) || Fault::LeadsBeforeDurable.is_planted();
@@ -30,8 +30,8 @@ impl State {
 }
 
 impl Context<'_> {
-    /// The algorithm nominates this member in a round. Tells whether the algorithm goes on at once;
-    /// otherwise it is called back when it may.
+    /// The algorithm nominates this member in a round. Returns whether the algorithm continues now; otherwise it is
+    /// called back.
     pub fn nominate(&mut self, round: Epoch, aim: Aim, reason: &Reason) -> bool {
         let goes_on = match aim {
             Aim::Call => !self.state.needs_majority() || self.state.may_go_on(round),
@@ -44,9 +44,9 @@ impl Context<'_> {
         goes_on
     }
 
-    /// Whether this member may lead in the epoch of this round: that is durable and, with a majority,
-    /// enough voters have voted for this member, for long enough to acknowledge its first heartbeat. Otherwise it asks
-    /// them once more, if it may.
+    /// Whether this member may lead in the epoch of this round: the epoch is durable and, with a majority, enough
+    /// voters have voted for this member, for long enough to acknowledge its first heartbeat. Otherwise it asks them
+    /// once more, if it may.
     pub fn is_elected(&self, round: Epoch) -> bool {
         let heartbeat = self.state.settings.timing.message * 2;
         let lasts = || self.state.has_votes(round, self.now + heartbeat);
@@ -56,22 +56,22 @@ impl Context<'_> {
     }
 
     fn park(&mut self, round: Epoch, aim: Aim, reason: &Reason) {
-        // A coordinator that has handed out its task is about to lead, and goes on with that.
+        // A coordinator that has handed out its task is about to lead, and stays in its phase.
         let readies = aim == Aim::Lead && self.state.phase() == Phase::Reorganizing;
         if self.state.phase() != Phase::Electing && !readies {
             self.become_electing(reason.clone());
         }
         self.state.timers.cancel(Timer::Answer);
         self.state.timers.cancel(Timer::Coordinator);
-        self.state.candidacy.parked = Some((aim, round)); // its record was ordered when the round was noted
+        self.state.candidacy.parked = Some((aim, round)); // the record was ordered when the round was noted
         if !self.state.records.cover(round) {
             self.arm(Timer::Coordinator, self.state.settings.timing.t2());
         }
         self.ask_next_question(round);
     }
 
-    /// Asks the voters for a pre-vote, then for their votes. A candidate to which the last leader handed
-    /// over asks for votes at once: the voters are free, and no other member is expected to be nominated.
+    /// Asks the voters for a pre-vote, then for their votes. A candidate to which the last leader handed over skips
+    /// the pre-vote: the voters are free, and no other nomination is expected.
     fn ask_next_question(&mut self, round: Epoch) {
         if !self.state.needs_majority() {
             return;
@@ -80,29 +80,29 @@ impl Context<'_> {
         let stage = match self.state.candidacy.outcome(round) {
             None if leads_next && self.is_designated() => Stage::Vote,
             None => Stage::PreVote,
-            Some(false) => return, // it is being asked
+            Some(false) => return, // the voters are being asked
             Some(true) => Stage::Vote,
         };
         self.ask_voters(Purpose::Win, stage, round);
     }
 
-    /// With a majority: whether the last leader gave up its epoch for this member just now. The voters are free, so
-    /// that this member need not ask those that rank higher: they may preempt it, if they can win.
+    /// With a majority: whether the last leader just handed over to this member. The voters are free, so this member
+    /// need not ask those that rank higher: they may preempt it, if they can win.
     pub fn succeeds(&self) -> bool {
         let epoch = self.state.view().epoch;
         self.state.needs_majority() && self.state.candidacy.is_designated_in(epoch)
     }
 
-    /// Whether the last leader gave up its epoch for this member. Only the first vote request counts on
-    /// that: a candidate that was denied asks for a pre-vote first.
+    /// Whether the last leader handed over to this member. Only the first vote request relies on that: a candidate
+    /// that was denied asks for a pre-vote first.
     fn is_designated(&mut self) -> bool {
         let epoch = self.state.view().epoch;
         self.state.candidacy.take_designation() == Some(epoch)
     }
 
-    /// Asks the voters, unless they are being asked, whether they would have this member take over from
-    /// the leader that it follows. A member whose disk was late has it write something first, and more than once: else its own
-    /// vote would come too late, and nobody would lead meanwhile.
+    /// Asks the voters, unless they are being asked, whether this member may take over from the leader that it
+    /// follows. If its disk was late, it first has the disk write, more than once: otherwise its own vote would come
+    /// too late, and nobody would lead meanwhile.
     pub fn poll_for_takeover(&mut self) {
         let candidacy = &self.state.candidacy;
         if candidacy.question.is_some() || self.now < candidacy.next_takeover_poll {
@@ -121,10 +121,10 @@ impl Context<'_> {
         }
     }
 
-    /// Asks for no hand-over for a while, longer each time.
+    /// Does not ask to take over for a while, longer each time.
     pub(super) fn put_off_takeover(&mut self) {
         let unit = self.state.settings.timing.t2();
-        let longest = self.now + unit * 4; // or a better one would come too late
+        let longest = self.now + unit * 4; // or a better member would come too late
         let candidacy = &mut self.state.candidacy;
         candidacy.takeovers.again(unit, self.now);
         candidacy.next_takeover_poll = match Fault::TakeoverAtOnce.is_planted() {
@@ -155,7 +155,7 @@ impl Context<'_> {
                 Stage::Vote => Message::VoteRequest { number, epoch, lease, list },
             },
         );
-        // A vote waits for a disk; later than this it would come too late.
+        // A vote waits for a disk; after this time it would come too late.
         let patience = match stage {
             Stage::PreVote => self.state.settings.timing.t1(),
             Stage::Vote => self.state.longest_vote(),
@@ -163,7 +163,7 @@ impl Context<'_> {
         self.arm(Timer::Voters, patience);
     }
 
-    /// A candidate's own vote obeys the same rules as those of others.
+    /// A candidate's vote for itself obeys the same rules as other votes.
     fn ask_self(&mut self, stage: Stage, epoch: Epoch, lease: Duration) {
         let own = self.state.id();
         if !self.state.is_voter(own) {
@@ -186,13 +186,13 @@ impl Context<'_> {
         }
     }
 
-    /// Asks for nothing any more. Voters that have voted for this member are freed of their promise; not
-    /// those of a leader that only wanted a greater epoch: they still hold by its lease.
+    /// Stops asking. Frees the voters that have voted for this member from their promise; but not those that a leader
+    /// asked for a greater epoch, as its lease still rests on them.
     pub fn drop_question(&mut self) {
         let Some(question) = self.state.candidacy.question.take() else { return };
         self.state.timers.cancel(Timer::Voters);
         if self.state.candidacy.denied.is_some() {
-            self.arm(Timer::Voters, self.state.settings.timing.t2()); // they are asked again
+            self.arm(Timer::Voters, self.state.settings.timing.t2()); // it asks them again
         }
         if question.stage == Stage::Vote && question.purpose == Purpose::Win {
             self.state.free_own_vote();
@@ -201,7 +201,7 @@ impl Context<'_> {
         }
     }
 
-    /// What a change of phase leaves of the candidacy.
+    /// Ends the part of the candidacy that does not belong in this phase.
     pub fn keep_candidacy_in(&mut self, phase: Phase) {
         self.state.candidacy.parked = None;
         if !matches!(phase, Phase::Electing | Phase::Reorganizing | Phase::Leading) {
@@ -214,7 +214,7 @@ impl Context<'_> {
 }
 
 impl Turn<'_> {
-    /// A parked nomination goes on, if it may by now.
+    /// Continues a parked nomination, if it may by now.
     pub fn unpark(&mut self) {
         if let Some((aim, round)) = self.cx.state.candidacy.parked
             && self.cx.state.may_go_on(round)

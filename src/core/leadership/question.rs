@@ -7,23 +7,23 @@ use super::lease::Lease;
 use crate::core::message::{Opinion, View};
 use crate::core::types::{Epoch, NodeId, Time};
 
-/// What the voters are asked.
+/// The kind of question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// Whether they would vote for the candidate. It changes nothing.
+    /// Whether the voters would vote for the candidate. It changes nothing.
     PreVote,
     /// For their votes.
     Vote,
 }
 
-/// Why the voters are asked.
+/// The purpose of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// To lead after an election.
     Win,
     /// To show the leader of this view that it may hand over to this member.
     Preempt(View),
-    /// To lead on in a greater epoch.
+    /// To keep leading, in a greater epoch.
     Reclaim,
     /// To find out whether another election can succeed.
     Retry,
@@ -36,20 +36,20 @@ pub struct Question {
     pub stage: Stage,
     /// The epoch in which this member would lead.
     pub epoch: Epoch,
-    /// Tells late answers to an earlier question apart.
+    /// Distinguishes late answers to an earlier question.
     pub number: u64,
     /// When it was sent: a lease counts from then.
     sent: Time,
     /// For how long a vote is a promise.
     length: Duration,
-    /// How often the same was asked before, as not enough voters answered in time.
+    /// How often the same question was asked before, without enough answers in time.
     pub repeats: u32,
     /// Enough voters agreed.
     pub agreed: bool,
     answers: Answers,
 }
 
-/// What the voters said.
+/// The voters' answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Answers {
     /// The voters that agree.
@@ -60,7 +60,7 @@ struct Answers {
     no: BTreeMap<NodeId, Time>,
     /// Those of them that a promise binds to a leader.
     bound: BTreeSet<NodeId>,
-    /// Those of them that do not know where the cluster stands.
+    /// Those of them that do not know the state of the cluster.
     uninformed: BTreeSet<NodeId>,
 }
 
@@ -78,8 +78,8 @@ impl Question {
         Question { purpose, stage, epoch, number, sent, length, repeats, agreed, answers }
     }
 
-    /// Counts what a voter says. A voter that would agree if the leader released its epoch agrees with
-    /// a candidate that asks the leader for that.
+    /// Counts a voter's answer. If the voter would agree once the leader released its epoch, it supports a candidate
+    /// that asks the leader for that.
     pub fn hear(&mut self, voter: NodeId, says: Opinion, now: Time) {
         let (wait, released) = match says {
             Opinion::Yes => {
@@ -104,13 +104,13 @@ impl Question {
         }
     }
 
-    /// Whether this voter said anything.
+    /// Whether this voter has answered.
     #[must_use]
     pub fn has_heard(&self, voter: NodeId) -> bool {
         self.answers.yes.contains(&voter) || self.answers.no.contains_key(&voter)
     }
 
-    /// The voters that do not know where the cluster stands, if the others are too few to agree.
+    /// The voters that do not know the state of the cluster, if the others are too few to agree.
     #[must_use]
     pub fn uninformed(&self, majority: usize, voters: usize) -> Option<Vec<NodeId>> {
         let too_few = self.answers.uninformed.len() + majority > voters;
@@ -136,7 +136,7 @@ impl Question {
         Lease::new(self.sent, self.length, self.answers.yes.iter().copied())
     }
 
-    /// Whether so many disagreed of the voters that may say anything that the rest is no majority.
+    /// Whether so many of the voters that can answer disagreed that the rest is no majority.
     #[must_use]
     pub fn is_hopeless(&self, majority: usize, voters: usize) -> bool {
         let against = match self.purpose {
@@ -146,19 +146,19 @@ impl Question {
         against + majority > voters
     }
 
-    /// Whether too few agree, even if those were free that a promise binds.
+    /// Whether too few voters agree, even if no promise bound any.
     #[must_use]
     pub fn is_opposed(&self, majority: usize) -> bool {
         self.answers.yes.len() + self.answers.bound.len() < majority
     }
 
-    /// Whether enough voters answered at all.
+    /// Whether enough voters answered.
     #[must_use]
     pub fn is_heard(&self, majority: usize) -> bool {
         self.answers.yes.len() + self.answers.no.len() >= majority
     }
 
-    /// For how long to wait before enough voters may agree.
+    /// How long to wait before enough voters may agree.
     #[must_use]
     pub fn wait(&self, majority: usize, now: Time) -> Duration {
         let mut free: Vec<Time> = self.answers.no.values().copied().collect();

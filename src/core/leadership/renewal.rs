@@ -11,12 +11,12 @@ use crate::core::turn::Turn;
 use crate::core::types::{Epoch, NodeId, Time};
 
 impl State {
-    /// Until when a leader may lead, if a majority must agree.
+    /// Until when a leader may lead, if it needs a majority.
     pub(in crate::core) fn lease_until(&self) -> Option<Time> {
         if !self.needs_majority() || !self.leads() {
             return None;
         }
-        // Without a lease it would be over at once: better no leader than a second one.
+        // A leader without a lease stops leading: no leader is better than a second one.
         Some(self.timers.due(Timer::Lease).unwrap_or_default())
     }
 
@@ -24,14 +24,14 @@ impl State {
         lease.until(self.majority())
     }
 
-    /// Whether enough voters have voted for this member in this epoch, and that lease has not run out.
+    /// Whether enough voters have voted for this member in this epoch, and that lease has not expired.
     pub(super) fn has_votes(&self, epoch: Epoch, now: Time) -> bool {
         self.candidacy.lease_of(epoch).is_some_and(|lease| now < self.end_of(&lease))
     }
 }
 
 impl Context<'_> {
-    /// The lease of a leader that begins to lead, or to lead on, in this epoch.
+    /// Takes the lease of a leader that begins to lead, or to lead in a greater epoch.
     pub fn take_lease(&mut self, epoch: Epoch) {
         if !self.state.needs_majority() {
             return;
@@ -46,7 +46,7 @@ impl Context<'_> {
         }
     }
 
-    /// The lease has changed, and with it its end.
+    /// Arms the timer of the lease anew, after its end has moved.
     pub fn arm_lease(&mut self) {
         if let Some(lease) = self.state.course.lease() {
             let until = self.state.end_of(lease);
@@ -54,14 +54,14 @@ impl Context<'_> {
         }
     }
 
-    /// Notes that a heartbeat round was sent: this member itself holds by it.
+    /// Notes that the leader sent a heartbeat round, with which it renews its own promise too.
     pub fn hold_by_own_heartbeat(&mut self, number: u64) {
         let (own, now, epoch) = (self.state.id(), self.now, self.state.view().epoch);
         let (length, votes) = (self.state.settings.timing.lease, self.state.is_voter(own));
         let Some(lease) = self.state.course.lease_mut() else { return };
         lease.sent(number, now, length);
-        // This leader may have removed itself, or have been no voter when it was elected and have
-        // voted for another candidate since.
+        // This leader may have removed itself, or may not have been a voter when it was elected and have voted for
+        // another candidate since.
         if !votes || !self.state.voter.promise(now, own, epoch, length) {
             return;
         }
@@ -79,7 +79,7 @@ impl Context<'_> {
 }
 
 impl Turn<'_> {
-    /// A leader whose lease is over leads no more: enough voters may be free to vote for another.
+    /// A leader whose lease has expired stops leading: enough voters may be free to vote for another.
     pub fn end_lease(&mut self) {
         if self.cx.state.lease_until().is_some_and(|until| until <= self.cx.now) {
             let epoch = self.cx.state.view().epoch;

@@ -1,5 +1,4 @@
-//! The tally: what the voters answered this member, and what it does when enough of them agree or cannot
-//! any more.
+//! The tally: the voters' answers, and what this member does once enough of them agree or cannot agree any more.
 
 use std::time::Duration;
 
@@ -14,13 +13,13 @@ use crate::core::timer::Timer;
 use crate::core::turn::Turn;
 use crate::core::types::{Epoch, Incarnation, NodeId};
 
-/// How often a vote request is repeated. Two writes in a row, the one under way and that of the vote, may then
-/// take four times what a leader counts on of its lease.
+/// How often a vote request is repeated. Two consecutive writes, the one in progress and that of the vote, may then
+/// take four times as long as a leader's lease counts.
 const MOST_REPEATS: u32 = 3;
 
 impl State {
-    /// Whether enough voters have voted for this member in this round, and may be asked for their votes again in
-    /// the same epoch if these have expired.
+    /// Whether enough voters have voted for this member in this round, and it may ask for their votes again in the
+    /// same epoch if these have expired.
     pub(in crate::core) fn may_repeat_votes(&self, round: Epoch) -> bool {
         let elected = |question: &Question| {
             let Question { epoch, stage, agreed, repeats, .. } = *question;
@@ -29,15 +28,15 @@ impl State {
         self.candidacy.question.as_ref().is_some_and(elected) && !Fault::VotesRunOut.is_planted()
     }
 
-    /// Whether this member's own vote is still on its way to the disk.
+    /// Whether this member's own vote is not on the disk yet.
     fn waits_for_own_vote(&self) -> bool {
         let own =
             |then: &Then| matches!(then, Then::Tell(to, Message::Vote { .. }) if *to == self.id());
         self.records.awaited_by(own).is_some()
     }
 
-    /// How many voters have told a candidate something, or may. Once it has heard a majority, those that
-    /// are dead by proof are not awaited.
+    /// How many voters have answered a candidate, or may. Once it has answers from a majority, it does not wait for
+    /// voters that are proved dead.
     fn can_say(&self, question: &Question) -> usize {
         if !question.is_heard(self.majority()) {
             return self.voters();
@@ -49,7 +48,7 @@ impl State {
 }
 
 impl Turn<'_> {
-    /// A voter's answer to a pre-vote or, if it denies its vote, to a vote request.
+    /// A voter answers a pre-vote or denies its vote.
     pub fn opinion(
         &mut self,
         from: NodeId,
@@ -60,7 +59,7 @@ impl Turn<'_> {
     ) {
         self.cx.note_round(epoch);
         let now = self.cx.now;
-        // No promise is longer than `failure` by more than a restart's wait, which may be asked for again.
+        // No promise is longer than `failure`, except by the wait after a restart; then the candidate asks again.
         let opinion = opinion.at_most(self.cx.state.settings.timing.failure);
         let counts = self.cx.state.is_voter(from);
         if let Some(question) = &mut self.cx.state.candidacy.question
@@ -74,9 +73,8 @@ impl Turn<'_> {
         }
     }
 
-    /// This leader was told of a later epoch: it asks for a greater one yet, without stepping down. A voter
-    /// that needs that says so after every heartbeat, so the leader asks at most once between two of them,
-    /// however often it is told.
+    /// This leader learned of a later epoch: it asks for a still greater one, without stepping down. A voter that
+    /// needs that says so after every heartbeat, so the leader asks at most once between two of them.
     pub fn outgrow(&mut self, epoch: Epoch) {
         let state = &self.cx.state;
         let asked = state.candidacy.question.is_some();
@@ -101,7 +99,7 @@ impl Turn<'_> {
         }
     }
 
-    /// At the end of a turn: goes on if enough voters agree, gives up if they cannot any more.
+    /// At the end of a turn: continues if enough voters agree, gives up if they cannot any more.
     pub fn tally(&mut self) {
         let open = |question: &&Question| !question.agreed;
         while let Some(question) = self.cx.state.candidacy.question.as_ref().filter(open) {
@@ -146,14 +144,14 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether a leader may lead on in this epoch: it was elected in time, and not in vain.
+    /// Whether a leader may take this epoch: it got the votes in time, and still needs the epoch.
     fn may_reclaim(&self, epoch: Epoch) -> bool {
         let state = &self.cx.state;
         let greater = state.leads() && epoch > state.view().epoch;
         greater && state.records.cover(epoch) && state.has_votes(epoch, self.cx.now)
     }
 
-    /// The voters' time is over: to answer, or until they are asked again.
+    /// The voters' time to answer is over, or the wait before this member asks them again.
     pub fn voters_expired(&mut self) {
         let state = &self.cx.state;
         if let Some(Question { purpose, stage, epoch, .. }) = state.candidacy.question
@@ -162,7 +160,7 @@ impl Turn<'_> {
         {
             self.cx.ask_voters(purpose, stage, epoch);
         } else if state.candidacy.question.is_some() {
-            // One whose disk stands still would be eligible, and be denied by nobody, again and again.
+            // A member whose disk hangs would be eligible, denied by nobody, again and again.
             let lags = state.waits_for_own_vote();
             self.cx.state.candidacy.disk_lags |= lags;
             self.failed();
@@ -172,9 +170,9 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether a vote request that was not answered in time is repeated in the same epoch: a voter whose
-    /// disk is slow has stored its vote by then, or is about to, and repeats that without another write.
-    /// A candidate that is connected with too few voters, or has asked often enough, lets the voters go.
+    /// Whether a vote request that was not answered in time is repeated in the same epoch: a voter with a slow disk
+    /// has stored its vote by then, or is about to, and repeats it without another write. A candidate that is
+    /// connected with too few voters, or has asked often enough, frees the voters.
     fn may_ask_again(&self) -> bool {
         let state = &self.cx.state;
         let asks = |question: &Question| {
@@ -186,8 +184,8 @@ impl Turn<'_> {
             && voters.filter(|voter| connected(voter.id)).count() >= state.majority()
     }
 
-    /// Not enough voters agree, or answered in time. A candidate asks again later, and only then calls
-    /// another election: a member that cannot lead disturbs nobody, and its log stays quiet.
+    /// Not enough voters agree, or answered in time. A candidate asks again later, and only then calls another
+    /// election: a member that cannot lead disturbs nobody, and its log stays quiet.
     fn failed(&mut self) {
         let state = &*self.cx.state;
         let Some(question) = &state.candidacy.question else { return };
@@ -220,7 +218,7 @@ impl Turn<'_> {
         }
     }
 
-    /// No outcome came in time; this member does not call another election before the voters agree.
+    /// An election had no outcome in time; this member does not call another before the voters agree.
     pub(super) fn await_voters(&mut self) {
         if self.cx.state.phase() == Phase::Waiting {
             self.cx.arm(Timer::Coordinator, self.cx.state.settings.timing.t2());
@@ -234,7 +232,7 @@ impl Turn<'_> {
         let refused = heard && self.cx.state.voter.is_informed();
         self.cx.state.candidacy.deny(refused, opposed, timing.failure * 2, self.cx.now);
         let wait = match refused {
-            // The others find the same proof, if they have not yet, and are bound no more.
+            // The others find the same proof, if they have not yet, and then no promise binds them.
             true if self.cx.state.has_proof_of_death(self.cx.now) => wait.min(timing.message / 8),
             true => wait,
             false => timing.t2(),

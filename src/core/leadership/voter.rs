@@ -1,4 +1,4 @@
-//! A voter's memory: the vote and the promise that it gave, and what it therefore denies.
+//! A voter's memory: its vote, its promises, and what it denies because of them.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::core::message::{Opinion, View};
 use crate::core::planted::Fault;
 use crate::core::types::{Epoch, NodeId, Time};
 
-/// What a voter promised a leader: until then it votes for no other candidate.
+/// A promise to a leader: until it ends, the voter votes for no other candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Promise {
     to: NodeId,
@@ -18,8 +18,8 @@ struct Promise {
 /// Why a voter denies a candidate its vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Objection {
-    /// Its store was empty, and neither a leader nor all other voters have told it the epoch. An
-    /// earlier run may have made a promise that runs until then.
+    /// Its store was empty, and neither a leader nor all other voters have told it the epoch. An earlier incarnation
+    /// may have made a promise until this time.
     Uninformed(Time),
     /// The candidate's member list is older than the voter's.
     StaleList,
@@ -27,12 +27,13 @@ pub enum Objection {
     Older(Epoch),
     /// The voter promised the leader of this epoch to vote for no other candidate until then.
     Promised(Epoch, Time),
-    /// An earlier run may have made a promise that runs until then; or promises to several leaders run, the last until then.
+    /// An earlier incarnation may have made a promise until this time; or the voter has promised several leaders, the
+    /// last until then.
     Muted(Time),
 }
 
 impl Objection {
-    /// What a candidate is told: another try may succeed after `patience`, where no time is known.
+    /// The reply to the candidate: it may ask again after `patience`, if no time is known.
     #[must_use]
     pub fn opinion(self, now: Time, patience: Duration) -> Opinion {
         match self {
@@ -54,27 +55,27 @@ impl Objection {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Voter {
     voted: Option<Vote>,
-    /// Who led in the epoch that an earlier run knew last.
+    /// The leader of the last epoch that an earlier incarnation knew.
     led: Option<Vote>,
-    /// The greatest epoch in which this run of the member voted or promised anything.
+    /// The greatest epoch in which this incarnation voted or promised.
     newest: Epoch,
-    /// Up to this epoch it knows nothing of the votes of a run whose record was lost.
+    /// Up to this epoch it knows nothing of the votes of an incarnation whose record was lost.
     floor: Epoch,
-    /// One for each leader; of those that have expired some may be left.
+    /// One for each leader; expired ones may remain.
     promises: Vec<Promise>,
-    /// Promises of an earlier run may run until then.
+    /// Promises of an earlier incarnation may last until then.
     muted_until: Time,
-    /// The longest promise ever made or about to be, and the longest that is durable.
+    /// The longest promise ever made or about to be made, and the longest that is durable.
     longest: Duration,
     durable: Duration,
-    /// The longest promise that this run made.
+    /// The longest promise of this incarnation.
     made: Duration,
-    /// Whether it knows where the cluster stands.
+    /// Whether it knows the state of the cluster.
     informed: bool,
 }
 
 impl Voter {
-    /// A voter that starts now. It waits for the end of what an earlier run promised; the record of
+    /// A voter that starts now. It waits until the promises of earlier incarnations have expired; the record of
     /// [`VoterRecord::first`] is durable already.
     #[must_use]
     pub fn new(
@@ -105,28 +106,28 @@ impl Voter {
         self.muted_until = self.muted_until.max(until);
     }
 
-    /// What must not be forgotten.
+    /// The record that must not be forgotten.
     #[must_use]
     pub fn vote(&self) -> VoterRecord {
         let Voter { voted, longest: promised, informed, floor, .. } = *self;
         VoterRecord { voted, promised, informed, floor }
     }
 
-    /// Whether it knows where the cluster stands; otherwise it votes for nobody.
+    /// Whether it knows the state of the cluster; otherwise it votes for nobody.
     #[must_use]
     pub fn is_informed(&self) -> bool {
         self.informed
     }
 
-    /// Whether it may vote for any candidate: it knows where the cluster stands, and neither
-    /// this run nor an earlier one is bound by a promise.
+    /// Whether it may vote for any candidate: it knows the state of the cluster, and no promise of this incarnation
+    /// or an earlier one binds it.
     #[must_use]
     pub fn is_free(&self, now: Time) -> bool {
         self.informed && self.muted_until <= now && self.bound_to(now).is_none()
     }
 
-    /// A leader, or every other voter, told it where the cluster stands: its greatest round is this
-    /// one, and it may have voted in any epoch up to that before.
+    /// A leader, or every other voter, informed it of the state of the cluster: this is its greatest round, and it
+    /// may have voted in any epoch up to that before.
     pub fn inform(&mut self, round: Epoch) {
         if !self.informed {
             self.informed = true;
@@ -167,8 +168,8 @@ impl Voter {
         self.promises.iter().filter(move |promise| now < promise.until)
     }
 
-    /// The epoch that is against this one: a later one that it voted in or knows a leader of, or the
-    /// same, of another candidate.
+    /// The epoch that forbids a vote in this one: a later one that it voted in or knows a leader of, or the same with
+    /// another candidate.
     fn denies(&self, candidate: NodeId, epoch: Epoch, view: View) -> Option<Epoch> {
         let is_against = |known: Epoch, of: Option<NodeId>| {
             let other = of.is_some_and(|of| of != candidate) && !Fault::EpochTwice.is_planted();
@@ -183,25 +184,25 @@ impl Voter {
         voted.max(before).max(led.then_some(view.epoch)).max(newest).max(floor)
     }
 
-    /// Who led in this epoch, as far as an earlier run knew.
+    /// The leader of this epoch, as far as an earlier incarnation knew.
     #[must_use]
     pub fn led_in(&self, epoch: Epoch) -> Option<NodeId> {
         self.led.filter(|led| led.epoch == epoch).map(|led| led.candidate)
     }
 
-    /// The greatest epoch that it voted or promised anything in, or that it must not go below.
+    /// The greatest epoch that it voted or promised in, or must not go below.
     #[must_use]
     pub fn newest(&self) -> Epoch {
         self.latest().max(self.floor)
     }
 
-    /// The greatest epoch that any run of this member voted in, or this one promised anything in.
+    /// The greatest epoch that any incarnation voted in, or this one promised in.
     fn latest(&self) -> Epoch {
         let voted = self.voted.map(|vote| vote.epoch).unwrap_or_default();
         self.newest.max(voted)
     }
 
-    /// Votes for a candidate, which is a promise as well. The vote has to be durable before it is told.
+    /// Votes for a candidate, which is a promise as well. The vote has to be durable before it is sent.
     pub fn vote_for(&mut self, now: Time, candidate: NodeId, epoch: Epoch, lease: Duration) {
         self.voted = Some(Vote { epoch, candidate });
         if !Fault::VoteNoPromise.is_planted() {
@@ -209,16 +210,17 @@ impl Voter {
         }
     }
 
-    /// Whether it gave the same vote before, in a record that says all that a promise of this length needs.
+    /// Whether it gave the same vote before, in a record that covers a promise of this length.
     #[must_use]
     pub fn voted_before(&self, candidate: NodeId, epoch: Epoch, lease: Duration) -> bool {
         self.voted == Some(Vote { epoch, candidate }) && self.remembers(lease)
     }
 
-    /// Promises the leader of an epoch to vote for nobody else for so long; unless the voter voted or
-    /// promised in a later epoch, so that this leader is outdated. Tells whether it promised.
+    /// Promises the leader of an epoch to vote for nobody else for this time, unless the voter voted or promised in a
+    /// later epoch, so that this leader is outdated. Returns whether it promised.
     ///
-    /// What it promised an earlier leader holds beside it: the later one may be a liar, and release the voter at once.
+    /// A promise to an earlier leader stays in force: the later leader may be a liar, and release the voter
+    /// immediately.
     pub fn promise(&mut self, now: Time, to: NodeId, epoch: Epoch, lease: Duration) -> bool {
         if self.is_beyond(epoch) && !Fault::OlderLeader.is_planted() {
             return false;
@@ -234,9 +236,9 @@ impl Voter {
         true
     }
 
-    /// When it is mute no more, the promises of earlier runs have run out: the next run need not wait
-    /// for them. It has to wait for those of this one, and for those of `lease` that this member is about
-    /// to make. Tells whether a shorter time is to be made durable.
+    /// Once the promises of earlier incarnations have expired, the next incarnation need not wait for them. It has to
+    /// wait for those of this one, and for the promises of `lease` that this member is about to make. Returns whether
+    /// a shorter time is to be made durable.
     pub fn forget_old_promises(&mut self, now: Time, lease: Duration) -> bool {
         let longest = self.made.max(lease);
         let over = self.muted_until <= now && longest < self.longest;
@@ -255,31 +257,32 @@ impl Voter {
         epoch < self.latest()
     }
 
-    /// Whether a promise of this length is durable, so that it may be told.
+    /// Whether a promise of this length is durable, so that the voter may send it.
     #[must_use]
     pub fn remembers(&self, lease: Duration) -> bool {
         lease <= self.durable
     }
 
-    /// The latest leader to whom a promise runs.
+    /// The leader of the greatest epoch to which a promise binds it.
     #[must_use]
     pub fn bound_to(&self, now: Time) -> Option<NodeId> {
         self.running(now).max_by_key(|promise| promise.epoch).map(|promise| promise.to)
     }
 
-    /// Whoever was promised something for this epoch needs it no more.
+    /// A leader released this epoch: drops the promise to it.
     pub fn release(&mut self, by: NodeId, epoch: Epoch) {
         let older = |promise: &Promise| Fault::OlderRelease.is_planted() && promise.epoch >= epoch;
         let released = |promise: &Promise| promise.to == by && promise.epoch == epoch;
         self.promises.retain(|promise| !released(promise) && !older(promise));
     }
 
-    /// A member that was promised something leads in no epoch any more: its process is proved to be gone, or it is this one.
+    /// Drops all promises to a member that leads in no epoch any more: its process is proved to be gone, or it is
+    /// this member.
     pub fn release_all(&mut self, id: NodeId) {
         self.promises.retain(|promise| promise.to != id);
     }
 
-    /// The longest promise, if no record holds one that long yet.
+    /// The longest promise, if it is longer than the record says.
     #[must_use]
     pub fn promise_to_store(&self) -> Option<Duration> {
         Some(self.longest).filter(|longest| *longest > self.durable)

@@ -1,4 +1,4 @@
-//! A voter's answers: what it says to a candidate, and what it promises a leader.
+//! A voter's answers to candidates, and its promises to leaders.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,20 +19,20 @@ use crate::core::turn::Turn;
 use crate::core::types::{Epoch, Incarnation, NodeId};
 
 impl Context<'_> {
-    /// Whether this voter would promise anything for so long.
+    /// Whether this voter would make a promise of this length.
     fn may_promise(&self, lease: Duration) -> bool {
         let longest = self.state.settings.timing.lease.saturating_mul(LONGEST_PROMISE);
         lease <= longest || Fault::LongPromise.is_planted()
     }
 
-    /// What this voter would say to a vote request.
+    /// This voter's answer to a vote request.
     pub(super) fn judge(&self, candidate: NodeId, epoch: Epoch, list: ListVersion) -> Opinion {
         let state = &*self.state;
         let own = state.membership.version();
         let stale = list < own && !Fault::StaleList.is_planted();
         let stale = stale.then_some(Objection::StaleList);
-        // Somebody led in the epoch in which the list was stamped, and the majority that elected it
-        // may have been removed since. As in Raft: a candidate's term is above that of its last entry.
+        // A member led in the epoch of the list's version, and the majority that elected it may have been removed
+        // since. As in Raft: a candidate's term is above that of its last entry.
         let led = epoch <= own.epoch && !Fault::ListEpoch.is_planted();
         let led = led.then_some(Objection::Older(own.epoch));
         let objection = stale
@@ -42,7 +42,7 @@ impl Context<'_> {
         objection.map_or(Opinion::Yes, |objection| objection.opinion(self.now, patience))
     }
 
-    /// Votes for a candidate, and says so as soon as the vote is durable.
+    /// Votes for a candidate, and sends the vote as soon as it is durable.
     pub(super) fn vote_for(
         &mut self,
         candidate: NodeId,
@@ -56,7 +56,7 @@ impl Context<'_> {
         let vote = Message::Vote { incarnation, number, epoch };
         let waits = self.state.records.awaited_by(|then| *then == Then::Vote);
         let record = match (before, waits) {
-            // The candidate asks once more, as the disk is slow: nothing is written twice for that.
+            // The candidate asks once more, as the disk is slow: the vote is not written twice.
             (true, None) => return self.say_vote(candidate, number, vote),
             (true, Some(record)) => record,
             (false, _) => {
@@ -71,7 +71,7 @@ impl Context<'_> {
         self.state.records.then(record, Then::Tell(candidate, vote));
     }
 
-    /// Tells a candidate of a vote that is durable already; this member counts its own at once.
+    /// Sends a candidate a vote that is durable already; this member counts its own directly.
     fn say_vote(&mut self, candidate: NodeId, number: u64, vote: Message) {
         match candidate == self.state.id() {
             true => self.state.candidacy.hear_own(candidate, number, self.now),
@@ -79,14 +79,14 @@ impl Context<'_> {
         }
     }
 
-    /// The greatest epoch that this member knows of, has voted in or has a list of.
+    /// The greatest epoch that this member knows, has voted in or has a list of.
     fn greatest_epoch(&self) -> Epoch {
         let stamped = self.state.membership.version().epoch;
         self.state.view().epoch.max(self.state.voter.newest()).max(stamped)
     }
 
-    /// A voter takes a leader's heartbeat: it promises its vote and acknowledges as soon as its disk knows for how
-    /// long, or denies the vote to a leader against which it voted later.
+    /// A voter takes a leader's heartbeat: it promises its vote, and acknowledges as soon as a promise of that length
+    /// is durable; or it denies an outdated leader its vote.
     pub fn promise(
         &mut self,
         leader: NodeId,
@@ -112,8 +112,8 @@ impl Context<'_> {
         self.tell_once_promise_is_durable(lease, leader, acknowledge);
     }
 
-    /// Has a promise of this length written, unless that is under way, and tells a member this afterwards. A promise that
-    /// is longer than the record under way says waits for the leader's next heartbeat.
+    /// Has a promise of this length written, unless a write is in progress, and sends this message afterwards. A
+    /// promise longer than the record in progress says waits for the leader's next heartbeat.
     pub(super) fn tell_once_promise_is_durable(
         &mut self,
         lease: Duration,
@@ -131,7 +131,7 @@ impl Context<'_> {
 }
 
 impl State {
-    /// The other voters that this member has not met since its start, or not by the list that they have.
+    /// The other voters that this member has not met since its start, or that have a newer list.
     pub(in crate::core) fn unmet_voters(&self) -> Vec<NodeId> {
         let version = self.membership.version();
         let is_met = |peer: &Peer| peer.incarnation().0 > 0 && peer.list() <= version;
@@ -142,21 +142,21 @@ impl State {
 }
 
 impl Turn<'_> {
-    /// Whether so many different voters are named.
+    /// Whether the named voters are a majority.
     pub fn is_majority(&self, votes: &[NodeId]) -> bool {
         let votes: BTreeSet<_> = votes.iter().collect();
         let voters = votes.iter().filter(|id| self.cx.state.is_voter(***id)).count();
         !self.cx.state.needs_majority() || voters >= self.cx.state.majority()
     }
 
-    /// Whether a member votes, and is not about to end.
+    /// Whether this member votes, and is not about to end.
     pub fn votes(&self) -> bool {
         let state = &self.cx.state;
         state.needs_majority() && state.is_voter(state.id()) && state.phase() != Phase::Stopping
     }
 
-    /// A voter with an empty store that has not met all others says so when it has looked for them for
-    /// long enough: nobody may lead because of it.
+    /// A voter with an empty store that has not met all others by the end of discovery reports that: its silence may
+    /// leave the cluster without a leader.
     pub fn say_who_is_unmet(&mut self) {
         let state = &self.cx.state;
         if self.votes() && !state.voter.is_informed() {
@@ -174,7 +174,8 @@ impl Turn<'_> {
         list: ListVersion,
     ) {
         self.cx.exchange_lists(from, list);
-        // It could not store its vote, and the candidate would have ended a leader's epoch for nothing.
+        // A voter whose disk hangs could not store its vote, and the candidate would have ended a leader's epoch for
+        // nothing.
         let failure = self.cx.state.settings.timing.failure;
         let opinion = match self.cx.state.records.stand_still(failure, self.cx.now) {
             true => Opinion::No { wait: failure },
@@ -210,24 +211,25 @@ impl Turn<'_> {
         }
     }
 
-    /// A candidate passes on that a leader gave up its epoch. No candidate needs the word of an observer for that.
+    /// A candidate passes on that a leader gave up its epoch. An observer is never a candidate, so its word does not
+    /// count.
     pub fn freed(&mut self, by: NodeId, leader: NodeId, epoch: Epoch) {
         if self.cx.state.is_voter(by) {
             self.cx.state.voter.release(leader, epoch);
         }
     }
 
-    /// Whether a vote that waited for the disk is void: this voter is bound to another by now.
+    /// Whether a vote that waited for the disk is void: this voter is bound to another leader by now.
     fn is_overtaken(&self, candidate: NodeId, epoch: Epoch) -> bool {
         let voter = &self.cx.state.voter;
         let bound = voter.bound_to(self.cx.now);
         epoch < voter.newest() || bound.is_some_and(|leader| leader != candidate)
     }
 
-    /// Tells a member what waited until it was durable.
+    /// Sends a member the message that waited for the disk.
     pub fn tell_durable(&mut self, to: NodeId, message: Message) {
         match message {
-            // Another leader was acknowledged meanwhile.
+            // The voter acknowledged another leader meanwhile.
             Message::Vote { epoch, .. } | Message::Acknowledge { epoch, .. }
                 if self.is_overtaken(to, epoch) => {}
             Message::Acknowledge { epoch, number, .. } if to == self.cx.state.id() => {
@@ -242,7 +244,7 @@ impl Turn<'_> {
         }
     }
 
-    /// At the end of a turn: the record of a voter says for how long the next run has to wait.
+    /// At the end of a turn: shortens, in the voter's record, the time for which the next incarnation has to wait.
     pub fn forget_old_promises(&mut self) {
         let (now, length) = (self.cx.now, self.cx.state.settings.timing.lease);
         let votes = self.cx.state.needs_majority() && self.cx.state.phase() != Phase::Stopping;
@@ -251,7 +253,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A voter whose store was empty knows where the cluster stands, once it met all others.
+    /// A voter whose store was empty knows the state of the cluster once it has met all others.
     pub fn inform_voter(&mut self) {
         let state = &mut *self.cx.state;
         if !state.needs_majority() {
@@ -259,7 +261,7 @@ impl Turn<'_> {
         }
         let version = state.membership.version();
         let all = state.unmet_voters().is_empty();
-        // By an older list than another's it does not know who votes.
+        // By an older list it does not know who votes.
         if all && state.membership.newest() <= version {
             let round = state.epochs.round();
             state.voter.inform(round);

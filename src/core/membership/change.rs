@@ -1,9 +1,9 @@
-//! Changing the member list: the leader makes one change at a time, everybody learns it (`spread.rs`),
-//! and who is not in it any more leaves.
+//! Changing the member list: the leader makes one change at a time, all members learn it (`replication.rs`), and a
+//! member that was removed leaves.
 //!
-//! With a majority a new leader first stamps the list that it found in its own epoch, and has a
-//! majority store it: whatever an earlier leader had begun to change is void from then on. A change
-//! counts from when the leader made it, and is done when a majority of the *new* list has it.
+//! With a majority a new leader first gives the list that it found a version in its own epoch, and has a majority
+//! store it: that voids any change that an earlier leader had begun. A change counts once the leader has made it, and
+//! is done when a majority of the *new* list has stored it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,20 +23,20 @@ use crate::core::turn::Turn;
 use crate::core::types::{NodeId, Time};
 
 impl State {
-    /// Whether this member leads, and not by a list of a later epoch than its own: then it is outdated,
-    /// and what it stamped would be older than what it has.
+    /// Whether this member leads, and its list is not of a later epoch than its own. Otherwise it is outdated, and a
+    /// list that it made would be older than the one that it has.
     pub(in crate::core) fn leads_by_list(&self) -> bool {
         self.leads() && self.membership.version().epoch <= self.view().epoch
     }
 
-    /// Whether the leader stamped its present list itself, in its own epoch.
+    /// Whether the version of the leader's list is of its own epoch.
     pub(in crate::core) fn stamped_own_list(&self) -> bool {
         self.membership.version().epoch == self.view().epoch
     }
 
-    /// Whether the leader may change its list: with a majority only one that it stamped itself and
-    /// that a majority has stored: then no older change can come back. And that majority is bound by
-    /// what it promised, whatever the last change kept of an older one.
+    /// Whether the leader may change its list: with a majority only a list of its own epoch that a majority has
+    /// stored, so that no older change can come back. And the lease must rest on that majority alone, not on what the
+    /// last change kept of an older one.
     pub(in crate::core) fn may_change_list(&self) -> bool {
         let own = self.stamped_own_list();
         let settled = |lease: &Lease| lease.is_settled(self.majority());
@@ -48,7 +48,7 @@ impl State {
         !self.needs_majority() || (bound && confirmed)
     }
 
-    /// Whether enough have stored the present list, which this leader stamped.
+    /// Whether enough members have stored the present list, which this leader made.
     pub(in crate::core) fn is_list_stored(&self) -> bool {
         if !self.needs_majority() {
             return self.membership.has_stored(self.id());
@@ -56,8 +56,8 @@ impl State {
         self.membership.stored().filter(|id| self.is_voter(*id)).count() >= self.majority()
     }
 
-    /// The version of the next list that this leader makes: above all that it knows of, but for those of
-    /// later epochs, and above its own in any case.
+    /// The version of the next list that this leader makes: above its own and all that it knows of, except those of
+    /// later epochs.
     pub(in crate::core) fn next_version(&self) -> ListVersion {
         let (newest, own) = (self.membership.newest().counter, self.membership.version().counter);
         ListVersion { epoch: self.view().epoch, counter: newest.max(own).saturating_add(1) }
@@ -94,7 +94,7 @@ impl State {
             }
             Change::Remove { id, force } => {
                 if !after.iter().any(Member::may_lead) {
-                    Some(Refusal::LastCandidate) // nothing could ever be changed again
+                    Some(Refusal::LastCandidate) // then nobody could ever change the list again
                 } else if *id == self.id() && !self.is_connected() {
                     Some(Refusal::LastMember)
                 } else {
@@ -104,13 +104,13 @@ impl State {
         }
     }
 
-    /// Whether another member is connected, and learns what this one changes.
+    /// Whether another member is connected, and would learn this member's change.
     fn is_connected(&self) -> bool {
         self.detector.iter().any(|(_, peer)| peer.connected())
     }
 
-    /// The live voters have to be a majority of the new list. A newcomer that runs counts: it has
-    /// been refused as a stranger just now.
+    /// The live voters have to be a majority of the new list. A newcomer that runs counts: this member has just
+    /// refused it as a stranger.
     fn lost_quorum(&self, after: &MemberList, now: Time) -> Option<Refusal> {
         if !self.needs_majority() {
             return None;
@@ -144,16 +144,16 @@ impl Context<'_> {
         self.state.records.then(record, Then::List);
     }
 
-    /// Stamps the present members in the leader's own epoch, above every version that it knows,
-    /// and tells all.
+    /// Gives the present list a version in the leader's own epoch, above every version that it knows, and sends it to
+    /// all.
     pub fn confirm_list(&mut self) {
         let list = self.state.membership.list().stamped(self.state.next_version());
         self.tell_all(&Arc::new(list));
     }
 
-    /// Tells all others a new list of this leader, and takes it itself.
+    /// Sends a new list of this leader to all others, and takes it itself.
     fn tell_all(&mut self, list: &Arc<MemberList>) {
-        // Who is removed learns it from one who has stored that: it does not come back.
+        // A removed member learns that from a member that has stored the list, since it then leaves for good.
         let mut others = self.all_others();
         others.retain(|id| list.get(*id).is_some());
         self.send_all(others, Message::List { list: list.clone() });
@@ -161,8 +161,8 @@ impl Context<'_> {
         self.arm(Timer::Heartbeat, Duration::ZERO); // the new voters have to be bound
     }
 
-    /// Without a majority a new leader's list is the one that counts: another side of a partition
-    /// may have changed its own. A list that never changed is the same everywhere.
+    /// Without a majority a new leader's list wins: another side of a partition may have changed its own. A list that
+    /// never changed is the same everywhere.
     pub fn overrule_lists(&mut self) {
         let changed = self.state.membership.version().counter > 0;
         if !self.state.needs_majority() && changed && self.state.leads_by_list() {
@@ -170,7 +170,7 @@ impl Context<'_> {
         }
     }
 
-    /// Tells who asked for a change how it ended.
+    /// Sends the member that asked for a change its outcome.
     fn answer(&mut self, (to, number): Asker, result: Result<Done, Refusal>) {
         if to == self.state.id() {
             self.settle(number, result);
@@ -179,8 +179,8 @@ impl Context<'_> {
         }
     }
 
-    /// Who follows another leader, or takes its list, does not know what becomes of the change that
-    /// it was making. One that is elected anew goes on with it.
+    /// A member that follows another leader, or takes its list, does not know the outcome of the change that it was
+    /// making. A leader that is elected anew continues it.
     pub fn drop_change(&mut self) {
         if let Some(asker) = self.state.membership.end_change() {
             self.answer(asker, Err(Refusal::ChangeUnsure));
@@ -189,8 +189,8 @@ impl Context<'_> {
 }
 
 impl Turn<'_> {
-    /// A change is asked of this member, which leads as far as is known. Its own removal makes it
-    /// hand over first, and the next leader is asked then.
+    /// An operator asks this member, the leader as far as is known, for a change. To remove itself it hands over
+    /// first, and then the next leader is asked.
     pub fn change(&mut self, asker: Asker, change: Change) {
         match self.begin_change(asker, change) {
             Ok(()) => {}
@@ -217,7 +217,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// At the end of a turn: makes the change that is wanted, or ends it.
+    /// At the end of a turn: makes the wanted change, or ends it.
     pub fn advance_change(&mut self) {
         let state = &self.cx.state;
         let leads = state.leads_by_list();
@@ -232,10 +232,10 @@ impl Turn<'_> {
             return;
         }
         if !state.stamped_own_list() {
-            self.cx.confirm_list(); // it was elected anew meanwhile
+            self.cx.confirm_list(); // this leader was elected anew meanwhile
             return;
         }
-        // A change that was forced need not find a majority, but one that is still a member.
+        // A forced change needs no majority that has stored it, but one remaining member.
         let forced = matches!(change, Change::Remove { force: true, .. });
         let stored = state.is_list_stored() || Fault::DoneTooSoon.is_planted();
         if state.membership.is_kept(state.needs_majority()) && (stored || forced) {
@@ -263,7 +263,7 @@ impl Turn<'_> {
         self.miss(before);
     }
 
-    /// The change took too long for whoever asked. One that was made goes on.
+    /// The asker has waited too long for the change. A change that was made continues.
     pub fn change_expired(&mut self) {
         if let Some((asker, made)) = self.cx.state.membership.change_expired() {
             let refusal = if made { Refusal::NotStoredYet } else { Refusal::ListNotConfirmed };
@@ -283,10 +283,10 @@ impl Turn<'_> {
         self.cx.state.detector.iter().map(|(id, _)| id).collect()
     }
 
-    /// Those that are not in the list any more count as dead. Questions to the voters of the old
-    /// list are void.
+    /// The members that the list does not name any more count as dead. Questions to the voters of the old list are
+    /// void.
     fn miss(&mut self, before: Vec<NodeId>) {
-        self.inform_voter(); // all voters of this list may have been met before
+        self.inform_voter(); // this member may have met all voters of this list before
         let asked = self.cx.state.candidacy.asks_to_win();
         self.cx.drop_question();
         for id in before {

@@ -1,5 +1,5 @@
-//! What a member knows of the member list besides its content: who has stored it, and the change
-//! that is under way.
+//! A member's knowledge of the member list besides its content: the members that have stored it, and the change in
+//! progress.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,20 +8,20 @@ use std::time::Duration;
 use crate::core::membership::{Change, ListVersion, Member, MemberList};
 use crate::core::types::{NodeId, Pause, Role, Time};
 
-/// How many strangers that said hello are remembered.
+/// The most strangers that said hello and are remembered.
 const MOST_KNOCKS: usize = 16;
 
-/// Who is told how a change ended: the member that passed the command on, or the leader itself,
-/// and its number there.
+/// The member that gets the outcome of a change, and the number of the command there: it passed the command on, or is
+/// the leader itself.
 pub type Asker = (NodeId, u64);
 
 /// The change that the leader is making.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Wanted {
     pub change: Change,
-    /// Who still waits for the outcome.
+    /// The member that still waits for the outcome.
     pub asker: Option<Asker>,
-    /// The list has changed; before, the leader confirms the one that it found.
+    /// Whether the list has changed; before, the leader confirms the list that it found.
     pub made: bool,
 }
 
@@ -31,23 +31,23 @@ pub struct Membership {
     own: NodeId,
     /// The present member list.
     list: Arc<MemberList>,
-    /// What this member is for, by that list; none if it is not listed.
+    /// The role of this member in that list; none if it is not listed.
     role: Option<Role>,
-    /// The greatest version that was heard of.
+    /// The greatest version that this member heard of.
     newest: ListVersion,
-    /// The present list cannot be undone any more, as far as is known: with a majority one that the
-    /// leader stamped itself and that a majority has stored.
+    /// Whether nothing can undo the present list any more, as far as is known: with a majority, the leader made it in
+    /// its own epoch and a majority has stored it.
     committed: bool,
-    /// Leading: who has stored the present list, as far as it was stamped by this leader.
+    /// Leading: the members that have stored the present list, if this leader made it.
     stored: BTreeSet<NodeId>,
-    /// The last list that named this member, if the present one does not: that is in no record before
-    /// another has stored it.
+    /// The last list that named this member, if the present one does not: the removal is stored only after another
+    /// member has stored it.
     last_named: Option<Arc<MemberList>>,
-    /// Leading: the change under way.
+    /// Leading: the change in progress.
     wanted: Option<Wanted>,
-    /// Those of the present list that refused this member last as one that was removed.
+    /// The members of the present list whose last refusal said that this member was removed.
     removed_by: BTreeSet<NodeId>,
-    /// When strangers said hello last: those that are about to be added run already.
+    /// When strangers last said hello: a member that is about to be added runs already.
     knocks: BTreeMap<NodeId, Time>,
     /// With a majority: this member was removed from the cluster.
     removed: bool,
@@ -79,7 +79,6 @@ impl Membership {
         &self.pause
     }
 
-    /// It is paused or resumed.
     pub fn take_pause(&mut self, pause: Pause) {
         self.pause = pause;
     }
@@ -93,12 +92,12 @@ impl Membership {
         self.list.version()
     }
 
-    /// What this member is for; none if it is not listed.
+    /// The role of this member; none if it is not listed.
     pub fn role(&self) -> Option<Role> {
         self.role
     }
 
-    /// Takes another list. Nobody is known to have stored it.
+    /// Takes another list, which no member is known to have stored.
     pub fn adopt(&mut self, list: Arc<MemberList>) {
         self.role = role(&list, self.own);
         let before = std::mem::replace(&mut self.list, list);
@@ -113,12 +112,12 @@ impl Membership {
         self.committed = false;
     }
 
-    /// Somebody has a list of this version.
+    /// A member has a list of this version.
     pub fn hear_of(&mut self, version: ListVersion) {
         self.newest = self.newest.max(version);
     }
 
-    /// The greatest version that was heard of.
+    /// The greatest version that this member heard of.
     pub fn newest(&self) -> ListVersion {
         self.newest
     }
@@ -141,20 +140,20 @@ impl Membership {
         self.stored.contains(&member)
     }
 
-    /// Who has stored the present list.
+    /// The members that have stored the present list.
     pub fn stored(&self) -> impl Iterator<Item = NodeId> {
         self.stored.iter().copied()
     }
 
-    /// Whether one that remains a member has stored the present list; with a majority a voter, as nobody takes a list
-    /// from another.
+    /// Whether a remaining member has stored the present list; with a majority a voter, since other members cannot
+    /// pass a list on.
     pub fn is_kept(&self, majority: bool) -> bool {
         let keeps = |member: &Member| member.votes() || !majority;
         self.stored().any(|id| self.list.get(id).is_some_and(keeps))
     }
 
-    /// The list for the disk. A leader that removes itself may be the only one that knows of it, and its
-    /// vote still be needed by the others: it could not start by a list that does not name it.
+    /// The list for the disk. If a leader removes itself, it may be the only member that knows this while the others
+    /// still need its vote: it could not start from a list that does not name it.
     pub fn to_store(&self, majority: bool) -> &Arc<MemberList> {
         self.last_named.as_ref().filter(|_| !self.is_kept(majority)).unwrap_or(&self.list)
     }
@@ -164,30 +163,30 @@ impl Membership {
         self.last_named.is_some()
     }
 
-    /// Leading: the change under way.
+    /// Leading: the change in progress.
     pub fn wanted(&self) -> Option<&Wanted> {
         self.wanted.as_ref()
     }
 
-    /// This change is to be made, as this member asks.
+    /// This leader wants this change.
     pub fn want(&mut self, change: Change, asker: Asker) {
         self.wanted = Some(Wanted { change, asker: Some(asker), made: false });
     }
 
-    /// The list has changed as was wanted.
+    /// The list has changed as wanted.
     pub fn made(&mut self) {
         if let Some(wanted) = &mut self.wanted {
             wanted.made = true;
         }
     }
 
-    /// The change is done, or dropped: gives who still waits for that.
+    /// The change is done, or dropped. Returns the member that still waits for it.
     pub fn end_change(&mut self) -> Option<Asker> {
         self.wanted.take().and_then(|wanted| wanted.asker)
     }
 
-    /// The change took too long for whoever asked: gives who did, and whether it was made. One that was
-    /// made goes on.
+    /// The asker has waited too long for the change. Returns the asker, and whether the change was made. A change
+    /// that was made continues.
     pub fn change_expired(&mut self) -> Option<(Asker, bool)> {
         let wanted = self.wanted.as_mut()?;
         let (asker, made) = (wanted.asker.take(), wanted.made);
@@ -195,7 +194,7 @@ impl Membership {
         asker.map(|asker| (asker, made))
     }
 
-    /// A peer refused this member as one that was removed, or for another reason, or accepts it.
+    /// A peer refused this member, as removed or for another reason, or accepts it.
     pub fn note_refusal(&mut self, by: NodeId, as_removed: bool) {
         match as_removed {
             true => _ = self.removed_by.insert(by),
@@ -203,7 +202,7 @@ impl Membership {
         }
     }
 
-    /// Whether more than half of the other voters refused this member last as one that was removed.
+    /// Whether the last refusals of more than half of the other voters said that this member was removed.
     pub fn is_removed_by_most(&self) -> bool {
         let others = self.list.iter().filter(|member| member.votes() && member.id != self.own);
         let (mut said, mut all) = (0, 0);
@@ -232,7 +231,7 @@ impl Membership {
         self.knocks.insert(id, now);
     }
 
-    /// Whether a stranger said hello of late.
+    /// Whether a stranger said hello recently.
     pub fn knocked_within(&self, limit: Duration, id: NodeId, now: Time) -> bool {
         self.knocks.get(&id).is_some_and(|at| now.since(*at) < limit)
     }
@@ -252,7 +251,7 @@ mod tests {
         NodeId(Uuid::from_u128(number))
     }
 
-    /// The fourth observes.
+    /// The fourth is an observer.
     fn list(counter: u64, members: impl IntoIterator<Item = u128>) -> Arc<MemberList> {
         let member = |number| Member {
             id: id(number),

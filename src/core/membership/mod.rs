@@ -14,16 +14,16 @@ pub struct Member {
     pub id: NodeId,
     /// Its name for people.
     pub name: String,
-    /// Where other members dial it, host:port.
+    /// The address that other members dial, host:port.
     pub address: String,
-    /// Where its HTTP is, host:port; none if it serves none.
+    /// The address of its HTTP, host:port; none if it serves none.
     pub admin: Option<String>,
-    /// What it is for.
+    /// Its role.
     pub role: Role,
 }
 
 impl Member {
-    /// Whether it votes, where a leader needs a majority.
+    /// Whether it votes, in mode majority.
     #[must_use]
     pub fn votes(&self) -> bool {
         self.role != Role::Observer
@@ -35,7 +35,7 @@ impl Member {
         self.role == Role::Member
     }
 
-    /// Whether it is reached at this address, by members or by HTTP: the two share none.
+    /// Whether this is its address, for members or for HTTP: the two never share one.
     #[must_use]
     pub fn is_at(&self, address: &str) -> bool {
         let same = |own: &str| match (HostPort::parse(own), HostPort::parse(address)) {
@@ -49,13 +49,13 @@ impl Member {
 /// A change of the member list, one member at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
-    /// This member belongs to the cluster from now on.
+    /// This member is added.
     Add(Member),
-    /// This member does not any more.
+    /// This member is removed.
     Remove {
         /// The member.
         id: NodeId,
-        /// Even if the live voters are no majority afterwards.
+        /// Removes it even if the live voters are no majority afterwards.
         force: bool,
     },
 }
@@ -63,20 +63,19 @@ pub enum Change {
 /// The version of a member list.
 pub type ListVersion = Version;
 
-/// The most members of a cluster: each is connected to each, and a hello names all of them in one
-/// frame.
+/// The most members of a cluster: each is connected to each, and a hello names all of them in one frame.
 pub const MOST_MEMBERS: usize = 128;
 
-/// How many removed members a list remembers: those that were away meanwhile are told so.
+/// How many removed members a list remembers, so that a removed member that was away is told.
 pub const MOST_REMOVED: usize = 256;
 
-/// All members, sorted by id, with the version of the list. Lists compare by their version first, and
-/// in some way that is the same everywhere if it is equal.
+/// All members, sorted by id, with the version of the list. Lists compare by version first; equal versions compare in
+/// some way that is the same everywhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberList {
     version: ListVersion,
     members: Vec<Member>,
-    /// Those that were removed last, the latest at the end.
+    /// The members that were removed last, the latest at the end.
     removed: Vec<NodeId>,
 }
 
@@ -94,7 +93,7 @@ impl MemberList {
         MemberList { removed, ..self }
     }
 
-    /// The same members, stamped anew.
+    /// The same members, in a list of this version.
     #[must_use]
     pub fn stamped(&self, version: ListVersion) -> MemberList {
         MemberList { version, ..self.clone() }
@@ -122,20 +121,20 @@ impl MemberList {
         &self.removed
     }
 
-    /// How many members vote, where a leader needs a majority.
+    /// How many members vote, in mode majority.
     #[must_use]
     pub fn voters(&self) -> usize {
         self.iter().filter(|member| member.votes()).count()
     }
 
-    /// How many voters are more than half of them.
+    /// How many voters are a majority.
     #[must_use]
     pub fn majority(&self) -> usize {
         self.voters() / 2 + 1
     }
 
-    /// Whether this list takes the place of another. Without a majority the two sides of a partition
-    /// may make different ones of the same version; of the lists of two files neither is newer.
+    /// Whether this list replaces another. Without a majority the two sides of a partition may make different lists
+    /// of the same version; of the lists of two files neither is newer.
     #[must_use]
     pub fn supersedes(&self, other: &MemberList) -> bool {
         self.version.counter > 0 && self > other
@@ -147,8 +146,8 @@ impl MemberList {
         self.version
     }
 
-    /// A number for who belongs to the list and in which role: two that differ by that have
-    /// different numbers, as good as certainly (FNV-1a, 64 bits).
+    /// A hash of the ids and roles: two lists that differ in these have different hashes, almost certainly (FNV-1a,
+    /// 64 bits).
     #[must_use]
     pub fn digest(&self) -> u64 {
         let bytes = self.members.iter().flat_map(|member| {
@@ -183,13 +182,13 @@ impl MemberList {
         self.members.iter().find(|member| member.name == name)
     }
 
-    /// Where a member stands in the list: its place in id order.
+    /// The place of a member in the list, in id order.
     #[must_use]
     pub fn position(&self, id: NodeId) -> Option<usize> {
         self.members.binary_search_by_key(&id, |member| member.id).ok()
     }
 
-    /// The name of a member, or its id where it is not listed.
+    /// The name of a member, or its id if it is not listed.
     #[must_use]
     pub fn name(&self, id: NodeId) -> String {
         self.get(id).map_or_else(|| id.to_string(), |member| member.name.clone())

@@ -1,4 +1,4 @@
-//! How the member list spreads: who is told it, who takes it, and when nothing can undo it.
+//! The replication of the member list: which members get it, which take it, and when it is committed.
 
 use std::sync::Arc;
 
@@ -16,19 +16,19 @@ use crate::core::turn::Turn;
 use crate::core::types::{Epoch, NodeId};
 
 impl State {
-    /// The record that is to make the present list durable, until it has.
+    /// The record that makes the present list durable, until it is.
     pub(in crate::core) fn list_record(&self) -> Option<u64> {
         self.records.awaited_by(|then| *then == Then::List)
     }
 
-    /// The version of the present list, if it is settled; before, the least of all.
+    /// The version of the present list, if it is committed; before, the least of all.
     pub(in crate::core) fn committed_list(&self) -> ListVersion {
         let settled = self.membership.is_committed().then(|| self.membership.version());
         settled.unwrap_or_default()
     }
 
-    /// Whether nothing can bring back an older list than the present one, as far as is known: who is
-    /// not in it may be told so.
+    /// Whether nothing can bring back an older list than the present one, as far as is known: then a member that the
+    /// list does not name may be told so.
     pub(in crate::core) fn is_list_committed(&self) -> bool {
         if self.needs_majority() {
             self.membership.is_committed()
@@ -37,9 +37,9 @@ impl State {
         }
     }
 
-    /// Whether this member leaves the cluster on the word of this member and of those that said the same.
-    /// With a majority one alone does not end it, but for the leader that it follows: half of the other
-    /// voters and one more do. A member that removed itself only waits for one that has stored that.
+    /// Whether this member leaves the cluster because these members say that it was removed. With a majority no
+    /// single member can end it, except the leader that it follows; otherwise more than half of the other voters have
+    /// to say so. A member that removed itself waits only for a member that has stored that.
     pub(in crate::core) fn believes_removal(&self, by: NodeId) -> bool {
         let own = self.id();
         let listed = self.membership.list().get(own).is_some();
@@ -48,12 +48,12 @@ impl State {
         believed || !listed || self.follows(by) || enough
     }
 
-    /// With a majority: whether the list that this member tells counts. It has to be reached at the address by which
-    /// the present list knows it, so that no stray connection speaks for it.
+    /// With a majority: whether the list of this member counts. The member has to be reachable at the address that
+    /// the present list gives it, so that no stray connection speaks for it.
     ///
-    /// A follower takes the list of its leader and of nobody else. Where nobody leads, any voter hands over a newer
-    /// list, as those that have it may be unable to lead; no vote depends on the list of an observer. A leader stamps its
-    /// own list above any other.
+    /// A follower takes a list only from its leader. Without a leader, any voter hands over a newer list, as the
+    /// members that have it may be unable to lead; no vote depends on the list of an observer. A leader gives its own
+    /// list a version above any other.
     pub(in crate::core) fn may_tell_list(&self, from: NodeId) -> bool {
         let reached = self.detector.is_within_reach(from);
         let entitled = match self.phase() {
@@ -67,7 +67,7 @@ impl State {
 }
 
 impl Context<'_> {
-    /// Tells a member the present list.
+    /// Sends a member the present list.
     pub fn tell_list(&mut self, to: NodeId) {
         if self.state.detector.is_within_reach(to) {
             let list = self.state.membership.list().clone();
@@ -75,15 +75,15 @@ impl Context<'_> {
         }
     }
 
-    /// Tells a member the present list if it has another: to an older one it answers with its own.
+    /// Sends a member the present list if it has another: a member with a newer list replies with that.
     pub fn exchange_lists(&mut self, with: NodeId, theirs: ListVersion) {
         if theirs != self.state.membership.version() && !Fault::StaleList.is_planted() {
             self.tell_list(with);
         }
     }
 
-    /// Tells a member that elects the present list, if it had an older one when it told its version
-    /// last: it may not know who leads by now, nor may that one be told apart from a stranger.
+    /// Sends a member in an election the present list, if the last version that it reported is older: it may not know
+    /// the present leader, or take it for a stranger.
     pub fn tell_if_behind(&mut self, peer: NodeId) {
         let version = self.state.membership.version();
         if self.state.detector.get(peer).is_some_and(|peer| peer.list() < version) {
@@ -91,8 +91,8 @@ impl Context<'_> {
         }
     }
 
-    /// The leader repeats its list to those that have not said that they have stored it: a hello tells
-    /// what its sender knows, and not what a crash leaves of it.
+    /// The leader repeats its list to the members that have not said that they have stored it: a hello says what its
+    /// sender knows, and not what a crash leaves of that.
     pub fn repeat_list(&mut self) {
         let version = self.state.membership.version();
         if version == ListVersion::default() {
@@ -107,7 +107,7 @@ impl Context<'_> {
         self.send_all(others, Message::List { list });
     }
 
-    /// Says that the present list is stored, as soon as it is.
+    /// Reports that the present list is stored, as soon as it is.
     fn acknowledge_list(&mut self, to: NodeId) {
         let listed = Message::Listed { version: self.state.membership.version() };
         match self.state.list_record() {
@@ -116,7 +116,7 @@ impl Context<'_> {
         }
     }
 
-    /// A member has this version.
+    /// A member has a list of this version.
     fn note_list(&mut self, of: NodeId, version: ListVersion) {
         self.state.detector.change(of, |peer| peer.says_list(version));
         if self.state.may_tell_list(of) {
@@ -125,7 +125,7 @@ impl Context<'_> {
         self.note_round(version.epoch);
     }
 
-    /// A leader says which list is settled.
+    /// A leader says which list is committed.
     pub fn note_committed(&mut self, leader: NodeId, version: ListVersion) {
         let present =
             version == self.state.membership.version() && version != ListVersion::default();
@@ -136,7 +136,7 @@ impl Context<'_> {
 }
 
 impl Turn<'_> {
-    /// A member tells its list, which is newer than this one's as far as it knows.
+    /// A member sends its list, which is newer than this member's, as far as the sender knows.
     pub fn list(&mut self, from: NodeId, epoch: Epoch, list: &Arc<MemberList>) {
         if self.cx.state.phase() == Phase::Stopping {
             return;
@@ -147,20 +147,20 @@ impl Turn<'_> {
             return;
         }
         self.learn(from, epoch, list);
-        // A leader that a later vote is against must not count on this voter: it is refused
-        // when it heartbeats, and stamps its list anew if it asks for votes in a later epoch.
+        // An outdated leader must not count on a voter that voted in a later epoch: the voter denies its heartbeats,
+        // and the leader gives its list a new version if it asks for votes in a later epoch.
         if list == self.cx.state.membership.list() && !self.cx.state.voter.is_beyond(epoch) {
             self.cx.acknowledge_list(from);
         }
     }
 
-    /// A member has this list, which is taken if it is newer. Only the leader's own change and a
-    /// rejection make a member leave, so that one which names others alone is not taken.
+    /// A member has this list: this member takes it if it is newer and names this member. Only the leader's own
+    /// change or a rejection makes a member leave.
     ///
-    /// A leader stamps its own anew, above one that it did not make. If that is of a later epoch, its
-    /// leader will end this member's leadership; unless, without a majority, that epoch is forgotten even where
-    /// its list is known (`epoch` is what the member stands in). Then what it changed counts, and this
-    /// leader has to lead in an epoch that is later still.
+    /// A leader gives its own list a version above one that it did not make. If the other list is of a later epoch,
+    /// the leader of that epoch will end this member's leadership; unless, without a majority, that epoch is
+    /// forgotten even where its list is known (`epoch` is the one that the sender knows). Then the other list counts,
+    /// and this leader has to lead in a still later epoch.
     pub fn learn(&mut self, from: NodeId, epoch: Epoch, list: &Arc<MemberList>) {
         let version = list.version();
         self.cx.note_list(from, version);
@@ -177,7 +177,7 @@ impl Turn<'_> {
             self.cx.confirm_list();
             return;
         }
-        // A stranger is not heard otherwise, nor is whoever it follows.
+        // This leader does not hear a stranger otherwise, nor the stranger's leader, which would end its leadership.
         let heard = state.detector.get(from).is_some() && epoch >= version.epoch;
         if leads && (state.needs_majority() || heard || !self.cx.heeds_later_list()) {
             return;
@@ -188,8 +188,8 @@ impl Turn<'_> {
         if named {
             self.adopt(list.clone());
         }
-        // Two leaders of one epoch may have made different lists of one version. The leader that this
-        // member follows stamps its own anew as soon as it hears of the other.
+        // Two leaders of one epoch may have made different lists of one version. The leader that this member follows
+        // gives its own a new version as soon as it hears of the other.
         if let Some(leader) = leader.filter(|_| rival && named && !leads) {
             self.cx.tell_list(leader);
         }
@@ -202,16 +202,16 @@ impl Turn<'_> {
     pub fn listed(&mut self, from: NodeId, version: ListVersion) {
         self.cx.note_list(from, version);
         if version > self.cx.state.membership.version() {
-            self.cx.tell_list(from); // and so is told the newer one
+            self.cx.tell_list(from); // the sender replies with its newer one
         } else if version == self.cx.state.membership.version() && self.cx.state.leads() {
             self.cx.state.membership.store(from);
         }
     }
 
-    /// At the end of a turn, with a majority: the leader's list is committed once a majority has it. A list that
-    /// an earlier leader stamped is stamped anew first, even a committed one. Some voter may have a later list of
-    /// that leader, which no majority has stored and in which this leader is not even named: neither could take
-    /// the other's.
+    /// At the end of a turn, with a majority: the leader's list is committed once a majority has stored it. The
+    /// leader first gives a list of an earlier leader a version in its own epoch, even a committed one. Some voter
+    /// may have a later list of that leader, which no majority has stored and which does not even name this leader:
+    /// neither of the two could take the other's list.
     pub fn mark_list_committed(&mut self) {
         let state = &mut *self.cx.state;
         if !state.needs_majority() || !state.leads_by_list() {

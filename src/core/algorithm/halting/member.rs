@@ -1,4 +1,4 @@
-//! What a member does when another organizes an election.
+//! A member's part in another member's election.
 
 use super::{Halting, Step};
 use crate::core::context::Context;
@@ -8,16 +8,16 @@ use crate::core::planted::Fault;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Task, TaskVersion};
 
-/// For so many times T2 a member obeys an organizer that halts it for one round after another, before it tells that it is
-/// elected. One round takes half of that at most.
+/// For how many times T2 a member obeys an organizer that halts it for one round after another, without an ELECTED.
+/// One round takes at most half of that.
 const MOST_T2: u32 = 4;
 
-/// For so many times `failure` a member waits for a leader that does not hear it. That one may lead nobody else.
+/// For how many times `failure` a member waits for a leader that does not hear it. That leader may lead nobody else.
 const MOST_PATIENCE: u32 = 8;
 
 impl Halting {
-    /// "Then the node k stops processing, and sets its status to Election", unless it ranks higher
-    /// than who halts it, or obeys one who does.
+    /// "Then the node k stops processing, and sets its status to Election", unless it ranks higher than the
+    /// organizer, or obeys one that does.
     pub(super) fn halt(
         &mut self,
         cx: &mut Context,
@@ -29,15 +29,15 @@ impl Halting {
     ) {
         let rank = Rank { id: from, ..rank };
         cx.note_round(round);
-        cx.state.detector.change(from, |peer| peer.says_rank(rank, true)); // or it would not organize
+        cx.state.detector.change(from, |peer| peer.says_rank(rank, true)); // an organizer is eligible
         let older = cx.state.compare(View { epoch: round, leader: Some(rank) }).is_le();
         let above = cx.state.is_eligible() && cx.state.rank() > rank;
-        // Two that halt each other would both wait: then the incumbent gives way.
+        // Of two members that halt each other both would wait: then the incumbent gives way.
         let preempts = cx.state.preempts_at_once() && cx.state.exceeds(rank);
         let yields = !preempts && !self.organizes(cx.state);
         let subject = !above || incumbent && yields;
-        // With a majority an organizer asks the voters before it halts anybody. Beside a leader that has its lease it lies, or
-        // comes too late.
+        // With a majority an organizer asks the voters before it halts anybody. If this member leads and has its
+        // lease, the organizer lies, or comes too late.
         let leads = cx.state.leads() && cx.state.needs_majority();
         let refuses = leads || self.is_spoiler(cx, from);
         let accepted = !older && subject && !refuses && !self.obeys_better(cx, rank, round);
@@ -60,22 +60,22 @@ impl Halting {
         }
     }
 
-    /// Whether this peer halted this member in vain at least twice, of late, and somebody else could lead. Without a
-    /// majority this member obeys it all the same: two members that elect without each other might both lead.
+    /// Whether this peer recently halted this member in vain at least twice, and another member could lead. Without a
+    /// majority this member obeys the peer all the same: two members that elect without each other might both lead.
     fn is_spoiler(&self, cx: &Context, id: NodeId) -> bool {
         let halts_in_vain = cx.state.needs_majority() && self.spoilers.halts_in_vain(id, cx.now);
         halts_in_vain && cx.state.can_do_without(id)
     }
 
-    /// Whether it obeys another HALT already, of a higher organizer or of a later round.
+    /// Whether this member already obeys another HALT, of a higher organizer or a later round.
     fn obeys_better(&self, cx: &Context, rank: Rank, round: Epoch) -> bool {
         let obeys = cx.state.phase().is_halted();
         self.halted.is_some_and(|halted| obeys && halted > (rank, round))
     }
 
-    /// The organizer is alive and may have given up all the same: its next step is waited for for T2, and for no longer than
-    /// twice that since the last one, whatever it says. With a majority, an organizer that halts this member for one
-    /// round after another is obeyed for [`MOST_T2`] in all.
+    /// The organizer may be alive and have given up: this member waits T2 for each sign that it continues, and for
+    /// each step at most twice that. With a majority, it obeys an organizer that halts it for one round after another
+    /// for [`MOST_T2`] in all.
     fn await_next_step(&self, cx: &mut Context) {
         let t2 = cx.state.settings.timing.t2();
         let mut most = cx.state.course.since() + t2 * 2;
@@ -87,16 +87,15 @@ impl Halting {
         }
     }
 
-    /// The organizer goes on with its election: it waits for the votes of slow disks.
+    /// The organizer continues its election: it waits for the votes of slow disks.
     pub(super) fn goes_on(&self, cx: &mut Context, from: NodeId, round: Epoch) {
         if cx.state.phase() == Phase::Halted && self.obeys(from, round) {
             self.await_next_step(cx);
         }
     }
 
-    /// "The node k checks if the HALT message was sent from node i", and only then takes it as
-    /// its coordinator. It tells a newer task than the organizer has, as the newest is to be
-    /// handed out.
+    /// "The node k checks if the HALT message was sent from node i", and only then takes it as its coordinator. If
+    /// this member has a newer task, it sends that to the organizer, which hands out the newest.
     pub(super) fn elected(
         &mut self,
         cx: &mut Context,
@@ -118,8 +117,8 @@ impl Halting {
         self.answer_with(cx, from, newer, number, accepted);
     }
 
-    /// The task of the coordinator that was accepted: the member is Normal again. An older task than
-    /// its own is refused: what it told of that was lost. Tells of the leader that it is to follow.
+    /// The task of the accepted coordinator: the member is Normal again. It refuses an older task than its own: its
+    /// message with the newer one was lost. Returns the leader to follow.
     pub(super) fn ready(
         &mut self,
         cx: &mut Context,
@@ -143,16 +142,17 @@ impl Halting {
         Some(View { epoch, leader: Some(leader) })
     }
 
-    /// Whether it was halted by this member, for this round.
+    /// Whether that organizer halted this member for this round.
     pub(super) fn obeys(&self, from: NodeId, round: Epoch) -> bool {
         self.halted.is_some_and(|(halter, halted)| halter.id == from && halted == round)
     }
 
-    /// A leader lives that has not taken this member in: it will, as it checks who is Normal.
+    /// A live leader has not taken this member in: it will, as it regularly checks who is Normal.
     pub(super) fn found_leader(&mut self, cx: &mut Context, view: View, leader: NodeId) {
         self.spoilers.came_to_lead(leader);
         let obeys = cx.state.phase().is_halted();
-        // A leader of a paused cluster does not release, and takes in whom it hears to be not Normal.
+        // The leader of a paused cluster does not release, and takes in the members that say that they are not
+        // Normal.
         let refused = cx.state.is_paused() && cx.state.course.takeover().is_some();
         let waits = cx.state.phase() == Phase::Waiting && self.awaits == Some(leader) && !refused;
         let failure = cx.state.settings.timing.failure;
@@ -160,7 +160,8 @@ impl Halting {
             && !cx.state.detector.counts(leader)
             && cx.now < cx.state.course.since() + failure * MOST_PATIENCE
         {
-            // It hears no reply of this member, and so cannot take it in; but it leads, others at least.
+            // The leader does not hear this member's replies, and so cannot take it in; but it leads, at least the
+            // others.
             cx.arm(Timer::Coordinator, failure * 2);
         }
         if obeys || waits || self.organizes(cx.state) {

@@ -1,9 +1,8 @@
 //! Garcia-Molina's bully with halt and reorganization (seed 002; IEEE ToC C-31, 1982).
 //!
-//! Whoever organizes an election first makes sure that nobody who ranks higher is up, then halts
-//! all others, then tells them that it is elected, and at last hands out the task. Here is the
-//! state and what calls its parts; `organizer.rs` has the four steps, `member.rs` what the others
-//! do, `watch.rs` the periodic procedures Check and Timeout.
+//! An organizer first makes sure that no higher member is up, then halts all others, then tells them that it is
+//! elected, and at last hands out the task. This file has the state and calls the parts; `organizer.rs` has the four
+//! steps, `member.rs` the part of the others, `watch.rs` the periodic procedures Check and Timeout.
 
 mod member;
 mod organizer;
@@ -29,7 +28,7 @@ enum Step {
     /// Organizes nothing.
     #[default]
     Idle,
-    /// (1) ARE-YOU-THERE to all who rank higher, one after the other.
+    /// (1) ARE-YOU-THERE to all members that rank higher, one after the other.
     Asking,
     /// (2) HALT to all others.
     Halting,
@@ -45,16 +44,16 @@ struct Organized {
     step: Step,
     round: Epoch,
     started: Time,
-    /// It led when it began, and higher members may not take over: they are halted like others.
+    /// Whether it led when it began, and no higher member may take over: it halts those like others.
     incumbent: bool,
-    /// The number of the present step's call, and whose replies are awaited.
+    /// The number of the present step's call, and the members whose replies are awaited.
     call: u64,
     awaited: BTreeSet<NodeId>,
-    /// Who was asked in step (1).
+    /// The members that were asked in step (1).
     asked: BTreeSet<NodeId>,
-    /// Who ranks lower by its own word.
+    /// Of these, the members that said that they rank lower.
     lower: BTreeSet<NodeId>,
-    /// Who acknowledged HALT: the set Up of the paper.
+    /// The members that acknowledged HALT: the set Up of the paper.
     up: BTreeSet<NodeId>,
 }
 
@@ -64,8 +63,8 @@ pub struct Halting {
     /// Counts the calls of this process, so that no late reply is taken for another.
     calls: u64,
     organized: Organized,
-    /// Whom it halted and did not hand the task since it last had a coordinator: they watch this
-    /// one, also after it gave up.
+    /// The members that this one halted, and has not handed the task since it last had a coordinator: they watch this
+    /// member, even after it gave up.
     halted_by_us: BTreeSet<NodeId>,
     /// The HALT that this member obeys: its organizer and round.
     halted: Option<(Rank, Epoch)>,
@@ -73,17 +72,16 @@ pub struct Halting {
     halted_since: Time,
     /// The last round whose READY it took.
     ready: Epoch,
-    /// The members that refused this organizer, or kept silent when it told them that it is elected, and
-    /// since when. They are remembered until somebody leads.
+    /// The members that refused this organizer, or did not answer when it told them that it is elected, and since
+    /// when. It remembers them until some member leads.
     refused: BTreeMap<NodeId, Time>,
     /// The peers that disturb this member in vain.
     spoilers: Spoilers,
-    /// Whose outcome it awaits, having given up in step (1) or for another reason.
+    /// The member whose outcome this one awaits, having given up in step (1) or for another reason.
     awaits: Option<NodeId>,
-    /// The number of its call to its coordinator, that it might be gone (Timeout).
+    /// The number of its call to a coordinator that may be gone (Timeout).
     timeout: Option<u64>,
-    /// The number of its last call before it came to lead: those since then are ARE-YOU-NORMAL
-    /// (Check).
+    /// The number of its last call before it came to lead: its later calls are ARE-YOU-NORMAL (Check).
     election: u64,
 }
 
@@ -162,7 +160,7 @@ impl Election for Halting {
 
     fn joined(&mut self, cx: &mut Context, peer: NodeId) {
         if !cx.state.detector.is_within_reach(peer) {
-            cx.state.outbox.take(peer); // each run of a member counts its own calls
+            cx.state.outbox.take(peer); // each incarnation of a member counts its own calls
             return;
         }
         if !cx.state.detector.get(peer).is_some_and(|peer| peer.connected()) {
@@ -194,7 +192,7 @@ impl Election for Halting {
     }
 
     fn reclaimed(&mut self, cx: &mut Context) {
-        cx.arm(Timer::Check, Duration::ZERO); // nobody is Normal in this epoch yet
+        cx.arm(Timer::Check, Duration::ZERO); // no member is Normal in this epoch yet
     }
 
     fn hand_out(&mut self, cx: &mut Context) {
@@ -219,7 +217,7 @@ impl Halting {
             && matches!(state.phase(), Phase::Electing | Phase::Reorganizing)
     }
 
-    /// The member that was to lead, or to go on with its election, did not in time.
+    /// The member that was to lead, or to continue its election, did not in time.
     fn pass_over(&self, cx: &mut Context) {
         let halter = cx.state.phase().is_halted().then_some(self.halted).flatten();
         let awaited = halter.map(|(halter, _)| halter.id).or(self.awaits);
@@ -228,7 +226,8 @@ impl Halting {
         }
     }
 
-    /// This member begins an election for this reason. If an organizer had halted it, and did not come to lead, counts that.
+    /// This member begins an election for this reason. Counts that, if an organizer had halted it and did not come to
+    /// lead.
     fn note_vain_halt(&mut self, cx: &Context, reason: &Reason) {
         use Reason::{HalterLost, LeaderGaveUp, LeaderSuspected, NoCoordinator};
         let in_vain =
@@ -245,7 +244,7 @@ impl Halting {
         self.calls
     }
 
-    /// Forgets what was organized and obeyed so far.
+    /// Forgets the election that it organized, and the organizer that it obeyed.
     fn clear(&mut self) {
         let halted_by_us = std::mem::take(&mut self.halted_by_us);
         let refused = std::mem::take(&mut self.refused);
@@ -254,14 +253,14 @@ impl Halting {
             Halting { calls: self.calls, halted_by_us, refused, spoilers, ..Halting::default() };
     }
 
-    /// Gives up, and awaits the outcome of somebody else's election for T2.
+    /// Gives up, and awaits the outcome of another member's election for T2.
     fn wait_for(&mut self, cx: &mut Context, other: Option<NodeId>, since: Time, reason: Reason) {
         self.clear();
         self.awaits = other;
         cx.become_waiting(since, reason);
     }
 
-    /// A reply, unless it is to a call that is over.
+    /// Takes a reply, unless it is to a call that is over.
     fn reply(&mut self, cx: &mut Context, from: NodeId, number: u64, accepted: bool) {
         if self.timeout == Some(number) {
             cx.state.timers.cancel(Timer::Answer);
@@ -276,13 +275,12 @@ impl Halting {
         }
     }
 
-    /// Replies to a call, at once or as soon as the connection is up: who gets no reply takes this
-    /// member for dead.
+    /// Replies to a call, as soon as the connection is up: a caller without a reply takes this member for dead.
     fn answer(&mut self, cx: &mut Context, to: NodeId, number: u64, accepted: bool) {
         self.answer_with(cx, to, None, number, accepted);
     }
 
-    /// The same, with a task that is told before.
+    /// The same, with a task before the reply.
     fn answer_with(
         &mut self,
         cx: &mut Context,

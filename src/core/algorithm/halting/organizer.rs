@@ -12,8 +12,8 @@ use crate::core::timer::Timer;
 use crate::core::types::{NodeId, Task};
 
 impl Halting {
-    /// Calls an election. A coordinator that calls one stops leading first; who still looks for
-    /// the others looks on first.
+    /// Calls an election. A coordinator that calls one stops leading first; a member that is still discovering the
+    /// others finishes that first.
     pub(super) fn begin(&mut self, cx: &mut Context, reason: Reason) {
         self.note_vain_halt(cx, &reason);
         self.clear();
@@ -36,8 +36,7 @@ impl Halting {
         self.ask_next(cx);
     }
 
-    /// The lowest of those that rank higher and were not asked yet; nobody ranks higher than an
-    /// incumbent.
+    /// The lowest member that ranks higher and was not asked yet; none, if this member is the incumbent.
     fn unasked(&self, cx: &Context) -> Option<NodeId> {
         let higher =
             cx.state.higher().filter(|_| !self.organized.incumbent).map(|peer| peer.rank());
@@ -45,7 +44,8 @@ impl Halting {
         unasked.min().map(|rank| rank.id)
     }
 
-    /// (1) Asks the next of those that rank higher, from the lowest to the highest; or goes on.
+    /// (1) Asks the next member that ranks higher, from the lowest to the highest; after the last, continues with
+    /// step (2).
     fn ask_next(&mut self, cx: &mut Context) {
         let Some(next) = self.unasked(cx) else {
             self.halt_others(cx);
@@ -75,7 +75,7 @@ impl Halting {
         self.organized.step = Step::Halting;
         self.organized.call = self.next_call();
         let alive = cx.state.detector.iter().filter(|(_, peer)| peer.counts());
-        // Who was asked and did not answer counts as down, whether it is suspected yet or not.
+        // A member that was asked and did not answer counts as down, suspected or not.
         let down =
             |id: &NodeId| self.organized.asked.contains(id) && !self.organized.lower.contains(id);
         self.organized.awaited = alive.map(|(id, _)| id).filter(|id| !down(id)).collect();
@@ -120,7 +120,7 @@ impl Halting {
         );
     }
 
-    /// Whoever is about to accept this organizer has a newer task: that one is handed out.
+    /// A member that is about to accept this organizer has a newer task: the organizer hands out that one.
     pub(super) fn told_task(&mut self, cx: &mut Context, from: NodeId, task: &Task) {
         let asked = self.organized.step == Step::Electing && self.organized.awaited.contains(&from);
         if Fault::TaskUnheeded.is_planted() {
@@ -137,7 +137,7 @@ impl Halting {
             return;
         }
         self.organized.step = Step::Readying;
-        self.halted_by_us.clear(); // from now on they call this one when they do not hear it
+        self.halted_by_us.clear(); // from now on they call this member when they do not hear it
         let (number, round, task) =
             (self.call_up(cx), self.organized.round, cx.state.records.task().clone());
         cx.send_all(
@@ -146,7 +146,7 @@ impl Halting {
         );
     }
 
-    /// The number of a call to all in Up, whose replies are awaited for T1.
+    /// The number of a call to all in Up, whose replies it awaits for T1.
     fn call_up(&mut self, cx: &mut Context) -> u64 {
         self.organized.awaited = self.organized.up.clone();
         self.organized.call = self.next_call();
@@ -158,8 +158,8 @@ impl Halting {
     fn lead(&mut self, cx: &mut Context) {
         let round = self.organized.round;
         if !cx.is_elected(round) {
-            // The votes have expired or are about to, as it took too long. The voters have stored them, and repeat them
-            // at once.
+            // The votes have expired or are about to, as the election took too long. The voters have stored them, and
+            // can repeat them immediately.
             match cx.state.may_repeat_votes(round) {
                 true => _ = cx.nominate(round, Aim::Lead, &Reason::AllReady),
                 false => self.back_off(cx),
@@ -174,9 +174,8 @@ impl Halting {
         cx.arm(Timer::Check, cx.state.settings.timing.failure);
     }
 
-    /// Who ranks higher and appeared meanwhile is asked before this member goes on; and a round
-    /// that a greater epoch overtook is of no use. A member that may not lead waits until another does.
-    /// Tells whether this election is over.
+    /// If a higher member has appeared, this member asks it first; a round below a known epoch is useless; and a
+    /// member that may not lead waits until another does. Returns whether this election is over.
     fn starts_over(&mut self, cx: &mut Context) -> bool {
         let overtaken = self.organized.round <= cx.state.view().epoch;
         if overtaken {
@@ -202,12 +201,12 @@ impl Halting {
         cx.arm(Timer::Coordinator, timing.t1() + jitter);
     }
 
-    /// The reply that is awaited.
+    /// Takes a reply that it awaits.
     pub(super) fn replied(&mut self, cx: &mut Context, from: NodeId, accepted: bool) {
         self.organized.awaited.remove(&from);
         match (self.organized.step, accepted) {
             (Step::Idle, _) => {}
-            // It said so before, and did not lead.
+            // It answered before, and did not lead.
             (Step::Asking, true) if cx.is_passed_over(from) => self.ask_next(cx),
             (Step::Asking, true) => {
                 self.wait_for(cx, Some(from), self.organized.started, Reason::Answered(from));
@@ -235,8 +234,8 @@ impl Halting {
         }
     }
 
-    /// A member that does not rank above one that may not lead may not lead either. Tells whether this member, which
-    /// resigned, is eligible again for that.
+    /// A member that does not rank above this ineligible one is ineligible too. Returns whether this resigned member
+    /// is eligible again because of that.
     fn is_eligible_instead_of(&self, cx: &mut Context, other: NodeId) -> bool {
         if cx.state.is_eligible() {
             return false;
@@ -246,7 +245,7 @@ impl Halting {
         cx.state.is_eligible()
     }
 
-    /// The next step, when nobody is awaited any more.
+    /// The next step, when it awaits no more replies.
     pub(super) fn go_on(&mut self, cx: &mut Context) {
         if !self.organized.awaited.is_empty() {
             return;
@@ -286,14 +285,14 @@ impl Halting {
         }
     }
 
-    /// Whether this election goes on without a member that refuses it, or does not answer, and did so
-    /// for T2, or for less if it was passed over before. It is taken in later, if it lives.
+    /// Whether this election continues without a member that has refused it, or has not answered, for T2; or for
+    /// less, if it was passed over before. A live member is taken in later.
     fn goes_on_without(&mut self, cx: &mut Context, id: NodeId) -> bool {
         let timing = cx.state.settings.timing;
         let since = *self.refused.entry(id).or_insert(cx.now);
         let t2 = timing.t2();
         let patience = cx.state.detector.get(id).map_or(t2, |peer| peer.sooner(t2));
-        // Without a majority two that go on without each other might both lead.
+        // Without a majority, two members that continue without each other might both lead.
         let over = cx.state.needs_majority() && cx.now >= since + patience.max(timing.t1());
         if over {
             self.organized.up.remove(&id);
@@ -302,7 +301,7 @@ impl Halting {
         over
     }
 
-    /// One of the others is suspected or dead. The dead are in a known state.
+    /// A peer is suspected or dead. A dead one is in a known state.
     pub(super) fn lost_other(&mut self, cx: &mut Context, peer: NodeId) {
         self.organized.up.remove(&peer);
         if !self.organized.awaited.remove(&peer) {
@@ -316,7 +315,7 @@ impl Halting {
         }
     }
 
-    /// Somebody connected during the election: is asked or halted like the others.
+    /// A peer connected during the election: asks or halts it like the others.
     pub(super) fn joined_late(&mut self, cx: &mut Context, peer: NodeId) {
         let peers = cx.state.higher().filter(|_| !self.organized.incumbent);
         let higher = peers.map(|higher| higher.id()).any(|id| id == peer);
@@ -325,18 +324,18 @@ impl Halting {
                 self.organized.awaited.insert(peer);
                 self.send_halt(cx, vec![peer]);
             }
-            // Asked for in vain while it was not connected.
+            // The earlier call was lost, as the peer was not connected.
             Step::Asking if self.organized.awaited.contains(&peer) => {
                 self.organized.asked.remove(&peer);
                 self.ask_next(cx);
             }
-            // The others are told of it by the coordinator's Check, or ask for it before they win.
+            // The coordinator's Check tells the others about it, or this member asks it before it wins.
             _ => {}
         }
     }
 
-    /// A sign of life to those that it halted: they would notice its death, and must not take it
-    /// for dead when it has given up and obeys another.
+    /// Sends a sign of life to the members that it halted: they would notice its death, and must not take it for dead
+    /// when it has given up and obeys another organizer.
     pub(super) fn pulse(&mut self, cx: &mut Context) {
         if !cx.state.elects() {
             self.look_after_coordinator(cx);

@@ -1,6 +1,6 @@
-//! The peers that disturb this member again and again: they halt it and do not come to lead, or they are not Normal whenever
-//! it looks. This member gives in to each of them less and less often, so that with a majority no single peer keeps
-//! the others from a leader.
+//! The peers that repeatedly disturb this member: they halt it and do not come to lead, or are not Normal at each
+//! check. This member gives in to each of them less and less often, so that with a majority no single peer keeps the
+//! others from a leader.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use crate::core::damping::Damping;
 use crate::core::membership::MemberList;
 use crate::core::types::{NodeId, Time};
 
-/// What this member remembers of such peers: of each at most one entry of each kind.
+/// This member's memory of such peers: at most one entry of each kind for each peer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Spoilers {
-    /// How often each halted this member in vain, since it led last.
+    /// How often each peer halted this member in vain since that peer last led.
     halts: BTreeMap<NodeId, Damping>,
-    /// How often this member, as leader, began an election because that peer was not Normal.
+    /// How often this leader began an election because that peer was not Normal.
     not_normal: BTreeMap<NodeId, Damping>,
 }
 
-/// Counts one more disturbance by this peer, and forgets the peers that are members no more.
+/// Counts one more disturbance by this peer, and forgets the peers that are not members any more.
 fn count(
     disturbances: &mut BTreeMap<NodeId, Damping>,
     id: NodeId,
@@ -40,7 +40,7 @@ impl Spoilers {
         self.halts.remove(&id);
     }
 
-    /// Whether the peer halts this member no more for a while. The first vain time may be bad luck.
+    /// Whether this member ignores the peer's halts for a while. The first vain halt may be bad luck.
     pub fn halts_in_vain(&self, id: NodeId, now: Time) -> bool {
         self.halts.get(&id).is_some_and(|vain| vain.times() > 1 && vain.holds(now))
     }
@@ -50,7 +50,7 @@ impl Spoilers {
         count(&mut self.not_normal, id, members, at);
     }
 
-    /// Whether this member began an election for that a short while ago.
+    /// Whether this member began an election because of that peer a short while ago.
     pub fn was_not_normal(&self, id: NodeId, now: Time) -> bool {
         self.not_normal.get(&id).is_some_and(|before| before.holds(now))
     }

@@ -1,5 +1,5 @@
-//! The procedures that look after each other: Check of the coordinator, that all others are
-//! Normal, and Timeout of the others, that the coordinator is there.
+//! The periodic procedures: with Check the coordinator looks whether all others are Normal, and with Timeout the
+//! others look whether the coordinator is there.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ impl Halting {
     }
 
     /// "A no starts an election", which takes that member in. A member that may take over does so itself. With a
-    /// majority, a member that says no again and again makes the leader elect less and less often.
+    /// majority, a member that says no repeatedly makes the leader elect less and less often.
     pub(super) fn checked(&mut self, cx: &mut Context, from: NodeId, normal: bool) {
         let peer = cx.state.detector.get(from);
         let (own, margin) = (cx.state.present_rank(), cx.state.settings.margin);
@@ -46,7 +46,7 @@ impl Halting {
         }
     }
 
-    /// "Are you normal?": only under this coordinator, in its present epoch.
+    /// "Are you normal?": yes only under this coordinator, in its present epoch.
     pub(super) fn are_you_normal(
         &mut self,
         cx: &mut Context,
@@ -55,15 +55,14 @@ impl Halting {
         epoch: Epoch,
     ) {
         let follows = cx.state.follows(from) && cx.state.view().epoch == epoch;
-        // Who waits for its disk before it follows has accepted the task.
+        // A member that waits for its disk before it follows has accepted the task.
         let waits = cx.state.is_bound_to(from) && !Fault::DiskNotNormal.is_planted();
         let accepted = follows || waits;
         self.answer(cx, from, number, accepted);
     }
 
-    /// ARE-YOU-THERE: whoever asks, misses its coordinator; so this member looks at its own. It
-    /// need not where the asker comes first, and will halt it; unless the asker was its coordinator,
-    /// which leads no more.
+    /// ARE-YOU-THERE: the asker misses its coordinator, so this member looks at its own. It need not if the asker
+    /// ranks above it and will halt it; but it does if the asker was its coordinator, which does not lead any more.
     pub(super) fn are_you_there(
         &mut self,
         cx: &mut Context,
@@ -73,7 +72,7 @@ impl Halting {
         eligible: bool,
     ) {
         let rank = Rank { id: from, ..rank };
-        // Or it waits for this member, and this one for it.
+        // Otherwise each of the two might wait for the other.
         cx.state.detector.change(from, |peer| peer.says_rank(rank, eligible));
         let accepted = cx.state.is_eligible() && !cx.state.is_above(rank, eligible);
         self.answer(cx, from, number, accepted);
@@ -95,8 +94,8 @@ impl Halting {
         self.answer(cx, from, number, leads || organizes);
     }
 
-    /// Timeout, at once: a coordinator looks at the others, a follower at its coordinator, and
-    /// who has none calls an election, unless one is under way.
+    /// Timeout, now: a coordinator checks the others, a follower calls its coordinator, and a member without a
+    /// coordinator calls an election, unless one is in progress.
     pub(super) fn look_at_coordinator(&mut self, cx: &mut Context, asker: NodeId) {
         match cx.state.phase() {
             Phase::Leading => self.check_all(cx),
@@ -104,7 +103,7 @@ impl Halting {
                 self.begin(cx, Reason::Joined(asker));
             }
             Phase::Waiting if cx.state.rests(cx.now) => self.begin(cx, Reason::Joined(asker)),
-            // A leader whose epoch this member is about to store leads no more, if it elects.
+            // The asker does not lead any more, even if this member is about to store its epoch.
             Phase::Waiting if cx.state.leader_to_store() == Some(asker) => {
                 self.begin(cx, Reason::LeaderGaveUp(asker));
             }
@@ -114,7 +113,7 @@ impl Halting {
 
     /// Timeout: "ARE-YOU-THERE to c when Normal or in Reorganization".
     fn call_coordinator(&mut self, cx: &mut Context) {
-        // It is called already; but a change of phase ends that, and the reply may be lost.
+        // It was called already; but a change of phase ends that call, and the reply may be lost.
         if cx.state.timers.due(Timer::Answer).is_some() {
             return;
         }
@@ -128,7 +127,7 @@ impl Halting {
         }
     }
 
-    /// The coordinator that this member has, another than itself, and its epoch.
+    /// This member's coordinator, if that is another member, and its epoch.
     fn coordinator(&self, cx: &Context) -> Option<(NodeId, Epoch)> {
         match cx.state.phase() {
             Phase::Following => Some((cx.state.view().leader?.id, cx.state.view().epoch)),
@@ -139,7 +138,7 @@ impl Halting {
         }
     }
 
-    /// The coordinator is there; or it is up and is none any more.
+    /// The coordinator is there; or its process is up, but is not the coordinator any more.
     pub(super) fn coordinator_replied(&mut self, cx: &mut Context, from: NodeId, accepted: bool) {
         self.timeout = None;
         let own = self.coordinator(cx).is_some_and(|(coordinator, _)| coordinator == from);
@@ -148,8 +147,8 @@ impl Halting {
         }
     }
 
-    /// "Without a reply, an election." A coordinator that a follower heard of late is there: its reply may be late, as it
-    /// is asked again before it is suspected.
+    /// "Without a reply, an election." But a follower that heard its coordinator recently waits: one reply may be
+    /// late, and it calls the coordinator again before it suspects it.
     pub(super) fn coordinator_unanswered(&mut self, cx: &mut Context) {
         if self.timeout.take().is_none() {
             return;
@@ -163,8 +162,8 @@ impl Halting {
         }
     }
 
-    /// A follower calls its coordinator when it was silent for so long that, without a reply, it
-    /// is suspected after `failure`.
+    /// A follower calls its coordinator after so long a silence that, without a reply, it suspects the coordinator
+    /// after `failure`.
     pub(super) fn look_after_coordinator(&mut self, cx: &mut Context) {
         let leader = cx.state.view().leader.filter(|_| cx.state.phase() == Phase::Following);
         let Some(peer) = leader.and_then(|leader| cx.state.detector.get(leader.id)) else { return };
@@ -182,7 +181,7 @@ impl Halting {
     }
 }
 
-/// The silence of a coordinator after which it is called.
+/// The silence after which a follower calls its coordinator.
 fn patience(cx: &Context) -> Duration {
     let timing = cx.state.settings.timing;
     timing.failure.saturating_sub(timing.t1()).max(timing.heartbeat)

@@ -1,8 +1,8 @@
-//! Telling a candidate that is gone from one to which only the link is dead.
+//! Distinguishes a dead candidate from a live one behind a dead link.
 //!
-//! A member that suspects a candidate stops its ballot and begins another run. If the candidate puts
-//! itself into that run as well, it lives, and others hear it: the run may elect it. Without this rule
-//! no run would ever end, as this member would stop the ballot each time.
+//! A member that suspects a candidate stops its ballot and begins another run. If the candidate puts itself into that
+//! run as well, it lives, and others hear it: the run may elect it. Without this rule no run would ever end, as this
+//! member would stop the ballot each time.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,14 @@ struct Doubt {
     incarnation: Incarnation,
     /// When it was heard last.
     heard: Option<Time>,
-    /// The epoch of the run that was begun instead.
+    /// The epoch of the run that this member began instead.
     instead: Epoch,
 }
 
-/// The doubts of this member, at most one of each member of the list.
+/// The doubts of this member, at most one about each member of the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Doubts(BTreeMap<NodeId, Doubt>);
 
-/// When a candidate was heard last.
 fn heard(cx: &Context, candidate: Candidate) -> Option<Time> {
     cx.state.detector.get(candidate.rank.id).and_then(|peer| peer.heard())
 }
@@ -36,9 +35,9 @@ impl Doubts {
         is_gone(cx, candidate) && !self.has_come_again(cx, candidate, run)
     }
 
-    /// Whether a candidate put itself into a run that is younger than the doubt of its life. A sign of
-    /// life from it ends that doubt, and what is known of it then is judged anew. An earlier process cannot
-    /// take part in so young a run: if it was started less often than this member knows, its disk went back.
+    /// Whether a candidate put itself into a run that began after this member doubted that it lives. A sign of life
+    /// from the candidate ends the doubt, and this member judges it anew. An earlier process of the candidate cannot
+    /// take part in so late a run: if its incarnation is below the one that this member knows, its disk went back.
     fn has_come_again(&self, cx: &Context, candidate: Candidate, run: Run) -> bool {
         let peer = cx.state.detector.get(candidate.rank.id);
         let known = peer.is_some_and(|peer| peer.incarnation() >= candidate.incarnation);

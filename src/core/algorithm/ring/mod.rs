@@ -1,10 +1,9 @@
 //! The ring election of Chang and Roberts, with the hierarchy of initiators and the repair of
 //! seed 004.
 //!
-//! The members form a ring in id order, and each sends to the next one that lives. A member that
-//! misses the leader sends a ballot around. A member that outranks its candidate puts itself there; the candidate whose
-//! ballot comes back leads, in an epoch that the run began with, and is announced once around.
-//! `repair.rs` keeps the ring whole.
+//! The members form a ring in id order, and each sends to the next live one. A member that misses the leader sends a
+//! ballot around. A member that outranks the ballot's candidate puts itself there. The candidate whose ballot comes
+//! back leads, in the epoch of the run, and its announcement goes once around. `repair.rs` keeps the ring whole.
 
 mod doubt;
 mod repair;
@@ -32,35 +31,36 @@ use view::{
 pub struct Ring {
     /// The greatest run that this member has taken part in.
     run: Run,
-    /// The candidate of the last ballot that this member sent in this run. With none it has not
-    /// participated: this is the flag of the seed.
+    /// The candidate of the last ballot that this member sent in this run; none if it has not participated: this is
+    /// the flag of the seed.
     candidate: Option<Candidate>,
-    /// How far that ballot had come: one that comes by again from further on has made a lap.
+    /// How often that ballot had been sent: one that comes again with more hops has made a lap.
     hops: u32,
-    /// In how many runs in a row somebody kept what was sent, so that it was sent past it.
+    /// In how many consecutive runs a member kept the ballot, so that this one sent it past that member.
     swallowed: u32,
-    /// It was so in this run.
+    /// Whether that happened in this run.
     sent_past: bool,
     /// The greatest run whose announcement has passed here.
     announced: Run,
-    /// The last message sent, and to whom.
+    /// The last message that this member sent, and its receiver.
     last: Option<(Message, NodeId)>,
-    /// The ballot of the greatest run that came while this member looked for the others, which it
-    /// has done since then.
+    /// The ballot of the greatest run that came while this member was discovering the others, and since when it does
+    /// that.
     kept: Option<(Ballot, Time)>,
-    /// The last ballot that was sent past a live leader. If that is gone after all, it is taken up.
+    /// The last ballot that was sent past a live leader. If the leader is gone after all, this member takes the
+    /// ballot up.
     left_out: Option<Ballot>,
-    /// Whose announcement is awaited.
+    /// The member whose announcement is awaited.
     awaited: Option<NodeId>,
     /// Counts the probes.
     probes: u64,
-    /// The candidates whose ballot or announcement this member has stopped, as it took them for gone.
+    /// The candidates whose ballot or announcement this member stopped because it took them for dead.
     doubts: Doubts,
 }
 
 impl Election for Ring {
-    /// Takes up the run that this member was drawn into while it looked for the others, or while it still heard
-    /// the leader; otherwise begins one.
+    /// Takes up the run that this member was drawn into while it was discovering the others, or still heard the
+    /// leader; otherwise begins a run.
     fn start(&mut self, cx: &mut Context, reason: Reason) {
         let looked = (cx.state.phase() == Phase::Starting).then_some(cx.state.course.since());
         let kept = self.kept.take().filter(|(_, since)| Some(*since) == looked);
@@ -106,7 +106,7 @@ impl Election for Ring {
         if aim == Aim::Call {
             self.initiate(cx, round, Reason::MajorityAgrees);
         } else if cx.state.is_eligible() && self.run.epoch > cx.state.view().epoch {
-            self.returned(cx, None, Reason::BallotBack); // it may have to ask for votes yet
+            self.returned(cx, None, Reason::BallotBack); // it may still have to ask for votes
         } else {
             self.begin(cx, Reason::BallotLost);
         }
@@ -140,12 +140,12 @@ impl Election for Ring {
 }
 
 impl Ring {
-    /// Whether a run may still elect somebody, as far as this member knows.
+    /// Whether a run may still elect a leader, as far as this member knows.
     fn is_open(&self, cx: &Context, run: Run) -> bool {
         run.epoch > decided(cx) && run >= self.run
     }
 
-    /// Begins a run. A member that is still discovering the others goes on with that first.
+    /// Begins a run. A member that is still discovering the others finishes that first.
     fn call(&mut self, cx: &mut Context, reason: Reason) {
         if !cx.keeps_discovering(&reason) {
             self.begin(cx, reason);
@@ -176,8 +176,7 @@ impl Ring {
         self.nominate(cx, Ballot { run, candidate: own(cx), hops: 0 });
     }
 
-    /// Joins a run, and so leaves any lesser one: there this member had participated, here it has
-    /// not yet.
+    /// Joins a run, and leaves any lesser one. In the new run this member has not participated yet.
     fn take_part(&mut self, cx: &mut Context, run: Run, reason: Reason) {
         if run > self.run {
             self.run = run;
@@ -188,7 +187,7 @@ impl Ring {
         cx.freeze_rank();
         let called_by_leader = cx.state.view().leader.is_some_and(|last| last.id == run.initiator);
         if called_by_leader {
-            cx.state.course.expect_no_heartbeat(); // it is silent, and alive
+            cx.state.course.expect_no_heartbeat(); // it is alive, but sends no heartbeats
         }
         cx.become_voting(patience(cx), reason);
     }
@@ -204,20 +203,20 @@ impl Ring {
         if ballot.run.epoch <= decided(cx) || self.is_back_from(cx, ballot.run) {
             cx.send_view(from);
         } else if cx.state.leads() {
-            // From a leader's election to its death the epoch does not change: it reminds all.
+            // The epoch does not change while a leader leads: it reminds all.
             cx.arm(Timer::Heartbeat, Duration::ZERO);
         } else if cx.state.is_promised(cx.now) || cx.state.candidacy.awaits_votes() {
-            cx.send_view(from); // its vote is its leader's, for a while, or its own
+            cx.send_view(from); // this voter has promised its vote to its leader or to itself
         } else if cx.state.course.takeover().is_some() {
-            // The lower leader's release will begin a greater run.
+            // After its release the lower leader begins a greater run.
         } else if asks_without_lap(cx) && !cx.state.candidacy.is_denied() {
-            // It joins no run meanwhile: whoever sent this may spoil each lap.
+            // It joins no run meanwhile: the sender of this ballot may spoil each lap.
             if !cx.state.candidacy.is_parked() {
                 self.call(cx, Reason::BallotLost);
             }
         } else if ballot.run < self.run {
             if cx.state.phase() == Phase::Waiting {
-                self.call(cx, Reason::Joined(from)); // both runs may be stopped for this member's
+                self.call(cx, Reason::Joined(from)); // both runs may have been stopped in favour of this member's
             }
         } else if let Some(leader) = cx.state.lower_leader() {
             cx.take_over(leader.id, Reason::TakingOver(leader.id));
@@ -239,7 +238,7 @@ impl Ring {
         }
     }
 
-    /// A member that is still discovering the others does not know yet who is next in the ring.
+    /// A member that is still discovering the others does not know its next neighbour yet.
     fn keep(&mut self, cx: &mut Context, ballot: Ballot, from: NodeId) {
         if cx.state.phase() != Phase::Starting {
             cx.become_starting(Reason::Joined(from));
@@ -251,8 +250,8 @@ impl Ring {
         }
     }
 
-    /// Sends a ballot on, or stops it. Below an epoch that it reserved this member may have led already: where nobody
-    /// else may lead, it calls a greater run.
+    /// Sends a ballot on, or stops it. In an epoch that it reserved before, this member may have led already: if no
+    /// other member may lead, it calls a greater run.
     fn vote(&mut self, cx: &mut Context, ballot: Ballot, reason: Reason) {
         let below = ballot.run.epoch <= cx.state.epochs.floor();
         let alone = own(cx).eligible && !as_known(cx, ballot.candidate).eligible;
@@ -268,13 +267,13 @@ impl Ring {
         own.eligible &= open;
         let better = self.candidate.is_some_and(|sent| sent > candidate);
         if better {
-            // A better one has gone on. Where the ring was repaired, both might come back.
+            // A better candidate has gone on. After a repair both ballots might come back.
         } else if candidate.rank.id == own.rank.id {
             if candidate.incarnation == own.incarnation && open {
                 self.returned(cx, by, Reason::BallotBack);
             }
         } else if self.candidate == Some(candidate) {
-            // It came once more: from a member that repairs the ring, or after a lap without its candidate.
+            // The ballot came again: from a member that repairs the ring, or after a lap without its candidate.
             if ballot.hops > self.hops && !Fault::LapOn.is_planted() {
                 self.send_straight(cx, ballot);
             }
@@ -293,8 +292,8 @@ impl Ring {
         self.expect_lap(cx);
     }
 
-    /// "If msg comes back to you: i.e. id matches your id, you are the leader, and you have the
-    /// highest attr." Unless this member may not lead: then nobody may that passed it on.
+    /// "If msg comes back to you: i.e. id matches your id, you are the leader, and you have the highest attr." If
+    /// this member may not lead, none of the members that passed the ballot on may.
     fn returned(&mut self, cx: &mut Context, by: Option<NodeId>, reason: Reason) {
         if !cx.state.is_eligible() {
             self.awaited = self.send_to_left_out(cx, by);
@@ -312,13 +311,13 @@ impl Ring {
         self.pass_on(cx, Message::Lap(lap));
     }
 
-    /// Passes an announcement on, once. Tells of the leader, to be followed.
+    /// Passes an announcement on, once. Returns the leader to follow.
     fn lap(&mut self, cx: &mut Context, from: NodeId, lap: Lap) -> Option<View> {
         let Lap { run, leader, hops } = lap;
         let view = View { epoch: run.epoch, leader: Some(leader.rank) };
         cx.note_round(run.epoch);
         if leader.rank.id == cx.state.id() || run <= self.announced || hops > most_hops(cx) {
-            return None; // it has been here
+            return None; // it has passed here before
         }
         if cx.state.compare(view).is_lt() {
             cx.send_view(from);
@@ -335,7 +334,7 @@ impl Ring {
         }
         self.announced = run;
         self.pass_on(cx, Message::Lap(Lap { hops: hops + 1, ..lap }));
-        // One that was not met yet cannot be watched: it will say hello.
+        // This member cannot watch a leader that it has not met: that leader will say hello.
         let met = cx.state.detector.get(leader.rank.id);
         let same = |peer: &Peer| peer.incarnation() == leader.incarnation && !is_gone(cx, leader);
         met.is_some_and(|peer| same(peer) || Fault::UnmetLeader.is_planted()).then_some(view)

@@ -1,5 +1,4 @@
-//! Keeping the ring whole: who is next, whether it lives, and sending again what was lost with a
-//! member.
+//! Keeps the ring whole: finds the next live member, watches it, and repeats a message that was lost with a member.
 
 use super::Ring;
 use super::view::{decided, is_gone, most_hops, next, next_after, own};
@@ -10,13 +9,13 @@ use crate::core::phase::{Phase, Reason};
 use crate::core::timer::Timer;
 use crate::core::types::NodeId;
 
-/// Whether a message that was sent still matters to whoever may not have got it.
+/// Whether a member that did not get a message still needs it.
 fn is_current(cx: &Context, message: &Message) -> bool {
     match message {
         Message::Ballot(ballot) => {
             cx.state.phase() == Phase::Electing && ballot.run.epoch > cx.state.view().epoch
         }
-        // A leader that was leads no more; whoever gets its announcement now may have missed that.
+        // The announcement of a leader that leads no more is void: a member that gets it now may have missed its end.
         Message::Lap(Lap { leader, .. }) if leader.rank.id == cx.state.id() => cx.state.leads(),
         Message::Lap(lap) => lap.run.epoch == decided(cx),
         _ => false,
@@ -24,7 +23,7 @@ fn is_current(cx: &Context, message: &Message) -> bool {
 }
 
 impl Ring {
-    /// Sends to the next living member; in a ring of one, all have had it.
+    /// Sends to the next live member; without one, a ballot has come back.
     pub(super) fn pass_on(&mut self, cx: &mut Context, message: Message) {
         self.last = None;
         if let Some(next) = next(cx) {
@@ -36,7 +35,7 @@ impl Ring {
         }
     }
 
-    /// Sends the last message as soon as it can be sent.
+    /// Sends the last message, if its receiver can be reached.
     fn repeat(&self, cx: &mut Context) {
         if let Some((message, to)) = &self.last
             && cx.state.detector.is_within_reach(*to)
@@ -45,8 +44,8 @@ impl Ring {
         }
     }
 
-    /// A ballot has made a lap that left its candidate out, as the link to it is dead: it goes straight
-    /// there. If it cannot from here, another member may do so.
+    /// A ballot has made a lap that left its candidate out, as the link to the candidate is dead: this member sends
+    /// it straight there, or passes it on if it cannot, so that another member may.
     pub(super) fn send_straight(&mut self, cx: &mut Context, ballot: Ballot) {
         let candidate = ballot.candidate.rank.id;
         if cx.state.detector.is_within_reach(candidate) {
@@ -56,9 +55,9 @@ impl Ring {
         }
     }
 
-    /// The ballot of this member has come back, and it may not lead. One that may, and that it knows to live, was
-    /// left out, as the link between it and the member before it is dead: the ballot goes straight there, but not to
-    /// the member that passed it on last, which would have put itself in. Tells to whom it went.
+    /// The ballot of this ineligible member has come back. An eligible live member was left out, as the link between
+    /// it and the member before it is dead: this member sends the ballot straight there, but not to the member that
+    /// passed it on last, which would have put itself in. Returns the receiver.
     pub(super) fn send_to_left_out(
         &mut self,
         cx: &mut Context,
@@ -76,8 +75,7 @@ impl Ring {
         Some(best)
     }
 
-    /// A run that nobody disturbs is over by then; where somebody kept a ballot the last times, less is
-    /// waited for.
+    /// Waits for as long as an undisturbed run takes; less, if a member kept a ballot in the last runs.
     pub(super) fn expect_lap(&mut self, cx: &mut Context) {
         let run =
             bounds::ring_run(&cx.state.settings.timing, cx.state.membership.list().iter().len());
@@ -85,8 +83,8 @@ impl Ring {
         cx.arm(Timer::Answer, sooner.max(cx.state.settings.timing.t1()));
     }
 
-    /// Nothing came of a ballot in time: its keeper may keep it for ever. The member after the keeper gets the
-    /// ballot as well, and ignores it if it has seen it. Without a majority, a candidate that could win waits:
+    /// A ballot had no outcome in time: the member that got it may keep it for ever. The next member after that gets
+    /// the ballot as well, and ignores it if it has seen it. Without a majority, a candidate that could win waits:
     /// the keeper may have sent a better candidate on, and both ballots would come back.
     pub(super) fn send_past(&mut self, cx: &mut Context) {
         let Some((message @ Message::Ballot(ballot), kept_by)) = self.last.clone() else { return };
@@ -104,14 +102,14 @@ impl Ring {
         }
     }
 
-    /// Whether this member took part in a run and then heard its leader again: that lives, and stopped the
-    /// run, whose ballot comes once more from a member that sends past others.
+    /// Whether this member took part in a run and then heard its leader again: the leader lives, and stopped the run,
+    /// whose ballot comes again from a member that sends past others.
     pub(super) fn is_back_from(&self, cx: &Context, run: Run) -> bool {
         run == self.run && cx.state.leader().is_some()
     }
 
-    /// A member that got the ballot of this one answers that it follows a leader, which this member may not
-    /// hear. Sent past that leader as well, the ballot would come back, and elect a second one.
+    /// The receiver of this member's ballot answers that it follows a leader, which this member may not hear. Sent
+    /// past that leader as well, the ballot would come back and elect a second leader.
     pub(super) fn stop_sending_past(&mut self, cx: &mut Context, from: NodeId, view: View) {
         let own = cx.state.id();
         let another = view.leader.is_some_and(|leader| leader.id != own && leader.id != from);
@@ -125,8 +123,8 @@ impl Ring {
         }
     }
 
-    /// A run came to nothing although its ballot went past whoever may have kept it: its candidate does
-    /// not come to lead, nor does the member to which the leader handed over.
+    /// A run failed although its ballot went past each member that may have kept it: its candidate does not come to
+    /// lead, or the member to which the leader handed over does not.
     pub(super) fn pass_over_candidate(&self, cx: &mut Context) {
         let candidate = match cx.state.phase() {
             Phase::Waiting => self.awaited.filter(|_| !cx.state.is_bound()),
@@ -141,8 +139,8 @@ impl Ring {
         }
     }
 
-    /// "When nodes fail, the ring may get broken, and liveness may be violated": unless whoever sent
-    /// to the failed one last sends to the next; and the run is begun anew if it was to elect it.
+    /// "When nodes fail, the ring may get broken, and liveness may be violated": so the member that last sent to the
+    /// failed one sends to the next; and it begins the run anew if the run was to elect the failed one.
     pub(super) fn repair(&mut self, cx: &mut Context, lost: NodeId) {
         if self.hinges_on(cx, lost) {
             let reason = match cx.state.phase() {
@@ -159,8 +157,7 @@ impl Ring {
         self.watch(cx);
     }
 
-    /// Sends the last message again: what was sent to this member may have been lost, or it has
-    /// come between this one and the next.
+    /// Sends the last message again: the peer that joined may have lost it, or is now the next in the ring.
     pub(super) fn mend(&mut self, cx: &mut Context, joined: NodeId) {
         if let Some((message, to)) = &self.last
             && is_current(cx, message)
@@ -171,7 +168,7 @@ impl Ring {
         }
     }
 
-    /// Whether the outcome that this member awaits cannot come without that one.
+    /// Whether the outcome that this member awaits cannot come without that peer.
     fn hinges_on(&self, cx: &Context, peer: NodeId) -> bool {
         let state = &cx.state;
         if state.is_bound() || !state.elects() {
@@ -187,7 +184,7 @@ impl Ring {
             }
     }
 
-    /// Watches the next member, unless the leader hears it, or is it.
+    /// Watches the next member, unless this member leads or the next one is its leader.
     fn watch(&mut self, cx: &mut Context) {
         let needless = cx.state.leads() || cx.state.phase() == Phase::Stopping;
         let next = next(cx).filter(|next| !needless && !cx.state.follows(*next));
@@ -198,8 +195,8 @@ impl Ring {
         }
     }
 
-    /// Asks for a sign of life: the next member, and those before it that are taken for dead, since
-    /// nobody else would find that they live.
+    /// Asks the next member for a sign of life, and those before it that this member takes for dead, since no other
+    /// member would notice that they live.
     fn probe(&mut self, cx: &mut Context) {
         let Some((watched, _)) = cx.state.course.watched() else { return };
         let others = cx.state.detector.clockwise().map(|(id, _)| id);
@@ -215,7 +212,7 @@ impl Ring {
         cx.send_all(up, Message::Probe { number: self.probes });
     }
 
-    /// One sign of life from the next member in every interval.
+    /// Asks the next member for a sign of life in every interval.
     pub(super) fn pulse(&mut self, cx: &mut Context) {
         let before = cx.state.course.watched();
         self.watch(cx);

@@ -1,4 +1,4 @@
-//! What a member of the ring knows of the candidates, of its neighbours and of the run.
+//! A ring member's knowledge of the candidates, its neighbours and the run.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::core::message::Candidate;
 use crate::core::planted::Fault;
 use crate::core::types::{Epoch, NodeId, Rank, Time};
 
-/// For so many times its patience a member lets runs come to nothing.
+/// For how many times its patience a member lets runs fail.
 const VAIN_RUNS: u128 = 3;
 
 /// This member as a candidate.
@@ -18,8 +18,8 @@ pub(super) fn own(cx: &Context) -> Candidate {
     Candidate { eligible, rank, incarnation: cx.state.records.incarnation() }
 }
 
-/// Whether a candidate's process is suspected or dead, as far as this member knows: it may not
-/// have met it yet.
+/// Whether a candidate's process is suspected or dead, as far as this member knows: it may not have met that process
+/// yet.
 pub(super) fn is_gone(cx: &Context, candidate: Candidate) -> bool {
     let peer = cx.state.detector.get(candidate.rank.id);
     let removed = cx.state.membership.list().get(candidate.rank.id).is_none();
@@ -30,45 +30,45 @@ pub(super) fn is_gone(cx: &Context, candidate: Candidate) -> bool {
         })
 }
 
-/// A candidate as this member knows it: one that was to lead of late and did not, or that comes and goes, comes last.
+/// A candidate as this member knows it: one that was to lead recently and did not, or that comes and goes, comes last.
 pub(super) fn as_known(cx: &Context, candidate: Candidate) -> Candidate {
     let id = candidate.rank.id;
     let unsteady = cx.state.detector.get(id).is_some_and(Peer::is_unsteady);
     Candidate { eligible: candidate.eligible && !cx.is_ignored(id) && !unsteady, ..candidate }
 }
 
-/// The greatest epoch whose leader is known, or will be named once that is durable. No ballot of
-/// such an epoch may go on: it might elect a second leader.
+/// The greatest epoch whose leader is known, or will be named once the epoch is durable. No ballot of such an epoch
+/// may be passed on: it might elect a second leader.
 pub(super) fn decided(cx: &Context) -> Epoch {
     let stored_next = cx.state.course.storing().map(|view| view.epoch);
     cx.state.candidacy.next_epoch().or(stored_next).unwrap_or(cx.state.view().epoch)
 }
 
-/// No ballot and no announcement is sent more often than this.
+/// The most times that a ballot or an announcement is sent.
 pub(super) fn most_hops(cx: &Context) -> u32 {
     u32::try_from(cx.state.membership.list().iter().len() * 2).unwrap_or(u32::MAX)
 }
 
-/// How long a run may take before this member takes its messages as lost.
+/// How long a run may take before this member takes its messages for lost.
 pub(super) fn patience(cx: &Context) -> Duration {
     bounds::ring_patience(&cx.state.settings.timing, cx.state.membership.list().iter().len())
 }
 
-/// The next living member clockwise.
+/// The next live member clockwise.
 pub(super) fn next(cx: &Context) -> Option<NodeId> {
     let mut others = cx.state.detector.clockwise();
     others.find(|(_, peer)| peer.counts()).map(|(id, _)| id)
 }
 
-/// The next one after another, if that is not this member.
+/// The next live member after that one, unless it is this member.
 pub(super) fn next_after(cx: &Context, passed: NodeId) -> Option<NodeId> {
     let others = cx.state.detector.clockwise().skip_while(|(id, _)| *id != passed).skip(1);
     others.filter(|(_, peer)| peer.counts()).map(|(id, _)| id).next()
 }
 
-/// Whether the sender of a ballot left out the leader that this member follows and that said so of late: only
-/// the link between those two is dead. Such a ballot would come back past the leader, and elect a second one.
-/// With a majority a voter's promise says the same.
+/// Whether the sender of a ballot left out the leader that this member follows and heard recently: only the link
+/// between the sender and the leader is dead. Such a ballot would come back past the leader, and elect a second one.
+/// With a majority a voter's promise has the same effect.
 pub(super) fn left_out_leader(cx: &Context, sender: NodeId) -> bool {
     let follows = |leader: &Rank| cx.state.follows(leader.id) && !cx.state.needs_majority();
     let Some(leader) = cx.state.leader().filter(follows) else { return false };
@@ -79,10 +79,10 @@ pub(super) fn left_out_leader(cx: &Context, sender: NodeId) -> bool {
         && !Fault::LeaderLeftOut.is_planted()
 }
 
-/// Whether the runs have come to nothing for so long that this member asks the voters itself, without a lap around the
-/// ring. One member that lies may spoil each lap; it cannot spoil the answers of the others. The members take turns,
-/// the best one first: two that ask at once share the votes. Each counts its turns from when it lost its leader, so that
-/// two may do so all the same; then the jitter of the next question decides.
+/// Whether runs have failed for so long that this member asks the voters itself, without a lap around the ring. A
+/// single liar may spoil each lap, but not the answers of the others. The members take turns, the best first: two
+/// that ask simultaneously split the votes. Each counts its turns from when it lost its leader, so two may still do
+/// so; then the jitter of the next question decides.
 pub(super) fn asks_without_lap(cx: &Context) -> bool {
     let Some(since) = cx.state.course.leaderless() else { return false };
     if !cx.state.needs_majority() || !cx.state.is_eligible() {
