@@ -12,6 +12,7 @@ mod retiming;
 mod spoilers;
 mod stamped;
 mod stuck;
+mod unsteady;
 mod voter;
 mod votes;
 

@@ -1,0 +1,187 @@
+//! A member that comes and goes, with a majority: P5 ranks best, and each of its leaderships would end soon. "A member
+//! that went away twice within sixteen times `failure` comes after all others for as long."
+
+use std::time::Duration;
+
+use electd::core::message::{Hello, Message, Opinion};
+use electd::core::settings::AlgorithmKind;
+use electd::core::types::{Epoch, Incarnation};
+use electd::core::{Input, Phase};
+
+use super::{acknowledge, heartbeat, majority, p5_leads, would};
+use crate::paper::process::{Process, Sent, TIMING, connection, election, hello_of, id};
+
+/// So long after it went away last a member comes last.
+const STEADY: Duration = TIMING.failure.saturating_mul(16);
+
+fn member(algorithm: AlgorithmKind, number: u8) -> Process {
+    Process::with(majority(algorithm, number)).0
+}
+
+/// A run of another says hello, and answers the dial.
+fn meets_run(process: &mut Process, number: u8, incarnation: u64) -> Sent {
+    let hello = hello_of(number, process.core.settings());
+    let (instance, incarnation) = (hello.instance + incarnation, Incarnation(incarnation));
+    let hello = Hello { instance, incarnation, ..hello };
+    let (connection, address) = (connection(number), String::new());
+    let mut sent = process.take(Input::Hello { connection, address, hello: hello.clone() });
+    sent.extend(process.take(Input::Welcomed { peer: id(number), welcome: hello }));
+    sent
+}
+
+/// P5 goes away so often, and is back at once each time.
+fn p5_comes_and_goes(process: &mut Process, times: u64) {
+    for time in 1..=times {
+        process.loses(5);
+        meets_run(process, 5, time + 1);
+    }
+}
+
+#[test]
+fn a_voter_denies_its_pre_vote_if_it_went_away_twice_in_a_short_time() {
+    let mut p4 = member(AlgorithmKind::Bully, 4);
+    p4_follows_nobody(&mut p4);
+    p5_comes_and_goes(&mut p4, 1);
+    assert_eq!(would(&mut p4, 5, 7), Opinion::Yes, "once may be bad luck");
+    p5_comes_and_goes(&mut p4, 1);
+    assert!(matches!(would(&mut p4, 5, 8), Opinion::No { .. }));
+    assert_eq!(would(&mut p4, 3, 8), Opinion::Yes);
+}
+
+/// P4 has met all, and its own promise of an earlier run is over.
+fn p4_follows_nobody(p4: &mut Process) {
+    p4.after(TIMING.lease);
+    assert_eq!(p4.leader(), None);
+}
+
+#[test]
+fn a_voter_denies_nobody_where_nobody_has_led_for_long() {
+    let mut p4 = member(AlgorithmKind::Bully, 4);
+    p5_comes_and_goes(&mut p4, 2);
+    p4.stores();
+    p4.after(TIMING.failure * 4 - Duration::from_nanos(1));
+    assert!(matches!(would(&mut p4, 5, 8), Opinion::No { .. }));
+    p4.after(Duration::from_nanos(1));
+    assert_eq!(would(&mut p4, 5, 8), Opinion::Yes);
+}
+
+#[test]
+fn a_member_that_was_steady_for_long_is_as_good_as_others() {
+    let mut p4 = member(AlgorithmKind::Bully, 4);
+    p5_comes_and_goes(&mut p4, 2);
+    let eligible = |p4: &Process| p4.core.detector().get(id(5)).map(|p5| p5.is_eligible());
+    p4.after(STEADY - Duration::from_nanos(1));
+    assert_eq!(eligible(&p4), Some(false));
+    p4.after(Duration::from_nanos(1));
+    assert_eq!(eligible(&p4), Some(true));
+}
+
+#[test]
+fn two_departures_with_a_long_time_between_are_none_of_this() {
+    let mut p4 = member(AlgorithmKind::Bully, 4);
+    p5_comes_and_goes(&mut p4, 1);
+    p4.after(STEADY);
+    p4.loses(5);
+    meets_run(&mut p4, 5, 3);
+    assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.is_unsteady()), Some(false));
+}
+
+#[test]
+fn a_bully_does_not_ask_it() {
+    let mut p4 = member(AlgorithmKind::Bully, 4);
+    p5_comes_and_goes(&mut p4, 2);
+    let asks = |(to, message): &(Vec<u8>, Message)| {
+        to.contains(&5) && matches!(message, Message::Election { .. })
+    };
+    assert!(!p4.calls().iter().any(asks));
+}
+
+/// A leader that hears its lower members' silence only by the end of its lease says that it gave up its epoch.
+#[test]
+fn a_leader_that_gave_up_its_epoch_for_nobody_went_away_as_well() {
+    let mut p4 = member(AlgorithmKind::Bully, 4);
+    for epoch in [3, 5] {
+        p4.hears(5, heartbeat(epoch, 1, 5));
+        p4.stores();
+        assert_eq!(p4.leader(), Some(id(5)));
+        let release = Message::Release { epoch: Epoch(epoch), successor: None, eligible: true };
+        p4.hears(5, release);
+    }
+    assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.is_unsteady()), Some(true));
+}
+
+#[test]
+fn a_halting_leader_does_not_take_it_in_before_it_is_steady() {
+    let mut p4 = member(AlgorithmKind::Halting, 4);
+    p5_comes_and_goes(&mut p4, 2);
+    let says_it_is_not_normal = |p4: &mut Process| {
+        let sent = meets_run(p4, 5, 9);
+        let asked = sent.iter().find_map(|(to, message)| match message {
+            Message::AreYouNormal { number, .. } if to.contains(&5) => Some(*number),
+            _ => None,
+        });
+        asked.map(|number| p4.hears(5, Message::Reply { number, accepted: false }))
+    };
+    p4.calls();
+    for _ in 0..100 {
+        if p4.core.phase() == Phase::Leading {
+            break;
+        }
+        consent(&mut p4);
+    }
+    assert_eq!(p4.core.phase(), Phase::Leading);
+    assert!(says_it_is_not_normal(&mut p4).is_some(), "it was asked");
+    assert_eq!(p4.core.phase(), Phase::Leading, "it leads on");
+}
+
+/// A little time passes, in which P1 to P3 agree with whatever P4 asks.
+fn consent(p4: &mut Process) {
+    let mut sent = p4.after(Duration::from_millis(10));
+    sent.extend(p4.stores());
+    for _ in 0..4 {
+        let told = std::mem::take(&mut sent);
+        for (to, message) in told {
+            for voter in to.into_iter().filter(|to| *to < 4) {
+                sent.extend(agrees(&message).into_iter().flat_map(|word| p4.hears(voter, word)));
+            }
+        }
+        sent.extend(p4.stores());
+    }
+}
+
+fn agrees(message: &Message) -> Option<Message> {
+    Some(match *message {
+        Message::PreVote { number, epoch, .. } => {
+            Message::PreVoteReply { number, opinion: Opinion::Yes, epoch: Epoch(epoch.0 - 1) }
+        }
+        Message::VoteRequest { number, epoch, .. } => {
+            Message::Vote { incarnation: Incarnation(1), number, epoch }
+        }
+        Message::Halt { number, .. }
+        | Message::Elected { number, .. }
+        | Message::Ready { number, .. } => Message::Reply { number, accepted: true },
+        Message::Heartbeat { epoch, number, .. } => acknowledge(epoch.0, number, 1),
+        _ => return None,
+    })
+}
+
+/// Without a majority two members that do not wait for each other might both lead.
+#[test]
+fn without_a_majority_a_member_that_comes_and_goes_is_asked() {
+    let mut p4 = Process::new(AlgorithmKind::Bully, 4);
+    p5_comes_and_goes(&mut p4, 3);
+    let sent = p4.calls();
+    assert!(sent.contains(&(vec![5], election(1, 4))) || p4.leader() == Some(id(5)), "{sent:?}");
+}
+
+/// "A successor that the leader named when it handed over skips the pre-vote, once": a later run of it was not named.
+#[test]
+fn a_release_that_is_repeated_names_no_successor_that_has_restarted_since() {
+    let mut p5 = p5_leads();
+    let names = |(_, message): &(Vec<u8>, Message)| matches!(message, Message::Release { successor: Some(next), .. } if *next == id(4));
+    assert!(p5.resigns().iter().any(names));
+    p5.after(TIMING.failure * 20);
+    p5.loses(4);
+    let sent = meets_run(&mut p5, 4, 2);
+    assert!(!sent.iter().any(names), "{sent:?}");
+}
