@@ -19,19 +19,6 @@ for_each_algorithm! {
     whoever_calls_ever_greater_rounds_keeps_no_majority_from_electing,
 }
 
-/// Five members that soon notice a silent peer. The two best are dead.
-fn three_of_five(algorithm: AlgorithmKind, quorum: &'static str) -> Cluster {
-    let cluster = Cluster::start_with(5, |config| {
-        watchful(config);
-        config["algorithm"] = algorithm.name().into();
-        config["quorum"] = quorum.into();
-    });
-    cluster.agree_on(5);
-    cluster.node(5).kill_9();
-    cluster.agree_on(4);
-    cluster
-}
-
 /// A liar's answer to a message: by its own id, the member that sent it, its epoch and the message.
 type Lies = fn(&str, usize, u64, &Value) -> Vec<(u64, Value)>;
 
@@ -55,6 +42,23 @@ fn there_and_no_more(_: &str, _from: usize, epoch: u64, message: &Value) -> Vec<
         }
         _ => Vec::new(),
     }
+}
+
+/// Five members that soon notice a silent peer, and a liar in the place of this one of them.
+fn five_with_a_liar(algorithm: AlgorithmKind, number: usize, lies: Lies) -> (Cluster, Liar) {
+    let cluster = Cluster::start_with(5, |config| {
+        watchful(config);
+        config["algorithm"] = algorithm.name().into();
+        config["quorum"] = "majority".into();
+    });
+    cluster.agree_on(5);
+    cluster.node(number).kill_9();
+    let others: Vec<usize> = (1..=5).filter(|other| *other != number).collect();
+    cluster.agree_on(others[3]);
+    let own = cluster.id(number);
+    let lies = move |from: usize, epoch: u64, message: &Value| lies(&own, from, epoch, message);
+    let liar = Liar::of(&cluster, number, &others, lies);
+    (cluster, liar)
 }
 
 /// The leader of these: one of them, in one epoch that all of them name.
@@ -125,6 +129,17 @@ fn calls_greater_rounds(own: &str, from: usize, epoch: u64, message: &Value) -> 
     says
 }
 
+/// Its vote is worth a wait until the end of time. Otherwise as the first.
+fn says_no_for_all_time(own: &str, from: usize, epoch: u64, message: &Value) -> Vec<(u64, Value)> {
+    let mut says = there_and_no_more(own, from, epoch, message);
+    for key in ["opinion", "refuse"] {
+        for said in says.iter_mut().filter_map(|(_, word)| word.get_mut(key)) {
+            said["opinion"]["no"]["wait_ns"] = u64::MAX.into();
+        }
+    }
+    says
+}
+
 /// Sends each ballot back to the member that it comes from, with itself as the candidate and from further on.
 fn sends_ballots_back(own: &str, _from: usize, epoch: u64, message: &Value) -> Vec<(u64, Value)> {
     let Some(hops) = message["ballot"]["hops"].as_u64() else { return Vec::new() };
@@ -133,16 +148,18 @@ fn sends_ballots_back(own: &str, _from: usize, epoch: u64, message: &Value) -> V
     vec![(epoch, json!({"ballot": ballot}))]
 }
 
-/// One of three keeps leading in one epoch, for as long as a liar lasts.
-fn elects_beside_a_liar(algorithm: AlgorithmKind, quorum: &'static str, lies: Lies) {
-    let cluster = three_of_five(algorithm, quorum);
-    let own = cluster.id(5);
-    let lies = move |from: usize, epoch: u64, message: &Value| lies(&own, from, epoch, message);
-    let _liar = Liar::of(&cluster, 5, &[1, 2, 3, 4], lies);
+/// One of three keeps leading in one epoch, for as long as a liar lasts that ranks above them.
+fn elects_beside_a_liar(algorithm: AlgorithmKind, lies: Lies) {
+    let (cluster, _liar) = five_with_a_liar(algorithm, 5, lies);
     cluster.node(4).kill_9();
+    one_leads_on(&cluster, &[1, 2, 3]);
+}
+
+#[track_caller]
+fn one_leads_on(cluster: &Cluster, members: &[usize]) {
     let (mut begun, mut last) = (0, None);
     eventually("one of them leads on", || {
-        let leader = leader_of(&cluster, &[1, 2, 3])?;
+        let leader = leader_of(cluster, members)?;
         let sent = cluster.node(leader.0).status()?.messages["heartbeat"].sent;
         if last != Some(leader) {
             (begun, last) = (sent, Some(leader));
@@ -154,20 +171,45 @@ fn elects_beside_a_liar(algorithm: AlgorithmKind, quorum: &'static str, lies: Li
 fn whoever_answers_for_a_dead_member_and_does_no_more_keeps_no_majority_from_electing(
     algorithm: AlgorithmKind,
 ) {
-    elects_beside_a_liar(algorithm, "majority", there_and_no_more);
+    elects_beside_a_liar(algorithm, there_and_no_more);
 }
 
 fn whoever_ranks_higher_and_never_leads_keeps_no_majority_from_electing(algorithm: AlgorithmKind) {
-    elects_beside_a_liar(algorithm, "majority", never_leads);
+    elects_beside_a_liar(algorithm, never_leads);
 }
 
 fn whoever_calls_ever_greater_rounds_keeps_no_majority_from_electing(algorithm: AlgorithmKind) {
-    elects_beside_a_liar(algorithm, "majority", calls_greater_rounds);
+    elects_beside_a_liar(algorithm, calls_greater_rounds);
 }
 
 #[story]
 fn whoever_sends_ballots_back_keeps_no_majority_from_electing() {
-    elects_beside_a_liar(AlgorithmKind::Ring, "majority", sends_ballots_back);
+    elects_beside_a_liar(AlgorithmKind::Ring, sends_ballots_back);
+}
+
+/// Node-4 asks for votes while node-2 and node-3, which heard the dead leader later, are still bound. Their votes are
+/// enough once they are free, and the liar's is not needed.
+#[story]
+fn a_voter_that_says_no_for_all_time_keeps_no_majority_from_electing() {
+    let (cluster, _liar) = five_with_a_liar(AlgorithmKind::Bully, 1, says_no_for_all_time);
+    let late = [2, 3].map(|number| cluster.node(number));
+    let sent = || Ok::<_, String>(cluster.node(5).status()?.messages["heartbeat"].sent);
+    for _ in 0..3 {
+        cluster.agree_on(5);
+        late.iter().for_each(|node| node.freeze());
+        let before = sent().unwrap();
+        eventually("a heartbeat to each of them is under way", || {
+            ensure(sent()? >= before + 8, || format!("{before}"))
+        });
+        cluster.node(5).kill_9();
+        eventually("node-4 misses the leader", || {
+            let state = cluster.status(4)?.state;
+            ensure(state != "following", || state)
+        });
+        late.iter().for_each(|node| node.thaw());
+        one_leads_on(&cluster, &[2, 3, 4]);
+        cluster.node(5).start();
+    }
 }
 
 /// The messages that a liar got.
