@@ -57,6 +57,8 @@ impl Stage {
 pub(super) struct Course {
     stage: Stage,
     since: Time,
+    /// When this run of the member began.
+    started: Time,
     /// When it last stopped leading or following a leader; none while it does either.
     leaderless: Option<Time>,
     /// When discovery ends, unless all members are connected before.
@@ -78,6 +80,7 @@ impl Course {
         Course {
             stage: Stage::Starting,
             since: now,
+            started: now,
             leaderless: Some(now),
             discovery_ends,
             watched: None,
@@ -89,6 +92,11 @@ impl Course {
 
     pub fn phase(&self) -> Phase {
         self.stage.phase()
+    }
+
+    /// When this run of the member began.
+    pub fn started(&self) -> Time {
+        self.started
     }
 
     pub fn retimed(&self) -> Time {

@@ -17,7 +17,7 @@ use super::note::Note;
 use super::planted::Fault;
 use super::timer::Timer;
 use super::turn::Turn;
-use super::types::NodeId;
+use super::types::{NodeId, Time};
 
 /// A peer that went away twice within so many times `failure` comes and goes.
 const STEADY: u32 = 16;
@@ -107,15 +107,15 @@ impl Context<'_> {
         }
     }
 
-    /// Whether this voter would rather have another candidate: this one comes and goes, and a steady member may lead. Where
-    /// nobody has led for long, anybody may.
-    pub fn is_unsteady(&self, candidate: NodeId) -> bool {
-        let state = &self.state;
+    /// Whether this voter waits for another candidate than this one, which comes and goes: a steady member may lead, itself
+    /// or a third. After a while without a leader any member may.
+    pub fn waits_for_steadier(&self, candidate: NodeId) -> bool {
+        let (state, failure) = (&self.state, self.state.settings.timing.failure);
+        let lasts = |since: Time, times: u32| self.now.since(since) >= failure * times;
         let unsteady = state.detector.get(candidate).is_some_and(Peer::is_unsteady);
-        let patience = state.settings.timing.failure * PATIENCE;
-        let urgent =
-            state.course.leaderless().is_some_and(|since| self.now.since(since) >= patience);
-        unsteady && !urgent && state.can_do_without(candidate)
+        let urgent = state.course.leaderless().is_some_and(|since| lasts(since, PATIENCE));
+        let steady = state.is_eligible() && lasts(state.course.started(), STEADY);
+        unsteady && !urgent && (steady || state.eligible().any(|peer| peer.id() != candidate))
     }
 
     /// Without a majority: another member leads the next epoch than the one for which this leader gave up its own.

@@ -179,7 +179,7 @@ impl Turn<'_> {
         let failure = self.cx.state.settings.timing.failure;
         let opinion = match self.cx.state.records.stand_still(failure, self.cx.now) {
             true => Opinion::No { wait: failure },
-            false if self.cx.is_unsteady(from) => Opinion::No { wait: failure },
+            false if self.cx.waits_for_steadier(from) => Opinion::No { wait: failure },
             false => self.cx.judge(from, epoch, list),
         };
         let epoch = self.cx.greatest_epoch();

@@ -6,6 +6,7 @@
 //! time a member leads. `promise.rs` says whether a leader is promised in such a world.
 
 mod broken;
+mod comings;
 mod doings;
 mod draw;
 mod files;

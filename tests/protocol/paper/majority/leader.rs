@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use electd::core::message::{Ballot, Candidate, Envelope, Hello, Message, Opinion, Run, View};
+use electd::core::message::{Ballot, Candidate, Envelope, Message, Opinion, Run, View};
 use electd::core::settings::AlgorithmKind;
 use electd::core::types::{Epoch, Incarnation, Role, Time};
 use electd::core::{Input, Output, Phase};
@@ -11,7 +11,7 @@ use super::{
     NEVER, acknowledge, all_say, coordinator, deny, heartbeat, listed, majority, p5_asks, p5_leads,
     p5_tries, pre_vote, preempt, release, says, to, vote, vote_request, voter, votes_for, would,
 };
-use crate::paper::process::{MOMENT, Process, Sent, TIMING, connection, hello_of, id, rank, task};
+use crate::paper::process::{MOMENT, Process, Sent, TIMING, connection, id, rank, task};
 
 const OTHERS: [u8; 4] = [1, 2, 3, 4];
 
@@ -384,21 +384,4 @@ fn an_announcement_ends_with_the_lease() {
     p5.after(TIMING.lease);
     assert_eq!(p5.leader(), None);
     assert!(!announces(&p5.meets(1)));
-}
-
-/// "A successor that the leader named when it handed over skips the pre-vote, once": a later run of it was not named.
-#[test]
-fn a_release_that_is_repeated_names_no_successor_that_restarted_since() {
-    let mut p5 = p5_leads();
-    let sent = p5.resigns();
-    let names = |(_, message): &(Vec<u8>, Message)| matches!(message, Message::Release { successor: Some(next), .. } if *next == id(4));
-    assert!(sent.iter().any(names), "{sent:?}");
-    p5.after(TIMING.failure * 20);
-    p5.loses(4);
-    let hello = hello_of(4, p5.core.settings());
-    let hello = Hello { incarnation: Incarnation(2), instance: hello.instance + 100, ..hello };
-    let (connection, address) = (connection(4), String::new());
-    let mut sent = p5.take(Input::Hello { connection, address, hello: hello.clone() });
-    sent.extend(p5.take(Input::Welcomed { peer: id(4), welcome: hello }));
-    assert!(!sent.iter().any(names), "{sent:?}");
 }
