@@ -116,7 +116,7 @@ faults! {
         "A voter does not wait for the release of who was asked to hand over.";
     SnapshotForEver "majority-snapshot-for-ever": "bully majority all" 0,
         "What a leader published outlives its lease.";
-    UnsteadyLeads "majority-unsteady-leads": "bully majority stay" 202,
+    UnsteadyLeads "majority-unsteady-leads": "bully majority stay" 259,
         "A member that comes and goes is elected each time.";
     StaleVote "majority-stale-vote": "bully majority all" 10,
         "The vote of an earlier question counts.";

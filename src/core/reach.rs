@@ -17,12 +17,12 @@ use super::note::Note;
 use super::planted::Fault;
 use super::timer::Timer;
 use super::turn::Turn;
-use super::types::{NodeId, Time};
+use super::types::NodeId;
 
 /// A peer that went away twice within so many times `failure` comes and goes.
 const STEADY: u32 = 16;
 
-/// For so many times `failure` the voters wait for a steady candidate.
+/// For so many times `failure` the voters wait for a steady candidate, and for as long not.
 const PATIENCE: u32 = 4;
 
 /// A peer that is silent for this many times `failure` counts as gone, and not as one that speaks rarely.
@@ -108,14 +108,16 @@ impl Context<'_> {
     }
 
     /// Whether this voter waits for another candidate than this one, which comes and goes: a steady member may lead, itself
-    /// or a third. After a while without a leader any member may.
+    /// or a third. Without a leader any member may every other time: it may be the only one that can.
     pub fn waits_for_steadier(&self, candidate: NodeId) -> bool {
         let (state, failure) = (&self.state, self.state.settings.timing.failure);
-        let lasts = |since: Time, times: u32| self.now.since(since) >= failure * times;
         let unsteady = state.detector.get(candidate).is_some_and(Peer::is_unsteady);
-        let urgent = state.course.leaderless().is_some_and(|since| lasts(since, PATIENCE));
-        let steady = state.is_eligible() && lasts(state.course.started(), STEADY);
-        unsteady && !urgent && (steady || state.eligible().any(|peer| peer.id() != candidate))
+        let leaderless = state.course.leaderless().map_or(Duration::ZERO, |at| self.now.since(at));
+        let turn = leaderless.as_nanos() / (failure * PATIENCE).as_nanos().max(1);
+        let steady =
+            state.is_eligible() && self.now.since(state.course.started()) >= failure * STEADY;
+        let others = || state.eligible().any(|peer| peer.id() != candidate);
+        unsteady && turn % 2 == 0 && (steady || others())
     }
 
     /// Without a majority: another member leads the next epoch than the one for which this leader gave up its own.
@@ -129,9 +131,9 @@ impl Context<'_> {
         }
     }
 
-    /// Whether a peer was to lead and did not, since it last led.
+    /// Whether a peer was to lead and did not, since it last led; or comes and goes.
     pub fn is_passed_over(&self, id: NodeId) -> bool {
-        self.state.detector.get(id).is_some_and(Peer::is_passed_over)
+        self.state.detector.get(id).is_some_and(|peer| peer.is_passed_over() || peer.is_unsteady())
     }
 
     /// Whether this leader recently gave up its epoch for a member that then did not lead.

@@ -104,7 +104,9 @@ impl BrokenWorld {
             ills.into_iter().for_each(|ill| self.ail(ill));
             doings::starts(self, TIMING.failure)
         };
-        self.unsteady = unsteady::draw(seed, self.world.nodes.len(), self.world.now);
+        if self.world.setup.quorum == Quorum::Majority {
+            self.unsteady = unsteady::draw(seed, self.world.nodes.len(), self.world.now);
+        }
         for _ in 0..1 + self.random.below(2) {
             doings::add(self, &mut plan);
             if let Some((_, best)) = self.worst {
