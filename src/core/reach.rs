@@ -117,7 +117,7 @@ impl Context<'_> {
         let steady =
             state.is_eligible() && self.now.since(state.course.started()) >= failure * STEADY;
         let others = || state.eligible().any(|peer| peer.id() != candidate);
-        unsteady && turn % 2 == 0 && (steady || others())
+        unsteady && turn.is_multiple_of(2) && (steady || others())
     }
 
     /// Without a majority: another member leads the next epoch than the one for which this leader gave up its own.

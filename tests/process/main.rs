@@ -27,6 +27,7 @@ mod problems;
 mod rank;
 mod refusals;
 mod reload;
+mod returning;
 mod store;
 mod strangers;
 mod streams;

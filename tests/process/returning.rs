@@ -1,0 +1,31 @@
+//! A member that crashes again and again: it leads once more, and then the others keep their leader.
+
+use crate::support::{Cluster, ensure, eventually, for_each_algorithm, watchful};
+use electd::core::settings::AlgorithmKind;
+
+for_each_algorithm! { the_others_keep_their_leader_beside_a_member_that_crashes_again_and_again }
+
+fn the_others_keep_their_leader_beside_a_member_that_crashes_again_and_again(
+    algorithm: AlgorithmKind,
+) {
+    let cluster = Cluster::start_with(3, |config| {
+        watchful(config);
+        config["algorithm"] = algorithm.name().into();
+        config["quorum"] = "majority".into();
+    });
+    cluster.agree_among(&[1, 2, 3], 3);
+    cluster.node(3).restart();
+    cluster.agree_among(&[1, 2, 3], 3);
+    cluster.node(3).restart();
+    cluster.agree_among(&[1, 2], 2);
+    let before = cluster.status(1).unwrap().epoch;
+    for _ in 0..5 {
+        cluster.node(3).restart();
+        eventually("it is back", || {
+            let member = &cluster.status(1)?.members[2];
+            ensure(member.status == "alive", || format!("{member:?}"))
+        });
+        cluster.agree_among(&[1, 2], 2);
+    }
+    assert_eq!(cluster.status(1).unwrap().epoch, before, "node-2 leads on");
+}
