@@ -154,7 +154,7 @@ faults! {
         "An edited file wins over the voters of a record that has voted.";
     AskedOnce "majority-asked-once": "slow" 0,
         "A vote request that timed out is not repeated in the same epoch.";
-    DeafCounts "stay-deaf-counts": "bully majority stay" 335,
+    DeafCounts "stay-deaf-counts": "bully none stay" 1_269,
         "A member that can be told nothing stays a rival.";
     DiskNotNormal "stay-disk-not-normal": "halting majority stay" 12,
         "A member that waits for its disk is not Normal.";

@@ -65,6 +65,8 @@ pub fn passed_over(peer: &Peer) -> Option<&'static str> {
         Some("heard, but cannot be dialed")
     } else if peer.is_passed_over() {
         Some("was to lead and did not")
+    } else if peer.is_unsteady() {
+        Some("comes and goes")
     } else {
         None
     }

@@ -27,5 +27,9 @@ fn the_others_keep_their_leader_beside_a_member_that_crashes_again_and_again(
         });
         cluster.agree_among(&[1, 2], 2);
     }
+    eventually("its status says why", || {
+        let why = &cluster.status(1)?.members[2];
+        ensure(why.passed_over.as_deref() == Some("comes and goes"), || format!("{why:?}"))
+    });
     assert_eq!(cluster.status(1).unwrap().epoch, before, "node-2 leads on");
 }
