@@ -38,7 +38,7 @@ pub mod planted;
 pub mod protocol;
 pub mod random;
 mod ranking;
-mod reach;
+pub mod reach;
 pub mod restart;
 mod retiming;
 pub mod settings;

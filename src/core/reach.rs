@@ -20,7 +20,7 @@ use super::turn::Turn;
 use super::types::NodeId;
 
 /// A peer that went away twice within so many times `failure` comes and goes.
-const STEADY: u32 = 16;
+pub const STEADY: u32 = 16;
 
 /// For so many times `failure` the voters wait for a steady candidate, and for as long not.
 const PATIENCE: u32 = 4;

@@ -12,6 +12,7 @@ use super::setup::TIMING;
 use super::trouble::SLOWEST;
 use super::world::World;
 use crate::core::bounds;
+use crate::core::reach::STEADY;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum};
 use crate::core::streak::Streak;
 use crate::core::types::{Epoch, Role};
@@ -48,6 +49,13 @@ fn beyond_model(algorithm: AlgorithmKind, members: usize) -> Duration {
 /// enough.
 fn voting() -> Duration {
     TIMING.failure * 2 + (TIMING.t2() + TIMING.t1() * 2) * 3
+}
+
+/// The time after which a member that came and went is as good as others, and a halting leader takes it in: by the longest
+/// timings that it had, and by the slowest clock.
+fn steadying(world: &World) -> Duration {
+    let failure = world.longest.map_or(TIMING.failure, |longest| longest.failure);
+    failure * STEADY * 10 / 9
 }
 
 /// How long a better one may have to wait until it takes over, where that is damped.
@@ -90,7 +98,7 @@ pub(super) fn settle(world: &mut World) -> Result<Duration, String> {
     let mut longest = longest(algorithm, members);
     let mut wait = longest_wait(world.setup.preempt);
     if world.setup.quorum == Quorum::Majority {
-        longest += voting();
+        longest += voting() + steadying(world);
     }
     if let Some(jobs) = &world.jobs {
         longest += jobs.stops_within * 2; // a better member waits for the job, perhaps of two leaders
