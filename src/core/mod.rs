@@ -99,7 +99,7 @@ impl Core {
         let Core { state, algorithm } = self;
         let before = out.len();
         let mut turn = Turn { cx: Context { state, now, out }, algorithm };
-        turn.cx.state.detector.settle(now);
+        turn.settle_peers();
         turn.recover_if_stalled();
         turn.end_lease();
         turn.take(input);

@@ -1,10 +1,11 @@
-//! The peers that are passed over: a peer that this member hears but cannot send to, and one that was to lead and did
-//! not.
+//! The peers that are passed over: a peer that this member hears but cannot send to, one that was to lead and did
+//! not, and one that comes and goes.
 //!
 //! A peer may dial this member although nobody can dial the peer: its address is wrong in the file, its port is
 //! closed, or the network carries connections one way only. It hears neither a question nor an answer, so nobody may
 //! wait for it. At power-on and after its restart it has `failure` to be reached. A peer that answers and never leads
-//! is no better; this member still asks it, but does not wait for its answer. Of two leaders that do not hear each
+//! is no better; this member still asks it, but does not wait for its answer. A peer that comes and goes would win each
+//! election by its rank, and be gone soon. Of two leaders that do not hear each
 //! other, each waits, longer each time, before it acts on a third member's report.
 
 use std::time::Duration;
@@ -29,6 +30,13 @@ const PATIENCE: u32 = 4;
 const RAREST: u32 = 4;
 
 impl Turn<'_> {
+    /// At the start of a turn: a peer that came and went is as good as others once it has been steady for long.
+    pub fn settle_peers(&mut self) {
+        if self.cx.state.needs_majority() {
+            self.cx.state.detector.settle(self.cx.now);
+        }
+    }
+
     /// At the end of a turn: passes over each peer that was heard for `failure` while nothing could be sent to it.
     pub fn look_for_unreachable(&mut self) {
         let state = &mut *self.cx.state;
@@ -116,7 +124,7 @@ impl Context<'_> {
         let turn = leaderless.as_nanos() / (failure * PATIENCE).as_nanos().max(1);
         let steady =
             state.is_eligible() && self.now.since(state.course.started()) >= failure * STEADY;
-        let others = || state.eligible().any(|peer| peer.id() != candidate);
+        let others = || state.eligible().any(|peer| peer.id() != candidate && !peer.is_unsteady());
         unsteady && turn.is_multiple_of(2) && (steady || others())
     }
 

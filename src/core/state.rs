@@ -300,7 +300,8 @@ impl State {
 
     /// The best of the others that could lead instead of this member.
     pub(super) fn best_other(&self) -> Option<NodeId> {
-        self.eligible().map(|peer| peer.rank()).max().map(|rank| rank.id)
+        let best = self.eligible().max_by_key(|peer| (!peer.is_unsteady(), peer.rank()));
+        best.map(|peer| peer.id())
     }
 
     /// Whether a leader needs a majority.
