@@ -16,6 +16,7 @@ use super::context::Context;
 use super::detector::Peer;
 use super::note::Note;
 use super::planted::Fault;
+use super::settings::AlgorithmKind;
 use super::timer::Timer;
 use super::turn::Turn;
 use super::types::NodeId;
@@ -106,10 +107,12 @@ impl Context<'_> {
         }
     }
 
-    /// With a majority: a peer goes away. If it comes and goes, it comes after all others for a while, whatever its rank:
+    /// With a majority, and not with halting: a peer goes away. If it comes and goes, it comes after all others for a while, whatever its rank:
     /// each of its leaderships would end soon, and cost the time of a lease.
     pub fn note_departure(&mut self, id: NodeId) {
-        if self.state.needs_majority() && !Fault::UnsteadyLeads.is_planted() {
+        // With halting one that is passed over is not taken in either, and a liar could spoil elections by that.
+        let counts = self.state.settings.algorithm != AlgorithmKind::Halting;
+        if self.state.needs_majority() && counts && !Fault::UnsteadyLeads.is_planted() {
             let (time, now) = (self.state.settings.timing.failure * STEADY, self.now);
             self.state.detector.change(id, |peer| peer.leaves(time, now));
         }

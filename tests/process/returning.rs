@@ -1,9 +1,18 @@
 //! A member that crashes again and again: it leads once more, and then the others keep their leader.
 
-use crate::support::{Cluster, ensure, eventually, for_each_algorithm, watchful};
+use crate::support::{Cluster, ensure, eventually, watchful};
 use electd::core::settings::AlgorithmKind;
+use story::story;
 
-for_each_algorithm! { the_others_keep_their_leader_beside_a_member_that_crashes_again_and_again }
+#[story]
+fn bully_the_others_keep_their_leader() {
+    the_others_keep_their_leader_beside_a_member_that_crashes_again_and_again(AlgorithmKind::Bully);
+}
+
+#[story]
+fn ring_the_others_keep_their_leader() {
+    the_others_keep_their_leader_beside_a_member_that_crashes_again_and_again(AlgorithmKind::Ring);
+}
 
 fn the_others_keep_their_leader_beside_a_member_that_crashes_again_and_again(
     algorithm: AlgorithmKind,

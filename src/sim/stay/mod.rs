@@ -104,7 +104,8 @@ impl BrokenWorld {
             ills.into_iter().for_each(|ill| self.ail(ill));
             doings::starts(self, TIMING.failure)
         };
-        if self.world.setup.quorum == Quorum::Majority {
+        let setup = &self.world.setup;
+        if setup.quorum == Quorum::Majority && setup.algorithm != AlgorithmKind::Halting {
             self.unsteady = unsteady::draw(seed, self.world.nodes.len(), self.world.now);
         }
         for _ in 0..1 + self.random.below(2) {

@@ -38,17 +38,15 @@ impl BrokenWorld {
         }
     }
 
-    /// With a majority: whether nobody may lead for the time of an election or two, once. A member whose disk hangs or fails
-    /// now and then notices that only as it writes its vote; and a halting leader takes in a member that came and went
-    /// when that has been steady for long.
+    /// With a majority: whether a member may be elected in vain, once. Its disk hangs or fails now and
+    /// then, and it notices that as it writes its vote.
     pub(super) fn may_try_in_vain(&self) -> bool {
         let ill = |at: usize| {
             let drive = &self.world.nodes[at].drive;
             (drive.stuck || drive.fails > 0) && may_lead(&self.world, at)
         };
-        let halting = self.world.setup.algorithm == AlgorithmKind::Halting;
         let majority = self.world.setup.quorum == Quorum::Majority;
-        majority && (halting || self.world.live().any(|(at, _)| ill(at)))
+        majority && self.world.live().any(|(at, _)| ill(at))
     }
 
     /// How many pairs of those that live cannot talk to each other in both directions.

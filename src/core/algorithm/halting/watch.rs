@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::{Halting, Step};
 use crate::core::context::Context;
-use crate::core::detector::Peer;
 use crate::core::message::Message;
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
@@ -38,8 +37,7 @@ impl Halting {
         });
         let takes_over = above && cx.state.preempts_at_once();
         let lately = cx.state.needs_majority() && self.spoilers.was_not_normal(from, cx.now);
-        let unsteady = peer.is_some_and(Peer::is_unsteady);
-        if !normal && !takes_over && !lately && !unsteady && !Fault::NoCheck.is_planted() {
+        if !normal && !takes_over && !lately && !Fault::NoCheck.is_planted() {
             let at = (cx.state.settings.timing.t2(), cx.now);
             self.spoilers.is_not_normal(from, cx.state.membership.list(), at);
             self.begin(cx, Reason::NotNormal(from));

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
+use electd::core::Input;
 use electd::core::message::{Hello, Message, Opinion};
 use electd::core::settings::AlgorithmKind;
 use electd::core::types::{Epoch, Incarnation};
-use electd::core::{Input, Phase};
 
-use super::{acknowledge, heartbeat, majority, p5_leads, would};
+use super::{heartbeat, majority, p5_leads, would};
 use crate::paper::process::{Process, Sent, TIMING, connection, election, hello_of, id};
 
 /// So long after it went away last a member comes last.
@@ -108,61 +108,6 @@ fn a_leader_that_gave_up_its_epoch_for_nobody_went_away_as_well() {
         p4.hears(5, release);
     }
     assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.is_unsteady()), Some(true));
-}
-
-#[test]
-fn a_halting_leader_does_not_take_it_in_before_it_is_steady() {
-    let mut p4 = member(AlgorithmKind::Halting, 4);
-    p5_comes_and_goes(&mut p4, 2);
-    let says_it_is_not_normal = |p4: &mut Process| {
-        let sent = meets_run(p4, 5, 9);
-        let asked = sent.iter().find_map(|(to, message)| match message {
-            Message::AreYouNormal { number, .. } if to.contains(&5) => Some(*number),
-            _ => None,
-        });
-        asked.map(|number| p4.hears(5, Message::Reply { number, accepted: false }))
-    };
-    p4.calls();
-    for _ in 0..100 {
-        if p4.core.phase() == Phase::Leading {
-            break;
-        }
-        consent(&mut p4);
-    }
-    assert_eq!(p4.core.phase(), Phase::Leading);
-    assert!(says_it_is_not_normal(&mut p4).is_some(), "it was asked");
-    assert_eq!(p4.core.phase(), Phase::Leading, "it leads on");
-}
-
-/// A little time passes, in which P1 to P3 agree with whatever P4 asks.
-fn consent(p4: &mut Process) {
-    let mut sent = p4.after(Duration::from_millis(10));
-    sent.extend(p4.stores());
-    for _ in 0..4 {
-        let told = std::mem::take(&mut sent);
-        for (to, message) in told {
-            for voter in to.into_iter().filter(|to| *to < 4) {
-                sent.extend(agrees(&message).into_iter().flat_map(|word| p4.hears(voter, word)));
-            }
-        }
-        sent.extend(p4.stores());
-    }
-}
-
-fn agrees(message: &Message) -> Option<Message> {
-    Some(match *message {
-        Message::PreVote { number, epoch, .. } => {
-            Message::PreVoteReply { number, opinion: Opinion::Yes, epoch: Epoch(epoch.0 - 1) }
-        }
-        Message::VoteRequest { number, epoch, .. } => {
-            Message::Vote { incarnation: Incarnation(1), number, epoch }
-        }
-        Message::Halt { number, .. }
-        | Message::Elected { number, .. }
-        | Message::Ready { number, .. } => Message::Reply { number, accepted: true },
-        Message::Heartbeat { epoch, number, .. } => acknowledge(epoch.0, number, 1),
-        _ => return None,
-    })
 }
 
 /// Without a majority two members that do not wait for each other might both lead.
