@@ -57,8 +57,6 @@ impl Stage {
 pub(super) struct Course {
     stage: Stage,
     since: Time,
-    /// When this run of the member began.
-    started: Time,
     /// When it last stopped leading or following a leader; none while it does either.
     leaderless: Option<Time>,
     /// When discovery ends, unless all members are connected before.
@@ -80,7 +78,6 @@ impl Course {
         Course {
             stage: Stage::Starting,
             since: now,
-            started: now,
             leaderless: Some(now),
             discovery_ends,
             watched: None,
@@ -92,11 +89,6 @@ impl Course {
 
     pub fn phase(&self) -> Phase {
         self.stage.phase()
-    }
-
-    /// When this run of the member began.
-    pub fn started(&self) -> Time {
-        self.started
     }
 
     pub fn retimed(&self) -> Time {

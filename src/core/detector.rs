@@ -35,6 +35,8 @@ pub struct Detector {
     connected: usize,
     /// How many peers are heard while nothing can be sent to them.
     untold: usize,
+    /// How many peers come and go.
+    unsteady: usize,
 }
 
 impl Detector {
@@ -70,6 +72,7 @@ impl Detector {
             reports,
             connected: 0,
             untold: 0,
+            unsteady: 0,
         }
     }
 
@@ -119,13 +122,14 @@ impl Detector {
     pub fn change(&mut self, id: NodeId, change: impl FnOnce(&mut Peer)) {
         if let Some(place) = self.place(id) {
             let peer = &mut self.peers[place];
-            let before = [peer.connected(), peer.lines.is_untold()].map(usize::from);
+            let before = peer.counted();
             change(peer);
             peer.lines.note_reach();
-            let after = [peer.connected(), peer.lines.is_untold()].map(usize::from);
+            let after = peer.counted();
             let report = peer.report(id);
             self.connected = self.connected + after[0] - before[0];
             self.untold = self.untold + after[1] - before[1];
+            self.unsteady = self.unsteady + after[2] - before[2];
             self.tell(place, report);
         }
     }
@@ -213,7 +217,10 @@ impl Detector {
 
     /// At the start of a turn: those that came and went are as good as others once they have been steady for long.
     pub fn settle(&mut self, now: Time) {
-        self.peers.iter_mut().for_each(|peer| peer.settles(now));
+        if self.unsteady > 0 {
+            self.peers.iter_mut().for_each(|peer| peer.settles(now));
+            self.unsteady = self.peers.iter().filter(|peer| peer.is_unsteady()).count();
+        }
     }
 
     /// Notes that a member is suspected, or dead by first-hand proof. Returns whether it was thought alive until now.

@@ -5,15 +5,14 @@
 //! closed, or the network carries connections one way only. It hears neither a question nor an answer, so nobody may
 //! wait for it. At power-on and after its restart it has `failure` to be reached. A peer that answers and never leads
 //! is no better; this member still asks it, but does not wait for its answer. A peer that comes and goes would win each
-//! election by its rank, and be gone soon. Of two leaders that do not hear each
-//! other, each waits, longer each time, before it acts on a third member's report.
+//! election by its rank, and be gone soon. Of two leaders that do not hear each other, each waits, longer each time,
+//! before it acts on a third member's report.
 
 use std::time::Duration;
 
 use super::api::Output;
 use super::bounds;
 use super::context::Context;
-use super::detector::Peer;
 use super::note::Note;
 use super::planted::Fault;
 use super::settings::AlgorithmKind;
@@ -107,8 +106,8 @@ impl Context<'_> {
         }
     }
 
-    /// With a majority, and not with halting: a peer goes away. If it comes and goes, it comes after all others for a while, whatever its rank:
-    /// each of its leaderships would end soon, and cost the time of a lease.
+    /// With a majority, and not with halting: a peer goes away. If it comes and goes, it comes after all others for a
+    /// while, whatever its rank: each of its leaderships would end soon, and cost the time of a lease.
     pub fn note_departure(&mut self, id: NodeId) {
         // With halting one that is passed over is not taken in either, and a liar could spoil elections by that.
         let counts = self.state.settings.algorithm != AlgorithmKind::Halting;
@@ -118,17 +117,21 @@ impl Context<'_> {
         }
     }
 
-    /// Whether this voter waits for another candidate than this one, which comes and goes: a steady member may lead, itself
-    /// or a third. Without a leader any member may every other time: it may be the only one that can.
+    /// Whether this voter waits for another candidate than this one, which comes and goes: a steady member may lead,
+    /// itself or a third. Without a leader any member may every other time: it may be the only one that can.
     pub fn waits_for_steadier(&self, candidate: NodeId) -> bool {
-        let (state, failure) = (&self.state, self.state.settings.timing.failure);
-        let unsteady = state.detector.get(candidate).is_some_and(Peer::is_unsteady);
+        let (state, patience) = (&self.state, self.state.settings.timing.failure * PATIENCE);
         let leaderless = state.course.leaderless().map_or(Duration::ZERO, |at| self.now.since(at));
-        let turn = leaderless.as_nanos() / (failure * PATIENCE).as_nanos().max(1);
-        let steady =
-            state.is_eligible() && self.now.since(state.course.started()) >= failure * STEADY;
-        let others = || state.eligible().any(|peer| peer.id() != candidate && !peer.is_unsteady());
-        unsteady && turn.is_multiple_of(2) && (steady || others())
+        let turn = leaderless.as_nanos() / patience.as_nanos().max(1);
+        let others = || state.eligible().any(|peer| !peer.is_unsteady());
+        self.comes_and_goes(candidate)
+            && turn.is_multiple_of(2)
+            && (state.is_eligible() || others())
+    }
+
+    /// Whether a peer comes and goes beside a steady majority.
+    pub fn comes_and_goes(&self, id: NodeId) -> bool {
+        self.state.detector.get(id).is_some_and(|peer| self.state.comes_and_goes(peer))
     }
 
     /// Without a majority: another member leads the next epoch than the one for which this leader gave up its own.
@@ -144,7 +147,8 @@ impl Context<'_> {
 
     /// Whether a peer was to lead and did not, since it last led; or comes and goes.
     pub fn is_passed_over(&self, id: NodeId) -> bool {
-        self.state.detector.get(id).is_some_and(|peer| peer.is_passed_over() || peer.is_unsteady())
+        let peer = self.state.detector.get(id);
+        peer.is_some_and(|peer| peer.is_passed_over() || self.state.comes_and_goes(peer))
     }
 
     /// Whether this leader recently gave up its epoch for a member that then did not lead.

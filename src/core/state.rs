@@ -216,10 +216,15 @@ impl State {
         eligible && (!self.is_eligible() || rank > self.present_rank())
     }
 
+    /// Whether a peer ranks above this member, as it last said. A peer that comes and goes comes after all others.
+    pub(super) fn is_peer_above(&self, peer: &Peer) -> bool {
+        self.is_above(peer.rank(), peer.is_eligible() && !self.comes_and_goes(peer))
+    }
+
     /// Whether a peer may rank above this member. If ranks change, the last rank heard says nothing, nor does the
     /// eligibility.
     pub(super) fn may_be_above(&self, peer: &Peer) -> bool {
-        self.settings.rank.changes() || self.is_above(peer.rank(), peer.is_eligible())
+        self.settings.rank.changes() || self.is_peer_above(peer)
     }
 
     /// Whether others may not know that this member is eligible again, or how it ranks. Those that follow it know.
@@ -300,8 +305,24 @@ impl State {
 
     /// The best of the others that could lead instead of this member.
     pub(super) fn best_other(&self) -> Option<NodeId> {
-        let best = self.eligible().max_by_key(|peer| (!peer.is_unsteady(), peer.rank()));
+        let best = self.eligible().max_by_key(|peer| (!self.comes_and_goes(peer), peer.rank()));
         best.map(|peer| peer.id())
+    }
+
+    /// Whether a peer comes and goes beside a steady majority. Where no majority is steady, most members were
+    /// restarted, or this member itself is cut off or too slow to hear the others: then all count alike, as members
+    /// that pass each other over would split the votes.
+    pub(super) fn comes_and_goes(&self, peer: &Peer) -> bool {
+        peer.is_unsteady() && self.is_majority_steady()
+    }
+
+    /// Whether a majority of the voters, this member among them, is alive and does not come and go.
+    fn is_majority_steady(&self) -> bool {
+        let steady = |(id, peer): &(NodeId, &Peer)| {
+            self.is_voter(*id) && peer.counts() && !peer.is_unsteady()
+        };
+        let others = self.detector.iter().filter(steady).count();
+        others + usize::from(self.is_voter(self.id())) >= self.majority()
     }
 
     /// Whether a leader needs a majority.

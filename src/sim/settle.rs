@@ -51,18 +51,17 @@ fn voting() -> Duration {
     TIMING.failure * 2 + (TIMING.t2() + TIMING.t1() * 2) * 3
 }
 
-/// The time after which a member that came and went is as good as others, and a halting leader takes it in: by the longest
-/// timings that it had, and by the slowest clock.
-fn steadying(world: &World) -> Duration {
-    let failure = world.longest.map_or(TIMING.failure, |longest| longest.failure);
-    failure * STEADY * 10 / 9
-}
-
-/// How long a better one may have to wait until it takes over, where that is damped.
-fn longest_wait(preempt: Preempt) -> Duration {
-    match preempt {
+/// How long a better one may have to wait until it takes over: where that is damped, and with a majority where it came
+/// and went, by the longest timings that the others had.
+fn longest_wait(world: &World) -> Duration {
+    let damped = match world.setup.preempt {
         Preempt::Always | Preempt::Never => Duration::ZERO,
         Preempt::After(after) => after * Streak::LONGEST + TIMING.failure * 2,
+    };
+    let failure = world.longest.map_or(TIMING.failure, |longest| longest.failure);
+    match world.setup.quorum {
+        Quorum::Majority => damped + failure * STEADY,
+        Quorum::None => damped,
     }
 }
 
@@ -96,9 +95,9 @@ pub(super) fn settle(world: &mut World) -> Result<Duration, String> {
     let healed = world.now;
     let (algorithm, members) = (world.setup.algorithm, world.nodes.len());
     let mut longest = longest(algorithm, members);
-    let mut wait = longest_wait(world.setup.preempt);
+    let mut wait = longest_wait(world);
     if world.setup.quorum == Quorum::Majority {
-        longest += voting() + steadying(world);
+        longest += voting();
     }
     if let Some(jobs) = &world.jobs {
         longest += jobs.stops_within * 2; // a better member waits for the job, perhaps of two leaders

@@ -109,13 +109,13 @@ impl Peer {
         self.rank
     }
 
-    /// Whether it may be nominated, as far as this member is concerned: it says so, and does not come and go.
+    /// Whether it may be nominated, as it last said.
     #[must_use]
     pub fn is_eligible(&self) -> bool {
-        self.eligible && !self.is_unsteady()
+        self.eligible
     }
 
-    /// Whether it comes and goes.
+    /// Whether it went away twice in a short time, and was not steady for long since.
     #[must_use]
     pub fn is_unsteady(&self) -> bool {
         self.failings.unsteady.is_some()
@@ -190,6 +190,11 @@ impl Peer {
     #[must_use]
     pub fn connected(&self) -> bool {
         self.lines.inbound().is_some() && self.lines.is_up()
+    }
+
+    /// What the detector counts: whether it is connected, untold, and unsteady.
+    pub(super) fn counted(&self) -> [usize; 3] {
+        [self.connected(), self.lines.is_untold(), self.is_unsteady()].map(usize::from)
     }
 
     /// The report on it for third members.
@@ -317,7 +322,8 @@ impl Peer {
         self.failings.passed.times() == Peer::TWICE
     }
 
-    /// It goes away: its process ends, or it is silent. A peer that does so twice within this time comes last for as long.
+    /// It goes away: its process ends, or it is silent. A peer that does so twice within this time comes last for as
+    /// long.
     pub(in crate::core) fn leaves(&mut self, time: Duration, now: Time) {
         let again = self.failings.left.is_some_and(|before| now.since(before) < time);
         self.failings.left = Some(now);

@@ -32,8 +32,7 @@ impl Halting {
         let peer = cx.state.detector.get(from);
         let (own, margin) = (cx.state.present_rank(), cx.state.settings.margin);
         let above = peer.is_some_and(|peer| {
-            cx.state.is_above(peer.rank(), peer.is_eligible())
-                && margin.is_exceeded(peer.rank(), own)
+            cx.state.is_peer_above(peer) && margin.is_exceeded(peer.rank(), own)
         });
         let takes_over = above && cx.state.preempts_at_once();
         let lately = cx.state.needs_majority() && self.spoilers.was_not_normal(from, cx.now);

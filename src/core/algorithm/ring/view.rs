@@ -33,8 +33,8 @@ pub(super) fn is_gone(cx: &Context, candidate: Candidate) -> bool {
 /// A candidate as this member knows it: one that was to lead recently and did not, or that comes and goes, comes last.
 pub(super) fn as_known(cx: &Context, candidate: Candidate) -> Candidate {
     let id = candidate.rank.id;
-    let unsteady = cx.state.detector.get(id).is_some_and(Peer::is_unsteady);
-    Candidate { eligible: candidate.eligible && !cx.is_ignored(id) && !unsteady, ..candidate }
+    let last = cx.is_ignored(id) || cx.comes_and_goes(id);
+    Candidate { eligible: candidate.eligible && !last, ..candidate }
 }
 
 /// The greatest epoch whose leader is known, or will be named once the epoch is durable. No ballot of such an epoch
@@ -90,7 +90,7 @@ pub(super) fn asks_without_lap(cx: &Context) -> bool {
     }
     let patiences = cx.now.since(since).as_nanos() / patience(cx).as_nanos().max(1);
     let Some(turn) = patiences.checked_sub(VAIN_RUNS) else { return false };
-    let above = |peer: &Peer| peer.counts() && cx.state.is_above(peer.rank(), peer.is_eligible());
+    let above = |peer: &Peer| peer.counts() && cx.state.is_peer_above(peer);
     let place = cx.state.detector.iter().filter(|(_, peer)| above(peer)).count();
     turn % cx.state.membership.list().iter().len() as u128 == place as u128
 }
