@@ -217,7 +217,12 @@ impl Records {
         if tells && self.waiting.iter().any(|(_, waiting)| *waiting == then) {
             return; // it waits for an earlier record
         }
-        self.waiting.retain(|(_, older)| !then.replaces(older));
+        // The first reserve that waits stays: each restart of a peer may ask for a greater one, and none would ever be
+        // durable.
+        let is_reserve = |then: &Then| matches!(then, Then::Reserve(_));
+        let first = self.awaited_by(is_reserve).filter(|_| !Fault::ReservePutOff.is_planted());
+        let stays = |record: u64, older: &Then| is_reserve(older) && Some(record) == first;
+        self.waiting.retain(|(record, older)| !then.replaces(older) || stays(*record, older));
         self.waiting.push((record, then));
     }
 
@@ -291,6 +296,19 @@ mod tests {
         assert_eq!(records.next_record(Epoch(LOW + 2)), (2, next));
         records.written(1, Duration::MAX, Time(0));
         assert!(records.cover(next));
+    }
+
+    /// Each reserve is asked for before the disk has written the one before.
+    #[test]
+    fn a_reserve_is_durable_however_often_a_greater_one_is_asked_for() {
+        let mut records = Records::new(Incarnation(1), Epoch(AHEAD), Task::default());
+        let rounds = [1, 2, 3].map(|time| Epoch(AHEAD * time));
+        let asked = rounds.map(|round| records.next_record(round));
+        assert_eq!(records.waiting.len(), 2, "the first and the last");
+        records.written(asked[0].0, Duration::MAX, Time(0));
+        assert!(records.cover(asked[0].1) && !records.cover(asked[1].1));
+        records.written(asked[2].0, Duration::MAX, Time(0));
+        assert!(records.cover(asked[2].1));
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl Turn<'_> {
                 }
                 self.forget_earlier_run(&report);
                 if self.cx.state.detector.hearsay(epoch, &report) {
-                    self.cx.note_departure(report.id);
+                    self.cx.note_reported_departure(report.id);
                     self.algorithm.get().lost(&mut self.cx, report.id);
                 }
             }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::api::Output;
 use super::bounds;
 use super::context::Context;
+use super::detector::Peer;
 use super::note::Note;
 use super::planted::Fault;
 use super::settings::AlgorithmKind;
@@ -114,6 +115,16 @@ impl Context<'_> {
         if self.state.needs_majority() && counts && !Fault::UnsteadyLeads.is_planted() {
             let (time, now) = (self.state.settings.timing.failure * STEADY, self.now);
             self.state.detector.change(id, |peer| peer.leaves(time, now));
+        }
+    }
+
+    /// The leader reports that a peer went away. If this member heard the peer of late, only the link between the two is
+    /// dead.
+    pub fn note_reported_departure(&mut self, id: NodeId) {
+        let failure = self.state.settings.timing.failure;
+        let heard = |peer: &Peer| peer.heard_within(failure, self.now);
+        if !self.state.detector.get(id).is_some_and(heard) {
+            self.note_departure(id);
         }
     }
 

@@ -50,8 +50,8 @@ pub(super) fn draw(seed: u64, nodes: usize, from: Time) -> Option<Unsteady> {
         4 => Away::CutOff(Way::Both),
         _ => Away::CutOff([Way::In, Way::Out][random.below(2) as usize]),
     };
-    // From a crash half of `failure` after each start to one every some seconds.
-    let stays = TIMING.failure * (1 << random.below(4));
+    // From a crash soon after each start to one every some seconds.
+    let stays = TIMING.failure / 8 * (1 << random.below(7));
     let is_gone = TIMING.message * (1 << random.below(7));
     Some(Unsteady { node, away, is_away: false, next: from, stays, is_gone, random })
 }

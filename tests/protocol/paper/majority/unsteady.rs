@@ -1,10 +1,11 @@
 //! A member that comes and goes, with a majority: P5 ranks best, and each of its leaderships would end soon. "A member
 //! that went away twice within sixteen times `failure` comes after all others for as long."
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use electd::core::Input;
-use electd::core::message::{Hello, Message, Opinion};
+use electd::core::message::{Hello, Liveness, MemberReport, Message, Opinion};
 use electd::core::settings::AlgorithmKind;
 use electd::core::types::{Epoch, Incarnation};
 
@@ -133,6 +134,30 @@ fn a_leader_that_gave_up_its_epoch_for_nobody_went_away_as_well() {
         p4.hears(5, release);
     }
     assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.is_unsteady()), Some(true));
+}
+
+/// Only the link between P5, which leads, and P3 is dead: P3 speaks with P4 all the time.
+#[test]
+fn a_peer_that_speaks_does_not_go_away_because_the_leader_says_so() {
+    let reported = |speaks: bool| {
+        let mut p4 = member(AlgorithmKind::Bully, 4);
+        for number in 1..=2 {
+            let (id, status) = (id(3), Liveness::Suspected);
+            let incarnation = Incarnation(1);
+            let report = MemberReport { id, incarnation, status, eligible: true, value: 0 };
+            let mut told = heartbeat(3, number, 5);
+            if let Message::Heartbeat { members, .. } = &mut told {
+                *members = Arc::new([report]);
+            }
+            p4.hears(3, Message::Probe { number: 0 });
+            p4.after(if speaks { TIMING.failure / 2 } else { TIMING.failure });
+            p4.hears(5, told);
+            p4.stores();
+        }
+        p4.core.detector().get(id(3)).map(|p3| p3.is_unsteady())
+    };
+    assert_eq!(reported(true), Some(false));
+    assert_eq!(reported(false), Some(true));
 }
 
 /// P4 may lead, if only for a while: so the operator's word counts.
