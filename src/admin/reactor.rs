@@ -159,11 +159,9 @@ impl<H: Handle> Reactor<H> {
         }
     }
 
-    /// Closes or warns some of the connections whose deadline has passed. A crowd that came together is late
-    /// together, and to close so many takes long.
+    /// Closes or warns some of the connections whose deadline has passed.
     fn expire(&mut self, now: Instant) {
-        for _ in 0..limits::LOT {
-            let Some(number) = self.crowd.expired(now) else { return };
+        for number in self.crowd.take_late(now) {
             let step = self.crowd.get(number).map(Connection::expire);
             self.follow(number, step.unwrap_or(Step::Gone));
         }
