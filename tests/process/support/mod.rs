@@ -45,7 +45,7 @@ pub(crate) use each::for_each_algorithm;
 pub use each::{has_joined, the_highest_comes_back};
 pub use network::Network;
 pub use node::{Condition, Node};
-use places::{ascending_ids, free_places, own_host};
+use places::{ascending_ids, own_host, own_places};
 use record::Record;
 pub use wait::{DEADLINE, breathe, ensure, eventually};
 
@@ -110,7 +110,7 @@ impl Cluster {
     /// A cluster whose nodes have not been started yet.
     pub fn prepare(n: usize, change: impl FnOnce(&mut Value)) -> Cluster {
         let host = own_host();
-        Cluster::at(&free_places(host, n), host, change)
+        Cluster::at(&own_places(host, n), host, change)
     }
 
     /// Starts a node at the end of each cable of a network.
@@ -206,7 +206,7 @@ impl Cluster {
     /// One more process, not started, that runs as this member with a changed config. It has
     /// addresses and a data directory of its own; the others' config does not know them.
     pub fn stranger(&self, number: usize, change: impl FnOnce(&mut Value)) -> Node {
-        let place = free_places(self.host, 1)[0];
+        let place = own_places(self.host, 1)[0];
         let mut config = self.config.clone();
         config["data_dir"] = "strange".into();
         config["members"][number - 1]["address"] = place.0.to_string().into();

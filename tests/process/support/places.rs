@@ -1,9 +1,9 @@
 //! Addresses, ports and ids that no other cluster has.
 
 use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 use uuid::Uuid;
 
@@ -16,13 +16,15 @@ pub fn own_host() -> Ipv4Addr {
     Ipv4Addr::from(127 << 24 | below)
 }
 
-/// Two free ports for each of `n` nodes. All are held until the last is found, so that none
-/// comes twice.
-pub fn free_places(host: Ipv4Addr, n: usize) -> Vec<(SocketAddr, SocketAddr)> {
-    let port = || TcpListener::bind((host, 0)).unwrap();
-    let held: Vec<_> = (0..n).map(|_| (port(), port())).collect();
-    let address = |socket: &TcpListener| socket.local_addr().unwrap();
-    held.iter().map(|(peer, admin)| (address(peer), address(admin))).collect()
+/// Two ports for each of `n` nodes on a host that only this cluster has. They are counted and not asked for: a
+/// listener that asks the kernel for a free port outlives its drop in a child that another thread has just forked.
+pub fn own_places(host: Ipv4Addr, n: usize) -> Vec<(SocketAddr, SocketAddr)> {
+    static LAST: AtomicU16 = AtomicU16::new(0);
+    // Two processes with the same hosts have other ports: see above.
+    let first = 10_000 + (process::id() >> 14) as u16 % 8 * 2_500;
+    let port = || first + LAST.fetch_add(1, Ordering::Relaxed) % 2_500;
+    let place = || SocketAddr::from((host, port()));
+    (0..n).map(|_| (place(), place())).collect()
 }
 
 /// Fresh ids, in the order in which electd ranks them.
