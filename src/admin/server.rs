@@ -9,7 +9,6 @@
 //! `admin` owns all connections, and by itself answers the requests that give no command, from the published
 //! snapshot. So thousands of slow clients cost a few hundred bytes each and no thread, and nobody waits for one of
 //! them. There are at most [`limits::COMMANDS`] of `admin-command`, and none while there is no command.
-//! there is no command.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

@@ -193,7 +193,7 @@ pub enum Refusal {
     NoSuccessor,
     /// The member named is not alive or not eligible.
     CannotLead(NodeId),
-    /// A member that ranks higher than the one named would win the election.
+    /// A member that comes before the one named would win the election.
     Outranked {
         /// The member that was named.
         to: NodeId,

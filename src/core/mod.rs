@@ -62,7 +62,7 @@ use std::sync::Arc;
 
 use algorithm::Algorithm;
 use context::Context;
-use detector::Detector;
+use detector::{Detector, Peer};
 use membership::MemberList;
 use message::View;
 use planted::Fault;
@@ -170,6 +170,12 @@ impl Core {
     #[must_use]
     pub fn detector(&self) -> &Detector {
         &self.state.detector
+    }
+
+    /// Whether this peer comes after all others, as it comes and goes beside a steady majority.
+    #[must_use]
+    pub fn comes_and_goes(&self, peer: &Peer) -> bool {
+        self.state.comes_and_goes(peer)
     }
 
     /// When this leader's lease ends; none without a majority, and for a member that does not lead.

@@ -113,8 +113,8 @@ impl Context<'_> {
         // With halting one that is passed over is not taken in either, and a liar could spoil elections by that.
         let counts = self.state.settings.algorithm != AlgorithmKind::Halting;
         if self.state.needs_majority() && counts && !Fault::UnsteadyLeads.is_planted() {
-            let (time, now) = (self.state.settings.timing.failure * STEADY, self.now);
-            self.state.detector.change(id, |peer| peer.leaves(time, now));
+            let (failure, now) = (self.state.settings.timing.failure, self.now);
+            self.state.detector.change(id, |peer| peer.leaves(failure, failure * STEADY, now));
         }
     }
 

@@ -178,7 +178,8 @@ impl Turn<'_> {
         }
         let value = state.eligibility.sample().unwrap_or(i64::MIN);
         let (own, margin) = (Rank { value, id: state.id() }, state.settings.margin);
-        let ranks = state.eligible().map(|peer| peer.rank());
+        let steady = state.eligible().filter(|peer| !state.comes_and_goes(peer));
+        let ranks = steady.map(|peer| peer.rank());
         let takes_over = |rank: &Rank| {
             margin.is_exceeded(*rank, own)
                 && self.eligible_for_long_enough(rank.id)

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::handle::CommandError;
+use crate::core::Core;
 use crate::core::detector::Peer;
 use crate::core::membership::{MOST_MEMBERS, MemberList};
 use crate::core::message::{Refusal, Rejection};
@@ -58,14 +59,14 @@ pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
 }
 
 /// Why elections pass over this peer although it is heard, if they do.
-pub fn passed_over(peer: &Peer) -> Option<&'static str> {
+pub fn passed_over(core: &Core, peer: &Peer) -> Option<&'static str> {
     if !peer.alive() {
         None
     } else if peer.lines.is_unreachable() {
         Some("heard, but cannot be dialed")
     } else if peer.is_passed_over() {
         Some("was to lead and did not")
-    } else if peer.is_unsteady() {
+    } else if core.comes_and_goes(peer) {
         Some("comes and goes")
     } else {
         None
@@ -115,9 +116,9 @@ pub fn refusal(reason: &Refusal, members: &MemberList) -> CommandError {
         }
         Refusal::CannotLead(id) => format!("{} is not alive or not eligible", name(id)),
         Refusal::Outranked { to, by } => format!(
-            "{} ranks higher than {} and would win the election: name it, or stop it first",
+            "{} comes before {to} and would win the election: name it, or use `electd switchover --to {to}`",
             name(by),
-            name(to)
+            to = name(to)
         ),
         Refusal::Switching(id) | Refusal::NotTaken(id) => not_switched(reason, &name(id)),
         Refusal::OldLeader(leader) => old_leader(&name(leader)),

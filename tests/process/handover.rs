@@ -96,7 +96,7 @@ fn a_member_that_cannot_lead_is_refused_by_name(algorithm: AlgorithmKind) {
         let asked = cluster.node(asked);
         let (code, sentence) = resign(asked, &json!({"to": "node-1"}));
         assert_eq!(code, 409, "{sentence}");
-        assert!(sentence.starts_with("node-2 ranks higher than node-1"), "{sentence}");
+        assert!(sentence.starts_with("node-2 comes before node-1"), "{sentence}");
         let (code, sentence) = resign(asked, &json!({"to": "node-3"}));
         assert_eq!(code, 409, "{sentence}");
         assert!(sentence.starts_with("node-3 leads already"), "{sentence}");

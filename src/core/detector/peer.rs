@@ -322,13 +322,16 @@ impl Peer {
         self.failings.passed.times() == Peer::TWICE
     }
 
-    /// It goes away: its process ends, or it is silent. A peer that does so twice within this time comes last for as
-    /// long.
-    pub(in crate::core) fn leaves(&mut self, time: Duration, now: Time) {
-        let again = self.failings.left.is_some_and(|before| now.since(before) < time);
+    /// It goes away: its process ends, or it is silent. A peer that does so twice within `steady` comes last for as
+    /// long. What is noticed within `failure` is one departure: a connection ends, and then the leader reports it.
+    pub(in crate::core) fn leaves(&mut self, failure: Duration, steady: Duration, now: Time) {
+        let since = self.failings.left.map(|before| now.since(before));
+        if since.is_some_and(|since| since < failure) {
+            return;
+        }
         self.failings.left = Some(now);
-        if again {
-            self.failings.unsteady = Some(now + time);
+        if since.is_some_and(|since| since < steady) {
+            self.failings.unsteady = Some(now + steady);
         }
     }
 

@@ -103,8 +103,9 @@ impl Turn<'_> {
     fn end_leadership(&mut self, ending: Option<Ending>) {
         let leads = self.cx.state.phase() == Phase::Leading;
         match ending {
-            // If that is impossible by now, this member keeps leading.
-            Some(Ending::Resign(to)) if leads => _ = self.resign(to),
+            // The job ended for this: if the named member is not the best any more, the best succeeds. If nobody can
+            // by now, this member keeps leading.
+            Some(Ending::Resign(to)) if leads => _ = self.resign(to).or_else(|_| self.resign(None)),
             Some(Ending::Unfit) if leads => self.hand_over_if_unfit(),
             Some(Ending::Preempted(by)) if leads && self.may_hand_over_to(by) => {
                 self.release(Some(by), Reason::Preempted(by));

@@ -114,7 +114,7 @@ impl Snapshot {
         let others = core.detector().iter().map(|(id, peer)| {
             let met = peer.incarnation() > Incarnation(0);
             let value = value(peer.rank()).filter(|_| met);
-            let passed_over = words::passed_over(peer);
+            let passed_over = words::passed_over(core, peer);
             let (eligible, status, timing) = (peer.is_eligible(), peer.status(), peer.timing());
             Known { id, eligible, status, passed_over, value, timing }
         });

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use electd::core::Input;
 use electd::core::message::{Hello, Liveness, MemberReport, Message, Opinion};
-use electd::core::settings::AlgorithmKind;
+use electd::core::settings::{AlgorithmKind, Settings};
 use electd::core::types::{Epoch, Incarnation};
 
-use super::{heartbeat, majority, p5_leads, would};
+use super::{acknowledge, heartbeat, majority, p5_leads, would};
 use crate::paper::process::{Process, Sent, TIMING, connection, election, hello_of, id};
 
 /// So long after it went away last a member comes last.
@@ -36,31 +36,40 @@ fn meets_with(process: &mut Process, number: u8, incarnation: u64, hello: Hello)
 
 /// P5 goes away so often, and is back at once each time.
 fn p5_comes_and_goes(process: &mut Process, times: u64) {
-    comes_and_goes(process, 5, times);
+    come_and_go(process, &[5], times);
 }
 
-fn comes_and_goes(process: &mut Process, number: u8, times: u64) {
+fn come_and_go(process: &mut Process, numbers: &[u8], times: u64) {
     for time in 1..=times {
-        process.loses(number);
-        meets_run(process, number, time + 1);
+        if time > 1 {
+            process.after(TIMING.failure);
+        }
+        for number in numbers {
+            process.loses(*number);
+            meets_run(process, *number, time + 1);
+            process.stores();
+        }
     }
 }
 
 #[test]
 fn a_voter_denies_its_pre_vote_if_it_went_away_twice_in_a_short_time() {
-    let mut p4 = member(AlgorithmKind::Bully, 4);
-    p4_follows_nobody(&mut p4);
+    let mut p4 = p4_that_follows_nobody();
     p5_comes_and_goes(&mut p4, 1);
     assert_eq!(would(&mut p4, 5, 7), Opinion::Yes, "once may be bad luck");
+    p4.after(TIMING.failure);
     p5_comes_and_goes(&mut p4, 1);
     assert!(matches!(would(&mut p4, 5, 8), Opinion::No { .. }));
     assert_eq!(would(&mut p4, 3, 8), Opinion::Yes);
 }
 
-/// P4 has met all, and its own promise of an earlier run is over.
-fn p4_follows_nobody(p4: &mut Process) {
+/// P4 has met all, its own promise of an earlier run is over, and it may not lead itself.
+fn p4_that_follows_nobody() -> Process {
+    let settings = Settings { value: None, ..majority(AlgorithmKind::Bully, 4) };
+    let mut p4 = Process::with(settings).0;
     p4.after(TIMING.lease);
     assert_eq!(p4.leader(), None);
+    p4
 }
 
 #[test]
@@ -68,7 +77,7 @@ fn a_voter_denies_nobody_where_nobody_has_led_for_long() {
     let mut p4 = member(AlgorithmKind::Bully, 4);
     p5_comes_and_goes(&mut p4, 2);
     p4.stores();
-    p4.after(TIMING.failure * 4 - Duration::from_nanos(1));
+    p4.after(TIMING.failure * 3 - Duration::from_nanos(1));
     assert!(matches!(would(&mut p4, 5, 8), Opinion::No { .. }));
     p4.after(Duration::from_nanos(1));
     assert_eq!(would(&mut p4, 5, 8), Opinion::Yes);
@@ -103,6 +112,24 @@ fn asks_p5(sent: &Sent) -> bool {
     sent.iter().any(to_p5)
 }
 
+/// A connection ends, and a moment later the leader reports the same, or the next run says hello.
+#[test]
+fn what_is_noticed_within_failure_is_one_departure() {
+    let mut p4 = member(AlgorithmKind::Bully, 4);
+    let unsteady = |p4: &Process| p4.core.detector().get(id(5)).map(|p5| p5.is_unsteady());
+    for time in 1..=3 {
+        p4.loses(5);
+        meets_run(&mut p4, 5, time + 1);
+    }
+    p4.after(TIMING.failure - Duration::from_nanos(1));
+    p4.loses(5);
+    meets_run(&mut p4, 5, 5);
+    assert_eq!(unsteady(&p4), Some(false));
+    p4.after(Duration::from_nanos(1));
+    p4.loses(5);
+    assert_eq!(unsteady(&p4), Some(true));
+}
+
 #[test]
 fn a_bully_does_not_ask_it() {
     let mut p4 = member(AlgorithmKind::Bully, 4);
@@ -113,11 +140,10 @@ fn a_bully_does_not_ask_it() {
 /// All were restarted, or this member was cut off: members that pass each other over would split the votes.
 #[test]
 fn where_most_came_and_went_all_count_alike() {
-    let mut p4 = member(AlgorithmKind::Bully, 4);
-    p4_follows_nobody(&mut p4);
-    [5, 3].into_iter().for_each(|number| comes_and_goes(&mut p4, number, 2));
+    let mut p4 = p4_that_follows_nobody();
+    come_and_go(&mut p4, &[5, 3], 2);
     assert!(matches!(would(&mut p4, 5, 8), Opinion::No { .. }), "P1, P2 and P4 are steady");
-    comes_and_goes(&mut p4, 2, 2);
+    come_and_go(&mut p4, &[2], 2);
     assert_eq!(would(&mut p4, 5, 8), Opinion::Yes);
     assert!(asks_p5(&p4.calls()));
 }
@@ -126,7 +152,8 @@ fn where_most_came_and_went_all_count_alike() {
 #[test]
 fn a_leader_that_gave_up_its_epoch_for_nobody_went_away_as_well() {
     let mut p4 = member(AlgorithmKind::Bully, 4);
-    for epoch in [3, 5] {
+    for epoch in [3, 30] {
+        p4.after(TIMING.failure);
         p4.hears(5, heartbeat(epoch, 1, 5));
         p4.stores();
         assert_eq!(p4.leader(), Some(id(5)));
@@ -160,6 +187,25 @@ fn a_peer_that_speaks_does_not_go_away_because_the_leader_says_so() {
     assert_eq!(reported(false), Some(true));
 }
 
+/// P5 leads on for `failure`, as P1 to P3, which may not lead, acknowledge its heartbeats.
+fn leads_on(p5: &mut Process) {
+    let end = p5.now + TIMING.failure;
+    while p5.now < end {
+        let sent = p5.after(TIMING.heartbeat);
+        let number = sent.iter().find_map(|(_, message)| match message {
+            Message::Heartbeat { number, .. } => Some(*number),
+            _ => None,
+        });
+        for from in [1, 2, 3] {
+            let mut acknowledge = acknowledge(1, number.unwrap(), from);
+            if let Message::Acknowledge { eligible, .. } = &mut acknowledge {
+                *eligible = false;
+            }
+            p5.hears(from, acknowledge);
+        }
+    }
+}
+
 /// P4 may lead, if only for a while: so the operator's word counts.
 #[test]
 fn a_member_that_resigned_does_not_lead_again_beside_another_that_comes_and_goes() {
@@ -169,7 +215,13 @@ fn a_member_that_resigned_does_not_lead_again_beside_another_that_comes_and_goes
         let hello = Hello { eligible: false, ..hello_of(number, p5.core.settings()) };
         meets_with(&mut p5, number, 2, hello);
     }
-    comes_and_goes(&mut p5, 4, 2);
+    for time in 1..=2 {
+        p5.loses(4);
+        meets_run(&mut p5, 4, time + 1);
+        leads_on(&mut p5);
+    }
+    assert_eq!(p5.core.detector().get(id(4)).map(|p4| p4.is_unsteady()), Some(true));
+    meets_run(&mut p5, 4, 4);
     p5.resigns();
     assert!(!p5.core.is_eligible());
     p5.loses(1);
