@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use electd::core::message::{Done, Message, Refusal};
+use electd::core::message::{Done, Forwarded, Message, Refusal};
 use electd::core::settings::{AlgorithmKind, Alone, Quorum, Settings};
 use electd::core::types::{CommandId, Drain, Epoch};
 use electd::core::{Command, Input, Output, Phase};
@@ -96,6 +96,20 @@ fn a_leader_that_is_drained_waits_for_its_job() {
     let ends = drain(&mut p5).iter().any(|output| matches!(output, Output::EndJob { .. }));
     assert!(ends && p5.core.phase() == Phase::Leading);
     assert!(releases(&p5.take(Input::JobEnded)));
+}
+
+/// The job ended for the resignation, so that is not given up.
+#[test]
+fn a_leader_whose_named_successor_is_gone_when_its_job_has_ended_hands_over_to_the_best() {
+    let mut p5 = leader(None);
+    p5.take(Input::JobStarted { stops_within: Duration::from_secs(1) });
+    let command = Forwarded::Resign { to: Some(id(4)) }.into();
+    let outputs = p5.outputs(Input::Command { id: CommandId(7), command });
+    assert!(outputs.iter().any(|output| matches!(output, Output::EndJob { .. })));
+    p5.loses(4);
+    let sent = p5.take(Input::JobEnded);
+    let to_p3 = |(_, message): &(Vec<u8>, Message)| matches!(message, Message::Release { successor: Some(next), .. } if *next == id(3));
+    assert!(sent.iter().any(to_p3), "{sent:?}");
 }
 
 #[test]

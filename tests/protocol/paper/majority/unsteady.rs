@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use electd::core::Input;
-use electd::core::message::{Hello, Liveness, MemberReport, Message, Opinion};
-use electd::core::settings::{AlgorithmKind, Settings};
-use electd::core::types::{Epoch, Incarnation};
+use electd::core::message::{Forwarded, Hello, Liveness, MemberReport, Message, Opinion};
+use electd::core::settings::{AlgorithmKind, Preempt, Settings};
+use electd::core::types::{CommandId, Epoch, Incarnation};
+use electd::core::{Input, Phase};
 
-use super::{acknowledge, heartbeat, majority, p5_leads, would};
-use crate::paper::process::{Process, Sent, TIMING, connection, election, hello_of, id};
+use super::{acknowledge, heartbeat, majority, p5_leads, vote, would};
+use crate::paper::process::{Process, Sent, TIMING, connection, election, hello_of, id, releases};
 
 /// So long after it went away last a member comes last.
 const STEADY: Duration = TIMING.failure.saturating_mul(16);
@@ -187,22 +187,55 @@ fn a_peer_that_speaks_does_not_go_away_because_the_leader_says_so() {
     assert_eq!(reported(false), Some(true));
 }
 
-/// P5 leads on for `failure`, as P1 to P3, which may not lead, acknowledge its heartbeats.
-fn leads_on(p5: &mut Process) {
-    let end = p5.now + TIMING.failure;
-    while p5.now < end {
-        let sent = p5.after(TIMING.heartbeat);
+/// This member leads on for `failure` in this epoch, as these voters acknowledge its heartbeats.
+fn leads_on(leader: &mut Process, epoch: u64, voters: &[u8], may_lead: bool) {
+    let end = leader.now + TIMING.failure;
+    while leader.now < end {
+        let sent = leader.after(TIMING.heartbeat);
         let number = sent.iter().find_map(|(_, message)| match message {
             Message::Heartbeat { number, .. } => Some(*number),
             _ => None,
         });
-        for from in [1, 2, 3] {
-            let mut acknowledge = acknowledge(1, number.unwrap(), from);
+        for from in voters {
+            let mut acknowledge = acknowledge(epoch, number.unwrap(), *from);
             if let Message::Acknowledge { eligible, .. } = &mut acknowledge {
-                *eligible = false;
+                *eligible = may_lead;
             }
-            p5.hears(from, acknowledge);
+            leader.hears(*from, acknowledge);
         }
+    }
+}
+
+/// An operator chose P4 to lead in place of P5, and clears that.
+#[test]
+fn a_leader_whose_switchover_is_cleared_hands_over_to_no_member_that_comes_and_goes() {
+    for times in 0..=2 {
+        let settings = Settings { preempt: Preempt::Always, ..majority(AlgorithmKind::Bully, 4) };
+        let mut p4 = Process::with(settings).0;
+        let mut told = heartbeat(1, 1, 5);
+        if let Message::Heartbeat { chosen, .. } = &mut told {
+            *chosen = Some(id(4));
+        }
+        p4.hears(5, told);
+        p4.stores();
+        let (epoch, successor) = (Epoch(1), Some(id(4)));
+        p4.hears(5, Message::Release { epoch, successor, eligible: true });
+        for other in [1, 2, 3, 5] {
+            p4.hears(other, Message::Lower { round: Epoch(2) });
+        }
+        p4.stores();
+        [1, 2].into_iter().for_each(|voter| drop(p4.hears(voter, vote(1, 2))));
+        assert_eq!(p4.core.phase(), Phase::Leading);
+        for time in 1..=times {
+            p4.loses(5);
+            meets_run(&mut p4, 5, time + 1);
+            leads_on(&mut p4, 2, &[1, 2, 3, 5], true);
+            p4.stores();
+        }
+        let command = Forwarded::EndSwitchover.into();
+        p4.take(Input::Command { id: CommandId(7), command });
+        let sent = p4.after(TIMING.heartbeat);
+        assert_eq!(releases(&sent), times < 2, "{times} times: {sent:?}");
     }
 }
 
@@ -218,7 +251,7 @@ fn a_member_that_resigned_does_not_lead_again_beside_another_that_comes_and_goes
     for time in 1..=2 {
         p5.loses(4);
         meets_run(&mut p5, 4, time + 1);
-        leads_on(&mut p5);
+        leads_on(&mut p5, 1, &[1, 2, 3], false); // which may not lead
     }
     assert_eq!(p5.core.detector().get(id(4)).map(|p4| p4.is_unsteady()), Some(true));
     meets_run(&mut p5, 4, 4);
