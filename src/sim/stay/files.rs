@@ -76,7 +76,8 @@ impl BrokenWorld {
     /// Has the disk of a member forget something. With a majority the guarantee assumes that disks keep what they
     /// synced; what is promised all the same is that a member which comes back with less than the
     /// others remember is refused. So the others have met its latest start when it happens, and it happens to
-    /// less than half of the voters; and to none whose file was edited, as all are to begin with one list of voters.
+    /// less than half of the voters, of those in the member's own file as well; and to none whose file was edited, as
+    /// all are to begin with one list of voters.
     fn lose(&mut self, node: usize, what: Upkeep) {
         let world = &mut self.world;
         let disk = &world.nodes[node].disk;
@@ -87,8 +88,14 @@ impl BrokenWorld {
                 let peer = core.and_then(|core| core.detector().get(id));
                 peer.is_some_and(|peer| peer.incarnation() == latest)
             };
-            let lost = self.lost.iter().filter(|lost| **lost).count();
-            let few = (lost + 1) * 2 < world.newest_list(true).voters();
+            let lost = |list: &MemberList| {
+                let lost = (0..world.nodes.len()).filter(|at| self.lost[*at]);
+                lost.filter(|at| list.get(world.id(*at)).is_some()).count()
+            };
+            // By its file, too: that may list only itself, as the others were added later.
+            let is_few = |list: &MemberList| (lost(list) + 1) * 2 < list.voters();
+            let few =
+                is_few(world.newest_list(true)) && is_few(&world.nodes[node].settings.members);
             let remembered = world.others(node).all(|at| self.lost[at] || knows(at));
             if !few || !remembered || self.edited[node] {
                 return;
