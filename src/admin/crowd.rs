@@ -18,8 +18,6 @@ pub struct Crowd {
     /// The last number that was given.
     last: u64,
     deadlines: BTreeSet<(Instant, u64)>,
-    /// Until then no more late connections are taken, since many were.
-    lenient: Option<Instant>,
     /// The connections that may be closed.
     shares: Shares,
     /// Of these, the connections that keep memory.
@@ -69,7 +67,6 @@ impl Crowd {
             members: HashMap::new(),
             last: 0,
             deadlines: BTreeSet::new(),
-            lenient: None,
             shares: Shares::default(),
             laden: Shares::default(),
             memory: 0,
@@ -166,58 +163,13 @@ impl Crowd {
         }
     }
 
-    /// When a connection is late next.
+    /// The next deadline.
     pub fn deadline(&self) -> Option<Instant> {
-        self.deadlines.first().map(|(at, _)| (*at).max(self.lenient.unwrap_or(*at)))
+        self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// Some of the connections whose deadline has passed, the longest late first. A crowd that came together is late
-    /// together: if all were closed at once they would be back at once, and an honest newcomer would wait behind them.
-    pub fn take_late(&mut self, now: Instant) -> Vec<u64> {
-        if self.lenient.is_some_and(|until| now < until) {
-            return Vec::new();
-        }
-        let late = self.deadlines.iter().take_while(|(at, _)| *at <= now).take(limits::LOT);
-        let late: Vec<u64> = late.map(|(_, number)| *number).collect();
-        self.lenient = (late.len() == limits::LOT).then(|| now + limits::LENIENCY);
-        late
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::fd::OwnedFd;
-    use std::os::unix::net::UnixStream;
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn a_crowd_that_is_late_together_is_closed_little_by_little() {
-        let (mut crowd, poller) = (Crowd::new(usize::MAX), Poller::new().unwrap());
-        let clients = 2 * limits::LOT + 1;
-        let mut far_ends = Vec::new();
-        for _ in 0..clients {
-            let (near, far) = UnixStream::pair().unwrap();
-            far_ends.push(far);
-            let connection = Connection::new(OwnedFd::from(near).into(), None).unwrap();
-            let number = crowd.add(connection, None);
-            crowd.note(number, &poller);
-        }
-        let mut now = Instant::now();
-        assert!(crowd.take_late(now).is_empty());
-        now += limits::HEAD;
-        let mut lots = Vec::new();
-        while let Some(at) = crowd.deadline() {
-            now = now.max(at);
-            let late = crowd.take_late(now);
-            lots.push((now, late.len()));
-            late.into_iter().for_each(|number| crowd.remove(number));
-            assert!(crowd.take_late(now).is_empty(), "at {now:?}");
-        }
-        let sizes: Vec<usize> = lots.iter().map(|(_, size)| *size).collect();
-        assert_eq!(sizes, [limits::LOT, limits::LOT, 1]);
-        let pauses: Vec<Duration> = lots.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
-        assert_eq!(pauses, [limits::LENIENCY; 2]);
+    /// A connection whose deadline has passed.
+    pub fn expired(&self, now: Instant) -> Option<u64> {
+        self.deadlines.first().filter(|(at, _)| *at <= now).map(|(_, number)| *number)
     }
 }

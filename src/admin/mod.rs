@@ -75,9 +75,6 @@ mod limits {
     /// Connections with more requests that are answered before the sockets are looked at again, and late connections
     /// that are closed in one turn.
     pub const LOT: usize = 64;
-    /// The pause after such a lot of late connections: at most 4,000 a second are closed. In the longest line
-    /// the sign of life of a stream comes 3 s late.
-    pub const LENIENCY: Duration = Duration::from_millis(16);
     /// Commands that the node carries out at the same time, each given by a thread. Their connections are never
     /// evicted.
     pub const COMMANDS: usize = 16;

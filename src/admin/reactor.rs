@@ -159,9 +159,11 @@ impl<H: Handle> Reactor<H> {
         }
     }
 
-    /// Closes or warns some of the connections whose deadline has passed.
+    /// Closes or warns some of the connections whose deadline has passed. A crowd that came together is late
+    /// together, and to close so many takes long.
     fn expire(&mut self, now: Instant) {
-        for number in self.crowd.take_late(now) {
+        for _ in 0..limits::LOT {
+            let Some(number) = self.crowd.expired(now) else { return };
             let step = self.crowd.get(number).map(Connection::expire);
             self.follow(number, step.unwrap_or(Step::Gone));
         }
