@@ -80,6 +80,9 @@ mod limits {
     pub const COMMANDS: usize = 16;
     /// How long a node may take to carry out a command.
     pub const COMMAND: Duration = Duration::from_secs(2);
+    /// A request that has come in more parts than this is of a slow client: it waits behind all other slow ones, of
+    /// whom there may be thousands.
+    pub const PARTS: u8 = 4;
     /// The longest request line with headers.
     pub const HEAD_BYTES: usize = 16 * 1024;
     /// The most headers in a request.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use electd::node::status::Problem;
+use electd::node::status::{HealthStatus, Problem};
 
 use super::fake::{FakeNode, get, member, status};
 
@@ -83,6 +83,7 @@ fn rules_and_dashboard_use_names_that_exist() {
         state.status.members = vec![member("node-2", None)];
         state.status.members[0].rtt_ms = Some(0.5);
         state.status.lease_remaining_ms = Some(250);
+        state.status.health = Some(HealthStatus::default());
         state.status.dropped.insert("events".to_owned(), 0);
         state.status.messages.insert("heartbeat".to_owned(), Default::default());
         state.tally.elections.get_or_create(&vec![("reason", "start".to_owned())]).inc();
