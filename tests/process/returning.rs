@@ -1,5 +1,7 @@
 //! A member that crashes again and again: it leads once more, and then the others keep their leader.
 
+use std::time::Instant;
+
 use crate::support::{Cluster, ensure, eventually, watchful};
 use electd::core::settings::AlgorithmKind;
 use story::story;
@@ -24,7 +26,14 @@ fn the_others_keep_their_leader_beside_a_member_that_crashes_again_and_again(
     });
     cluster.agree_among(&[1, 2, 3], 3);
     cluster.node(3).restart();
+    let restarted = Instant::now();
     cluster.agree_among(&[1, 2, 3], 3);
+    // What happens within `failure` counts as one departure.
+    let failure = cluster.timing().failure;
+    eventually("`failure` has passed", || {
+        let left = failure.saturating_sub(restarted.elapsed());
+        ensure(left.is_zero(), || format!("{left:?} are left"))
+    });
     cluster.node(3).restart();
     cluster.agree_among(&[1, 2], 2);
     let before = cluster.status(1).unwrap().epoch;
