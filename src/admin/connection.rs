@@ -30,8 +30,6 @@ pub struct Connection {
     stage: Stage,
     /// Whether no request has been read yet.
     is_first: bool,
-    /// In how many parts the present request has come so far.
-    parts: u8,
     since: Instant,
     deadline: Instant,
 }
@@ -91,7 +89,6 @@ impl Connection {
             outbound: Vec::new(),
             stage: Stage::Open,
             is_first: true,
-            parts: 0,
             since,
             deadline: since + limits::HEAD,
         })
@@ -124,15 +121,9 @@ impl Connection {
             Stage::Command(_) => Interest::Nothing,
             Stage::Asked(_) => Interest::Write,
             _ if !self.is_told() => Interest::Write,
-            Stage::Open if !self.is_slow() => Interest::Read,
+            Stage::Open if !self.inbound.is_slow() && !self.line.is_amid() => Interest::Read,
             _ => Interest::More,
         }
-    }
-
-    /// Whether its client takes its time to send a request.
-    fn is_slow(&self) -> bool {
-        let is_amid = self.inbound.place() != Place::Before && self.parts > limits::PARTS;
-        is_amid || self.line.is_amid()
     }
 
     /// Whether the kernel has taken all output.
@@ -228,7 +219,6 @@ impl Connection {
             Ok(count) => {
                 let before = self.inbound.place();
                 self.inbound.hear(&scratch[..count]);
-                self.parts = self.parts.saturating_add(1);
                 if before == Place::Before && !self.is_first {
                     self.deadline = Instant::now() + limits::HEAD;
                 }
@@ -258,7 +248,7 @@ impl Connection {
         }
         match heard {
             Heard::Asked(asked) => {
-                (self.is_first, self.parts) = (false, 0);
+                self.is_first = false;
                 self.since = Instant::now();
                 self.deadline = self.since + limits::ANSWER;
                 self.answer(asked, shared).map(Some)
@@ -383,30 +373,4 @@ impl Connection {
 /// Whether the same call may do better when the socket is ready.
 fn is_soon(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write;
-    use std::net::{TcpListener, TcpStream};
-
-    use super::*;
-
-    #[test]
-    fn a_client_is_slow_that_sends_a_request_in_more_than_a_few_parts() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let mut connection = Connection::new(listener.accept().unwrap().0.into(), None).unwrap();
-        assert_eq!(connection.interest(), Interest::Read);
-        let (head, tail) = ("GET /livez HTTP/1.1\r\nHost: n\r\n", "\r\n");
-        for (part, byte) in (0..).zip(head.as_bytes()) {
-            assert_eq!(connection.interest() == Interest::More, part > limits::PARTS, "{part}");
-            client.write_all(&[*byte]).unwrap();
-            let came = connection.read(&mut [0; limits::HEAD_BYTES]);
-            assert!(came.is_ok_and(|came| came), "loopback delivers at once");
-        }
-        connection.inbound.hear(tail.as_bytes());
-        assert!(matches!(connection.inbound.next(), Heard::Asked(_)));
-        assert_eq!(connection.interest(), Interest::Read);
-    }
 }

@@ -12,6 +12,8 @@ pub struct Inbound {
     seen: usize,
     /// The header of the request whose body is being read.
     head: Option<Box<Request>>,
+    /// In how many parts the present request has come so far.
+    parts: u8,
 }
 
 /// A request with its body.
@@ -57,6 +59,7 @@ impl Inbound {
     /// Adds bytes that were read.
     pub fn hear(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
+        self.parts = self.parts.saturating_add(1);
     }
 
     /// Whether there are bytes that may be a request.
@@ -71,6 +74,11 @@ impl Inbound {
             None if self.bytes.is_empty() => Place::Before,
             None => Place::Head,
         }
+    }
+
+    /// Whether the client sends its request in more than a few parts.
+    pub fn is_slow(&self) -> bool {
+        self.place() != Place::Before && self.parts > limits::PARTS
     }
 
     /// The memory that it takes.
@@ -91,6 +99,7 @@ impl Inbound {
             return Heard::Part;
         }
         let body = self.drain(head.body_length);
+        self.parts = 0;
         Heard::Asked(Box::new(Asked { request: *head, body }))
     }
 
@@ -160,6 +169,17 @@ mod tests {
         let expected = [("/livez".to_owned(), vec![]), ("/resign".to_owned(), b"{}".to_vec())];
         assert_eq!(found, expected);
         assert_eq!((inbound.place(), inbound.memory()), (Place::Before, 0));
+    }
+
+    #[test]
+    fn a_client_is_slow_that_sends_a_request_in_more_than_a_few_parts() {
+        let mut inbound = Inbound::default();
+        for (part, byte) in (0..).zip(GET.as_bytes()) {
+            assert_eq!(inbound.is_slow(), part > limits::PARTS, "{part}");
+            inbound.hear(&[*byte]);
+        }
+        assert_eq!(asked(&mut inbound).0, "/livez");
+        assert!(!inbound.is_slow());
     }
 
     #[test]
