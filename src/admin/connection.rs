@@ -374,3 +374,25 @@ impl Connection {
 fn is_soon(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn a_client_is_slow_while_a_request_in_many_parts_is_not_complete() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut connection = Connection::new(stream.into(), None).unwrap();
+        assert_eq!(connection.interest(), Interest::Read);
+        for part in "GET /livez HTTP/1.1\r\nHost: n\r\n".as_bytes().chunks(4) {
+            connection.inbound.hear(part);
+        }
+        assert_eq!(connection.interest(), Interest::More);
+        connection.inbound.hear(b"\r\n");
+        assert!(matches!(connection.inbound.next(), Heard::Asked(_)));
+        assert_eq!(connection.interest(), Interest::Read);
+    }
+}

@@ -200,7 +200,7 @@ impl Detector {
 
     /// The live, reachable members that may be nominated.
     pub fn eligible(&self) -> impl DoubleEndedIterator<Item = &Peer> {
-        self.iter().map(|(_, peer)| peer).filter(|peer| peer.eligible && peer.counts())
+        self.iter().map(|(_, peer)| peer).filter(|peer| peer.is_eligible() && peer.counts())
     }
 
     /// Notes a sign of life. Returns whether the member was thought suspected or dead.

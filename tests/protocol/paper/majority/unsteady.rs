@@ -19,6 +19,11 @@ fn member(algorithm: AlgorithmKind, number: u8) -> Process {
     Process::with(majority(algorithm, number)).0
 }
 
+/// Whether this member takes that peer for one that comes and goes.
+fn is_unsteady(process: &Process, number: u8) -> Option<bool> {
+    process.core.detector().get(id(number)).map(|peer| peer.is_unsteady())
+}
+
 /// A run of another says hello, and answers the dial.
 fn meets_run(process: &mut Process, number: u8, incarnation: u64) -> Sent {
     let hello = hello_of(number, process.core.settings());
@@ -87,11 +92,10 @@ fn a_voter_denies_nobody_where_nobody_has_led_for_long() {
 fn a_member_that_was_steady_for_long_is_as_good_as_others() {
     let mut p4 = member(AlgorithmKind::Bully, 4);
     p5_comes_and_goes(&mut p4, 2);
-    let unsteady = |p4: &Process| p4.core.detector().get(id(5)).map(|p5| p5.is_unsteady());
     p4.after(STEADY - Duration::from_nanos(1));
-    assert_eq!(unsteady(&p4), Some(true));
+    assert_eq!(is_unsteady(&p4, 5), Some(true));
     p4.after(Duration::from_nanos(1));
-    assert_eq!(unsteady(&p4), Some(false));
+    assert_eq!(is_unsteady(&p4, 5), Some(false));
 }
 
 #[test]
@@ -101,7 +105,7 @@ fn two_departures_with_a_long_time_between_are_none_of_this() {
     p4.after(STEADY);
     p4.loses(5);
     meets_run(&mut p4, 5, 3);
-    assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.is_unsteady()), Some(false));
+    assert_eq!(is_unsteady(&p4, 5), Some(false));
 }
 
 /// Whether ELECTION goes to P5.
@@ -116,7 +120,6 @@ fn asks_p5(sent: &Sent) -> bool {
 #[test]
 fn what_is_noticed_within_failure_is_one_departure() {
     let mut p4 = member(AlgorithmKind::Bully, 4);
-    let unsteady = |p4: &Process| p4.core.detector().get(id(5)).map(|p5| p5.is_unsteady());
     for time in 1..=3 {
         p4.loses(5);
         meets_run(&mut p4, 5, time + 1);
@@ -124,10 +127,10 @@ fn what_is_noticed_within_failure_is_one_departure() {
     p4.after(TIMING.failure - Duration::from_nanos(1));
     p4.loses(5);
     meets_run(&mut p4, 5, 5);
-    assert_eq!(unsteady(&p4), Some(false));
+    assert_eq!(is_unsteady(&p4, 5), Some(false));
     p4.after(Duration::from_nanos(1));
     p4.loses(5);
-    assert_eq!(unsteady(&p4), Some(true));
+    assert_eq!(is_unsteady(&p4, 5), Some(true));
 }
 
 #[test]
@@ -160,7 +163,7 @@ fn a_leader_that_gave_up_its_epoch_for_nobody_went_away_as_well() {
         let release = Message::Release { epoch: Epoch(epoch), successor: None, eligible: true };
         p4.hears(5, release);
     }
-    assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.is_unsteady()), Some(true));
+    assert_eq!(is_unsteady(&p4, 5), Some(true));
 }
 
 /// Only the link between P5, which leads, and P3 is dead: P3 speaks with P4 all the time.
@@ -181,7 +184,7 @@ fn a_peer_that_speaks_does_not_go_away_because_the_leader_says_so() {
             p4.hears(5, told);
             p4.stores();
         }
-        p4.core.detector().get(id(3)).map(|p3| p3.is_unsteady())
+        is_unsteady(&p4, 3)
     };
     assert_eq!(reported(true), Some(false));
     assert_eq!(reported(false), Some(true));
@@ -253,7 +256,7 @@ fn a_member_that_resigned_does_not_lead_again_beside_another_that_comes_and_goes
         meets_run(&mut p5, 4, time + 1);
         leads_on(&mut p5, 1, &[1, 2, 3], false); // which may not lead
     }
-    assert_eq!(p5.core.detector().get(id(4)).map(|p4| p4.is_unsteady()), Some(true));
+    assert_eq!(is_unsteady(&p5, 4), Some(true));
     meets_run(&mut p5, 4, 4);
     p5.resigns();
     assert!(!p5.core.is_eligible());
