@@ -51,17 +51,17 @@ fn voting() -> Duration {
     TIMING.failure * 2 + (TIMING.t2() + TIMING.t1() * 2) * 3
 }
 
-/// How long a better one may have to wait until it takes over: where that is damped, and with a majority where it came
-/// and went, by the longest timings that the others had.
+/// How long a better one may have to wait until it takes over: where that is damped, and with a majority (but
+/// for halting) where it came and went, by the longest timings that the others had.
 fn longest_wait(world: &World) -> Duration {
     let damped = match world.setup.preempt {
         Preempt::Always | Preempt::Never => Duration::ZERO,
         Preempt::After(after) => after * Streak::LONGEST + TIMING.failure * 2,
     };
     let failure = world.longest.map_or(TIMING.failure, |longest| longest.failure);
-    match world.setup.quorum {
-        Quorum::Majority => damped + failure * STEADY,
-        Quorum::None => damped,
+    match (world.setup.quorum, world.setup.algorithm) {
+        (Quorum::Majority, AlgorithmKind::Bully | AlgorithmKind::Ring) => damped + failure * STEADY,
+        _ => damped,
     }
 }
 
