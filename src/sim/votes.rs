@@ -110,15 +110,16 @@ impl Votes {
         voter.bound.is_some_and(|((_, to), end)| to == leader && end >= until)
     }
 
-    /// A process takes a message.
+    /// A process takes a message. A second copy of a request binds nobody for longer: it may come by a connection that
+    /// the process does not listen to any more, and the sender counts from when it sent the request.
     pub fn hears(&mut self, Word { from: (from, by), to: (to, _), message, turned }: Word) {
         let voter = &mut self.voters[to];
         match *message {
             Message::VoteRequest { number, epoch, lease, .. } => {
-                voter.requests.insert((by, number, epoch), (turned, lease));
+                voter.requests.entry((by, number, epoch)).or_insert((turned, lease));
             }
             Message::Heartbeat { epoch, number, lease, .. } => {
-                voter.asked.insert((by, epoch, number), (turned, lease));
+                voter.asked.entry((by, epoch, number)).or_insert((turned, lease));
             }
             Message::Vote { epoch, .. } => {
                 voter.heard.insert((epoch, from));
@@ -300,6 +301,15 @@ mod tests {
         let mut votes = asked();
         votes.hears(word(1, 0, &vote_request(1, 2), 3));
         assert_eq!(votes.tells(word(0, 1, &vote(1, 5), 20)), Ok(()));
+    }
+
+    #[test]
+    fn a_second_copy_of_a_request_binds_for_no_longer() {
+        let mut votes = asked();
+        votes.hears(word(1, 0, &vote_request(1, 5), 90));
+        votes.tells(word(0, 1, &vote(1, 5), 120)).unwrap();
+        let is_bound = |until| votes.is_bound(0, (Epoch(5), id(1)), 1, (Time(20), Time(until)));
+        assert!(is_bound(110) && !is_bound(111));
     }
 
     #[test]

@@ -63,7 +63,11 @@ impl Turn<'_> {
         let state = &self.cx.state;
         // The operator that waits for the outcome of a change gets it first; the higher member asks again.
         let changes = state.membership.wanted().is_some();
+        // A member that an operator chose before may not know yet that this leader has given up on it.
+        let next = state.course.switchover().is_some_and(|s| s.to == from);
+        let stays = state.eligibility.is_chosen() && !next && !Fault::ChoiceUnheeded.is_planted();
         let higher = state.is_above(rank, true)
+            && !stays
             && !state.is_paused()
             && !changes
             && self.eligible_for_long_enough(from)
@@ -74,7 +78,7 @@ impl Turn<'_> {
         if present && higher && !votes.is_empty() && Fault::LeadsAfterRelease.is_planted() {
             let (others, eligible) = (self.cx.all_others(), self.cx.state.is_eligible());
             self.cx.send_all(others, Message::Release { epoch, successor: Some(from), eligible });
-        } else if present && higher && state.course.switchover().is_some_and(|s| s.to == from) {
+        } else if present && higher && next {
             self.chosen_takes_over(from);
         } else if present && higher {
             if !self.waits_for_job(Ending::Preempted(from)) {

@@ -256,6 +256,20 @@ fn a_member_that_leads_by_a_switchover_is_not_preempted_until_that_is_cleared() 
     assert!(sent.contains(&(vec![1, 3, 4, 5], release)), "the best takes over: {sent:?}");
 }
 
+/// It has not heard that the leader gave up on it, and still shows the greatest rank.
+#[test]
+fn a_member_that_was_chosen_in_vain_does_not_preempt_the_one_that_leads_by_a_switchover() {
+    let mut p2 = p2_leads(Preempt::Always);
+    let epoch = p2.core.view().epoch;
+    let rank = Rank { value: i64::MAX, ..rank(5) };
+    let preempt = || Message::Preempt { epoch, rank, votes: Vec::new() };
+    let sent = p2.hears(5, preempt());
+    assert!(!releases(&sent));
+    assert!(sent.iter().any(|(_, message)| matches!(message, Message::View(_))), "{sent:?}");
+    switch_over(&mut p2, 5);
+    assert!(releases(&p2.hears(5, preempt())), "now it is chosen again");
+}
+
 #[test]
 fn where_nobody_preempts_a_leader_whose_switchover_is_cleared_leads_on() {
     let mut p2 = p2_leads(Preempt::Never);
