@@ -101,6 +101,14 @@ impl Drop for Control {
     }
 }
 
+/// Makes sure that there is such a group, given by its name or by its number.
+///
+/// # Errors
+/// If there is none, with the remedy.
+pub fn find_group(name: &str) -> io::Result<()> {
+    group_id(name).map(|_| ())
+}
+
 /// The number of a group, given by its name in /etc/group or by the number.
 fn group_id(name: &str) -> io::Result<u32> {
     if let Ok(number) = name.parse() {

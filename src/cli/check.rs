@@ -9,12 +9,14 @@ use super::args::{ConfigArgs, Output, OutputArgs};
 use super::error::CliError;
 use super::exit::Exit;
 use super::print::{self, millis};
+use super::run::check_group;
 use super::token;
 use crate::config::guarantee::Guarantee;
-use crate::config::{Config, HealthConfig, MemberConfig, node_name};
+use crate::config::{Config, HealthConfig, HooksConfig, MemberConfig, node_name};
 use crate::core::bounds;
 use crate::core::settings::{Preempt, Quorum, RankKind, Timing};
 use crate::exec::deadlines::Deadlines;
+use crate::exec::hooks::can_run;
 use crate::node::certificates::{self, Judged};
 use crate::node::members::{find_state, stored_against_file};
 use crate::node::{StartError, checked, ranked};
@@ -58,6 +60,7 @@ impl Check {
         // The node would not start otherwise.
         if let Some(node) = node.filter(|_| named.is_some()) {
             token::configured(&config)?;
+            check_group(&config)?;
             find_state(&config, node).map_err(StartError::from)?;
         }
         let certificates = certificates::judge(&config, node.map(|node| node.name.as_str()));
@@ -159,6 +162,7 @@ fn summary(config: &Config, found: Option<&Found>) -> String {
             lines.push(("its check", health.to_string()));
         }
         lines.extend(found.health.iter().map(|health| ("its health", health_words(health))));
+        lines.extend(found.node.hooks.as_ref().map(|hooks| ("its hook", hook_words(hooks))));
         lines.push(("its disk", found.disk_words(config)));
     }
     lines.iter().map(|(key, value)| format!("{key:<11}{value}\n")).collect()
@@ -231,6 +235,15 @@ fn health_words(found: &Finding) -> String {
         (Some(why), _) => format!("fails: {why}; unhealthy, a node does not lead"),
         (None, "") => "passes".to_owned(),
         (None, output) => format!("passes: {output}"),
+    }
+}
+
+/// The hook, which no check runs.
+fn hook_words(hooks: &HooksConfig) -> String {
+    let program = hooks.program.display();
+    match can_run(&hooks.program) {
+        true => program.to_string(),
+        false => format!("WARNING: {program} is not on this host, or this user may not run it"),
     }
 }
 

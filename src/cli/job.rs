@@ -87,7 +87,13 @@ pub fn await_last(config: &Config, name: &str) -> Result<(), CliError> {
         }
         Err(error) => {
             let file = lock::path(&config.state_dir(name));
-            Err(CliError::new(Exit::DataDir, format!("cannot use {}: {error}", file.display())))
+            Err(CliError::new(
+                Exit::DataDir,
+                format!(
+                    "cannot use {}: {error}; give a data_dir that is a folder, and in which this user may write",
+                    file.display()
+                ),
+            ))
         }
     }
 }

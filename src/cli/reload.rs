@@ -146,19 +146,20 @@ impl Reloader {
             old.hooks = own.hooks;
             done.push("hooks");
         }
-        Ok(sentence(&done, &restart))
+        Ok(sentence(&done, &restart, self.node.differs_from(&found)))
     }
 }
 
-fn sentence(done: &[&str], restart: &[&str]) -> String {
-    let done = match done {
-        [] => "nothing to change at once".to_owned(),
-        done => format!("changed at once: {}", done.join(", ")),
-    };
-    match restart {
-        [] => done,
-        restart => format!("{done}; needs a restart of this node: {}", restart.join(", ")),
+fn sentence(done: &[&str], restart: &[&str], members: Option<String>) -> String {
+    let mut parts = vec![match done {
+        [] => "nothing to change immediately".to_owned(),
+        done => format!("changed immediately: {}", done.join(", ")),
+    }];
+    if !restart.is_empty() {
+        parts.push(format!("needs a restart of this node: {}", restart.join(", ")));
     }
+    parts.extend(members);
+    parts.join("; ")
 }
 
 #[cfg(test)]
@@ -167,8 +168,10 @@ mod tests {
 
     #[test]
     fn what_changed_and_what_needs_a_restart_is_one_sentence() {
-        let told = sentence(&["rank"], &["preempt"]);
-        assert_eq!(told, "changed at once: rank; needs a restart of this node: preempt");
-        assert_eq!(sentence(&[], &[]), "nothing to change at once");
+        let told = sentence(&["rank"], &["preempt"], Some("the members differ".to_owned()));
+        let words =
+            "changed immediately: rank; needs a restart of this node: preempt; the members differ";
+        assert_eq!(told, words);
+        assert_eq!(sentence(&[], &[], None), "nothing to change immediately");
     }
 }

@@ -69,9 +69,7 @@ impl Run {
     pub fn run(self) -> Result<(), CliError> {
         let config = self.config.load()?;
         let name = node_name(&config, self.config.node().as_deref())?;
-        let journal = self.log.start(name).map_err(|error| {
-            CliError::new(Exit::Internal, format!("cannot start the log: {error}"))
-        })?;
+        let journal = self.log.start(name)?;
         fail_stop(journal.clone());
         let outcome = serve(&config, name, &self);
         journal.finish();
@@ -84,6 +82,7 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     // Before the node starts: so no signal is lost, and a port in use leaves no trace.
     let mut signals = Endings::watch()?;
     let token = Token::new(token::configured(config)?);
+    check_group(config)?;
     let task = run.task.as_deref().map(read_task).transpose()?;
     let start = Start { task, bootstrap: run.bootstrap };
     let admin = listen(config, name).map_err(|error| held(config, name).unwrap_or(error))?;
@@ -163,6 +162,12 @@ fn listen(config: &Config, name: &str) -> Result<Option<TcpListener>, CliError> 
         let what = format!("cannot listen on {address}, the admin address of {name}: {error}");
         CliError::new(Exit::Listen, what)
     })
+}
+
+/// That the group whose users may use the control socket exists on this host.
+pub(super) fn check_group(config: &Config) -> Result<(), CliError> {
+    let group = config.control_group.as_deref();
+    group.map_or(Ok(()), control::find_group).map_err(|error| CliError::new(Exit::Config, error))
 }
 
 /// Makes the control socket of this member.

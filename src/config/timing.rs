@@ -158,7 +158,10 @@ fn fit_together<'t>(
         refuse(
             &["lease"],
             format!("lease {lease:?} is above failure {failure:?}"),
-            format!("lower it to at most \"{failure:?}\", or leave it out: {:?}", failure * 4 / 5),
+            format!(
+                "lower lease to at most \"{failure:?}\", or leave it out: {:?}",
+                failure * 4 / 5
+            ),
         );
     } else if quorum == Some(Quorum::Majority) && lease * 9 / 11 <= heartbeat + message * 2 {
         refuse(
@@ -167,7 +170,10 @@ fn fit_together<'t>(
                 "lease {lease:?} is too short to be renewed in time: 9/11 of it, which clocks that \
                  differ leave, is not above heartbeat {heartbeat:?} and 2 * message {message:?}"
             ),
-            format!("raise it above \"{:?}\"", (heartbeat + message * 2) * 11 / 9),
+            format!(
+                "raise lease above \"{:?}\", or lower heartbeat or message",
+                (heartbeat + message * 2) * 11 / 9
+            ),
         );
     }
     fits

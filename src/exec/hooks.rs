@@ -5,7 +5,9 @@
 //! are counted.
 
 use std::collections::VecDeque;
+use std::env;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -13,6 +15,7 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::{Receiver, Sender, bounded};
 use log::{info, warn};
 use parking_lot::Mutex;
+use rustix::fs::{Access, access};
 
 use super::hook::{self, Ended};
 use crate::config::HooksConfig;
@@ -21,6 +24,17 @@ use crate::node::handle::Handle;
 use crate::node::tally::Tally;
 
 const STACK: usize = 256 * 1024;
+
+/// Whether this process may run a program: a path, or a name that is looked for in PATH.
+#[must_use]
+pub fn can_run(program: &Path) -> bool {
+    let runs = |file: &Path| file.is_file() && access(file, Access::EXEC_OK).is_ok();
+    if program.components().count() > 1 {
+        return runs(program);
+    }
+    let folders = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&folders).any(|folder| runs(&folder.join(program)))
+}
 
 /// The thread that runs the hook of a node.
 pub struct Hooks {

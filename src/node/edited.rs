@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::members;
 use super::publish::Published;
-use crate::config::{self, Config, HealthConfig, MemberConfig};
+use crate::config::{self, Config, HealthConfig};
 use crate::core::settings::Alone;
 
 /// The configuration that counts at present: as the node was started with it, and what a reload changed.
@@ -68,8 +68,7 @@ fn stamp(file: &Path) -> Option<Stamp> {
     Some((found.ino(), found.len(), (found.mtime(), found.mtime_nsec())))
 }
 
-/// The keys that a reload would take, and those that need a restart; the members are compared with the
-/// running list instead.
+/// The keys that a reload would take, and those that need a restart.
 fn differences(present: &Config, found: &Config, name: &str) -> Option<String> {
     if found.member(name).is_none() {
         return Some(format!("it lists no member \"{name}\" any more, so a reload refuses it"));
@@ -94,7 +93,6 @@ fn differences(present: &Config, found: &Config, name: &str) -> Option<String> {
         parts.push("`electd reload` takes the certificates".to_owned());
     }
     let restart = needs_restart(present, found, name);
-    let restart: Vec<_> = restart.into_iter().filter(|key| *key != MEMBERS).collect();
     if !restart.is_empty() {
         parts.push(format!("a restart of this node takes {}", restart.join(", ")));
     }
@@ -118,17 +116,12 @@ pub fn is_timed_otherwise(old: &Config, new: &Config) -> bool {
     old.timing != new.timing && old.quorum == new.quorum
 }
 
-const MEMBERS: &str = "members (or change them with `electd member`)";
-
-/// The keys that differ and do not change while the node runs.
+/// The keys that differ and do not change while the node runs. The members are compared with the running list
+/// instead.
 #[must_use]
 pub fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str> {
     let own =
         |config: &Config| config.member(name).map(|own| (own.listen.clone(), own.admin.clone()));
-    let member = |member: &MemberConfig| {
-        (member.id, member.name.clone(), member.address.clone(), member.role)
-    };
-    let members = |config: &Config| config.members.iter().map(member).collect::<Vec<_>>();
     let alone = |config: &Config| config.member(name)?.health.as_ref().map(|health| health.alone);
     let secured = |config: &Config| config.member(name).is_some_and(|own| own.tls.is_some());
     let differing = [
@@ -142,7 +135,6 @@ pub fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str
         ("timing", old.timing != new.timing && !is_timed_otherwise(old, new)),
         ("trust_refused", old.trust_refused != new.trust_refused),
         ("control_group", old.control_group != new.control_group),
-        (MEMBERS, members(old) != members(new)),
         ("health.alone", alone(old).unwrap_or_default() != alone(new).unwrap_or_default()),
         ("tls", secured(old) != secured(new)),
         ("admin_tls", old.admin_tls != new.admin_tls),
@@ -171,9 +163,9 @@ mod tests {
         new.timing.failure *= 2;
         new.members[0].address = "127.0.0.9:1".to_owned();
         new.members[1].admin = None;
-        assert_eq!(needs_restart(&old, &new, "node-1"), [MEMBERS]);
+        assert_eq!(needs_restart(&old, &new, "node-1"), [""; 0]);
         new.quorum = Quorum::Majority;
-        assert_eq!(needs_restart(&old, &new, "node-1"), ["quorum", "timing", MEMBERS]);
+        assert_eq!(needs_restart(&old, &new, "node-1"), ["quorum", "timing"]);
     }
 
     #[test]

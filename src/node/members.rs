@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::config::{Config, MemberConfig};
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::restart::counting_members;
+use crate::core::settings::Quorum;
 use crate::core::types::NodeId;
 use crate::net::PeerAddress;
 use crate::store::{Store, StoreError};
@@ -54,16 +55,28 @@ pub(super) fn difference(new: &MemberList, old: &MemberList) -> Option<String> {
 }
 
 /// How the list that counts differs from the file, and what to do about it; none where it does not.
-pub(super) fn against_file(counts: &MemberList, file: &MemberList) -> Option<String> {
+pub(super) fn against_file(
+    counts: &MemberList,
+    file: &MemberList,
+    quorum: Quorum,
+) -> Option<String> {
     let what = difference(counts, file)?;
     let version = counts.version();
     Some(if version > ListVersion::default() {
-        format!("the members changed since the file was written: version {version} is {what}")
-    } else {
+        format!(
+            "the members changed since the file was written: version {version} is {what}; make the file match \
+             `electd member list`"
+        )
+    } else if quorum == Quorum::Majority {
         format!(
             "the members of the file do not count, as this node has voted by others: its stored \
              list is {what}; restore the file, and change the members of the running cluster with \
              `electd member add` and `electd member remove`"
+        )
+    } else {
+        format!(
+            "the file lists other members: the running list is {what}; restart the nodes with the new file, or \
+             change the members with `electd member add` and `electd member remove`"
         )
     })
 }
@@ -83,7 +96,8 @@ pub fn find_state(config: &Config, own: &MemberConfig) -> Result<(), StoreError>
 pub fn stored_against_file(config: &Config, member: &MemberConfig) -> Option<String> {
     let record = Store::peek(&config.state_dir(&member.name), member.id)?;
     let (last, file) = (record.kept.durable, Arc::new(of_file(config)));
-    against_file(&counting_members(Some(&last), &file, config.quorum), &file)
+    let counts = counting_members(Some(&last), &file, config.quorum);
+    against_file(&counts, &file, config.quorum)
 }
 
 #[cfg(test)]

@@ -169,7 +169,8 @@ impl Node {
         alerts::introduce(config, own, restored.incarnation);
         certificates.introduce();
         let file = settings.members.clone();
-        if let Some(differs) = members::against_file(&restored.record.members, &file) {
+        if let Some(differs) = members::against_file(&restored.record.members, &file, config.quorum)
+        {
             log::warn!(event = "config_differs"; "{differs}");
         }
         let channel = bounded(EVENTS);

@@ -13,10 +13,12 @@ use super::handle::{Command, CommandError, Handle, Outcome};
 use super::history::Entry;
 use super::inbox::{Event, Order};
 use super::leadership::{Change, Leadership};
+use super::members;
 use super::publish::Published;
 use super::status::Status;
 use super::tally::Tally;
 use super::words;
+use crate::config::Config;
 use crate::core;
 use crate::core::membership::{self, MemberList};
 use crate::core::message::{Done, Forwarded, Refusal};
@@ -196,6 +198,20 @@ impl NodeHandle {
     /// With the member whose lease is too far from the new one, in words.
     pub fn may_retime(&self, timing: &Timing) -> Result<(), String> {
         self.published.may_take(timing)
+    }
+
+    /// How the running member list differs from the members of this configuration, and what to do; none if both are the
+    /// same.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// let config = electd::config::load(&node.config())?;
+    /// assert_eq!(node.handle().differs_from(&config), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn differs_from(&self, config: &Config) -> Option<String> {
+        members::against_file(&self.published.members(), &members::of_file(config), config.quorum)
     }
 
     /// Takes these timings from now on. They have to be those of a valid configuration. No leadership ends because of

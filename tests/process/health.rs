@@ -200,12 +200,12 @@ fn a_reload_takes_another_check_and_names_what_needs_a_restart() {
         String::from_utf8(output.stdout).unwrap()
     };
     let check = |alone: &str| json!({"command": ["true"], "every": "1s", "alone": alone});
-    assert_eq!(reload(check("lead")), "changed at once: health\n");
+    assert_eq!(reload(check("lead")), "changed immediately: health\n");
     let epoch = cluster.agree_on(1);
-    let told = "nothing to change at once; needs a restart of this node: health.alone\n";
+    let told = "nothing to change immediately; needs a restart of this node: health.alone\n";
     assert_eq!(reload(check("step-down")), told);
     let none = json!({"command": ["false"], "every": "1s"});
-    assert_eq!(reload(none), "changed at once: health\n");
+    assert_eq!(reload(none), "changed immediately: health\n");
     until_healthy(&cluster, 1, false);
     assert_eq!(cluster.agree_on(1), epoch, "alone it leads on");
 }

@@ -159,7 +159,7 @@ fn another_hook_counts_after_a_reload() {
     let text = fs::read_to_string(cluster.file()).unwrap();
     fs::write(cluster.file(), text.replace("echo first", "echo second")).unwrap();
     let answer = cluster.node(1).post("/reload", "").unwrap();
-    assert_eq!(answer.json()["result"], "changed at once: hooks");
+    assert_eq!(answer.json()["result"], "changed immediately: hooks");
     cluster.node(1).stop_term();
     assert_eq!(cluster.node(1).exit_code(), 0);
     logs(cluster.node(1), "hook: second");

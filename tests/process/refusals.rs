@@ -187,12 +187,42 @@ fn electd(command: &str, config: &Value) -> (Option<i32>, String) {
 }
 
 #[story]
+fn a_level_of_the_log_that_does_not_exist_is_refused() {
+    let cluster = Cluster::prepare(1, |_| {});
+    let mut process = Command::new(env!("CARGO_BIN_EXE_electd"));
+    process.args(["run", "--node", "node-1", "--config"]).arg(cluster.file());
+    let output = process.env("RUST_LOG", "debgu").output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("\"debgu\" is no level: use error, warn, info"), "{said}");
+}
+
+#[story]
+fn a_check_warns_of_a_hook_that_is_not_there() {
+    for (program, warns) in [("/no/such/hook", true), ("no-such-hook", true), ("true", false)] {
+        let cluster = Cluster::prepare(1, |config| {
+            config["hooks"] = json!({"on_change": [program]});
+        });
+        let check = Command::new(env!("CARGO_BIN_EXE_electd"))
+            .args(["check", "--node", "node-1", "--config"])
+            .arg(cluster.file())
+            .output()
+            .unwrap();
+        let said = String::from_utf8(check.stdout).unwrap();
+        let warning = format!("WARNING: {program} is not on this host");
+        assert_eq!(said.contains(&warning), warns, "{said}");
+        assert!(said.contains("its hook"), "{said}");
+    }
+}
+
+#[story]
 fn a_config_that_is_wrong_starts_nothing() {
     let cluster = Cluster::prepare(1, |_| {});
     for (key, value, words) in [
         ("quorum", json!("most"), "quorum cannot be \"most\""),
         ("colour", json!("red"), "unknown key"),
         ("timing", json!({"failure": 500}), "timing.failure"),
+        ("control_group", json!("no such group"), "correct control_group"),
     ] {
         let mut config = cluster.config().clone();
         config[key] = value;

@@ -52,7 +52,7 @@ fn a_rank_takes_effect_at_once_and_what_needs_a_restart_is_named() {
     let output = reload(&cluster, "node-1");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert_eq!(said, "changed at once: rank; needs a restart of this node: trust_refused\n");
+    assert_eq!(said, "changed immediately: rank; needs a restart of this node: trust_refused\n");
     until_priority(&cluster, 1, 7);
     assert_eq!(cluster.agree_on(2), epoch, "nobody lost its leadership");
 }
@@ -66,7 +66,7 @@ fn hup_reloads_and_ends_nobody() {
     // A leader keeps the rank that it was elected with until the next election.
     eventually("the file is read again", || {
         let log = cluster.node(1).log();
-        ensure(log.contains("was read again: changed at once: rank"), || log)
+        ensure(log.contains("was read again: changed immediately: rank"), || log)
     });
     fs::write(cluster.file(), "{").unwrap();
     cluster.node(1).hang_up();
@@ -141,8 +141,8 @@ fn a_token_is_replaced_without_a_restart() {
     cluster.agree_on(1);
     fs::write(&token, "second").unwrap();
     let reloaded = || cluster.node(1).post("/reload", "").unwrap().json()["result"].clone();
-    assert_eq!(reloaded(), "changed at once: token");
-    assert_eq!(reloaded(), "nothing to change at once");
+    assert_eq!(reloaded(), "changed immediately: token");
+    assert_eq!(reloaded(), "nothing to change immediately");
 }
 
 /// The common part of all files of these tests.
@@ -206,7 +206,7 @@ fn a_hundred_reloads_under_load_lose_no_leader() {
             });
             let answer = cluster.node(number).post("/reload", "").unwrap();
             assert_eq!(answer.code, 200, "{answer:?}");
-            assert_eq!(answer.json()["result"], "changed at once: timings, token, rank");
+            assert_eq!(answer.json()["result"], "changed immediately: timings, token, rank");
             let leader = cluster.status(3).unwrap();
             assert_eq!((&*leader.state, leader.epoch), ("leading", epoch), "after {round}");
         }
@@ -362,5 +362,5 @@ fn twenty_broken_files_change_nothing_and_each_problem_is_named() {
     refused("no token", &["token"]);
     fs::write(&token, "token").unwrap();
     let answer = cluster.node(1).post("/reload", "").unwrap();
-    assert_eq!(answer.json()["result"], "nothing to change at once");
+    assert_eq!(answer.json()["result"], "nothing to change immediately");
 }

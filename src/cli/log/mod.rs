@@ -17,6 +17,8 @@ use parking_lot::Mutex;
 use rustix::fs::fstat;
 
 use super::args::variable;
+use super::error::CliError;
+use super::exit::Exit;
 use limiter::{Limiter, Line};
 use line::{Fields, Style};
 
@@ -35,12 +37,18 @@ impl LogArgs {
     /// Starts the log of the node of this name, on stderr.
     ///
     /// # Errors
-    /// If stderr cannot be used, or the system has no thread left.
-    pub fn start(self, node: &str) -> io::Result<Journal> {
+    /// If RUST_LOG is wrong, stderr cannot be used, or the system has no thread left.
+    pub fn start(self, node: &str) -> Result<Journal, CliError> {
+        let filter = filter(variable("RUST_LOG"))?;
+        self.write(node, filter).map_err(|error| {
+            CliError::new(Exit::Internal, format!("cannot start the log: {error}"))
+        })
+    }
+
+    fn write(self, node: &str, filter: Filter) -> io::Result<Journal> {
         let stderr = io::stderr();
         let with_priority = is_journal(&stderr);
         let style = Style { format: self.log_format, with_priority, node: node.to_owned() };
-        let filter = filter();
         let limiter = Arc::new(Mutex::new(Limiter::default()));
         let (digests, its_style) = (limiter.clone(), style.clone());
         let digest = move || digest(&digests, &its_style);
@@ -54,14 +62,29 @@ impl LogArgs {
     }
 }
 
-/// The filter of RUST_LOG, such as debug or electd::net=trace.
-fn filter() -> Filter {
+/// The filter of RUST_LOG, such as debug or electd::net=trace. A word that is no level would be taken for a module,
+/// and switch off the log of all others.
+fn filter(wanted: Option<String>) -> Result<Filter, CliError> {
     let mut filter = env_filter::Builder::new();
-    match variable("RUST_LOG") {
-        Some(wanted) => filter.parse(&wanted),
-        None => filter.filter_level(LevelFilter::Info),
+    let Some(wanted) = wanted else {
+        return Ok(filter.filter_level(LevelFilter::Info).build());
     };
-    filter.build()
+    let is_level = |word: &str| word.parse::<LevelFilter>().is_ok();
+    let directives = wanted.split('/').next().unwrap_or_default().split(',').map(str::trim);
+    let is_strange = |part: &&str| match part.split_once('=') {
+        Some((_, level)) => !is_level(level),
+        None => !part.is_empty() && !is_level(part) && !part.starts_with("electd"),
+    };
+    let strange = directives.clone().find(is_strange);
+    if strange.is_none() && filter.try_parse(&wanted).is_ok() {
+        return Ok(filter.build());
+    }
+    let what = format!(
+        "RUST_LOG={wanted:?}: {:?} is no level: use error, warn, info, debug, trace or off, or a module and a level \
+         such as electd::net=debug",
+        strange.unwrap_or(&wanted)
+    );
+    Err(CliError::new(Exit::Usage, what))
 }
 
 /// The digest of the counted lines, as a line of the log.

@@ -142,6 +142,19 @@ fn written(format: LogFormat, with_priority: bool, text: &str) -> String {
 }
 
 #[test]
+fn a_filter_is_of_levels_and_modules() {
+    let filter = |wanted: &str| filter(Some(wanted.to_owned()));
+    for wanted in
+        ["debug", "Warn", "off", "electd::net=trace", "electd", "info,rustls=debug", "info/lease"]
+    {
+        assert!(filter(wanted).is_ok(), "{wanted}");
+    }
+    for wanted in ["debgu", "info,verbose", "electd=loud", "=", "2"] {
+        assert!(filter(wanted).is_err(), "{wanted}");
+    }
+}
+
+#[test]
 fn a_line_is_text_or_one_document() {
     let text = written(LogFormat::Text, false, "leads");
     assert_eq!(text, "1970-01-01T00:00:00.000Z WARN  a: leads\n");

@@ -312,7 +312,7 @@ fn timings_fit_together() {
     one_problem(
         "\"400ms\"",
         "\"501ms\"",
-        "5:84: timing.lease: lease 501ms is above failure 500ms (value \"501ms\"): lower it to at \
+        "5:84: timing.lease: lease 501ms is above failure 500ms (value \"501ms\"): lower lease to at \
          most \"500ms\", or leave it out: 400ms",
     );
 }

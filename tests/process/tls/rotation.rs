@@ -87,7 +87,7 @@ fn a_broken_new_file_is_refused_and_the_old_one_stays_in_use() {
     let pair = certificates.authority.sign("node-2").unwrap();
     certificates.put("node-2", &[certificates.authority.certificate()], &pair);
     let answer = node.post("/reload", "").unwrap();
-    assert!(answer.body.contains("changed at once: certificates"), "{answer:?}");
+    assert!(answer.body.contains("changed immediately: certificates"), "{answer:?}");
     eventually("the problem is over", || {
         let found = problem()?;
         ensure(found.is_none(), || format!("{found:?}"))
