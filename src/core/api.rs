@@ -15,106 +15,44 @@ use super::types::{CommandId, NodeId, Time};
 
 /// An event that a member handles.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum Input {
     /// Time has passed.
     Tick,
     /// The caller did not run for this long: it was frozen, suspended or starved.
-    Stalled {
-        /// The time between its last turn and this one.
-        time: Duration,
-    },
-    /// A connection to a peer is open and awaits a [`Output::Hello`] with this attempt.
-    Dialed {
-        /// The peer.
-        peer: NodeId,
-        /// Tells this dial from earlier ones.
-        attempt: u64,
-    },
-    /// A dialer said hello; to be answered with [`Output::Welcome`] or [`Output::Reject`].
-    Hello {
-        /// The inbound connection.
-        connection: ConnectionId,
-        /// The address that it comes from.
-        address: String,
-        /// What it said.
-        hello: Hello,
-    },
+    Stalled { time: Duration },
+    /// A connection to a peer is open and awaits a [`Output::Hello`] with this attempt, which tells this dial from
+    /// earlier ones.
+    Dialed { peer: NodeId, attempt: u64 },
+    /// A dialer at this address said hello; to be answered with [`Output::Welcome`] or [`Output::Reject`].
+    Hello { connection: ConnectionId, address: String, hello: Hello },
     /// A peer that was dialed answered.
-    Welcomed {
-        /// The peer.
-        peer: NodeId,
-        /// What it said.
-        welcome: Hello,
-    },
+    Welcomed { peer: NodeId, welcome: Hello },
     /// A peer that was dialed refused this member.
-    Rejected {
-        /// The peer.
-        peer: NodeId,
-        /// Why.
-        reason: Rejection,
-    },
+    Rejected { peer: NodeId, reason: Rejection },
     /// A dial was refused: nobody listens there.
-    Refused {
-        /// The peer.
-        peer: NodeId,
-    },
+    Refused { peer: NodeId },
     /// The connection to a peer ended.
-    Lost {
-        /// The peer.
-        peer: NodeId,
-    },
+    Lost { peer: NodeId },
     /// The connection from a peer ended, and the caller redialed immediately.
-    Ended {
-        /// The inbound connection.
-        connection: ConnectionId,
-        /// The peer.
-        peer: NodeId,
-        /// How the redial went.
-        redial: Redial,
-    },
+    Ended { connection: ConnectionId, peer: NodeId, redial: Redial },
     /// A message came in on a peer's present connection.
-    Message {
-        /// The inbound connection.
-        connection: ConnectionId,
-        /// The peer.
-        from: NodeId,
-        /// The message.
-        envelope: Envelope,
-    },
+    Message { connection: ConnectionId, from: NodeId, envelope: Envelope },
     /// The caller sampled the member's attribute anew; none if that failed, so that the member is not eligible.
-    Sampled {
-        /// Its value.
-        value: Option<i64>,
-    },
+    Sampled { value: Option<i64> },
     /// The health check passed or failed as many times in a row as its settings ask for.
-    Checked {
-        /// Whether it passed.
-        healthy: bool,
-    },
-    /// The configuration was read again: the member uses these timings from now on.
-    Timed {
-        /// All of them, which fit together.
-        timing: Timing,
-    },
+    Checked { healthy: bool },
+    /// The configuration was read again: the member uses these timings, which fit together, from now on.
+    Timed { timing: Timing },
     /// All records up to this number are durable.
-    Persisted {
-        /// The number.
-        number: u64,
-    },
-    /// A job begins, which must end before another member leads.
-    JobStarted {
-        /// The longest time that the leader waits for the end of the job when it hands over or stops.
-        stops_within: Duration,
-    },
+    Persisted { number: u64 },
+    /// A job begins, which must end before another member leads. A leader that hands over or stops waits for the end of
+    /// the job for at most this time.
+    JobStarted { stops_within: Duration },
     /// Nothing of the job runs any more.
     JobEnded,
-    /// An operator, or a program that embeds the member, gives a command.
-    Command {
-        /// To be repeated in the answer.
-        id: CommandId,
-        /// What is asked.
-        command: Command,
-    },
+    /// An operator, or a program that embeds the member, gives a command. The answer repeats the id.
+    Command { id: CommandId, command: Command },
 }
 
 /// The outcome of the redial after the end of a connection.
@@ -130,77 +68,33 @@ pub enum Redial {
 
 /// A step that the caller carries out, in this order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum Output {
-    /// Say HELLO on the connection of this attempt.
-    Hello {
-        /// The peer that was dialed.
-        to: NodeId,
-        /// The attempt of [`Input::Dialed`].
-        attempt: u64,
-        /// What to say.
-        hello: Hello,
-    },
-    /// Answer a HELLO; messages may follow on this connection.
-    Welcome {
-        /// The inbound connection.
-        connection: ConnectionId,
-        /// The peer that it belongs to from now on.
-        peer: NodeId,
-        /// What to say.
-        welcome: Hello,
-    },
+    /// Say HELLO on the connection of this attempt, which [`Input::Dialed`] named.
+    Hello { to: NodeId, attempt: u64, hello: Hello },
+    /// Answer a HELLO. The connection belongs to this peer from now on, and messages may follow on it.
+    Welcome { connection: ConnectionId, peer: NodeId, welcome: Hello },
     /// Refuse a HELLO and close the connection.
-    Reject {
-        /// The inbound connection.
-        connection: ConnectionId,
-        /// Why.
-        reason: Rejection,
-    },
+    Reject { connection: ConnectionId, reason: Rejection },
     /// Send a message to each of these peers; drop it if it cannot be sent immediately.
-    Send {
-        /// The receivers.
-        to: Vec<NodeId>,
-        /// The message.
-        envelope: Envelope,
-    },
+    Send { to: Vec<NodeId>, envelope: Envelope },
     /// Close an inbound connection that a newer one replaces.
-    Close {
-        /// The connection.
-        connection: ConnectionId,
-    },
+    Close { connection: ConnectionId },
     /// Close the connections to and from a peer; it is dialed anew, with a back-off.
-    Disconnect {
-        /// The peer.
-        peer: NodeId,
-    },
+    Disconnect { peer: NodeId },
     /// Dial a peer now, whatever the back-off says.
-    Dial {
-        /// The peer.
-        peer: NodeId,
-    },
+    Dial { peer: NodeId },
     /// Write a record, and report with [`Input::Persisted`] when it is durable.
-    Persist {
-        /// Its number.
-        number: u64,
-        /// What to write.
-        record: Durable,
-    },
+    Persist { number: u64, record: Durable },
     /// The phase, the leader or the epoch changed.
     Changed(Transition),
     /// The member list changed: it says which peers to dial from now on.
     Members(Arc<MemberList>),
-    /// The leader is about to hand over or stop: end the job, and report with [`Input::JobEnded`].
-    EndJob {
-        /// The leadership ends by then, whether the job has ended or not.
-        by: Time,
-    },
+    /// The leader is about to hand over or stop: end the job, and report with [`Input::JobEnded`]. The leadership ends
+    /// by then, whether the job has ended or not.
+    EndJob { by: Time },
     /// A command has been carried out or refused.
-    Answer {
-        /// The command.
-        id: CommandId,
-        /// How it ended.
-        result: Result<Done, Refusal>,
-    },
+    Answer { id: CommandId, result: Result<Done, Refusal> },
     /// Something that an operator wants to know.
     Note(Note),
 }

@@ -8,25 +8,20 @@ use super::types::{Drain, Epoch, NodeId, Task, Version};
 
 /// A command that an operator gives a member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum Command {
     /// A command for the leader: this member carries it out or passes it on.
     ForLeader(Forwarded),
     /// Call an election; a no-op while one is in progress.
     Elect,
     /// The coordinator of the halting algorithm hands out this task.
-    HandOut {
-        /// The task.
-        task: Task,
-    },
+    HandOut { task: Task },
     /// This member hands over if it leads, and does not lead from now on, restarts included.
     Drain(Drain),
     /// A member that was drained, or that resigned, may lead again.
     Undrain,
     /// The pause of this version is over: this member resumes the cluster, if it leads and knows no later pause.
-    EndPause {
-        /// The version of the pause.
-        version: Version,
-    },
+    EndPause { version: Version },
     /// The process is about to end.
     Stop,
 }
@@ -55,17 +50,12 @@ impl From<Forwarded> for Command {
 
 /// The commands that a member passes on to the leader.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum Forwarded {
     /// Stop leading, in favour of this member if one is named.
-    Resign {
-        /// The member that is to lead next.
-        to: Option<NodeId>,
-    },
+    Resign { to: Option<NodeId> },
     /// Stop leading, in favour of this member, whatever its rank.
-    Switchover {
-        /// The member that is to lead next.
-        to: NodeId,
-    },
+    Switchover { to: NodeId },
     /// Members preempt the leader that a switchover chose like any other again.
     EndSwitchover,
     /// Change the member list.
@@ -140,23 +130,18 @@ impl Forwarded {
 
 /// What a command achieved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum Done {
     /// An election was called, or is in progress.
     Called,
-    /// The leader of this epoch handed over, to the member named if any.
-    Resigned {
-        /// The epoch that ended.
-        epoch: Epoch,
-        /// The member that is to start the next election.
-        successor: Option<NodeId>,
-    },
+    /// The leader of this epoch handed over, to the member named if any: that is to start the next election.
+    Resigned { epoch: Epoch, successor: Option<NodeId> },
     /// The member has left its leadership and is ready to end.
     Stopped,
     /// This member belongs to the cluster from now on.
     Added(NodeId),
     /// This member does not belong to the cluster any more.
     Removed {
-        /// The member.
         id: NodeId,
         /// Enough of the others have stored the removal; otherwise it was forced, or is still being sent.
         stored: bool,
@@ -164,10 +149,7 @@ pub enum Done {
         handed_over: bool,
     },
     /// The member does not lead from now on, restarts included. If it led, it is handing over to the member named.
-    Drained {
-        /// The member that is to lead next.
-        successor: Option<NodeId>,
-    },
+    Drained { successor: Option<NodeId> },
     /// The member may lead again.
     Undrained,
     /// The cluster is paused: the leader has stored that.
@@ -184,6 +166,7 @@ pub enum Done {
 
 /// Why a command was not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum Refusal {
     /// No leader is known that could resign.
     NoLeader,
@@ -193,13 +176,8 @@ pub enum Refusal {
     NoSuccessor,
     /// The member named is not alive or not eligible.
     CannotLead(NodeId),
-    /// A member that comes before the one named would win the election.
-    Outranked {
-        /// The member that was named.
-        to: NodeId,
-        /// The member that ranks higher.
-        by: NodeId,
-    },
+    /// The member `by` comes before the one named, and would win the election.
+    Outranked { to: NodeId, by: NodeId },
     /// A switchover to this member is in progress.
     Switching(NodeId),
     /// The chosen member did not say in time that it takes over.
@@ -218,13 +196,8 @@ pub enum Refusal {
     NotCoordinator(Option<NodeId>),
     /// The task is longer than [`Task::LONGEST`](super::types::Task::LONGEST).
     TaskTooLong(usize),
-    /// Another member has the id, name or address of the new one.
-    Taken {
-        /// Which of them.
-        what: Taken,
-        /// The member that has it.
-        by: NodeId,
-    },
+    /// Another member has this of the new one: its id, its name or an address.
+    Taken { what: Taken, by: NodeId },
     /// A member with this id was removed before, and an id is never used again.
     WasRemoved(NodeId),
     /// The list has [`MOST_MEMBERS`](super::membership::MOST_MEMBERS) members.
@@ -233,13 +206,8 @@ pub enum Refusal {
     NotMember(NodeId),
     /// Another change of the member list is in progress.
     ChangeUnderWay,
-    /// The live voters would be no majority.
-    LosesQuorum {
-        /// Voters of the new list that are alive.
-        live: usize,
-        /// How many are a majority of it.
-        needed: usize,
-    },
+    /// The live voters would be no majority of the new list: it has so many of them, and needs so many.
+    LosesQuorum { live: usize, needed: usize },
     /// No member would be left that may lead.
     LastCandidate,
     /// No member would be left, or none is connected that could learn of the change.

@@ -8,26 +8,17 @@ use super::types::{Epoch, Incarnation, NodeId, Rank};
 
 /// A voter's reply to a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum Opinion {
     /// The voter votes for the candidate.
     Yes,
-    /// The voter would vote for the candidate if the leader of this epoch releases it, or after this wait.
-    YesIf {
-        /// The leader's epoch.
-        released: Epoch,
-        /// The rest of the voter's promise to that leader.
-        wait: Duration,
-    },
+    /// The voter would vote for the candidate if the leader of this epoch releases it, or after this wait: the rest of
+    /// the voter's promise to that leader.
+    YesIf { released: Epoch, wait: Duration },
     /// The voter does not vote for the candidate, for at least this time.
-    No {
-        /// The time.
-        wait: Duration,
-    },
+    No { wait: Duration },
     /// The voter votes for nobody until it knows the state of the cluster; the candidate asks again after this wait.
-    Uninformed {
-        /// The wait.
-        wait: Duration,
-    },
+    Uninformed { wait: Duration },
 }
 
 impl Opinion {

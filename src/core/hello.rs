@@ -66,59 +66,27 @@ impl Agreement {
 }
 
 /// Why a hello was refused. Both sides log it in words whenever it changes, and show it in their status; a stranger's
-/// is only logged.
+/// is only logged. `ours` is of the refusing member, and `theirs` of the dialer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum Rejection {
-    /// The two members share no version of the protocol.
-    Protocol {
-        /// The version of the refusing member that comes closest.
-        ours: u32,
-        /// The version of the dialer that comes closest.
-        theirs: u32,
-    },
+    /// The two members share no version of the protocol: these two come closest.
+    Protocol { ours: u32, theirs: u32 },
     /// The dialer belongs to another cluster.
-    Cluster {
-        /// The cluster of the refusing member.
-        ours: String,
-        /// The cluster of the dialer.
-        theirs: String,
-    },
+    Cluster { ours: String, theirs: String },
     /// The dialer's id is not in the member list.
     UnknownId(NodeId),
     /// The dialer was a member and has been removed.
     Removed(NodeId),
     /// The dialer carries the id of the refusing member.
     OwnId(NodeId),
-    /// Another process with this id was heard within `failure`.
-    IdInUse {
-        /// The id.
-        id: NodeId,
-        /// The address that the other process connected from.
-        address: String,
-    },
-    /// With a majority: the dialer's incarnation is below one that was met, so it lost its state and its promises.
-    StateLost {
-        /// The member.
-        id: NodeId,
-        /// The incarnation that was met.
-        known: Incarnation,
-        /// The incarnation that it has now.
-        told: Incarnation,
-    },
-    /// The two members differ in a setting that must be shared.
-    Disagreement {
-        /// The key in the configuration.
-        key: String,
-        /// The value of the refusing member.
-        ours: String,
-        /// The value of the dialer.
-        theirs: String,
-    },
+    /// Another process with this id, which connected from this address, was heard within `failure`.
+    IdInUse { id: NodeId, address: String },
+    /// With a majority: the incarnation that the dialer tells is below the known one, which was met. So it lost its
+    /// state and its promises.
+    StateLost { id: NodeId, known: Incarnation, told: Incarnation },
+    /// The two members differ in a setting that must be shared: this key of the configuration.
+    Disagreement { key: String, ours: String, theirs: String },
     /// Another member answers at the address that was dialed.
-    WrongAddress {
-        /// The member that was expected there.
-        expected: NodeId,
-        /// The member that is there.
-        found: NodeId,
-    },
+    WrongAddress { expected: NodeId, found: NodeId },
 }

@@ -81,6 +81,7 @@ pub fn shown(text: &str, most: usize) -> String {
 
 /// Why a member's entry is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum MemberError {
     /// Its name breaks the rule.
     #[error("\"name\": \"{}\" is not a name: {NAME_RULE}", quote(.0))]
@@ -90,14 +91,7 @@ pub enum MemberError {
     Id(Uuid),
     /// One of its two addresses is invalid.
     #[error("\"{key}\": \"{}\" {}: {}", quote(.text), .bad.what, .bad.remedy)]
-    Address {
-        /// Which of the two.
-        key: &'static str,
-        /// The text of the address.
-        text: String,
-        /// What is wrong with it.
-        bad: BadAddress,
-    },
+    Address { key: &'static str, text: String, bad: BadAddress },
     /// Nobody could dial its address.
     #[error("\"address\": \"{}\" is every address of a host: give one to dial", quote(.0))]
     Wildcard(String),

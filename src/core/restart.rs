@@ -39,15 +39,11 @@ pub struct Restored {
 
 /// Why no process may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum NoStart {
     /// The member list in force does not name this member.
     #[error("the stored member list, version {version}, does not name {id}")]
-    Removed {
-        /// This member.
-        id: NodeId,
-        /// The version of that list.
-        version: ListVersion,
-    },
+    Removed { id: NodeId, version: ListVersion },
     /// The operator asked for a bootstrap, but the store knows its cluster.
     #[error("this store knows its cluster: a bootstrap is for the first start")]
     Bootstrapped,
