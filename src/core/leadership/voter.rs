@@ -15,42 +15,6 @@ struct Promise {
     until: Time,
 }
 
-/// Why a voter denies a candidate its vote.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Objection {
-    /// Its store was empty, and neither a leader nor all other voters have told it the epoch. An earlier incarnation
-    /// may have made a promise until this time.
-    Uninformed(Time),
-    /// The candidate's member list is older than the voter's.
-    StaleList,
-    /// The voter has voted for another candidate in this epoch, or knows a leader of it.
-    Older(Epoch),
-    /// The voter promised the leader of this epoch to vote for no other candidate until then.
-    Promised(Epoch, Time),
-    /// An earlier incarnation may have made a promise until this time; or the voter has promised several leaders, the
-    /// last until then.
-    Muted(Time),
-}
-
-impl Objection {
-    /// The reply to the candidate: it may ask again after `patience`, if no time is known.
-    #[must_use]
-    pub fn opinion(self, now: Time, patience: Duration) -> Opinion {
-        match self {
-            Objection::Uninformed(until) if now < until => {
-                Opinion::Uninformed { wait: until.since(now) }
-            }
-            Objection::Uninformed(_) => Opinion::Uninformed { wait: patience },
-            Objection::StaleList => Opinion::No { wait: patience },
-            Objection::Older(_) => Opinion::No { wait: Duration::ZERO },
-            Objection::Muted(until) => Opinion::No { wait: until.since(now) },
-            Objection::Promised(released, until) => {
-                Opinion::YesIf { released, wait: until.since(now) }
-            }
-        }
-    }
-}
-
 /// The state of a voter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Voter {
@@ -135,31 +99,35 @@ impl Voter {
         }
     }
 
-    /// Why it would not vote for this candidate in this epoch, if there is a reason.
+    /// What it says to a candidate that asks for its vote in this epoch. The candidate may ask again after `patience`,
+    /// if no time is known.
     #[must_use]
-    pub fn objection(
+    pub fn judge(
         &self,
-        now: Time,
+        (now, patience): (Time, Duration),
         candidate: NodeId,
         epoch: Epoch,
         view: View,
-    ) -> Option<Objection> {
+    ) -> Opinion {
+        let muted = now < self.muted_until;
         if !self.informed {
-            Some(Objection::Uninformed(self.muted_until))
-        } else if let Some(older) = self.denies(candidate, epoch, view) {
-            Some(Objection::Older(older))
-        } else if now < self.muted_until {
-            Some(Objection::Muted(self.muted_until))
-        } else {
-            let others = self.running(now).filter(|promise| promise.to != candidate);
-            let heeded = |to: NodeId| to > candidate || !Fault::ReleaseNotAwaited.is_planted();
-            let mut heeded: Vec<_> = others.filter(|promise| heeded(promise.to)).collect();
-            heeded.sort_unstable_by_key(|promise| promise.until);
-            match heeded[..] {
-                [] => None,
-                [promise] => Some(Objection::Promised(promise.epoch, promise.until)),
-                [.., last] => Some(Objection::Muted(last.until)), // no leader alone can free it
-            }
+            let wait = if muted { self.muted_until.since(now) } else { patience };
+            return Opinion::Uninformed { wait };
+        }
+        if self.denies(candidate, epoch, view) {
+            return Opinion::No { wait: Duration::ZERO };
+        }
+        if muted {
+            return Opinion::No { wait: self.muted_until.since(now) };
+        }
+        let others = self.running(now).filter(|promise| promise.to != candidate);
+        let heeded = |to: NodeId| to > candidate || !Fault::ReleaseNotAwaited.is_planted();
+        let mut heeded: Vec<_> = others.filter(|promise| heeded(promise.to)).collect();
+        heeded.sort_unstable_by_key(|promise| promise.until);
+        match heeded[..] {
+            [] => Opinion::Yes,
+            [to] => Opinion::YesIf { released: to.epoch, wait: to.until.since(now) },
+            [.., last] => Opinion::No { wait: last.until.since(now) }, // no leader alone can free it
         }
     }
 
@@ -168,20 +136,18 @@ impl Voter {
         self.promises.iter().filter(move |promise| now < promise.until)
     }
 
-    /// The epoch that forbids a vote in this one: a later one that it voted in or knows a leader of, or the same with
-    /// another candidate.
-    fn denies(&self, candidate: NodeId, epoch: Epoch, view: View) -> Option<Epoch> {
-        let is_against = |known: Epoch, of: Option<NodeId>| {
+    /// Whether it may not vote for this candidate in this epoch: it voted or promised in a later one or knows a leader
+    /// of that, or did so in this one for another candidate.
+    fn denies(&self, candidate: NodeId, epoch: Epoch, view: View) -> bool {
+        let votes = [self.voted, self.led].into_iter().flatten();
+        let votes = votes.map(|vote| (vote.epoch, Some(vote.candidate)));
+        let mut known = votes.chain([(view.epoch, view.leader.map(|leader| leader.id))]);
+        let is_against = |(known, of): (Epoch, Option<NodeId>)| {
             let other = of.is_some_and(|of| of != candidate) && !Fault::EpochTwice.is_planted();
             known > epoch || (known == epoch && other)
         };
-        let voted = self.voted.filter(|vote| is_against(vote.epoch, Some(vote.candidate)));
-        let led = is_against(view.epoch, view.leader.map(|leader| leader.id));
-        let before = self.led.filter(|led| is_against(led.epoch, Some(led.candidate)));
-        let newest = Some(self.newest).filter(|newest| *newest > epoch);
-        let floor = Some(self.floor).filter(|floor| *floor >= epoch && *floor > Epoch(0));
-        let (voted, before) = (voted.map(|vote| vote.epoch), before.map(|led| led.epoch));
-        voted.max(before).max(led.then_some(view.epoch)).max(newest).max(floor)
+        let below_floor = epoch <= self.floor && self.floor > Epoch(0);
+        known.any(is_against) || epoch < self.newest || below_floor
     }
 
     /// The leader of this epoch, as far as an earlier incarnation knew.

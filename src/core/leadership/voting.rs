@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::voter::Objection;
 use crate::core::api::Output;
 use crate::core::context::Context;
 use crate::core::detector::Peer;
@@ -28,18 +27,16 @@ impl Context<'_> {
     /// This voter's answer to a vote request.
     pub(super) fn judge(&self, candidate: NodeId, epoch: Epoch, list: ListVersion) -> Opinion {
         let state = &*self.state;
-        let own = state.membership.version();
-        let stale = list < own && !Fault::StaleList.is_planted();
-        let stale = stale.then_some(Objection::StaleList);
+        let (own, patience) = (state.membership.version(), state.settings.timing.failure);
+        if list < own && !Fault::StaleList.is_planted() {
+            return Opinion::No { wait: patience };
+        }
         // A member led in the epoch of the list's version, and the majority that elected it may have been removed
         // since. As in Raft: a candidate's term is above that of its last entry.
-        let led = epoch <= own.epoch && !Fault::ListEpoch.is_planted();
-        let led = led.then_some(Objection::Older(own.epoch));
-        let objection = stale
-            .or(led)
-            .or_else(|| state.voter.objection(self.now, candidate, epoch, state.view()));
-        let patience = state.settings.timing.failure;
-        objection.map_or(Opinion::Yes, |objection| objection.opinion(self.now, patience))
+        if epoch <= own.epoch && !Fault::ListEpoch.is_planted() {
+            return Opinion::No { wait: Duration::ZERO };
+        }
+        state.voter.judge((self.now, patience), candidate, epoch, state.view())
     }
 
     /// Votes for a candidate, and sends the vote as soon as it is durable.
