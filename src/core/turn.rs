@@ -118,7 +118,7 @@ impl Turn<'_> {
                 self.opinion(from, Stage::Vote, number, opinion, epoch);
             }
             Message::Vote { incarnation, number, epoch } => {
-                self.hear_vote(from, incarnation, number, epoch);
+                self.cx.hear_vote(from, incarnation, number, epoch);
             }
             Message::Probe { number } => {
                 self.cx.tell_if_behind(from);

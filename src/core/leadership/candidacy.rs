@@ -5,8 +5,7 @@ use std::time::Duration;
 use super::lease::Lease;
 use super::question::{Purpose, Question, Stage};
 use crate::core::damping::Damping;
-use crate::core::message::Opinion;
-use crate::core::types::{Epoch, NodeId, Time};
+use crate::core::types::{Epoch, Time};
 
 /// The step of an algorithm that a nomination is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -181,12 +180,5 @@ impl Candidacy {
         let wins =
             |question: &&Question| question.epoch == round && question.purpose == Purpose::Win;
         self.question.as_ref().filter(wins).map(|question| question.agreed)
-    }
-
-    /// Counts this member's own vote, if it answers the present question.
-    pub(super) fn hear_own(&mut self, own: NodeId, number: u64, now: Time) {
-        if let Some(question) = self.question.as_mut().filter(|asked| asked.number == number) {
-            question.hear(own, Opinion::Yes, now);
-        }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::question::{Purpose, Question, Stage};
+use crate::core::context::Context;
 use crate::core::detector::Peer;
 use crate::core::durable::Then;
 use crate::core::message::{Message, Opinion};
@@ -47,6 +48,21 @@ impl State {
     }
 }
 
+impl Context<'_> {
+    /// A voter votes for this member; or this member itself does, now that its vote is durable.
+    pub fn hear_vote(&mut self, from: NodeId, of: Incarnation, number: u64, epoch: Epoch) {
+        let own = of == self.state.records.incarnation() && self.state.is_voter(from);
+        if let Some(question) = &mut self.state.candidacy.question
+            && ((question.number, question.epoch) == (number, epoch)
+                || Fault::StaleVote.is_planted())
+            && question.stage == Stage::Vote
+            && own
+        {
+            question.hear(from, Opinion::Yes, self.now);
+        }
+    }
+}
+
 impl Turn<'_> {
     /// A voter answers a pre-vote or denies its vote.
     pub fn opinion(
@@ -83,19 +99,6 @@ impl Turn<'_> {
             let next = self.cx.next_round();
             self.cx.note_round(next);
             self.cx.ask_voters(Purpose::Reclaim, Stage::Vote, next);
-        }
-    }
-
-    /// A voter votes for this member; or this member itself does, now that its vote is durable.
-    pub fn hear_vote(&mut self, from: NodeId, of: Incarnation, number: u64, epoch: Epoch) {
-        let own = of == self.cx.state.records.incarnation() && self.cx.state.is_voter(from);
-        if let Some(question) = &mut self.cx.state.candidacy.question
-            && ((question.number, question.epoch) == (number, epoch)
-                || Fault::StaleVote.is_planted())
-            && question.stage == Stage::Vote
-            && own
-        {
-            question.hear(from, Opinion::Yes, self.cx.now);
         }
     }
 

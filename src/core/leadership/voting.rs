@@ -54,7 +54,10 @@ impl Context<'_> {
         let waits = self.state.records.awaited_by(|then| *then == Then::Vote);
         let record = match (before, waits) {
             // The candidate asks once more, as the disk is slow: the vote is not written twice.
-            (true, None) => return self.say_vote(candidate, number, vote),
+            (true, None) if candidate == self.state.id() => {
+                return self.hear_vote(candidate, incarnation, number, epoch);
+            }
+            (true, None) => return self.send(candidate, vote),
             (true, Some(record)) => record,
             (false, _) => {
                 let record = self.persist();
@@ -66,14 +69,6 @@ impl Context<'_> {
             return self.send(candidate, vote);
         }
         self.state.records.then(record, Then::Tell(candidate, vote));
-    }
-
-    /// Sends a candidate a vote that is durable already; this member counts its own directly.
-    fn say_vote(&mut self, candidate: NodeId, number: u64, vote: Message) {
-        match candidate == self.state.id() {
-            true => self.state.candidacy.hear_own(candidate, number, self.now),
-            false => self.send(candidate, vote),
-        }
     }
 
     /// The greatest epoch that this member knows, has voted in or has a list of.
@@ -235,7 +230,7 @@ impl Turn<'_> {
                 }
             }
             Message::Vote { incarnation, number, epoch } if to == self.cx.state.id() => {
-                self.hear_vote(to, incarnation, number, epoch);
+                self.cx.hear_vote(to, incarnation, number, epoch);
             }
             message => self.cx.send(to, message),
         }
