@@ -1,5 +1,6 @@
 //! What the chosen member and its leader remember of a switchover.
 
+use super::membership::known::Asker;
 use super::types::{NodeId, Time};
 
 /// Whether this member is chosen, and whether it leads because of that.
@@ -20,7 +21,7 @@ pub(super) struct Switchover {
     /// The chosen member.
     pub to: NodeId,
     /// The member that passed the order on, and the number of the order there.
-    pub asked: (NodeId, u64),
+    pub asked: Asker,
     /// Until when the chosen member has to say that it takes over.
     pub due: Time,
     /// Whether it said so and the asker has its answer: only the job of this leader still has to end.

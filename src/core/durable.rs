@@ -12,6 +12,7 @@ use super::membership::{ListVersion, MemberList};
 use super::message::{Done, Message};
 use super::planted::Fault;
 use super::types::{CommandId, Drain, Epoch, Incarnation, NodeId, Pause, Task, Time};
+use super::waiting::MOST_WAITING;
 
 /// How far ahead a member reserves epochs, and how few are left when it reserves again.
 const AHEAD: u64 = 16;
@@ -231,8 +232,12 @@ impl Records {
         self.waiting.iter().find(|(_, then)| what(then)).map(|(record, _)| *record)
     }
 
-    /// How many commands wait for a record.
-    pub fn commands(&self) -> usize {
+    /// Whether one more command may wait for a record.
+    pub fn have_room(&self) -> bool {
+        self.commands() < MOST_WAITING
+    }
+
+    fn commands(&self) -> usize {
         self.waiting.iter().filter(|(_, then)| matches!(then, Then::Answer(..))).count()
     }
 

@@ -4,52 +4,37 @@ use super::api::Output;
 use super::command::Command;
 use super::context::Context;
 use super::durable::Then;
+use super::membership::known::Asker;
 use super::message::{Done, Forwarded, Message, Refusal};
 use super::phase::{Phase, Reason};
 use super::settings::AlgorithmKind;
 use super::timer::Timer;
 use super::turn::Turn;
 use super::types::{CommandId, NodeId, Task};
-use super::waiting::MOST_WAITING;
+
+/// What carrying out a command did, and the record that holds it; or why it was not carried out.
+pub(super) type Carried = Result<(u64, Done), Refusal>;
 
 impl Turn<'_> {
     /// Carries a command out, or passes it on.
     pub fn command(&mut self, id: CommandId, command: Command) {
         let stopping = self.cx.state.phase() == Phase::Stopping;
-        let result = match command {
-            Command::Stop if self.stop(vec![id]) => Ok(Done::Stopped),
-            Command::Stop => return,
+        let carried = match command {
+            Command::Stop if self.stop(vec![id]) => return self.cx.answer(id, Ok(Done::Stopped)),
+            Command::Stop => return, // it is answered once the job has ended
             _ if stopping => Err(Refusal::Stopping),
             Command::Elect => {
                 self.elect();
-                Ok(Done::Called)
+                return self.cx.answer(id, Ok(Done::Called));
             }
-            Command::HandOut { task } => match self.hand_out(task) {
-                Ok(record) => {
-                    self.cx.state.records.then(record, Then::Answer(id, Done::TaskTaken));
-                    return;
-                }
-                Err(refusal) => Err(refusal),
-            },
-            Command::Drain(drain) => match self.drain(drain) {
-                Ok((record, done)) => {
-                    self.cx.state.records.then(record, Then::Answer(id, done));
-                    return;
-                }
-                Err(refusal) => Err(refusal),
-            },
-            Command::Undrain => {
-                let record = self.undrain();
-                self.cx.state.records.then(record, Then::Answer(id, Done::Undrained));
-                return;
-            }
-            Command::EndPause { version } if !self.may_resume(Some(version)) => {
-                Err(Refusal::NotLeader)
-            }
-            Command::EndPause { .. } => return self.order_pause(id, Forwarded::Resume),
+            Command::HandOut { task } => self.hand_out(task),
+            Command::Drain(drain) => self.drain(drain),
+            Command::Undrain => Ok(self.undrain()),
+            Command::EndPause { version } if !self.may_resume(version) => Err(Refusal::NotLeader),
+            Command::EndPause { .. } => return self.order(id, Forwarded::Resume),
             Command::ForLeader(command) => return self.order(id, command),
         };
-        self.cx.out.push(Output::Answer { id, result });
+        self.cx.answer_once_durable(id, carried);
     }
 
     /// Calls an election, unless one is in progress. A live lower leader has to hand over first.
@@ -62,8 +47,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes a task, if this member is the coordinator. Returns the record that holds it.
-    fn hand_out(&mut self, task: Task) -> Result<u64, Refusal> {
+    /// Takes a task, if this member is the coordinator.
+    fn hand_out(&mut self, task: Task) -> Carried {
         let state = &mut self.cx.state;
         if state.settings.algorithm != AlgorithmKind::Halting {
             Err(Refusal::NoTask)
@@ -71,47 +56,45 @@ impl Turn<'_> {
             Err(Refusal::TaskTooLong(task.content.len()))
         } else if !state.leads() {
             Err(Refusal::NotCoordinator(state.leader().map(|leader| leader.id)))
-        } else if state.records.commands() >= MOST_WAITING {
+        } else if !state.records.have_room() {
             Err(Refusal::TooMany)
         } else {
             let version = state.records.task().version.next(state.view().epoch);
             state.records.hold(Task { version, ..task });
             let record = self.cx.persist();
             self.algorithm.get().hand_out(&mut self.cx);
-            Ok(record)
+            Ok((record, Done::TaskTaken))
         }
     }
 
     /// Passes a command on to the leader, if one is known. It may be this member.
     fn order(&mut self, id: CommandId, command: Forwarded) {
-        let result = match (self.cx.state.leader().map(|leader| leader.id), command) {
-            (_, command @ (Forwarded::Pause { .. } | Forwarded::Resume)) => {
-                return self.order_pause(id, command);
-            }
+        let own = self.cx.state.id();
+        let leader = self.cx.state.leader().map(|leader| leader.id);
+        let leads = leader == Some(own);
+        let result = match (leader, command) {
             (_, Forwarded::EndSwitchover) if self.cx.state.follows_unchosen() => {
                 Ok(Done::SwitchoverEnded)
             }
             (None, _) => Err(Refusal::NoLeader),
-            (Some(leader), Forwarded::Resign { to }) if leader == self.cx.state.id() => {
-                self.resign(to)
+            (_, Forwarded::Resign { to }) if leads => self.resign(to),
+            (_, command @ (Forwarded::Pause { .. } | Forwarded::Resume)) if leads => {
+                let carried = self.carry_out_pause(&command);
+                return self.cx.answer_once_durable(id, carried);
             }
             (Some(leader), command) => return self.forward(id, leader, command),
         };
-        self.cx.out.push(Output::Answer { id, result });
+        self.cx.answer(id, result);
     }
 
-    pub fn forward(&mut self, id: CommandId, leader: NodeId, command: Forwarded) {
+    fn forward(&mut self, id: CommandId, leader: NodeId, command: Forwarded) {
         let due = self.cx.now + self.cx.state.settings.timing.failure * command.patience();
         let asked = self.cx.state.view().epoch;
         if !self.cx.state.outbox.commands.add(id, leader, command, asked, due) {
-            let result = Err(Refusal::TooMany);
-            self.cx.out.push(Output::Answer { id, result });
-            return;
+            return self.cx.answer(id, Err(Refusal::TooMany));
         }
         self.arm_forward();
-        if leader == self.cx.state.id() || self.cx.state.detector.is_within_reach(leader) {
-            self.forward_unsent(leader);
-        }
+        self.forward_unsent(leader);
     }
 
     fn arm_forward(&mut self) {
@@ -120,11 +103,13 @@ impl Turn<'_> {
         }
     }
 
-    /// Sends a leader, once, the commands that wait for it.
+    /// Sends a leader, once, the commands that wait for it, as soon as it can be reached.
     pub fn forward_unsent(&mut self, leader: NodeId) {
-        let epoch = self.cx.state.view().epoch;
+        let (own, epoch) = (self.cx.state.id(), self.cx.state.view().epoch);
+        if leader != own && !self.cx.state.detector.is_within_reach(leader) {
+            return;
+        }
         let unsent = self.cx.state.outbox.commands.send(leader, epoch);
-        let own = self.cx.state.id();
         for (number, command) in unsent {
             let message = Message::Forward { number, command: command.clone() };
             if leader == own {
@@ -141,26 +126,29 @@ impl Turn<'_> {
     pub fn forward_postponed(&mut self) {
         let Some(leader) = self.cx.state.leader().map(|leader| leader.id) else { return };
         let epoch = self.cx.state.view().epoch;
-        let any = self.cx.state.outbox.commands.leave_to(leader, epoch);
-        let own = leader == self.cx.state.id();
-        if any && (own || self.cx.state.detector.is_within_reach(leader)) {
+        if self.cx.state.outbox.commands.leave_to(leader, epoch) {
             self.forward_unsent(leader);
         }
     }
 
     /// Carries out a command that another member, or this one itself, passed on.
     pub fn forwarded(&mut self, from: NodeId, number: u64, command: Forwarded) {
+        let asker = (from, number);
         match command {
             Forwarded::Resign { to } => {
                 let result = self.resign(to);
-                self.cx.send(from, Message::Outcome { number, result });
+                self.cx.tell_outcome(asker, result);
             }
-            Forwarded::Change(change) => self.change((from, number), change),
-            Forwarded::Switchover { to } => self.switch_over((from, number), to),
-            Forwarded::EndSwitchover => self.end_switchover((from, number)),
-            Forwarded::Pause { .. } | Forwarded::Resume => {
-                self.pause_forwarded(from, number, &command);
-            }
+            Forwarded::Change(change) => self.change(asker, change),
+            Forwarded::Switchover { to } => self.switch_over(asker, to),
+            Forwarded::EndSwitchover => self.end_switchover(asker),
+            Forwarded::Pause { .. } | Forwarded::Resume => match self.carry_out_pause(&command) {
+                Ok((record, done)) => {
+                    let outcome = Message::Outcome { number, result: Ok(done) };
+                    self.cx.state.records.then(record, Then::Tell(from, outcome));
+                }
+                Err(refusal) => self.cx.tell_outcome(asker, Err(refusal)),
+            },
         }
     }
 
@@ -174,6 +162,28 @@ impl Turn<'_> {
 }
 
 impl Context<'_> {
+    /// Answers a command of an operator of this member.
+    pub fn answer(&mut self, id: CommandId, result: Result<Done, Refusal>) {
+        self.out.push(Output::Answer { id, result });
+    }
+
+    /// The same, once the record that holds what was done is durable.
+    fn answer_once_durable(&mut self, id: CommandId, carried: Carried) {
+        match carried {
+            Ok((record, done)) => self.state.records.then(record, Then::Answer(id, done)),
+            Err(refusal) => self.answer(id, Err(refusal)),
+        }
+    }
+
+    /// Tells the member that passed a command on, or the caller of this one, how the command ended.
+    pub fn tell_outcome(&mut self, (to, number): Asker, result: Result<Done, Refusal>) {
+        if to == self.state.id() {
+            self.settle(number, result);
+        } else {
+            self.send(to, Message::Outcome { number, result });
+        }
+    }
+
     /// A member says how a command ended. Only the leader that was sent the command can know that.
     pub fn hear_outcome(&mut self, from: NodeId, number: u64, result: Result<Done, Refusal>) {
         if self.state.outbox.commands.may_end(number, from, &result) {
@@ -185,7 +195,7 @@ impl Context<'_> {
     /// over, or does not lead any more.
     pub fn settle(&mut self, number: u64, result: Result<Done, Refusal>) {
         if let Some((id, result)) = self.state.outbox.commands.end(number, result) {
-            self.out.push(Output::Answer { id, result });
+            self.answer(id, result);
         }
     }
 

@@ -8,15 +8,14 @@
 
 use super::api::Output;
 use super::context::Context;
-use super::durable::Then;
-use super::message::{Done, Forwarded, Message, Refusal};
+use super::forwarding::Carried;
+use super::message::{Done, Forwarded, Refusal};
 use super::note::Note;
 use super::planted::Fault;
 use super::settings::Preempt;
 use super::state::State;
 use super::turn::Turn;
-use super::types::{CommandId, NodeId, Pause, Version};
-use super::waiting::MOST_WAITING;
+use super::types::{Pause, Version};
 
 impl State {
     /// Whether the cluster is paused, as far as this member knows.
@@ -63,48 +62,19 @@ impl Context<'_> {
 }
 
 impl Turn<'_> {
-    /// An operator asks for a pause or for its end: the leader carries that out, and tells the others immediately.
-    pub fn order_pause(&mut self, id: CommandId, command: Forwarded) {
-        let own = self.cx.state.id();
-        match self.cx.state.leader() {
-            Some(leader) if leader.id != own => self.forward(id, leader.id, command),
-            Some(_) => match self.carry_out_pause(&command) {
-                Ok((record, done)) => self.cx.state.records.then(record, Then::Answer(id, done)),
-                Err(refusal) => self.cx.out.push(Output::Answer { id, result: Err(refusal) }),
-            },
-            None => {
-                let result = Err(Refusal::NoLeader);
-                self.cx.out.push(Output::Answer { id, result });
-            }
-        }
-    }
-
-    /// Whether the cluster may be resumed; if only a certain pause is to end, whether this member leads and that
-    /// pause is the present one.
-    pub fn may_resume(&self, only: Option<Version>) -> bool {
+    /// Whether this member leads, and this pause is the present one: then it may end.
+    pub fn may_resume(&self, pause: Version) -> bool {
         let state = &self.cx.state;
-        only.is_none_or(|only| state.leads() && state.membership.pause().version == only)
+        state.leads() && state.membership.pause().version == pause
     }
 
-    /// Another member passes such a command on.
-    pub fn pause_forwarded(&mut self, from: NodeId, number: u64, command: &Forwarded) {
-        match self.carry_out_pause(command) {
-            Ok((record, done)) => {
-                let outcome = Message::Outcome { number, result: Ok(done) };
-                self.cx.state.records.then(record, Then::Tell(from, outcome));
-            }
-            Err(refusal) => {
-                self.cx.send(from, Message::Outcome { number, result: Err(refusal) });
-            }
-        }
-    }
-
-    fn carry_out_pause(&mut self, command: &Forwarded) -> Result<(u64, Done), Refusal> {
+    /// The leader pauses the cluster or resumes it, and tells the others immediately.
+    pub fn carry_out_pause(&mut self, command: &Forwarded) -> Carried {
         let state = &self.cx.state;
         if !state.leads() {
             return Err(Refusal::NotLeader);
         }
-        if state.records.commands() >= MOST_WAITING {
+        if !state.records.have_room() {
             return Err(Refusal::TooMany);
         }
         let carried_out = match *command {

@@ -1,6 +1,7 @@
 //! Changes of this member's own rank and eligibility: samples, health checks and drains.
 
 use super::context::Context;
+use super::forwarding::Carried;
 use super::job::Ending;
 use super::message::{Done, MemberReport, Refusal};
 use super::phase::Reason;
@@ -8,7 +9,6 @@ use super::planted::Fault;
 use super::settings::{Alone, Preempt};
 use super::turn::Turn;
 use super::types::{Drain, Epoch, NodeId};
-use super::waiting::MOST_WAITING;
 
 impl Context<'_> {
     /// Takes the latest sample as this member's rank, at the start of an election and after its end: the rank is
@@ -47,14 +47,14 @@ impl Turn<'_> {
         self.take_what_changed();
     }
 
-    /// An operator drains this member. Returns the record that holds the drain, and the result.
-    pub fn drain(&mut self, drain: Drain) -> Result<(u64, Done), Refusal> {
+    /// An operator drains this member.
+    pub fn drain(&mut self, drain: Drain) -> Carried {
         let state = &self.cx.state;
         let successor = state.best_other().filter(|_| state.leads());
         if state.leads() && successor.is_none() {
             return Err(Refusal::NoSuccessor);
         }
-        if state.records.commands() >= MOST_WAITING {
+        if !state.records.have_room() {
             return Err(Refusal::TooMany);
         }
         self.cx.state.eligibility.set_drain(Some(drain));
@@ -64,13 +64,13 @@ impl Turn<'_> {
         Ok((record, Done::Drained { successor }))
     }
 
-    /// This member may lead again. Returns the record that holds that.
-    pub fn undrain(&mut self) -> u64 {
+    /// This member may lead again. Returns the record that holds that, as well.
+    pub fn undrain(&mut self) -> (u64, Done) {
         self.cx.state.eligibility.set_drain(None);
         self.cx.state.eligibility.is_needed(); // a resignation is undone as well
         let record = self.cx.persist();
         self.take_what_changed();
-        record
+        (record, Done::Undrained)
     }
 
     /// A leader that is drained or unhealthy hands over, as soon as another member may lead.

@@ -9,7 +9,8 @@
 use super::choice::Switchover;
 use super::context::Context;
 use super::job::Ending;
-use super::message::{Done, Message, Refusal};
+use super::membership::known::Asker;
+use super::message::{Done, Refusal};
 use super::phase::Reason;
 use super::planted::Fault;
 use super::settings::Preempt;
@@ -54,20 +55,11 @@ impl Context<'_> {
             self.state.eligibility.end_choice();
         }
     }
-
-    /// Reports the outcome of an order to the member that passed it on, or to the caller of this one.
-    fn tell_outcome(&mut self, (from, number): (NodeId, u64), result: Result<Done, Refusal>) {
-        if from == self.state.id() {
-            self.settle(number, result);
-        } else {
-            self.send(from, Message::Outcome { number, result });
-        }
-    }
 }
 
 impl Turn<'_> {
     /// An operator chose a member to lead: this leader names it in its heartbeats, from now on until it takes over.
-    pub fn switch_over(&mut self, asked: (NodeId, u64), to: NodeId) {
+    pub fn switch_over(&mut self, asked: Asker, to: NodeId) {
         let result = match self.may_switch_over(to) {
             Ok(()) if to == self.cx.state.id() => Ok(Done::Leads(to)),
             Ok(()) => {
@@ -154,7 +146,7 @@ impl Turn<'_> {
 
     /// An operator clears a switchover: nobody takes over because of it any more, and a leader that leads because of
     /// it is preempted like any other.
-    pub fn end_switchover(&mut self, asked: (NodeId, u64)) {
+    pub fn end_switchover(&mut self, asked: Asker) {
         let result = match self.cx.state.leads() {
             true => Ok(Done::SwitchoverEnded),
             false => Err(Refusal::NotLeader),

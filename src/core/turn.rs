@@ -173,9 +173,7 @@ impl Turn<'_> {
                 Then::Promise(longest) => state.voter.stored_promise(longest),
                 Then::List => state.membership.store(own),
                 Then::Tell(to, message) => self.tell_durable(to, message),
-                Then::Answer(id, done) => {
-                    self.cx.out.push(Output::Answer { id, result: Ok(done) });
-                }
+                Then::Answer(id, done) => self.cx.answer(id, Ok(done)),
             }
         }
         match self.cx.state.course.take_stored() {

@@ -113,8 +113,7 @@ impl Turn<'_> {
             Some(Ending::SwitchedOver(to)) if leads => self.hand_over_to_chosen(to),
             Some(Ending::Stop(asked)) => {
                 self.stop(Vec::new());
-                let answer = |id| Output::Answer { id, result: Ok(Done::Stopped) };
-                self.cx.out.extend(asked.into_iter().map(answer));
+                asked.into_iter().for_each(|id| self.cx.answer(id, Ok(Done::Stopped)));
             }
             _ => {}
         }

@@ -170,20 +170,11 @@ impl Context<'_> {
         }
     }
 
-    /// Sends the member that asked for a change its outcome.
-    fn answer(&mut self, (to, number): Asker, result: Result<Done, Refusal>) {
-        if to == self.state.id() {
-            self.settle(number, result);
-        } else {
-            self.send(to, Message::Outcome { number, result });
-        }
-    }
-
     /// A member that follows another leader, or takes its list, does not know the outcome of the change that it was
     /// making. A leader that is elected anew continues it.
     pub fn drop_change(&mut self) {
         if let Some(asker) = self.state.membership.end_change() {
-            self.answer(asker, Err(Refusal::ChangeUnsure));
+            self.tell_outcome(asker, Err(Refusal::ChangeUnsure));
         }
     }
 }
@@ -192,9 +183,8 @@ impl Turn<'_> {
     /// An operator asks this member, the leader as far as is known, for a change. To remove itself it hands over
     /// first, and then the next leader is asked.
     pub fn change(&mut self, asker: Asker, change: Change) {
-        match self.begin_change(asker, change) {
-            Ok(()) => {}
-            Err(refusal) => self.cx.answer(asker, Err(refusal)),
+        if let Err(refusal) = self.begin_change(asker, change) {
+            self.cx.tell_outcome(asker, Err(refusal));
         }
     }
 
@@ -246,7 +236,7 @@ impl Turn<'_> {
                     Change::Add(member) => Done::Added(member.id),
                     Change::Remove { id, .. } => Done::Removed { id, stored, handed_over: false },
                 };
-                self.cx.answer(asker, Ok(done));
+                self.cx.tell_outcome(asker, Ok(done));
             }
             if self.cx.state.membership.list().get(self.cx.state.id()).is_none() {
                 self.leave();
@@ -267,7 +257,7 @@ impl Turn<'_> {
     pub fn change_expired(&mut self) {
         if let Some((asker, made)) = self.cx.state.membership.change_expired() {
             let refusal = if made { Refusal::NotStoredYet } else { Refusal::ListNotConfirmed };
-            self.cx.answer(asker, Err(refusal));
+            self.cx.tell_outcome(asker, Err(refusal));
         }
     }
 
