@@ -161,7 +161,7 @@ impl Turn<'_> {
     /// The peer that was dialed refused this member.
     pub fn rejected(&mut self, peer: NodeId, reason: Rejection) {
         let own = self.cx.state.id();
-        let alone = !self.cx.state.detector.iter().any(|(_, other)| other.lines.is_up());
+        let alone = !self.cx.state.detector.iter().any(|other| other.lines.is_up());
         let added = self.cx.state.membership.version() > ListVersion::default();
         let waits = match reason {
             // Another process has the id; or it is gone, and the refusals will end soon.

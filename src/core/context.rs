@@ -79,9 +79,8 @@ impl Context<'_> {
     /// All other members that are not proved dead, and to which the connection is up. A member that connects later
     /// learns then what it missed.
     pub fn all_others(&self) -> Vec<NodeId> {
-        let others = self.state.detector.iter();
-        let within_reach = |peer: &Peer| peer.lines.is_up() && peer.status() != Liveness::Dead;
-        others.filter(|(_, peer)| within_reach(peer)).map(|(id, _)| id).collect()
+        let within_reach = |peer: &&Peer| peer.lines.is_up() && peer.status() != Liveness::Dead;
+        self.state.detector.iter().filter(within_reach).map(Peer::id).collect()
     }
 
     /// Arms a timer to expire after this time.
@@ -137,17 +136,18 @@ impl Context<'_> {
     /// member watched them.
     pub fn suspect_unreachable(&mut self) {
         let (now, failure) = (self.now, self.state.settings.timing.failure);
-        let gone = |peer: &Peer| !peer.lines.is_up() && !peer.heard_within(failure, now);
-        let gone = self.state.detector.iter().filter(|(_, peer)| gone(peer)).map(|(id, _)| id);
-        for id in gone.collect::<Vec<_>>() {
+        let silent = |up: bool| {
+            let silent =
+                |peer: &&Peer| peer.lines.is_up() == up && !peer.heard_within(failure, now);
+            self.state.detector.iter().filter(silent).map(Peer::id).collect::<Vec<_>>()
+        };
+        let (up, gone) = (silent(true), silent(false));
+        for id in gone {
             self.state.detector.lose(id, Liveness::Suspected);
         }
         self.be_eligible_if_alone();
         // Only a member that sends on a dead connection notices that it is dead.
-        let silent = |peer: &Peer| peer.lines.is_up() && !peer.heard_within(failure, now);
-        let silent = self.state.detector.iter().filter(|(_, peer)| silent(peer));
-        let silent = silent.map(|(id, _)| id).collect();
-        self.send_all(silent, Message::Probe { number: 0 });
+        self.send_all(up, Message::Probe { number: 0 });
     }
 
     /// A member that resigned is eligible again when no other member is left to lead. Other resigned members find the
@@ -156,9 +156,7 @@ impl Context<'_> {
         let state = &mut *self.state;
         // An unreachable member that is heard may lead all the same.
         let may_lead = |peer: &Peer| peer.alive() && peer.is_eligible();
-        if !state.eligibility.has_resigned()
-            || state.detector.iter().any(|(_, peer)| may_lead(peer))
-        {
+        if !state.eligibility.has_resigned() || state.detector.iter().any(may_lead) {
             return;
         }
         state.eligibility.is_needed();
@@ -255,8 +253,9 @@ impl Context<'_> {
     /// Has a coordinator, or is a coordinator that all others accepted.
     pub fn become_reorganizing(&mut self, reason: Reason) {
         self.enter(Stage::Reorganizing, reason);
-        let watched = self.state.course.watched().map(|(halter, _)| halter);
-        self.watch(watched);
+        if self.state.course.watched().is_some() {
+            self.listen(); // to the halter
+        }
     }
 
     /// Watches a peer besides the leader from now on.

@@ -63,13 +63,11 @@ impl Detector {
             failings: Failings::default(),
         };
         let peers: Vec<Peer> = members.iter().map(unmet).collect();
-        let reports = members.iter().zip(&peers).map(|(member, peer)| peer.report(member.id));
-        let reports = reports.collect();
         Detector {
             members: members.clone(),
             own: members.position(own),
+            reports: peers.iter().map(Peer::report).collect(),
             peers,
-            reports,
             connected: 0,
             untold: 0,
             unsteady: 0,
@@ -85,7 +83,7 @@ impl Detector {
 
     /// The greatest incarnation that each peer proved to have.
     pub fn met(&self) -> impl Iterator<Item = (NodeId, Incarnation)> {
-        let proven = self.iter().map(|(id, peer)| (id, peer.process.proven.0));
+        let proven = self.iter().map(|peer| (peer.id(), peer.process.proven.0));
         proven.filter(|(_, incarnation)| incarnation.0 > 0)
     }
 
@@ -113,9 +111,14 @@ impl Detector {
     }
 
     /// All other members in id order.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (NodeId, &Peer)> {
-        let all = self.members.iter().map(|member| member.id).zip(&self.peers).enumerate();
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Peer> {
+        let all = self.peers.iter().enumerate();
         all.filter(|(place, _)| Some(*place) != self.own).map(|(_, peer)| peer)
+    }
+
+    /// Their ids.
+    pub(super) fn ids(&self) -> Vec<NodeId> {
+        self.iter().map(Peer::id).collect()
     }
 
     /// Changes a peer's entry.
@@ -126,7 +129,7 @@ impl Detector {
             change(peer);
             peer.lines.note_reach();
             let after = peer.counted();
-            let report = peer.report(id);
+            let report = peer.report();
             self.connected = self.connected + after[0] - before[0];
             self.untold = self.untold + after[1] - before[1];
             self.unsteady = self.unsteady + after[2] - before[2];
@@ -160,11 +163,11 @@ impl Detector {
         now: Time,
     ) -> (Vec<NodeId>, Option<Time>) {
         let (mut late, mut next) = (Vec::new(), None);
-        for (peer, report) in self.peers.iter_mut().zip(self.reports.iter()) {
+        for peer in &mut self.peers {
             if peer.lines.is_untold() && !peer.lines.is_unreachable() {
                 match peer.is_unreachable_by(limits, now) {
                     Some(due) => next = Some(next.map_or(due, |earliest: Time| earliest.min(due))),
-                    None if peer.lines.is_unreachable() => late.push(report.id),
+                    None if peer.lines.is_unreachable() => late.push(peer.id()),
                     None => {}
                 }
             }
@@ -185,11 +188,10 @@ impl Detector {
     }
 
     /// All other members clockwise from this one: in id order, and from the greatest to the least.
-    pub fn clockwise(&self) -> impl Iterator<Item = (NodeId, &Peer)> {
+    pub fn clockwise(&self) -> impl Iterator<Item = &Peer> {
         let own = self.own.unwrap_or_default();
         let places = (own..self.peers.len()).chain(0..own);
-        let others = places.filter(|place| Some(*place) != self.own);
-        others.map(|place| (self.reports[place].id, &self.peers[place]))
+        places.filter(|place| Some(*place) != self.own).map(|place| &self.peers[place])
     }
 
     /// Whether this member can send to a peer: the connection to it is up.
@@ -200,7 +202,7 @@ impl Detector {
 
     /// The live, reachable members that may be nominated.
     pub fn eligible(&self) -> impl DoubleEndedIterator<Item = &Peer> {
-        self.iter().map(|(_, peer)| peer).filter(|peer| peer.is_eligible() && peer.counts())
+        self.iter().filter(|peer| peer.is_eligible() && peer.counts())
     }
 
     /// Notes a sign of life. Returns whether the member was thought suspected or dead.
@@ -286,7 +288,7 @@ impl Detector {
         let is_news = |report: &&MemberReport| {
             self.get(report.id).is_some_and(|peer| {
                 let same = report.incarnation == peer.process.incarnation;
-                !same || (!peer.proved && peer.report(report.id) != **report)
+                !same || (!peer.proved && peer.report() != **report)
             })
         };
         reports.iter().filter(differs).filter(is_news).copied().collect()

@@ -137,7 +137,7 @@ impl Turn<'_> {
         let counts_anew = leads || state.phase() == Phase::Following;
         let since = if counts_anew { state.course.since() } else { Time::default() };
         let mut watched: BTreeMap<NodeId, Time> = match leads {
-            true => state.detector.iter().map(|(id, _)| (id, since)).collect(),
+            true => state.detector.iter().map(|peer| (peer.id(), since)).collect(),
             false => last.filter(|_| heeded).map(|id| (id, since)).into_iter().collect(),
         };
         watched.extend(state.course.watched());

@@ -56,9 +56,10 @@ impl Turn<'_> {
 
     /// The hello of a connection that is not up yet may have carried the older timings.
     fn note_who_was_not_told(&mut self, told: &[NodeId]) {
-        let peers = self.cx.state.detector.iter().map(|(id, _)| id);
-        for id in peers.filter(|id| !told.contains(id)).collect::<Vec<_>>() {
-            self.cx.state.detector.change(id, |peer| peer.lines.note_older_timing());
+        for id in self.cx.state.detector.ids() {
+            if !told.contains(&id) {
+                self.cx.state.detector.change(id, |peer| peer.lines.note_older_timing());
+            }
         }
     }
 

@@ -173,7 +173,7 @@ impl State {
         let newer = |peer: &Peer| peer.alive() && peer.list() > version && reached(peer);
         self.membership.newest() > version
             && self.phase() != Phase::Leading
-            && self.detector.iter().any(|(_, peer)| newer(peer))
+            && self.detector.iter().any(newer)
     }
 
     /// The leader that this member names: none until an election has ended.
@@ -234,8 +234,7 @@ impl State {
 
     /// The reachable, unsuspected members that may rank above this one.
     pub(super) fn higher(&self) -> impl DoubleEndedIterator<Item = &Peer> {
-        let alive = self.detector.iter().map(|(_, peer)| peer).filter(|peer| peer.counts());
-        alive.filter(|peer| self.may_be_above(peer))
+        self.detector.iter().filter(|peer| peer.counts() && self.may_be_above(peer))
     }
 
     /// A live leader that ranks below this member: it has to hand over before this member may start an election.
@@ -318,9 +317,8 @@ impl State {
 
     /// Whether a majority of the voters, this member among them, is alive and does not come and go.
     fn is_majority_steady(&self) -> bool {
-        let steady = |(id, peer): &(NodeId, &Peer)| {
-            self.is_voter(*id) && peer.counts() && !peer.is_unsteady()
-        };
+        let steady =
+            |peer: &&Peer| self.is_voter(peer.id()) && peer.counts() && !peer.is_unsteady();
         let others = self.detector.iter().filter(steady).count();
         others + usize::from(self.is_voter(self.id())) >= self.majority()
     }
@@ -364,7 +362,7 @@ impl State {
         let exceeds = |peer: &Peer| {
             peer.counts() && peer.is_eligible() && margin.is_exceeded(peer.rank(), own)
         };
-        let any = || self.detector.iter().any(|(_, peer)| exceeds(peer));
+        let any = || self.detector.iter().any(exceeds);
         self.preempts_at_once() && (margin.is_none() || any())
     }
 

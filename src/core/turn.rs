@@ -277,8 +277,7 @@ impl Turn<'_> {
         self.cx.give_up(None);
         let failure = self.cx.state.settings.timing.failure;
         self.cx.state.course.discover_until(self.cx.now + failure);
-        let peers = self.cx.state.detector.iter().map(|(id, _)| id);
-        for id in peers.collect::<Vec<_>>() {
+        for id in self.cx.state.detector.ids() {
             self.cx.state.detector.change(id, |peer| {
                 peer.lines.end();
                 peer.lines.is_looked_for();

@@ -127,8 +127,7 @@ fn is_known_rival(cx: &Context, id: NodeId) -> bool {
 /// The rivals among the unsuspected members.
 fn rivals(cx: &Context) -> impl Iterator<Item = NodeId> {
     let counts = |peer: &&Peer| peer.counts() || Fault::DeadStayHigher.is_planted();
-    let alive = cx.state.detector.iter().map(|(_, peer)| peer).filter(counts);
-    alive.filter(|peer| is_rival(cx, peer)).map(|peer| peer.id())
+    cx.state.detector.iter().filter(counts).filter(|peer| is_rival(cx, peer)).map(Peer::id)
 }
 
 impl Bully {

@@ -198,9 +198,9 @@ impl Peer {
     }
 
     /// The report on it for third members.
-    pub(super) fn report(&self, id: NodeId) -> MemberReport {
+    pub(super) fn report(&self) -> MemberReport {
         let Peer { process: Process { incarnation, .. }, status, eligible, rank, .. } = *self;
-        MemberReport { id, incarnation, status, eligible, value: rank.value }
+        MemberReport { id: rank.id, incarnation, status, eligible, value: rank.value }
     }
 
     /// Alive as far as this member knows.
@@ -350,7 +350,7 @@ impl Peer {
         };
         self.process.incarnation = hello.incarnation;
         self.process.instance = hello.instance;
-        self.says_rank(hello.rank, hello.eligible);
+        self.says_rank(Rank { id: hello.id, ..hello.rank }, hello.eligible);
         if hello.view.leader.is_some_and(|leader| leader.id == hello.id) {
             self.says_present_rank(hello.view.epoch, hello.rank.value);
         }

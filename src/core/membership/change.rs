@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::known::Asker;
 use crate::core::api::Output;
 use crate::core::context::Context;
+use crate::core::detector::Peer;
 use crate::core::durable::Then;
 use crate::core::leadership::lease::Lease;
 use crate::core::membership::{Change, ListVersion, MOST_MEMBERS, Member, MemberList};
@@ -106,7 +107,7 @@ impl State {
 
     /// Whether another member is connected, and would learn this member's change.
     fn is_connected(&self) -> bool {
-        self.detector.iter().any(|(_, peer)| peer.connected())
+        self.detector.iter().any(Peer::connected)
     }
 
     /// The live voters have to be a majority of the new list. A newcomer that runs counts: this member has just
@@ -248,7 +249,7 @@ impl Turn<'_> {
         self.cx.state.membership.made();
         let state = &self.cx.state;
         let list = Arc::new(state.membership.list().changed(state.next_version(), change));
-        let before = self.others();
+        let before = self.cx.state.detector.ids();
         self.cx.tell_all(&list);
         self.miss(before);
     }
@@ -263,14 +264,10 @@ impl Turn<'_> {
 
     /// Takes the newer list of another member.
     pub fn adopt(&mut self, list: Arc<MemberList>) {
-        let before = self.others();
+        let before = self.cx.state.detector.ids();
         self.cx.drop_change();
         self.cx.take_list(list);
         self.miss(before);
-    }
-
-    fn others(&self) -> Vec<NodeId> {
-        self.cx.state.detector.iter().map(|(id, _)| id).collect()
     }
 
     /// The members that the list does not name any more count as dead. Questions to the voters of the old list are

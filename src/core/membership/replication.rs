@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use crate::core::api::Output;
 use crate::core::context::Context;
-use crate::core::detector::Peer;
 use crate::core::durable::Then;
 use crate::core::membership::{ListVersion, MemberList};
-use crate::core::message::{Liveness, Message};
+use crate::core::message::Message;
 use crate::core::note::Note;
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
@@ -98,11 +97,8 @@ impl Context<'_> {
         if version == ListVersion::default() {
             return;
         }
-        let membership = &self.state.membership;
-        let hears = |peer: &Peer| peer.lines.is_up() && peer.status() != Liveness::Dead;
-        let others = self.state.detector.iter();
-        let others = others.filter(|(id, peer)| hears(peer) && !membership.has_stored(*id));
-        let others = others.map(|(id, _)| id).collect();
+        let mut others = self.all_others();
+        others.retain(|id| !self.state.membership.has_stored(*id));
         let list = self.state.membership.list().clone();
         self.send_all(others, Message::List { list });
     }

@@ -111,12 +111,12 @@ impl Snapshot {
         let passed_over = None;
         let timing = None;
         let own = Known { id, eligible, status, passed_over, value: core.own_value(), timing };
-        let others = core.detector().iter().map(|(id, peer)| {
+        let others = core.detector().iter().map(|peer| {
             let met = peer.incarnation() > Incarnation(0);
             let value = value(peer.rank()).filter(|_| met);
             let passed_over = words::passed_over(core, peer);
             let (eligible, status, timing) = (peer.is_eligible(), peer.status(), peer.timing());
-            Known { id, eligible, status, passed_over, value, timing }
+            Known { id: peer.id(), eligible, status, passed_over, value, timing }
         });
         if !Arc::ptr_eq(&self.list, core.members()) {
             self.list.clone_from(core.members());

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Halting, Step};
 use crate::core::context::Context;
+use crate::core::detector::Peer;
 use crate::core::leadership::candidacy::Aim;
 use crate::core::message::{Liveness, Message};
 use crate::core::phase::Reason;
@@ -74,11 +75,11 @@ impl Halting {
         }
         self.organized.step = Step::Halting;
         self.organized.call = self.next_call();
-        let alive = cx.state.detector.iter().filter(|(_, peer)| peer.counts());
+        let alive = cx.state.detector.iter().filter(|peer| peer.counts()).map(Peer::id);
         // A member that was asked and did not answer counts as down, suspected or not.
         let down =
             |id: &NodeId| self.organized.asked.contains(id) && !self.organized.lower.contains(id);
-        self.organized.awaited = alive.map(|(id, _)| id).filter(|id| !down(id)).collect();
+        self.organized.awaited = alive.filter(|id| !down(id)).collect();
         if self.organized.awaited.is_empty() {
             self.tell_elected(cx);
             return;

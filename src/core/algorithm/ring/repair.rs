@@ -1,9 +1,10 @@
 //! Keeps the ring whole: finds the next live member, watches it, and repeats a message that was lost with a member.
 
 use super::Ring;
-use super::view::{decided, is_gone, most_hops, next, next_after, own};
+use super::view::{decided, is_gone, most_hops, next, next_after, own, patience};
 use crate::core::bounds;
 use crate::core::context::Context;
+use crate::core::detector::Peer;
 use crate::core::message::{Ballot, Candidate, Lap, Message, Run, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::timer::Timer;
@@ -131,11 +132,7 @@ impl Ring {
             _ => self.candidate.map(|candidate| candidate.rank.id),
         };
         if let Some(id) = candidate.filter(|id| cx.state.detector.counts(*id)) {
-            let run = bounds::ring_patience(
-                &cx.state.settings.timing,
-                cx.state.membership.list().iter().len(),
-            );
-            cx.pass_over(id, run * 2);
+            cx.pass_over(id, patience(cx) * 2);
         }
     }
 
@@ -199,7 +196,7 @@ impl Ring {
     /// member would notice that they live.
     fn probe(&mut self, cx: &mut Context) {
         let Some((watched, _)) = cx.state.course.watched() else { return };
-        let others = cx.state.detector.clockwise().map(|(id, _)| id);
+        let others = cx.state.detector.clockwise().map(Peer::id);
         let skipped = others.take_while(|id| *id != watched);
         let asked = skipped.chain([watched]).collect();
         self.ask(cx, asked);

@@ -56,14 +56,17 @@ pub(super) fn patience(cx: &Context) -> Duration {
 
 /// The next live member clockwise.
 pub(super) fn next(cx: &Context) -> Option<NodeId> {
-    let mut others = cx.state.detector.clockwise();
-    others.find(|(_, peer)| peer.counts()).map(|(id, _)| id)
+    cx.state.detector.clockwise().find(|peer| peer.counts()).map(Peer::id)
+}
+
+/// The members that come after that one, clockwise.
+fn after<'a>(cx: &'a Context, passed: NodeId) -> impl Iterator<Item = &'a Peer> {
+    cx.state.detector.clockwise().skip_while(move |peer| peer.id() != passed).skip(1)
 }
 
 /// The next live member after that one, unless it is this member.
 pub(super) fn next_after(cx: &Context, passed: NodeId) -> Option<NodeId> {
-    let others = cx.state.detector.clockwise().skip_while(|(id, _)| *id != passed).skip(1);
-    others.filter(|(_, peer)| peer.counts()).map(|(id, _)| id).next()
+    after(cx, passed).find(|peer| peer.counts()).map(Peer::id)
 }
 
 /// Whether the sender of a ballot left out the leader that this member follows and heard recently: only the link
@@ -73,9 +76,8 @@ pub(super) fn left_out_leader(cx: &Context, sender: NodeId) -> bool {
     let follows = |leader: &Rank| cx.state.follows(leader.id) && !cx.state.needs_majority();
     let Some(leader) = cx.state.leader().filter(follows) else { return false };
     let of_late = |time: Time| cx.now.since(time) < cx.state.settings.timing.failure / 2;
-    let mut between = cx.state.detector.clockwise().skip_while(|(id, _)| *id != sender).skip(1);
-    let left_out = between.find(|(id, _)| *id == leader.id);
-    left_out.is_some_and(|(_, peer)| peer.alive() && peer.declared().is_some_and(of_late))
+    let left_out = after(cx, sender).find(|peer| peer.id() == leader.id);
+    left_out.is_some_and(|peer| peer.alive() && peer.declared().is_some_and(of_late))
         && !Fault::LeaderLeftOut.is_planted()
 }
 
@@ -90,7 +92,7 @@ pub(super) fn asks_without_lap(cx: &Context) -> bool {
     }
     let patiences = cx.now.since(since).as_nanos() / patience(cx).as_nanos().max(1);
     let Some(turn) = patiences.checked_sub(VAIN_RUNS) else { return false };
-    let above = |peer: &Peer| peer.counts() && cx.state.is_peer_above(peer);
-    let place = cx.state.detector.iter().filter(|(_, peer)| above(peer)).count();
+    let above = |peer: &&Peer| peer.counts() && cx.state.is_peer_above(peer);
+    let place = cx.state.detector.iter().filter(above).count();
     turn % cx.state.membership.list().iter().len() as u128 == place as u128
 }

@@ -108,7 +108,7 @@ fn a_removal_that_would_lose_the_quorum_needs_force() {
     p5.loses(1);
     p5.after(TIMING.heartbeat);
     p5.loses(2);
-    let dead = p5.core.detector().iter().filter(|(_, peer)| !peer.alive());
+    let dead = p5.core.detector().iter().filter(|peer| !peer.alive());
     assert_eq!(dead.count(), 2, "they are suspected");
     let refusal = Refusal::LosesQuorum { live: 2, needed: 3 };
     assert_eq!(ask(&mut p5, remove(4, false)).answers, [Err(refusal)]);
