@@ -95,9 +95,12 @@ impl Turn<'_> {
     /// Takes a new rank or eligibility, unless an election is in progress or this member leads.
     fn take_what_changed(&mut self) {
         let state = &self.cx.state;
-        let is_missed = !state.is_eligible() && self.algorithm.get().finds_nobody(state);
-        if is_missed {
-            self.call_if_eligible();
+        if !state.is_eligible() && self.algorithm.get().finds_nobody(state) {
+            // An election found no member that may lead. If this member may by now, it calls another one.
+            self.cx.freeze_rank();
+            if self.cx.state.is_eligible() {
+                self.call(Reason::Eligible);
+            }
         }
         if self.cx.state.elects() || self.cx.state.leads() {
             return;
@@ -106,14 +109,6 @@ impl Turn<'_> {
         let preempts = self.cx.state.preempt() == Preempt::Always;
         if let Some(leader) = self.cx.state.leader_to_preempt().filter(|_| preempts) {
             self.cx.take_over(leader.id, Reason::Outranks(leader.id));
-        }
-    }
-
-    /// An election found no member that may lead. If this member may by now, it calls another one.
-    fn call_if_eligible(&mut self) {
-        self.cx.freeze_rank();
-        if self.cx.state.is_eligible() {
-            self.call(Reason::Eligible);
         }
     }
 }

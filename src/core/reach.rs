@@ -162,11 +162,6 @@ impl Context<'_> {
         peer.is_some_and(|peer| peer.is_passed_over() || self.state.comes_and_goes(peer))
     }
 
-    /// Whether this leader recently gave up its epoch for a member that then did not lead.
-    pub fn was_let_down_by(&self, id: NodeId) -> bool {
-        self.state.detector.get(id).is_some_and(|peer| peer.let_down(self.now))
-    }
-
     /// Whether a peer failed to lead so recently that this member does not obey its elections.
     pub fn is_ignored(&self, id: NodeId) -> bool {
         self.state.detector.get(id).is_some_and(|peer| peer.is_ignored(self.now))

@@ -297,6 +297,11 @@ impl State {
         self.detector.eligible().filter(|peer| !self.never_leads(peer.id()))
     }
 
+    /// Whether this other member could lead instead of this one.
+    pub(super) fn could_lead(&self, id: NodeId) -> bool {
+        self.eligible().any(|peer| peer.id() == id)
+    }
+
     /// Whether this member or a third could lead without that peer.
     pub(super) fn can_do_without(&self, id: NodeId) -> bool {
         self.is_eligible() || self.eligible().any(|peer| peer.id() != id)
@@ -329,7 +334,7 @@ impl State {
     }
 
     pub(super) fn voters(&self) -> usize {
-        self.membership.list().voters()
+        self.membership.list().voters().count()
     }
 
     /// How many voters are a majority.

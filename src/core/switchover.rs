@@ -76,13 +76,12 @@ impl Turn<'_> {
 
     fn may_switch_over(&self, to: NodeId) -> Result<(), Refusal> {
         let state = &self.cx.state;
-        let eligible = || state.eligible().any(|peer| peer.id() == to);
         match state.course.switchover() {
             _ if !state.leads() => Err(Refusal::NotLeader),
             Some(under_way) => Err(Refusal::Switching(under_way.to)),
             None if to == state.id() => Ok(()),
             None if state.membership.list().get(to).is_none() => Err(Refusal::NotMember(to)),
-            None if !eligible() => Err(Refusal::CannotLead(to)),
+            None if !state.could_lead(to) => Err(Refusal::CannotLead(to)),
             None => Ok(()),
         }
     }
@@ -115,7 +114,7 @@ impl Turn<'_> {
 
     /// Hands over to the chosen member, if that may still lead.
     pub fn hand_over_to_chosen(&mut self, to: NodeId) {
-        if self.cx.state.eligible().any(|peer| peer.id() == to) {
+        if self.cx.state.could_lead(to) {
             self.release(Some(to), Reason::SwitchedOver(to));
         } else {
             self.cx.state.course.set_switchover(None);
@@ -130,7 +129,7 @@ impl Turn<'_> {
         };
         if taken {
             self.chosen_takes_over(to); // the job may have ended for another reason, which is void by now
-        } else if !self.cx.state.eligible().any(|peer| peer.id() == to) {
+        } else if !self.cx.state.could_lead(to) {
             self.drop_switchover(Refusal::CannotLead(to));
         } else if due <= self.cx.now {
             self.drop_switchover(Refusal::NotTaken(to));

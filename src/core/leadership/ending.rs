@@ -33,6 +33,15 @@ impl State {
         !(led && self.withholds_release())
     }
 
+    /// The message that says that this member does not lead in this epoch any more, or never will.
+    pub(in crate::core) fn release_message(
+        &self,
+        epoch: Epoch,
+        successor: Option<NodeId>,
+    ) -> Message {
+        Message::Release { epoch, successor, eligible: self.is_eligible() }
+    }
+
     /// Frees this member's own vote, unless a job still relies on it.
     pub(in crate::core) fn free_own_vote(&mut self) {
         if !self.withholds_release() {
@@ -48,8 +57,7 @@ impl Context<'_> {
         if self.state.withholds_release() {
             return;
         }
-        let (others, eligible) = (self.all_others(), self.state.is_eligible());
-        self.send_all(others, Message::Release { epoch, successor, eligible });
+        self.send_all(self.all_others(), self.state.release_message(epoch, successor));
     }
 }
 

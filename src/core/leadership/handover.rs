@@ -76,8 +76,8 @@ impl Turn<'_> {
         let leads = state.phase() == Phase::Leading;
         let present = leads && state.view().epoch == epoch;
         if present && higher && !votes.is_empty() && Fault::LeadsAfterRelease.is_planted() {
-            let (others, eligible) = (self.cx.all_others(), self.cx.state.is_eligible());
-            self.cx.send_all(others, Message::Release { epoch, successor: Some(from), eligible });
+            let release = self.cx.state.release_message(epoch, Some(from));
+            self.cx.send_all(self.cx.all_others(), release);
         } else if present && higher && next {
             self.chosen_takes_over(from);
         } else if present && higher {
@@ -91,8 +91,7 @@ impl Turn<'_> {
         } else if !self.repeat_release(from) && self.cx.state.may_disown(epoch) {
             // An earlier incarnation of this member led, and never will again.
             self.cx.note_round(epoch);
-            let eligible = self.cx.state.is_eligible();
-            self.cx.send(from, Message::Release { epoch, successor: None, eligible });
+            self.cx.send(from, self.cx.state.release_message(epoch, None));
         }
     }
 
@@ -105,9 +104,8 @@ impl Turn<'_> {
 
     /// Whether a member is reachable and did not fail to lead recently.
     pub fn may_succeed(&self, id: NodeId) -> bool {
-        let unreachable =
-            self.cx.state.detector.get(id).is_some_and(|peer| peer.lines.is_unreachable());
-        !unreachable && !self.cx.was_let_down_by(id)
+        let peer = self.cx.state.detector.get(id);
+        peer.is_none_or(|peer| !peer.lines.is_unreachable() && !peer.let_down(self.cx.now))
     }
 
     /// Whether a member may preempt by now, if members preempt only after a while.
@@ -121,8 +119,7 @@ impl Turn<'_> {
     /// Tells a member that this one gave up the greatest epoch known, if it did.
     pub fn repeat_release(&mut self, to: NodeId) -> bool {
         let Some((epoch, successor)) = self.cx.state.gave_up() else { return false };
-        let eligible = self.cx.state.is_eligible();
-        self.cx.send(to, Message::Release { epoch, successor, eligible });
+        self.cx.send(to, self.cx.state.release_message(epoch, successor));
         true
     }
 
@@ -216,7 +213,7 @@ impl Turn<'_> {
         }
         let best = state.best_other().ok_or(Refusal::NoSuccessor)?;
         let successor = to.unwrap_or(best);
-        if !state.eligible().any(|peer| peer.id() == successor) {
+        if !state.could_lead(successor) {
             return Err(Refusal::CannotLead(successor));
         }
         if successor != best {

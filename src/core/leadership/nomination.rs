@@ -71,14 +71,15 @@ impl Context<'_> {
     }
 
     /// Asks the voters for a pre-vote, then for their votes. A candidate to which the last leader handed over skips
-    /// the pre-vote: the voters are free, and no other nomination is expected.
+    /// the first pre-vote: the voters are free, and no other nomination is expected.
     fn ask_next_question(&mut self, round: Epoch) {
         if !self.state.needs_majority() {
             return;
         }
-        let leads_next = self.state.candidacy.next_epoch() == Some(round);
-        let stage = match self.state.candidacy.outcome(round) {
-            None if leads_next && self.is_designated() => Stage::Vote,
+        let (epoch, candidacy) = (self.state.view().epoch, &mut self.state.candidacy);
+        let leads_next = candidacy.next_epoch() == Some(round);
+        let stage = match candidacy.outcome(round) {
+            None if leads_next && candidacy.take_designation() == Some(epoch) => Stage::Vote,
             None => Stage::PreVote,
             Some(false) => return, // the voters are being asked
             Some(true) => Stage::Vote,
@@ -91,13 +92,6 @@ impl Context<'_> {
     pub fn succeeds(&self) -> bool {
         let epoch = self.state.view().epoch;
         self.state.needs_majority() && self.state.candidacy.is_designated_in(epoch)
-    }
-
-    /// Whether the last leader handed over to this member. Only the first vote request relies on that: a candidate
-    /// that was denied asks for a pre-vote first.
-    fn is_designated(&mut self) -> bool {
-        let epoch = self.state.view().epoch;
-        self.state.candidacy.take_designation() == Some(epoch)
     }
 
     /// Asks the voters, unless they are being asked, whether this member may take over from the leader that it

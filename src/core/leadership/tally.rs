@@ -43,8 +43,8 @@ impl State {
             return self.voters();
         }
         let dead = |id| self.detector.get(id).is_some_and(|peer| peer.is_proved_dead());
-        let voters = self.membership.list().iter().filter(|member| member.votes());
-        voters.filter(|voter| question.has_heard(voter.id) || !dead(voter.id)).count()
+        let voters = self.membership.list().voters();
+        voters.filter(|id| question.has_heard(*id) || !dead(*id)).count()
     }
 }
 
@@ -181,10 +181,10 @@ impl Turn<'_> {
         let asks = |question: &Question| {
             question.stage == Stage::Vote && !question.agreed && question.repeats < MOST_REPEATS
         };
-        let connected = |id| state.detector.get(id).is_none_or(Peer::connected);
-        let voters = state.membership.list().iter().filter(|member| member.votes());
+        let connected = |id: &NodeId| state.detector.get(*id).is_none_or(Peer::connected);
+        let voters = state.membership.list().voters();
         state.candidacy.question.as_ref().is_some_and(asks)
-            && voters.filter(|voter| connected(voter.id)).count() >= state.majority()
+            && voters.filter(connected).count() >= state.majority()
     }
 
     /// Not enough voters agree, or answered in time. A candidate asks again later, and only then calls another

@@ -128,8 +128,7 @@ impl State {
         let version = self.membership.version();
         let is_met = |peer: &Peer| peer.incarnation().0 > 0 && peer.list() <= version;
         let unmet = |id: NodeId| self.detector.get(id).is_some_and(|peer| !is_met(peer));
-        let voters = self.membership.list().iter().filter(|member| member.votes());
-        voters.map(|voter| voter.id).filter(|id| unmet(*id)).collect()
+        self.membership.list().voters().filter(|id| unmet(*id)).collect()
     }
 }
 

@@ -122,7 +122,7 @@ impl State {
                 || self.detector.is_alive(id)
                 || self.membership.knocked_within(limit, id, now)
         };
-        let live = after.iter().filter(|member| member.votes() && lives(member.id)).count();
+        let live = after.voters().filter(|id| lives(*id)).count();
         let needed = after.majority();
         (live < needed).then_some(Refusal::LosesQuorum { live, needed })
     }

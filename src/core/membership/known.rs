@@ -204,13 +204,9 @@ impl Membership {
 
     /// Whether the last refusals of more than half of the other voters said that this member was removed.
     pub fn is_removed_by_most(&self) -> bool {
-        let others = self.list.iter().filter(|member| member.votes() && member.id != self.own);
-        let (mut said, mut all) = (0, 0);
-        for voter in others {
-            all += 1;
-            said += usize::from(self.removed_by.contains(&voter.id));
-        }
-        said > all / 2
+        let others: Vec<NodeId> = self.list.voters().filter(|id| *id != self.own).collect();
+        let said = others.iter().filter(|id| self.removed_by.contains(*id)).count();
+        said > others.len() / 2
     }
 
     /// This member was removed, and nothing can undo that.

@@ -121,16 +121,15 @@ impl MemberList {
         &self.removed
     }
 
-    /// How many members vote, in mode majority.
-    #[must_use]
-    pub fn voters(&self) -> usize {
-        self.iter().filter(|member| member.votes()).count()
+    /// The members that vote, in mode majority.
+    pub fn voters(&self) -> impl Iterator<Item = NodeId> {
+        self.iter().filter(|member| member.votes()).map(|member| member.id)
     }
 
     /// How many voters are a majority.
     #[must_use]
     pub fn majority(&self) -> usize {
-        self.voters() / 2 + 1
+        self.voters().count() / 2 + 1
     }
 
     /// Whether this list replaces another. Without a majority the two sides of a partition may make different lists

@@ -93,7 +93,7 @@ impl BrokenWorld {
                 lost.filter(|at| list.get(world.id(*at)).is_some()).count()
             };
             // By its file, too: that may list only itself, as the others were added later.
-            let is_few = |list: &MemberList| (lost(list) + 1) * 2 < list.voters();
+            let is_few = |list: &MemberList| (lost(list) + 1) * 2 < list.voters().count();
             let few =
                 is_few(world.newest_list(true)) && is_few(&world.nodes[node].settings.members);
             let remembered = world.others(node).all(|at| self.lost[at] || knows(at));

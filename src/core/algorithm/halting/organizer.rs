@@ -113,12 +113,8 @@ impl Halting {
         }
         self.organized.step = Step::Electing;
         cx.become_reorganizing(Reason::AllHalted);
-        let (number, round, task) =
-            (self.call_up(cx), self.organized.round, cx.state.records.task().version);
-        cx.send_all(
-            self.organized.up.iter().copied().collect(),
-            Message::Elected { number, round, task },
-        );
+        let (round, task) = (self.organized.round, cx.state.records.task().version);
+        self.call_up(cx, |number| Message::Elected { number, round, task });
     }
 
     /// A member that is about to accept this organizer has a newer task: the organizer hands out that one.
@@ -139,20 +135,16 @@ impl Halting {
         }
         self.organized.step = Step::Readying;
         self.halted_by_us.clear(); // from now on they call this member when they do not hear it
-        let (number, round, task) =
-            (self.call_up(cx), self.organized.round, cx.state.records.task().clone());
-        cx.send_all(
-            self.organized.up.iter().copied().collect(),
-            Message::Ready { number, round, task },
-        );
+        let (round, task) = (self.organized.round, cx.state.records.task().clone());
+        self.call_up(cx, |number| Message::Ready { number, round, task });
     }
 
-    /// The number of a call to all in Up, whose replies it awaits for T1.
-    fn call_up(&mut self, cx: &mut Context) -> u64 {
+    /// Calls all in Up by a message with the number of the call, and awaits their replies for T1.
+    fn call_up(&mut self, cx: &mut Context, message: impl FnOnce(u64) -> Message) {
         self.organized.awaited = self.organized.up.clone();
         self.organized.call = self.next_call();
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
-        self.organized.call
+        cx.send_all(self.organized.up.iter().copied().collect(), message(self.organized.call));
     }
 
     /// "And sets its status to Normal."
