@@ -3,7 +3,7 @@
 
 use strum::IntoStaticStr;
 
-use super::membership::{Change, MemberList};
+use super::membership::Change;
 use super::types::{Drain, Epoch, NodeId, Task, Version};
 
 /// A command that an operator gives a member.
@@ -24,22 +24,6 @@ pub enum Command {
     EndPause { version: Version },
     /// The process is about to end.
     Stop,
-}
-
-impl Command {
-    /// The event in words, without the member's name.
-    #[must_use]
-    pub fn sentence(&self, members: &MemberList) -> String {
-        match self {
-            Command::ForLeader(command) => format!("is asked to {}", command.words(members)),
-            Command::Elect => "is asked for an election".to_owned(),
-            Command::HandOut { task } => format!("is given a task of {} bytes", task.content.len()),
-            Command::Drain(_) => "is drained".to_owned(),
-            Command::Undrain => "is undrained".to_owned(),
-            Command::EndPause { .. } => "is asked to resume the cluster".to_owned(),
-            Command::Stop => "is asked to stop".to_owned(),
-        }
-    }
 }
 
 impl From<Forwarded> for Command {
@@ -72,20 +56,6 @@ pub enum Forwarded {
 }
 
 impl Forwarded {
-    /// The command in words.
-    fn words(&self, members: &MemberList) -> String {
-        match self {
-            Forwarded::Resign { to: None } => "resign".to_owned(),
-            Forwarded::Resign { to: Some(id) } => format!("resign to {}", members.name(*id)),
-            Forwarded::Switchover { to } => format!("switch over to {}", members.name(*to)),
-            Forwarded::EndSwitchover => "end the switchover".to_owned(),
-            Forwarded::Change(Change::Add(member)) => format!("add {}", member.name),
-            Forwarded::Change(Change::Remove { id, .. }) => format!("remove {}", members.name(*id)),
-            Forwarded::Pause { .. } => "pause the cluster".to_owned(),
-            Forwarded::Resume => "resume the cluster".to_owned(),
-        }
-    }
-
     /// The longest time that it takes, as a multiple of `failure`: a change waits until two lists are stored, or for
     /// an election first.
     pub(super) fn patience(&self) -> u32 {

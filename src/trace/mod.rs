@@ -5,6 +5,7 @@
 //!
 //! [`Reason::sentence`]: crate::core::Reason::sentence
 
+mod command;
 mod event;
 mod message;
 pub mod svg;
@@ -85,7 +86,7 @@ impl Narrator<'_> {
                 Some(format!("rejected by {}: {reason:?}", self.name(*peer)))
             }
             Input::Persisted { number } if all => Some(format!("record {number} is durable")),
-            Input::Command { command, .. } => Some(command.sentence(self.members)),
+            Input::Command { command, .. } => Some(self.command(command)),
             _ => None,
         }
     }

@@ -1,0 +1,34 @@
+//! Commands of operators in words.
+
+use super::Narrator;
+use crate::core::Command;
+use crate::core::membership::Change;
+use crate::core::message::Forwarded;
+
+impl Narrator<'_> {
+    /// The event in words, without the member's name.
+    pub(super) fn command(&self, command: &Command) -> String {
+        match command {
+            Command::ForLeader(command) => format!("is asked to {}", self.forwarded(command)),
+            Command::Elect => "is asked for an election".to_owned(),
+            Command::HandOut { task } => format!("is given a task of {} bytes", task.content.len()),
+            Command::Drain(_) => "is drained".to_owned(),
+            Command::Undrain => "is undrained".to_owned(),
+            Command::EndPause { .. } => "is asked to resume the cluster".to_owned(),
+            Command::Stop => "is asked to stop".to_owned(),
+        }
+    }
+
+    fn forwarded(&self, command: &Forwarded) -> String {
+        match command {
+            Forwarded::Resign { to: None } => "resign".to_owned(),
+            Forwarded::Resign { to: Some(id) } => format!("resign to {}", self.name(*id)),
+            Forwarded::Switchover { to } => format!("switch over to {}", self.name(*to)),
+            Forwarded::EndSwitchover => "end the switchover".to_owned(),
+            Forwarded::Change(Change::Add(member)) => format!("add {}", member.name),
+            Forwarded::Change(Change::Remove { id, .. }) => format!("remove {}", self.name(*id)),
+            Forwarded::Pause { .. } => "pause the cluster".to_owned(),
+            Forwarded::Resume => "resume the cluster".to_owned(),
+        }
+    }
+}
