@@ -65,11 +65,19 @@ pub(super) fn cluster<'t>(
     let figures = Figures::read(&object, kind, &folder, report);
     let margin = match object.get(MARGIN) {
         Some(spot) => margin(spot, report)?,
-        None => Margin::default_for(kind),
+        None => default_margin(kind),
     };
     let figures = figures?;
     let fits = figures.fits(&object, report);
     fits.then(|| ClusterRank { kind, margin, figures, spot: Some(spot.clone()), folder })
+}
+
+/// The margin where the file does not say.
+fn default_margin(rank: RankKind) -> Margin {
+    match rank {
+        RankKind::Cpu | RankKind::Disk | RankKind::Files => Margin::Percent(10),
+        _ => Margin::NONE,
+    }
 }
 
 /// A share of the leader's value, or an amount in the unit of the values.

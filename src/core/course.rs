@@ -1,7 +1,7 @@
 //! The phase of a member, and the state that belongs to a phase and ends with it.
 
-use super::choice::Switchover;
 use super::leadership::lease::Lease;
+use super::membership::known::Asker;
 use super::message::View;
 use super::phase::Phase;
 use super::types::{NodeId, Time};
@@ -35,6 +35,19 @@ pub(super) enum Awaited {
     Release(View),
     /// That the epoch of this leader becomes durable: then the member follows the leader.
     Disk(View),
+}
+
+/// What a leader remembers until the chosen member takes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Switchover {
+    /// The chosen member.
+    pub to: NodeId,
+    /// The member that passed the order on, and the number of the order there.
+    pub asked: Asker,
+    /// Until when the chosen member has to say that it takes over.
+    pub due: Time,
+    /// Whether it said so and the asker has its answer: only the job of this leader still has to end.
+    pub taken: bool,
 }
 
 impl Stage {

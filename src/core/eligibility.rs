@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::choice::Choice;
 use super::planted::Fault;
 use super::streak::Streak;
 use super::types::{Drain, Incarnation, Time};
@@ -32,6 +31,18 @@ pub(super) struct Eligibility {
     first: bool,
 }
 
+/// Whether this member is chosen, and whether it leads because of that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Choice {
+    /// Nobody chose this member.
+    #[default]
+    None,
+    /// The leader says that this member is chosen, which is in force until then.
+    Until(Time),
+    /// It leads, or calls an election as the last leader.
+    Leads,
+}
+
 impl Eligibility {
     /// A member with this attribute, if it has one yet.
     pub fn new(value: Option<i64>, healthy: bool, drain: Option<Drain>) -> Eligibility {
@@ -58,10 +69,6 @@ impl Eligibility {
     /// Its health check passes or fails. [`Eligibility::freeze`] puts that into effect.
     pub fn checked(&mut self, healthy: bool) {
         self.unhealthy = !healthy;
-    }
-
-    pub fn is_healthy(&self) -> bool {
-        !self.unhealthy
     }
 
     /// Whether it becomes ineligible as soon as no election is in progress.

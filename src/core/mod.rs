@@ -10,7 +10,6 @@ mod admission;
 mod algorithm;
 mod api;
 pub mod bounds;
-mod choice;
 mod command;
 mod content;
 mod context;
@@ -42,7 +41,6 @@ pub mod reach;
 pub mod restart;
 mod retiming;
 pub mod settings;
-pub mod split;
 mod state;
 pub mod streak;
 mod switchover;
@@ -54,7 +52,7 @@ mod waiting;
 
 pub use api::{Input, Output, Redial};
 pub use command::Command;
-pub use note::Note;
+pub use note::{Note, Split};
 pub use phase::{NodeStatus, Phase, Reason, Transition};
 pub use types::CommandId;
 
@@ -68,7 +66,6 @@ use message::View;
 use planted::Fault;
 use restart::Restored;
 use settings::{PowerOn, Settings};
-use split::Split;
 use state::State;
 use timer::Timer;
 use turn::Turn;
@@ -257,12 +254,6 @@ impl Core {
     #[must_use]
     pub fn is_chosen(&self) -> bool {
         self.state.eligibility.is_chosen()
-    }
-
-    /// Whether the health check of this member passes, or it has none.
-    #[must_use]
-    pub fn is_healthy(&self) -> bool {
-        self.state.eligibility.is_healthy()
     }
 
     /// Whether this member resigned: it is not eligible until it is needed or restarted.

@@ -129,15 +129,6 @@ impl Margin {
     /// The greater rank preempts.
     pub const NONE: Margin = Margin::Amount(0);
 
-    /// The default margin for this kind of rank.
-    #[must_use]
-    pub fn default_for(rank: RankKind) -> Margin {
-        match rank {
-            RankKind::Cpu | RankKind::Disk | RankKind::Files => Margin::Percent(10),
-            _ => Margin::NONE,
-        }
-    }
-
     /// Whether the greater rank preempts, however little it exceeds the other.
     #[must_use]
     pub fn is_none(self) -> bool {

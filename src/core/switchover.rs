@@ -6,8 +6,8 @@
 //! immediately when its leader does not name it any more, or when it follows another leader, and otherwise after a
 //! while. All of this is in memory only, and an older member need not know of it.
 
-use super::choice::Switchover;
 use super::context::Context;
+use super::course::Switchover;
 use super::job::Ending;
 use super::membership::known::Asker;
 use super::message::{Done, Refusal};

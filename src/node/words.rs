@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use super::handle::CommandError;
-use crate::core::Core;
 use crate::core::detector::Peer;
 use crate::core::membership::{MOST_MEMBERS, MemberList};
 use crate::core::message::{Refusal, Rejection};
-use crate::core::split::Split;
 use crate::core::types::{NodeId, Task};
+use crate::core::{Core, Split};
 
 /// A rejected hello, in words: what is wrong, which values, what to do.
 pub fn rejection(reason: &Rejection, members: &MemberList) -> String {

@@ -3,10 +3,9 @@
 use crate::core::api::Output;
 use crate::core::context::Context;
 use crate::core::message::{Message, View};
-use crate::core::note::Note;
+use crate::core::note::{Note, Split};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
-use crate::core::split::Split;
 use crate::core::timer::Timer;
 use crate::core::turn::Turn;
 use crate::core::types::{Epoch, NodeId, Rank, Time};

@@ -2,7 +2,7 @@
 //! heard, and the last second leader that it met.
 
 use crate::core::job::Job;
-use crate::core::split::Split;
+use crate::core::note::Split;
 use crate::core::types::{Epoch, NodeId};
 
 /// How leaderships ended.
