@@ -27,25 +27,21 @@ impl Damping {
     }
 
     /// How often the step failed.
-    #[must_use]
     pub fn times(&self) -> u32 {
         self.times
     }
 
     /// Whether the wait lasts.
-    #[must_use]
     pub fn holds(&self, now: Time) -> bool {
         now < self.until
     }
 
     /// When the wait ends.
-    #[must_use]
     pub fn until(&self) -> Time {
         self.until
     }
 
     /// A time that is halved for each failure.
-    #[must_use]
     pub fn sooner(&self, time: Duration) -> Duration {
         time / 1_u32.checked_shl(self.times).unwrap_or(u32::MAX)
     }

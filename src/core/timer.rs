@@ -69,7 +69,6 @@ pub struct TimerTable {
 
 impl TimerTable {
     /// No timer is armed. The seed is for jitter.
-    #[must_use]
     pub fn new(seed: u64) -> TimerTable {
         TimerTable { due: [NEVER; ALL.len()], random: Random::new(seed) }
     }
@@ -99,13 +98,11 @@ impl TimerTable {
     }
 
     /// When a timer is due, if it is armed.
-    #[must_use]
     pub fn due(&self, timer: Timer) -> Option<Time> {
         Some(self.due[timer as usize]).filter(|due| *due < NEVER)
     }
 
     /// When the next timer is due.
-    #[must_use]
     pub fn next(&self) -> Option<Time> {
         self.due.iter().min().copied().filter(|due| *due < NEVER)
     }
@@ -119,7 +116,6 @@ impl TimerTable {
     }
 
     /// How long the earliest timer has been overdue.
-    #[must_use]
     pub fn lateness(&self, now: Time) -> Duration {
         self.next().map_or(Duration::ZERO, |due| now.since(due))
     }

@@ -27,7 +27,6 @@ impl Endings {
     }
 
     /// The successor for which this member gave up this epoch, if it did.
-    #[must_use]
     pub fn gave_up(&self, epoch: Epoch) -> Option<Option<NodeId>> {
         self.own.filter(|(known, _)| *known == epoch).map(|(_, successor)| successor)
     }
@@ -45,7 +44,6 @@ impl Endings {
     }
 
     /// The leader that gave up this epoch, for voters that are still bound to it.
-    #[must_use]
     pub fn heard(&self, epoch: Epoch) -> Option<NodeId> {
         self.heard.filter(|(_, known, _)| *known == epoch).map(|(leader, _, _)| leader)
     }
@@ -60,7 +58,6 @@ impl Endings {
     }
 
     /// Whether a member declined to succeed the leader of this epoch.
-    #[must_use]
     pub fn has_declined(&self, member: NodeId, epoch: Epoch) -> bool {
         self.declined == Some((member, epoch))
     }
@@ -70,7 +67,6 @@ impl Endings {
         self.split = Some(split);
     }
 
-    #[must_use]
     pub fn split(&self) -> Option<Split> {
         self.split
     }

@@ -25,7 +25,6 @@ pub struct Lease {
 impl Lease {
     /// The lease of a leader that asked for votes at this time, as promises of this length, and got those of these
     /// voters.
-    #[must_use]
     pub fn new(sent: Time, length: Duration, voters: impl Iterator<Item = NodeId>) -> Lease {
         let until = sent + bounds::certain(length);
         let acknowledged = voters.map(|id| (id, until)).collect();
@@ -56,7 +55,6 @@ impl Lease {
 
     /// When the lease ends, if this many voters are a majority: counted from the *sending* of what a majority
     /// acknowledged.
-    #[must_use]
     pub fn until(&self, majority: usize) -> Time {
         self.kept.max(self.bound(majority))
     }
@@ -69,7 +67,6 @@ impl Lease {
     }
 
     /// Whether a majority of the present voters alone is bound for as long: only then may the list change again.
-    #[must_use]
     pub fn is_settled(&self, majority: usize) -> bool {
         self.bound(majority) >= self.kept
     }

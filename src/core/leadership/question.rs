@@ -66,7 +66,6 @@ struct Answers {
 
 impl Question {
     /// A question that is sent now, for votes that are promises of this length.
-    #[must_use]
     pub fn new(
         purpose: Purpose,
         stage: Stage,
@@ -105,39 +104,33 @@ impl Question {
     }
 
     /// Whether this voter has answered.
-    #[must_use]
     pub fn has_heard(&self, voter: NodeId) -> bool {
         self.answers.yes.contains(&voter) || self.answers.no.contains_key(&voter)
     }
 
     /// The voters that do not know the state of the cluster, if the others are too few to agree.
-    #[must_use]
     pub fn uninformed(&self, majority: usize, voters: usize) -> Option<Vec<NodeId>> {
         let too_few = self.answers.uninformed.len() + majority > voters;
         too_few.then(|| self.answers.uninformed.iter().copied().collect())
     }
 
     /// Whether enough voters agree.
-    #[must_use]
     pub fn is_carried(&self, majority: usize) -> bool {
         self.answers.yes.len() >= majority
     }
 
     /// The voters that agree once the present leader has released its epoch, if they are enough.
-    #[must_use]
     pub fn supporters(&self, majority: usize) -> Option<Vec<NodeId>> {
         let all: BTreeSet<NodeId> = self.answers.yes.union(&self.answers.yes_if).copied().collect();
         (all.len() >= majority).then(|| all.into_iter().collect())
     }
 
     /// The lease of a candidate that these votes have elected.
-    #[must_use]
     pub fn lease(&self) -> Lease {
         Lease::new(self.sent, self.length, self.answers.yes.iter().copied())
     }
 
     /// Whether so many of the voters that can answer disagreed that the rest is no majority.
-    #[must_use]
     pub fn is_hopeless(&self, majority: usize, voters: usize) -> bool {
         let against = match self.purpose {
             Purpose::Preempt(_) => self.answers.no.len() - self.answers.yes_if.len(),
@@ -147,19 +140,16 @@ impl Question {
     }
 
     /// Whether too few voters agree, even if no promise bound any.
-    #[must_use]
     pub fn is_opposed(&self, majority: usize) -> bool {
         self.answers.yes.len() + self.answers.bound.len() < majority
     }
 
     /// Whether enough voters answered.
-    #[must_use]
     pub fn is_heard(&self, majority: usize) -> bool {
         self.answers.yes.len() + self.answers.no.len() >= majority
     }
 
     /// How long to wait before enough voters may agree.
-    #[must_use]
     pub fn wait(&self, majority: usize, now: Time) -> Duration {
         let mut free: Vec<Time> = self.answers.no.values().copied().collect();
         free.sort_unstable();

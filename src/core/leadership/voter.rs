@@ -41,7 +41,6 @@ pub struct Voter {
 impl Voter {
     /// A voter that starts now. It waits until the promises of earlier incarnations have expired; the record of
     /// [`VoterRecord::first`] is durable already.
-    #[must_use]
     pub fn new(
         now: Time,
         restored: Option<VoterRecord>,
@@ -71,21 +70,18 @@ impl Voter {
     }
 
     /// The record that must not be forgotten.
-    #[must_use]
     pub fn vote(&self) -> VoterRecord {
         let Voter { voted, longest: promised, informed, floor, .. } = *self;
         VoterRecord { voted, promised, informed, floor }
     }
 
     /// Whether it knows the state of the cluster; otherwise it votes for nobody.
-    #[must_use]
     pub fn is_informed(&self) -> bool {
         self.informed
     }
 
     /// Whether it may vote for any candidate: it knows the state of the cluster, and no promise of this incarnation
     /// or an earlier one binds it.
-    #[must_use]
     pub fn is_free(&self, now: Time) -> bool {
         self.informed && self.muted_until <= now && self.bound_to(now).is_none()
     }
@@ -101,7 +97,6 @@ impl Voter {
 
     /// What it says to a candidate that asks for its vote in this epoch. The candidate may ask again after `patience`,
     /// if no time is known.
-    #[must_use]
     pub fn judge(
         &self,
         (now, patience): (Time, Duration),
@@ -151,13 +146,11 @@ impl Voter {
     }
 
     /// The leader of this epoch, as far as an earlier incarnation knew.
-    #[must_use]
     pub fn led_in(&self, epoch: Epoch) -> Option<NodeId> {
         self.led.filter(|led| led.epoch == epoch).map(|led| led.candidate)
     }
 
     /// The greatest epoch that it voted or promised in, or must not go below.
-    #[must_use]
     pub fn newest(&self) -> Epoch {
         self.latest().max(self.floor)
     }
@@ -177,7 +170,6 @@ impl Voter {
     }
 
     /// Whether it gave the same vote before, in a record that covers a promise of this length.
-    #[must_use]
     pub fn voted_before(&self, candidate: NodeId, epoch: Epoch, lease: Duration) -> bool {
         self.voted == Some(Vote { epoch, candidate }) && self.remembers(lease)
     }
@@ -218,19 +210,16 @@ impl Voter {
     }
 
     /// Whether it voted or promised in a later epoch, so that the leader of this one is outdated.
-    #[must_use]
     pub fn is_beyond(&self, epoch: Epoch) -> bool {
         epoch < self.latest()
     }
 
     /// Whether a promise of this length is durable, so that the voter may send it.
-    #[must_use]
     pub fn remembers(&self, lease: Duration) -> bool {
         lease <= self.durable
     }
 
     /// The leader of the greatest epoch to which a promise binds it.
-    #[must_use]
     pub fn bound_to(&self, now: Time) -> Option<NodeId> {
         self.running(now).max_by_key(|promise| promise.epoch).map(|promise| promise.to)
     }
@@ -249,7 +238,6 @@ impl Voter {
     }
 
     /// The longest promise, if it is longer than the record says.
-    #[must_use]
     pub fn promise_to_store(&self) -> Option<Duration> {
         Some(self.longest).filter(|longest| *longest > self.durable)
     }
