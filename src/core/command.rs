@@ -205,11 +205,3 @@ pub enum Taken {
     /// The address of its HTTP.
     Admin,
 }
-
-impl Taken {
-    /// Its key in the configuration.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}

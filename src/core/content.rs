@@ -114,11 +114,3 @@ pub enum Liveness {
     /// Its process is proved to be gone, or was never met.
     Dead,
 }
-
-impl Liveness {
-    /// The word for it in status and logs.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}

@@ -257,12 +257,6 @@ impl Kind {
         }
     }
 
-    /// The word for it in status and counts, and its key in the JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-
     /// The name as the papers write it, in traces.
     #[must_use]
     pub fn title(self) -> String {

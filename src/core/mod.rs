@@ -28,6 +28,7 @@ mod leadership;
 pub mod limits;
 pub mod membership;
 pub mod message;
+mod names;
 mod note;
 mod objection;
 mod outbox;

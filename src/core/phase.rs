@@ -42,12 +42,6 @@ impl Phase {
     pub fn is_halted(self) -> bool {
         matches!(self, Phase::Halted | Phase::Reorganizing)
     }
-
-    /// The word for it in status, logs and traces.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// The status of a node in Garcia-Molina's paper (seed 002).
@@ -62,14 +56,6 @@ pub enum NodeStatus {
     Reorganization,
     /// At work under its coordinator.
     Normal,
-}
-
-impl NodeStatus {
-    /// The word for it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
 }
 
 impl From<Phase> for NodeStatus {

@@ -27,12 +27,6 @@ impl AlgorithmKind {
     /// All algorithms.
     pub const ALL: [AlgorithmKind; 3] =
         [AlgorithmKind::Bully, AlgorithmKind::Halting, AlgorithmKind::Ring];
-
-    /// The word for this algorithm in config, status and logs.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// The attribute that members are ranked by (seed 004: "highest id, highest ip addr, fastest cpu, most disk space,
@@ -58,12 +52,6 @@ pub enum RankKind {
 }
 
 impl RankKind {
-    /// The word for this kind in config, status and logs.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-
     /// Whether a member's value may change while it runs, so that no other member can know it.
     #[must_use]
     pub fn changes(self) -> bool {
@@ -84,12 +72,6 @@ pub enum Quorum {
 impl Quorum {
     /// Both modes.
     pub const ALL: [Quorum; 2] = [Quorum::None, Quorum::Majority];
-
-    /// The word for this mode in config, status and logs.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// Whether a higher member takes over from a live lower leader.
@@ -166,14 +148,6 @@ pub enum Alone {
     Lead,
     /// It steps down: no leader is better than an unhealthy one.
     StepDown,
-}
-
-impl Alone {
-    /// The word for this choice in config and status.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// The timings, all derived from `failure` unless given.

@@ -163,14 +163,6 @@ pub enum Role {
     Observer,
 }
 
-impl Role {
-    /// The word for this role in config, status and logs.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}
-
 /// An operator's order that a member not lead, restarts included, until the operator undrains it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Drain {
