@@ -18,24 +18,20 @@ struct Promise {
 /// The state of a voter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Voter {
-    voted: Option<Vote>,
+    /// What a restart must find again.
+    record: VoterRecord,
+    /// The longest promise that is durable.
+    durable: Duration,
     /// The leader of the last epoch that an earlier incarnation knew.
     led: Option<Vote>,
-    /// The greatest epoch in which this incarnation voted or promised.
-    newest: Epoch,
-    /// Up to this epoch it knows nothing of the votes of an incarnation whose record was lost.
-    floor: Epoch,
-    /// One for each leader; expired ones may remain.
-    promises: Vec<Promise>,
     /// Promises of an earlier incarnation may last until then.
     muted_until: Time,
-    /// The longest promise ever made or about to be made, and the longest that is durable.
-    longest: Duration,
-    durable: Duration,
+    /// The greatest epoch in which this incarnation voted or promised.
+    newest: Epoch,
+    /// One for each leader; expired ones may remain.
+    promises: Vec<Promise>,
     /// The longest promise of this incarnation.
     made: Duration,
-    /// Whether it knows the state of the cluster.
-    informed: bool,
 }
 
 impl Voter {
@@ -47,19 +43,13 @@ impl Voter {
         led: Option<Vote>,
         lease: Duration,
     ) -> Voter {
-        let before = restored.unwrap_or_default();
-        let longest = before.promised.max(lease);
+        let record = VoterRecord::first(restored, lease);
+        let before = restored.unwrap_or_default().promised;
         Voter {
-            voted: before.voted,
+            record,
+            durable: record.promised,
             led: led.filter(|_| !Fault::LeaderForgotten.is_planted()),
-            muted_until: match Fault::PromiseForgotten.is_planted() {
-                true => now,
-                false => now + before.promised,
-            },
-            longest,
-            durable: longest,
-            informed: before.informed,
-            floor: before.floor,
+            muted_until: if Fault::PromiseForgotten.is_planted() { now } else { now + before },
             ..Voter::default()
         }
     }
@@ -71,27 +61,26 @@ impl Voter {
 
     /// The record that must not be forgotten.
     pub fn vote(&self) -> VoterRecord {
-        let Voter { voted, longest: promised, informed, floor, .. } = *self;
-        VoterRecord { voted, promised, informed, floor }
+        self.record
     }
 
     /// Whether it knows the state of the cluster; otherwise it votes for nobody.
     pub fn is_informed(&self) -> bool {
-        self.informed
+        self.record.informed
     }
 
     /// Whether it may vote for any candidate: it knows the state of the cluster, and no promise of this incarnation
     /// or an earlier one binds it.
     pub fn is_free(&self, now: Time) -> bool {
-        self.informed && self.muted_until <= now && self.bound_to(now).is_none()
+        self.record.informed && self.muted_until <= now && self.bound_to(now).is_none()
     }
 
     /// A leader, or every other voter, informed it of the state of the cluster: this is its greatest round, and it
     /// may have voted in any epoch up to that before.
     pub fn inform(&mut self, round: Epoch) {
-        if !self.informed {
-            self.informed = true;
-            self.floor = if Fault::NoFloor.is_planted() { Epoch(0) } else { round };
+        if !self.record.informed {
+            self.record.informed = true;
+            self.record.floor = if Fault::NoFloor.is_planted() { Epoch(0) } else { round };
         }
     }
 
@@ -105,7 +94,7 @@ impl Voter {
         view: View,
     ) -> Opinion {
         let muted = now < self.muted_until;
-        if !self.informed {
+        if !self.record.informed {
             let wait = if muted { self.muted_until.since(now) } else { patience };
             return Opinion::Uninformed { wait };
         }
@@ -134,14 +123,14 @@ impl Voter {
     /// Whether it may not vote for this candidate in this epoch: it voted or promised in a later one or knows a leader
     /// of that, or did so in this one for another candidate.
     fn denies(&self, candidate: NodeId, epoch: Epoch, view: View) -> bool {
-        let votes = [self.voted, self.led].into_iter().flatten();
+        let votes = [self.record.voted, self.led].into_iter().flatten();
         let votes = votes.map(|vote| (vote.epoch, Some(vote.candidate)));
         let mut known = votes.chain([(view.epoch, view.leader.map(|leader| leader.id))]);
         let is_against = |(known, of): (Epoch, Option<NodeId>)| {
             let other = of.is_some_and(|of| of != candidate) && !Fault::EpochTwice.is_planted();
             known > epoch || (known == epoch && other)
         };
-        let below_floor = epoch <= self.floor && self.floor > Epoch(0);
+        let below_floor = epoch <= self.record.floor && self.record.floor > Epoch(0);
         known.any(is_against) || epoch < self.newest || below_floor
     }
 
@@ -152,18 +141,18 @@ impl Voter {
 
     /// The greatest epoch that it voted or promised in, or must not go below.
     pub fn newest(&self) -> Epoch {
-        self.latest().max(self.floor)
+        self.latest().max(self.record.floor)
     }
 
     /// The greatest epoch that any incarnation voted in, or this one promised in.
     fn latest(&self) -> Epoch {
-        let voted = self.voted.map(|vote| vote.epoch).unwrap_or_default();
+        let voted = self.record.voted.map(|vote| vote.epoch).unwrap_or_default();
         self.newest.max(voted)
     }
 
     /// Votes for a candidate, which is a promise as well. The vote has to be durable before it is sent.
     pub fn vote_for(&mut self, now: Time, candidate: NodeId, epoch: Epoch, lease: Duration) {
-        self.voted = Some(Vote { epoch, candidate });
+        self.record.voted = Some(Vote { epoch, candidate });
         if !Fault::VoteNoPromise.is_planted() {
             self.promise(now, candidate, epoch, lease);
         }
@@ -171,7 +160,7 @@ impl Voter {
 
     /// Whether it gave the same vote before, in a record that covers a promise of this length.
     pub fn voted_before(&self, candidate: NodeId, epoch: Epoch, lease: Duration) -> bool {
-        self.voted == Some(Vote { epoch, candidate }) && self.remembers(lease)
+        self.record.voted == Some(Vote { epoch, candidate }) && self.remembers(lease)
     }
 
     /// Promises the leader of an epoch to vote for nobody else for this time, unless the voter voted or promised in a
@@ -189,7 +178,7 @@ impl Voter {
         let until = same.map_or(until, |promise| promise.until.max(until));
         self.promises.retain(|promise| promise.to != to && now < promise.until);
         self.promises.push(Promise { to, epoch, until });
-        self.longest = self.longest.max(lease);
+        self.record.promised = self.record.promised.max(lease);
         self.made = self.made.max(lease);
         true
     }
@@ -199,10 +188,10 @@ impl Voter {
     /// a shorter time is to be made durable.
     pub fn forget_old_promises(&mut self, now: Time, lease: Duration) -> bool {
         let longest = self.made.max(lease);
-        let over = self.muted_until <= now && longest < self.longest;
+        let over = self.muted_until <= now && longest < self.record.promised;
         let over = over && !Fault::PromiseKept.is_planted();
         if over {
-            self.longest = longest;
+            self.record.promised = longest;
             // From now on a crash may find either record.
             self.durable = self.durable.min(longest);
         }
@@ -239,7 +228,7 @@ impl Voter {
 
     /// The longest promise, if it is longer than the record says.
     pub fn promise_to_store(&self) -> Option<Duration> {
-        Some(self.longest).filter(|longest| *longest > self.durable)
+        Some(self.record.promised).filter(|longest| *longest > self.durable)
     }
 
     /// A promise of this length is durable.
