@@ -16,17 +16,15 @@ use super::planted::Fault;
 use super::settings::PowerOn;
 use super::state::State;
 use super::turn::Turn;
-use super::types::{Epoch, NodeId, Time};
+use super::types::{Epoch, NodeId, Rank, Time};
 
 impl State {
     /// This member's own hello.
     fn own_hello(&self, now: Time, to: NodeId) -> Hello {
-        let heard = |id| {
-            id == self.id()
-                || self
-                    .detector
-                    .get(id)
-                    .is_some_and(|peer| peer.heard_within(self.settings.timing.failure, now))
+        let failure = self.settings.timing.failure;
+        let heard = |leader: &Rank| match self.detector.get(leader.id) {
+            Some(peer) => peer.heard_within(failure, now),
+            None => leader.id == self.id(),
         };
         Hello {
             protocols: self.settings.protocols,
@@ -38,10 +36,7 @@ impl State {
             timing: self.settings.timing.nanos(),
             rank: self.present_rank(),
             eligible: self.is_eligible(),
-            view: View {
-                epoch: self.view().epoch,
-                leader: self.leader().filter(|leader| heard(leader.id)),
-            },
+            view: View { epoch: self.view().epoch, leader: self.leader().filter(heard) },
             round: self.epochs.round(),
             list: self.membership.list().clone(),
         }
