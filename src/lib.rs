@@ -29,8 +29,8 @@
 //!
 //! # Rooms
 //!
-//! [`core`] is the election as a pure state machine; the simulator and the node run the same code. Around it: `wire`
-//! (frames and JSON), [`tls`] (certificates and handshakes), `net` (sockets), [`store`] (durable state), [`rank`]
+//! [`core`] is the election as a pure state machine; the simulator and the node run the same code. Around it:
+//! [`limits`] (what input from outside may be), `wire` (frames and JSON), [`tls`] (certificates and handshakes), `net` (sockets), [`store`] (durable state), [`rank`]
 //! (samples of an attribute, the health check), [`config`], [`node`] (the election thread), `exec` (commands and
 //! addresses while a node leads, and hooks), `admin` (HTTP) and `cli`. Arrows point inwards: nothing in the core
 //! knows of the rooms around it.
@@ -72,6 +72,7 @@ pub mod exec;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod limits;
 mod net;
 pub mod node;
 pub mod rank;

@@ -8,12 +8,13 @@ use std::path::PathBuf;
 /// The rooms of src/ and those that each may use directly; what these use, it may use too.
 const ARROWS: &[(&str, &[&str])] = &[
     ("core", &[]),
-    ("wire", &["core"]),
-    ("tls", &["core"]),
+    ("limits", &["core"]),
+    ("wire", &["limits"]),
+    ("tls", &["limits"]),
     ("net", &["wire", "tls"]),
-    ("store", &["core"]),
-    ("rank", &["core"]),
-    ("config", &["core", "tls"]),
+    ("store", &["limits"]),
+    ("rank", &["limits"]),
+    ("config", &["limits", "tls"]),
     ("trace", &["core"]),
     ("sim", &["trace"]),
     ("node", &["core", "net", "store", "rank", "config"]),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::config::{entry, with_unit};
-use crate::core::limits::is_name;
+use crate::limits::is_name;
 use crate::node::handle::{Command, Handle};
 
 use super::request::Request;

@@ -15,9 +15,9 @@ use super::exit::Exit;
 use super::print;
 use crate::config::{self, parse_quorum};
 use crate::core::address::HostPort;
-use crate::core::limits::{NAME_RULE, is_name};
 use crate::core::settings::Quorum;
 use crate::core::types::Role;
+use crate::limits::{NAME_RULE, is_name};
 
 /// The default port of peers.
 const PORT: u16 = 7101;

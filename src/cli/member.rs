@@ -4,7 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
 use crate::admin::client::Order;
-use crate::core::limits::{NAME_RULE, is_name};
+use crate::limits::{NAME_RULE, is_name};
 use crate::node::status::{MemberStatus, Status};
 
 use super::args::Output;

@@ -2,8 +2,8 @@
 
 use strum::VariantArray;
 
-use crate::core::limits::quote;
 use crate::core::settings::Preempt;
+use crate::limits::quote;
 
 /// A name in the file and its value.
 pub(super) type Choice<T> = (&'static str, T);

@@ -6,9 +6,9 @@ use super::choices::{PREEMPTS, all, nearest};
 use super::report::{Object, Report, Spot};
 use super::types::{Config, MemberConfig};
 use super::{health, hooks, members, rank, timing, tls};
-use crate::core::limits::is_cluster_name;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum, Timing};
 use crate::core::types::Role;
+use crate::limits::is_cluster_name;
 
 const KEYS: &[&str] = &[
     "cluster",

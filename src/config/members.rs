@@ -11,9 +11,9 @@ use super::report::{Object, Report, Spot};
 use super::types::MemberConfig;
 use super::{health, hooks, tls};
 use crate::core::address::{BadAddress, HostPort};
-use crate::core::limits::{NAME_RULE, is_id, is_name};
 use crate::core::membership::MOST_MEMBERS;
 use crate::core::types::{NodeId, Role};
+use crate::limits::{NAME_RULE, is_id, is_name};
 
 const KEYS: &[&str] =
     &["name", "id", "address", "listen", "admin", "role", "rank", "hooks", "health", "tls"];

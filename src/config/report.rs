@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::choices::{Choice, nearest, pick};
 use super::json::Node;
 use super::problem::{Position, Problem};
-use crate::core::limits::quote;
+use crate::limits::quote;
 
 /// A value with the path of keys that leads to it.
 #[derive(Clone, Debug)]

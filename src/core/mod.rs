@@ -25,7 +25,6 @@ mod hello;
 mod job;
 mod jumps;
 mod leadership;
-pub mod limits;
 pub mod membership;
 pub mod message;
 mod names;

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use jiff::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::core::limits::GREATEST;
 use crate::core::types::Time;
+use crate::limits::GREATEST;
 
 /// Now, since the boot of the machine.
 pub fn now() -> Time {

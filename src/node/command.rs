@@ -6,10 +6,10 @@ use thiserror::Error;
 
 use super::clock::{after, wall_clock_ms};
 use crate::core;
-use crate::core::limits::disguises;
 use crate::core::membership::{Change, Member, MemberList};
 use crate::core::message::{Done, Forwarded};
 use crate::core::types::{Drain, NodeId, Task};
+use crate::limits::disguises;
 
 /// A command to a node, from its HTTP interface or from a program that embeds it.
 ///

@@ -8,7 +8,7 @@ use super::program::{Program, Ran};
 use super::running::Running;
 use super::stop::{Stop, Woken};
 use super::{Variables, no_pipe};
-use crate::core::limits::shown;
+use crate::limits::shown;
 
 /// The longest piece of the last line that is reported, in characters.
 const TOLD: usize = 200;

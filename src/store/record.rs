@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::core::durable::{Durable, Vote, VoterRecord};
-use crate::core::limits::{GREATEST, shown};
 use crate::core::membership::{ListVersion, MOST_MEMBERS, MemberList};
 use crate::core::restart::Kept;
 use crate::core::settings::Timing;
 use crate::core::types::{Epoch, Incarnation, NodeId, Pause, Task, TaskVersion};
+use crate::limits::{GREATEST, shown};
 
 use entries::{DRAINS, DrainEntry, MemberEntry, PAUSES, PauseEntry, VersionEntry};
 

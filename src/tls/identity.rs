@@ -8,7 +8,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use webpki::{EndEntityCert, KeyUsage};
 
 use super::fault::{Cause, Fault};
-use crate::core::limits::quote;
+use crate::limits::quote;
 
 const SCHEME: &str = "electd://";
 

@@ -1,5 +1,5 @@
 //! The bounds of input from the wire: a frame that breaks one is no message, and so it changes nothing. The limits
-//! themselves are those of the configuration ([`crate::core::limits`]).
+//! themselves are those of the configuration ([`crate::limits`]).
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::core::limits::{GREATEST, is_cluster_name, is_line};
 use crate::core::settings::Timing;
+use crate::limits::{GREATEST, is_cluster_name, is_line};
 
 /// An epoch, round, counter, incarnation or number of a message: never above [`GREATEST`], so that
 /// there is always a number above it.

@@ -10,10 +10,10 @@ use thiserror::Error;
 
 use super::frame::{Frame, frame};
 use super::greeting as wire;
-use crate::core::limits::shown;
 use crate::core::message as core;
 use crate::core::message::{Envelope, Kind, Rejection};
 use crate::core::protocol::Protocols;
+use crate::limits::shown;
 
 /// Why a payload could not be understood, in one line that is safe to log.
 #[derive(Debug, Error)]

@@ -11,10 +11,10 @@ use super::{
     Frame, Opening, Reply, decode_message, decode_opening, decode_reply, encode_hello,
     encode_message, encode_rejection, encode_welcome, read_frame,
 };
-use crate::core::limits::{GREATEST, disguises, is_cluster_name, is_line, is_name};
 use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED};
 use crate::core::settings::Timing;
 use crate::core::types::Task;
+use crate::limits::{GREATEST, disguises, is_cluster_name, is_line, is_name};
 
 /// Streams of frames: one for each good frame, and one of all of them.
 pub fn streams() -> Vec<Vec<u8>> {

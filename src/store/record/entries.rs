@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::core::limits::GREATEST;
 use crate::core::membership::Member;
 use crate::core::types::{Drain, Epoch, NodeId, Pause, Role, Version};
+use crate::limits::GREATEST;
 
 /// The first format that knows of drains.
 pub(super) const DRAINS: u64 = 7;

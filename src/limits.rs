@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 use uuid::{Uuid, Variant};
 
-use super::address::{BadAddress, HostPort};
-use super::membership::{MOST_MEMBERS, MOST_REMOVED, Member, MemberList};
+use crate::core::address::{BadAddress, HostPort};
+use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED, Member, MemberList};
 
 /// The greatest epoch, round, counter, incarnation or number of a message that a member accepts. Elections and
 /// changes never come near it: at a million a second it takes 146,000 years.
