@@ -17,7 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("config", &["limits", "tls"]),
     ("trace", &["core"]),
     ("sim", &["trace"]),
-    ("node", &["core", "net", "store", "rank", "config"]),
+    ("node", &["core", "net", "store", "rank", "config", "trace"]),
     ("exec", &["node"]),
     ("admin", &["node", "trace"]),
     ("cli", &["admin", "sim", "exec"]),

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use strum::IntoStaticStr;
 
-use super::membership::MemberList;
 use super::types::{Epoch, NodeId};
 
 /// The phase of a member.
@@ -200,87 +199,4 @@ pub enum Reason {
     Stopped,
     /// This member was removed from the cluster.
     Removed,
-}
-
-impl Reason {
-    /// The reason in words.
-    #[must_use]
-    pub fn sentence(&self, members: &MemberList) -> String {
-        let name = |id: &NodeId| members.name(*id);
-        let names = |ids: &[NodeId]| ids.iter().map(name).collect::<Vec<_>>().join(", ");
-        match self {
-            Reason::AllConnected => "all members are connected and none leads".into(),
-            Reason::NobodyLeads => "no leader showed up within the failure time".into(),
-            Reason::LeaderDead(id) => format!("leader {} is dead: redial refused", name(id)),
-            Reason::LeaderSuspected(id) => format!("leader {} is silent", name(id)),
-            Reason::LeaderDisconnected(id) => format!("lost the connection to leader {}", name(id)),
-            Reason::LeaderRemoved(id) => format!("leader {} was removed", name(id)),
-            Reason::ListChanged => "the member list changed".into(),
-            Reason::LeaderRestarted(id) => format!("leader {} restarted", name(id)),
-            Reason::LeaderReleased(id) => format!("leader {} handed over", name(id)),
-            Reason::Declined(id) => format!("{} was to lead next, and may not", name(id)),
-            Reason::Asked => "asked for an election".into(),
-            Reason::Joined(id) => format!("{} announced an election", name(id)),
-            Reason::Answered(id) => format!("{} ranks higher and answered", name(id)),
-            Reason::AnswererLost => "the member that answered is gone".into(),
-            Reason::NoCoordinator => "nobody came to lead in time".into(),
-            Reason::MayNotLead => "no eligible member is left to lead".into(),
-            Reason::Eligible => "nobody could lead, and this node may by now".into(),
-            Reason::Highest => "won: no eligible member ranks higher".into(),
-            Reason::NoAnswer => "no higher member answered".into(),
-            Reason::Appeared(id) => format!("{} ranks higher and has appeared", name(id)),
-            Reason::Overtaken => "a greater epoch overtook this election".into(),
-            Reason::Announced(id) => format!("{} leads", name(id)),
-            Reason::Storing(id) => format!("{} leads, in an epoch to be stored", name(id)),
-            Reason::TakingOver(id) => format!("asked lower leader {} to hand over", name(id)),
-            Reason::DiskLags => "its own disk does not write, so it withdraws".into(),
-            Reason::LaterList(id) => format!("{} has a member list of a later epoch", name(id)),
-            Reason::Overruled(id) => format!("{} leads with a greater epoch", name(id)),
-            Reason::SameEpoch(id) => format!("met leader {} in the same epoch", name(id)),
-            Reason::Preempted(id) => format!("higher member {} takes over", name(id)),
-            Reason::Resigned => "resigned".into(),
-            Reason::SwitchedOver(id) => format!("an operator switched over to {}", name(id)),
-            Reason::Drained => "drained by an operator".into(),
-            Reason::Unhealthy => "its health check fails".into(),
-            Reason::Stalled(time) => format!("stalled for {} ms", time.as_millis()),
-            Reason::Outranks(id) => format!("its rank rose above leader {}'s", name(id)),
-            Reason::LeaderGaveUp(id) => format!("{} does not lead any more", name(id)),
-            Reason::HaltedBy(id) => format!("{} halts the lower members", name(id)),
-            Reason::HalterLost(id) => format!("{}, which halted this member, is gone", name(id)),
-            Reason::Organized(id) => format!("{} is elected", name(id)),
-            Reason::AllHalted => "all lower members are in a known state".into(),
-            Reason::NotAccepted => "a member did not accept this organizer".into(),
-            Reason::AllReady => "all members have the task".into(),
-            Reason::NotNormal(id) => format!("{} has to be taken in", name(id)),
-            Reason::ToBeTakenIn(id) => format!("leader {} will take it in", name(id)),
-            Reason::NewTask => "there is a new task".into(),
-            Reason::BallotBack => "its ballot came back".into(),
-            Reason::BallotLost => "the ballot was lost".into(),
-            Reason::MajorityAgrees => "a majority of the voters would vote for it".into(),
-            Reason::NoMajority(wait) => bound_for(*wait),
-            Reason::Isolated => "no majority of the voters answers".into(),
-            Reason::Uninformed(unmet) => format!(
-                "its store is empty and it has not met {}: a first start needs every voter to meet every \
-                 other once, or --bootstrap on a majority",
-                names(unmet)
-            ),
-            Reason::VotersUninformed(voters) => format!(
-                "{} vote for nobody, as their stores are empty and each has not met all other voters: a first \
-                 start needs that once, or --bootstrap on a majority",
-                names(voters)
-            ),
-            Reason::LeaseEnded => "no majority acknowledged it in time".into(),
-            Reason::Reclaimed => "the voters know a greater epoch".into(),
-            Reason::Stopped => "stopping".into(),
-            Reason::Removed => "removed from the cluster".into(),
-        }
-    }
-}
-
-/// The reason in words when no majority of the voters agrees.
-fn bound_for(wait: Duration) -> String {
-    match wait {
-        Duration::ZERO => "no majority of the voters agrees yet".into(),
-        wait => format!("a majority of the voters is bound for {} ms more", wait.as_millis()),
-    }
 }

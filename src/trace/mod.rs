@@ -1,13 +1,14 @@
 //! Events of the core as text, a line each: the input of a member, what it does and why.
 //!
-//! The words for a change of phase are the core's own ([`Reason::sentence`]), so that a trace
-//! and a log say the same.
+//! The log and the status of a node use its words for a change of phase ([`Reason::sentence`]), so that all say the
+//! same.
 //!
 //! [`Reason::sentence`]: crate::core::Reason::sentence
 
 mod command;
 mod event;
 mod message;
+mod reason;
 pub mod svg;
 
 use std::fmt;
