@@ -146,7 +146,7 @@ impl Turn<'_> {
             Some(View { epoch, leader: Some(leader) }) if leader.id == peer => {
                 self.cx.ask_for_release(epoch, peer);
             }
-            _ if self.cx.state.phase() == Phase::Leading => self.beat_to(vec![peer]),
+            _ if self.cx.state.leads() => self.beat_to(vec![peer]),
             _ => {
                 self.repeat_release(peer);
             }

@@ -63,8 +63,7 @@ impl Context<'_> {
     /// reply to any older message.
     pub fn send_view(&mut self, to: NodeId) {
         let View { epoch, leader } = self.state.view();
-        let leads = self.state.phase() == Phase::Leading;
-        let leader = leader.filter(|leader| leads || leader.id != self.state.id());
+        let leader = leader.filter(|leader| self.state.leads() || leader.id != self.state.id());
         self.send(to, Message::View(View { epoch, leader }));
     }
 
@@ -309,7 +308,7 @@ impl Context<'_> {
 
     /// Notes that a leader gives up its epoch, so that members that ask for the epoch learn that.
     pub fn give_up(&mut self, successor: Option<NodeId>) {
-        if self.state.phase() == Phase::Leading {
+        if self.state.leads() {
             let epoch = self.state.view().epoch;
             self.state.endings.give_up(epoch, successor);
             self.state.free_own_vote();

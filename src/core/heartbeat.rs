@@ -115,7 +115,7 @@ impl Turn<'_> {
         eligible: bool,
     ) {
         let own = incarnation == self.cx.state.records.incarnation();
-        if own && self.cx.state.phase() == Phase::Leading && self.cx.state.view().epoch == epoch {
+        if own && self.cx.state.leads_in(epoch) {
             self.declares(from);
             let told = Rank { id: from, ..rank };
             self.cx.state.detector.change(from, |peer| peer.says_rank(told, eligible));
@@ -130,7 +130,7 @@ impl Turn<'_> {
     pub fn look_for_silence(&mut self) {
         let state = &self.cx.state;
         let failure = state.settings.timing.failure;
-        let leads = state.phase() == Phase::Leading;
+        let leads = state.leads();
         let (heeded, last) =
             (state.course.expects_heartbeat(), state.view().leader.map(|leader| leader.id));
         // Silence counts from when this member needs to hear the peer.

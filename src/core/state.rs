@@ -171,9 +171,7 @@ impl State {
         let told = |peer: &Peer| peer.lines.is_up() && self.is_voter(peer.id());
         let reached = |peer: &Peer| told(peer) || !self.needs_majority();
         let newer = |peer: &Peer| peer.alive() && peer.list() > version && reached(peer);
-        self.membership.newest() > version
-            && self.phase() != Phase::Leading
-            && self.detector.iter().any(newer)
+        self.membership.newest() > version && !self.leads() && self.detector.iter().any(newer)
     }
 
     /// The leader that this member names: none until an election has ended.
@@ -185,6 +183,11 @@ impl State {
     /// Whether this member leads.
     pub(super) fn leads(&self) -> bool {
         self.phase() == Phase::Leading
+    }
+
+    /// Whether this member leads in this epoch.
+    pub(super) fn leads_in(&self, epoch: Epoch) -> bool {
+        self.leads() && self.view().epoch == epoch
     }
 
     /// Whether this member names that peer as its leader.

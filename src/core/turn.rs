@@ -135,7 +135,7 @@ impl Turn<'_> {
             Message::Listed { version } => self.listed(from, version),
             message => {
                 self.cx.tell_if_behind(from);
-                if self.cx.state.eligibility.has_resigned() && self.cx.state.phase().elects() {
+                if self.cx.state.eligibility.has_resigned() && self.cx.state.elects() {
                     self.cx.suspect_unreachable(); // it may be asked too often to notice that its elections fail
                 }
                 self.told_algorithm(from, &message);

@@ -289,7 +289,7 @@ impl Bully {
             return;
         }
         cx.answer_when_connected(from, vec![Message::Answer { round }]);
-        if cx.state.phase() == Phase::Leading {
+        if cx.state.leads() {
             self.remind(cx, from, round);
         } else if round <= known {
             cx.send_view(from);

@@ -117,7 +117,7 @@ impl Turn<'_> {
             Some(leader) if leader.id != state.id() && state.compare(view).is_gt() => {
                 self.outdated(view, leader.id);
             }
-            _ if state.phase() == Phase::Leading && view.epoch > state.view().epoch => {
+            _ if state.leads() && view.epoch > state.view().epoch => {
                 self.call(Reason::Overruled(from)); // the leader of that epoch is gone, but the epoch remains
             }
             _ => {}
@@ -214,9 +214,7 @@ impl Turn<'_> {
 
     /// Two leaders met in one epoch: the one that remains runs a new round.
     fn meet_at_same_epoch(&mut self, other: NodeId, epoch: Epoch) {
-        let state = &self.cx.state;
-        let leads = state.phase() == Phase::Leading && state.view().epoch == epoch;
-        if leads && !state.needs_majority() {
+        if self.cx.state.leads_in(epoch) && !self.cx.state.needs_majority() {
             self.algorithm.get().start(&mut self.cx, Reason::SameEpoch(other));
         }
     }
@@ -235,7 +233,7 @@ impl Turn<'_> {
         let silence = state.settings.timing.stall();
         let fresh =
             state.compare(view).is_gt() || last.is_none_or(|last| now.since(last) >= silence);
-        if state.phase() == Phase::Leading && fresh {
+        if state.leads() && fresh {
             let began = state.course.since().max(last.unwrap_or_default());
             let (theirs, own) = (view.epoch, state.view().epoch);
             let lasted = now.since(began) + state.settings.timing.message;

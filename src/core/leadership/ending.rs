@@ -6,7 +6,7 @@ use crate::core::api::Output;
 use crate::core::context::Context;
 use crate::core::job::Ending;
 use crate::core::message::{Done, Message, View};
-use crate::core::phase::{Phase, Reason};
+use crate::core::phase::Reason;
 use crate::core::planted::Fault;
 use crate::core::state::State;
 use crate::core::timer::Timer;
@@ -73,7 +73,7 @@ impl Turn<'_> {
         let ending = self.cx.state.endings.job.end();
         self.cx.state.timers.cancel(Timer::Job);
         if withheld
-            && self.cx.state.phase() != Phase::Leading
+            && !self.cx.state.leads()
             && let Some((epoch, successor)) = self.cx.state.gave_up()
         {
             self.cx.state.free_own_vote();
@@ -93,7 +93,7 @@ impl Turn<'_> {
     /// leadership ends after the job.
     pub fn waits_for_job(&mut self, ending: Ending) -> bool {
         let Some(stops_within) = self.cx.state.endings.job.awaited() else { return false };
-        if self.cx.state.phase() != Phase::Leading || Fault::JobNotAwaited.is_planted() {
+        if !self.cx.state.leads() || Fault::JobNotAwaited.is_planted() {
             return false;
         }
         if self.cx.state.endings.job.end_for(ending) {
@@ -109,7 +109,7 @@ impl Turn<'_> {
     }
 
     fn end_leadership(&mut self, ending: Option<Ending>) {
-        let leads = self.cx.state.phase() == Phase::Leading;
+        let leads = self.cx.state.leads();
         match ending {
             // The job ended for this: if the named member is not the best any more, the best succeeds. If nobody can
             // by now, this member keeps leading.

@@ -73,8 +73,7 @@ impl Turn<'_> {
             && self.eligible_for_long_enough(from)
             && self.may_succeed(from)
             && self.is_majority(votes);
-        let leads = state.phase() == Phase::Leading;
-        let present = leads && state.view().epoch == epoch;
+        let (leads, present) = (state.leads(), state.leads_in(epoch));
         if present && higher && !votes.is_empty() && Fault::LeadsAfterRelease.is_planted() {
             let release = self.cx.state.release_message(epoch, Some(from));
             self.cx.send_all(self.cx.all_others(), release);
@@ -208,7 +207,7 @@ impl Turn<'_> {
     /// An operator asks the leader to hand over, to the named member if any.
     pub fn resign(&mut self, to: Option<NodeId>) -> Result<Done, Refusal> {
         let state = &mut self.cx.state;
-        if state.phase() != Phase::Leading {
+        if !state.leads() {
             return Err(Refusal::NotLeader);
         }
         let best = state.best_other().ok_or(Refusal::NoSuccessor)?;
@@ -233,11 +232,16 @@ impl Turn<'_> {
         if self.waits_for_job(Ending::Stop(asked)) {
             return false;
         }
-        match self.cx.state.phase() {
-            Phase::Leading => self.release(self.cx.state.best_other(), Reason::Stopped),
-            Phase::Stopping => {}
-            _ => self.cx.become_stopping(Reason::Stopped),
-        }
+        self.end(Reason::Stopped);
         true
+    }
+
+    /// Ends this member's part in the cluster for good; a leader hands over.
+    pub fn end(&mut self, reason: Reason) {
+        match self.cx.state.phase() {
+            Phase::Leading => self.release(self.cx.state.best_other(), reason),
+            Phase::Stopping => {}
+            _ => self.cx.become_stopping(reason),
+        }
     }
 }

@@ -167,7 +167,7 @@ impl Turn<'_> {
             let lags = state.waits_for_own_vote();
             self.cx.state.candidacy.disk_lags |= lags;
             self.failed();
-        } else if state.candidacy.denied.is_some() && state.phase().elects() {
+        } else if state.candidacy.denied.is_some() && state.elects() {
             let next = state.epochs.round().next();
             self.cx.ask_voters(Purpose::Retry, Stage::PreVote, next);
         }

@@ -16,7 +16,7 @@ use crate::core::durable::Then;
 use crate::core::leadership::lease::Lease;
 use crate::core::membership::{Change, ListVersion, MOST_MEMBERS, Member, MemberList};
 use crate::core::message::{Done, Message, Refusal, Taken};
-use crate::core::phase::{Phase, Reason};
+use crate::core::phase::Reason;
 use crate::core::planted::Fault;
 use crate::core::state::State;
 use crate::core::timer::Timer;
@@ -294,10 +294,6 @@ impl Turn<'_> {
             self.cx.state.membership.leave();
         }
         self.cx.settle_own_removal();
-        match self.cx.state.phase() {
-            Phase::Leading => self.release(self.cx.state.best_other(), Reason::Removed),
-            Phase::Stopping => {}
-            _ => self.cx.become_stopping(Reason::Removed),
-        }
+        self.end(Reason::Removed);
     }
 }

@@ -86,7 +86,7 @@ impl Halting {
         number: u64,
         epoch: Epoch,
     ) {
-        let leads = cx.state.leads() && cx.state.view().epoch == epoch;
+        let leads = cx.state.leads_in(epoch);
         let organizes = self.organizes(cx.state) && self.organized.round == epoch;
         self.answer(cx, from, number, leads || organizes);
     }
