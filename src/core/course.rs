@@ -7,8 +7,9 @@ use super::phase::Phase;
 use super::types::{NodeId, Time};
 
 /// A phase with its own state.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Stage {
+    #[default]
     Starting,
     Electing,
     /// Awaits this, or the outcome of an election.
@@ -66,7 +67,7 @@ impl Stage {
 }
 
 /// The phase of a member, when it began, and the peers that the member watches.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Course {
     stage: Stage,
     since: Time,
@@ -88,16 +89,7 @@ pub(super) struct Course {
 impl Course {
     /// A member that starts now, and discovers the others until this end.
     pub fn new(now: Time, discovery_ends: Time) -> Course {
-        Course {
-            stage: Stage::Starting,
-            since: now,
-            leaderless: Some(now),
-            discovery_ends,
-            watched: None,
-            expects_heartbeat: false,
-            round: 0,
-            retimed: Time::default(),
-        }
+        Course { since: now, leaderless: Some(now), discovery_ends, ..Course::default() }
     }
 
     pub fn phase(&self) -> Phase {

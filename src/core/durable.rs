@@ -126,7 +126,7 @@ impl Then {
 }
 
 /// The records handed to the disk, and the steps that wait for them.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Records {
     /// The incarnation of this member that writes them.
     incarnation: Incarnation,
@@ -163,9 +163,8 @@ pub(super) enum Pace {
 impl Records {
     /// No record yet; epochs up to `reserved` are durable.
     pub fn new(incarnation: Incarnation, reserved: Epoch, task: Task) -> Records {
-        let (last, durable, asked, waiting) = (0, reserved, reserved, Vec::new());
-        let (silent, owed) = Default::default();
-        Records { incarnation, task, last, durable, asked, waiting, silent, owed }
+        let (durable, asked) = (reserved, reserved);
+        Records { incarnation, task, durable, asked, ..Records::default() }
     }
 
     /// The last task that was handed out.

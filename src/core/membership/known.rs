@@ -26,7 +26,7 @@ pub struct Wanted {
 }
 
 /// The member list as this member knows it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Membership {
     own: NodeId,
     /// The present member list.
@@ -58,20 +58,7 @@ pub struct Membership {
 impl Membership {
     /// A member that starts with this list.
     pub fn new(own: NodeId, list: Arc<MemberList>, pause: Pause) -> Membership {
-        Membership {
-            own,
-            role: role(&list, own),
-            list,
-            newest: ListVersion::default(),
-            committed: false,
-            stored: BTreeSet::new(),
-            last_named: None,
-            wanted: None,
-            removed_by: BTreeSet::new(),
-            knocks: BTreeMap::new(),
-            removed: false,
-            pause,
-        }
+        Membership { own, role: role(&list, own), list, pause, ..Membership::default() }
     }
 
     /// Whether the cluster is paused, as far as this member knows.
