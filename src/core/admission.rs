@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::api::Output;
-use super::detector::{ConnectionId, Met};
+use super::detector::{ConnectionId, Met, Peer};
 use super::membership::ListVersion;
 use super::message::{Agreement, Hello, MemberReport, Rejection, View};
 use super::note::Note;
@@ -112,6 +112,11 @@ impl Turn<'_> {
             Some(Rejection::WrongAddress { expected: peer, found: welcome.id })
         };
         if let Some(reason) = objection {
+            // Its next starts count on from what it still has, until they pass those that it lost.
+            if matches!(reason, Rejection::StateLost { .. }) {
+                self.cx.state.detector.change(peer, Peer::lost_its_state);
+                self.cx.persist();
+            }
             self.cx.out.push(Output::Disconnect { peer });
             self.cx.out.push(Output::Note(Note::Refused { peer, reason }));
             return;

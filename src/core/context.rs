@@ -16,6 +16,9 @@ use super::state::State;
 use super::timer::Timer;
 use super::types::{Epoch, NodeId, Time};
 
+/// A member that resigned may lead again if nobody has led for so many times `failure`.
+const IN_VAIN: u32 = 4;
+
 /// One call of the core: the state, the time, and where the outputs go.
 pub(super) struct Context<'a> {
     pub state: &'a mut State,
@@ -149,13 +152,17 @@ impl Context<'_> {
         self.send_all(up, Message::Probe { number: 0 });
     }
 
-    /// A member that resigned is eligible again when no other member is left to lead. Other resigned members find the
+    /// A member that resigned is eligible again when no other member is left to lead, or none comes to lead. Other resigned members find the
     /// same, so it asks them.
     pub fn be_eligible_if_alone(&mut self) {
         let state = &mut *self.state;
-        // An unreachable member that is heard may lead all the same.
+        // An unreachable member that is heard may lead all the same. But with a majority, a member that gets none asks
+        // for pre-votes only, and so does not say that it cannot lead.
         let may_lead = |peer: &Peer| peer.alive() && peer.is_eligible();
-        if !state.eligibility.has_resigned() || state.detector.iter().any(may_lead) {
+        let patience = state.settings.timing.failure * IN_VAIN;
+        let is_long = |since: Time| state.needs_majority() && self.now.since(since) >= patience;
+        let in_vain = state.course.leaderless().is_some_and(is_long);
+        if !state.eligibility.has_resigned() || !in_vain && state.detector.iter().any(may_lead) {
             return;
         }
         state.eligibility.is_needed();
@@ -292,7 +299,8 @@ impl Context<'_> {
         self.state.epochs.learn(View { epoch, leader: Some(self.state.rank()) });
         self.state.eligibility.leads();
         self.state.candidacy.succeed();
-        self.enter(Stage::Leading { beaten: self.now, lease: None, switchover: None }, reason);
+        let switchover = self.state.course.switchover(); // of a leader that takes a greater epoch
+        self.enter(Stage::Leading { beaten: self.now, lease: None, switchover }, reason);
         self.take_lease(epoch);
         // With a majority the lease runs since the vote request was sent, and the voters' disks may have used most of
         // it.
@@ -312,6 +320,7 @@ impl Context<'_> {
             let epoch = self.state.view().epoch;
             self.state.endings.give_up(epoch, successor);
             self.state.free_own_vote();
+            self.end_reclaim();
         }
     }
 

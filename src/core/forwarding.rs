@@ -29,7 +29,7 @@ impl Turn<'_> {
             }
             Command::HandOut { task } => self.hand_out(task),
             Command::Drain(drain) => self.drain(drain),
-            Command::Undrain => Ok(self.undrain()),
+            Command::Undrain => self.undrain(),
             Command::EndPause { version } if !self.may_resume(version) => Err(Refusal::NotLeader),
             Command::EndPause { .. } => return self.order(id, Forwarded::Resume),
             Command::ForLeader(command) => return self.order(id, command),

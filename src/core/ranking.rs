@@ -65,12 +65,15 @@ impl Turn<'_> {
     }
 
     /// This member may lead again. Returns the record that holds that, as well.
-    pub fn undrain(&mut self) -> (u64, Done) {
+    pub fn undrain(&mut self) -> Result<(u64, Done), Refusal> {
+        if !self.cx.state.records.have_room() {
+            return Err(Refusal::TooMany);
+        }
         self.cx.state.eligibility.set_drain(None);
         self.cx.state.eligibility.is_needed(); // a resignation is undone as well
         let record = self.cx.persist();
         self.take_what_changed();
-        (record, Done::Undrained)
+        Ok((record, Done::Undrained))
     }
 
     /// A leader that is drained or unhealthy hands over, as soon as another member may lead.

@@ -56,6 +56,9 @@ impl fmt::Display for Epoch {
 pub struct Incarnation(pub u64);
 
 impl Incarnation {
+    /// Above every start that can come: no later start of a member counts that lost what it had stored.
+    pub const LOST: Incarnation = Incarnation(1 << 62);
+
     /// The number of the next start.
     #[must_use]
     pub fn next(self) -> Incarnation {

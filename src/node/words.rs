@@ -6,7 +6,7 @@ use super::handle::CommandError;
 use crate::core::detector::Peer;
 use crate::core::membership::{MOST_MEMBERS, MemberList};
 use crate::core::message::{Refusal, Rejection};
-use crate::core::types::{NodeId, Task};
+use crate::core::types::{Incarnation, NodeId, Task};
 use crate::core::{Core, Split};
 
 /// A rejected hello, in words: what is wrong, which values, what to do.
@@ -42,13 +42,19 @@ pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
                  give both the same config"
             )
         }
-        Rejection::StateLost { id, known, told } => format!(
-            "{} came back as its start number {told}, after {known} was met: its state was lost, \
-             or an older copy was put in its place, and with it what it promised; or another process ran as \
-             this member, at its address: stop that. Then remove the member and add it under a new id \
-             (`electd member remove`, a fresh id in its file, `electd member add`)",
-            members.name(*id)
-        ),
+        Rejection::StateLost { id, known, told } => {
+            let came = match *known {
+                Incarnation::LOST => "came back before, and had lost what it had stored".to_owned(),
+                known => format!("came back as its start number {told}, after {known} was met"),
+            };
+            format!(
+                "{} {came}: its state was lost, \
+                 or an older copy was put in its place, and with it what it promised; or another process ran as \
+                 this member, at its address: stop that. Then remove the member and add it under a new id \
+                 (`electd member remove`, a fresh id in its file, `electd member add`)",
+                members.name(*id)
+            )
+        }
         Rejection::WrongAddress { expected, found } => format!(
             "{} answers at the address of {}: correct the addresses",
             members.name(*found),

@@ -296,6 +296,11 @@ impl Peer {
         newer
     }
 
+    /// It answered at its own address, and had lost what it stored before: none of its later starts counts.
+    pub(in crate::core) fn lost_its_state(&mut self) {
+        self.process.proven = (Incarnation::LOST, None);
+    }
+
     /// Only an earlier process of it was heard.
     pub(in crate::core) fn forget_hearing(&mut self) {
         self.heard = None;

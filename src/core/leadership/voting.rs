@@ -24,6 +24,12 @@ impl Context<'_> {
         lease <= longest || Fault::LongPromise.is_planted()
     }
 
+    /// The lease that a peer asks for, as it last said.
+    fn lease_of(&self, peer: NodeId) -> Duration {
+        let timing = self.state.detector.get(peer).and_then(Peer::timing);
+        timing.map_or(Duration::ZERO, |[.., lease]| Duration::from_nanos(lease))
+    }
+
     /// This voter's answer to a vote request.
     pub(super) fn judge(&self, candidate: NodeId, epoch: Epoch, list: ListVersion) -> Opinion {
         let state = &*self.state;
@@ -171,6 +177,8 @@ impl Turn<'_> {
         let opinion = match self.cx.state.records.stand_still(failure, self.cx.now) {
             true => Opinion::No { wait: failure },
             false if self.cx.waits_for_steadier(from) => Opinion::No { wait: failure },
+            // It would be denied the vote, too.
+            false if !self.cx.may_promise(self.cx.lease_of(from)) => Opinion::No { wait: failure },
             false => self.cx.judge(from, epoch, list),
         };
         let epoch = self.cx.greatest_epoch();

@@ -236,6 +236,26 @@ fn who_lost_its_state_is_refused() {
     assert_eq!(refusal(p3, 1, true), None, "without a majority nothing was promised");
 }
 
+/// Its starts count on from what it still has: sooner or later their numbers are above those that it lost.
+#[test]
+fn who_lost_its_state_is_refused_at_all_later_starts_as_well() {
+    let mut p3 = voter(3);
+    let welcomes = |p3: &mut Process, incarnation, instance| {
+        let hello = hello_of(4, p3.core.settings());
+        let welcome = Hello { incarnation: Incarnation(incarnation), instance, ..hello };
+        p3.outputs(Input::Welcomed { peer: id(4), welcome })
+    };
+    let refuses = |out: &[Output]| out.contains(&Output::Disconnect { peer: id(4) });
+    assert!(!refuses(&welcomes(&mut p3, 2, 70)), "a restart");
+    p3.loses(4);
+    assert!(refuses(&welcomes(&mut p3, 2, 71)), "of an older copy");
+    p3.loses(4);
+    assert!(refuses(&welcomes(&mut p3, 3, 72)), "the start after that");
+    p3.stores();
+    let lost = Rejection::StateLost { id: id(4), known: Incarnation::LOST, told: Incarnation(9) };
+    assert_eq!(refusal(p3.restarts(), 9, true), Some(lost), "this member has stored that");
+}
+
 /// "The greatest incarnation met of each peer" is durable: a member that restarts refuses a peer that
 /// has lost its state meanwhile, and takes the process that it had met.
 #[test]

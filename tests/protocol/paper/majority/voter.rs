@@ -357,3 +357,18 @@ fn a_promise_of_an_hour_is_refused() {
     p3.hears(5, asked(longest));
     assert_eq!(p3.stores(), to(&[5], vote(1, 2)));
 }
+
+/// A ring whose best member asks for such a lease would have no leader for ever: each pre-vote would call all others
+/// into its election, and each vote would be denied.
+#[test]
+fn a_candidate_that_asks_for_too_long_a_lease_is_told_so_in_the_pre_vote() {
+    let mut p3 = voter(3);
+    let mut timing = TIMING.nanos();
+    timing[3] *= 16;
+    p3.hears(5, Message::Timing { timing });
+    assert_eq!(would(&mut p3, 5, 22), Opinion::Yes);
+    timing[3] += 1;
+    p3.hears(5, Message::Timing { timing });
+    assert_eq!(would(&mut p3, 5, 22), no(TIMING.failure));
+    assert_eq!(would(&mut p3, 4, 22), Opinion::Yes);
+}
