@@ -18,7 +18,9 @@ build install run-cluster run-node run-job: export ELECTD_VERSION := $(VERSION)$
 # The folders of `make install`.
 BIN  := $(DESTDIR)$(PREFIX)/bin
 SHARE := $(DESTDIR)$(PREFIX)/share
+DOC   := $(SHARE)/doc/electd
 UNITS := $(DESTDIR)$(PREFIX)/lib/systemd/system
+USERS := $(DESTDIR)$(PREFIX)/lib/sysusers.d
 
 .PHONY: help build install deb interop test test-long test-tls lint fmt run-cluster run-node run-job sim exhaustive mutants fuzz bench bench-job bench-address cargo rust-tools
 
@@ -33,7 +35,7 @@ build: cargo ## build target/release/electd
 # The program that the targets below install, pack and try with other tools.
 PROGRAM ?= target/release/electd
 
-install: build install-files ## install the program, its manual, completions and unit: make install [PREFIX=/usr/local] [DESTDIR=]
+install: build install-files ## install the program, its manual, pages, completions and unit: make install [PREFIX=/usr/local] [DESTDIR=]
 
 .PHONY: install-files
 install-files:
@@ -45,6 +47,16 @@ install-files:
 	$(PROGRAM) completions fish > $(SHARE)/fish/vendor_completions.d/electd.fish
 	install -d $(UNITS)
 	sed 's|@BIN@|$(PREFIX)/bin|' packaging/electd@.service > $(UNITS)/electd@.service
+	install -D -m 644 packaging/electd.sysusers $(USERS)/electd.conf
+	install -d $(DOC)/docs $(DOC)/examples
+	install -m 644 README.md LICENSE $(DOC)
+	install -m 644 docs/*.md docs/*.svg $(DOC)/docs
+	cp -R examples/. $(DOC)/examples
+	chmod -R u=rwX,go=rX $(DOC)
+	rm -f $(DOC)/examples/cluster.json
+	$(PROGRAM) init --member a=10.0.0.1 --member b=10.0.0.2 --member c=10.0.0.3 --data-dir /var/lib/electd \
+		--out $(DOC)/examples/cluster.json >/dev/null 2>&1
+	chmod 644 $(DOC)/examples/cluster.json
 
 deb: build ## build a Debian package: target/deb/electd_VERSION_ARCH.deb
 	sh packaging/deb.sh $(PROGRAM) $(VERSION) target/deb

@@ -14,13 +14,8 @@ make --no-print-directory --silent install-files PROGRAM="$program" PREFIX=/usr 
 if command -v strip >/dev/null; then strip --strip-unneeded "$tree/usr/bin/electd"; fi
 
 doc=$tree/usr/share/doc/electd
-install -D -m 644 packaging/electd.sysusers "$tree/usr/lib/sysusers.d/electd.conf"
-install -d -m 755 "$tree/etc/electd" "$doc/examples"
-"$program" init --member a=10.0.0.1 --member b=10.0.0.2 --member c=10.0.0.3 --data-dir /var/lib/electd \
-    --out "$doc/examples/cluster.json" >/dev/null 2>&1
-chmod 644 "$doc/examples/cluster.json"
-cp -r examples/prometheus "$doc/examples/"
-install -m 644 LICENSE "$doc/copyright"
+install -d -m 755 "$tree/etc/electd"
+mv "$doc/LICENSE" "$doc/copyright"
 gzip -9nc CHANGELOG.md > "$doc/NEWS.gz"
 gzip -9n "$tree"/usr/share/man/man1/*.1
 
