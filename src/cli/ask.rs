@@ -261,7 +261,7 @@ pub fn newest_leader(asked: &[Asked]) -> Option<&LeaderStatus> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::node::status::NodeRef;
+    use crate::node::status::{NodeRef, RankStatus};
 
     /// A follower of this leader in this epoch; without a leader, electing.
     pub fn status(name: &str, leader: Option<(&str, u64)>) -> Status {
@@ -302,6 +302,22 @@ pub mod tests {
         let reason = "connection refused, so no node runs there".to_owned();
         let answer = Err(ClientError::NoAnswer { address: "127.0.0.1:1".to_owned(), reason });
         Asked { target: target(name), answer }
+    }
+
+    /// This member, alive and eligible, as a node shows it.
+    pub fn member(name: &str) -> MemberStatus {
+        MemberStatus {
+            id: format!("id of {name}"),
+            name: name.to_owned(),
+            address: "127.0.0.1:7101".to_owned(),
+            admin: None,
+            role: "member".to_owned(),
+            eligible: true,
+            status: "alive".to_owned(),
+            rtt_ms: None,
+            passed_over: None,
+            rank: RankStatus { by: "id".to_owned(), value: serde_json::Value::Null },
+        }
     }
 
     fn target(name: &str) -> Target {

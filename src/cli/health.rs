@@ -10,7 +10,8 @@ use super::print;
 
 /// Show in one line how the cluster is, as a plugin of Nagios, Icinga and their like does.
 ///
-/// Without --node and --admin all members are asked. Figures for graphs follow a bar.
+/// Without --node and --admin all members are asked. The line also names a pause, a switchover, and members that are
+/// drained or have resigned, which change no exit code. Figures for graphs follow a bar.
 ///
 /// Exit codes: 0 well; 1 degraded: a leader leads, and something is wrong; 2 no leader; 3 unknown: no node answers,
 /// or the command line is wrong.
@@ -43,8 +44,8 @@ impl Health {
 
 /// The line of a plugin. A bar would end its words, so they contain none.
 fn line(judgement: &Judgement) -> String {
-    let Judgement { verdict, problems, leader, answering: (answering, asked), tolerated } =
-        judgement;
+    let Judgement { verdict, problems, orders, leader, tolerated, .. } = judgement;
+    let (answering, asked) = judgement.answering;
     let word = match verdict {
         Verdict::Well => "OK",
         Verdict::Degraded => "DEGRADED",
@@ -52,7 +53,7 @@ fn line(judgement: &Judgement) -> String {
         Verdict::Unknown => "UNKNOWN",
     };
     let mut words = vec![judgement.summary(), format!("{answering} of {asked} nodes answer")];
-    words.extend(problems.iter().cloned());
+    words.extend(orders.iter().chain(problems).cloned());
     let words = words.join("; ").replace(['|', '\n'], " ");
     let epoch = leader.as_ref().map_or(0, |(_, epoch)| *epoch);
     format!(
@@ -66,6 +67,20 @@ fn line(judgement: &Judgement) -> String {
 mod tests {
     use super::*;
     use crate::cli::ask::tests::{following, silent};
+    use crate::node::status::PauseStatus;
+
+    #[test]
+    fn an_order_of_an_operator_is_named_and_is_no_problem() {
+        let mut paused = following("a", Some(("c", 7)));
+        let since = "2026-11-22T10:58:33.123Z".to_owned();
+        paused.answer.as_mut().unwrap().pause = Some(PauseStatus { since, until: None });
+        let judgement = judge(&[paused]);
+        assert_eq!(judgement.verdict, Verdict::Well);
+        let text = line(&judgement);
+        let words = "paused: since 2026-11-22T10:58:33.123Z: nobody preempts the leader | ";
+        assert!(text.starts_with("ELECTD OK: ") && text.contains(words), "{text}");
+        assert!(text.contains(" problems=0 "), "{text}");
+    }
 
     #[test]
     fn one_line_has_words_and_figures() {

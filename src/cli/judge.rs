@@ -1,6 +1,7 @@
 //! Whether a cluster is well, from what its nodes answer: for `health` and `status`.
 
 use super::ask::{Asked, newest_leader};
+use super::orders;
 use crate::admin::client::ClientError;
 use crate::node::status::Status;
 
@@ -24,6 +25,8 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// All problems, once each.
     pub problems: Vec<String>,
+    /// The orders of operators that are in force, a line each. They change no verdict.
+    pub orders: Vec<String>,
     /// The leader's name and epoch.
     pub leader: Option<(String, u64)>,
     /// How many nodes answer, and how many were asked.
@@ -63,7 +66,8 @@ pub fn judge(asked: &[Asked]) -> Judgement {
         (Some(_), true) => Verdict::Well,
     };
     let answering = (statuses().count(), asked_for);
-    Judgement { verdict, problems, leader, answering, tolerated: tolerated.unwrap_or_default() }
+    let (orders, tolerated) = (orders::of_all(asked), tolerated.unwrap_or_default());
+    Judgement { verdict, problems, orders, leader, answering, tolerated }
 }
 
 impl Judgement {

@@ -25,6 +25,7 @@ mod manual;
 mod member;
 mod operator;
 mod order;
+mod orders;
 mod overview;
 pub mod print;
 mod reload;

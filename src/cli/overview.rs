@@ -20,6 +20,9 @@ pub fn overview(asked: &[Asked], verbose: bool) -> String {
     if let Some(since) = since(asked) {
         let _ = writeln!(text, "{since}");
     }
+    for order in &judgement.orders {
+        let _ = writeln!(text, "{order}");
+    }
     for problem in &judgement.problems {
         let _ = writeln!(text, "problem: {problem}");
     }
@@ -119,9 +122,9 @@ fn since(asked: &[Asked]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::ask::tests::{following, silent, status};
+    use crate::cli::ask::tests::{following, member, silent, status};
     use crate::node::history::Entry;
-    use crate::node::status::{MemberStatus, RankStatus};
+    use crate::node::status::MemberStatus;
 
     #[test]
     fn the_leader_tells_round_trips_and_when_and_why_it_began_to_lead() {
@@ -139,18 +142,8 @@ mod tests {
             leaderless_ms: 12,
         });
         let follower = following("a", Some(("b", 7)));
-        leader.members = vec![MemberStatus {
-            id: follower.answer.as_ref().unwrap().node.id.clone(),
-            name: "a".to_owned(),
-            address: "127.0.0.1:1".to_owned(),
-            admin: None,
-            role: "member".to_owned(),
-            eligible: true,
-            status: "alive".to_owned(),
-            rtt_ms: Some(0.42),
-            passed_over: None,
-            rank: RankStatus { by: "id".to_owned(), value: serde_json::Value::Null },
-        }];
+        leader.members = vec![MemberStatus { rtt_ms: Some(0.42), ..member("a") }];
+        leader.switchover = Some("b".to_owned());
         let asked = [Asked { answer: Ok(leader), ..silent("b") }, follower, silent("c")];
         let text = overview(&asked, false);
         assert!(text.contains("since 2023-11-14T22:13:20.123Z ("), "{text}");
@@ -160,6 +153,9 @@ mod tests {
             ),
             "{text}"
         );
+        let lines: Vec<&str> = text.lines().collect();
+        let since = lines.iter().position(|line| line.starts_with("since ")).unwrap();
+        assert!(lines[since + 1].starts_with("switchover: b leads by it"), "{text}");
         let row = text.lines().find(|line| line.starts_with("a ")).unwrap();
         assert!(row.contains("0.4 ms") && row.contains("1m 1s"), "{row}");
     }

@@ -16,9 +16,9 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::judge::{Verdict, failures, judge};
 use super::overview::{overview, partition, state};
-use super::print;
 use super::screen::{self, Screen};
 use super::watch;
+use super::{orders, print};
 
 /// The interval of --watch.
 const REDRAW: Duration = Duration::from_secs(1);
@@ -30,10 +30,10 @@ const REDRAW: Duration = Duration::from_secs(1);
 /// their reasons, and the reason of its last change.
 ///
 /// A row shows how long the node has been up, and how long it takes to acknowledge a heartbeat of the leader. Below
-/// the rows is since when the leader leads, and why its predecessor stopped. On a terminal the states have colours,
-/// unless NO_COLOR is set.
-///
-/// Problems come first: a member that is down, a disk that is full, a file that differs.
+/// the rows is since when the leader leads, and why its predecessor stopped; then the orders of operators that are in
+/// force: a pause, a switchover, members that are drained or have resigned; and last the problems: a member that is
+/// down, a disk that is full, a file that differs. Without a leader the nodes say why they know none. On a terminal
+/// the states have colours, unless NO_COLOR is set.
 ///
 /// Exit codes: 0 all is well; 1 there is no leader, a node does not answer, or there is a problem; 69 no node
 /// answers.
@@ -135,27 +135,6 @@ fn details(status: &status::Status, verbose: bool) -> String {
     text
 }
 
-/// The lasting orders of operators: a pause or a switchover of the cluster, a drain of this node.
-fn orders(status: &status::Status) -> Vec<(&'static str, String)> {
-    let until = |until: &Option<String>| {
-        until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default()
-    };
-    let paused = status.pause.as_ref().map(|pause| {
-        let until = until(&pause.until);
-        ("paused", format!("since {}{until}: nobody preempts the leader", pause.since))
-    });
-    let drained = status.drain.as_ref().map(|drain| {
-        ("drained", format!("since {}{}: {}", drain.since, until(&drain.until), drain.reason))
-    });
-    let switched = status.switchover.as_ref().map(|name| {
-        (
-            "switchover",
-            format!("{name} leads by it, whatever its rank: `electd switchover --clear` ends that"),
-        )
-    });
-    paused.into_iter().chain(switched).chain(drained).collect()
-}
-
 fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> {
     let uptime = print::length(status.uptime_ms);
     let leader = leader_of(status)
@@ -188,7 +167,7 @@ fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> 
         ("age", format!("{} ms", status.age_ms)),
     ];
     facts.splice(2..2, status.problems.iter().map(|found| ("problem", problem(found))));
-    facts.splice(2..2, orders(status));
+    facts.splice(2..2, orders::of_node(status));
     if verbose {
         facts.push(("guarantee", status.guarantee.clone()));
     }
@@ -286,18 +265,8 @@ mod tests {
             halter: Some("node-5".to_owned()),
             task_bytes: 12,
         });
-        status.members = vec![MemberStatus {
-            id: status.node.id.clone(),
-            name: "node-1".to_owned(),
-            address: "127.0.0.1:7101".to_owned(),
-            admin: None,
-            role: "member".to_owned(),
-            eligible: true,
-            status: "alive".to_owned(),
-            rtt_ms: None,
-            passed_over: None,
-            rank: RankStatus { by: by.to_owned(), value },
-        }];
+        let rank = RankStatus { by: by.to_owned(), value };
+        status.members = vec![MemberStatus { rank, ..tests::member("node-1") }];
         details(&status, false)
     }
 

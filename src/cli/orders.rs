@@ -1,0 +1,164 @@
+//! The orders of operators that are in force, in words: a pause, a switchover, drained members, and members that
+//! resigned. For `status` and `health`, which say the same of one node and of all.
+
+use crate::node::status::{DrainStatus, MemberStatus, PauseStatus, Status};
+
+use super::ask::{Asked, leads};
+
+/// The orders that one node knows: a pause or a switchover of the cluster, a drain of this node. Each with its name.
+pub fn of_node(status: &Status) -> Vec<(&'static str, String)> {
+    let drained = status.drain.as_ref().map(|drain| ("drained", drained(drain)));
+    of_cluster(status).chain(drained).collect()
+}
+
+/// The orders that all nodes together know, a line each. They keep a cluster from what its operator may expect of it,
+/// and none of them is a problem.
+pub fn of_all(asked: &[Asked]) -> Vec<String> {
+    let answers = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    // A follower hears of a pause from the leader, and an old one may still speak of a pause that is over.
+    let latest = answers().max_by_key(|one| (leads(one), one.leader.is_some(), one.epoch));
+    let of_cluster = latest.into_iter().flat_map(of_cluster);
+    let mut lines: Vec<String> =
+        of_cluster.map(|(order, words)| format!("{order}: {words}")).collect();
+    lines.extend(answers().filter_map(|one| {
+        Some(format!("drained: {}, {}", one.node.name, drained(one.drain.as_ref()?)))
+    }));
+    lines.extend(answers().filter_map(resigned));
+    let unheard = latest.into_iter().flat_map(|latest| unheard(latest, asked));
+    lines.extend(unheard);
+    lines
+}
+
+/// The orders that are for the cluster as a whole.
+fn of_cluster(status: &Status) -> impl Iterator<Item = (&'static str, String)> {
+    let paused = status.pause.as_ref().map(|PauseStatus { since, until }| {
+        ("paused", format!("since {since}{}: nobody preempts the leader", end(until)))
+    });
+    let switched = status.switchover.as_ref().map(|name| {
+        (
+            "switchover",
+            format!("{name} leads by it, whatever its rank: `electd switchover --clear` ends that"),
+        )
+    });
+    paused.into_iter().chain(switched)
+}
+
+fn drained(DrainStatus { since, until, reason }: &DrainStatus) -> String {
+    let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    format!("since {since}{}{reason}", end(until))
+}
+
+fn end(until: &Option<String>) -> String {
+    until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default()
+}
+
+/// That this node resigned and is not eligible since. A node that is ineligible for another reason says so as a
+/// problem or as a drain, or will be eligible in a moment.
+fn resigned(status: &Status) -> Option<String> {
+    let own = status.members.iter().find(|member| member.id == status.node.id)?;
+    let handed_over = status.changes.iter().any(|change| change.cause == "resigned");
+    let fit = status.health.as_ref().is_none_or(|health| health.healthy);
+    let ranked = !status.rank_source.starts_with("none: ");
+    let by_order = may_lead_by_role(own) && handed_over && fit && ranked && status.drain.is_none();
+    let name = &status.node.name;
+    by_order.then(|| {
+        format!("not eligible: {name} (resigned; `electd undrain --node {name}` ends that)")
+    })
+}
+
+/// The live members that do not say themselves why they are not eligible, as another node sees them.
+fn unheard(latest: &Status, asked: &[Asked]) -> impl Iterator<Item = String> {
+    let answers = |id: &str| {
+        asked.iter().any(|asked| asked.answer.as_ref().is_ok_and(|one| one.node.id == id))
+    };
+    let members = latest.members.iter().filter(|member| may_lead_by_role(member));
+    let silent = members.filter(move |member| member.status == "alive" && !answers(&member.id));
+    silent.map(|member| {
+        let why = "drained, resigned, unhealthy or without a rank: `electd status` on its host says which";
+        format!("not eligible: {} ({why})", member.name)
+    })
+}
+
+/// Whether this member is not eligible although its role lets it lead.
+fn may_lead_by_role(member: &MemberStatus) -> bool {
+    member.role == "member" && !member.eligible
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::ask::tests::{following, member, silent};
+    use crate::node::status::ChangeStatus;
+
+    fn since() -> String {
+        "2026-11-22T10:58:33.123Z".to_owned()
+    }
+
+    /// The answer of the leader, node b.
+    fn leading() -> Status {
+        let Ok(mut leader) = following("b", Some(("b", 7))).answer else { panic!("it answers") };
+        leader.state = "leading".to_owned();
+        leader
+    }
+
+    fn answered(status: Status) -> Asked {
+        Asked { answer: Ok(status), ..silent("x") }
+    }
+
+    #[test]
+    fn a_pause_and_a_switchover_are_told_as_the_leader_knows_them() {
+        let pause = Some(PauseStatus { since: since(), until: None });
+        let leader = Status { switchover: Some("b".into()), ..leading() };
+        let Ok(mut old) = following("a", Some(("c", 6))).answer else { panic!("it answers") };
+        old.pause.clone_from(&pause);
+        let switched =
+            "switchover: b leads by it, whatever its rank: `electd switchover --clear` ends that";
+        assert_eq!(of_all(&[answered(old), answered(leader)]), [switched], "the pause is over");
+        let until = Some("2026-11-22T11:58:33.123Z".to_owned());
+        let leader = Status { pause: Some(PauseStatus { since: since(), until }), ..leading() };
+        let paused = "paused: since 2026-11-22T10:58:33.123Z until 2026-11-22T11:58:33.123Z: \
+                      nobody preempts the leader";
+        assert_eq!(of_all(&[answered(leader)]), [paused]);
+        assert!(of_all(&[silent("a"), following("c", None)]).is_empty());
+    }
+
+    #[test]
+    fn who_does_not_lead_by_order_is_named_with_what_ends_that() {
+        let ineligible = |name| MemberStatus { eligible: false, ..member(name) };
+        let Ok(mut one) = following("a", Some(("b", 7))).answer else { panic!("it answers") };
+        one.members = vec![ineligible("a")];
+        one.changes = vec![ChangeStatus { cause: "resigned".to_owned(), ..change() }];
+        let resigned = "not eligible: a (resigned; `electd undrain --node a` ends that)";
+        assert_eq!(of_all(&[answered(one.clone())]), [resigned]);
+
+        let (until, reason) = (None, "new disk".to_owned());
+        one.drain = Some(DrainStatus { since: since(), until, reason });
+        let drained = "drained: a, since 2026-11-22T10:58:33.123Z: new disk";
+        assert_eq!(of_all(&[answered(one.clone())]), [drained], "once");
+        one.drain.iter_mut().for_each(|drain| drain.reason.clear());
+        assert_eq!(of_node(&one), [("drained", "since 2026-11-22T10:58:33.123Z".to_owned())]);
+
+        let witness = MemberStatus { role: "witness".to_owned(), ..ineligible("w") };
+        let dead = MemberStatus { status: "dead".to_owned(), ..ineligible("d") };
+        let leader = Status { members: vec![ineligible("c"), witness, dead], ..leading() };
+        let lines = of_all(&[answered(leader), silent("c")]);
+        assert!(
+            lines.len() == 1 && lines[0].starts_with("not eligible: c (drained, "),
+            "{lines:?}"
+        );
+    }
+
+    fn change() -> ChangeStatus {
+        ChangeStatus {
+            number: 1,
+            at_ms: 1,
+            from: "leading".to_owned(),
+            to: "starting".to_owned(),
+            halting: None,
+            leader: None,
+            epoch: 6,
+            reason: "resigned".to_owned(),
+            cause: String::new(),
+        }
+    }
+}
