@@ -57,16 +57,14 @@ fn row(asked: &Asked, all: &[Asked]) -> Vec<String> {
     }
 }
 
-/// The most important fact of a row: a stall, a problem, a refusal, else why it is in this state.
+/// The most important fact of a row: a stall, a problem, else why it is in this state. A refusal that lasts is a
+/// problem; the list of refusals also has those that are long over.
 fn note(status: &status::Status) -> String {
     if status.stalled {
         return "stalled: its view is old, and it vouches for no leader".to_owned();
     }
     if let Some(problem) = status.problems.first() {
         return format!("{}: {}", problem.kind, problem.text);
-    }
-    if let Some(refusal) = status.rejections.first() {
-        return format!("refusal, {}: {}", refusal.peer, refusal.reason);
     }
     status.changes.last().map(|change| change.reason.clone()).unwrap_or_default()
 }
@@ -124,7 +122,18 @@ mod tests {
     use super::*;
     use crate::cli::ask::tests::{following, member, silent, status};
     use crate::node::history::Entry;
-    use crate::node::status::MemberStatus;
+    use crate::node::status::{MemberStatus, Problem, RejectionStatus};
+
+    #[test]
+    fn a_refusal_that_is_over_is_no_note() {
+        let mut status = status("a", Some(("b", 7)));
+        let (peer, reason) = ("c".to_owned(), "is refused: its state was lost".to_owned());
+        status.rejections = vec![RejectionStatus { peer, reason }];
+        let (kind, text) = ("rejected".to_owned(), "c is refused: its state was lost".to_owned());
+        assert_eq!(note(&status), "");
+        status.problems = vec![Problem { since: String::new(), kind, text }];
+        assert_eq!(note(&status), "rejected: c is refused: its state was lost");
+    }
 
     #[test]
     fn the_leader_tells_round_trips_and_when_and_why_it_began_to_lead() {
