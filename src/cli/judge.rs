@@ -25,6 +25,8 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// All problems, once each.
     pub problems: Vec<String>,
+    /// Without a leader: why the nodes know none, once each.
+    pub reasons: Vec<String>,
     /// The orders of operators that are in force, a line each. They change no verdict.
     pub orders: Vec<String>,
     /// The leader's name and epoch.
@@ -34,6 +36,16 @@ pub struct Judgement {
     /// How many more failures are tolerated: the least number of the nodes that know a leader.
     pub tolerated: u64,
 }
+
+/// The causes of a change that say why nobody leads.
+const HINDRANCES: [&str; 6] = [
+    "uninformed",
+    "voters_uninformed",
+    "isolated",
+    "no_majority",
+    "may_not_lead",
+    "no_coordinator",
+];
 
 /// Judges a cluster by these answers. A node without an admin address cannot be asked, which is no problem.
 pub fn judge(asked: &[Asked]) -> Judgement {
@@ -67,7 +79,36 @@ pub fn judge(asked: &[Asked]) -> Judgement {
     };
     let answering = (statuses().count(), asked_for);
     let (orders, tolerated) = (orders::of_all(asked), tolerated.unwrap_or_default());
-    Judgement { verdict, problems, orders, leader, answering, tolerated }
+    let reasons = if leader.is_none() { leaderless(asked) } else { Vec::new() };
+    Judgement { verdict, problems, reasons, orders, leader, answering, tolerated }
+}
+
+/// Why no leader is known, as each node tells it.
+fn leaderless(asked: &[Asked]) -> Vec<String> {
+    let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    let told = answers.filter_map(|status| Some((status.node.name.as_str(), hindrance(status)?)));
+    by_text(told)
+}
+
+/// What keeps this node from a leader: of the changes since it knew one, the last that says so, as the beginning of
+/// the next try says nothing.
+fn hindrance(status: &Status) -> Option<&str> {
+    let since = || status.changes.iter().rev().take_while(|change| change.leader.is_none());
+    let telling = since().find(|change| HINDRANCES.contains(&change.cause.as_str()));
+    telling.or_else(|| since().next()).map(|change| change.reason.as_str())
+}
+
+/// Each text once, after the names of all who say it.
+fn by_text<'a>(told: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+    let mut texts: Vec<(Vec<&str>, &str)> = Vec::new();
+    for (name, text) in told {
+        match texts.iter_mut().find(|(_, known)| *known == text) {
+            Some((names, _)) if names.contains(&name) => {}
+            Some((names, _)) => names.push(name),
+            None => texts.push((vec![name], text)),
+        }
+    }
+    texts.iter().map(|(names, text)| format!("{}: {text}", names.join(", "))).collect()
 }
 
 impl Judgement {
@@ -78,7 +119,8 @@ impl Judgement {
                 let left = failures(self.tolerated);
                 format!("{name} leads in epoch {epoch}; {left} tolerated")
             }
-            None => "no leader is known".to_owned(),
+            None if self.reasons.is_empty() => "no leader is known".to_owned(),
+            None => format!("no leader is known: {}", self.reasons.join("; ")),
         }
     }
 }
@@ -96,7 +138,7 @@ pub fn failures(count: u64) -> String {
 mod tests {
     use super::*;
     use crate::cli::ask::tests::{following, silent};
-    use crate::node::status::Problem;
+    use crate::node::status::{ChangeStatus, Problem};
 
     #[test]
     fn the_worst_decides() {
@@ -109,6 +151,36 @@ mod tests {
         let mut unserved = silent("b");
         unserved.answer = Err(ClientError::NotServed);
         assert_eq!(judged(&[well(), unserved]), Verdict::Well);
+    }
+
+    #[test]
+    fn why_nobody_leads_is_said_once_by_all_who_say_it() {
+        let change = |number, cause: &str, reason: &str| ChangeStatus {
+            number,
+            at_ms: 1,
+            from: "electing".to_owned(),
+            to: "starting".to_owned(),
+            halting: None,
+            leader: None,
+            epoch: 0,
+            reason: reason.to_owned(),
+            cause: cause.to_owned(),
+        };
+        let changes = vec![
+            change(1, "isolated", "no majority of the voters answers"),
+            change(2, "uninformed", "its store is empty and it has not met c"),
+            change(3, "nobody_leads", "no leader showed up within the failure time"),
+        ];
+        let mut asked = ["a", "b", "d"].map(|name| following(name, None));
+        asked[0].answer.as_mut().unwrap().changes.clone_from(&changes);
+        asked[1].answer.as_mut().unwrap().changes.clone_from(&changes);
+        let words = "no leader is known: a, b: its store is empty and it has not met c";
+        assert_eq!(judge(&asked).summary(), words);
+        asked[1].answer.as_mut().unwrap().changes.drain(1..);
+        let words = "no leader is known: a: its store is empty and it has not met c; b: no majority \
+                     of the voters answers";
+        assert_eq!(judge(&asked).summary(), words);
+        assert_eq!(judge(&[following("d", None)]).summary(), "no leader is known");
     }
 
     #[test]
