@@ -23,7 +23,7 @@ pub enum Verdict {
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// All problems, once each.
+    /// All problems, once each, after the names of the nodes that tell them.
     pub problems: Vec<String>,
     /// Without a leader: why the nodes know none, once each.
     pub reasons: Vec<String>,
@@ -49,22 +49,8 @@ const HINDRANCES: [&str; 6] = [
 
 /// Judges a cluster by these answers. A node without an admin address cannot be asked, which is no problem.
 pub fn judge(asked: &[Asked]) -> Judgement {
-    let mut problems: Vec<String> = Vec::new();
-    for asked in asked {
-        let found = match &asked.answer {
-            Ok(status) => {
-                status.problems.iter().map(|it| format!("{}: {}", it.kind, it.text)).collect()
-            }
-            Err(ClientError::NotServed) => Vec::new(),
-            Err(ClientError::Other(sentence)) => vec![sentence.clone()],
-            Err(error) => vec![format!("{} does not answer: {error}", asked.name())],
-        };
-        for problem in found {
-            if !problems.contains(&problem) {
-                problems.push(problem);
-            }
-        }
-    }
+    let mut problems: Vec<String> = asked.iter().filter_map(silence).collect();
+    problems.extend(told(asked));
     let statuses = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
     let asked_for =
         asked.iter().filter(|asked| asked.answer != Err(ClientError::NotServed)).count();
@@ -81,6 +67,26 @@ pub fn judge(asked: &[Asked]) -> Judgement {
     let (orders, tolerated) = (orders::of_all(asked), tolerated.unwrap_or_default());
     let reasons = if leader.is_none() { leaderless(asked) } else { Vec::new() };
     Judgement { verdict, problems, reasons, orders, leader, answering, tolerated }
+}
+
+/// That a node does not answer, or another one in its place.
+fn silence(asked: &Asked) -> Option<String> {
+    match asked.answer.as_ref().err()? {
+        ClientError::NotServed => None,
+        ClientError::Other(sentence) => Some(sentence.clone()),
+        error => Some(format!("{} does not answer: {error}", asked.name())),
+    }
+}
+
+/// The problems that nodes tell, with their names: what one sees, another may not.
+fn told(asked: &[Asked]) -> Vec<String> {
+    let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    let told = answers.flat_map(|status| {
+        let name = status.node.name.as_str();
+        status.problems.iter().map(move |it| (name, format!("{}: {}", it.kind, it.text)))
+    });
+    let told: Vec<(&str, String)> = told.collect();
+    by_text(told.iter().map(|(name, text)| (*name, text.as_str())))
 }
 
 /// Why no leader is known, as each node tells it.
@@ -193,7 +199,11 @@ mod tests {
         }
         let judgement = judge(&asked);
         assert_eq!(judgement.verdict, Verdict::Degraded);
-        assert_eq!(judgement.problems, ["peer_down: d is down"]);
+        assert_eq!(judgement.problems, ["a, b: peer_down: d is down"]);
         assert_eq!(judgement.summary(), "c leads in epoch 7; 1 more failure tolerated");
+        let Ok(status) = &mut asked[0].answer else { panic!("it answers") };
+        status.problems[0].text.push_str(": redial refused");
+        let told = ["a: peer_down: d is down: redial refused", "b: peer_down: d is down"];
+        assert_eq!(judge(&asked).problems, told);
     }
 }
