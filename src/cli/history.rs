@@ -1,16 +1,15 @@
 //! `electd history`: which member led from when to when, as all nodes together know it.
 
-use std::collections::BTreeMap;
-
 use clap::Args;
 use serde_json::json;
 
-use crate::node::history::{Entry, History as Told};
+use crate::node::history::Entry;
 use crate::node::moment;
 
 use super::args::{Output, OutputArgs};
-use super::ask::NodeArgs;
+use super::ask::{Asked, NodeArgs};
 use super::error::CliError;
+use super::merged::merge;
 use super::print;
 use super::transition::now;
 use super::watch;
@@ -18,8 +17,10 @@ use super::watch;
 /// Show which member led from when to when, why that changed, and for how long nobody led.
 ///
 /// Every node keeps the last 1,000 leaderships that it knew on its disk. All nodes are asked, and their answers are
-/// merged: a leadership begins when the first node knew it, and ends when the last node did not know it any more. How
-/// long nobody led comes from the node that led next, if it answers.
+/// merged: a leadership begins when the first node knew it, and ends when the last node did not know it any more; with
+/// "majority", and for a node that was frozen, at the latest when the next epoch begins. The reason comes from the node
+/// that tells most: an operator's order before what befell the leader, and that before a mere handover. How long nobody
+/// led comes from the node that led next, if it answers.
 ///
 /// Exit codes: 0 done; 69 no node answers.
 #[derive(Args, Debug)]
@@ -44,19 +45,22 @@ impl History {
     pub fn run(self) -> Result<(), CliError> {
         let targets = self.nodes.targets()?;
         let client = targets.client(None);
-        let mut told = Vec::new();
+        let (mut told, mut one_at_a_time) = (Vec::new(), false);
         for asked in &targets.ask_for_any(&client)? {
             let address = asked.target.admin.as_deref().unwrap_or_default();
             let history = asked.answer.as_ref().map_err(Clone::clone);
             match history.and_then(|_| client.history(address)) {
-                Ok(history) => told.push(history),
+                Ok(history) => {
+                    one_at_a_time |= by_majority(asked);
+                    told.push(history);
+                }
                 Err(error) => print::message(&format!("{}: {error}", asked.name())),
             }
         }
         let since = self.since.map_or(0, |since| {
             now().saturating_sub(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
         });
-        let mut merged = merge(&told);
+        let mut merged = merge(&told, one_at_a_time);
         merged.retain(|led| led.lasts || led.until_ms.unwrap_or(led.since_ms) >= since);
         match self.output.output {
             Output::Json => print::json(&document(&merged)),
@@ -65,39 +69,9 @@ impl History {
     }
 }
 
-/// One leadership for each leader and epoch, in order of time.
-fn merge(told: &[Told]) -> Vec<Entry> {
-    let mut merged: BTreeMap<(u64, &str), (Entry, u8)> = BTreeMap::new();
-    for Told { node, leaderships } in told {
-        for entry in leaderships {
-            let (known, place) = (entry.clone(), knowledge(entry, node));
-            let led = merged.entry((entry.epoch, &entry.leader));
-            let (led, best) = led.or_insert_with(|| (known.clone(), place));
-            led.since_ms = led.since_ms.min(known.since_ms);
-            led.until_ms = led.until_ms.max(known.until_ms);
-            led.lasts |= known.lasts;
-            if place > *best {
-                let Entry { before, cause, reason, leaderless_ms, .. } = known;
-                *led = Entry { before, cause, reason, leaderless_ms, ..led.clone() };
-                *best = place;
-            }
-        }
-    }
-    let mut merged: Vec<Entry> = merged.into_values().map(|(led, _)| led).collect();
-    for led in merged.iter_mut().filter(|led| led.lasts) {
-        led.until_ms = None;
-    }
-    merged.sort_by_key(|led| (led.since_ms, led.epoch));
-    merged
-}
-
-/// How well a node knows why a leadership began: the new leader best, a node that had just started worst.
-fn knowledge(entry: &Entry, node: &str) -> u8 {
-    match entry.cause.as_str() {
-        "start" => 0,
-        _ if entry.leader == node => 2,
-        _ => 1,
-    }
+/// Whether this node is of a cluster that elects by a majority.
+fn by_majority(asked: &Asked) -> bool {
+    asked.answer.as_ref().is_ok_and(|status| status.quorum == "majority")
 }
 
 /// For how long nobody led in total, except for the time before a start.
@@ -137,34 +111,18 @@ fn text(merged: &[Entry], now_ms: u64) -> String {
     let table = print::table(&header, merged.iter().map(row));
     let count = merged.len();
     let total = print::length(leaderless(merged));
-    format!("{table}\n{count} leaderships; between them nobody led for {total} in all\n")
+    let noun = if count == 1 { "leadership" } else { "leaderships" };
+    format!("{table}\n{count} {noun}; between them nobody led for {total} in all\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn entry(leader: &str, epoch: u64, since_ms: u64, until_ms: Option<u64>, cause: &str) -> Entry {
-        Entry {
-            leader: leader.to_owned(),
-            epoch,
-            since_ms,
-            until_ms,
-            lasts: until_ms.is_none(),
-            before: None,
-            cause: cause.to_owned(),
-            reason: format!("{cause} by {since_ms}"),
-            leaderless_ms: since_ms % 100,
-        }
-    }
-
-    fn told(node: &str, leaderships: Vec<Entry>) -> Told {
-        Told { node: node.to_owned(), leaderships }
-    }
+    use crate::cli::merged::tests::{entry, told};
 
     #[test]
     fn nodes_that_saw_the_same_are_merged() {
-        let merged = merge(&[
+        let nodes = [
             told(
                 "a",
                 vec![
@@ -180,7 +138,8 @@ mod tests {
                 ],
             ),
             told("c", vec![entry("b", 2, 9000, None, "start")]),
-        ]);
+        ];
+        let merged = merge(&nodes, true);
         let spans: Vec<_> =
             merged.iter().map(|led| (led.leader.as_str(), led.since_ms, led.until_ms)).collect();
         assert_eq!(spans, [("c", 1001, Some(2010)), ("b", 2329, None)]);
@@ -197,12 +156,15 @@ mod tests {
     #[test]
     fn who_did_not_see_the_end_says_nothing_of_it() {
         let killed = Entry { lasts: false, ..entry("c", 1, 1000, None, "start") };
-        let merged = merge(&[
+        let nodes = [
             told("a", vec![killed.clone()]),
             told("b", vec![entry("c", 1, 1000, Some(5000), "start")]),
-        ]);
+        ];
+        let merged = merge(&nodes, true);
         assert_eq!(merged[0].until_ms, Some(5000));
-        assert!(text(&merge(&[told("a", vec![killed])]), 9).contains("not seen"));
+        assert!(text(&merge(&[told("a", vec![killed])], true), 9).contains("not seen"));
+        let one = merge(&[told("a", vec![entry("c", 1, 1000, Some(5000), "start")])], true);
+        assert!(text(&one, 9).contains("1 leadership; "));
         assert_eq!(text(&[], 9), "no node knows of a leader in that time\n");
     }
 }

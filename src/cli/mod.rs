@@ -23,6 +23,7 @@ mod leader;
 mod log;
 mod manual;
 mod member;
+mod merged;
 mod operator;
 mod order;
 mod orders;

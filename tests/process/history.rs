@@ -54,6 +54,28 @@ fn the_history_of_all_nodes_is_one_and_outlives_them() {
 }
 
 #[story]
+fn a_leader_that_was_frozen_did_not_lead_beside_the_next() {
+    let cluster = Cluster::start_with(3, |config| {
+        watchful(config);
+        config["quorum"] = "majority".into();
+    });
+    cluster.agree_on(3);
+    cluster.node(3).freeze();
+    cluster.agree_on(2);
+    cluster.node(3).thaw();
+    cluster.agree_on(3);
+    let history = eventually("all three leaderships are told", || {
+        let history = history(&cluster)?;
+        let last = leaders(&history).last() == Some(&("node-3", true));
+        let known = leaders(&history).starts_with(&[("node-3", false), ("node-2", false)]);
+        ensure(last && known, || format!("{history:?}")).map(|()| history)
+    });
+    let (ends, begins) = (&history[0]["until_ms"], &history[1]["since_ms"]);
+    assert!(ends.as_u64() <= begins.as_u64(), "{history:?}");
+    assert_eq!(history[1]["before"], "node-3", "{history:?}");
+}
+
+#[story]
 #[ignore = "long"]
 fn a_damaged_history_costs_nothing_but_itself() {
     let cluster = Cluster::start(1);
