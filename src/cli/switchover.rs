@@ -9,12 +9,13 @@ use super::error::CliError;
 use super::order::{OrderArgs, give};
 use super::resign::{await_leader, tell_leader, unseen};
 
-/// Let a member lead, whatever its rank, and keep it leading.
+/// Let a member lead, whatever its rank.
 ///
 /// The leader hands over to the member named, once its job has ended, and nobody preempts that member: until it stops
 /// leading, or `electd switchover --clear`. Then leadership goes by rank again. The command ends when the member is
 /// seen to lead. It is refused if the member is down, drained, unhealthy, a witness or an observer, and while another
-/// switchover is in progress. Any node can be asked: it passes the command on to the leader.
+/// switchover is in progress. If the member leads already, nothing changes, and a member that ranks higher may still
+/// preempt it: `electd pause` prevents that. Any node can be asked: it passes the command on to the leader.
 ///
 /// Exit codes: 0 the member leads, or no switchover is in force any more; 1 refused, or the member was not seen to
 /// lead in time; 69 no node answers.

@@ -284,9 +284,14 @@ impl Handle for NodeHandle {
             return self.published.reload();
         };
         let names = after(&members, &order);
-        let done = self.carry_out(order, timeout)?;
-        done.map(|done| Outcome::of(&done, &names))
-            .map_err(|reason| words::refusal(&reason, &members))
+        let act = words::act(&order);
+        match self.carry_out(order, timeout)? {
+            Ok(Done::Leads(id)) => {
+                Ok(Outcome::plain(words::leads_already(&names.name(id), &self.status())))
+            }
+            Ok(done) => Ok(Outcome::of(&done, &names)),
+            Err(reason) => Err(words::refusal(&reason, act, &members)),
+        }
     }
 }
 

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use super::handle::CommandError;
+use super::status::Status;
 use crate::core::detector::Peer;
 use crate::core::membership::{MOST_MEMBERS, MemberList};
-use crate::core::message::{Refusal, Rejection};
+use crate::core::message::{Forwarded, Refusal, Rejection};
 use crate::core::types::{Incarnation, NodeId, Task};
-use crate::core::{Core, Split};
+use crate::core::{Command, Core, Split};
 
 /// A rejected hello, in words: what is wrong, which values, what to do.
 pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
@@ -109,16 +110,39 @@ pub fn split(split: &Split, members: &MemberList) -> String {
     )
 }
 
-/// Why a command was not carried out.
-pub fn refusal(reason: &Refusal, members: &MemberList) -> CommandError {
+/// The member that a switchover names leads already, and whether that lasts.
+pub fn leads_already(name: &str, status: &Status) -> String {
+    let Status { switchover, preempt, pause, .. } = status;
+    if switchover.as_deref() == Some(name) {
+        format!("{name} leads already, by a switchover; nothing changed")
+    } else if preempt == "never" || pause.is_some() {
+        format!("{name} leads already; nothing changed")
+    } else {
+        format!(
+            "{name} leads already; nothing changed, and a member that ranks higher may still preempt it (`electd \
+             pause` prevents that)"
+        )
+    }
+}
+
+/// What a command would do to a leader that nobody could succeed.
+pub fn act(command: &Command) -> &'static str {
+    match command {
+        Command::Drain(_) => "draining it",
+        Command::ForLeader(Forwarded::Change(_)) => "removing it",
+        _ => "resigning",
+    }
+}
+
+/// Why a command that does this was not carried out.
+pub fn refusal(reason: &Refusal, act: &str, members: &MemberList) -> CommandError {
     let name = |id| members.name(id);
     CommandError::Refused(match *reason {
         Refusal::NoLeader => "no leader is known here, so nobody can do it; try again".into(),
         Refusal::NotLeader => "the leader changed meanwhile; try again".into(),
-        Refusal::NoSuccessor => {
-            "no other live member may lead (see who is eligible in `status`): resigning would be an outage"
-                .into()
-        }
+        Refusal::NoSuccessor => format!(
+            "no other live member may lead (see who is eligible in `status`): {act} would be an outage"
+        ),
         Refusal::CannotLead(id) => format!("{} is not alive or not eligible", name(id)),
         Refusal::Outranked { to, by } => format!(
             "{} comes before {to} and would win the election: name it, or use `electd switchover --to {to}`",
@@ -210,4 +234,27 @@ fn not_switched(reason: &Refusal, name: &str) -> String {
 pub fn timing(nanos: [u64; 4]) -> String {
     let [heartbeat, failure, message, lease] = nanos.map(Duration::from_nanos);
     format!("heartbeat {heartbeat:?}, failure {failure:?}, message {message:?}, lease {lease:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::status::PauseStatus;
+
+    #[test]
+    fn a_leader_that_is_to_lead_hears_whether_that_lasts() {
+        let told = |preempt: &str, switchover: Option<&str>| {
+            let (preempt, switchover) = (preempt.to_owned(), switchover.map(str::to_owned));
+            leads_already("c", &Status { preempt, switchover, ..Status::default() })
+        };
+        let begin =
+            "c leads already; nothing changed, and a member that ranks higher may still preempt it";
+        assert!(told("always", None).starts_with(begin));
+        assert!(told("after 30s", Some("b")).starts_with(begin));
+        assert_eq!(told("never", None), "c leads already; nothing changed");
+        let pause = Some(PauseStatus { since: String::new(), until: None });
+        let paused = leads_already("c", &Status { pause, ..Status::default() });
+        assert_eq!(paused, "c leads already; nothing changed");
+        assert!(told("always", Some("c")).contains("by a switchover; nothing changed"));
+    }
 }

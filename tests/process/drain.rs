@@ -36,6 +36,8 @@ fn a_drained_leader_hands_over_and_does_not_lead_after_a_restart_until_it_is_und
     assert_eq!((&*drain.reason, drain.until), ("new disk", None));
     let shown = done(&at_node(&cluster, &["status"], "node-3"));
     assert!(shown.contains("drained") && shown.contains("new disk"), "{shown}");
+    let all = done(&electd(&cluster, &["status"]));
+    assert!(all.contains("\ndrained: node-3, since ") && all.contains(": new disk\n"), "{all}");
 
     let said = done(&at_node(&cluster, &["undrain"], "node-3"));
     assert_eq!(said, "this node may lead again\n");
@@ -58,6 +60,7 @@ fn a_drain_ends_by_itself_and_the_last_that_may_lead_is_not_drained() {
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     let why = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(why.contains("no other live member may lead"), "{why}");
+    assert!(why.contains("draining it would be an outage"), "{why}");
     cluster.agree_on(2);
 }
 
@@ -68,6 +71,7 @@ fn a_drain_that_makes_no_sense_is_refused_and_changes_nothing() {
     for (args, expected) in [
         (vec!["drain", "--for", "12"], "\"12\" is no time: give a number and a unit"),
         (vec!["drain", "--for=-1h"], "is no time"),
+        (vec!["drain", "--for", "0s"], "\"0s\" is out of range: give 1ms to 87600h"),
         (vec!["drain", "--reason", "a\nb"], "no line breaks"),
     ] {
         let refused = at_node(&cluster, &args, "node-1");

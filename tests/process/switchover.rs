@@ -41,12 +41,14 @@ fn the_member_that_an_operator_chose_leads_until_that_is_cleared(algorithm: Algo
         await_choice(&cluster, Some("node-1"));
         let shown = done(&electd(&cluster, &["status", "--node", "node-2"]));
         assert!(shown.contains("node-1 leads by it, whatever its rank"), "{shown}");
+        let all = done(&electd(&cluster, &["status"]));
+        assert!(all.contains("\nswitchover: node-1 leads by it, whatever its rank"), "{all}");
 
         cluster.node(3).restart(); // and ranks higher
         await_choice(&cluster, Some("node-1"));
         cluster.agree_on(1);
         let again = done(&electd(&cluster, &["switchover", "--to", "node-1"]));
-        assert!(again.contains("node-1 leads already"), "{again}");
+        assert!(again.contains("node-1 leads already, by a switchover; nothing"), "{again}");
 
         let said = done(&electd(&cluster, &["switchover", "--clear", "--node", "node-2"]));
         assert_eq!(said, "no switchover keeps the leader from being preempted\n");
