@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
-use ureq::Timeout;
+use ureq::{Timeout, http};
 
 /// Why there is no answer, in words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -64,17 +64,27 @@ pub(super) fn understand<T: DeserializeOwned>(
     }
 }
 
-/// Why a conversation failed that used a control socket, or whose answer is read as it comes.
-pub(super) fn socket_error(address: &str, error: &io::Error) -> ClientError {
+/// What it means that no answer comes: to a question.
+pub(super) const FROZEN: &str = "silent for too long; it may be frozen";
+
+/// The same: to a command.
+pub(super) const UNKNOWN: &str = "no answer in time; it may be frozen, and whether it carried the command out is not \
+                                  known: look at `electd status`";
+
+/// The same: to a command that may end a leadership, which waits for what runs for the leader.
+pub(super) const STILL_WAITS: &str = "no answer in time: it may still be waiting for the leader's job to end, and the \
+                                      outcome is not known: look at `electd status`";
+
+/// Why a conversation failed that used a control socket, or whose answer is read as it comes; `silence` says what it
+/// means that no answer comes.
+pub(super) fn socket_error(address: &str, error: &io::Error, silence: &str) -> ClientError {
     let reason = match error.kind() {
         io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => REFUSED.to_owned(),
         io::ErrorKind::PermissionDenied => {
             "it belongs to another user: run this as the node's user, or as root".to_owned()
         }
         io::ErrorKind::UnexpectedEof => "the node closed the connection".to_owned(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            "silent for too long; it may be frozen".to_owned()
-        }
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => silence.to_owned(),
         io::ErrorKind::InvalidData => {
             let (address, reason) = (address.to_owned(), error.to_string());
             return ClientError::Stranger { address, reason };
@@ -86,23 +96,44 @@ pub(super) fn socket_error(address: &str, error: &io::Error) -> ClientError {
 
 const REFUSED: &str = "connection refused, so no node runs there";
 
-/// Why a conversation over plain TCP failed.
-pub(super) fn in_words(error: &ureq::Error, connect: Duration) -> String {
+/// Why a conversation over plain TCP failed; `silence` says what it means that no answer comes.
+pub(super) fn in_words(error: &ureq::Error, connect: Duration, silence: &str) -> String {
     match error {
         ureq::Error::Io(error) => match error.kind() {
             io::ErrorKind::ConnectionRefused => REFUSED.to_owned(),
+            // A member hangs up on whoever does not speak its own protocol.
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+                "the connection was closed; is it the `address` of a member? give its `admin`"
+                    .to_owned()
+            }
             _ => error.to_string(),
         },
         ureq::Error::Timeout(Timeout::Connect) => {
             format!("no connection within {connect:?}")
         }
-        ureq::Error::Timeout(_) => {
-            "connected, and silent for too long; it may be frozen".to_owned()
-        }
+        ureq::Error::Timeout(_) => format!("connected, and {silence}"),
         ureq::Error::HostNotFound => "the name of the host is not known".to_owned(),
+        ureq::Error::Http(error) if error.is::<http::header::InvalidHeaderValue>() => {
+            "a header cannot hold the token: write one line of printable ASCII characters"
+                .to_owned()
+        }
         ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
             "not an address; write HOST:PORT".to_owned()
         }
         error => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_address_is_told_from_a_token_that_no_header_can_hold() {
+        let words = |error: http::Error| in_words(&error.into(), Duration::ZERO, FROZEN);
+        let address = http::Uri::try_from("http://a b/").unwrap_err();
+        assert_eq!(words(address.into()), "not an address; write HOST:PORT");
+        let header = http::HeaderValue::from_str("Bearer a\nb").unwrap_err();
+        assert!(words(header.into()).contains("the token"));
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use ureq::{Agent, Body, RequestBuilder, http};
 
-use super::answer::{in_words, socket_error, understand};
+use super::answer::{FROZEN, STILL_WAITS, UNKNOWN, in_words, socket_error, understand};
 use super::ask::{self, Patience};
 use super::control::{self, Refused};
 use super::guard;
@@ -96,8 +96,8 @@ impl Client {
         Client::within(None, token)
     }
 
-    /// A client that waits this long for a connection and for an answer; without a time 1 s and 2 s, and 4 s for the
-    /// answer to a command.
+    /// A client that waits this long for a connection and for an answer; without a time 1 s and 2 s, 4 s for the
+    /// answer to a command, and 310 s for that to one that may end a leadership.
     #[must_use]
     pub fn within(timeout: Option<Duration>, token: Option<String>) -> Client {
         let answer = timeout.unwrap_or(ANSWER);
@@ -148,12 +148,13 @@ impl Client {
     }
 
     fn get<T: DeserializeOwned>(&self, address: &str, path: &str) -> Result<T, ClientError> {
-        if let Some(answer) = self.exchange(address, &format!("GET /{path}"), "", ANSWER) {
+        let silence = (ANSWER, FROZEN);
+        if let Some(answer) = self.exchange(address, &format!("GET /{path}"), "", silence) {
             return answer;
         }
         let request = self.agent.get(url(address, path));
         let request = request.config().timeout_resolve(resolve_timeout(address)).build();
-        self.read(address, request.call())
+        self.read(address, request.call(), FROZEN)
     }
 
     /// Gives this node a command, and names the node in it.
@@ -162,7 +163,10 @@ impl Client {
     /// If nobody answers there, or the node refuses.
     pub fn command(&self, to: Recipient<'_>, order: &Order) -> Result<Achieved, ClientError> {
         let Order { method, path, body, ends_leadership } = order;
-        let patience = if *ends_leadership { HANDOVER_ANSWER } else { COMMAND_ANSWER };
+        let silence @ (patience, words) = match ends_leadership {
+            true => (HANDOVER_ANSWER, STILL_WAITS),
+            false => (COMMAND_ANSWER, UNKNOWN),
+        };
         let address = to.address;
         let rest = format!(
             "{}: {}\r\n{}: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
@@ -172,8 +176,7 @@ impl Client {
             to.id,
             body.len(),
         );
-        if let Some(answer) = self.exchange(address, &format!("{method} /{path}"), &rest, patience)
-        {
+        if let Some(answer) = self.exchange(address, &format!("{method} /{path}"), &rest, silence) {
             return answer;
         }
         let answer = if *method == "DELETE" {
@@ -182,7 +185,7 @@ impl Client {
             let request = self.addressed(self.agent.post(url(address, path)), to, patience);
             request.header("Content-Type", "application/json").send(body)
         };
-        self.read(address, answer)
+        self.read(address, answer, words)
     }
 
     /// A request with this time limit, with the token, and with the node that it is for.
@@ -206,13 +209,14 @@ impl Client {
     }
 
     /// The answer to a question by the control socket or by HTTPS; none if the address is asked over plain TCP. The
-    /// rest is what follows the header lines that all questions have.
+    /// rest is what follows the header lines that all questions have; and the silence is how long no answer may come,
+    /// and what that means.
     fn exchange<T: DeserializeOwned>(
         &self,
         address: &str,
         what: &str,
         rest: &str,
-        answer: Duration,
+        (answer, silence): (Duration, &str),
     ) -> Option<Result<T, ClientError>> {
         let limit = |usual| self.timeout.unwrap_or(usual).max(Duration::from_millis(1));
         let rest = if rest.is_empty() { "\r\n" } else { rest };
@@ -231,7 +235,7 @@ impl Client {
         };
         Some(match answered {
             Ok((code, text)) => understand(address, code, &text),
-            Err(error) => Err(socket_error(address, &error)),
+            Err(error) => Err(socket_error(address, &error, silence)),
         })
     }
 
@@ -239,11 +243,12 @@ impl Client {
         &self,
         address: &str,
         answer: Result<http::Response<Body>, ureq::Error>,
+        silence: &str,
     ) -> Result<T, ClientError> {
         let connect = self.timeout.unwrap_or(CONNECT);
         let no_answer = |error: ureq::Error| ClientError::NoAnswer {
             address: address.to_owned(),
-            reason: in_words(&error, connect),
+            reason: in_words(&error, connect, silence),
         };
         let mut answer = answer.map_err(no_answer)?;
         let code = answer.status().as_u16();

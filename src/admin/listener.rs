@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::node::events::Event;
 
-use super::answer::{ClientError, socket_error};
+use super::answer::{ClientError, FROZEN, socket_error};
 use super::ask::{self, Patience, host_of};
 use super::control;
 use crate::tls::Trust;
@@ -35,7 +35,7 @@ impl Listener {
         after: Option<&str>,
         trust: Option<&Trust>,
     ) -> Result<Listener, ClientError> {
-        let no_answer = |error: io::Error| socket_error(address, &error);
+        let no_answer = |error: io::Error| socket_error(address, &error, FROZEN);
         let id = after.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
         let host = match control::of_address(address) {
             Some(_) => "electd",
@@ -102,8 +102,8 @@ impl Listener {
             Ok(_) if line.ends_with(b"\n") => {
                 Ok(String::from_utf8_lossy(&line).trim_end().to_owned())
             }
-            Ok(_) => Err(socket_error(&self.address, &io::ErrorKind::UnexpectedEof.into())),
-            Err(error) => Err(socket_error(&self.address, &error)),
+            Ok(_) => Err(socket_error(&self.address, &io::ErrorKind::UnexpectedEof.into(), FROZEN)),
+            Err(error) => Err(socket_error(&self.address, &error, FROZEN)),
         }
     }
 }

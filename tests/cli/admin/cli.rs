@@ -12,18 +12,18 @@ use serde_json::{Value, json};
 use super::fake::{FakeNode, TOKEN, event, member, status};
 
 /// An address where no process listens.
-fn nobody() -> SocketAddr {
+pub fn nobody() -> SocketAddr {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 /// A configuration whose members have these admin addresses.
-struct Cluster {
-    file: PathBuf,
+pub struct Cluster {
+    pub file: PathBuf,
     _folder: tempfile::TempDir,
 }
 
 impl Cluster {
-    fn of(admins: &[Option<SocketAddr>]) -> Cluster {
+    pub fn of(admins: &[Option<SocketAddr>]) -> Cluster {
         let member = |(index, admin): (usize, &Option<SocketAddr>)| {
             let number = index + 1;
             let mut member = json!({
@@ -48,14 +48,14 @@ impl Cluster {
         Cluster { file, _folder: folder }
     }
 
-    fn electd(&self, args: &[&str]) -> Output {
+    pub fn electd(&self, args: &[&str]) -> Output {
         let file = self.file.to_str().unwrap();
         run(electd(&[&["--config", file], args].concat(), args[0]))
     }
 }
 
 /// The command, with no settings of the tester's own.
-fn electd(args: &[&str], name: &str) -> Command {
+pub fn electd(args: &[&str], name: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
     command.arg(name).args(args.iter().filter(|arg| **arg != name));
     for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "ELECTD_ADMIN"] {
@@ -66,19 +66,19 @@ fn electd(args: &[&str], name: &str) -> Command {
     command
 }
 
-fn run(mut command: Command) -> Output {
+pub fn run(mut command: Command) -> Output {
     command.output().unwrap()
 }
 
-fn code(output: &Output) -> Option<i32> {
+pub fn code(output: &Output) -> Option<i32> {
     output.status.code()
 }
 
-fn stdout(output: &Output) -> String {
+pub fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-fn stderr(output: &Output) -> String {
+pub fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 

@@ -9,4 +9,5 @@ mod limits;
 mod metrics;
 mod pace;
 mod protocol;
+mod usage;
 mod views;
