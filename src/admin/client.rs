@@ -21,6 +21,8 @@ use crate::tls::Trust;
 pub use super::answer::ClientError;
 pub(crate) use super::ask::host_of;
 pub use super::order::Order;
+#[cfg_attr(not(feature = "cli"), expect(unused_imports))]
+pub(crate) use super::order::how_long;
 
 const CONNECT: Duration = Duration::from_secs(1);
 const RESOLVE: Duration = Duration::from_secs(2);

@@ -1,6 +1,14 @@
 //! The commands of operators, as a client sends them.
 
+use std::time::Duration;
+
 use serde_json::Value;
+
+use crate::config::with_unit;
+
+/// What an operator may ask for: wall clocks count milliseconds, and 10 years are as good as no end.
+const SHORTEST: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_secs(87_600 * 60 * 60);
 
 /// A command to a node, as an HTTP request.
 ///
@@ -39,4 +47,19 @@ impl Order {
     pub fn ending_a_leadership(self) -> Order {
         Order { ends_leadership: true, ..self }
     }
+}
+
+/// For how long an order is to last. The commands judge it as the node does, which may be of another version.
+///
+/// # Errors
+/// In words.
+pub fn how_long(text: &str) -> Result<Duration, String> {
+    let time = with_unit(text).and_then(|time| Duration::try_from(time).ok());
+    let time =
+        time.ok_or_else(|| format!("\"{text}\" is no time: give a number and a unit, such as 1h"))?;
+    if !(SHORTEST..=LONGEST).contains(&time) {
+        let range = "give 1ms to 87600h, or leave it out for no end";
+        return Err(format!("\"{text}\" is out of range: {range}"));
+    }
+    Ok(time)
 }

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::config::{entry, with_unit};
+use crate::config::entry;
 use crate::limits::is_name;
 use crate::node::handle::{Command, Handle};
 
+use super::order::how_long;
 use super::request::Request;
 use super::response::Response;
 use super::{metrics, views};
@@ -208,19 +209,9 @@ fn remove(request: &Request) -> Result<Command, Response> {
     Ok(Command::Remove { name, force })
 }
 
-/// What an operator may ask for: wall clocks count milliseconds, and 10 years are as good as no end.
-const SHORTEST: Duration = Duration::from_millis(1);
-const LONGEST: Duration = Duration::from_secs(87_600 * 60 * 60);
-
 /// For how long something is to last.
 fn time(text: &str) -> Result<Duration, Response> {
-    let refused = |why: &str| Response::error(400, format!("\"for\": \"{text}\" {why}"));
-    let time = with_unit(text).and_then(|time| Duration::try_from(time).ok());
-    let time = time.ok_or_else(|| refused("is no time: give a number and a unit, such as 1h"))?;
-    if !(SHORTEST..=LONGEST).contains(&time) {
-        return Err(refused("is out of range: give 1ms to 87600h, or leave it out for no end"));
-    }
-    Ok(time)
+    how_long(text).map_err(|why| Response::error(400, format!("\"for\": {why}")))
 }
 
 /// A body, or none at all, which stands for an empty document.

@@ -56,6 +56,19 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from(length).map_err(|_| wrong()) // it may be negative
 }
 
+/// How long to wait for somebody.
+///
+/// # Errors
+/// In words.
+pub fn patience(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => {
+            Err(format!("\"{text}\" leaves no time for an answer: give more, such as 500ms"))
+        }
+        time => Ok(time),
+    }
+}
+
 /// A variable of the environment; an empty one counts as none.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -85,6 +98,8 @@ mod tests {
 
     #[test]
     fn a_time_has_a_unit() {
+        assert_eq!(patience("1ms"), Ok(Duration::from_millis(1)));
+        assert!(patience("0s").unwrap_err().contains("leaves no time"));
         assert_eq!(duration("0s"), Ok(Duration::ZERO));
         assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
         assert!(["10", "", "-1s", "00:00:01", "soon"].iter().all(|text| duration(text).is_err()));

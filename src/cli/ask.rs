@@ -12,7 +12,7 @@ use crate::config::{Config, node_name};
 use crate::node::status::{LeaderStatus, MemberStatus, Status};
 use crate::tls::Trust;
 
-use super::args::{ConfigArgs, duration, variable};
+use super::args::{ConfigArgs, patience, variable};
 use super::error::CliError;
 use super::exit::Exit;
 use super::target::{Target, address, named, target};
@@ -30,8 +30,9 @@ pub struct NodeArgs {
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "node", value_parser = address)]
     admin: Option<String>,
 
-    /// How long to wait for a connection, and for an answer, such as 10s. Without it: 1 s and 2 s.
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// How long to wait for a connection, and for an answer, such as 10s. Without it: 1 s and 2 s; 4 s for the answer
+    /// to a command, and 310 s to one that may end a leadership, as the leader's job ends first.
+    #[arg(long, value_name = "TIME", value_parser = patience)]
     timeout: Option<Duration>,
 }
 

@@ -1,10 +1,11 @@
 //! `electd member`: the members of the cluster.
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::admin::client::Order;
-use crate::limits::{NAME_RULE, is_name};
+use crate::config::entry;
+use crate::limits::{NAME_RULE, is_id, is_name};
 use crate::node::status::{MemberStatus, Status};
 
 use super::args::Output;
@@ -116,12 +117,22 @@ impl Members {
 }
 
 impl Add {
-    fn run(self) -> Result<(), CliError> {
-        let (client, asked) = self.order.ask()?;
+    /// Its entry, as in the configuration; judged as the node judges it, so that nobody needs to be asked.
+    fn entry(&self) -> Result<Value, String> {
+        if let Some(id) = self.id.as_deref().filter(|id| !id.parse().is_ok_and(is_id)) {
+            return Err(format!("--id \"{id}\" is no version 4 UUID: leave it out to get one"));
+        }
         let entry = json!({
             "name": self.name, "id": self.id, "address": self.address,
             "admin": self.member_admin, "role": self.role.name(),
         });
+        entry::parse(entry.to_string().as_bytes())?;
+        Ok(entry)
+    }
+
+    fn run(self) -> Result<(), CliError> {
+        let entry = self.entry().map_err(|error| CliError::new(Exit::Usage, error))?;
+        let (client, asked) = self.order.ask()?;
         let done = give(&client, &asked, &Order::post("members", &entry))?;
         match self.order.output.output {
             Output::Json => print::json(&json!({ "result": done.result, "id": done.id })),

@@ -4,7 +4,7 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use crate::admin::client::Order;
+use crate::admin::client::{Order, how_long};
 
 use super::error::CliError;
 use super::exit::Exit;
@@ -39,7 +39,7 @@ pub struct Drain {
     #[command(flatten)]
     order: OrderArgs,
     /// For this long, such as 1h; without it until undrained.
-    #[arg(long = "for", value_name = "TIME")]
+    #[arg(long = "for", value_name = "TIME", value_parser = lasting)]
     length: Option<String>,
     /// The reason, shown in the status: at most 200 bytes.
     #[arg(long, value_name = "TEXT", default_value = "")]
@@ -75,7 +75,7 @@ pub struct Pause {
     #[command(flatten)]
     order: OrderArgs,
     /// For this long, such as 30m; without it until resumed.
-    #[arg(long = "for", value_name = "TIME")]
+    #[arg(long = "for", value_name = "TIME", value_parser = lasting)]
     length: Option<String>,
 }
 
@@ -89,6 +89,11 @@ Examples:
 pub struct Resume {
     #[command(flatten)]
     order: OrderArgs,
+}
+
+/// A time that an order can last, as the node is to read it.
+fn lasting(text: &str) -> Result<String, String> {
+    how_long(text).map(|_| text.to_owned())
 }
 
 impl Operator {

@@ -33,6 +33,8 @@ fn a_higher_member_that_comes_back_to_a_paused_cluster_follows_until_it_is_resum
     await_pause(&cluster, 1, true);
     let shown = done(&electd(&cluster, &["status", "--node", "node-1"]));
     assert!(shown.contains("paused") && shown.contains("nobody preempts"), "{shown}");
+    let all = String::from_utf8(electd(&cluster, &["status"]).stdout).unwrap();
+    assert!(all.contains("\npaused: since ") && all.contains("nobody preempts"), "{all}");
 
     cluster.node(3).start();
     await_pause(&cluster, 3, true);
@@ -84,7 +86,7 @@ fn a_pause_that_makes_no_sense_is_refused_and_so_is_one_that_no_leader_could_car
         ("99999999999999h", "is out of range"),
     ] {
         let refused = electd(&cluster, &["pause", "--for", text]);
-        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
         let why = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(why.contains(said), "{why}");
     }

@@ -1,4 +1,4 @@
-//! Answers that do not come: what the commands say of them.
+//! Command lines that make no sense, and answers that do not come: what the commands say of them.
 
 use std::net::TcpListener;
 use std::thread;
@@ -7,7 +7,38 @@ use std::time::Duration;
 use electd::admin::client::{Client, Order, Recipient};
 use serde_json::json;
 
-use super::cli::{code, electd, run, stderr};
+use super::cli::{Cluster, code, electd, run, stderr};
+use super::fake::FakeNode;
+
+#[test]
+fn what_cannot_be_meant_is_an_error_of_usage_and_nobody_is_asked() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let cluster = Cluster::of(&[Some(server.local_addr())]);
+    for (args, said) in [
+        (&["drain", "--for", "0s", "--node", "node-1"][..], "\"0s\" is out of range: give 1ms"),
+        (&["pause", "--for", "0s"], "\"0s\" is out of range: give 1ms"),
+        (&["pause", "--for", "12"], "\"12\" is no time: give a number and a unit"),
+        (&["status", "--timeout", "0s"], "\"0s\" leaves no time for an answer"),
+    ] {
+        let output = cluster.electd(args);
+        assert_eq!(code(&output), Some(2), "{args:?}: {output:?}");
+        assert!(stderr(&output).contains(said), "{args:?}: {output:?}");
+    }
+    let file = cluster.file.to_str().unwrap();
+    for (name, address, id, said) in [
+        ("d", "h:1", "x", "--id \"x\" is no version 4 UUID: "),
+        ("d", "h:1", "00000000-0000-1000-8000-000000000001", "is no version 4 UUID: "),
+        ("a b", "h:1", "00000000-0000-4000-8000-000000000009", "\"a b\""),
+        ("d", "h", "00000000-0000-4000-8000-000000000009", "\"h\""),
+    ] {
+        let entry = ["--name", name, "--address", address, "--id", id];
+        let output = run(electd(&[&["add", "--config", file], &entry[..]].concat(), "member"));
+        assert_eq!(code(&output), Some(2), "{entry:?}: {output:?}");
+        assert!(stderr(&output).contains(said), "{entry:?}: {output:?}");
+    }
+    assert!(node.commands().is_empty());
+}
 
 #[test]
 fn the_outcome_of_a_command_that_is_not_answered_is_not_known() {
