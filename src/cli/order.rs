@@ -25,7 +25,7 @@ impl TokenArgs {
     /// A client that has the token, if there is one.
     ///
     /// # Errors
-    /// If the file that was named cannot be read, or is empty.
+    /// If the file that was named cannot be read, or has no token that a header can hold.
     pub fn client(&self, targets: &Targets) -> Result<Client, CliError> {
         let token = match (&self.token_file, &targets.config) {
             (Some(file), _) => Some(token::named("--token-file", file)?),

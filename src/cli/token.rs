@@ -1,15 +1,21 @@
-//! The token that commands from other hosts need, in a file of its own.
+//! The token that commands from other hosts need, in a file of its own: for the commands, which send it, and for the
+//! node, which compares it.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use super::error::CliError;
 use super::exit::Exit;
 use crate::config::Config;
 
+/// The most bytes of a token, which is sent in a header.
+const LONGEST: usize = 4096;
+
 /// The token of the configuration, if it names a file for one.
 ///
 /// # Errors
-/// If that file cannot be read, or is empty.
+/// If that file cannot be read, or has no token that a header can hold.
 pub fn configured(config: &Config) -> Result<Option<String>, CliError> {
     let read = |file| read("admin_token_file", file, Exit::Config);
     config.admin_token_file.as_deref().map(read).transpose()
@@ -18,21 +24,75 @@ pub fn configured(config: &Config) -> Result<Option<String>, CliError> {
 /// The token in the file that this flag names.
 ///
 /// # Errors
-/// If that file cannot be read, or is empty.
+/// If that file cannot be read, or has no token that a header can hold.
 pub fn named(flag: &str, file: &Path) -> Result<String, CliError> {
     read(flag, file, Exit::Usage)
 }
 
 fn read(what: &str, file: &Path, exit: Exit) -> Result<String, CliError> {
     let shown = file.display();
-    match std::fs::read_to_string(file) {
-        Ok(token) if token.trim().is_empty() => {
-            Err(CliError::new(exit, format!("{what} {shown} is empty: write a token")))
+    let mut bytes = Vec::new();
+    // With room for what may surround a token; the file may be a device.
+    let most = LONGEST as u64 + 3;
+    let read = File::open(file).and_then(|file| file.take(most).read_to_end(&mut bytes));
+    read.map_err(|error| {
+        let why = format!("cannot read {what} {shown}: {error}; name a file that you may read");
+        CliError::new(exit, why)
+    })?;
+    judge(&bytes).map_err(|why| CliError::new(exit, format!("{what} {shown}{why}")))
+}
+
+/// The token in the content of a file, without the end of its line.
+///
+/// # Errors
+/// What is wrong with it, after the name of the file.
+fn judge(bytes: &[u8]) -> Result<String, String> {
+    let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if line.trim_ascii().is_empty() {
+        return Err(" is empty: write a token".to_owned());
+    }
+    let remedy = format!("write one line of at most {LONGEST} printable ASCII characters");
+    if let Some(at) = line.iter().position(|byte| !byte.is_ascii_graphic()) {
+        return Err(format!(": byte {} is {}; {remedy}", at + 1, kind(line[at])));
+    }
+    if line.len() > LONGEST {
+        return Err(format!(": it has more than {LONGEST} bytes; {remedy}"));
+    }
+    Ok(line.iter().copied().map(char::from).collect())
+}
+
+/// What a byte is that a token cannot have.
+fn kind(byte: u8) -> &'static str {
+    match byte {
+        b'\n' | b'\r' => "a line break",
+        b' ' | b'\t' => "a blank",
+        0..=127 => "a control character",
+        _ => "no ASCII character",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_one_line_that_a_header_can_hold() {
+        for text in ["abc", "abc\n", "abc\r\n"] {
+            assert_eq!(judge(text.as_bytes()).as_deref(), Ok("abc"), "{text:?}");
         }
-        Ok(token) => Ok(token.trim().to_owned()),
-        Err(error) => Err(CliError::new(
-            exit,
-            format!("cannot read {what} {shown}: {error}; name a file that you may read"),
-        )),
+        assert_eq!(judge(&[b'x'; LONGEST]).map(|token| token.len()), Ok(LONGEST));
+        for (bytes, why) in [
+            (&b""[..], " is empty"),
+            (b" \n", " is empty"),
+            (b"abc\ndef\n", ": byte 4 is a line break; write one line of at most 4096 printable"),
+            (b"abc def", ": byte 4 is a blank; "),
+            (b"abc\0", ": byte 4 is a control character; "),
+            ("ab\u{e9}".as_bytes(), ": byte 3 is no ASCII character; "),
+            (&[b'x'; LONGEST + 1], ": it has more than 4096 bytes; "),
+        ] {
+            let told = judge(bytes).unwrap_err();
+            assert!(told.starts_with(why), "{told}");
+        }
     }
 }

@@ -97,6 +97,10 @@ fn a_token_that_cannot_be_read_is_told_where_its_node_is_checked() {
     let token = file.path.with_file_name("token");
     fs::write(&token, "\n").unwrap();
     refused("token is empty: write a token");
+    fs::write(&token, "sec\nret\n").unwrap();
+    refused(
+        "token: byte 4 is a line break; write one line of at most 4096 printable ASCII characters",
+    );
     fs::write(&token, "secret\n").unwrap();
     assert_eq!(file.check(&["--node", "node-1"]).status.code(), Some(0));
 }
