@@ -1,13 +1,15 @@
 //! `electd run`: a node in the foreground.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::net::TcpListener;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use log::{error, info};
+use rustix::fs::OFlags;
 use signal_hook::consts::{SIGHUP, SIGQUIT, SIGTERM};
 use signal_hook::iterator::{Signals, SignalsInfo};
 
@@ -185,11 +187,19 @@ fn held(config: &Config, name: &str) -> Option<CliError> {
     Some(CliError::from(StartError::from(error)))
 }
 
-/// Reads the file of `--task`, and not much more than may be handed out: it may be a device.
+/// Reads the file of `--task`, and not much more than may be handed out. A pipe or a device may never end, or never
+/// begin, while this process can be ended by KILL alone.
 fn read_task(path: &Path) -> Result<Vec<u8>, CliError> {
     let read = || {
         let mut task = Vec::new();
-        File::open(path)?.take(Task::LONGEST as u64 + 1).read_to_end(&mut task)?;
+        let mut options = OpenOptions::new();
+        // To open a pipe would wait for a writer.
+        let options = options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+        let file = options.open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("it is no regular file; write the task to one"));
+        }
+        file.take(Task::LONGEST as u64 + 1).read_to_end(&mut task)?;
         Ok(task)
     };
     let task = read().map_err(|error: io::Error| {

@@ -128,6 +128,10 @@ fn a_task_that_cannot_be_handed_out_starts_nothing() {
     let good = write("good.json", cluster.config().to_string().as_bytes());
     let said = refused(&good, &write("long", &[b'x'; 65_537]));
     assert!(said.contains("long is longer than 65536 bytes"), "{said}");
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let said = refused(&good, pipe.to_str().unwrap());
+    assert!(said.contains("pipe: it is no regular file; write the task to one"), "{said}");
     let said = refused(&good, "/no/such/file");
     assert!(said.contains("cannot read --task /no/such/file: No such file"), "{said}");
 
