@@ -138,6 +138,11 @@ impl JobArgs {
             .map_err(|refused| CliError::new(Exit::Listen, refused))
     }
 
+    /// Whether it runs only if the node leads at once.
+    pub fn asks_once(&self) -> bool {
+        self.wait == Some(Duration::ZERO)
+    }
+
     /// What follows after the command has ended by itself, if a flag says so.
     pub fn then(&self) -> Option<Then> {
         self.then

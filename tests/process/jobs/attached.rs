@@ -71,7 +71,9 @@ fn every_end_has_its_code() {
     assert_eq!(run(&cluster, 2, &["--", "/no/such/program"]).0, 127);
     assert_eq!(run(&cluster, 2, &["--", "/dev/null"]).0, 126);
     assert_eq!(run(&cluster, 2, &[]).0, 2);
-    let (code, told) = run(&cluster, 1, &["--wait", "0s", "--", "true"]);
+    let silent = run(&cluster, 1, &["--wait", "0s", "--", "true"]);
+    assert_eq!(silent, (75, String::new()), "cron would mail it");
+    let (code, told) = run(&cluster, 1, &["--wait", "1ms", "--", "true"]);
     assert_eq!(
         (code, told.as_str()),
         (75, "node-1 does not lead, and did not come to within --wait")
