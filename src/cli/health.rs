@@ -45,14 +45,15 @@ impl Health {
 /// The line of a plugin. A bar would end its words, so they contain none.
 fn line(judgement: &Judgement) -> String {
     let Judgement { verdict, problems, orders, leader, tolerated, .. } = judgement;
-    let (answering, asked) = judgement.answering;
+    let (answering, asked) = &judgement.answering;
     let word = match verdict {
         Verdict::Well => "OK",
         Verdict::Degraded => "DEGRADED",
         Verdict::NoLeader => "NO LEADER",
         Verdict::Unknown => "UNKNOWN",
     };
-    let mut words = vec![judgement.summary(), format!("{answering} of {asked} nodes answer")];
+    let noun = if *asked == 1 { "node answers" } else { "nodes answer" };
+    let mut words = vec![judgement.summary(), format!("{answering} of {asked} {noun}")];
     words.extend(orders.iter().chain(problems).cloned());
     let words = words.join("; ").replace(['|', '\n'], " ");
     let epoch = leader.as_ref().map_or(0, |(_, epoch)| *epoch);
@@ -94,7 +95,8 @@ mod tests {
         assert!(words.contains("b does not answer: "), "{words}");
         assert_eq!(figures, "failures_tolerated=1 answering=1;;;0;2 problems=1 epoch=7c\n");
         assert!(
-            line(&judge(&[silent("b")])).starts_with("ELECTD UNKNOWN: no leader is known; 0 of 1")
+            line(&judge(&[silent("b")]))
+                .starts_with("ELECTD UNKNOWN: no leader is known; 0 of 1 node answers;")
         );
     }
 }

@@ -326,11 +326,15 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
 }
 
 fn refused(path: &Path, error: &io::Error) -> CliError {
-    let path = path.display();
-    let message = if error.kind() == io::ErrorKind::AlreadyExists {
-        format!("{path} exists and is not overwritten: name another file, or move it away")
-    } else {
-        format!("{path} cannot be written: {error}: name another file with --out")
+    let (shown, folder) = (path.display(), path.parent().unwrap_or(Path::new(".")).display());
+    let message = match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            format!("{shown} exists and is not overwritten: name another file, or move it away")
+        }
+        io::ErrorKind::NotFound => {
+            format!("{shown} cannot be written: there is no folder {folder}: create the folder")
+        }
+        _ => format!("{shown} cannot be written: {error}: name another file with --out"),
     };
     CliError::new(Exit::Usage, message)
 }
@@ -350,6 +354,13 @@ mod tests {
         for text in ["a", "=h", "a=", "a/b=h", "a=h:0", "a=::1", "a=h:65500"] {
             assert!(parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_folder_that_is_missing_is_to_be_created() {
+        let error = io::ErrorKind::NotFound.into();
+        let told = refused(Path::new("/no/such/cluster.json"), &error).message;
+        assert!(told.ends_with("there is no folder /no/such: create the folder"), "{told}");
     }
 
     #[test]

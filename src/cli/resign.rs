@@ -25,8 +25,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 ///
 /// Any node can be asked: it passes the command on to the leader. Nodes take commands by their control socket from
 /// their own user and root, and over TCP with the token of admin_token_file. The command ends when another leader is
-/// seen, and prints it; a command that the old leader ran has ended then. If members preempt by rank ("preempt":
-/// "always"), a live higher one may take over again immediately.
+/// seen, and prints it; a command that the old leader ran has ended then. The old leader does not lead again while
+/// another eligible member lives, until it restarts or `electd undrain` lets it.
 ///
 /// Exit codes: 0 another leads; 1 refused, or no other leader in time; 69 no node answers.
 #[derive(Args, Debug)]
