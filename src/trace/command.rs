@@ -13,9 +13,9 @@ impl Narrator<'_> {
             Command::Elect => "is asked for an election".to_owned(),
             Command::HandOut { task } => format!("is given a task of {} bytes", task.content.len()),
             Command::Drain(_) => "is drained".to_owned(),
-            Command::Undrain => "is undrained".to_owned(),
             Command::EndPause { .. } => "is asked to resume the cluster".to_owned(),
-            Command::Stop => "is asked to stop".to_owned(),
+            // The name says all.
+            named => format!("is asked to {}", format!("{named:?}").to_lowercase()),
         }
     }
 
@@ -28,7 +28,7 @@ impl Narrator<'_> {
             Forwarded::Change(Change::Add(member)) => format!("add {}", member.name),
             Forwarded::Change(Change::Remove { id, .. }) => format!("remove {}", self.name(*id)),
             Forwarded::Pause { .. } => "pause the cluster".to_owned(),
-            Forwarded::Resume => "resume the cluster".to_owned(),
+            named => format!("{named:?}").to_lowercase(),
         }
     }
 }
