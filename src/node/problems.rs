@@ -175,7 +175,7 @@ fn unhealthy(health: &HealthStatus, is_settled: bool) -> Option<String> {
 fn down(member: &MemberStatus) -> Option<String> {
     let MemberStatus { name, status, passed_over, .. } = member;
     match (status.as_str(), passed_over) {
-        ("alive", Some(why)) => Some(format!("elections pass over {name}: {why}")),
+        ("alive", Some(why)) => Some(format!("{name} is passed over in elections: {why}")),
         ("alive", None) => None,
         ("dead", _) => Some(format!("{name} is down: redial refused")),
         _ => Some(format!("{name} is down: silent")),

@@ -133,7 +133,7 @@ pub struct PauseStatus {
 pub struct Problem {
     /// When it was seen first, such as `2026-11-22T10:58:33.123Z`.
     pub since: String,
-    /// storage, rank, health, peer_down, rejected, stalled, quorum_margin or config_differs.
+    /// storage, rank, health, peer_down, rejected, stalled, quorum_margin, config_differs or certificate.
     pub kind: String,
     /// What is wrong, in words.
     pub text: String,
