@@ -176,6 +176,8 @@ faults! {
         "A voter whose store was lost votes in an epoch of before that.";
     PromiseKept "majority-promise-kept": "bully majority stay" 65,
         "The longest promise ever made delays every start.";
+    NotDrawnIn "ring-not-drawn-in": "ring none stay" 13_054_323,
+        "The sender of an older ballot does not get the ballot of the present run.";
     LapOn "ring-lap-on": "ring none stay" 0,
         "A ballot that comes by again does not go straight to its candidate.";
     TakeoverAtOnce "majority-takeover-at-once": "ring majority stay" 256,

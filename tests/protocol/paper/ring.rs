@@ -386,3 +386,13 @@ fn a_ballot_that_comes_back_goes_to_another_than_the_member_that_passed_it_on() 
     p3.calls();
     assert_eq!(told(p3.hears(2, own_ballot(4))), [(vec![1], own_ballot(1))]);
 }
+
+/// P5 calls older runs than P4, which it does not hear.
+#[test]
+fn who_sends_an_older_ballot_gets_the_present_one_of_a_member_that_may_not_lead() {
+    let mut p3 = witness_beside(&[5]);
+    let unfit = Candidate { eligible: false, ..candidate(4) };
+    let present = |hops| Message::Ballot(Ballot { run: run(2, 4), candidate: unfit, hops });
+    assert_eq!(told(p3.hears(2, present(1))), [(vec![4], present(2))]);
+    assert_eq!(told(p3.hears(5, ballot(run(1, 5), 5, 1))), [(vec![5], present(2))]);
+}

@@ -217,6 +217,8 @@ impl Ring {
         } else if ballot.run < self.run {
             if cx.state.phase() == Phase::Waiting {
                 self.call(cx, Reason::Joined(from)); // both runs may have been stopped in favour of this member's
+            } else if ballot.run.epoch < self.run.epoch {
+                self.draw_in(cx, from);
             }
         } else if let Some(leader) = cx.state.lower_leader() {
             cx.take_over(leader.id, Reason::TakingOver(leader.id));

@@ -7,6 +7,7 @@ use crate::core::context::Context;
 use crate::core::detector::Peer;
 use crate::core::message::{Ballot, Candidate, Lap, Message, Run, View};
 use crate::core::phase::{Phase, Reason};
+use crate::core::planted::Fault;
 use crate::core::timer::Timer;
 use crate::core::types::NodeId;
 
@@ -74,6 +75,17 @@ impl Ring {
             cx.send(best, Message::Ballot(Ballot { run: self.run, candidate, hops: self.hops }));
         }
         Some(best)
+    }
+
+    /// The sender of an older ballot did not get the ballot of the present run, as links are dead: it gets that now. It
+    /// would call ever older runs than a member that it does not hear. Not if the candidate could win: both ballots
+    /// might come back.
+    pub(super) fn draw_in(&self, cx: &mut Context, from: NodeId) {
+        let Some((message @ Message::Ballot(ballot), _)) = &self.last else { return };
+        if !ballot.candidate.eligible && is_current(cx, message) && !Fault::NotDrawnIn.is_planted()
+        {
+            cx.send(from, message.clone());
+        }
     }
 
     /// Waits for as long as an undisturbed run takes; less, if a member kept a ballot in the last runs.
