@@ -182,7 +182,7 @@ faults! {
         "A ballot that comes by again does not go straight to its candidate.";
     TakeoverAtOnce "majority-takeover-at-once": "ring majority stay" 256,
         "Who asked for a hand-over and did not lead asks again at once.";
-    StuckVotes "stay-stuck-votes": "halting majority stay" 16_458,
+    StuckVotes "stay-stuck-votes": "ring majority stay" 27_360,
         "A voter whose disk stands still says that it would vote.";
     OutbidAtOnce "stay-outbid-at-once": "bully none stay" 8_577,
         "A leader ends its epoch for each later list of another leader that a third member tells of.";
