@@ -320,7 +320,6 @@ impl Context<'_> {
             let epoch = self.state.view().epoch;
             self.state.endings.give_up(epoch, successor);
             self.state.free_own_vote();
-            self.end_reclaim();
         }
     }
 

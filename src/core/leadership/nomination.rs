@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use super::candidacy::Aim;
-use super::question::{Purpose, Question, Stage};
+use super::question::{Purpose, Stage};
 use crate::core::context::Context;
 use crate::core::durable::Pace;
 use crate::core::message::{Message, Opinion, View};
@@ -189,24 +189,10 @@ impl Context<'_> {
             self.arm(Timer::Voters, self.state.settings.timing.t2()); // it asks them again
         }
         if question.stage == Stage::Vote && question.purpose == Purpose::Win {
-            self.free_voters(question.epoch);
+            self.state.free_own_vote();
+            self.state.epochs.raise_floor(question.epoch);
+            self.say_released(question.epoch, None);
         }
-    }
-
-    /// This leader gives up its epoch: frees the voters that it asked for a greater one, too.
-    pub fn end_reclaim(&mut self) {
-        let reclaims = |question: &mut Question| question.purpose == Purpose::Reclaim;
-        if let Some(question) = self.state.candidacy.question.take_if(reclaims) {
-            self.state.timers.cancel(Timer::Voters);
-            self.free_voters(question.epoch);
-        }
-    }
-
-    /// This member will never lead in this epoch, in which it asked for votes.
-    fn free_voters(&mut self, epoch: Epoch) {
-        self.state.free_own_vote();
-        self.state.epochs.raise_floor(epoch);
-        self.say_released(epoch, None);
     }
 
     /// Ends the part of the candidacy that does not belong in this phase.
