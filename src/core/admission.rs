@@ -16,7 +16,7 @@ use super::planted::Fault;
 use super::settings::PowerOn;
 use super::state::State;
 use super::turn::Turn;
-use super::types::{Epoch, NodeId, Rank, Time};
+use super::types::{Epoch, Incarnation, NodeId, Rank, Time};
 
 impl State {
     /// This member's own hello.
@@ -113,7 +113,7 @@ impl Turn<'_> {
         };
         if let Some(reason) = objection {
             // Its next starts count on from what it still has, until they pass those that it lost.
-            if matches!(reason, Rejection::StateLost { .. }) {
+            if matches!(reason, Rejection::StateLost { known, .. } if known != Incarnation::LOST) {
                 self.cx.state.detector.change(peer, Peer::lost_its_state);
                 self.cx.persist();
             }
