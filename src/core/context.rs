@@ -152,8 +152,8 @@ impl Context<'_> {
         self.send_all(up, Message::Probe { number: 0 });
     }
 
-    /// A member that resigned is eligible again when no other member is left to lead, or none comes to lead. Other resigned members find the
-    /// same, so it asks them.
+    /// A member that resigned is eligible again when no other member is left to lead, or none comes to lead. Other
+    /// resigned members find the same, so it asks them.
     pub fn be_eligible_if_alone(&mut self) {
         let state = &mut *self.state;
         // An unreachable member that is heard may lead all the same. But with a majority, a member that gets none asks
