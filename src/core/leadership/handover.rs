@@ -66,8 +66,11 @@ impl Turn<'_> {
         // A member that an operator chose before may not know yet that this leader has given up on it.
         let next = state.course.switchover().is_some_and(|s| s.to == from);
         let stays = state.eligibility.is_chosen() && !next && !Fault::ChoiceUnheeded.is_planted();
+        // Voters whose `failure` is longer need not have seen that it comes and goes: the two would take turns.
+        let unsteady = self.cx.comes_and_goes(from) && !next;
         let higher = state.is_above(rank, true)
             && !stays
+            && !unsteady
             && !state.is_paused()
             && !changes
             && self.eligible_for_long_enough(from)

@@ -177,6 +177,9 @@ impl Turn<'_> {
         let opinion = match self.cx.state.records.stand_still(failure, self.cx.now) {
             true => Opinion::No { wait: failure },
             false if self.cx.waits_for_steadier(from) => Opinion::No { wait: failure },
+            false if self.algorithm.get().would_refuse(&self.cx, from) => {
+                Opinion::No { wait: failure }
+            }
             // It would be denied the vote, too.
             false if !self.cx.may_promise(self.cx.lease_of(from)) => Opinion::No { wait: failure },
             false => self.cx.judge(from, epoch, list),

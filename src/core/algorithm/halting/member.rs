@@ -62,7 +62,7 @@ impl Halting {
 
     /// Whether this peer recently halted this member in vain at least twice, and another member could lead. Without a
     /// majority this member obeys the peer all the same: two members that elect without each other might both lead.
-    fn is_spoiler(&self, cx: &Context, id: NodeId) -> bool {
+    pub(super) fn is_spoiler(&self, cx: &Context, id: NodeId) -> bool {
         let halts_in_vain = cx.state.needs_majority() && self.spoilers.halts_in_vain(id, cx.now);
         halts_in_vain && cx.state.can_do_without(id)
     }

@@ -173,6 +173,10 @@ impl Election for Halting {
         }
     }
 
+    fn would_refuse(&self, cx: &Context, candidate: NodeId) -> bool {
+        self.is_spoiler(cx, candidate)
+    }
+
     fn finds_nobody(&self, state: &State) -> bool {
         state.phase() == Phase::Waiting && self.awaits.is_none() && !state.is_bound()
     }

@@ -9,7 +9,7 @@ use electd::core::message::{Ballot, Candidate, Message, Opinion, Run};
 use electd::core::settings::AlgorithmKind;
 use electd::core::types::{Epoch, Incarnation};
 
-use super::{heartbeat, majority};
+use super::{heartbeat, majority, would};
 use crate::paper::process::{Process, Sent, TIMING, id, rank};
 
 const STEP: Duration = Duration::from_millis(10);
@@ -205,11 +205,16 @@ fn halting_whoever_leads_after_all_is_obeyed_again() {
         while p4.now < begun + enough {
             p4.hears(5, halt(p4.now.0 / 1_000_000 + 10));
             p4.hears(1, Message::Alive { number: 0 });
+            p4.stores();
             p4.after(STEP);
         }
         if leads {
             p4.hears(5, heartbeat(100_000, 1, 5));
         }
+        // Or P5 would take over and be refused, again and again.
+        p4.stores();
+        let denied = would(&mut p4, 5, 200_000) == Opinion::No { wait: TIMING.failure };
+        assert_eq!(denied, !leads, "the pre-vote says what the answer to HALT will be");
         let sent = p4.hears(5, halt(200_000));
         sent.iter().any(|(_, said)| matches!(said, Message::Reply { accepted: false, .. }))
     };

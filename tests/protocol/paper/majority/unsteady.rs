@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use electd::core::message::{Forwarded, Hello, Liveness, MemberReport, Message, Opinion};
 use electd::core::settings::{AlgorithmKind, Preempt, Settings};
-use electd::core::types::{CommandId, Epoch, Incarnation};
+use electd::core::types::{CommandId, Epoch, Incarnation, NodeId};
 use electd::core::{Input, Phase};
 
-use super::{acknowledge, heartbeat, majority, p5_leads, vote, would};
+use super::{acknowledge, heartbeat, majority, p5_leads, preempt, vote, would};
 use crate::paper::process::{Process, Sent, TIMING, connection, election, hello_of, id, releases};
 
 /// So long after it went away last a member comes last.
@@ -209,26 +209,32 @@ fn leads_on(leader: &mut Process, epoch: u64, voters: &[u8], may_lead: bool) {
     }
 }
 
+/// P5 leads, and hands over to P4; an operator may have chosen a member.
+fn p4_succeeds(choice: Option<NodeId>) -> Process {
+    let settings = Settings { preempt: Preempt::Always, ..majority(AlgorithmKind::Bully, 4) };
+    let mut p4 = Process::with(settings).0;
+    let mut told = heartbeat(1, 1, 5);
+    if let Message::Heartbeat { chosen, .. } = &mut told {
+        *chosen = choice;
+    }
+    p4.hears(5, told);
+    p4.stores();
+    let (epoch, successor) = (Epoch(1), Some(id(4)));
+    p4.hears(5, Message::Release { epoch, successor, eligible: true });
+    for other in [1, 2, 3, 5] {
+        p4.hears(other, Message::Lower { round: Epoch(2) });
+    }
+    p4.stores();
+    [1, 2].into_iter().for_each(|voter| drop(p4.hears(voter, vote(1, 2))));
+    assert_eq!(p4.core.phase(), Phase::Leading);
+    p4
+}
+
 /// An operator chose P4 to lead in place of P5, and clears that.
 #[test]
 fn a_leader_whose_switchover_is_cleared_hands_over_to_no_member_that_comes_and_goes() {
     for times in 0..=2 {
-        let settings = Settings { preempt: Preempt::Always, ..majority(AlgorithmKind::Bully, 4) };
-        let mut p4 = Process::with(settings).0;
-        let mut told = heartbeat(1, 1, 5);
-        if let Message::Heartbeat { chosen, .. } = &mut told {
-            *chosen = Some(id(4));
-        }
-        p4.hears(5, told);
-        p4.stores();
-        let (epoch, successor) = (Epoch(1), Some(id(4)));
-        p4.hears(5, Message::Release { epoch, successor, eligible: true });
-        for other in [1, 2, 3, 5] {
-            p4.hears(other, Message::Lower { round: Epoch(2) });
-        }
-        p4.stores();
-        [1, 2].into_iter().for_each(|voter| drop(p4.hears(voter, vote(1, 2))));
-        assert_eq!(p4.core.phase(), Phase::Leading);
+        let mut p4 = p4_succeeds(Some(id(4)));
         for time in 1..=times {
             p4.loses(5);
             meets_run(&mut p4, 5, time + 1);
@@ -238,6 +244,22 @@ fn a_leader_whose_switchover_is_cleared_hands_over_to_no_member_that_comes_and_g
         let command = Forwarded::EndSwitchover.into();
         p4.take(Input::Command { id: CommandId(7), command });
         let sent = p4.after(TIMING.heartbeat);
+        assert_eq!(releases(&sent), times < 2, "{times} times: {sent:?}");
+    }
+}
+
+/// The others, whose `failure` is longer, saw P5 go away once: they would vote for it.
+#[test]
+fn a_leader_hands_over_to_no_member_that_comes_and_goes_even_if_a_majority_would_vote_for_it() {
+    for times in 0..=2 {
+        let mut p4 = p4_succeeds(None);
+        for time in 1..=times {
+            p4.loses(5);
+            meets_run(&mut p4, 5, time + 1);
+            leads_on(&mut p4, 2, &[1, 2, 3, 5], true);
+            p4.stores();
+        }
+        let sent = p4.hears(5, preempt(2, 5, &[2, 3, 5]));
         assert_eq!(releases(&sent), times < 2, "{times} times: {sent:?}");
     }
 }
