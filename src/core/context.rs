@@ -274,7 +274,11 @@ impl Context<'_> {
 
     /// Looks for silence after `failure`, unless it does so sooner.
     pub fn listen(&mut self) {
-        let due = self.now + self.state.settings.timing.failure;
+        self.listen_until(self.now + self.state.settings.timing.failure);
+    }
+
+    /// Looks for silence at this time, unless it does so sooner.
+    pub fn listen_until(&mut self, due: Time) {
         if self.state.timers.due(Timer::Silence).is_none_or(|sooner| sooner > due) {
             self.state.timers.arm(Timer::Silence, due);
         }
@@ -287,7 +291,7 @@ impl Context<'_> {
         self.state.detector.change(leader, Peer::came_to_lead);
         self.state.eligibility.end_choice(); // this leader says so if the choice is still in force
         self.freeze_rank(); // samples taken during the election count from now on
-        self.enter(Stage::Following(None), Reason::Announced(leader));
+        self.enter(Stage::following(), Reason::Announced(leader));
         self.listen();
         self.persist();
     }
@@ -296,6 +300,7 @@ impl Context<'_> {
     pub fn become_leading(&mut self, epoch: Epoch, reason: Reason) {
         debug_assert!(self.state.records.cover(epoch), "led in before it was durable");
         debug_assert!(epoch > self.state.view().epoch, "an epoch has one leader");
+        self.note_who_leads_instead(self.state.id());
         self.state.epochs.learn(View { epoch, leader: Some(self.state.rank()) });
         self.state.eligibility.leads();
         self.state.candidacy.succeed();

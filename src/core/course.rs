@@ -16,8 +16,12 @@ pub(super) enum Stage {
     Waiting(Option<Awaited>),
     Halted,
     Reorganizing,
-    /// With the member that the followed leader names as chosen.
-    Following(Option<NodeId>),
+    Following {
+        /// The member that the followed leader names as chosen.
+        chosen: Option<NodeId>,
+        /// When that leader's last heartbeat came; none before the first.
+        heartbeat: Option<Time>,
+    },
     Leading {
         /// When the last heartbeat round was sent, or this member began to lead.
         beaten: Time,
@@ -52,6 +56,11 @@ pub(super) struct Switchover {
 }
 
 impl Stage {
+    /// A member that begins to follow a leader.
+    pub fn following() -> Stage {
+        Stage::Following { chosen: None, heartbeat: None }
+    }
+
     pub fn phase(&self) -> Phase {
         match self {
             Stage::Starting => Phase::Starting,
@@ -59,7 +68,7 @@ impl Stage {
             Stage::Waiting(_) => Phase::Waiting,
             Stage::Halted => Phase::Halted,
             Stage::Reorganizing => Phase::Reorganizing,
-            Stage::Following(_) => Phase::Following,
+            Stage::Following { .. } => Phase::Following,
             Stage::Leading { .. } => Phase::Leading,
             Stage::Stopping => Phase::Stopping,
         }
@@ -229,14 +238,26 @@ impl Course {
 
     /// The chosen member, as the followed leader says.
     pub fn chosen(&self) -> Option<NodeId> {
-        if let Stage::Following(chosen) = self.stage { chosen } else { None }
+        if let Stage::Following { chosen, .. } = self.stage { chosen } else { None }
     }
 
     /// The followed leader names the chosen member.
     pub fn hear_choice(&mut self, said: Option<NodeId>) {
-        if let Stage::Following(chosen) = &mut self.stage {
+        if let Stage::Following { chosen, .. } = &mut self.stage {
             *chosen = said;
         }
+    }
+
+    /// A heartbeat of the followed leader came.
+    pub fn hear_heartbeat(&mut self, now: Time) {
+        if let Stage::Following { heartbeat, .. } = &mut self.stage {
+            *heartbeat = Some(now);
+        }
+    }
+
+    /// When the last heartbeat of the followed leader came, if one has come.
+    pub fn last_heartbeat(&self) -> Option<Time> {
+        if let Stage::Following { heartbeat, .. } = self.stage { heartbeat } else { None }
     }
 
     /// The switchover in progress, of a leader.
@@ -292,7 +313,7 @@ mod tests {
     #[test]
     fn the_leader_that_was_followed_has_to_speak_up_until_the_next_election() {
         let mut course = Course::new(Time(0), Time(0));
-        course.enter(Stage::Following(None), Time(1));
+        course.enter(Stage::following(), Time(1));
         course.enter(Stage::Electing, Time(2));
         assert!(course.expects_heartbeat());
         course.enter(Stage::Electing, Time(3));
@@ -304,7 +325,7 @@ mod tests {
         let mut course = Course::new(Time(1), Time(0));
         course.enter(Stage::Electing, Time(2));
         assert_eq!(course.leaderless(), Some(Time(1)));
-        course.enter(Stage::Following(None), Time(3));
+        course.enter(Stage::following(), Time(3));
         assert_eq!(course.leaderless(), None);
         course.enter(Stage::Electing, Time(4));
         course.enter(Stage::Waiting(None), Time(5));

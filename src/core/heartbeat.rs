@@ -71,6 +71,7 @@ impl Turn<'_> {
         self.cx.hear_present_rank(from, epoch, members);
         let followed = self.announced(from, epoch, rank);
         if followed {
+            self.cx.state.course.hear_heartbeat(self.cx.now);
             self.cx.hear_choice(chosen);
         }
         let (own, eligible) = (self.cx.state.rank(), self.cx.state.is_eligible());
@@ -149,6 +150,27 @@ impl Turn<'_> {
         }
         for id in silent {
             self.lose(id, Liveness::Suspected, Reason::LeaderSuspected(id));
+        }
+        self.look_for_leader_that_gave_up();
+    }
+
+    /// A leader that speaks and sends no heartbeat for `failure` does not lead any more, and its word about that was
+    /// lost, or never sent.
+    fn look_for_leader_that_gave_up(&mut self) {
+        let state = &self.cx.state;
+        let (Some(heartbeat), Some(leader)) =
+            (state.course.last_heartbeat(), state.view().leader.map(|leader| leader.id))
+        else {
+            return;
+        };
+        let failure = state.settings.timing.failure;
+        let patience = state.detector.get(leader).map_or(failure, |peer| peer.silence(failure));
+        let due = heartbeat.max(state.course.retimed()) + patience;
+        if due <= self.cx.now {
+            self.cx.note_departure(leader);
+            self.call(Reason::LeaderGaveUp(leader));
+        } else {
+            self.cx.listen_until(due);
         }
     }
 }

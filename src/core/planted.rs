@@ -182,6 +182,8 @@ faults! {
         "A ballot that comes by again does not go straight to its candidate.";
     TakeoverAtOnce "majority-takeover-at-once": "ring majority stay" 256,
         "Who asked for a hand-over and did not lead asks again at once.";
+    VainAtOnce "majority-vain-at-once": "ring majority stay" 1_662,
+        "Who got too few votes in time, though enough had said that they would vote, asks again at once.";
     StuckVotes "stay-stuck-votes": "ring majority stay" 27_360,
         "A voter whose disk stands still says that it would vote.";
     OutbidAtOnce "stay-outbid-at-once": "bully none stay" 8_577,

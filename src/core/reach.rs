@@ -145,7 +145,8 @@ impl Context<'_> {
         self.state.detector.get(id).is_some_and(|peer| self.state.comes_and_goes(peer))
     }
 
-    /// Without a majority: another member leads the next epoch than the one for which this leader gave up its own.
+    /// Without a majority: another member leads the next epoch, perhaps this one itself, than the one for which this
+    /// leader gave up its own.
     pub fn note_who_leads_instead(&mut self, leader: NodeId) {
         let successor = self.state.gave_up().and_then(|(_, successor)| successor);
         let unit = self.state.settings.timing.t2();

@@ -127,6 +127,8 @@ pub enum Counter {
     Bootstrapped,
     /// Clusters whose members have unequal timings.
     Unequal,
+    /// Worlds with a hasty member, whose timings are far shorter than those of the others.
+    Hasty,
     /// Clusters in which far longer timings were tried once.
     Tried,
     /// Clusters of more than eight members.
@@ -160,7 +162,7 @@ pub enum Counter {
 }
 
 /// All counters with their names, in the order in which they are shown.
-const TITLES: [(Counter, &str); 75] = [
+const TITLES: [(Counter, &str); 76] = [
     (Counter::Starts, "starts and restarts"),
     (Counter::Kills, "processes killed"),
     (Counter::Vanished, "hosts vanished"),
@@ -214,6 +216,7 @@ const TITLES: [(Counter, &str); 75] = [
     (Counter::Foreign, "disks of another, refused"),
     (Counter::Bootstrapped, "bootstraps kept on"),
     (Counter::Unequal, "clusters of unequal timings"),
+    (Counter::Hasty, "clusters with a hasty member"),
     (Counter::Tried, "clusters of longer timings once"),
     (Counter::Large, "clusters of more than 8"),
     (Counter::Adverse, "faults right after a command"),

@@ -218,7 +218,7 @@ impl World {
             return;
         }
         let late = match self.setup.delays {
-            Delays::Lockstep => Duration::ZERO,
+            Delays::Lockstep | Delays::Short => Duration::ZERO,
             Delays::Random => self.random.up_to(LATE),
         };
         let at = due.max(self.now) + late;

@@ -28,6 +28,8 @@ pub enum Delays {
     Lockstep,
     /// Drawn from the seed, below the longest that the model allows.
     Random,
+    /// Drawn from the seed, as in a fast network: below a twentieth of the longest.
+    Short,
 }
 
 /// The faults that may happen in a random run.

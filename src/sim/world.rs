@@ -174,6 +174,7 @@ impl World {
         match self.setup.delays {
             Delays::Lockstep => STEP,
             // Most are fast, so that orders vary; some take almost as long as they may.
+            Delays::Short => self.random.up_to(TIMING.message / 20),
             Delays::Random if self.random.below(2) == 0 => self.random.up_to(TIMING.message / 20),
             Delays::Random => self.random.up_to(TIMING.message),
         }

@@ -31,7 +31,8 @@ const JOBS: [&str; 7] = [
 ];
 
 /// Events that happen only where faults stay; faults with a moving target happen in storms as well.
-const STAYS: [&str; 20] = [
+const STAYS: [&str; 21] = [
+    "clusters with a hasty member",
     "faults aimed at whom they meet",
     "writes of slow disks",
     "writes that failed",

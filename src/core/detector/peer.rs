@@ -7,6 +7,7 @@ use crate::core::damping::Damping;
 use crate::core::membership::ListVersion;
 use crate::core::message::{Hello, Liveness, MemberReport};
 use crate::core::planted::Fault;
+use crate::core::settings::Timing;
 use crate::core::streak::Streak;
 use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Time};
 
@@ -139,6 +140,12 @@ impl Peer {
         self.said.timing
     }
 
+    /// Its T2, by its own timings.
+    pub(in crate::core) fn t2(&self) -> Option<Duration> {
+        let [heartbeat, failure, message, lease] = self.said.timing?.map(Duration::from_nanos);
+        Some(Timing { heartbeat, failure, message, lease }.t2())
+    }
+
     /// When it was last heard, by any message of its own.
     pub(in crate::core) fn heard(&self) -> Option<Time> {
         self.heard
@@ -223,7 +230,7 @@ impl Peer {
     /// For how long it may be silent, if others may be for `limit`: at least two of its own heartbeat intervals, as
     /// its timings may differ; but no file or lie lets it be silent for ever.
     #[must_use]
-    pub(super) fn silence(&self, limit: Duration) -> Duration {
+    pub(in crate::core) fn silence(&self, limit: Duration) -> Duration {
         let heartbeat =
             self.said.timing.map_or(Duration::ZERO, |[nanos, ..]| Duration::from_nanos(nanos));
         limit.max(heartbeat.saturating_mul(2).min(limit.saturating_mul(MOST_FAILURES)))

@@ -96,7 +96,8 @@ impl Turn<'_> {
         self.cx.note_round(view.epoch);
         let state = &self.cx.state;
         if view.leader.is_none() && state.follows(from) && view.epoch >= state.view().epoch {
-            self.call(Reason::LeaderGaveUp(from)); // the peer does not speak as a leader
+            self.cx.note_departure(from); // it does not speak as a leader: it stood still for too long, or started anew
+            self.call(Reason::LeaderGaveUp(from));
             return;
         }
         let second = view.leader.is_some_and(|leader| state.is_of_another(leader.id, view.epoch));

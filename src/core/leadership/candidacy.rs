@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::lease::Lease;
 use super::question::{Purpose, Question, Stage};
 use crate::core::damping::Damping;
+use crate::core::planted::Fault;
 use crate::core::types::{Epoch, Time};
 
 /// The step of an algorithm that a nomination is for.
@@ -51,6 +52,8 @@ pub struct Candidacy {
     pub(super) next_takeover_poll: Time,
     /// How often this member was to take over and did not come to lead.
     pub(super) takeovers: Damping,
+    /// How often too few voters answered this member's request for votes in time.
+    vain: Damping,
     /// How often, while this member led, a third member reported another leader that it did not hear itself.
     overruled: Damping,
 }
@@ -132,7 +135,22 @@ impl Candidacy {
 
     /// This member leads: forgets its earlier attempts.
     pub fn succeed(&mut self) {
-        self.takeovers = Damping::default();
+        (self.takeovers, self.vain) = Default::default();
+    }
+
+    /// Too few voters answered a request for votes in time: this member waits, longer each time, before it asks them
+    /// again or asks a leader to hand over.
+    pub(super) fn ask_in_vain(&mut self, unit: Duration, now: Time) {
+        if Fault::VainAtOnce.is_planted() {
+            return;
+        }
+        self.vain.again(unit, now);
+        self.next_takeover_poll = self.next_takeover_poll.max(self.vain.until());
+    }
+
+    /// For how long it still waits for that reason.
+    pub(super) fn wait_after_vain(&self, now: Time) -> Duration {
+        self.vain.until().since(now)
     }
 
     /// The voters do not agree. A member that was opposed for longer than `limit` lets another member try.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::candidacy::Aim;
 use super::question::{Purpose, Stage};
 use crate::core::context::Context;
+use crate::core::detector::Peer;
 use crate::core::durable::Pace;
 use crate::core::message::{Message, Opinion, View};
 use crate::core::phase::{Phase, Reason};
@@ -19,6 +20,9 @@ use crate::core::timer::Timer;
 use crate::core::turn::Turn;
 use crate::core::types::Epoch;
 
+/// A voter's T2 counts for at most so many times this member's own.
+const MOST_T2S: u32 = 16;
+
 impl State {
     /// Whether a parked nomination may continue: its round is durable and, with a majority, enough voters agreed with
     /// the last question.
@@ -26,6 +30,17 @@ impl State {
         let agreed = !self.needs_majority() || self.candidacy.outcome(round) == Some(true);
         let durable = self.records.cover(round) || Fault::LeadsBeforeDurable.is_planted();
         durable && agreed
+    }
+}
+
+impl State {
+    /// The longest T2 of a voter, as far as this member knows: another member can be elected meanwhile, even if the
+    /// timings of this one are far shorter. No file or lie makes it endless.
+    pub(super) fn longest_t2(&self) -> Duration {
+        let own = self.settings.timing.t2();
+        let of = |id| self.detector.get(id).and_then(Peer::t2);
+        let longest = self.membership.list().voters().filter_map(of).fold(own, Duration::max);
+        longest.min(own * MOST_T2S)
     }
 }
 
@@ -117,7 +132,7 @@ impl Context<'_> {
 
     /// Does not ask to take over for a while, longer each time.
     pub(super) fn put_off_takeover(&mut self) {
-        let unit = self.state.settings.timing.t2();
+        let unit = self.state.longest_t2();
         let longest = self.now + unit * 4; // or a better member would come too late
         let candidacy = &mut self.state.candidacy;
         candidacy.takeovers.again(unit, self.now);

@@ -197,6 +197,10 @@ impl Turn<'_> {
         let uninformed = question.uninformed(majority, state.voters());
         let opposed = question.is_opposed(majority);
         let waits = state.candidacy.parked.is_some_and(|(_, round)| round == question.epoch);
+        if question.stage == Stage::Vote && !heard {
+            let unit = state.longest_t2();
+            self.cx.state.candidacy.ask_in_vain(unit, now);
+        }
         self.cx.drop_question();
         match purpose {
             Purpose::Preempt(_) => {
@@ -238,7 +242,7 @@ impl Turn<'_> {
             // The others find the same proof, if they have not yet, and then no promise binds them.
             true if self.cx.state.has_proof_of_death(self.cx.now) => wait.min(timing.message / 8),
             true => wait,
-            false => timing.t2(),
+            false => timing.t2().max(self.cx.state.candidacy.wait_after_vain(self.cx.now)),
         };
         let jitter = self.cx.state.timers.jitter(timing.message / 8);
         self.cx.arm(Timer::Voters, wait + jitter);

@@ -114,6 +114,8 @@ pub(super) struct BrokenWorld {
     pub tried: bool,
     /// The only lasting fault, if it is one at the worst place, and the member that was to lead.
     pub worst: Option<(Ill, usize)>,
+    /// The hasty member, if there is one, and what is ill beside it.
+    pub hasty: Option<(usize, Vec<Ill>)>,
     /// The member that comes and goes for ever, if one does.
     pub unsteady: Option<Unsteady>,
     /// How much longer than usual all takes: some members have longer timings.

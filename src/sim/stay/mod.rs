@@ -10,6 +10,7 @@ mod comings;
 mod doings;
 mod draw;
 mod files;
+mod hasty;
 mod ills;
 mod promise;
 mod tried;
@@ -65,6 +66,8 @@ pub(super) fn run(schedule: Schedule) -> (World, Result<Duration, String>) {
     let stretch = if unequal { 2 } else { 1 };
     let tried = tried::draw(schedule.seed, schedule.quorum);
     let worst = worst::draw(schedule.seed, &world);
+    let hasty = hasty::draw(schedule.seed, &mut world);
+    world.faults.add(Counter::Hasty, u64::from(hasty.is_some()));
     let (informed, unsteady) = (false, None);
     let mut broken = BrokenWorld {
         world,
@@ -76,6 +79,7 @@ pub(super) fn run(schedule: Schedule) -> (World, Result<Duration, String>) {
         informed,
         tried,
         worst,
+        hasty,
         unsteady,
         stretch,
     };
@@ -90,6 +94,7 @@ impl BrokenWorld {
         self.informed = begins_well || self.world.setup.bootstrap;
         let ills = ills::draw(&mut self.random, &self.world);
         let ills = self.worst.map_or(ills, |(worst, _)| vec![worst]);
+        let ills = self.hasty.as_ref().map_or(ills, |(_, slow)| slow.clone());
         let mut plan = if begins_well {
             let starts = doings::starts(self, TIMING.message);
             self.live_through(starts)?;

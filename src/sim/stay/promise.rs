@@ -31,7 +31,9 @@ impl BrokenWorld {
     /// The least share of the time with a leader, in thousandths, if one is promised.
     pub(super) fn least(&self) -> u128 {
         match (self.world.setup.quorum, self.apart()) {
-            (Quorum::Majority, _) if self.unsteady.is_some() => LEAST_BESIDE_UNSTEADY,
+            (Quorum::Majority, _) if self.unsteady.is_some() || self.hasty.is_some() => {
+                LEAST_BESIDE_UNSTEADY
+            }
             (Quorum::Majority, _) | (Quorum::None, 0) => LEAST,
             (Quorum::None, 1) => LEAST_BY_TURNS,
             (Quorum::None, _) => LEAST_BY_MORE_TURNS,
@@ -72,7 +74,9 @@ impl BrokenWorld {
     /// The members to whom a leader is promised, if there are any.
     fn healthy(&self) -> Option<Vec<usize>> {
         let world = &self.world;
-        let sound = |at: &usize| is_sound(world, *at) && !self.lost[*at] && !self.is_unsteady(*at);
+        let hasty = |at: usize| self.hasty.as_ref().is_some_and(|(hasty, _)| *hasty == at);
+        let steady = |at: usize| !self.is_unsteady(at) && !hasty(at);
+        let sound = |at: &usize| is_sound(world, *at) && !self.lost[*at] && steady(*at);
         let all: Vec<usize> = (0..world.nodes.len()).filter(sound).collect();
         match world.setup.quorum {
             Quorum::None => {
@@ -136,6 +140,7 @@ impl BrokenWorld {
         let whole = |at: &usize| group(*at).iter().all(|other| group(*other) == group(*at));
         if world.changes
             || self.unsteady.is_some()
+            || self.hasty.is_some()
             || halves
             || live.iter().any(ill)
             || !live.iter().all(whole)

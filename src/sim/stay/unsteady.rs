@@ -52,6 +52,9 @@ pub(super) fn draw(seed: u64, nodes: usize, from: Time) -> Option<Unsteady> {
     };
     // From a crash soon after each start to one every some seconds.
     let stays = TIMING.failure / 8 * (1 << random.below(7));
-    let is_gone = TIMING.message * (1 << random.below(7));
+    let mut is_gone = TIMING.message * (1 << random.below(7));
+    if matches!(away, Away::StandsStill) && random.below(2) == 0 {
+        is_gone = TIMING.failure; // it notices its own stall, and the others notice nothing
+    }
     Some(Unsteady { node, away, is_away: false, next: from, stays, is_gone, random })
 }

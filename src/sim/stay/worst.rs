@@ -21,10 +21,7 @@ pub(super) fn draw(seed: u64, world: &World) -> Option<(Ill, usize)> {
     if random.below(ONE_IN) > 0 {
         return None;
     }
-    let nodes = world.nodes.len();
-    let may_lead = |at: &usize| world.setup.roles.get(*at).is_none_or(|role| *role == Role::Member);
-    let rank = |at: &usize| (world.nodes[*at].settings.value, world.id(*at));
-    let best = (0..nodes).filter(may_lead).max_by_key(rank)?;
+    let best = best(world)?;
     // Those with lesser ids come first: the greatest of them is the one before it, or the greatest of all.
     let is_lesser = |at: &usize| world.id(*at) < world.id(best);
     let before = world.others(best).max_by_key(|at| (is_lesser(at), world.id(*at)))?;
@@ -33,6 +30,13 @@ pub(super) fn draw(seed: u64, world: &World) -> Option<(Ill, usize)> {
         _ => Ill::Link(best, before),
     };
     Some((ill, best))
+}
+
+/// The member that is to lead.
+pub(super) fn best(world: &World) -> Option<usize> {
+    let may_lead = |at: &usize| world.setup.roles.get(*at).is_none_or(|role| *role == Role::Member);
+    let rank = |at: &usize| (world.nodes[*at].settings.value, world.id(*at));
+    (0..world.nodes.len()).filter(may_lead).max_by_key(rank)
 }
 
 impl BrokenWorld {

@@ -19,6 +19,35 @@ fn follower() -> Process {
     p3
 }
 
+/// A heartbeat of P5 with these reports.
+fn heartbeat(members: &[MemberReport]) -> Message {
+    Message::Heartbeat {
+        epoch: Epoch(1),
+        number: 1,
+        rank: rank(5),
+        lease: TIMING.lease,
+        settled: ListVersion::default(),
+        members: members.into(),
+        pause: None,
+        chosen: None,
+    }
+}
+
+/// An operator has P5 call an election, in which P5 gets no votes: it looks for the others all the time, and leads
+/// nobody.
+#[test]
+fn a_leader_that_speaks_and_sends_no_heartbeat_leads_no_more() {
+    let mut p3 = follower();
+    p3.hears(5, heartbeat(&[]));
+    for _ in 0..2 {
+        p3.after(TIMING.failure / 2 - MOMENT);
+        p3.hears(5, Message::Probe { number: 1 });
+    }
+    assert_eq!(p3.leader(), Some(id(5)));
+    p3.after(MOMENT * 2);
+    assert_eq!(p3.leader(), None, "it was heard, and its heartbeats are due");
+}
+
 /// A leader stops to be one before it calls an election.
 #[test]
 fn a_leader_that_elects_leads_no_more() {
@@ -65,17 +94,7 @@ fn a_leader_that_calls_itself_dead_is_watched_all_the_same() {
         let mut p3 = follower();
         let (incarnation, eligible) = (Incarnation(1), true);
         let report = MemberReport { id: id(5), incarnation, status, eligible, value: 0 };
-        let heartbeat = Message::Heartbeat {
-            epoch: Epoch(1),
-            number: 1,
-            rank: rank(5),
-            lease: TIMING.lease,
-            settled: ListVersion::default(),
-            members: [report].into(),
-            pause: None,
-            chosen: None,
-        };
-        p3.hears(5, heartbeat);
+        p3.hears(5, heartbeat(&[report]));
         p3.after(TIMING.failure - MOMENT);
         assert_eq!(p3.leader(), Some(id(5)));
         p3.after(MOMENT);

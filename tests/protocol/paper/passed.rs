@@ -151,6 +151,10 @@ fn nor_to_a_member_in_whose_place_another_came_to_lead() {
 
     let mut p3 = Process::new(AlgorithmKind::Ring, 3);
     assert!(p3_wins_and_hands_over(&mut p3, 1));
+    assert!(!p3_wins_and_hands_over(&mut p3, 2), "P3 itself did");
+
+    let mut p3 = Process::new(AlgorithmKind::Ring, 3);
+    assert!(p3_wins_and_hands_over(&mut p3, 1));
     p3.hears(5, coordinator(2, 5));
     assert!(p3_wins_and_hands_over(&mut p3, 3), "P5 did lead");
 }

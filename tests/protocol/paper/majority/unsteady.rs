@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use electd::core::message::{Forwarded, Hello, Liveness, MemberReport, Message, Opinion};
+use electd::core::message::{Forwarded, Hello, Liveness, MemberReport, Message, Opinion, View};
 use electd::core::settings::{AlgorithmKind, Preempt, Settings};
 use electd::core::types::{CommandId, Epoch, Incarnation, NodeId};
 use electd::core::{Input, Phase};
@@ -162,6 +162,21 @@ fn a_leader_that_gave_up_its_epoch_for_nobody_went_away_as_well() {
         assert_eq!(p4.leader(), Some(id(5)));
         let release = Message::Release { epoch: Epoch(epoch), successor: None, eligible: true };
         p4.hears(5, release);
+    }
+    assert_eq!(is_unsteady(&p4, 5), Some(true));
+}
+
+/// P5 stands still for longer than its own clock allows a leader, and for less than the others wait. It says so itself.
+#[test]
+fn a_leader_that_does_not_lead_any_more_went_away_as_well() {
+    let mut p4 = member(AlgorithmKind::Bully, 4);
+    for epoch in [3, 30] {
+        p4.after(TIMING.failure);
+        p4.hears(5, heartbeat(epoch, 1, 5));
+        p4.stores();
+        assert_eq!(p4.leader(), Some(id(5)));
+        let view = View { epoch: Epoch(epoch), leader: None };
+        p4.hears(5, Message::View(view));
     }
     assert_eq!(is_unsteady(&p4, 5), Some(true));
 }

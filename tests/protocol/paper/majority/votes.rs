@@ -113,3 +113,27 @@ fn a_member_whose_last_write_was_slow_has_its_disk_write_before_it_asks_to_take_
     }
     assert!(asks(&mut p5, 11), "its disk was quick eight times");
 }
+
+/// The disks of the voters take longer than P5 waits: P1 and P2 say each time that they would vote for it.
+#[test]
+fn a_candidate_whose_votes_come_too_late_lets_others_try_for_longer_each_time() {
+    let mut p5 = p5_asks();
+    let (mut gave_up, mut waits) = (None, Vec::new());
+    while waits.len() < 4 {
+        let mut sent = p5.after(TIMING.message / 4);
+        while let Some((_, message)) = sent.pop() {
+            match message {
+                Message::Release { .. } => gave_up = Some(p5.now),
+                Message::PreVote { number, .. } => {
+                    waits.extend(gave_up.take().map(|since| p5.now.since(since)));
+                    sent.extend(all_say(&mut p5, &[1, 2], &says(number, Opinion::Yes, 1)));
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(p5.core.is_eligible(), gave_up.is_none(), "meanwhile another may be elected");
+        p5.stores();
+    }
+    let longer = waits.windows(2).all(|pair| pair[1] >= pair[0] * 3 / 2);
+    assert!(longer && waits[0] >= TIMING.t2(), "{waits:?}");
+}
