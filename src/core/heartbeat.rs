@@ -1,14 +1,153 @@
-//! The leader's heartbeats, their acknowledgements, and the silence that makes suspects.
+//! The leader's heartbeats and their acknowledgements: the lease that they renew, and the silence that makes suspects.
+//!
+//! With a majority a leader leads for as long as enough voters are bound by what they promised. A voter promises its vote
+//! when it takes a heartbeat, and the leader counts from when it sent that.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::message::{Liveness, MemberReport, Message};
+use super::context::Context;
+use super::durable::Then;
+use super::leadership::lease::Lease;
+use super::message::{Liveness, MemberReport, Message, Opinion};
 use super::phase::{Phase, Reason};
+use super::planted::Fault;
+use super::settings::Preempt;
+use super::state::State;
 use super::timer::Timer;
 use super::turn::Turn;
 use super::types::{Epoch, Incarnation, NodeId, Pause, Rank, Time};
+
+impl State {
+    /// Until when a leader may lead, if it needs a majority.
+    pub(super) fn lease_until(&self) -> Option<Time> {
+        if !self.needs_majority() || !self.leads() {
+            return None;
+        }
+        // A leader without a lease stops leading: no leader is better than a second one.
+        Some(self.timers.due(Timer::Lease).unwrap_or_default())
+    }
+
+    fn end_of(&self, lease: &Lease) -> Time {
+        lease.until(self.majority())
+    }
+
+    /// Whether enough voters have voted for this member in this epoch, and that lease has not expired.
+    pub(super) fn has_votes(&self, epoch: Epoch, now: Time) -> bool {
+        self.candidacy.lease_of(epoch).is_some_and(|lease| now < self.end_of(&lease))
+    }
+}
+
+impl Context<'_> {
+    /// Takes the lease of a leader that begins to lead, or to lead in a greater epoch.
+    pub fn take_lease(&mut self, epoch: Epoch) {
+        if !self.state.needs_majority() {
+            return;
+        }
+        debug_assert!(self.state.has_votes(epoch, self.now), "leads in an epoch of nobody");
+        self.state.timers.cancel(Timer::Voters);
+        if let Some(lease) = self.state.candidacy.take_lease(epoch) {
+            let (own, length) = (self.state.id(), self.state.settings.timing.lease);
+            self.state.voter.promise(self.now, own, epoch, length);
+            self.state.course.take_lease(lease);
+            self.arm_lease();
+        }
+    }
+
+    /// Arms the timer of the lease anew, after its end has moved.
+    pub fn arm_lease(&mut self) {
+        if let Some(lease) = self.state.course.lease() {
+            let until = self.state.end_of(lease);
+            self.state.timers.arm(Timer::Lease, until);
+        }
+    }
+
+    /// Notes that the leader sent a heartbeat round, with which it renews its own promise too.
+    fn hold_by_own_heartbeat(&mut self, number: u64) {
+        let (own, now, epoch) = (self.state.id(), self.now, self.state.view().epoch);
+        let (length, votes) = (self.state.settings.timing.lease, self.state.is_voter(own));
+        let Some(lease) = self.state.course.lease_mut() else { return };
+        lease.sent(number, now, length);
+        // This leader may have removed itself, or may not have been a voter when it was elected and have voted for
+        // another candidate since.
+        if !votes || !self.state.voter.promise(now, own, epoch, length) {
+            return;
+        }
+        if self.state.voter.remembers(length) || Fault::OwnPromiseUnstored.is_planted() {
+            return self.prolong(own, number);
+        }
+        // A reload made the lease longer than any record says.
+        let (incarnation, rank) = (self.state.records.incarnation(), self.state.rank());
+        let eligible = self.state.is_eligible();
+        let acknowledge =
+            Message::Acknowledge { incarnation, epoch, number, rank, eligible, pause: None };
+        self.tell_once_promise_is_durable(length, own, acknowledge);
+    }
+
+    /// A voter acknowledged a heartbeat round.
+    pub fn prolong(&mut self, voter: NodeId, number: u64) {
+        let (counts, length) = (self.state.is_voter(voter), self.state.settings.timing.lease);
+        let number = match Fault::OlderCopy.is_planted() {
+            true => self.state.course.round(),
+            false => number,
+        };
+        if let Some(lease) = self.state.course.lease_mut().filter(|_| counts) {
+            if Fault::LeaseFromReceipt.is_planted() {
+                lease.sent(number, self.now, length);
+            }
+            lease.acknowledge(voter, number);
+            self.arm_lease();
+        }
+    }
+
+    /// A voter takes a leader's heartbeat: it promises its vote, and acknowledges as soon as a promise of that length
+    /// is durable; or it denies an outdated leader its vote.
+    fn promise(
+        &mut self,
+        leader: NodeId,
+        (epoch, number): (Epoch, u64),
+        lease: Duration,
+        acknowledge: Message,
+    ) {
+        if !self.state.needs_majority() {
+            return self.send(leader, acknowledge);
+        }
+        // A member that is no voter by its own list promises as well: that list may be an older one.
+        if !self.may_promise(lease) {
+            return;
+        }
+        self.state.voter.inform(self.state.epochs.round());
+        if !self.state.voter.promise(self.now, leader, epoch, lease) {
+            let (epoch, opinion) = (self.greatest_epoch(), Opinion::No { wait: Duration::ZERO });
+            return self.send(leader, Message::Denial { number, opinion, epoch });
+        }
+        if self.state.voter.remembers(lease) || Fault::PromiseTooSoon.is_planted() {
+            return self.send(leader, acknowledge);
+        }
+        self.tell_once_promise_is_durable(lease, leader, acknowledge);
+    }
+
+    /// Has a promise of this length written, unless a write is in progress, and sends this message afterwards. A
+    /// promise longer than the record in progress says waits for the leader's next heartbeat.
+    fn tell_once_promise_is_durable(&mut self, lease: Duration, to: NodeId, message: Message) {
+        let promises = |then: &Then| matches!(then, Then::Promise(longest) if *longest >= lease);
+        if self.state.records.awaited_by(promises).is_none() {
+            self.persist();
+        }
+        if let Some(record) = self.state.records.awaited_by(promises) {
+            self.state.records.then(record, Then::Tell(to, message));
+        }
+    }
+
+    /// Notes the eligible members, from one heartbeat round to the next.
+    fn observe_eligibility(&mut self) {
+        let Preempt::After(after) = self.state.settings.preempt else { return };
+        let (eligible, incarnation) = (self.state.is_eligible(), self.state.records.incarnation());
+        self.state.eligibility.observe(eligible, incarnation, after, self.now);
+        self.state.detector.observe_eligibility(after, self.now);
+    }
+}
 
 impl Turn<'_> {
     /// One heartbeat round: a sign of life to every member that is not proved dead.
@@ -68,7 +207,9 @@ impl Turn<'_> {
         (members, pause, chosen): (&Arc<[MemberReport]>, Option<Pause>, Option<NodeId>),
     ) {
         self.cx.hear_pause(pause); // before this member judges whether it takes over
-        self.cx.hear_present_rank(from, epoch, members);
+        if let Some(own) = members.iter().find(|report| report.id == from) {
+            self.cx.state.detector.change(from, |peer| peer.says_present_rank(epoch, own.value));
+        }
         let followed = self.announced(from, epoch, rank);
         if followed {
             self.cx.state.course.hear_heartbeat(self.cx.now);
@@ -120,8 +261,18 @@ impl Turn<'_> {
             self.declares(from);
             let told = Rank { id: from, ..rank };
             self.cx.state.detector.change(from, |peer| peer.says_rank(told, eligible));
-            self.prolong(from, number);
+            self.cx.prolong(from, number);
             self.hear_of_chosen(from, rank, eligible);
+        }
+    }
+
+    /// A leader whose lease has expired stops leading: enough voters may be free to vote for another.
+    pub fn end_lease(&mut self) {
+        if self.cx.state.lease_until().is_some_and(|until| until <= self.cx.now) {
+            let epoch = self.cx.state.view().epoch;
+            self.cx.give_up(None);
+            self.call(Reason::LeaseEnded);
+            self.cx.say_released(epoch, None);
         }
     }
 

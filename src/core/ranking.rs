@@ -3,33 +3,18 @@
 use super::context::Context;
 use super::forwarding::Carried;
 use super::job::Ending;
-use super::message::{Done, MemberReport, Refusal};
+use super::message::{Done, Refusal};
 use super::phase::Reason;
 use super::planted::Fault;
 use super::settings::{Alone, Preempt};
 use super::turn::Turn;
-use super::types::{Drain, Epoch, NodeId};
+use super::types::Drain;
 
 impl Context<'_> {
     /// Takes the latest sample as this member's rank, at the start of an election and after its end: the rank is
     /// frozen in between.
     pub fn freeze_rank(&mut self) {
         self.state.eligibility.freeze(self.now);
-    }
-
-    /// A leader's heartbeats carry its present rank, in its report on itself.
-    pub fn hear_present_rank(&mut self, leader: NodeId, epoch: Epoch, reports: &[MemberReport]) {
-        if let Some(own) = reports.iter().find(|report| report.id == leader) {
-            self.state.detector.change(leader, |peer| peer.says_present_rank(epoch, own.value));
-        }
-    }
-
-    /// Notes the eligible members, from one heartbeat round to the next.
-    pub fn observe_eligibility(&mut self) {
-        let Preempt::After(after) = self.state.settings.preempt else { return };
-        let (eligible, incarnation) = (self.state.is_eligible(), self.state.records.incarnation());
-        self.state.eligibility.observe(eligible, incarnation, after, self.now);
-        self.state.detector.observe_eligibility(after, self.now);
     }
 }
 

@@ -181,7 +181,7 @@ impl Candidacy {
     }
 
     /// The lease that this member has in this epoch, if the voters have elected it.
-    pub(super) fn lease_of(&self, epoch: Epoch) -> Option<Lease> {
+    pub fn lease_of(&self, epoch: Epoch) -> Option<Lease> {
         let elected = |question: &&Question| {
             question.epoch == epoch && question.stage == Stage::Vote && question.agreed
         };
@@ -189,7 +189,7 @@ impl Candidacy {
     }
 
     /// The same, when this member begins to lead.
-    pub(super) fn take_lease(&mut self, epoch: Epoch) -> Option<Lease> {
+    pub fn take_lease(&mut self, epoch: Epoch) -> Option<Lease> {
         self.question.take_if(|question| question.epoch == epoch).map(|question| question.lease())
     }
 

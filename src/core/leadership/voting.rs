@@ -19,7 +19,7 @@ use crate::core::types::{Epoch, Incarnation, NodeId};
 
 impl Context<'_> {
     /// Whether this voter would make a promise of this length.
-    fn may_promise(&self, lease: Duration) -> bool {
+    pub fn may_promise(&self, lease: Duration) -> bool {
         let longest = self.state.settings.timing.lease.saturating_mul(LONGEST_PROMISE);
         lease <= longest || Fault::LongPromise.is_planted()
     }
@@ -78,53 +78,9 @@ impl Context<'_> {
     }
 
     /// The greatest epoch that this member knows, has voted in or has a list of.
-    fn greatest_epoch(&self) -> Epoch {
+    pub fn greatest_epoch(&self) -> Epoch {
         let stamped = self.state.membership.version().epoch;
         self.state.view().epoch.max(self.state.voter.newest()).max(stamped)
-    }
-
-    /// A voter takes a leader's heartbeat: it promises its vote, and acknowledges as soon as a promise of that length
-    /// is durable; or it denies an outdated leader its vote.
-    pub fn promise(
-        &mut self,
-        leader: NodeId,
-        (epoch, number): (Epoch, u64),
-        lease: Duration,
-        acknowledge: Message,
-    ) {
-        if !self.state.needs_majority() {
-            return self.send(leader, acknowledge);
-        }
-        // A member that is no voter by its own list promises as well: that list may be an older one.
-        if !self.may_promise(lease) {
-            return;
-        }
-        self.state.voter.inform(self.state.epochs.round());
-        if !self.state.voter.promise(self.now, leader, epoch, lease) {
-            let (epoch, opinion) = (self.greatest_epoch(), Opinion::No { wait: Duration::ZERO });
-            return self.send(leader, Message::Denial { number, opinion, epoch });
-        }
-        if self.state.voter.remembers(lease) || Fault::PromiseTooSoon.is_planted() {
-            return self.send(leader, acknowledge);
-        }
-        self.tell_once_promise_is_durable(lease, leader, acknowledge);
-    }
-
-    /// Has a promise of this length written, unless a write is in progress, and sends this message afterwards. A
-    /// promise longer than the record in progress says waits for the leader's next heartbeat.
-    pub(super) fn tell_once_promise_is_durable(
-        &mut self,
-        lease: Duration,
-        to: NodeId,
-        message: Message,
-    ) {
-        let promises = |then: &Then| matches!(then, Then::Promise(longest) if *longest >= lease);
-        if self.state.records.awaited_by(promises).is_none() {
-            self.persist();
-        }
-        if let Some(record) = self.state.records.awaited_by(promises) {
-            self.state.records.then(record, Then::Tell(to, message));
-        }
     }
 }
 
@@ -236,7 +192,7 @@ impl Turn<'_> {
                 if self.is_overtaken(to, epoch) => {}
             Message::Acknowledge { epoch, number, .. } if to == self.cx.state.id() => {
                 if self.cx.state.view().epoch == epoch {
-                    self.prolong(to, number);
+                    self.cx.prolong(to, number);
                 }
             }
             Message::Vote { incarnation, number, epoch } if to == self.cx.state.id() => {
