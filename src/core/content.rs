@@ -1,10 +1,10 @@
-//! What messages carry: opinions, ballots, views and reports.
+//! What messages carry: opinions, ballots, views and reports; and the numbers in them that a receiver keeps.
 
 use std::time::Duration;
 
 use strum::IntoStaticStr;
 
-use super::types::{Epoch, Incarnation, NodeId, Rank};
+use super::types::{Epoch, Incarnation, NodeId, Pause, Rank, Version};
 
 /// A voter's reply to a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -113,4 +113,44 @@ pub enum Liveness {
     Suspected,
     /// Its process is proved to be gone, or was never met.
     Dead,
+}
+
+/// The greatest number of each kind in a message that its receiver keeps.
+#[derive(Default)]
+pub struct Told {
+    pub epoch: Epoch,
+    /// Of a member list.
+    pub list: u64,
+    /// Of a task.
+    pub task: u64,
+    /// Of a pause.
+    pub pause: u64,
+    pub lease: Duration,
+}
+
+impl Told {
+    pub fn epoch(epoch: Epoch) -> Told {
+        Told { epoch, ..Told::default() }
+    }
+
+    pub fn list(Version { epoch, counter }: Version) -> Told {
+        Told { epoch, list: counter, ..Told::default() }
+    }
+
+    pub fn task(Version { epoch, counter }: Version) -> Told {
+        Told { epoch, task: counter, ..Told::default() }
+    }
+
+    /// The same, in this epoch.
+    pub fn and(self, epoch: Epoch) -> Told {
+        Told { epoch: self.epoch.max(epoch), ..self }
+    }
+
+    /// The same, with a pause.
+    pub fn and_pause(self, pause: Option<&Pause>) -> Told {
+        let Some(Version { epoch, counter }) = pause.map(|pause| pause.version) else {
+            return self;
+        };
+        Told { pause: counter, ..self }.and(epoch)
+    }
 }

@@ -217,6 +217,14 @@ impl Detector {
         returned
     }
 
+    /// A peer says which leader it follows, or that it leads. Returns when it last did so before. Other messages do not
+    /// count: one may have been on its way for long, with such a statement behind it.
+    pub fn declares(&mut self, id: NodeId, now: Time) -> Option<Time> {
+        let mut last = None;
+        self.change(id, |peer| last = peer.declared.replace(now));
+        last
+    }
+
     /// At the start of a turn: those that came and went are as good as others once they have been steady for long.
     pub fn settle(&mut self, now: Time) {
         if self.unsteady > 0 {

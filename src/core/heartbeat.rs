@@ -119,8 +119,7 @@ impl Context<'_> {
         }
         self.state.voter.inform(self.state.epochs.round());
         if !self.state.voter.promise(self.now, leader, epoch, lease) {
-            let (epoch, opinion) = (self.greatest_epoch(), Opinion::No { wait: Duration::ZERO });
-            return self.send(leader, Message::Denial { number, opinion, epoch });
+            return self.deny_vote(leader, number, Opinion::No { wait: Duration::ZERO });
         }
         if self.state.voter.remembers(lease) || Fault::PromiseTooSoon.is_planted() {
             return self.send(leader, acknowledge);
@@ -186,7 +185,7 @@ impl Turn<'_> {
             number: state.course.round(),
             rank: state.rank(),
             lease: state.settings.timing.lease,
-            settled: state.committed_list(),
+            settled: state.membership.committed(),
             members,
             pause: state.pause_to_tell(),
             chosen: state.chosen(),
@@ -258,9 +257,9 @@ impl Turn<'_> {
     ) {
         let own = incarnation == self.cx.state.records.incarnation();
         if own && self.cx.state.leads_in(epoch) {
-            self.declares(from);
-            let told = Rank { id: from, ..rank };
-            self.cx.state.detector.change(from, |peer| peer.says_rank(told, eligible));
+            let (detector, told) = (&mut self.cx.state.detector, Rank { id: from, ..rank });
+            detector.declares(from, self.cx.now);
+            detector.change(from, |peer| peer.says_rank(told, eligible));
             self.cx.prolong(from, number);
             self.hear_of_chosen(from, rank, eligible);
         }

@@ -7,11 +7,11 @@ use std::time::Duration;
 use strum::{EnumDiscriminants, IntoStaticStr, VariantArray};
 
 pub use super::command::{Done, Forwarded, Refusal, Taken};
+use super::content::Told;
 pub use super::content::{Ballot, Candidate, Lap, Liveness, MemberReport, Opinion, Run, View};
 pub use super::hello::{Agreement, Hello, Rejection};
 use super::membership::{ListVersion, MemberList};
 use super::settings::AlgorithmKind;
-use super::told::Told;
 use super::types::{Epoch, Incarnation, NodeId, Pause, Rank, Task, TaskVersion};
 
 /// A message with the fields that every message carries.

@@ -92,7 +92,9 @@ impl Turn<'_> {
             Message::Heartbeat { epoch, number, rank, lease, settled, members, pause, chosen } => {
                 let leader = (from, envelope.incarnation);
                 self.heartbeat(leader, epoch, number, rank, lease, (&members, pause, chosen));
-                self.cx.note_committed(from, settled);
+                if self.cx.state.follows(from) {
+                    self.cx.state.membership.hear_committed(settled);
+                }
             }
             Message::Acknowledge { incarnation, epoch, number, rank, eligible, pause } => {
                 self.cx.hear_pause(pause);
@@ -185,11 +187,7 @@ impl Turn<'_> {
     /// Whether a message has impossible numbers, or is one that its sender never sends: then its connection is
     /// closed.
     fn is_beyond_belief(&mut self, from: NodeId, envelope: &Envelope) -> bool {
-        let state = &self.cx.state;
-        let presumption = || state.presumption(from, &envelope.message);
-        let Some(reason) = state.jump_of_message(envelope).or_else(presumption) else {
-            return false;
-        };
+        let Some(reason) = self.cx.state.objection_to(from, envelope) else { return false };
         self.close_inbound(from);
         self.cx.out.push(Output::Note(Note::Refused { peer: from, reason }));
         true

@@ -146,12 +146,10 @@ impl Peer {
         Some(Timing { heartbeat, failure, message, lease }.t2())
     }
 
-    /// When it was last heard, by any message of its own.
     pub(in crate::core) fn heard(&self) -> Option<Time> {
         self.heard
     }
 
-    /// When it last said which leader it follows, or that it leads.
     pub(in crate::core) fn declared(&self) -> Option<Time> {
         self.declared
     }
@@ -166,23 +164,18 @@ impl Peer {
         (self.process.incarnation, self.process.instance) == (incarnation, instance)
     }
 
-    /// The greatest incarnation that answered at its own address, and its process, if this incarnation of this member
-    /// met it.
     pub(in crate::core) fn proven(&self) -> (Incarnation, Option<u64>) {
         self.process.proven
     }
 
-    /// The last epoch in which it said that it leads, with the value of its rank then.
     pub(in crate::core) fn leads_with(&self) -> Option<(Epoch, i64)> {
         self.said.leads_with
     }
 
-    /// The version of the protocol that both members speak.
     pub(in crate::core) fn protocol(&self) -> u32 {
         self.said.protocol
     }
 
-    /// The version of its member list.
     pub(in crate::core) fn list(&self) -> ListVersion {
         self.said.list
     }
@@ -281,11 +274,6 @@ impl Peer {
     /// It says that it leads in this epoch, and that its rank has this value now.
     pub(in crate::core) fn says_present_rank(&mut self, epoch: Epoch, value: i64) {
         self.said.leads_with = Some((epoch, value));
-    }
-
-    /// It says which leader it follows, or that it leads. Returns when it last did so before.
-    pub(in crate::core) fn declares(&mut self, now: Time) -> Option<Time> {
-        self.declared.replace(now)
     }
 
     pub(in crate::core) fn says_timing(&mut self, timing: [u64; 4]) {

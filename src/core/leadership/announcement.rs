@@ -8,7 +8,7 @@ use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
 use crate::core::timer::Timer;
 use crate::core::turn::Turn;
-use crate::core::types::{Epoch, NodeId, Rank, Time};
+use crate::core::types::{Epoch, NodeId, Rank};
 
 impl Context<'_> {
     /// Tells a leader that another member leads in its epoch, as this incarnation or an earlier one knows. If this
@@ -91,7 +91,7 @@ impl Turn<'_> {
             Some(leader) if leader.id == from || news => {
                 self.meet_leader(leader.id, view);
             }
-            _ => _ = self.declares(from),
+            _ => _ = self.cx.state.detector.declares(from, self.cx.now),
         }
         self.cx.note_round(view.epoch);
         let state = &self.cx.state;
@@ -228,9 +228,8 @@ impl Turn<'_> {
     /// There are two since the later of both began: not before this leadership, and not before the last time when the
     /// other said that it follows. Only the other knows when exactly.
     pub fn meet_leader(&mut self, other: NodeId, view: View) {
-        let last = self.declares(other);
-        let state = &mut *self.cx.state;
-        let now = self.cx.now;
+        let (state, now) = (&mut *self.cx.state, self.cx.now);
+        let last = state.detector.declares(other, now);
         let silence = state.settings.timing.stall();
         let fresh =
             state.compare(view).is_gt() || last.is_none_or(|last| now.since(last) >= silence);
@@ -242,13 +241,5 @@ impl Turn<'_> {
             state.endings.met(split);
             self.cx.out.push(Output::Note(Note::Split(split)));
         }
-    }
-
-    /// A peer says which leader it follows, or that it leads. Returns when it last did so before. Other messages do not
-    /// count: one may have been on its way for long, with such a statement behind it.
-    pub fn declares(&mut self, other: NodeId) -> Option<Time> {
-        let (mut last, now) = (None, self.cx.now);
-        self.cx.state.detector.change(other, |peer| last = peer.declares(now));
-        last
     }
 }

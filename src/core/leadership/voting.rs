@@ -78,9 +78,14 @@ impl Context<'_> {
     }
 
     /// The greatest epoch that this member knows, has voted in or has a list of.
-    pub fn greatest_epoch(&self) -> Epoch {
+    fn greatest_epoch(&self) -> Epoch {
         let stamped = self.state.membership.version().epoch;
         self.state.view().epoch.max(self.state.voter.newest()).max(stamped)
+    }
+
+    /// Denies a candidate or an outdated leader the vote that the message of this number asked for.
+    pub fn deny_vote(&mut self, to: NodeId, number: u64, opinion: Opinion) {
+        self.send(to, Message::Denial { number, opinion, epoch: self.greatest_epoch() });
     }
 }
 
@@ -130,14 +135,12 @@ impl Turn<'_> {
         // A voter whose disk hangs could not store its vote, and the candidate would have ended a leader's epoch for
         // nothing.
         let failure = self.cx.state.settings.timing.failure;
-        let opinion = match self.cx.state.records.stand_still(failure, self.cx.now) {
+        let waits = self.cx.state.records.stand_still(failure, self.cx.now)
+            || self.cx.waits_for_steadier(from)
+            || self.algorithm.get().would_refuse(&self.cx, from)
+            || !self.cx.may_promise(self.cx.lease_of(from)); // it would be denied the vote, too
+        let opinion = match waits {
             true => Opinion::No { wait: failure },
-            false if self.cx.waits_for_steadier(from) => Opinion::No { wait: failure },
-            false if self.algorithm.get().would_refuse(&self.cx, from) => {
-                Opinion::No { wait: failure }
-            }
-            // It would be denied the vote, too.
-            false if !self.cx.may_promise(self.cx.lease_of(from)) => Opinion::No { wait: failure },
             false => self.cx.judge(from, epoch, list),
         };
         let epoch = self.cx.greatest_epoch();
@@ -162,10 +165,7 @@ impl Turn<'_> {
             if self.cx.may_promise(lease) { self.cx.judge(from, epoch, list) } else { too_long };
         match opinion {
             Opinion::Yes => self.cx.vote_for(from, incarnation, number, epoch, lease),
-            opinion => {
-                let epoch = self.cx.greatest_epoch();
-                self.cx.send(from, Message::Denial { number, opinion, epoch });
-            }
+            opinion => self.cx.deny_vote(from, number, opinion),
         }
     }
 

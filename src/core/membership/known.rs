@@ -61,7 +61,6 @@ impl Membership {
         Membership { own, role: role(&list, own), list, pause, ..Membership::default() }
     }
 
-    /// Whether the cluster is paused, as far as this member knows.
     pub fn pause(&self) -> &Pause {
         &self.pause
     }
@@ -70,7 +69,6 @@ impl Membership {
         self.pause = pause;
     }
 
-    /// The present member list.
     pub fn list(&self) -> &Arc<MemberList> {
         &self.list
     }
@@ -104,7 +102,6 @@ impl Membership {
         self.newest = self.newest.max(version);
     }
 
-    /// The greatest version that this member heard of.
     pub fn newest(&self) -> ListVersion {
         self.newest
     }
@@ -116,6 +113,16 @@ impl Membership {
 
     pub fn is_committed(&self) -> bool {
         self.committed
+    }
+
+    /// The version of the present list, if it is committed; before, the least of all.
+    pub fn committed(&self) -> ListVersion {
+        if self.committed { self.version() } else { ListVersion::default() }
+    }
+
+    /// The leader says which list is committed.
+    pub fn hear_committed(&mut self, version: ListVersion) {
+        self.committed |= version == self.version() && version != ListVersion::default();
     }
 
     /// This member has stored the present list.
@@ -150,7 +157,6 @@ impl Membership {
         self.last_named.is_some()
     }
 
-    /// Leading: the change in progress.
     pub fn wanted(&self) -> Option<&Wanted> {
         self.wanted.as_ref()
     }

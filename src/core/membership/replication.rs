@@ -20,12 +20,6 @@ impl State {
         self.records.awaited_by(|then| *then == Then::List)
     }
 
-    /// The version of the present list, if it is committed; before, the least of all.
-    pub(in crate::core) fn committed_list(&self) -> ListVersion {
-        let settled = self.membership.is_committed().then(|| self.membership.version());
-        settled.unwrap_or_default()
-    }
-
     /// Whether nothing can bring back an older list than the present one, as far as is known: then a member that the
     /// list does not name may be told so.
     pub(in crate::core) fn is_list_committed(&self) -> bool {
@@ -119,15 +113,6 @@ impl Context<'_> {
             self.state.membership.hear_of(version);
         }
         self.note_round(version.epoch);
-    }
-
-    /// A leader says which list is committed.
-    pub fn note_committed(&mut self, leader: NodeId, version: ListVersion) {
-        let present =
-            version == self.state.membership.version() && version != ListVersion::default();
-        if present && self.state.follows(leader) {
-            self.state.membership.commit();
-        }
     }
 }
 
