@@ -141,7 +141,6 @@ impl Course {
         self.leaderless
     }
 
-    /// When discovery ends, unless all members are connected before.
     pub fn discovery_ends(&self) -> Time {
         self.discovery_ends
     }
@@ -207,7 +206,6 @@ impl Course {
         }
     }
 
-    /// The number of the last heartbeat round of this incarnation.
     pub fn round(&self) -> u64 {
         self.round
     }

@@ -167,7 +167,6 @@ impl Records {
         Records { incarnation, task, durable, asked, ..Records::default() }
     }
 
-    /// The last task that was handed out.
     pub fn task(&self) -> &Task {
         &self.task
     }
@@ -177,7 +176,6 @@ impl Records {
         self.task = task;
     }
 
-    /// The incarnation of this member that writes the records.
     pub fn incarnation(&self) -> Incarnation {
         self.incarnation
     }

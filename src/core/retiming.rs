@@ -47,19 +47,13 @@ impl Turn<'_> {
             }
         }
         let others = self.cx.all_others();
-        self.note_who_was_not_told(&others);
+        for id in self.cx.state.detector.ids().iter().filter(|id| !others.contains(id)) {
+            // The hello of a connection that is not up yet may have carried the older timings.
+            self.cx.state.detector.change(*id, |peer| peer.lines.note_older_timing());
+        }
         self.cx.send_all(others, Message::Timing { timing: timing.nanos() });
         if self.cx.state.leads() {
             self.beat(); // the next round may be due already, and the stall is counted from the last one
-        }
-    }
-
-    /// The hello of a connection that is not up yet may have carried the older timings.
-    fn note_who_was_not_told(&mut self, told: &[NodeId]) {
-        for id in self.cx.state.detector.ids() {
-            if !told.contains(&id) {
-                self.cx.state.detector.change(id, |peer| peer.lines.note_older_timing());
-            }
         }
     }
 

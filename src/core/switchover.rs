@@ -22,11 +22,6 @@ use super::types::{NodeId, Rank};
 /// an election may need two attempts.
 const PATIENCE: u32 = 4;
 
-/// Whether the value of a rank is the greatest.
-fn ranks_first(rank: Rank) -> bool {
-    rank.value == i64::MAX
-}
-
 impl State {
     /// The member that an operator chose to lead, as far as this member knows: it leads, or is about to.
     pub(super) fn chosen(&self) -> Option<NodeId> {
@@ -93,7 +88,7 @@ impl Turn<'_> {
         }
         if !eligible {
             self.drop_switchover(Refusal::CannotLead(from));
-        } else if ranks_first(rank) {
+        } else if rank.value == i64::MAX {
             self.chosen_takes_over(from);
         }
     }

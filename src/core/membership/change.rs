@@ -96,18 +96,13 @@ impl State {
             Change::Remove { id, force } => {
                 if !after.iter().any(Member::may_lead) {
                     Some(Refusal::LastCandidate) // then nobody could ever change the list again
-                } else if *id == self.id() && !self.is_connected() {
-                    Some(Refusal::LastMember)
+                } else if *id == self.id() && !self.detector.iter().any(Peer::connected) {
+                    Some(Refusal::LastMember) // no other would learn the change
                 } else {
                     self.lost_quorum(&after, now).filter(|_| !force)
                 }
             }
         }
-    }
-
-    /// Whether another member is connected, and would learn this member's change.
-    fn is_connected(&self) -> bool {
-        self.detector.iter().any(Peer::connected)
     }
 
     /// The live voters have to be a majority of the new list. A newcomer that runs counts: this member has just
