@@ -56,7 +56,7 @@ impl Turn<'_> {
     /// A connection to a peer is open: says hello.
     pub fn dialed(&mut self, peer: NodeId, attempt: u64) {
         let hello = self.cx.state.own_hello(self.cx.now, peer);
-        self.cx.state.detector.change(peer, |peer| _ = peer.lines.take_older_timing());
+        self.cx.state.detector.change(peer, |peer| peer.lines.take_older_timing());
         self.cx.out.push(Output::Hello { to: peer, attempt, hello });
     }
 
@@ -126,11 +126,10 @@ impl Turn<'_> {
             self.close_inbound(peer); // of an earlier incarnation
         }
         self.cx.state.membership.note_refusal(peer, false);
-        let (mut reached, mut newer) = (false, false);
-        self.cx.state.detector.change(peer, |peer| {
-            reached = peer.lines.is_unreachable();
+        let (reached, newer) = self.cx.state.detector.change(peer, |peer| {
+            let reached = peer.lines.is_unreachable();
             peer.lines.set_up(true);
-            newer = peer.answers_as(welcome.incarnation, welcome.instance);
+            (reached, peer.answers_as(welcome.incarnation, welcome.instance))
         });
         if newer && self.cx.state.needs_majority() {
             self.cx.persist(); // this member may be restarted before the other one comes back
@@ -185,8 +184,7 @@ impl Turn<'_> {
 
     /// Ends the connection on which a peer spoke so far.
     pub fn close_inbound(&mut self, peer: NodeId) {
-        let mut older = None;
-        self.cx.state.detector.change(peer, |peer| older = peer.lines.end_inbound());
+        let older = self.cx.state.detector.change(peer, |peer| peer.lines.end_inbound());
         if let Some(connection) = older {
             self.cx.out.push(Output::Close { connection });
         }
@@ -213,14 +211,13 @@ impl Turn<'_> {
 
     /// Notes the content of a hello or a welcome.
     fn meet(&mut self, hello: &Hello) -> Met {
-        let mut met_before = Met::Known;
         let protocol = self.cx.state.settings.protocols.shared(hello.protocols).ok();
         let (now, failure) = (self.cx.now, self.cx.state.settings.timing.failure);
-        self.cx.state.detector.change(hello.id, |peer| {
+        let met_before = self.cx.state.detector.change(hello.id, |peer| {
             if !peer.heard_within(failure, now) {
                 peer.lines.was_silent();
             }
-            met_before = peer.meet(hello, protocol);
+            peer.meet(hello, protocol)
         });
         self.cx.state.detector.hear(hello.id, self.cx.now);
         self.cx.note_round(hello.round);

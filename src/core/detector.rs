@@ -121,20 +121,20 @@ impl Detector {
         self.iter().map(Peer::id).collect()
     }
 
-    /// Changes a peer's entry.
-    pub fn change(&mut self, id: NodeId, change: impl FnOnce(&mut Peer)) {
-        if let Some(place) = self.place(id) {
-            let peer = &mut self.peers[place];
-            let before = peer.counted();
-            change(peer);
-            peer.lines.note_reach();
-            let after = peer.counted();
-            let report = peer.report();
-            self.connected = self.connected + after[0] - before[0];
-            self.untold = self.untold + after[1] - before[1];
-            self.unsteady = self.unsteady + after[2] - before[2];
-            self.tell(place, report);
-        }
+    /// Changes a peer's entry. Returns what the change returns; nothing for this member itself and for strangers.
+    pub fn change<T: Default>(&mut self, id: NodeId, change: impl FnOnce(&mut Peer) -> T) -> T {
+        let Some(place) = self.place(id) else { return T::default() };
+        let peer = &mut self.peers[place];
+        let before = peer.counted();
+        let said = change(peer);
+        peer.lines.note_reach();
+        let after = peer.counted();
+        let report = peer.report();
+        self.connected = self.connected + after[0] - before[0];
+        self.untold = self.untold + after[1] - before[1];
+        self.unsteady = self.unsteady + after[2] - before[2];
+        self.tell(place, report);
+        said
     }
 
     fn tell(&mut self, place: usize, report: MemberReport) {
@@ -207,22 +207,17 @@ impl Detector {
 
     /// Notes a sign of life. Returns whether the member was thought suspected or dead.
     pub fn hear(&mut self, id: NodeId, now: Time) -> bool {
-        let mut returned = false;
         self.change(id, |peer| {
-            peer.heard = Some(now);
-            returned = !peer.alive();
-            peer.status = Liveness::Alive;
-            peer.proved = false;
-        });
-        returned
+            let returned = !peer.alive();
+            (peer.heard, peer.status, peer.proved) = (Some(now), Liveness::Alive, false);
+            returned
+        })
     }
 
     /// A peer says which leader it follows, or that it leads. Returns when it last did so before. Other messages do not
     /// count: one may have been on its way for long, with such a statement behind it.
     pub fn declares(&mut self, id: NodeId, now: Time) -> Option<Time> {
-        let mut last = None;
-        self.change(id, |peer| last = peer.declared.replace(now));
-        last
+        self.change(id, |peer| peer.declared.replace(now))
     }
 
     /// At the start of a turn: those that came and went are as good as others once they have been steady for long.
@@ -235,15 +230,14 @@ impl Detector {
 
     /// Notes that a member is suspected, or dead by first-hand proof. Returns whether it was thought alive until now.
     pub fn lose(&mut self, id: NodeId, status: Liveness) -> bool {
-        let mut lost = false;
         self.change(id, |peer| {
-            lost = peer.alive();
+            let lost = peer.alive();
             if peer.status != Liveness::Dead {
                 peer.status = status;
             }
             peer.proved |= status == Liveness::Dead;
-        });
-        lost
+            lost
+        })
     }
 
     /// Takes a report of the leader of this epoch. Returns whether the member was thought alive until now and is not
@@ -251,15 +245,14 @@ impl Detector {
     /// dead, and this member would wait in vain for an answer. The same holds for a peer that was not heard yet, if
     /// this member waited for it in vain after an earlier report.
     pub fn hearsay(&mut self, epoch: Epoch, report: &MemberReport) -> bool {
-        let mut lost = false;
         self.change(report.id, |peer| {
             let older = report.incarnation < peer.process.incarnation;
             let same = report.incarnation == peer.process.incarnation;
             if older || (same && peer.proved) {
-                return;
+                return false;
             }
             peer.proved = false;
-            lost = peer.alive() && report.status != Liveness::Alive;
+            let lost = peer.alive() && report.status != Liveness::Alive;
             let in_vain = !peer.alive() && peer.process.vouched == report.incarnation;
             let cut_off = (in_vain || same && peer.is_lost()) && !peer.lines.is_up();
             if !cut_off || Fault::LostRevive.is_planted() {
@@ -270,8 +263,8 @@ impl Detector {
             }
             peer.eligible = report.eligible || peer.said.called > epoch;
             peer.rank.value = report.value;
-        });
-        lost
+            lost
+        })
     }
 
     /// The leader's reports that change something here. Usually there are none, and they are in the order of the list

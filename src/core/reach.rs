@@ -93,16 +93,16 @@ impl Context<'_> {
     /// lead in the same epoch. A leader that gave up its epoch for that peer waits before it does so again. As long
     /// as this member's own vote is not free, the votes of others may not be either: then nobody could lead.
     pub fn pass_over(&mut self, id: NodeId, unit: Duration) {
-        let (now, mut told) = (self.now, false);
+        let now = self.now;
         let votes = self.state.needs_majority() && self.state.voter.is_free(now);
         let let_down = self.state.gave_up().is_some_and(|(_, successor)| successor == Some(id));
-        self.state.detector.change(id, |peer| {
+        let passed_over = self.state.detector.change(id, |peer| {
             if let_down {
                 peer.lets_down(unit, now);
             }
-            told = votes && peer.does_not_lead(unit, now);
+            votes && peer.does_not_lead(unit, now)
         });
-        if told {
+        if passed_over {
             self.out.push(Output::Note(Note::DoesNotLead { peer: id }));
         }
     }

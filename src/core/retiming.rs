@@ -59,9 +59,7 @@ impl Turn<'_> {
 
     /// The connection to a peer is up: sends the timings if the hello carried older ones.
     pub(super) fn repeat_timing(&mut self, peer: NodeId) {
-        let mut older = false;
-        self.cx.state.detector.change(peer, |peer| older = peer.lines.take_older_timing());
-        if older {
+        if self.cx.state.detector.change(peer, |peer| peer.lines.take_older_timing()) {
             let timing = self.cx.state.settings.timing.nanos();
             self.cx.send(peer, Message::Timing { timing });
         }

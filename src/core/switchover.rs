@@ -55,18 +55,16 @@ impl Context<'_> {
 impl Turn<'_> {
     /// An operator chose a member to lead: this leader names it in its heartbeats, from now on until it takes over.
     pub fn switch_over(&mut self, asked: Asker, to: NodeId) {
-        let result = match self.may_switch_over(to) {
-            Ok(()) if to == self.cx.state.id() => Ok(Done::Leads(to)),
-            Ok(()) => {
+        match self.may_switch_over(to) {
+            Ok(()) if to != self.cx.state.id() => {
                 let due = self.cx.now + self.cx.state.settings.timing.failure;
                 let switchover = Switchover { to, asked, due, taken: false };
                 self.cx.state.course.set_switchover(Some(switchover));
                 let others = self.cx.all_others();
-                return self.beat_to(others);
+                self.beat_to(others);
             }
-            Err(refusal) => Err(refusal),
-        };
-        self.cx.tell_outcome(asked, result);
+            result => self.cx.tell_outcome(asked, result.map(|()| Done::Leads(to))),
+        }
     }
 
     fn may_switch_over(&self, to: NodeId) -> Result<(), Refusal> {

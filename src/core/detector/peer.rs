@@ -15,9 +15,10 @@ use crate::core::types::{Epoch, Incarnation, NodeId, Rank, Time};
 const MOST_FAILURES: u32 = 16;
 
 /// How this member met the sender of a hello before.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::core) enum Met {
     /// It was met before.
+    #[default]
     Known,
     /// It was not met before, and no earlier incarnation of it was thought alive.
     New,
