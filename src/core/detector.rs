@@ -126,7 +126,7 @@ impl Detector {
         let Some(place) = self.place(id) else { return T::default() };
         let peer = &mut self.peers[place];
         let before = peer.counted();
-        let said = change(peer);
+        let result = change(peer);
         peer.lines.note_reach();
         let after = peer.counted();
         let report = peer.report();
@@ -134,7 +134,7 @@ impl Detector {
         self.untold = self.untold + after[1] - before[1];
         self.unsteady = self.unsteady + after[2] - before[2];
         self.tell(place, report);
-        said
+        result
     }
 
     fn tell(&mut self, place: usize, report: MemberReport) {

@@ -13,7 +13,7 @@ use super::leadership::lease::Lease;
 use super::message::{Liveness, MemberReport, Message, Opinion};
 use super::phase::{Phase, Reason};
 use super::planted::Fault;
-use super::settings::Preempt;
+use super::settings::{LONGEST_PROMISE, Preempt};
 use super::state::State;
 use super::timer::Timer;
 use super::turn::Turn;
@@ -99,6 +99,12 @@ impl Context<'_> {
             lease.acknowledge(voter, number);
             self.arm_lease();
         }
+    }
+
+    /// Whether this voter would make a promise of this length.
+    pub fn may_promise(&self, lease: Duration) -> bool {
+        let longest = self.state.settings.timing.lease.saturating_mul(LONGEST_PROMISE);
+        lease <= longest || Fault::LongPromise.is_planted()
     }
 
     /// A voter takes a leader's heartbeat: it promises its vote, and acknowledges as soon as a promise of that length

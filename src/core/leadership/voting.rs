@@ -12,18 +12,11 @@ use crate::core::message::{Message, Opinion};
 use crate::core::note::Note;
 use crate::core::phase::Phase;
 use crate::core::planted::Fault;
-use crate::core::settings::LONGEST_PROMISE;
 use crate::core::state::State;
 use crate::core::turn::Turn;
 use crate::core::types::{Epoch, Incarnation, NodeId};
 
 impl Context<'_> {
-    /// Whether this voter would make a promise of this length.
-    pub fn may_promise(&self, lease: Duration) -> bool {
-        let longest = self.state.settings.timing.lease.saturating_mul(LONGEST_PROMISE);
-        lease <= longest || Fault::LongPromise.is_planted()
-    }
-
     /// The lease that a peer asks for, as it last said.
     fn lease_of(&self, peer: NodeId) -> Duration {
         let timing = self.state.detector.get(peer).and_then(Peer::timing);
