@@ -323,6 +323,9 @@ impl Context<'_> {
     pub fn give_up(&mut self, successor: Option<NodeId>) {
         if self.state.leads() {
             let epoch = self.state.view().epoch;
+            if self.state.endings.job.resigns() && self.state.best_other().is_some() {
+                self.state.eligibility.resign(); // the operator that asked for that has the answer
+            }
             self.state.endings.give_up(epoch, successor);
             self.state.free_own_vote();
         }

@@ -118,6 +118,7 @@ impl Then {
     /// kind to a member remains, and only commands add up.
     fn replaces(&self, older: &Then) -> bool {
         match (self, older) {
+            (Then::Tell(_, Message::Outcome { .. }), _) => false, // each is the answer to another command
             (Then::Tell(to, new), Then::Tell(peer, old)) => to == peer && new.kind() == old.kind(),
             (Then::Answer(..), _) => false,
             _ => discriminant(self) == discriminant(older),
@@ -235,7 +236,9 @@ impl Records {
     }
 
     fn commands(&self) -> usize {
-        self.waiting.iter().filter(|(_, then)| matches!(then, Then::Answer(..))).count()
+        let answers =
+            |then: &Then| matches!(then, Then::Answer(..) | Then::Tell(_, Message::Outcome { .. }));
+        self.waiting.iter().filter(|(_, then)| answers(then)).count()
     }
 
     /// The disk has something to write from now on.

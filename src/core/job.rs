@@ -56,6 +56,8 @@ impl Job {
         match (&mut self.ending, ending) {
             (Some(Ending::Stop(asked)), Ending::Stop(more)) => asked.extend(more),
             (Some(before), Ending::Stop(asked)) => *before = Ending::Stop(asked),
+            (Some(Ending::Stop(_) | Ending::Resign(_)), _) => {}
+            (Some(before), Ending::Resign(to)) => *before = Ending::Resign(to), // it was said that the leader resigns
             (Some(_), _) => {}
             (none, ending) => {
                 *none = Some(ending);
@@ -63,6 +65,11 @@ impl Job {
             }
         }
         false
+    }
+
+    /// Whether it was said that the leader resigns, once the job has ended.
+    pub fn resigns(&self) -> bool {
+        matches!(self.ending, Some(Ending::Resign(_)))
     }
 
     /// The job did not end in time: returns the ending that waited for it.

@@ -4,7 +4,7 @@ use super::context::Context;
 use super::forwarding::Carried;
 use super::job::Ending;
 use super::message::{Done, Refusal};
-use super::phase::Reason;
+use super::phase::{Phase, Reason};
 use super::planted::Fault;
 use super::settings::{Alone, Preempt};
 use super::turn::Turn;
@@ -44,6 +44,10 @@ impl Turn<'_> {
         }
         self.cx.state.eligibility.set_drain(Some(drain));
         let record = self.cx.persist();
+        if matches!(self.cx.state.phase(), Phase::Electing | Phase::Reorganizing) {
+            self.cx.freeze_rank(); // it could win this election after the answer
+            self.call(Reason::Drained);
+        }
         self.hand_over_if_unfit();
         self.take_what_changed();
         Ok((record, Done::Drained { successor }))

@@ -30,10 +30,11 @@ impl State {
         next.or_else(|| own.then_some(self.id())).or_else(|| self.course.chosen())
     }
 
-    /// Whether this member follows a leader that knows of no switchover. The leader's version may not know the
-    /// command that ends one.
+    /// Whether this member follows a leader that knows of no switchover, and does not lead by one: its first heartbeat
+    /// may not have come. The leader's version may not know the command that ends one.
     pub(super) fn follows_unchosen(&self) -> bool {
-        !self.leads() && self.leader().is_some() && self.chosen().is_none()
+        let unchosen = |leader: Rank| leader.value < i64::MAX && self.chosen().is_none();
+        !self.leads() && self.leader().is_some_and(unchosen)
     }
 }
 

@@ -7,7 +7,7 @@ use super::world::World;
 use crate::core::random::Random;
 use crate::core::settings::Alone;
 use crate::core::types::{Drain, Time};
-use crate::core::{Command, CommandId, Input, Phase};
+use crate::core::{Command, CommandId, Input};
 
 /// The first command of this file has this number, and each node counts its own on.
 const FITNESS: u64 = 1 << 32;
@@ -58,7 +58,7 @@ impl World {
         let own = &mut self.nodes[node].fitness;
         own.wanted = drained;
         own.drained &= drained; // it may lead as soon as it is undrained
-        own.started_drained &= drained;
+        own.barred &= drained;
         own.orders += 1;
         let id = CommandId(FITNESS + own.orders);
         self.tell_now(node, Input::Command { id, command });
@@ -68,7 +68,8 @@ impl World {
     /// later order was given.
     pub(super) fn was_drained(&mut self, node: usize, id: CommandId) {
         let own = &mut self.nodes[node].fitness;
-        own.drained |= own.wanted && id == CommandId(FITNESS + own.orders);
+        let told = own.wanted && id == CommandId(FITNESS + own.orders);
+        own.drained |= told;
     }
 
     /// The check of a member passes or fails from now on.
@@ -83,7 +84,7 @@ impl World {
     /// A process starts: its first check comes soon.
     pub(super) fn start_checking(&mut self, node: usize) {
         let own = &mut self.nodes[node];
-        own.fitness.started_drained = own.fitness.drained;
+        own.fitness.barred = own.fitness.drained; // even if it leads from its first turn on
         let healthy = own.fitness.healthy;
         if own.settings.health.is_some() {
             self.tell_now(node, Input::Checked { healthy });
@@ -97,11 +98,12 @@ impl World {
         }
     }
 
-    /// No process that started drained leads before it is undrained.
+    /// No drained member comes to lead before it is undrained.
     pub(super) fn look_at_fitness(&mut self, node: usize) {
-        let own = &self.nodes[node];
-        let barred = own.fitness.drained && own.fitness.started_drained;
-        if barred && own.core.as_ref().is_some_and(|core| core.phase() == Phase::Leading) {
+        let leads = self.nodes[node].leads();
+        let own = &mut self.nodes[node].fitness;
+        own.barred |= own.drained && !leads;
+        if own.barred && leads {
             self.checker.fail(self.now, format_args!("node-{} leads, and is drained", node + 1));
         }
     }

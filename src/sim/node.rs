@@ -38,8 +38,8 @@ pub(super) struct Fitness {
     pub wanted: bool,
     /// Since then its operator has the answer.
     pub drained: bool,
-    /// So it was when its process started, and ever since.
-    pub started_drained: bool,
+    /// It has not led at some time since then: it does not lead before it is undrained.
+    pub barred: bool,
     /// The last pause, or the end of one, that it told an operator of as the leader.
     pub pause: types::Pause,
     /// How often it was to be drained or undrained.
@@ -51,15 +51,7 @@ pub(super) struct Fitness {
 impl Default for Fitness {
     fn default() -> Fitness {
         let (wanted, drained, pause) = (false, false, types::Pause::default());
-        Fitness {
-            healthy: true,
-            wanted,
-            drained,
-            started_drained: false,
-            pause,
-            orders: 0,
-            chosen: false,
-        }
+        Fitness { healthy: true, wanted, drained, barred: false, pause, orders: 0, chosen: false }
     }
 }
 

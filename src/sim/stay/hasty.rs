@@ -9,7 +9,7 @@ use super::super::world::World;
 use super::broken::Ill;
 use super::worst;
 use crate::core::random::Random;
-use crate::core::settings::{Quorum, Timing};
+use crate::core::settings::{AlgorithmKind, Quorum, Timing};
 
 /// Drawn from a sequence of its own, so that the other worlds stay as they are.
 const HASTY: u64 = 0x0068_6173_7479;
@@ -24,8 +24,10 @@ const MOST: usize = 8;
 /// ill: the disks of the others.
 pub(super) fn draw(seed: u64, world: &mut World) -> Option<(usize, Vec<Ill>)> {
     let mut random = Random::new(seed ^ HASTY);
-    let small = world.nodes.len() <= MOST;
-    if world.setup.quorum != Quorum::Majority || !small || random.below(ONE_IN) > 0 {
+    let setup = &world.setup;
+    // With halting the leader elects anew for each member that is not Normal.
+    let fits = setup.quorum == Quorum::Majority && setup.algorithm != AlgorithmKind::Halting;
+    if !fits || world.nodes.len() > MOST || random.below(ONE_IN) > 0 {
         return None;
     }
     let best = worst::best(world)?;

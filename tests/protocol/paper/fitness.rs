@@ -112,6 +112,60 @@ fn a_leader_whose_named_successor_is_gone_when_its_job_has_ended_hands_over_to_t
     assert!(sent.iter().any(to_p3), "{sent:?}");
 }
 
+/// The operator hears at once that it does not lead, and may reboot it.
+#[test]
+fn a_candidate_that_is_drained_does_not_lead_after_the_answer() {
+    let mut p4 = Process::new(AlgorithmKind::Bully, 4);
+    p4.calls();
+    p4.stores();
+    assert_eq!(p4.core.phase(), Phase::Electing);
+    drain(&mut p4);
+    let end = p4.now + TIMING.failure * 4;
+    while p4.now < end {
+        p4.after(TIMING.message);
+        p4.stores();
+        assert_ne!(p4.core.phase(), Phase::Leading);
+    }
+}
+
+/// An operator has this leader resign, and is told that it does.
+fn resigns(leader: &mut Process) {
+    let command = Forwarded::Resign { to: None }.into();
+    let said = answer(&leader.outputs(Input::Command { id: CommandId(7), command }));
+    assert!(matches!(said, Some(Ok(Done::Resigned { .. }))), "{said:?}");
+}
+
+/// Its job ended for a check that failed, and passes again.
+#[test]
+fn a_leader_that_said_that_it_resigns_does_so_whatever_its_job_ended_for_first() {
+    let mut p5 = leader(Some(Alone::Lead));
+    p5.take(Input::JobStarted { stops_within: Duration::from_secs(1) });
+    let outputs = p5.outputs(Input::Checked { healthy: false });
+    assert!(outputs.iter().any(|output| matches!(output, Output::EndJob { .. })));
+    resigns(&mut p5);
+    p5.take(Input::Checked { healthy: true });
+    assert!(releases(&p5.take(Input::JobEnded)));
+}
+
+/// It stands still before its job has ended, and the others notice nothing.
+#[test]
+fn a_leader_that_said_that_it_resigns_is_not_elected_again_if_it_steps_down_before() {
+    let mut p5 = leader(None);
+    p5.take(Input::JobStarted { stops_within: Duration::from_secs(9) });
+    resigns(&mut p5);
+    p5.now = p5.now + TIMING.failure * 2;
+    p5.take(Input::Stalled { time: TIMING.failure * 2 });
+    p5.take(Input::JobEnded);
+    (1..5).for_each(|other| drop(p5.meets(other)));
+    let end = p5.now + TIMING.failure * 4;
+    while p5.now < end {
+        p5.after(TIMING.message);
+        p5.stores();
+        (1..5).for_each(|other| drop(p5.hears(other, Message::Alive { number: 0 })));
+        assert_ne!(p5.core.phase(), Phase::Leading, "P4 may lead");
+    }
+}
+
 #[test]
 fn with_a_majority_a_drained_voter_votes_on() {
     let quorum = Quorum::Majority;

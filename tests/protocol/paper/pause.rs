@@ -239,3 +239,18 @@ fn a_leader_that_ends_its_job_for_a_higher_member_and_is_paused_meanwhile_leads_
         assert_eq!(releases(&p4.take(Input::JobEnded)), !pause);
     }
 }
+
+/// P2 passes on both orders while the disk of the leader writes.
+#[test]
+fn both_that_ask_one_member_for_a_pause_and_its_end_get_the_answer() {
+    let mut p4 = p4_leads();
+    p4.stores();
+    for (number, command) in
+        [(1, Forwarded::Pause { since: 0, until: None }), (2, Forwarded::Resume)]
+    {
+        p4.hears(2, Message::Forward { number, command });
+    }
+    let sent = p4.stores();
+    let outcomes = sent.iter().filter(|(_, said)| matches!(said, Message::Outcome { .. }));
+    assert_eq!(outcomes.count(), 2, "{sent:?}");
+}

@@ -361,3 +361,16 @@ fn a_follower_that_is_asked_passes_the_order_on() {
     p2.hears(5, heartbeat(1, 5, Some(3)));
     assert!(passed_on(order(&mut p2, Forwarded::EndSwitchover.into())));
 }
+
+/// P2 leads by a switchover, and its first heartbeat has not come yet.
+#[test]
+fn a_member_that_does_not_know_yet_of_a_switchover_does_not_say_that_it_is_cleared() {
+    for algorithm in AlgorithmKind::ALL {
+        let mut p3 = Process::new(algorithm, 3);
+        let leads = comes_to_lead(algorithm, 1, Rank { value: i64::MAX, ..rank(2) });
+        leads.into_iter().for_each(|message| drop(p3.hears(2, message)));
+        assert_eq!(p3.leader(), Some(id(2)));
+        let said = answer(&order(&mut p3, Forwarded::EndSwitchover.into()));
+        assert_eq!(said, None, "{algorithm:?}: P2 has not been asked");
+    }
+}
