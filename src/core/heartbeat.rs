@@ -274,9 +274,14 @@ impl Turn<'_> {
     /// A leader whose lease has expired stops leading: enough voters may be free to vote for another.
     pub fn end_lease(&mut self) {
         if self.cx.state.lease_until().is_some_and(|until| until <= self.cx.now) {
-            let epoch = self.cx.state.view().epoch;
+            let (epoch, since) = (self.cx.state.view().epoch, self.cx.state.course.since());
+            let renewed = self.cx.now.since(since) >= self.cx.state.settings.timing.lease;
             self.cx.give_up(None);
-            self.call(Reason::LeaseEnded);
+            if renewed {
+                self.call(Reason::LeaseEnded);
+            } else {
+                self.led_in_vain();
+            }
             self.cx.say_released(epoch, None);
         }
     }

@@ -6,6 +6,7 @@ use super::lease::Lease;
 use super::question::{Purpose, Question, Stage};
 use crate::core::damping::Damping;
 use crate::core::planted::Fault;
+use crate::core::settings::AlgorithmKind;
 use crate::core::types::{Epoch, Time};
 
 /// The step of an algorithm that a nomination is for.
@@ -133,19 +134,23 @@ impl Candidacy {
         self.overruled.times() > 1 && self.overruled.holds(now)
     }
 
-    /// This member leads: forgets its earlier attempts.
-    pub fn succeed(&mut self) {
-        (self.takeovers, self.vain) = Default::default();
+    /// This member leads: forgets its earlier attempts. Votes that came in vain count on, as its lease may be over before
+    /// the first acknowledgement; but not with halting, where a liar can make them come in vain.
+    pub fn succeed(&mut self, algorithm: AlgorithmKind) {
+        self.takeovers = Damping::default();
+        if algorithm == AlgorithmKind::Halting {
+            self.vain = Damping::default();
+        }
     }
 
     /// Too few voters answered a request for votes in time: this member waits, longer each time, before it asks them
-    /// again or asks a leader to hand over.
-    pub(super) fn ask_in_vain(&mut self, unit: Duration, now: Time) {
-        if Fault::VainAtOnce.is_planted() {
-            return;
+    /// again or asks a leader to hand over. Returns how often that happened.
+    pub(super) fn ask_in_vain(&mut self, unit: Duration, now: Time) -> u32 {
+        if !Fault::VainAtOnce.is_planted() {
+            self.vain.again(unit, now);
+            self.next_takeover_poll = self.next_takeover_poll.max(self.vain.until());
         }
-        self.vain.again(unit, now);
-        self.next_takeover_poll = self.next_takeover_poll.max(self.vain.until());
+        self.vain.times()
     }
 
     /// For how long it still waits for that reason.

@@ -225,6 +225,18 @@ impl Turn<'_> {
         }
     }
 
+    /// Enough voters voted for this member, too late to acknowledge a heartbeat before its lease ended. The second
+    /// time it lets others try.
+    pub fn led_in_vain(&mut self) {
+        let (unit, now) = (self.cx.state.longest_t2(), self.cx.now);
+        if self.cx.state.candidacy.ask_in_vain(unit, now) > 1 {
+            self.cx.become_waiting(now, Reason::LeaseEnded);
+            self.deny((false, false), unit);
+        } else {
+            self.call(Reason::LeaseEnded);
+        }
+    }
+
     /// An election had no outcome in time; this member does not call another before the voters agree.
     pub(super) fn await_voters(&mut self) {
         if self.cx.state.phase() == Phase::Waiting {

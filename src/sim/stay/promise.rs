@@ -20,6 +20,10 @@ const LEAST: u128 = 950;
 /// The same with a majority, beside one member that comes and goes for ever: it spoils some elections in their midst.
 const LEAST_BESIDE_UNSTEADY: u128 = 750;
 
+/// The same with a majority, if the best member is hasty: each of its elections is in vain, and it tries again later
+/// each time.
+const LEAST_BESIDE_HASTY: u128 = 600;
+
 /// The same without a majority, where two of those that live cannot talk to each other: leaders on both sides of a
 /// dead link take turns.
 const LEAST_BY_TURNS: u128 = 750;
@@ -31,9 +35,8 @@ impl BrokenWorld {
     /// The least share of the time with a leader, in thousandths, if one is promised.
     pub(super) fn least(&self) -> u128 {
         match (self.world.setup.quorum, self.apart()) {
-            (Quorum::Majority, _) if self.unsteady.is_some() || self.hasty.is_some() => {
-                LEAST_BESIDE_UNSTEADY
-            }
+            (Quorum::Majority, _) if self.hasty.is_some() => LEAST_BESIDE_HASTY,
+            (Quorum::Majority, _) if self.unsteady.is_some() => LEAST_BESIDE_UNSTEADY,
             (Quorum::Majority, _) | (Quorum::None, 0) => LEAST,
             (Quorum::None, 1) => LEAST_BY_TURNS,
             (Quorum::None, _) => LEAST_BY_MORE_TURNS,

@@ -5,7 +5,7 @@ use electd::core::message::{Ballot, Candidate, Message, Opinion, Run};
 use electd::core::settings::AlgorithmKind;
 use electd::core::types::{Epoch, Incarnation};
 
-use super::{all_say, heartbeat, majority, p5_asks, says, to, vote, vote_request, voter};
+use super::{all_say, heartbeat, majority, p5_asks, p5_leads, says, to, vote, vote_request, voter};
 use crate::paper::process::{Process, Sent, TIMING, comes_to_lead, id, rank};
 
 /// The ballot of a candidate in the run that a member called.
@@ -136,4 +136,25 @@ fn a_candidate_whose_votes_come_too_late_lets_others_try_for_longer_each_time() 
     }
     let longer = waits.windows(2).all(|pair| pair[1] >= pair[0] * 3 / 2);
     assert!(longer && waits[0] >= TIMING.t2(), "{waits:?}");
+}
+
+/// The votes come, and no acknowledgement before the lease is over.
+#[test]
+fn a_leader_that_twice_led_nobody_lets_others_try() {
+    let mut p5 = p5_leads();
+    let ends = |p5: &mut Process| {
+        let mut sent = p5.after(TIMING.lease * 9 / 11);
+        sent.retain(|(_, message)| matches!(message, Message::PreVote { .. }));
+        assert_eq!(p5.leader(), None);
+        sent.pop()
+    };
+    let Some((_, Message::PreVote { number, epoch, .. })) = ends(&mut p5) else {
+        panic!("it calls an election at once")
+    };
+    all_say(&mut p5, &[1, 2], &says(number, Opinion::Yes, 1));
+    p5.stores();
+    all_say(&mut p5, &[1, 2], &vote(number + 1, epoch.0));
+    assert_eq!(p5.leader(), Some(id(5)));
+    assert_eq!(ends(&mut p5), None);
+    assert!(!p5.core.is_eligible());
 }
