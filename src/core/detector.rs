@@ -16,7 +16,6 @@ pub use peer::{Failings, Peer, Process, Said};
 
 use super::membership::{ListVersion, Member, MemberList};
 use super::message::{Liveness, MemberReport};
-use super::planted::Fault;
 use super::protocol::Protocols;
 use super::streak::Streak;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Time};
@@ -255,8 +254,8 @@ impl Detector {
             let lost = peer.alive() && report.status != Liveness::Alive;
             let in_vain = !peer.alive() && peer.process.vouched == report.incarnation;
             let cut_off = (in_vain || same && peer.is_lost()) && !peer.lines.is_up();
-            if !cut_off || Fault::LostRevive.is_planted() {
-                let unheard = !same || peer.heard.is_none() && !Fault::WordAgain.is_planted();
+            if !cut_off {
+                let unheard = !same || peer.heard.is_none();
                 let revived = report.status == Liveness::Alive && unheard;
                 peer.process.vouched = if revived { report.incarnation } else { Incarnation(0) };
                 peer.status = report.status;

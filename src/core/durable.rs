@@ -248,10 +248,6 @@ impl Records {
 
     /// Whether the disk has something to write and has reported no record for this long: it may hang.
     pub fn stand_still(&self, limit: Duration, now: Time) -> bool {
-        self.are_silent_for(limit, now) && !Fault::StuckVotes.is_planted()
-    }
-
-    fn are_silent_for(&self, limit: Duration, now: Time) -> bool {
         self.silent.is_some_and(|since| now.since(since) >= limit)
     }
 
@@ -263,7 +259,7 @@ impl Records {
     /// Whether the disk keeps up, if a record has to be durable within this time.
     pub fn pace(&self, limit: Duration, now: Time) -> Pace {
         match self.owed {
-            _ if self.are_silent_for(limit, now) => Pace::Late,
+            _ if self.stand_still(limit, now) => Pace::Late,
             PROOFS => Pace::Late,
             0 => Pace::Quick,
             _ => Pace::Proving,
@@ -272,8 +268,7 @@ impl Records {
 
     /// All records up to this number are durable: returns the steps to take now. A record is in time within `limit`.
     pub fn written(&mut self, number: u64, limit: Duration, now: Time) -> Vec<Then> {
-        self.owed =
-            if self.are_silent_for(limit, now) { PROOFS } else { self.owed.saturating_sub(1) };
+        self.owed = if self.stand_still(limit, now) { PROOFS } else { self.owed.saturating_sub(1) };
         self.silent = (number < self.last).then_some(now);
         let due: Vec<_> = self.waiting.extract_if(.., |(record, _)| *record <= number).collect();
         for (_, then) in &due {

@@ -164,8 +164,6 @@ faults! {
         "Who got the votes for its epoch begins anew if they run out before all have its task.";
     LeaderToStoreUnwatched "stay-leader-unwatched": "bully none stay" 982,
         "A member that stores its leader's epoch does not notice that the leader dies.";
-    LostRevive "stay-lost-revive": "ring none stay" 566,
-        "A leader's word revives a member that this one lost and cannot tell anything.";
     LeaderLeftOut "stay-leader-left-out": "ring none stay" 102,
         "A ballot that was sent past a live leader goes on.";
     ListEpoch "majority-list-epoch": "words" 0,
@@ -182,14 +180,10 @@ faults! {
         "A ballot that comes by again does not go straight to its candidate.";
     TakeoverAtOnce "majority-takeover-at-once": "ring majority stay" 256,
         "Who asked for a hand-over and did not lead asks again at once.";
-    VainAtOnce "majority-vain-at-once": "ring majority stay" 1_662,
+    VainAtOnce "majority-vain-at-once": "ring majority stay" 1_040,
         "Who got too few votes in time, though enough had said that they would vote, asks again at once.";
-    StuckVotes "stay-stuck-votes": "ring majority stay" 27_360,
-        "A voter whose disk stands still says that it would vote.";
     OutbidAtOnce "stay-outbid-at-once": "bully none stay" 8_577,
         "A leader ends its epoch for each later list of another leader that a third member tells of.";
-    WordAgain "stay-word-again": "ring none stay" 4_803,
-        "A leader's word revives a member that was not heard yet again and again.";
     SecondLeader "words-second-leader": "words" 125,
         "A word makes a member follow a second leader of an epoch.";
     FarAhead "words-far-ahead": "words" 0,
