@@ -111,7 +111,10 @@ impl BrokenWorld {
         };
         let setup = &self.world.setup;
         if setup.quorum == Quorum::Majority && setup.algorithm != AlgorithmKind::Halting {
-            self.unsteady = unsteady::draw(seed, self.world.nodes.len(), self.world.now);
+            let drawn = unsteady::draw(seed, self.world.nodes.len(), self.world.now);
+            // A hasty member that comes and goes as well is more than the others are promised to bear.
+            let hasty = self.hasty.as_ref().map(|(hasty, _)| *hasty);
+            self.unsteady = drawn.filter(|unsteady| Some(unsteady.node) != hasty);
         }
         for _ in 0..1 + self.random.below(2) {
             doings::add(self, &mut plan);
