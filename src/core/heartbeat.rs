@@ -328,8 +328,7 @@ impl Turn<'_> {
         let patience = state.detector.get(leader).map_or(failure, |peer| peer.silence(failure));
         let due = heartbeat.max(state.course.retimed()) + patience;
         if due <= self.cx.now {
-            self.cx.note_departure(leader);
-            self.call(Reason::LeaderGaveUp(leader));
+            self.leader_gave_up(leader);
         } else {
             self.cx.listen_until(due);
         }

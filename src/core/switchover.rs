@@ -22,6 +22,11 @@ use super::types::{NodeId, Rank};
 /// an election may need two attempts.
 const PATIENCE: u32 = 4;
 
+/// Whether the value of a rank is the greatest: its member reports it because an operator chose it.
+fn ranks_first(rank: Rank) -> bool {
+    rank.value == i64::MAX
+}
+
 impl State {
     /// The member that an operator chose to lead, as far as this member knows: it leads, or is about to.
     pub(super) fn chosen(&self) -> Option<NodeId> {
@@ -33,7 +38,7 @@ impl State {
     /// Whether this member follows a leader that knows of no switchover, and does not lead by one: its first heartbeat
     /// may not have come. The leader's version may not know the command that ends one.
     pub(super) fn follows_unchosen(&self) -> bool {
-        let unchosen = |leader: Rank| leader.value < i64::MAX && self.chosen().is_none();
+        let unchosen = |leader: Rank| !ranks_first(leader) && self.chosen().is_none();
         !self.leads() && self.leader().is_some_and(unchosen)
     }
 }
@@ -87,7 +92,7 @@ impl Turn<'_> {
         }
         if !eligible {
             self.drop_switchover(Refusal::CannotLead(from));
-        } else if rank.value == i64::MAX {
+        } else if ranks_first(rank) {
             self.chosen_takes_over(from);
         }
     }

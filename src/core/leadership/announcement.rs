@@ -79,6 +79,12 @@ impl Turn<'_> {
         self.algorithm.get().answered(&mut self.cx, from, view);
     }
 
+    /// The followed leader is alive and does not speak as a leader: it stood still for too long, or started anew.
+    pub fn leader_gave_up(&mut self, leader: NodeId) {
+        self.cx.note_departure(leader);
+        self.call(Reason::LeaderGaveUp(leader));
+    }
+
     /// A hello, or the reply to an older message, names a leader. This member follows a leader only on that leader's
     /// own word: a leader says hello to all, and what third members know of it may be of an earlier incarnation.
     pub fn told(&mut self, from: NodeId, view: View) {
@@ -96,9 +102,7 @@ impl Turn<'_> {
         self.cx.note_round(view.epoch);
         let state = &self.cx.state;
         if view.leader.is_none() && state.follows(from) && view.epoch >= state.view().epoch {
-            self.cx.note_departure(from); // it does not speak as a leader: it stood still for too long, or started anew
-            self.call(Reason::LeaderGaveUp(from));
-            return;
+            return self.leader_gave_up(from);
         }
         let second = view.leader.is_some_and(|leader| state.is_of_another(leader.id, view.epoch));
         if second && state.leads() && state.needs_majority() {

@@ -61,6 +61,12 @@ impl Context<'_> {
             question.hear(from, Opinion::Yes, self.now);
         }
     }
+
+    /// This member asked for votes in vain. Returns how often that happened.
+    fn note_vain_votes(&mut self) -> u32 {
+        let unit = self.state.longest_t2();
+        self.state.candidacy.ask_in_vain(unit, self.now)
+    }
 }
 
 impl Turn<'_> {
@@ -198,8 +204,7 @@ impl Turn<'_> {
         let opposed = question.is_opposed(majority);
         let waits = state.candidacy.parked.is_some_and(|(_, round)| round == question.epoch);
         if question.stage == Stage::Vote && !heard {
-            let unit = state.longest_t2();
-            self.cx.state.candidacy.ask_in_vain(unit, now);
+            self.cx.note_vain_votes();
         }
         self.cx.drop_question();
         match purpose {
@@ -228,10 +233,9 @@ impl Turn<'_> {
     /// Enough voters voted for this member, too late to acknowledge a heartbeat before its lease ended. The second
     /// time it lets others try.
     pub fn led_in_vain(&mut self) {
-        let (unit, now) = (self.cx.state.longest_t2(), self.cx.now);
-        if self.cx.state.candidacy.ask_in_vain(unit, now) > 1 {
-            self.cx.become_waiting(now, Reason::LeaseEnded);
-            self.deny((false, false), unit);
+        if self.cx.note_vain_votes() > 1 {
+            self.cx.become_waiting(self.cx.now, Reason::LeaseEnded);
+            self.deny((false, false), Duration::ZERO);
         } else {
             self.call(Reason::LeaseEnded);
         }

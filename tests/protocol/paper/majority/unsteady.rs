@@ -151,34 +151,31 @@ fn where_most_came_and_went_all_count_alike() {
     assert!(asks_p5(&p4.calls()));
 }
 
-/// A leader that hears its lower members' silence only by the end of its lease says that it gave up its epoch.
-#[test]
-fn a_leader_that_gave_up_its_epoch_for_nobody_went_away_as_well() {
+/// P5 comes to lead twice, and says this soon after.
+fn p5_leads_twice_and_says(last: impl Fn(Epoch) -> Message) -> Process {
     let mut p4 = member(AlgorithmKind::Bully, 4);
     for epoch in [3, 30] {
         p4.after(TIMING.failure);
         p4.hears(5, heartbeat(epoch, 1, 5));
         p4.stores();
         assert_eq!(p4.leader(), Some(id(5)));
-        let release = Message::Release { epoch: Epoch(epoch), successor: None, eligible: true };
-        p4.hears(5, release);
+        p4.hears(5, last(Epoch(epoch)));
     }
-    assert_eq!(is_unsteady(&p4, 5), Some(true));
+    p4
+}
+
+/// A leader that hears its lower members' silence only by the end of its lease says that it gave up its epoch.
+#[test]
+fn a_leader_that_gave_up_its_epoch_for_nobody_went_away_as_well() {
+    let release = |epoch| Message::Release { epoch, successor: None, eligible: true };
+    assert_eq!(is_unsteady(&p5_leads_twice_and_says(release), 5), Some(true));
 }
 
 /// P5 stands still for longer than its own clock allows a leader, and for less than the others wait. It says so itself.
 #[test]
 fn a_leader_that_does_not_lead_any_more_went_away_as_well() {
-    let mut p4 = member(AlgorithmKind::Bully, 4);
-    for epoch in [3, 30] {
-        p4.after(TIMING.failure);
-        p4.hears(5, heartbeat(epoch, 1, 5));
-        p4.stores();
-        assert_eq!(p4.leader(), Some(id(5)));
-        let view = View { epoch: Epoch(epoch), leader: None };
-        p4.hears(5, Message::View(view));
-    }
-    assert_eq!(is_unsteady(&p4, 5), Some(true));
+    let leads_no_more = |epoch| Message::View(View { epoch, leader: None });
+    assert_eq!(is_unsteady(&p5_leads_twice_and_says(leads_no_more), 5), Some(true));
 }
 
 /// Only the link between P5, which leads, and P3 is dead: P3 speaks with P4 all the time.
