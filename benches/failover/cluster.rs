@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -66,6 +67,8 @@ struct Event {
 }
 
 pub struct Cluster {
+    /// What the nodes run.
+    program: OsString,
     folder: PathBuf,
     quorum: Quorum,
     nodes: Vec<Node>,
@@ -87,7 +90,18 @@ impl Cluster {
         algorithm: AlgorithmKind,
         quorum: Quorum,
     ) -> Cluster {
-        Cluster::start_with(folder, size, quorum, config(size, algorithm, quorum))
+        Cluster::start_of(program(), folder, size, algorithm, quorum)
+    }
+
+    /// The same with nodes of this program.
+    pub fn start_of(
+        program: OsString,
+        folder: PathBuf,
+        size: usize,
+        algorithm: AlgorithmKind,
+        quorum: Quorum,
+    ) -> Cluster {
+        Cluster::start_with(program, folder, size, quorum, config(size, algorithm, quorum))
     }
 
     /// The same with TLS between the members.
@@ -113,10 +127,16 @@ impl Cluster {
                 "key": file("key", &pair.key),
             });
         }
-        Cluster::start_with(folder, size, quorum, config)
+        Cluster::start_with(program(), folder, size, quorum, config)
     }
 
-    fn start_with(folder: PathBuf, size: usize, quorum: Quorum, config: Value) -> Cluster {
+    fn start_with(
+        program: OsString,
+        folder: PathBuf,
+        size: usize,
+        quorum: Quorum,
+        config: Value,
+    ) -> Cluster {
         fs::write(folder.join("cluster.json"), config.to_string())
             .expect("the config can be written");
         let (sender, events) = unbounded();
@@ -129,7 +149,8 @@ impl Cluster {
         });
         let nodes = nodes.collect();
         let (latest, first_election) = (VecDeque::new(), Duration::ZERO);
-        let mut cluster = Cluster { folder, quorum, nodes, sender, events, latest, first_election };
+        let mut cluster =
+            Cluster { program, folder, quorum, nodes, sender, events, latest, first_election };
         let start = Instant::now();
         (0..size).for_each(|node| cluster.start_node(node));
         cluster.first_election = cluster.await_agreement().complete_at - start;
@@ -156,7 +177,7 @@ impl Cluster {
     pub fn start_node(&mut self, at: usize) {
         let node = &mut self.nodes[at];
         let mut child = process::command("guarded")
-            .arg(env::var_os("FAILOVER_ELECTD").unwrap_or(env!("CARGO_BIN_EXE_electd").into()))
+            .arg(&self.program)
             .args(["run", "--node", &node.name, "--config"])
             .arg(self.folder.join("cluster.json"))
             .env("RUST_LOG", ALL_OF_INFO)
@@ -298,6 +319,11 @@ fn transition(line: &str, at: Instant) -> Option<State> {
     let (leader, rest) = rest.split_once(", epoch ")?;
     let (epoch, _) = rest.split_once(':')?;
     Some(State { phase: phase.into(), leader: leader.into(), epoch: epoch.into(), at })
+}
+
+/// The program that is measured.
+pub fn program() -> OsString {
+    env::var_os("FAILOVER_ELECTD").unwrap_or(env!("CARGO_BIN_EXE_electd").into())
 }
 
 /// A config at default timing; the last node ranks highest.

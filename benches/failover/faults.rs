@@ -68,20 +68,20 @@ struct Times {
     disk_floor: Vec<Duration>,
 }
 
-/// Kills the leaders of clusters that differ by their names, by turns, so that whatever else
+/// Strikes the leaders of clusters that differ by their names, by turns, so that whatever else
 /// the machine does disturbs all of them alike. The first of them is what the others are held to.
-pub fn compare(runs: &mut [(&str, Run)], times: usize, report: &mut Report) {
+pub fn compare(runs: &mut [(&str, Run)], fault: Fault, times: usize, report: &mut Report) {
     let mut measured: Vec<Times> = runs.iter().map(|_| Times::default()).collect();
     for _ in 0..times {
         for ((_, run), taken) in runs.iter_mut().zip(&mut measured) {
-            run.take(Fault::Kill, taken, report);
+            run.take(fault, taken, report);
             run.cluster.await_agreement(); // the next cluster is struck in quiet
         }
     }
     let agreed: Vec<_> = measured.iter().map(|times| times.agreed.clone()).collect();
     for ((name, run), taken) in runs.iter().zip(measured) {
-        let what = format!("kill -9 of {}, {name}", run.cluster.size());
-        taken.report(&what, Fault::Kill, run.cluster.quorum(), report);
+        let what = format!("{} of {}, {name}", fault.short_name(), run.cluster.size());
+        taken.report(&what, fault, run.cluster.quorum(), report);
     }
     for ((name, _), times) in runs.iter().zip(&agreed).skip(1) {
         let first = runs[0].0;
@@ -177,6 +177,16 @@ impl Fault {
             Fault::KillWithoutDisk => "kill -9, no disk, leader",
             Fault::Terminate => "SIGTERM to the leader",
             Fault::Freeze => "SIGSTOP of the leader",
+        }
+    }
+
+    /// The name where clusters are told apart by more than their size.
+    pub fn short_name(self) -> &'static str {
+        match self {
+            Fault::Kill => "kill -9",
+            Fault::KillWithoutDisk => "kill -9, no disk",
+            Fault::Terminate => "SIGTERM",
+            Fault::Freeze => "SIGSTOP",
         }
     }
 

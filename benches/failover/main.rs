@@ -5,7 +5,8 @@
 //! that many processes with a calm minute, `FAILOVER_QUORUM=majority` leaves out the clusters without
 //! one, `FAILOVER_TLS=only` measures TLS beside plain connections and, if asked for, the large cluster over TLS, and nothing
 //! else, `FAILOVER_TLS=no` leaves TLS out, and `FAILOVER_ELECTD=PATH` measures another build.
-//! Linux only: it reads /proc.
+//! `FAILOVER_BESIDE=PATH` measures nothing but this build beside others (their paths, with colons
+//! between), whose leaders are struck by turns. Linux only: it reads /proc.
 
 mod calm;
 mod cluster;
@@ -17,6 +18,7 @@ mod report;
 mod scratch;
 
 use std::env;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use cluster::Cluster;
@@ -53,6 +55,12 @@ fn main() {
     let scratch = Scratch::new();
     let mut report = Report::default();
     let mut random = Random::new(u64::from(std::process::id()));
+    if let Some(others) = env::var_os("FAILOVER_BESIDE") {
+        let programs: Vec<_> =
+            env::split_paths(&others).chain([cluster::program().into()]).collect();
+        measure_builds(&programs, &scratch, runs, &mut random, &mut report);
+        return report.print();
+    }
     let tls = env::var("FAILOVER_TLS").unwrap_or_default();
     if tls != "no" {
         measure_tls(&scratch, runs, &mut random, &mut report);
@@ -78,6 +86,39 @@ fn main() {
     report.print();
 }
 
+/// Clusters of 5 that differ only by the program that they run; the first program is what the others are
+/// held to.
+fn measure_builds(
+    programs: &[PathBuf],
+    scratch: &Scratch,
+    runs: usize,
+    random: &mut Random,
+    report: &mut Report,
+) {
+    let kills = AlgorithmKind::ALL.map(|algorithm| (algorithm, NONE, Fault::Kill));
+    let handovers = [NONE, Quorum::Majority].map(|quorum| (BULLY, quorum, Fault::Terminate));
+    for (algorithm, quorum, fault) in kills.into_iter().chain(handovers) {
+        let name_of = |at: usize, program: &PathBuf| {
+            let file = program.file_name().unwrap_or_default().display();
+            format!("{} {}, {}: {file}", algorithm.name(), quorum.name(), at + 1)
+        };
+        let names: Vec<_> = programs.iter().enumerate().map(|(at, it)| name_of(at, it)).collect();
+        let mut builds: Vec<_> = programs
+            .iter()
+            .zip(&names)
+            .map(|(program, name)| {
+                let folder = scratch.folder(&format!("{} {name}", fault.short_name()));
+                let cluster = Cluster::start_of(program.into(), folder, 5, algorithm, quorum);
+                (name.as_str(), Run::new(cluster, random.draw()))
+            })
+            .collect();
+        for (name, run) in &builds {
+            report.usage(&format!("5, {name}"), &calm::usage(&run.cluster, CALM));
+        }
+        faults::compare(&mut builds, fault, runs, report);
+    }
+}
+
 /// Failovers of clusters whose leader needs no votes.
 fn measure_none(scratch: &Scratch, runs: usize, random: &mut Random, report: &mut Report) {
     for size in [3, 5, 9] {
@@ -97,7 +138,7 @@ fn measure_none(scratch: &Scratch, runs: usize, random: &mut Random, report: &mu
         let cluster = Cluster::start(scratch.folder(algorithm.name()), 5, algorithm, NONE);
         (algorithm.name(), Run::new(cluster, random.draw()))
     });
-    faults::compare(&mut by_algorithm, runs, report);
+    faults::compare(&mut by_algorithm, Fault::Kill, runs, report);
 }
 
 /// The cost of TLS: two clusters that differ in nothing else, whose leaders are killed in turn.
@@ -109,7 +150,7 @@ fn measure_tls(scratch: &Scratch, runs: usize, random: &mut Random, report: &mut
     for (name, run) in &both {
         report.usage(&format!("5, {name}"), &calm::usage(&run.cluster, CALM));
     }
-    faults::compare(&mut both, runs, report);
+    faults::compare(&mut both, Fault::Kill, runs, report);
 }
 
 /// Failovers of clusters whose voters are bound to their leader.

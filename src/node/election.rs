@@ -33,6 +33,10 @@ use crate::store::{Record, Writer};
 /// How many inputs are taken before the timers get their turn, however many wait.
 const BATCH: usize = 256;
 
+/// How long the thread "watch" is not woken after a change. Several members may share a machine with few
+/// processors: it would otherwise take one from a member that has yet to learn who leads.
+const COURTESY: Duration = Duration::from_millis(5);
+
 /// Everything that the election thread owns.
 pub struct Election {
     core: Core,
@@ -59,8 +63,8 @@ pub struct Election {
     removed: bool,
     /// The member list as it was before this turn.
     members: Arc<MemberList>,
-    /// Whether a member began or ceased to answer, and the watch thread does not know yet.
-    members_changed: bool,
+    /// When the thread "watch" is woken for what it does not know yet.
+    ring_at: Option<Time>,
 }
 
 impl Election {
@@ -90,7 +94,7 @@ impl Election {
             stopped: false,
             removed: false,
             members,
-            members_changed: false,
+            ring_at: None,
         }
     }
 
@@ -116,7 +120,9 @@ impl Election {
             if !waiting && self.core.deadline().is_some_and(|due| due <= clock::now()) {
                 self.turn(Input::Tick);
             }
+            self.ring(clock::now());
         }
+        self.published.ring();
         if self.removed {
             self.published.removed();
         } else {
@@ -171,7 +177,21 @@ impl Election {
     fn timeout(&self) -> Duration {
         let alive = self.core.settings().timing.failure / 3;
         let now = clock::now();
-        self.core.deadline().map_or(alive, |due| due.since(now).min(alive))
+        let due = self.core.deadline().into_iter().chain(self.ring_at).min();
+        due.map_or(alive, |due| due.since(now).min(alive))
+    }
+
+    /// Wakes the thread "watch", if that is due.
+    fn ring(&mut self, now: Time) {
+        if self.ring_at.is_some_and(|at| at <= now) {
+            self.ring_at = None;
+            self.published.ring();
+        }
+    }
+
+    /// The thread "watch" is to look at something new.
+    fn ring_after(&mut self, now: Time) {
+        self.ring_at = self.ring_at.or(Some(now + COURTESY));
     }
 
     fn input(&mut self, event: Event) -> Option<Input> {
@@ -224,8 +244,8 @@ impl Election {
             }
         }
         self.out = out;
-        if !self.log.is_empty() || std::mem::take(&mut self.members_changed) {
-            self.published.ring();
+        if !self.log.is_empty() {
+            self.ring_after(now);
         }
         for change in self.log.drain(..) {
             self.story.log(&change, &members);
@@ -241,7 +261,7 @@ impl Election {
             if let Output::Changed(change) = output
                 && self.log.last().or(self.last_change.as_ref()) != Some(change)
             {
-                self.snapshot.changed(change, &self.core);
+                self.snapshot.changed(change);
                 news.push(change_of(change));
                 if change.to != Phase::Leading {
                     self.published.round_trips.clear();
@@ -280,7 +300,9 @@ impl Election {
 
     fn publish(&mut self, now: Time) {
         self.published.tidings.update(&self.core, now);
-        self.members_changed |= self.snapshot.update(&self.core, now);
+        if self.snapshot.update(&self.core, now) {
+            self.ring_after(now); // a member began or ceased to answer
+        }
         self.published.publish(&self.snapshot);
     }
 

@@ -4,6 +4,7 @@
 //! as a whole. It carries its own expiry, so that a stalled node does not keep answering "I lead".
 
 mod apart;
+mod changes;
 mod snapshot;
 mod view;
 

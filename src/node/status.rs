@@ -92,7 +92,7 @@ pub struct Status {
     pub rejections: Vec<RejectionStatus>,
     /// The latest changes of state, oldest first, at most 32.
     pub changes: Vec<ChangeStatus>,
-    /// What is wrong although the node works, the worst first; looked at twice a second.
+    /// What is wrong although the node works, the worst first; looked at every second.
     #[serde(default)]
     pub problems: Vec<Problem>,
     /// How many more members may fail, one after another, before nobody can lead, as far as this node

@@ -1,6 +1,6 @@
 //! The thread "watch": reads what the election thread has published, and reports what is new.
 //!
-//! The election thread only wakes it, once its messages have left; all text is made here. So neither a
+//! The election thread only wakes it, some time after its messages have left; all text is made here. So neither a
 //! reader of events nor a hanging disk can delay an election.
 
 use std::collections::BTreeMap;
@@ -26,11 +26,7 @@ use super::status::{ChangeStatus, Status};
 use crate::store;
 
 /// How often problems are looked for where nothing rings.
-const LOOK: Duration = Duration::from_millis(500);
-
-/// How long this thread waits after a ring. Several members may share a machine with few processors: this thread would
-/// otherwise take a processor from a member that has yet to learn who leads.
-const COURTESY: Duration = Duration::from_millis(5);
+const LOOK: Duration = Duration::from_secs(1);
 
 const STACK: usize = 512 * 1024;
 
@@ -111,7 +107,7 @@ impl Watcher {
         loop {
             self.look();
             select! {
-                recv(news) -> _ => thread::sleep(COURTESY),
+                recv(news) -> _ => {}
                 recv(ended) -> _ => break,
                 default(LOOK) => {}
             }

@@ -1,21 +1,17 @@
 //! One state of a node, as its readers see it: what the election thread keeps up to date, and copies for them.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::changes::Changes;
 use crate::core::membership::MemberList;
 use crate::core::message::Liveness;
-use crate::core::settings::{AlgorithmKind, Settings, Timing};
+use crate::core::settings::Timing;
 use crate::core::types::{Drain, Epoch, Incarnation, NodeId, Pause, Rank, Task, Time};
-use crate::core::{Core, NodeStatus, Phase, Reason, Split, Transition};
+use crate::core::{Core, Phase, Split, Transition};
 use crate::node::clock;
 use crate::node::rejections::Rejections;
-use crate::node::status::ChangeStatus;
 use crate::node::words;
 use crate::rank;
-
-/// How many of the latest changes of state are shown.
-const CHANGES: usize = 32;
 
 /// One state of the node.
 #[derive(Clone, Debug)]
@@ -43,7 +39,7 @@ pub struct Snapshot {
     pub pause: Pause,
     /// The member that an operator chose to lead, whatever its rank.
     pub switchover: Option<NodeId>,
-    pub(super) changes: VecDeque<Arc<ChangeStatus>>,
+    pub(super) changes: Changes,
     pub rejections: Rejections,
     /// The timings that count.
     pub(super) timing: Timing,
@@ -81,7 +77,7 @@ impl Snapshot {
             drain: None,
             pause: Pause::default(),
             switchover: None,
-            changes: VecDeque::new(),
+            changes: Changes::default(),
             rejections: Rejections::default(),
             timing: core.settings().timing,
         };
@@ -136,43 +132,8 @@ impl Snapshot {
     }
 
     /// Adds a change of state to the latest ones.
-    pub fn changed(&mut self, change: &Transition, core: &Core) {
-        // As it was before this turn: who was just removed is known by name.
-        let (members, settings) = (self.list.clone(), core.settings());
-        let last = self.changes.back().map_or(0, |change| change.number);
-        if self.changes.len() == CHANGES {
-            self.changes.pop_front();
-        }
-        self.changes.push_back(Arc::new(ChangeStatus {
-            number: last + 1,
-            at_ms: clock::wall_clock_ms(),
-            from: change.from.name().to_owned(),
-            to: change.to.name().to_owned(),
-            halting: halting_word(settings, change.to),
-            leader: change.leader.map(|id| members.name(id)),
-            epoch: change.epoch.0,
-            reason: change.reason.sentence(&members),
-            cause: cause(&change.reason),
-        }));
+    pub fn changed(&mut self, change: &Transition) {
+        // The list as it was before this turn: who was just removed is known by name.
+        self.changes.add(change.clone(), self.list.clone(), clock::wall_clock_ms());
     }
-}
-
-/// Garcia-Molina's name for a phase; none if the algorithm is not halting.
-pub(super) fn halting_word(settings: &Settings, phase: Phase) -> Option<String> {
-    let halting = settings.algorithm == AlgorithmKind::Halting;
-    halting.then(|| NodeStatus::from(phase).name().to_owned())
-}
-
-/// The name of a reason as one word, such as leader_dead.
-fn cause(reason: &Reason) -> String {
-    let name = format!("{reason:?}");
-    let name = name.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    let mut word = String::new();
-    for letter in name.chars() {
-        if letter.is_uppercase() && !word.is_empty() {
-            word.push('_');
-        }
-        word.extend(letter.to_lowercase());
-    }
-    word
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Published;
-use super::snapshot::{Snapshot, halting_word};
+use super::changes::halting_word;
+use super::snapshot::Snapshot;
 use crate::config::guarantee::Guarantee;
 use crate::core::membership::{Member, MemberList};
 use crate::core::message::Liveness;
@@ -17,8 +18,8 @@ use crate::node::clock;
 use crate::node::members::against_file;
 use crate::node::problems::tolerated;
 use crate::node::status::{
-    ChangeStatus, DrainStatus, HaltingStatus, LeaderStatus, MemberStatus, MessageCount, NodeRef,
-    OtherLeader, PartitionStatus, PauseStatus, RankStatus, Status,
+    DrainStatus, HaltingStatus, LeaderStatus, MemberStatus, MessageCount, NodeRef, OtherLeader,
+    PartitionStatus, PauseStatus, RankStatus, Status,
 };
 
 impl Published {
@@ -83,7 +84,7 @@ impl Published {
             certificate_ends: self.certificate_end().map(|end| end.to_string()),
             refused: self.refused(),
             rejections: [snapshot.rejections.status(list), self.handshakes.status(list)].concat(),
-            changes: snapshot.changes.iter().map(|change| ChangeStatus::clone(change)).collect(),
+            changes: snapshot.changes.status(settings),
             problems: self.problems.read().to_vec(),
             failures_tolerated: 0,
             last_leadership: self.history().last().cloned(),
