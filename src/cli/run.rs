@@ -118,11 +118,12 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
         Err(problems) => error!(event = "reload"; "the configuration was not taken, and nothing changed: {problems}"),
     });
     let removed = node.is_removed();
-    info!(event = "stopping"; "{}", if removed { "removed from the cluster, so this node ends" } else { "stopping" });
-    if let Some(supervised) = supervised {
-        supervised.stop();
-    }
-    node.stop(); // after the job has ended, if this node hands over
+    let why = if removed { "removed from the cluster, so this node ends" } else { "stopping" };
+    // It stops after the job has ended, if it hands over.
+    node.stop_meanwhile(|| {
+        info!(event = "stopping"; "{why}");
+        supervised.into_iter().for_each(Supervised::stop);
+    });
     let job = job.map_or(Ok(()), Job::finish);
     attached.stop();
     hooks.stop();

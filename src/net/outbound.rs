@@ -105,11 +105,12 @@ impl Outbound {
         gone
     }
 
-    /// Sends a message to each receiver; it is encoded once.
+    /// Sends a message to each receiver; it is encoded once. The last of them gets it first: with ranks by id it is
+    /// the next to lead, and a handover waits for it alone.
     pub fn send(&self, to: &[NodeId], envelope: &Envelope) {
         let frame = wire::encode_message(envelope);
         let kind = envelope.message.kind();
-        for writer in to.iter().filter_map(|id| self.writers.get(id)) {
+        for writer in to.iter().rev().filter_map(|id| self.writers.get(id)) {
             writer.line.send(kind, &frame);
         }
     }

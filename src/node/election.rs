@@ -122,12 +122,12 @@ impl Election {
             }
             self.ring(clock::now());
         }
-        self.published.ring();
         if self.removed {
             self.published.removed();
         } else {
             linger::await_successor(&self.core, &self.events);
         }
+        self.published.ring();
         (self.net, self.store)
     }
 

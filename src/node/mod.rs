@@ -327,10 +327,16 @@ impl Node {
     /// # }
     /// ```
     pub fn stop(self) {
-        let ended = self.is_removed();
+        self.stop_meanwhile(|| ());
+    }
+
+    /// The same, and calls this while it hands over: the others wait for nothing that is done here.
+    pub(crate) fn stop_meanwhile(self, meanwhile: impl FnOnce()) {
         // Waits for the holders of the leadership.
         let patience = Duration::from_secs(1) + self.handle.published.longest_hold();
-        if !ended && self.handle.order(core::Command::Stop, patience).is_err() {
+        if self.is_removed() {
+            meanwhile();
+        } else if self.handle.order_meanwhile(core::Command::Stop, patience, meanwhile).is_err() {
             log::warn!("the election thread did not answer in time");
         }
         match self.thread.join() {

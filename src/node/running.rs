@@ -245,10 +245,22 @@ impl NodeHandle {
         command: core::Command,
         timeout: Duration,
     ) -> Result<Result<Done, Refusal>, CommandError> {
+        self.order_meanwhile(command, timeout, || ())
+    }
+
+    /// The same, and calls this while the command is carried out.
+    pub(super) fn order_meanwhile(
+        &self,
+        command: core::Command,
+        timeout: Duration,
+        meanwhile: impl FnOnce(),
+    ) -> Result<Result<Done, Refusal>, CommandError> {
         let unanswered = || CommandError::Unanswered("this node did not answer in time".to_owned());
         let (answer, answered) = bounded(1);
         let order = Event::Order(Order { command, answer });
-        self.events.send_timeout(order, timeout).map_err(|_| unanswered())?;
+        let sent = self.events.send_timeout(order, timeout);
+        meanwhile();
+        sent.map_err(|_| unanswered())?;
         answered.recv_timeout(timeout).map_err(|_| unanswered())
     }
 }
