@@ -35,11 +35,8 @@ use record::Unfit;
 const STATE: &str = "state.json";
 const LOCK: &str = "lock";
 
-/// The digits that the id of a process may have.
-const LOCK_DIGITS: usize = 10;
-
-/// The most bytes of a lock file: the id of a process and the end of the line.
-const LOCK_LENGTH: usize = LOCK_DIGITS + 1;
+/// The most bytes that a lock file may hold; the id of a process has fewer.
+const LOCK_LENGTH: usize = 32;
 
 /// Longer than [`Store::held`] holds a lock that nobody else has.
 const ASKED: Duration = Duration::from_millis(10);
@@ -172,10 +169,9 @@ fn sign(lock: &mut File) -> io::Result<()> {
         let what = format!("its file \"{LOCK}\" holds something else than the id of a process");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     }
-    // It is as long each time, so nothing has to be cut off first: ext4 writes a file that was cut to nothing
-    // out when it is closed, and a process that is killed would do so before its connections end.
+    lock.set_len(0)?;
     lock.rewind()?;
-    lock.write_all(format!("{:>LOCK_DIGITS$}\n", std::process::id()).as_bytes())
+    lock.write_all(format!("{}\n", std::process::id()).as_bytes())
 }
 
 /// That another process holds the lock of a folder.
