@@ -22,6 +22,13 @@ impl Manager {
         Manager { socket, _folder: folder, path }
     }
 
+    /// Lets messages wait in its socket until no more fit.
+    fn fall_behind(&self) {
+        let other = UnixDatagram::unbound().unwrap();
+        other.set_nonblocking(true).unwrap();
+        while other.send_to(b"STATUS=of another service", &self.path).is_ok() {}
+    }
+
     /// Reads its messages up to this line. Returns all lines up to there.
     #[track_caller]
     fn hear(&self, wanted: &str) -> Vec<String> {
@@ -54,6 +61,19 @@ fn a_node_says_that_it_is_ready_where_it_stands_that_it_lives_and_that_it_stops(
     node.stop_term();
     manager.hear("STOPPING=1");
     assert_eq!(node.exit_code(), 0);
+}
+
+#[story]
+fn a_service_manager_that_is_behind_delays_no_handover() {
+    let (cluster, manager) = (Cluster::prepare(2, |_| {}), Manager::new());
+    manager.fall_behind();
+    cluster.node(1).start();
+    cluster.node(2).start_in(&[("NOTIFY_SOCKET", &manager.path)]);
+    let epoch = cluster.agree_on(2);
+    cluster.node(2).stop_term();
+    assert!(cluster.agree_among(&[1], 1) > epoch);
+    manager.hear("STOPPING=1");
+    assert_eq!(cluster.node(2).exit_code(), 0);
 }
 
 #[story]
