@@ -2,6 +2,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use socket2::SockRef;
@@ -59,6 +61,20 @@ fn a_thousand_streams_are_32_and_leadership_does_not_notice() {
     });
 }
 
+/// Reads a stream on a thread of its own until it ends; shows the id of the last event.
+fn read_on(stream: BufReader<TcpStream>) -> Arc<Mutex<String>> {
+    let last = Arc::new(Mutex::new(String::new()));
+    let shown = last.clone();
+    thread::spawn(move || {
+        for line in stream.lines().map_while(Result::ok) {
+            if let Some(id) = line.strip_prefix("id: ") {
+                id.clone_into(&mut shown.lock().unwrap());
+            }
+        }
+    });
+    last
+}
+
 /// A client that asks for all events that are kept, and reads none.
 fn deaf(admin: SocketAddr) -> TcpStream {
     let mut stream = TcpStream::connect(admin).unwrap();
@@ -78,10 +94,14 @@ fn a_reader_that_stops_reading_is_cut_and_one_that_reads_is_told_all() {
     let cluster = Cluster::start_with(2, |config| config["preempt"] = "never".into());
     cluster.agree_on(2);
     let admin = cluster.node(1).admin;
-    let number = || -> Result<u64, String> {
+    let last = || -> Result<String, String> {
         let last = cluster.node(1).get("/status")?.json()["last_event"].clone();
-        let number = last.as_str().and_then(|id| id.rsplit_once('-')).map(|(_, number)| number);
-        number.and_then(|number| number.parse().ok()).ok_or_else(|| last.to_string())
+        last.as_str().map(str::to_owned).ok_or_else(|| last.to_string())
+    };
+    let number = || -> Result<u64, String> {
+        let last = last()?;
+        let number = last.rsplit_once('-').and_then(|(_, number)| number.parse().ok());
+        number.ok_or(last)
     };
     eventually("the leadership has gone to and fro until the log of events is full", || {
         for _ in 0..20 {
@@ -96,6 +116,7 @@ fn a_reader_that_stops_reading_is_cut_and_one_that_reads_is_told_all() {
     let memory = cluster.node(1).figure("VmRSS");
     let (line, reader) = listen(admin);
     assert_eq!(line, "HTTP/1.1 200 OK");
+    let heard = read_on(reader);
     let deaf: Vec<TcpStream> = (0..31).map(|_| deaf(admin)).collect();
     // The place of one that is cut is free.
     eventually("those that do not read are cut", || {
@@ -106,7 +127,10 @@ fn a_reader_that_stops_reading_is_cut_and_one_that_reads_is_told_all() {
         ensure(free == deaf.len(), || format!("{free} places are free"))
     });
     assert_eq!(cluster.agree(), (leader, epoch), "nobody lost the leadership");
+    let before = number().unwrap();
     cluster.node(2).kill_9();
-    let mut lines = reader.lines().map_while(Result::ok);
-    assert!(lines.any(|line| line == "event: member_down"), "who reads was cut too");
+    eventually("the one that reads is told all", || {
+        let heard = heard.lock().unwrap().clone();
+        ensure(number()? > before && heard == last()?, || format!("it heard {heard}"))
+    });
 }
