@@ -44,7 +44,7 @@
 //! | store | records to write | its writer is stopped |
 //! | rank, if the rank changes | the time of the next sample, a program | it was told to stop |
 //! | health, if there is a check | the time of the next check, a program | it was told to stop |
-//! | watch | a signal of the election thread, or half a second | it was told to stop |
+//! | watch | a signal of the election thread, or a second | it was told to stop |
 //! | history | another leadership to be stored | the thread "watch" ends |
 //! | listener | accept | its socket is shut down |
 //! | reader-PEER | its connection | end of stream, an error, or its socket is shut down |

@@ -80,7 +80,7 @@ pub fn compare(runs: &mut [(&str, Run)], fault: Fault, times: usize, report: &mu
     }
     let agreed: Vec<_> = measured.iter().map(|times| times.agreed.clone()).collect();
     for ((name, run), taken) in runs.iter().zip(measured) {
-        let what = format!("{} of {}, {name}", fault.short_name(), run.cluster.size());
+        let what = format!("{} of {}, {name}", fault.name(), run.cluster.size());
         taken.report(&what, fault, run.cluster.quorum(), report);
     }
     for ((name, _), times) in runs.iter().zip(&agreed).skip(1) {
@@ -171,17 +171,7 @@ impl Times {
 }
 
 impl Fault {
-    fn name(self) -> &'static str {
-        match self {
-            Fault::Kill => "kill -9 of the leader",
-            Fault::KillWithoutDisk => "kill -9, no disk, leader",
-            Fault::Terminate => "SIGTERM to the leader",
-            Fault::Freeze => "SIGSTOP of the leader",
-        }
-    }
-
-    /// The name where clusters are told apart by more than their size.
-    pub fn short_name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Fault::Kill => "kill -9",
             Fault::KillWithoutDisk => "kill -9, no disk",

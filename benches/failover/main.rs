@@ -107,7 +107,7 @@ fn measure_builds(
             .iter()
             .zip(&names)
             .map(|(program, name)| {
-                let folder = scratch.folder(&format!("{} {name}", fault.short_name()));
+                let folder = scratch.folder(&format!("{} {name}", fault.name()));
                 let cluster = Cluster::start_of(program.into(), folder, 5, algorithm, quorum);
                 (name.as_str(), Run::new(cluster, random.draw()))
             })

@@ -4,10 +4,10 @@
 //!
 //! The path of a Unix socket has at most 107 bytes. A longer one is reached through the descriptor of its folder.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -61,14 +61,19 @@ pub struct Control {
 }
 
 impl Control {
-    /// Listens in this state folder, for the user of this process and for this group, if one is named. It replaces a
-    /// socket that an earlier process left there, so the caller must hold the lock of the folder.
+    /// Listens in this state folder, for the user of this process and for this group, if one is named: the group may
+    /// then also pass this folder and the one above, `data_dir`. It replaces a socket that an earlier process left
+    /// there, so the caller must hold the lock of the folder.
     ///
     /// # Errors
-    /// If the socket cannot be made or given to the group, or another kind of file has its name.
+    /// If the socket cannot be made or given to the group, the group cannot pass a folder, or another kind of file has
+    /// the socket's name.
     pub fn listen(state: &Path, group: Option<&str>) -> io::Result<Control> {
         let file = path(state);
         let group = group.map(group_id).transpose()?;
+        if let Some(group) = group {
+            state.parent().into_iter().chain([state]).try_for_each(|dir| let_pass(dir, group))?;
+        }
         match fs::symlink_metadata(&file) {
             Ok(left) if left.file_type().is_socket() => fs::remove_file(&file)?,
             Ok(_) => return Err(io::Error::other("a file that is no socket is there: remove it")),
@@ -79,8 +84,8 @@ impl Control {
         through_short_path(&file, |short| socket.bind(&SockAddr::unix(short)?))?;
         // Nobody can connect before the process listens.
         let mode = if group.is_some() { 0o660 } else { 0o600 };
-        std::os::unix::fs::chown(&file, None, group)?;
-        fs::set_permissions(&file, fs::Permissions::from_mode(mode))?;
+        chown(&file, None, group)?;
+        fs::set_permissions(&file, Permissions::from_mode(mode))?;
         let made = fs::symlink_metadata(&file)?;
         socket.listen(BACKLOG)?;
         Ok(Control { socket, file, identity: (made.dev(), made.ino()) })
@@ -123,6 +128,31 @@ fn group_id(name: &str) -> io::Result<u32> {
         let what = format!("there is no group \"{name}\" in /etc/group: correct control_group");
         io::Error::new(ErrorKind::InvalidInput, what)
     })
+}
+
+/// Lets the users of this group pass a folder on the way to the socket, unless they may already. They cannot list it.
+fn let_pass(folder: &Path, group: u32) -> io::Result<()> {
+    let made = fs::metadata(folder)?;
+    let (mode, is_theirs) = (made.permissions().mode(), made.gid() == group);
+    if mode & if is_theirs { 0o010 } else { 0o001 } != 0 {
+        return Ok(());
+    }
+    if !is_theirs && mode & 0o070 != 0 {
+        return Err(cannot_pass(folder, &io::Error::other("another group may use it"))); // and must not lose that
+    }
+    let given = if is_theirs { Ok(()) } else { chown(folder, None, Some(group)) };
+    let opened =
+        given.and_then(|()| fs::set_permissions(folder, Permissions::from_mode(mode | 0o010)));
+    opened.map_err(|error| cannot_pass(folder, &error))
+}
+
+fn cannot_pass(folder: &Path, error: &io::Error) -> io::Error {
+    let folder = folder.display();
+    let what = format!(
+        "the users of control_group cannot pass {folder}: {error}; let them, by chgrp and chmod g+x, or put the node's \
+         user into that group"
+    );
+    io::Error::new(error.kind(), what)
 }
 
 /// Calls this with a path to the same file that fits into the address of a socket.
@@ -292,6 +322,9 @@ pub(super) fn not_http(why: &str) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::DirBuilder;
+    use std::os::unix::fs::DirBuilderExt;
+
     use super::*;
 
     #[test]
@@ -311,14 +344,33 @@ mod tests {
 
     #[test]
     fn a_group_may_be_let_in() {
-        let folder = tempfile::tempdir().unwrap();
-        let own = fs::metadata(folder.path()).unwrap().gid();
-        let _control = Control::listen(folder.path(), Some(&own.to_string())).unwrap();
-        let made = fs::metadata(path(folder.path())).unwrap();
-        assert_eq!((made.gid(), made.permissions().mode() & 0o777), (own, 0o660));
-        let unknown = Control::listen(folder.path(), Some("no such group")).unwrap_err();
+        let data = tempfile::tempdir().unwrap();
+        let state = data.path().join("node");
+        DirBuilder::new().mode(0o700).create(&state).unwrap(); // as the store makes both
+        let own = fs::metadata(data.path()).unwrap().gid();
+        let _control = Control::listen(&state, Some(&own.to_string())).unwrap();
+        for (what, mode) in [(&path(&state), 0o660), (&state, 0o710), (&data.path().into(), 0o710)]
+        {
+            let made = fs::metadata(what).unwrap();
+            assert_eq!((made.gid(), made.permissions().mode() & 0o777), (own, mode), "{what:?}");
+        }
+        let unknown = Control::listen(&state, Some("no such group")).unwrap_err();
         assert!(unknown.to_string().contains("correct control_group"), "{unknown}");
         assert_eq!(group_id("root").unwrap(), 0);
+    }
+
+    #[test]
+    fn a_folder_that_the_group_may_pass_already_or_another_group_uses_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = fs::metadata(folder.path()).unwrap().gid();
+        let mode = || fs::metadata(folder.path()).unwrap().permissions().mode() & 0o777;
+        for (before, group, passes) in
+            [(0o755, own + 1, true), (0o750, own, true), (0o750, own + 1, false)]
+        {
+            fs::set_permissions(folder.path(), Permissions::from_mode(before)).unwrap();
+            assert_eq!(let_pass(folder.path(), group).is_ok(), passes, "{before:o}");
+            assert_eq!(mode(), before);
+        }
     }
 
     #[test]

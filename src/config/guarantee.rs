@@ -35,7 +35,8 @@ impl Guarantee {
         let worst = bounds::worst_failover(algorithm, timing, members).filter(|_| others);
         let proven = || bounds::proven_failover(algorithm, timing, members);
         let promised = || bounds::promised_failover(algorithm, timing, members);
-        let sentences = words(quorum, roles).iter().map(|&sentence| sentence.to_owned()).collect();
+        let sentences = words(quorum, roles, trust_refused);
+        let sentences = sentences.iter().map(|&sentence| sentence.to_owned()).collect();
         let mut guarantee = match quorum {
             Quorum::None => Guarantee {
                 sentences,
@@ -132,10 +133,15 @@ fn spare(roles: &[Role]) -> String {
 }
 
 /// The sentences that hold for any timings.
-fn words(quorum: Quorum, roles: &[Role]) -> &'static [&'static str] {
+fn words(quorum: Quorum, roles: &[Role], trust_refused: bool) -> &'static [&'static str] {
     match quorum {
         Quorum::None if candidates(roles) == 1 && roles.len() > 1 => {
             &["One member alone may lead: while it is not there, nobody does."]
+        }
+        Quorum::Majority if trust_refused => {
+            &["At most one leader at any instant, under any delays, loss, partitions, pauses and \
+             restarts, as long as clocks run within 10 % of true time, disks keep what they \
+             synced, and nothing refuses a connection in place of a live process (trust_refused)."]
         }
         Quorum::Majority => {
             &["At most one leader at any instant, under any delays, loss, partitions, pauses and \
@@ -196,6 +202,17 @@ mod tests {
         let text = of(&five).text();
         assert!(text.contains("without 2 of the 3 voters: any one may fail"), "{text}");
         assert!(text.contains("within 900ms") && text.contains("within 706.25ms;"), "{text}");
+    }
+
+    #[test]
+    fn who_trusts_refusals_with_a_majority_is_told_what_that_assumes() {
+        let text = |trust_refused| {
+            let roles = [Role::Member; 3];
+            Guarantee::of(AlgorithmKind::Bully, Quorum::Majority, &TIMING, &roles, trust_refused)
+                .text()
+        };
+        assert!(text(true).contains("in place of a live process"), "{}", text(true));
+        assert!(!text(false).contains("in place of a live process"), "{}", text(false));
     }
 
     #[test]

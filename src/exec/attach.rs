@@ -9,9 +9,10 @@
 //! holds a lock on `exec-N.lock` until nothing of the command is left. Only after that the leadership may go.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufReader, Write};
 use std::net::Shutdown;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -103,7 +104,8 @@ impl Attached {
         })?;
         stream.set_write_timeout(Some(WRITE))?;
         let lock = lock::of_exec(&self.state, number);
-        File::create(&lock)?; // by the node's user, so that the node may look at it
+        // By the node's user, so that the node may look at it; the users of the control group only read it.
+        File::create(&lock)?.set_permissions(Permissions::from_mode(0o644))?;
         let (own, input) = (self.clone(), stream.try_clone()?);
         let output = stream.try_clone()?;
         let builder = thread::Builder::new().name(format!("exec-{number}")).stack_size(STACK);

@@ -61,6 +61,10 @@ const HOARDERS: usize = 2000;
 /// The most that all of them together may cost the leader: 512 connections, with the buffers of each.
 const MOST_MEMORY_FOR_HOARDERS_KB: u64 = 6 * 1024;
 
+/// A machine that stands still may end the connections of the two other members: each has a reader that ends then, and
+/// one that begins.
+const MOST_READERS_ANEW: u64 = 4;
+
 const PATIENCE: Duration = Duration::from_millis(10);
 
 /// Lets this process have as many descriptors as it may. Tells how many.
@@ -87,7 +91,8 @@ fn an_honest_client_is_answered_while_two_thousand_hold_the_admin_port() {
         assert_eq!(answer.code, 200, "{answer:?}");
         let grown = leader.figure("VmRSS").saturating_sub(lean);
         assert!(grown <= MOST_MEMORY_FOR_HOARDERS_KB, "they cost {grown} kB beside {lean} kB");
-        assert_eq!(leader.figure("Threads"), threads, "a client costs no thread");
+        let more = leader.figure("Threads").saturating_sub(threads);
+        assert!(more <= MOST_READERS_ANEW, "{more} threads more: a client costs none");
         most_open = most_open.max(crowd.open());
     }
     assert!(most_open > HOARDERS as u64 / 2, "the crowd was there: {most_open}");

@@ -1,4 +1,4 @@
-//! This member's candidacy: the parked nomination, and the last question to the voters with their answers.
+//! This member's candidacy: the parked nomination, what it asks the voters, and how they answered.
 
 use std::time::Duration;
 
@@ -21,15 +21,38 @@ pub enum Aim {
     Lead,
 }
 
-/// Why the voters do not agree.
+/// Why too few voters agreed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Denied {
+enum Why {
     /// Too few voters answered, or this member's own vote does not count yet: this member is not eligible.
     Unheard,
     /// Too many said no, or not yet.
     Refused,
-    /// Too many have said no for longer than any promise of an earlier incarnation can last.
+    /// Too many have said no for longer than any promise of an earlier incarnation can last: this member is not
+    /// eligible.
     Opposed,
+}
+
+/// Too few voters agreed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Denial {
+    why: Why,
+    /// Since when too few would agree even if no promise bound any voter.
+    opposed_since: Option<Time>,
+}
+
+/// What this member asks the voters, and what became of that.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+enum Inquiry {
+    /// It asks them nothing.
+    #[default]
+    Idle,
+    /// It awaits their answers. After a denial it has that until enough of them agree.
+    Asking { question: Question, denial: Option<Denial> },
+    /// Enough of them agreed.
+    Agreed(Question),
+    /// Too few of them agreed: it asks them again before it calls another election.
+    Denied(Denial),
 }
 
 /// The state of the candidacy.
@@ -37,14 +60,9 @@ pub(super) enum Denied {
 pub struct Candidacy {
     /// The next step and its round, which waits until the round is durable and the voters agree.
     pub(super) parked: Option<(Aim, Epoch)>,
-    /// The last question to the voters.
-    pub(super) question: Option<Question>,
+    inquiry: Inquiry,
     /// Counts the questions.
     questions: u64,
-    /// Why the voters did not agree last: this member asks them again before it calls another election.
-    pub(super) denied: Option<Denied>,
-    /// Since when too many voters have said no although no promise binds them.
-    pub(super) opposed_since: Option<Time>,
     /// A nomination waited too long for this member's own disk, which has written nothing since.
     pub(super) disk_lags: bool,
     /// The epoch whose leader handed over to this member, until this member has asked for votes.
@@ -67,7 +85,7 @@ impl Candidacy {
 
     /// Whether the voters did not agree last; this member asks again later.
     pub fn is_denied(&self) -> bool {
-        self.denied.is_some()
+        self.inquiry.denial().is_some()
     }
 
     /// The epoch in which this member leads as soon as the epoch is durable and the voters agree.
@@ -77,7 +95,8 @@ impl Candidacy {
 
     /// Whether this member may not be nominated at present: its disk or its voters do not respond.
     pub fn is_out_of_reach(&self) -> bool {
-        self.disk_lags || matches!(self.denied, Some(Denied::Unheard | Denied::Opposed))
+        let denial = self.inquiry.denial();
+        self.disk_lags || denial.is_some_and(|denial| denial.why != Why::Refused)
     }
 
     /// The disk has written something.
@@ -114,12 +133,59 @@ impl Candidacy {
         (now, lease): (Time, Duration),
     ) -> u64 {
         self.questions += 1;
-        let same = self.question.as_ref().filter(|asked| asked.stage == stage);
+        let same = self.question().filter(|asked| asked.stage == stage);
         let repeats = same.map_or(0, |asked| asked.repeats + 1);
         let mut question = Question::new(purpose, stage, epoch, self.questions, (now, lease));
         question.repeats = repeats;
-        self.question = Some(question);
+        self.inquiry = Inquiry::Asking { question, denial: self.inquiry.denial() };
         self.questions
+    }
+
+    /// The last question to the voters, unless this member needs no answer any more.
+    pub(super) fn question(&self) -> Option<&Question> {
+        match &self.inquiry {
+            Inquiry::Asking { question, .. } | Inquiry::Agreed(question) => Some(question),
+            Inquiry::Idle | Inquiry::Denied(_) => None,
+        }
+    }
+
+    /// The same, to count an answer. Late votes make the lease of an elected candidate longer.
+    pub(super) fn question_mut(&mut self) -> Option<&mut Question> {
+        match &mut self.inquiry {
+            Inquiry::Asking { question, .. } | Inquiry::Agreed(question) => Some(question),
+            Inquiry::Idle | Inquiry::Denied(_) => None,
+        }
+    }
+
+    /// The question that awaits answers.
+    pub(super) fn open_question(&self) -> Option<&Question> {
+        match &self.inquiry {
+            Inquiry::Asking { question, .. } => Some(question),
+            _ => None,
+        }
+    }
+
+    /// Enough voters agreed with the question.
+    pub(super) fn agree(&mut self) {
+        self.inquiry = match std::mem::take(&mut self.inquiry) {
+            Inquiry::Asking { question, .. } => Inquiry::Agreed(question),
+            other => other,
+        };
+    }
+
+    /// Drops the question. A denial before it lasts.
+    pub(super) fn drop_question(&mut self) -> Option<Question> {
+        match std::mem::take(&mut self.inquiry) {
+            Inquiry::Asking { question, denial } => {
+                self.inquiry = denial.map_or(Inquiry::Idle, Inquiry::Denied);
+                Some(question)
+            }
+            Inquiry::Agreed(question) => Some(question),
+            other => {
+                self.inquiry = other;
+                None
+            }
+        }
     }
 
     /// This leader was overruled because of a third member's report. Returns until when it waits for the other
@@ -158,50 +224,77 @@ impl Candidacy {
         self.vain.until().since(now)
     }
 
-    /// The voters do not agree. A member that was opposed for longer than `limit` lets another member try.
+    /// Too few voters agreed. A member that was opposed for longer than `limit` lets another member try.
     pub(super) fn deny(&mut self, heard: bool, opposed: bool, limit: Duration, now: Time) {
-        let since = opposed.then(|| self.opposed_since.unwrap_or(now));
-        self.opposed_since = since;
-        self.denied = Some(match since {
-            _ if !heard => Denied::Unheard,
-            Some(since) if since + limit <= now => Denied::Opposed,
-            _ => Denied::Refused,
-        });
+        let before = self.inquiry.denial().and_then(|denial| denial.opposed_since);
+        let opposed_since = opposed.then(|| before.unwrap_or(now));
+        let why = match opposed_since {
+            _ if !heard => Why::Unheard,
+            Some(since) if since + limit <= now => Why::Opposed,
+            _ => Why::Refused,
+        };
+        self.inquiry = Inquiry::Denied(Denial { why, opposed_since });
     }
 
-    /// The voters agree, or this member stops asking them.
+    /// This member stops asking the voters again.
     pub(super) fn forget_denial(&mut self) {
-        (self.denied, self.opposed_since) = (None, None);
+        match &mut self.inquiry {
+            Inquiry::Asking { denial, .. } => *denial = None,
+            Inquiry::Denied(_) => self.inquiry = Inquiry::Idle,
+            Inquiry::Idle | Inquiry::Agreed(_) => {}
+        }
     }
 
-    /// Whether this member asks the voters for an election.
+    /// Whether this member asks the voters for an election, or has their votes.
     pub fn asks_to_win(&self) -> bool {
-        self.question.as_ref().is_some_and(|question| question.purpose == Purpose::Win)
+        self.question().is_some_and(|question| question.purpose == Purpose::Win)
     }
 
     /// Whether this member has asked for votes for the first time in this epoch, and may still get answers.
     pub fn awaits_votes(&self) -> bool {
         let first = |asked: &Question| asked.stage == Stage::Vote && asked.repeats == 0;
-        self.denied.is_none() && self.asks_to_win() && self.question.as_ref().is_some_and(first)
+        !self.is_denied() && self.asks_to_win() && self.question().is_some_and(first)
     }
 
     /// The lease that this member has in this epoch, if the voters have elected it.
     pub fn lease_of(&self, epoch: Epoch) -> Option<Lease> {
-        let elected = |question: &&Question| {
-            question.epoch == epoch && question.stage == Stage::Vote && question.agreed
-        };
-        self.question.as_ref().filter(elected).map(Question::lease)
+        match &self.inquiry {
+            Inquiry::Agreed(question)
+                if question.epoch == epoch && question.stage == Stage::Vote =>
+            {
+                Some(question.lease())
+            }
+            _ => None,
+        }
     }
 
     /// The same, when this member begins to lead.
     pub fn take_lease(&mut self, epoch: Epoch) -> Option<Lease> {
-        self.question.take_if(|question| question.epoch == epoch).map(|question| question.lease())
+        self.question().filter(|question| question.epoch == epoch)?;
+        self.drop_question().map(|question| question.lease())
     }
 
     /// Whether enough voters agreed with the last question for this round; none if there was none.
     pub(super) fn outcome(&self, round: Epoch) -> Option<bool> {
         let wins =
             |question: &&Question| question.epoch == round && question.purpose == Purpose::Win;
-        self.question.as_ref().filter(wins).map(|question| question.agreed)
+        self.question().filter(wins).map(|_| matches!(self.inquiry, Inquiry::Agreed(_)))
+    }
+
+    /// How often enough voters voted for this member in this round, before it asked them last; none if they have not
+    /// voted for it.
+    pub(super) fn votes_repeated(&self, round: Epoch) -> Option<u32> {
+        self.lease_of(round)?;
+        self.question().map(|question| question.repeats)
+    }
+}
+
+impl Inquiry {
+    fn denial(&self) -> Option<Denial> {
+        match self {
+            Inquiry::Asking { denial, .. } => *denial,
+            Inquiry::Denied(denial) => Some(*denial),
+            Inquiry::Idle | Inquiry::Agreed(_) => None,
+        }
     }
 }

@@ -114,7 +114,7 @@ impl Context<'_> {
     /// too late, and nobody would lead meanwhile.
     pub fn poll_for_takeover(&mut self) {
         let candidacy = &self.state.candidacy;
-        if candidacy.question.is_some() || self.now < candidacy.next_takeover_poll {
+        if candidacy.question().is_some() || self.now < candidacy.next_takeover_poll {
             return;
         }
         let pace = self.state.records.pace(self.state.longest_vote(), self.now);
@@ -143,7 +143,7 @@ impl Context<'_> {
     }
 
     pub(super) fn ask_voters(&mut self, purpose: Purpose, stage: Stage, epoch: Epoch) {
-        if self.state.candidacy.question.as_ref().is_some_and(|asked| asked.epoch != epoch) {
+        if self.state.candidacy.question().is_some_and(|asked| asked.epoch != epoch) {
             self.drop_question();
         }
         let lease = self.state.settings.timing.lease;
@@ -182,7 +182,7 @@ impl Context<'_> {
             true => Opinion::Yes,
             false => self.judge(own, epoch, self.state.membership.version()),
         };
-        let Some(question) = &mut self.state.candidacy.question else { return };
+        let Some(question) = self.state.candidacy.question_mut() else { return };
         let number = question.number;
         match (opinion, stage) {
             (Opinion::Yes, Stage::Vote) => {
@@ -198,9 +198,9 @@ impl Context<'_> {
     /// Stops asking. Frees the voters that have voted for this member from their promise; but not those that a leader
     /// asked for a greater epoch, as its lease still rests on them.
     pub fn drop_question(&mut self) {
-        let Some(question) = self.state.candidacy.question.take() else { return };
+        let Some(question) = self.state.candidacy.drop_question() else { return };
         self.state.timers.cancel(Timer::Voters);
-        if self.state.candidacy.denied.is_some() {
+        if self.state.candidacy.is_denied() {
             self.arm(Timer::Voters, self.state.settings.timing.t2()); // it asks them again
         }
         if question.stage == Stage::Vote && question.purpose == Purpose::Win {
@@ -244,7 +244,7 @@ impl Turn<'_> {
                 self.cx.become_waiting(self.cx.now, Reason::DiskLags);
             }
             _ if state.is_discovering(self.cx.now) => self.call(Reason::NoCoordinator),
-            _ if state.candidacy.denied.is_some() => self.await_voters(),
+            _ if state.candidacy.is_denied() => self.await_voters(),
             _ => self.algorithm.get().expire(&mut self.cx, Timer::Coordinator),
         }
     }

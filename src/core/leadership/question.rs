@@ -44,8 +44,6 @@ pub struct Question {
     length: Duration,
     /// How often the same question was asked before, without enough answers in time.
     pub repeats: u32,
-    /// Enough voters agreed.
-    pub agreed: bool,
     answers: Answers,
 }
 
@@ -73,8 +71,8 @@ impl Question {
         number: u64,
         (sent, length): (Time, Duration),
     ) -> Question {
-        let (repeats, agreed, answers) = (0, false, Answers::default());
-        Question { purpose, stage, epoch, number, sent, length, repeats, agreed, answers }
+        let (repeats, answers) = (0, Answers::default());
+        Question { purpose, stage, epoch, number, sent, length, repeats, answers }
     }
 
     /// Counts a voter's answer. If the voter would agree once the leader released its epoch, it supports a candidate

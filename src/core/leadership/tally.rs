@@ -22,11 +22,8 @@ impl State {
     /// Whether enough voters have voted for this member in this round, and it may ask for their votes again in the
     /// same epoch if these have expired.
     pub(in crate::core) fn may_repeat_votes(&self, round: Epoch) -> bool {
-        let elected = |question: &Question| {
-            let Question { epoch, stage, agreed, repeats, .. } = *question;
-            (epoch, stage, agreed) == (round, Stage::Vote, true) && repeats < MOST_REPEATS
-        };
-        self.candidacy.question.as_ref().is_some_and(elected) && !Fault::VotesRunOut.is_planted()
+        let repeated = self.candidacy.votes_repeated(round);
+        repeated.is_some_and(|times| times < MOST_REPEATS) && !Fault::VotesRunOut.is_planted()
     }
 
     /// Whether this member's own vote is not on the disk yet.
@@ -52,7 +49,7 @@ impl Context<'_> {
     /// A voter votes for this member; or this member itself does, now that its vote is durable.
     pub fn hear_vote(&mut self, from: NodeId, of: Incarnation, number: u64, epoch: Epoch) {
         let own = of == self.state.records.incarnation() && self.state.is_voter(from);
-        if let Some(question) = &mut self.state.candidacy.question
+        if let Some(question) = self.state.candidacy.question_mut()
             && ((question.number, question.epoch) == (number, epoch)
                 || Fault::StaleVote.is_planted())
             && question.stage == Stage::Vote
@@ -84,7 +81,7 @@ impl Turn<'_> {
         // No promise is longer than `failure`, except by the wait after a restart; then the candidate asks again.
         let opinion = opinion.at_most(self.cx.state.settings.timing.failure);
         let counts = self.cx.state.is_voter(from);
-        if let Some(question) = &mut self.cx.state.candidacy.question
+        if let Some(question) = self.cx.state.candidacy.question_mut()
             && (question.number, question.stage) == (number, stage)
             && counts
         {
@@ -99,7 +96,7 @@ impl Turn<'_> {
     /// needs that says so after every heartbeat, so the leader asks at most once between two of them.
     pub fn outgrow(&mut self, epoch: Epoch) {
         let state = &self.cx.state;
-        let asked = state.candidacy.question.is_some();
+        let asked = state.candidacy.question().is_some();
         let lately = self.cx.now < state.course.since() + state.settings.timing.heartbeat;
         if epoch > state.view().epoch && !asked && !lately {
             let next = self.cx.next_round();
@@ -110,8 +107,7 @@ impl Turn<'_> {
 
     /// At the end of a turn: continues if enough voters agree, gives up if they cannot any more.
     pub fn tally(&mut self) {
-        let open = |question: &&Question| !question.agreed;
-        while let Some(question) = self.cx.state.candidacy.question.as_ref().filter(open) {
+        while let Some(question) = self.cx.state.candidacy.open_question() {
             let (majority, voters) = (self.cx.state.majority(), self.cx.state.can_say(question));
             match (question.purpose, question.supporters(majority)) {
                 (Purpose::Preempt(view), Some(votes)) => {
@@ -133,10 +129,9 @@ impl Turn<'_> {
 
     fn agreed(&mut self) {
         let candidacy = &mut self.cx.state.candidacy;
-        let Some(question) = &mut candidacy.question else { return };
-        question.agreed = true;
+        let Some(question) = candidacy.question() else { return };
         let (purpose, epoch) = (question.purpose, question.epoch);
-        candidacy.forget_denial();
+        candidacy.agree();
         self.cx.state.timers.cancel(Timer::Voters);
         let state = &self.cx.state;
         match purpose {
@@ -163,17 +158,18 @@ impl Turn<'_> {
     /// The voters' time to answer is over, or the wait before this member asks them again.
     pub fn voters_expired(&mut self) {
         let state = &self.cx.state;
-        if let Some(Question { purpose, stage, epoch, .. }) = state.candidacy.question
+        let asked = state.candidacy.question();
+        if let Some(&Question { purpose, stage, epoch, .. }) = asked
             && self.may_ask_again()
             && !Fault::AskedOnce.is_planted()
         {
             self.cx.ask_voters(purpose, stage, epoch);
-        } else if state.candidacy.question.is_some() {
+        } else if asked.is_some() {
             // A member whose disk hangs would be eligible, denied by nobody, again and again.
             let lags = state.waits_for_own_vote();
             self.cx.state.candidacy.disk_lags |= lags;
             self.failed();
-        } else if state.candidacy.denied.is_some() && state.elects() {
+        } else if state.candidacy.is_denied() && state.elects() {
             let next = state.epochs.round().next();
             self.cx.ask_voters(Purpose::Retry, Stage::PreVote, next);
         }
@@ -184,12 +180,11 @@ impl Turn<'_> {
     /// connected with too few voters, or has asked often enough, frees the voters.
     fn may_ask_again(&self) -> bool {
         let state = &self.cx.state;
-        let asks = |question: &Question| {
-            question.stage == Stage::Vote && !question.agreed && question.repeats < MOST_REPEATS
-        };
+        let asks =
+            |question: &Question| question.stage == Stage::Vote && question.repeats < MOST_REPEATS;
         let connected = |id: &NodeId| state.detector.get(*id).is_none_or(Peer::connected);
         let voters = state.membership.list().voters();
-        state.candidacy.question.as_ref().is_some_and(asks)
+        state.candidacy.open_question().is_some_and(asks)
             && voters.filter(connected).count() >= state.majority()
     }
 
@@ -197,7 +192,7 @@ impl Turn<'_> {
     /// election: a member that cannot lead disturbs nobody, and its log stays quiet.
     fn failed(&mut self) {
         let state = &*self.cx.state;
-        let Some(question) = &state.candidacy.question else { return };
+        let Some(question) = state.candidacy.question() else { return };
         let (majority, now, purpose) = (state.majority(), self.cx.now, question.purpose);
         let (wait, heard) = (question.wait(majority, now), question.is_heard(majority));
         let uninformed = question.uninformed(majority, state.voters());

@@ -1,6 +1,6 @@
 //! A leader that asks for a greater epoch, as a voter says that a greater one is known.
 
-use electd::core::message::{Done, Forwarded, Message};
+use electd::core::message::{Forwarded, Message};
 use electd::core::types::{CommandId, Epoch, NodeId};
 use electd::core::{Input, Phase};
 
@@ -28,18 +28,4 @@ fn a_switchover_goes_on_when_the_leader_takes_a_greater_epoch() {
     all_say(&mut p5, &[1, 3], &vote(3, 23));
     assert_eq!((p5.core.phase(), p5.core.view().epoch), (Phase::Leading, Epoch(23)));
     assert_eq!(chosen(&p5.after(TIMING.heartbeat)), Some(id(2)));
-}
-
-/// Operators that ask too often are refused, as for all commands that wait for the disk.
-#[test]
-fn commands_that_wait_for_a_disk_that_hangs_are_bounded() {
-    let mut p1 = voter(1);
-    let mut asks = |id| {
-        let command = electd::core::Command::Undrain;
-        answer(&p1.outputs(Input::Command { id: CommandId(id), command }))
-    };
-    let refused = (1..=2000).filter_map(&mut asks).filter(Result::is_err).count();
-    assert!(refused > 1000, "{refused} of 2000");
-    let is_done = |out: &[_]| matches!(answer(out), Some(Ok(Done::Undrained)));
-    assert!(!is_done(&p1.outputs(Input::Tick)), "the disk has written nothing");
 }

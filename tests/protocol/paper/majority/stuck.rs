@@ -4,11 +4,12 @@
 
 use std::time::Duration;
 
-use electd::core::Phase;
-use electd::core::message::{Message, Opinion};
+use electd::core::message::{Done, Message, Opinion};
+use electd::core::types::CommandId;
+use electd::core::{Command, Input, Phase};
 
-use super::{all_say, no, p5_asks, p5_tries, says, yes_if};
-use crate::paper::process::{Process, TIMING};
+use super::{all_say, no, p5_asks, p5_tries, says, voter, yes_if};
+use crate::paper::process::{Process, TIMING, answer};
 
 /// Two of the others would vote for it again and again, but its own vote is not stored: it would call
 /// another election each time, and keep the members that could lead from doing so.
@@ -70,4 +71,16 @@ fn a_candidate_whose_voters_are_bound_to_a_leader_is_eligible_all_the_time() {
     all_say(&mut p5, &[1, 2, 3], &says(1, bound, 1));
     assert!(all_answer(&mut p5, bound, TIMING.failure * 8) > 4);
     assert!(p5.core.is_eligible());
+}
+
+/// Operators that ask too often are refused, as for all commands that wait for the disk.
+#[test]
+fn commands_that_wait_for_a_disk_that_hangs_are_bounded() {
+    let mut p1 = voter(1);
+    let mut asks =
+        |id| answer(&p1.outputs(Input::Command { id: CommandId(id), command: Command::Undrain }));
+    let refused = (1..=2000).filter_map(&mut asks).filter(Result::is_err).count();
+    assert!(refused > 1000, "{refused} of 2000");
+    let is_done = |out: &[_]| matches!(answer(out), Some(Ok(Done::Undrained)));
+    assert!(!is_done(&p1.outputs(Input::Tick)), "the disk has written nothing");
 }
