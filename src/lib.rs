@@ -66,6 +66,7 @@ pub mod admin;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod config;
+#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub mod core;
 #[cfg(feature = "cli")]
 pub mod exec;

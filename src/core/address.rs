@@ -67,7 +67,6 @@ impl HostPort {
     }
 
     /// Whether it means every address of a host: fit to bind, useless to dial.
-    #[must_use]
     pub fn is_wildcard(&self) -> bool {
         match &self.host {
             Host::V4(ip) => ip.is_unspecified(),
@@ -77,19 +76,15 @@ impl HostPort {
     }
 
     /// Whether two sockets of one host cannot be bound to both.
-    #[must_use]
     pub fn clashes(&self, other: &HostPort) -> bool {
         self == other || (self.port == other.port && (self.is_wildcard() || other.is_wildcard()))
     }
 
     /// The same host at another port.
-    #[must_use]
     pub fn with_port(&self, port: u16) -> HostPort {
         HostPort { host: self.host.clone(), port }
     }
 
-    /// The port.
-    #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }

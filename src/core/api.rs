@@ -15,7 +15,6 @@ use super::types::{CommandId, NodeId, Time};
 
 /// An event that a member handles.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum Input {
     /// Time has passed.
     Tick,
@@ -68,7 +67,6 @@ pub enum Redial {
 
 /// A step that the caller carries out, in this order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum Output {
     /// Say HELLO on the connection of this attempt, which [`Input::Dialed`] named.
     Hello { to: NodeId, attempt: u64, hello: Hello },

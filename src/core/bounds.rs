@@ -10,12 +10,8 @@ use super::settings::{AlgorithmKind, Timing};
 
 /// The part of a promise of this length that a leader may rely on: shorter by how much the clocks of a voter and of
 /// the leader may differ (each runs at 0.9 to 1.1 of true time).
-#[must_use]
 pub fn certain(length: Duration) -> Duration {
-    match Fault::NoDrift.is_planted() {
-        true => length,
-        false => length * 9 / 11,
-    }
+    if Fault::NoDrift.is_planted() { length } else { length * 9 / 11 }
 }
 
 /// From the silent death of a leader (its host is gone, or it is frozen) until every live member names the next one.
@@ -26,7 +22,6 @@ pub fn certain(length: Duration) -> Duration {
 ///   just before a heartbeat was due is found up to `h` sooner.) All watch the leader, so by then
 ///   all miss it.
 /// - *An [`election`]* among the others.
-#[must_use]
 pub fn worst_failover(
     algorithm: AlgorithmKind,
     timing: &Timing,
@@ -46,7 +41,6 @@ pub fn worst_failover(
 /// - *Halting*: it asks them one after another, each for T1; `2m` each for HALT and ELECTED with their
 ///   replies, and `m` for READY.
 /// - *Ring*: the longest run; the member that sent to the dead leader has sent again.
-#[must_use]
 pub fn election(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Duration {
     if members < 2 {
         return Duration::ZERO;
@@ -66,7 +60,6 @@ pub fn election(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Du
 ///   after `f`, and others wait T2 since ELECTED; the new election asks for it, for T1.
 /// - *Ring*: `f` after its last message to the member before it, which came at most `m` later. The member
 ///   after it is watched only from then on, so several in a row are found one after another.
-#[must_use]
 pub fn further_death(algorithm: AlgorithmKind, timing: &Timing) -> Duration {
     match algorithm {
         AlgorithmKind::Bully => timing.t2() + timing.t1() + timing.t1(),
@@ -83,7 +76,6 @@ pub fn further_death(algorithm: AlgorithmKind, timing: &Timing) -> Duration {
 /// `m` until the others see the end of the connection, and `2m` for the redial and its refusal; then an [`election`]
 /// that does not wait for the dead: `m` for COORDINATOR; `5m` for the calls of the halting bully; or the longest run
 /// of the ring.
-#[must_use]
 pub fn proven_failover(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Duration {
     let proof = timing.message * 3;
     match (algorithm, members.saturating_sub(1)) {
@@ -100,7 +92,6 @@ pub fn proven_failover(algorithm: AlgorithmKind, timing: &Timing, members: usize
 /// - *Promises*: the last heartbeat may have been heard `m` late, and binds its voter for the `lease` from
 ///   then on. If that is longer than `f`, the first pre-vote can come too early: the candidate waits for the
 ///   rest, and `m/8` of jitter, and asks again.
-#[must_use]
 pub fn voting(timing: &Timing) -> Duration {
     let early = (timing.lease + timing.message).saturating_sub(timing.failure);
     let again = if early.is_zero() { Duration::ZERO } else { early + retry(timing) };
@@ -115,7 +106,6 @@ fn retry(timing: &Timing) -> Duration {
 /// With a majority: the longest durable write with which a leader is elected at the first try and stays. A candidate
 /// waits until the votes are durable, `w`; then its lease has to last until the first heartbeats are acknowledged,
 /// `2m`, and from then on from one to the next, `h`.
-#[must_use]
 pub fn longest_write(timing: &Timing) -> Duration {
     certain(timing.lease).saturating_sub(timing.heartbeat + timing.message * 2)
 }
@@ -124,7 +114,6 @@ pub fn longest_write(timing: &Timing) -> Duration {
 /// The others see immediately that its connections ended, and need no proof; the promise to it has to expire, `m +
 /// lease` after its last heartbeat; then the pre-vote once more, the vote, and what [`proven_failover`] needs besides
 /// its proof.
-#[must_use]
 pub fn promised_failover(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Duration {
     let election = proven_failover(algorithm, timing, members).saturating_sub(timing.message * 3);
     timing.message + timing.lease + retry(timing) + timing.message * 2 + election
@@ -137,7 +126,6 @@ pub fn promised_failover(algorithm: AlgorithmKind, timing: &Timing, members: usi
 /// - *Heartbeat*: `h + m` until the next heartbeat is sent and heard.
 /// - *Takeover*: `m`. A leader that hears of a greater view follows it immediately. A higher member that
 ///   hears of a lower leader's greater epoch sends PREEMPT, and the lower leader stops on receipt.
-#[must_use]
 pub fn dual_leader_window(timing: &Timing) -> Duration {
     timing.failure + timing.heartbeat + timing.message * 4
 }
@@ -145,14 +133,12 @@ pub fn dual_leader_window(timing: &Timing) -> Duration {
 /// From the heal of a partition until every live member names one leader, in mode none: the [`dual_leader_window`],
 /// then `m` for RELEASE, and an [`election`], in which some members may have died silently in the partition's last
 /// moments.
-#[must_use]
 pub fn convergence(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Duration {
     dual_leader_window(timing) + timing.message + election(algorithm, timing, members)
 }
 
 /// Ring: the longest time of a run among this many live members: `3N - 1` messages, if the initiator comes right
 /// after the best member. `2N - 1` find the best, and `N` announce it. A lone member elects itself immediately.
-#[must_use]
 pub fn ring_run(timing: &Timing, live: usize) -> Duration {
     let messages = if live > 1 { live * 3 - 1 } else { 0 };
     timing.message * count(messages)
@@ -164,7 +150,6 @@ fn count(number: usize) -> u32 {
 
 /// Ring: how long a member that takes part in a run waits for its outcome, before it begins another: a [`ring_run`],
 /// and `f` for one member that is found dead on the way.
-#[must_use]
 pub fn ring_patience(timing: &Timing, members: usize) -> Duration {
     ring_run(timing, members) + timing.failure
 }

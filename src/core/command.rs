@@ -8,7 +8,6 @@ use super::types::{Drain, Epoch, NodeId, Task, Version};
 
 /// A command that an operator gives a member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum Command {
     /// A command for the leader: this member carries it out or passes it on.
     ForLeader(Forwarded),
@@ -34,24 +33,24 @@ impl From<Forwarded> for Command {
 
 /// The commands that a member passes on to the leader.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum Forwarded {
     /// Stop leading, in favour of this member if one is named.
-    Resign { to: Option<NodeId> },
+    Resign {
+        to: Option<NodeId>,
+    },
     /// Stop leading, in favour of this member, whatever its rank.
-    Switchover { to: NodeId },
+    Switchover {
+        to: NodeId,
+    },
     /// Members preempt the leader that a switchover chose like any other again.
     EndSwitchover,
-    /// Change the member list.
     Change(Change),
-    /// Pause the cluster.
     Pause {
         /// Since when, in milliseconds since 1970.
         since: u64,
         /// When the pause ends by itself, if it does.
         until: Option<u64>,
     },
-    /// Resume the cluster.
     Resume,
 }
 
@@ -100,7 +99,6 @@ impl Forwarded {
 
 /// What a command achieved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum Done {
     /// An election was called, or is in progress.
     Called,
@@ -136,7 +134,6 @@ pub enum Done {
 
 /// Why a command was not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum Refusal {
     /// No leader is known that could resign.
     NoLeader,
@@ -147,7 +144,10 @@ pub enum Refusal {
     /// The member named is not alive or not eligible.
     CannotLead(NodeId),
     /// The member `by` comes before the one named, and would win the election.
-    Outranked { to: NodeId, by: NodeId },
+    Outranked {
+        to: NodeId,
+        by: NodeId,
+    },
     /// A switchover to this member is in progress.
     Switching(NodeId),
     /// The chosen member did not say in time that it takes over.
@@ -158,7 +158,6 @@ pub enum Refusal {
     TooMany,
     /// The leader did not answer in time.
     NoReply,
-    /// The member is stopping.
     Stopping,
     /// The algorithm hands out no task.
     NoTask,
@@ -167,7 +166,10 @@ pub enum Refusal {
     /// The task is longer than [`Task::LONGEST`](super::types::Task::LONGEST).
     TaskTooLong(usize),
     /// Another member has this of the new one: its id, its name or an address.
-    Taken { what: Taken, by: NodeId },
+    Taken {
+        what: Taken,
+        by: NodeId,
+    },
     /// A member with this id was removed before, and an id is never used again.
     WasRemoved(NodeId),
     /// The list has [`MOST_MEMBERS`](super::membership::MOST_MEMBERS) members.
@@ -177,7 +179,10 @@ pub enum Refusal {
     /// Another change of the member list is in progress.
     ChangeUnderWay,
     /// The live voters would be no majority of the new list: it has so many of them, and needs so many.
-    LosesQuorum { live: usize, needed: usize },
+    LosesQuorum {
+        live: usize,
+        needed: usize,
+    },
     /// No member would be left that may lead.
     LastCandidate,
     /// No member would be left, or none is connected that could learn of the change.
@@ -196,9 +201,7 @@ pub enum Refusal {
 #[derive(Clone, Copy, Debug, Eq, Hash, IntoStaticStr, PartialEq)]
 #[strum(serialize_all = "snake_case")]
 pub enum Taken {
-    /// The id.
     Id,
-    /// The name.
     Name,
     /// The address that others dial.
     Address,

@@ -8,7 +8,6 @@ use super::types::{Epoch, Incarnation, NodeId, Pause, Rank, Version};
 
 /// A voter's reply to a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum Opinion {
     /// The voter votes for the candidate.
     Yes,
@@ -23,16 +22,14 @@ pub enum Opinion {
 
 impl Opinion {
     /// The same, with at most this wait.
-    #[must_use]
-    pub fn at_most(self, longest: Duration) -> Opinion {
-        match self {
-            Opinion::Yes => Opinion::Yes,
-            Opinion::YesIf { released, wait } => {
-                Opinion::YesIf { released, wait: wait.min(longest) }
+    pub fn at_most(mut self, longest: Duration) -> Opinion {
+        match &mut self {
+            Opinion::Yes => {}
+            Opinion::YesIf { wait, .. } | Opinion::No { wait } | Opinion::Uninformed { wait } => {
+                *wait = longest.min(*wait);
             }
-            Opinion::No { wait } => Opinion::No { wait: wait.min(longest) },
-            Opinion::Uninformed { wait } => Opinion::Uninformed { wait: wait.min(longest) },
         }
+        self
     }
 }
 
@@ -59,7 +56,6 @@ pub struct Candidate {
 /// A ballot on its way around the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ballot {
-    /// The run that it belongs to.
     pub run: Run,
     /// The best candidate so far.
     pub candidate: Candidate,
@@ -70,9 +66,7 @@ pub struct Ballot {
 /// The announcement of a ring's leader on its way around.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lap {
-    /// The run that it won.
     pub run: Run,
-    /// The leader.
     pub leader: Candidate,
     /// How often it has been sent.
     pub hops: u32,
@@ -91,25 +85,22 @@ pub struct View {
 /// What one member knows of another, as it reports it to a third.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemberReport {
-    /// The member.
     pub id: NodeId,
     /// The incarnation that the report is about.
     pub incarnation: Incarnation,
-    /// Alive, suspected or dead.
     pub status: Liveness,
-    /// Whether it may be nominated.
     pub eligible: bool,
-    /// The value of its rank.
     pub value: i64,
 }
 
 /// The failure detector's judgement of a member.
-#[derive(Clone, Copy, Debug, Eq, Hash, IntoStaticStr, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, IntoStaticStr, PartialEq)]
 #[strum(serialize_all = "snake_case")]
 pub enum Liveness {
     /// The member was heard, or was not lost since it was met.
     Alive,
     /// The member has been silent for too long.
+    #[default]
     Suspected,
     /// Its process is proved to be gone, or was never met.
     Dead,

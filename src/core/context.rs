@@ -27,7 +27,6 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Sends a message to one member.
     pub fn send(&mut self, to: NodeId, message: Message) {
         self.send_all(vec![to], message);
     }
@@ -212,19 +211,9 @@ impl Context<'_> {
         }
     }
 
-    /// Takes part in a run of the ring, for at most this time.
-    pub fn become_voting(&mut self, patience: Duration, reason: Reason) {
-        self.enter(Stage::Electing, reason);
-        self.expect_outcome(patience);
-    }
-
-    /// Awaits the outcome of a run that has not come here yet, for at most this time.
-    pub fn become_awaiting(&mut self, patience: Duration, reason: Reason) {
-        self.enter(Stage::Waiting(None), reason);
-        self.expect_outcome(patience);
-    }
-
-    fn expect_outcome(&mut self, patience: Duration) {
+    /// Takes part in a run of the ring, or awaits the outcome of one that has not come here yet, for at most this time.
+    pub fn join_run(&mut self, stage: Stage, patience: Duration, reason: Reason) {
+        self.enter(stage, reason);
         let jitter = self.state.timers.jitter(self.state.settings.timing.message);
         if !Fault::NoRunTimer.is_planted() {
             self.arm(Timer::Coordinator, patience + jitter);
@@ -284,7 +273,6 @@ impl Context<'_> {
         }
     }
 
-    /// Follows the leader of `view`.
     pub fn become_following(&mut self, view: View, leader: NodeId) {
         debug_assert!(self.state.records.cover(view.epoch), "named before it was durable");
         self.state.epochs.learn(view);
@@ -296,7 +284,6 @@ impl Context<'_> {
         self.persist();
     }
 
-    /// Leads in this epoch.
     pub fn become_leading(&mut self, epoch: Epoch, reason: Reason) {
         debug_assert!(self.state.records.cover(epoch), "led in before it was durable");
         debug_assert!(epoch > self.state.view().epoch, "an epoch has one leader");
@@ -331,7 +318,6 @@ impl Context<'_> {
         }
     }
 
-    /// Steps down for good.
     pub fn become_stopping(&mut self, reason: Reason) {
         self.enter(Stage::Stopping, reason);
         self.persist();

@@ -27,7 +27,6 @@ pub(super) enum Stage {
         beaten: Time,
         /// Until when it leads, with a majority.
         lease: Option<Lease>,
-        /// The switchover in progress.
         switchover: Option<Switchover>,
     },
     Stopping,
@@ -45,7 +44,6 @@ pub(super) enum Awaited {
 /// What a leader remembers until the chosen member takes over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Switchover {
-    /// The chosen member.
     pub to: NodeId,
     /// The member that passed the order on, and the number of the order there.
     pub asked: Asker,
@@ -114,7 +112,6 @@ impl Course {
         self.retimed = now;
     }
 
-    /// When this phase began.
     pub fn since(&self) -> Time {
         self.since
     }
@@ -145,25 +142,18 @@ impl Course {
         self.discovery_ends
     }
 
-    /// Discovers the others until this end.
     pub fn discover_until(&mut self, end: Time) {
         self.discovery_ends = end;
     }
 
     /// The leader that was asked to hand over.
     pub fn takeover(&self) -> Option<View> {
-        match self.stage {
-            Stage::Waiting(Some(Awaited::Release(view))) => Some(view),
-            _ => None,
-        }
+        if let Stage::Waiting(Some(Awaited::Release(of))) = self.stage { Some(of) } else { None }
     }
 
     /// The leader that this member follows as soon as its epoch is durable.
     pub fn storing(&self) -> Option<View> {
-        match self.stage {
-            Stage::Waiting(Some(Awaited::Disk(view))) => Some(view),
-            _ => None,
-        }
+        if let Stage::Waiting(Some(Awaited::Disk(of))) = self.stage { Some(of) } else { None }
     }
 
     /// Waits until the epoch of this leader is durable.
@@ -221,10 +211,7 @@ impl Course {
 
     /// When this leader sent its last heartbeat round, or began to lead.
     pub fn beaten(&self) -> Option<Time> {
-        match self.stage {
-            Stage::Leading { beaten, .. } => Some(beaten),
-            _ => None,
-        }
+        if let Stage::Leading { beaten, .. } = self.stage { Some(beaten) } else { None }
     }
 
     /// This leader has this lease from now on.
@@ -260,10 +247,7 @@ impl Course {
 
     /// The switchover in progress, of a leader.
     pub fn switchover(&self) -> Option<Switchover> {
-        match self.stage {
-            Stage::Leading { switchover, .. } => switchover,
-            _ => None,
-        }
+        if let Stage::Leading { switchover, .. } = self.stage { switchover } else { None }
     }
 
     /// Sets the switchover in progress, or none. Returns the one before.
@@ -275,17 +259,11 @@ impl Course {
     }
 
     pub fn lease(&self) -> Option<&Lease> {
-        match &self.stage {
-            Stage::Leading { lease, .. } => lease.as_ref(),
-            _ => None,
-        }
+        if let Stage::Leading { lease, .. } = &self.stage { lease.as_ref() } else { None }
     }
 
     pub fn lease_mut(&mut self) -> Option<&mut Lease> {
-        match &mut self.stage {
-            Stage::Leading { lease, .. } => lease.as_mut(),
-            _ => None,
-        }
+        if let Stage::Leading { lease, .. } = &mut self.stage { lease.as_mut() } else { None }
     }
 }
 

@@ -26,7 +26,6 @@ impl Damping {
         self.until = now + wait.min(longest);
     }
 
-    /// How often the step failed.
     pub fn times(&self) -> u32 {
         self.times
     }
@@ -36,7 +35,6 @@ impl Damping {
         now < self.until
     }
 
-    /// When the wait ends.
     pub fn until(&self) -> Time {
         self.until
     }

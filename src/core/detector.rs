@@ -7,6 +7,7 @@
 mod lines;
 mod peer;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,11 +15,13 @@ pub use lines::{ConnectionId, Lines};
 pub(super) use peer::Met;
 pub use peer::{Failings, Peer, Process, Said};
 
-use super::membership::{ListVersion, Member, MemberList};
+use super::membership::{Member, MemberList};
 use super::message::{Liveness, MemberReport};
 use super::protocol::Protocols;
-use super::streak::Streak;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Time};
+
+/// The peers that were looked for, and when to look again.
+pub type Found = (Vec<NodeId>, Option<Time>);
 
 /// All other members, by id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,26 +43,12 @@ pub struct Detector {
 
 impl Detector {
     /// Knows only the members' names: it has met none, so it suspects all.
-    #[must_use]
     pub fn new(members: &Arc<MemberList>, own: NodeId) -> Detector {
         let unmet = |member: &Member| Peer {
-            process: Process::default(),
-            status: Liveness::Suspected,
-            proved: false,
-            heard: None,
-            declared: None,
             rank: Rank { value: 0, id: member.id },
             eligible: member.may_lead(),
-            said: Said {
-                leads_with: None,
-                called: Epoch(0),
-                protocol: Protocols::OURS.lowest,
-                timing: None,
-                list: ListVersion::default(),
-            },
-            lines: Lines::default(),
-            streak: Streak::default(),
-            failings: Failings::default(),
+            said: Said { protocol: Protocols::OURS.lowest, ..Said::default() },
+            ..Peer::default()
         };
         let peers: Vec<Peer> = members.iter().map(unmet).collect();
         Detector {
@@ -97,14 +86,12 @@ impl Detector {
         *self = fresh;
     }
 
-    /// The place of another member.
     fn place(&self, id: NodeId) -> Option<usize> {
         let place = self.members.position(id)?;
         Some(place).filter(|place| Some(*place) != self.own)
     }
 
     /// A peer; none for this member itself and for strangers.
-    #[must_use]
     pub fn get(&self, id: NodeId) -> Option<&Peer> {
         self.place(id).map(|place| &self.peers[place])
     }
@@ -115,7 +102,6 @@ impl Detector {
         all.filter(|(place, _)| Some(*place) != self.own).map(|(_, peer)| peer)
     }
 
-    /// Their ids.
     pub(super) fn ids(&self) -> Vec<NodeId> {
         self.iter().map(Peer::id).collect()
     }
@@ -143,24 +129,18 @@ impl Detector {
     }
 
     /// Whether all others are connected, in both directions.
-    #[must_use]
     pub fn all_connected(&self) -> bool {
         self.connected + usize::from(self.own.is_some()) == self.peers.len()
     }
 
     /// How many peers are heard while nothing can be sent to them.
-    #[must_use]
     pub fn untold(&self) -> usize {
         self.untold
     }
 
     /// Passes over the peers to which nothing could be sent for the first limit, and that were silent for less than
     /// the second. Returns them, and when to look again.
-    pub fn look_for_unreachable(
-        &mut self,
-        limits: (Duration, Duration),
-        now: Time,
-    ) -> (Vec<NodeId>, Option<Time>) {
+    pub fn look_for_unreachable(&mut self, limits: (Duration, Duration), now: Time) -> Found {
         let (mut late, mut next) = (Vec::new(), None);
         for peer in &mut self.peers {
             if peer.lines.is_untold() && !peer.lines.is_unreachable() {
@@ -175,13 +155,11 @@ impl Detector {
     }
 
     /// Whether a member is alive and not unreachable.
-    #[must_use]
     pub fn counts(&self, id: NodeId) -> bool {
         self.get(id).is_some_and(Peer::counts)
     }
 
     /// Whether a member is alive, as far as this member knows.
-    #[must_use]
     pub fn is_alive(&self, id: NodeId) -> bool {
         self.get(id).is_some_and(Peer::alive)
     }
@@ -194,14 +172,8 @@ impl Detector {
     }
 
     /// Whether this member can send to a peer: the connection to it is up.
-    #[must_use]
     pub fn is_within_reach(&self, id: NodeId) -> bool {
         self.get(id).is_some_and(|peer| peer.lines.is_up())
-    }
-
-    /// The live, reachable members that may be nominated.
-    pub fn eligible(&self) -> impl DoubleEndedIterator<Item = &Peer> {
-        self.iter().filter(|peer| peer.is_eligible() && peer.counts())
     }
 
     /// Notes a sign of life. Returns whether the member was thought suspected or dead.
@@ -312,12 +284,7 @@ impl Detector {
 
     /// Those of the `watched` members that have been silent for `limit`, counted from when each is watched at the
     /// earliest; and when to look again.
-    pub fn silent(
-        &self,
-        watched: impl IntoIterator<Item = (NodeId, Time)>,
-        limit: Duration,
-        now: Time,
-    ) -> (Vec<NodeId>, Option<Time>) {
+    pub fn silent(&self, watched: BTreeMap<NodeId, Time>, limit: Duration, now: Time) -> Found {
         let mut silent = Vec::new();
         let mut again = None;
         for (id, since) in watched {

@@ -21,15 +21,11 @@ const LOW: u64 = 8;
 /// A member's record: the content of its disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Durable {
-    /// The greatest epoch known.
     pub epoch: Epoch,
     /// The next incarnation of this member calls only rounds above this.
     pub reserved: Epoch,
-    /// The last leader known.
     pub leader: Option<NodeId>,
-    /// The member list.
     pub members: Arc<MemberList>,
-    /// The last task known.
     pub task: Task,
     /// With a majority: what a voter must not forget.
     pub vote: Option<VoterRecord>,
@@ -46,7 +42,6 @@ pub struct Durable {
 impl Durable {
     /// Whether a voter's store shows that its cluster has begun: the voter was informed of the state of the cluster,
     /// or has a list that a leader changed.
-    #[must_use]
     pub fn knows_its_cluster(&self) -> bool {
         let changed = self.members.version() > ListVersion::default();
         self.vote.is_some_and(|vote| vote.has_voted() || changed)
@@ -56,7 +51,6 @@ impl Durable {
 /// A voter's vote in the greatest epoch. It is durable before the voter sends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Vote {
-    /// The epoch.
     pub epoch: Epoch,
     /// The candidate that may lead in it.
     pub candidate: NodeId,
@@ -77,21 +71,18 @@ pub struct VoterRecord {
 
 impl VoterRecord {
     /// The record that has to be durable before a voter starts that will make promises of this length.
-    #[must_use]
     pub fn first(restored: Option<VoterRecord>, lease: Duration) -> VoterRecord {
         let vote = restored.unwrap_or_default();
         VoterRecord { promised: vote.promised.max(lease), ..vote }
     }
 
     /// Whether it may have voted or promised: a voter does neither before it is informed.
-    #[must_use]
     pub fn has_voted(&self) -> bool {
         self.informed || self.voted.is_some()
     }
 }
 
 /// The first reserve of epochs of a member that starts and knows `epoch`.
-#[must_use]
 pub fn first_reserve(epoch: Epoch) -> Epoch {
     Epoch(epoch.0.saturating_add(AHEAD))
 }

@@ -19,7 +19,6 @@ pub(super) struct Eligibility {
     unfit: bool,
     /// Its attribute, frozen during an election.
     value: Option<i64>,
-    /// Its latest sample.
     sample: Option<i64>,
     /// For how long this member has been eligible without a break.
     streak: Streak,
@@ -105,7 +104,6 @@ impl Eligibility {
         if self.first { Some(i64::MAX) } else { self.sample.or(self.value) }
     }
 
-    /// The latest sample of its attribute.
     pub fn sample(&self) -> Option<i64> {
         self.sample
     }

@@ -23,7 +23,6 @@ impl Epochs {
         Epochs { view: View { epoch, leader: None }, round, floor, invited: None }
     }
 
-    /// The greatest epoch known and its leader, which may be gone.
     pub fn view(&self) -> View {
         self.view
     }
@@ -33,7 +32,6 @@ impl Epochs {
         self.view = view;
     }
 
-    /// The greatest round seen or tried.
     pub fn round(&self) -> Epoch {
         self.round
     }

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use super::context::Context;
 use super::durable::Then;
-use super::leadership::lease::Lease;
 use super::message::{Liveness, MemberReport, Message, Opinion};
 use super::phase::{Phase, Reason};
 use super::planted::Fault;
@@ -29,13 +28,9 @@ impl State {
         Some(self.timers.due(Timer::Lease).unwrap_or_default())
     }
 
-    fn end_of(&self, lease: &Lease) -> Time {
-        lease.until(self.majority())
-    }
-
     /// Whether enough voters have voted for this member in this epoch, and that lease has not expired.
     pub(super) fn has_votes(&self, epoch: Epoch, now: Time) -> bool {
-        self.candidacy.lease_of(epoch).is_some_and(|lease| now < self.end_of(&lease))
+        self.candidacy.lease_of(epoch).is_some_and(|lease| now < lease.until(self.majority()))
     }
 }
 
@@ -58,7 +53,7 @@ impl Context<'_> {
     /// Arms the timer of the lease anew, after its end has moved.
     pub fn arm_lease(&mut self) {
         if let Some(lease) = self.state.course.lease() {
-            let until = self.state.end_of(lease);
+            let until = lease.until(self.state.majority());
             self.state.timers.arm(Timer::Lease, until);
         }
     }
@@ -88,10 +83,7 @@ impl Context<'_> {
     /// A voter acknowledged a heartbeat round.
     pub fn prolong(&mut self, voter: NodeId, number: u64) {
         let (counts, length) = (self.state.is_voter(voter), self.state.settings.timing.lease);
-        let number = match Fault::OlderCopy.is_planted() {
-            true => self.state.course.round(),
-            false => number,
-        };
+        let number = if Fault::OlderCopy.is_planted() { self.state.course.round() } else { number };
         if let Some(lease) = self.state.course.lease_mut().filter(|_| counts) {
             if Fault::LeaseFromReceipt.is_planted() {
                 lease.sent(number, self.now, length);
@@ -170,8 +162,7 @@ impl Turn<'_> {
         self.cx.arm(Timer::Heartbeat, interval);
         self.cx.observe_eligibility();
         self.cx.hold_by_own_heartbeat(number);
-        let others = self.cx.all_others();
-        self.beat_to(others);
+        self.beat_to(self.cx.all_others());
         self.cx.repeat_list();
     }
 

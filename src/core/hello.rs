@@ -13,11 +13,9 @@ use super::types::{Epoch, Incarnation, NodeId, Rank};
 pub struct Hello {
     /// The versions of the protocol that the sender speaks.
     pub protocols: Protocols,
-    /// The sender.
     pub id: NodeId,
     /// The member that the sender wants to reach: any other member must refuse it.
     pub to: NodeId,
-    /// The sender's start.
     pub incarnation: Incarnation,
     /// Tells two processes with one id and one incarnation apart.
     pub instance: u64,
@@ -25,9 +23,7 @@ pub struct Hello {
     pub agreement: Arc<Agreement>,
     /// The sender's timings in nanoseconds (heartbeat, failure, message, lease); members only warn of a difference.
     pub timing: [u64; 4],
-    /// The sender's rank.
     pub rank: Rank,
-    /// Whether the sender may be nominated.
     pub eligible: bool,
     /// The leader and epoch that the sender knows; the leader only if heard within `failure`.
     pub view: View,
@@ -40,15 +36,10 @@ pub struct Hello {
 /// The settings that members must share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Agreement {
-    /// The cluster's name.
     pub cluster: String,
-    /// The election algorithm.
     pub algorithm: AlgorithmKind,
-    /// The guarantee.
     pub quorum: Quorum,
-    /// Whether a higher member takes over.
     pub preempt: String,
-    /// The attribute that ranks members.
     pub rank: String,
 }
 
@@ -68,7 +59,6 @@ impl Agreement {
 /// Why a hello was refused. Both sides log it in words whenever it changes, and show it in their status; a stranger's
 /// is only logged. `ours` is of the refusing member, and `theirs` of the dialer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum Rejection {
     /// The two members share no version of the protocol: these two come closest.
     Protocol { ours: u32, theirs: u32 },

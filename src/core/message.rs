@@ -19,9 +19,7 @@ use super::types::{Epoch, Incarnation, NodeId, Pause, Rank, Task, TaskVersion};
 pub struct Envelope {
     /// The greatest epoch that the sender knows.
     pub epoch: Epoch,
-    /// The sender's incarnation.
     pub incarnation: Incarnation,
-    /// The message.
     pub message: Message,
 }
 
@@ -36,7 +34,6 @@ pub struct Envelope {
     strum(serialize_all = "snake_case"),
     allow(missing_docs)
 )]
-#[allow(missing_docs, reason = "a field without words is what that of an earlier message is")]
 pub enum Message {
     /// Announces an election. Sent to every higher member; expects [`Message::Answer`].
     Election {
@@ -191,7 +188,6 @@ pub enum Message {
     Preempt {
         /// The epoch that the leader is asked to release.
         epoch: Epoch,
-        /// The rank of the sender.
         rank: Rank,
         /// With a majority: the voters that would vote for the sender once this epoch is released.
         votes: Vec<NodeId>,
@@ -244,7 +240,6 @@ impl Kind {
     };
 
     /// The kinds that an algorithm elects with, in the order in which they are shown.
-    #[must_use]
     pub fn of(algorithm: AlgorithmKind) -> &'static [Kind] {
         use Kind::{
             Answer, AreYouNormal, AreYouThere, Coordinator, Elected, Election, Halt, Lower, Ready,
@@ -258,7 +253,6 @@ impl Kind {
     }
 
     /// The name as the papers write it, in traces.
-    #[must_use]
     pub fn title(self) -> String {
         self.name().to_uppercase().replace('_', "-")
     }
@@ -266,7 +260,6 @@ impl Kind {
 
 impl Message {
     /// The kind that it counts as. A ballot counts as the ELECTION of seed 004, and a lap as its ELECTED.
-    #[must_use]
     pub fn kind(&self) -> Kind {
         match Kind::from(self) {
             Kind::Ballot => Kind::Election,
@@ -276,7 +269,6 @@ impl Message {
     }
 
     /// The first version of the protocol that knows it: no member sends it to a member of an earlier version.
-    #[must_use]
     pub fn since(&self) -> u32 {
         match self {
             Message::Timing { .. } => 6,
@@ -288,16 +280,10 @@ impl Message {
     /// Whether only a candidate or a leader sends it. (Members that may not lead send pre-votes as well, to learn
     /// whether any member could win.)
     pub(super) fn is_of_candidate_or_leader(&self) -> bool {
+        use Kind::{Coordinator, Elected, Halt, Heartbeat, Preempt, Ready, Release, VoteRequest};
         matches!(
-            self,
-            Message::Coordinator { .. }
-                | Message::Heartbeat { .. }
-                | Message::Halt { .. }
-                | Message::Elected { .. }
-                | Message::Ready { .. }
-                | Message::Preempt { .. }
-                | Message::VoteRequest { .. }
-                | Message::Release { .. }
+            Kind::from(self),
+            Coordinator | Heartbeat | Halt | Elected | Ready | Preempt | VoteRequest | Release
         )
     }
 

@@ -78,7 +78,6 @@ pub struct Core {
 
 impl Core {
     /// A member that starts now, with what its store gave back. The seed is for jitter alone.
-    #[must_use]
     pub fn new(now: Time, settings: Settings, restored: Restored, seed: u64) -> Core {
         let algorithm = Algorithm::new(settings.algorithm);
         let mut state = State::new(now, settings, restored, seed);
@@ -110,32 +109,26 @@ impl Core {
     }
 
     /// When the caller has to call the core again, if nothing happens before.
-    #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         self.state.timers.next()
     }
 
-    /// The phase of this member.
-    #[must_use]
     pub fn phase(&self) -> Phase {
         self.state.phase()
     }
 
     /// The leader that this member names, itself included; none until an election has ended.
-    #[must_use]
     pub fn leader(&self) -> Option<Rank> {
         self.state.leader()
     }
 
     /// The greatest epoch known and its leader, which may be gone.
-    #[must_use]
     pub fn view(&self) -> View {
         self.state.view()
     }
 
     /// Until when a reader may believe this member's status without another turn: a leader's until it counts itself
     /// as stalled, any other member's until `failure` from now.
-    #[must_use]
     pub fn believable_until(&self, now: Time) -> Time {
         let timing = self.state.settings.timing;
         match self.state.course.beaten() {
@@ -150,37 +143,31 @@ impl Core {
     }
 
     /// The successor that this member named, if it gave up the greatest epoch that it knows.
-    #[must_use]
     pub fn successor(&self) -> Option<NodeId> {
         self.state.gave_up().and_then(|(_, successor)| successor)
     }
 
     /// The last other leader that this member met while it led; none since its start.
-    #[must_use]
     pub fn split(&self) -> Option<Split> {
         self.state.endings.split()
     }
 
     /// The other members, as this member knows them.
-    #[must_use]
     pub fn detector(&self) -> &Detector {
         &self.state.detector
     }
 
     /// Whether this peer comes after all others, as it comes and goes beside a steady majority.
-    #[must_use]
     pub fn comes_and_goes(&self, peer: &Peer) -> bool {
         self.state.comes_and_goes(peer)
     }
 
     /// When this leader's lease ends; none without a majority, and for a member that does not lead.
-    #[must_use]
     pub fn lease_until(&self) -> Option<Time> {
         self.state.lease_until()
     }
 
     /// The member that halted this one, or that it accepted as coordinator, in an election of the halting algorithm.
-    #[must_use]
     pub fn halter(&self) -> Option<NodeId> {
         let halted = self.state.phase().is_halted();
         self.state.course.watched().filter(|_| halted).map(|(halter, _)| halter)
@@ -188,86 +175,69 @@ impl Core {
 
     /// The coordinator that this member has accepted: its leader, or in the halting algorithm the member whose task
     /// it awaits.
-    #[must_use]
     pub fn coordinator(&self) -> Option<View> {
         let settled = self.state.leader().map(|_| self.state.view());
         settled.or_else(|| self.algorithm.accepted(&self.state))
     }
 
     /// The last task that this member was handed.
-    #[must_use]
     pub fn task(&self) -> &Task {
         self.state.records.task()
     }
 
     /// The settings that this member started with, with the present timings.
-    #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.state.settings
     }
 
-    /// The present member list.
-    #[must_use]
     pub fn members(&self) -> &Arc<MemberList> {
         self.state.membership.list()
     }
 
     /// This start's number.
-    #[must_use]
     pub fn incarnation(&self) -> Incarnation {
         self.state.records.incarnation()
     }
 
     /// Whether this member may be nominated.
-    #[must_use]
     pub fn is_eligible(&self) -> bool {
         self.state.is_eligible()
     }
 
     /// Why an operator keeps this member from leading, if one does.
-    #[must_use]
     pub fn drain(&self) -> Option<&Drain> {
         self.state.eligibility.drain()
     }
 
     /// Whether the cluster is paused, as far as this member knows.
-    #[must_use]
     pub fn pause(&self) -> &Pause {
         self.state.membership.pause()
     }
 
     /// The member that an operator chose to lead, whatever its rank, as far as this member knows.
-    #[must_use]
     pub fn chosen(&self) -> Option<NodeId> {
         self.state.chosen()
     }
 
     /// The value of this member's own rank, even while it reports the greatest rank as the chosen member.
-    #[must_use]
     pub fn own_value(&self) -> Option<i64> {
         self.state.eligibility.own_value()
     }
 
     /// Whether an operator chose this member to lead, whatever its rank, and it leads or is about to.
-    #[must_use]
     pub fn is_chosen(&self) -> bool {
         self.state.eligibility.is_chosen()
     }
 
     /// Whether this member resigned: it is not eligible until it is needed or restarted.
-    #[must_use]
     pub fn has_resigned(&self) -> bool {
         self.state.eligibility.has_resigned()
     }
 
-    /// This member.
-    #[must_use]
     pub fn id(&self) -> NodeId {
         self.state.id()
     }
 
-    /// This member's rank.
-    #[must_use]
     pub fn rank(&self) -> Rank {
         self.state.rank()
     }

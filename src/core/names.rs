@@ -11,7 +11,6 @@ macro_rules! named {
     ($($named:ident)*) => {
         $(impl $named {
             /// The word for it in the configuration, status, logs and traces.
-            #[must_use]
             pub fn name(self) -> &'static str {
                 self.into()
             }

@@ -8,7 +8,6 @@ use super::types::{Epoch, NodeId, Pause, Time};
 
 /// An event for the operator's log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum Note {
     /// A peer refuses this member.
     Rejected { peer: NodeId, reason: Rejection },
@@ -45,13 +44,9 @@ pub enum Note {
 /// still leads: its RELEASE may be on its way on another connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Split {
-    /// The other leader.
     pub other: NodeId,
-    /// The epoch of the other leader.
     pub theirs: Epoch,
-    /// The epoch of this leader.
     pub own: Epoch,
-    /// When they met.
     pub met: Time,
     /// How long both led in these epochs, at most: one of them steps down within a `message`'s time from then.
     pub lasted: Duration,

@@ -30,11 +30,13 @@ const MOST_STARTS: u64 = 1 << 24;
 /// well.
 fn beyond(key: &str, told: u64, known: u64, most: u64) -> Option<Rejection> {
     let limit = known.saturating_add(most);
-    (told > limit && !Fault::FarAhead.is_planted()).then(|| Rejection::Disagreement {
-        key: key.to_owned(),
-        ours: format!("at most {limit}"),
-        theirs: told.to_string(),
-    })
+    let is_beyond = told > limit && !Fault::FarAhead.is_planted();
+    is_beyond.then(|| differ(key, format!("at most {limit}"), told))
+}
+
+fn differ(key: &str, ours: impl ToString, theirs: impl ToString) -> Rejection {
+    let (ours, theirs) = (ours.to_string(), theirs.to_string());
+    Rejection::Disagreement { key: key.to_owned(), ours, theirs }
 }
 
 impl State {
@@ -113,10 +115,8 @@ impl State {
             ("preempt", &ours.preempt, &theirs.preempt),
             ("rank", &ours.rank, &theirs.rank),
         ];
-        settings.into_iter().find(|(_, a, b)| a != b).map(|(key, ours, theirs)| {
-            let [key, ours, theirs] = [key, ours, theirs].map(str::to_owned);
-            Rejection::Disagreement { key, ours, theirs }
-        })
+        let other = settings.into_iter().find(|(_, ours, theirs)| ours != theirs);
+        other.map(|(key, ours, theirs)| differ(key, ours, theirs))
     }
 
     /// With a majority: two files that never changed, and do not name the same voters.
@@ -125,11 +125,8 @@ impl State {
             return None;
         }
         let (ours, theirs) = (self.membership.list().digest(), hello.list.digest());
-        (ours != theirs).then(|| Rejection::Disagreement {
-            key: "members".to_owned(),
-            ours: format!("the list {ours:016x}"),
-            theirs: format!("the list {theirs:016x}"),
-        })
+        let named = |digest: u64| format!("the list {digest:016x}");
+        (ours != theirs).then(|| differ("members", named(ours), named(theirs)))
     }
 
     /// With a majority: whether a member is never a candidate or a leader, by this member's list. An id keeps its
@@ -177,11 +174,7 @@ impl State {
     fn presumption(&self, by: NodeId, message: &Message) -> Option<Rejection> {
         let presumes = message.is_of_candidate_or_leader() && self.never_leads(by);
         let role = self.membership.list().get(by).filter(|_| presumes)?.role;
-        Some(Rejection::Disagreement {
-            key: "role".to_owned(),
-            ours: role.name().to_owned(),
-            theirs: Role::Member.name().to_owned(),
-        })
+        Some(differ("role", role.name(), Role::Member.name()))
     }
 
     /// With a majority: whether a member came back without its state, and so without its votes. A start that kept the

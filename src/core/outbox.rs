@@ -29,7 +29,6 @@ impl Outbox {
         kept.extend(answer);
     }
 
-    /// Takes what waits for this peer.
     pub fn take(&mut self, to: NodeId) -> Vec<Message> {
         self.answers.remove(&to).unwrap_or_default()
     }

@@ -48,12 +48,7 @@ impl Context<'_> {
         self.take_pause(told);
     }
 
-    /// This leader pauses the cluster or resumes it. Returns the record that holds that.
-    fn set_pause(&mut self, paused: bool, since: u64, until: Option<u64>) -> u64 {
-        let version = self.state.membership.pause().version.next(self.state.view().epoch);
-        self.take_pause(Pause { version, paused, since, until })
-    }
-
+    /// Takes a pause or its end, and has it stored. Returns the record that holds it.
     fn take_pause(&mut self, pause: Pause) -> u64 {
         self.state.membership.take_pause(pause);
         self.out.push(Output::Note(Note::Paused(pause)));
@@ -77,15 +72,14 @@ impl Turn<'_> {
         if !state.records.have_room() {
             return Err(Refusal::TooMany);
         }
-        let carried_out = match *command {
-            Forwarded::Pause { since, until } => {
-                (self.cx.set_pause(true, since, until), Done::Paused)
-            }
-            _ => (self.cx.set_pause(false, 0, None), Done::Resumed),
+        let (paused, since, until, done) = match *command {
+            Forwarded::Pause { since, until } => (true, since, until, Done::Paused),
+            _ => (false, 0, None, Done::Resumed),
         };
-        let others = self.cx.all_others();
-        self.beat_to(others);
+        let version = state.membership.pause().version.next(state.view().epoch);
+        let record = self.cx.take_pause(Pause { version, paused, since, until });
+        self.beat_to(self.cx.all_others());
         self.hand_over_if_unfit(); // this leader may have waited for the end of the pause
-        Ok(carried_out)
+        Ok((record, done))
     }
 }

@@ -21,9 +21,7 @@ pub enum Phase {
     Halted,
     /// Has a coordinator and awaits its task, or is that coordinator and hands the task out (halting only).
     Reorganizing,
-    /// Follows a leader.
     Following,
-    /// Leads.
     Leading,
     /// Neither leads nor follows any more, and is about to end.
     Stopping,
@@ -31,13 +29,11 @@ pub enum Phase {
 
 impl Phase {
     /// Whether an election is in progress, or its outcome awaited.
-    #[must_use]
     pub fn elects(self) -> bool {
         matches!(self, Phase::Electing | Phase::Waiting | Phase::Halted | Phase::Reorganizing)
     }
 
     /// Whether the member has stopped its work for an organizer, itself or another.
-    #[must_use]
     pub fn is_halted(self) -> bool {
         matches!(self, Phase::Halted | Phase::Reorganizing)
     }
@@ -71,15 +67,12 @@ impl From<Phase> for NodeStatus {
 /// One change of phase, leader or epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Transition {
-    /// The phase before.
     pub from: Phase,
-    /// The phase after.
     pub to: Phase,
     /// The leader that the member names afterwards.
     pub leader: Option<NodeId>,
     /// The epoch that it knows afterwards.
     pub epoch: Epoch,
-    /// Why.
     pub reason: Reason,
 }
 

@@ -21,7 +21,6 @@ macro_rules! faults {
             pub const ALL: &[Fault] = &[$(Fault::$fault,)*];
 
             /// Its row of the table.
-            #[must_use]
             pub const fn plan(self) -> Plan {
                 match self {
                     $(Fault::$fault => Plan { name: $name, runs: $runs, seed: $seed, what: $what },)*
@@ -209,14 +208,12 @@ faults! {
 impl Fault {
     /// Whether the rule is broken: never, in a normal build.
     #[cfg(not(feature = "planted"))]
-    #[must_use]
     pub const fn is_planted(self) -> bool {
         false
     }
 
     /// Whether the rule is broken, for this thread.
     #[cfg(feature = "planted")]
-    #[must_use]
     pub fn is_planted(self) -> bool {
         PLANTED.get() == Some(self)
     }

@@ -15,9 +15,7 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Protocols {
-    /// The lowest version.
     pub lowest: u32,
-    /// The highest version.
     pub highest: u32,
 }
 

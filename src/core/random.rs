@@ -8,7 +8,6 @@ pub struct Random(u64);
 
 impl Random {
     /// A generator whose whole sequence follows from the seed.
-    #[must_use]
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }

@@ -148,12 +148,9 @@ impl Context<'_> {
     /// Without a majority: another member leads the next epoch, perhaps this one itself, than the one for which this
     /// leader gave up its own.
     pub fn note_who_leads_instead(&mut self, leader: NodeId) {
-        let successor = self.state.gave_up().and_then(|(_, successor)| successor);
-        let unit = self.state.settings.timing.t2();
-        if let Some(successor) = successor.filter(|_| !self.state.needs_majority())
-            && successor != leader
-        {
-            self.pass_over(successor, unit);
+        let next = self.state.gave_up().and_then(|(_, successor)| successor);
+        if let Some(next) = next.filter(|id| *id != leader && !self.state.needs_majority()) {
+            self.pass_over(next, self.state.settings.timing.t2());
         }
     }
 

@@ -17,16 +17,13 @@ use super::types::{Epoch, Incarnation, NodeId, Pause, Task};
 /// What an earlier incarnation of this member left on its disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Kept {
-    /// The number of its latest start.
     pub incarnation: Incarnation,
-    /// Its latest record.
     pub durable: Durable,
 }
 
 /// The state that a process starts with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Restored {
-    /// This start's number.
     pub incarnation: Incarnation,
     /// The record that has to be durable, together with that number, before the first hello. Its member list may
     /// differ from that of the file.
@@ -39,7 +36,6 @@ pub struct Restored {
 
 /// Why no process may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[allow(missing_docs, reason = "a field without words is what its name says")]
 pub enum NoStart {
     /// The member list in force does not name this member.
     #[error("the stored member list, version {version}, does not name {id}")]
@@ -92,7 +88,6 @@ pub fn restart(
 /// A list that a leader changed always wins over the file. With a majority so does one that never changed, as soon as
 /// this member has taken part in a vote by it: two files that name different voters may have majorities without a
 /// common voter. Before that nothing was promised, and a file may still be corrected.
-#[must_use]
 pub fn whose_members<'a>(
     last: Option<&'a Durable>,
     file: &'a Arc<MemberList>,
@@ -109,7 +104,6 @@ pub fn whose_members<'a>(
 
 /// The member list in force at a start, with names and addresses. For a list that never changed, those of the file
 /// are newer than the stored ones.
-#[must_use]
 pub fn counting_members(
     last: Option<&Durable>,
     file: &Arc<MemberList>,

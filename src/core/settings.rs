@@ -1,10 +1,9 @@
 //! The settings that a cluster agreed on before it started: the part of the configuration that the core needs.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use strum::{IntoStaticStr, VariantArray};
+use strum::{Display, IntoStaticStr, VariantArray};
 
 use super::membership::MemberList;
 use super::protocol::Protocols;
@@ -53,7 +52,6 @@ pub enum RankKind {
 
 impl RankKind {
     /// Whether a member's value may change while it runs, so that no other member can know it.
-    #[must_use]
     pub fn changes(self) -> bool {
         matches!(self, RankKind::Cpu | RankKind::Disk | RankKind::Files | RankKind::Command)
     }
@@ -74,8 +72,9 @@ impl Quorum {
     pub const ALL: [Quorum; 2] = [Quorum::None, Quorum::Majority];
 }
 
-/// Whether a higher member takes over from a live lower leader.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// Whether a higher member takes over from a live lower leader. Status and logs show it by these words.
+#[derive(Clone, Copy, Debug, Default, Display, Eq, Hash, PartialEq)]
+#[strum(serialize_all = "snake_case")]
 pub enum Preempt {
     /// Immediately, every time: the bully's own rule.
     #[default]
@@ -83,27 +82,19 @@ pub enum Preempt {
     /// Not while the leader lives.
     Never,
     /// After being eligible without a break for this long; longer for one that flaps.
+    #[strum(to_string = "after {0:?}")]
     After(Duration),
-}
-
-impl fmt::Display for Preempt {
-    /// The words for this choice in status and logs.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Preempt::Always => f.write_str("always"),
-            Preempt::Never => f.write_str("never"),
-            Preempt::After(time) => write!(f, "after {time:?}"),
-        }
-    }
 }
 
 /// By how much the value of a member's rank must exceed the leader's before the member preempts it. Otherwise two
 /// members with nearly equal values would take turns, as their values change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Display, Eq, Hash, PartialEq)]
 pub enum Margin {
     /// By more than this; with 0 the greater rank preempts.
+    #[strum(to_string = "{0}")]
     Amount(u64),
     /// By more than this percentage of the leader's value.
+    #[strum(to_string = "{0}%")]
     Percent(u32),
 }
 
@@ -112,29 +103,17 @@ impl Margin {
     pub const NONE: Margin = Margin::Amount(0);
 
     /// Whether the greater rank preempts, however little it exceeds the other.
-    #[must_use]
     pub fn is_none(self) -> bool {
         matches!(self, Margin::Amount(0) | Margin::Percent(0))
     }
 
     /// Whether a rank exceeds a leader's by more than this.
-    #[must_use]
     pub fn is_exceeded(self, rank: Rank, leader: Rank) -> bool {
         let (value, leads) = (i128::from(rank.value), i128::from(leader.value));
         match self {
             _ if self.is_none() => rank > leader,
             Margin::Amount(amount) => value - leads > i128::from(amount),
             Margin::Percent(percent) => (value - leads) * 100 > leads.abs() * i128::from(percent),
-        }
-    }
-}
-
-impl fmt::Display for Margin {
-    /// As in the configuration.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Margin::Amount(amount) => write!(f, "{amount}"),
-            Margin::Percent(percent) => write!(f, "{percent}%"),
         }
     }
 }
@@ -168,28 +147,24 @@ impl Timing {
     pub const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
     /// All of them in nanoseconds, as members send them: heartbeat, failure, message, lease.
-    #[must_use]
     pub fn nanos(&self) -> [u64; 4] {
         [self.heartbeat, self.failure, self.message, self.lease]
             .map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
     }
 
     /// T1: how long a member waits for an ANSWER, two messages.
-    #[must_use]
     pub fn t1(&self) -> Duration {
         self.message * 2
     }
 
     /// T2: how long a member that got an ANSWER waits for a COORDINATOR, counted from the start of its election.
     /// Twice T1 and four messages; a shorter one multiplies the messages.
-    #[must_use]
     pub fn t2(&self) -> Duration {
         self.t1() * 2 + self.message * 4
     }
 
     /// A member that missed its turn for longer than this was stalled and counts itself as failed: two messages
     /// before the others may have replaced it.
-    #[must_use]
     pub fn stall(&self) -> Duration {
         self.failure.saturating_sub(self.message * 2)
     }
@@ -214,7 +189,6 @@ pub enum PowerOn {
 pub struct Settings {
     /// The cluster's name; members of another cluster are refused.
     pub cluster: String,
-    /// This member.
     pub id: NodeId,
     /// A number drawn at this process's start, which tells two processes with one id apart.
     pub instance: u64,
@@ -223,9 +197,7 @@ pub struct Settings {
     /// All members by the file, this one included; a record may say otherwise: see
     /// [`restart`](super::restart::restart).
     pub members: Arc<MemberList>,
-    /// The election algorithm.
     pub algorithm: AlgorithmKind,
-    /// The guarantee.
     pub quorum: Quorum,
     /// Whether a higher member takes over.
     pub preempt: Preempt,
@@ -241,14 +213,12 @@ pub struct Settings {
     /// Ring: the run of a greater initiator ends that of a lesser one (seed 004). Without it the ring is that of
     /// Chang and Roberts, for comparison in the simulator.
     pub hierarchy: bool,
-    /// The timings.
     pub timing: Timing,
     /// Whether a refused redial proves a death.
     pub trust_refused: bool,
     /// With a majority: whether this member may vote although its store is empty and it has not met all other voters.
     /// For the first start of a cluster.
     pub bootstrap: bool,
-    /// What to do at the start.
     pub power_on: PowerOn,
 }
 

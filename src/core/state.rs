@@ -58,15 +58,9 @@ impl State {
         detector.remember(&met);
         let floor = floor.max(epoch);
         let round = if Fault::NoReserve.is_planted() { epoch } else { floor };
+        let discovers = settings.power_on == PowerOn::Elect && !Fault::NoPowerOn.is_planted();
         let mut state = State {
-            course: Course::new(
-                now,
-                match settings.power_on {
-                    PowerOn::Elect if Fault::NoPowerOn.is_planted() => now,
-                    PowerOn::Elect => now + settings.timing.failure,
-                    PowerOn::Wait => now,
-                },
-            ),
+            course: Course::new(now, if discovers { now + settings.timing.failure } else { now }),
             epochs: Epochs::new(epoch, round, floor),
             membership: Membership::new(settings.id, members, pause),
             detector,
@@ -128,12 +122,10 @@ impl State {
         }
     }
 
-    /// This member.
     pub(super) fn id(&self) -> NodeId {
         self.settings.id
     }
 
-    /// This member's rank.
     pub(super) fn rank(&self) -> Rank {
         Rank { value: self.eligibility.value().unwrap_or(i64::MIN), id: self.settings.id }
     }
@@ -180,7 +172,6 @@ impl State {
         self.view().leader.filter(|_| settled)
     }
 
-    /// Whether this member leads.
     pub(super) fn leads(&self) -> bool {
         self.phase() == Phase::Leading
     }
@@ -297,7 +288,8 @@ impl State {
 
     /// The others that could lead instead of this member.
     pub(super) fn eligible(&self) -> impl DoubleEndedIterator<Item = &Peer> {
-        self.detector.eligible().filter(|peer| !self.never_leads(peer.id()))
+        let may_lead = |peer: &&Peer| peer.is_eligible() && !self.never_leads(peer.id());
+        self.detector.iter().filter(|peer| peer.counts()).filter(may_lead)
     }
 
     /// Whether this other member could lead instead of this one.
@@ -340,7 +332,6 @@ impl State {
         self.membership.list().voters().count()
     }
 
-    /// How many voters are a majority.
     pub(super) fn majority(&self) -> usize {
         self.membership.list().majority()
     }

@@ -34,7 +34,6 @@ impl Streak {
     }
 
     /// When it will have been eligible for long enough; none while it is ineligible.
-    #[must_use]
     pub fn due(&self, after: Duration) -> Option<Time> {
         self.since.map(|(since, _)| since + self.wait(after))
     }

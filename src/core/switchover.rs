@@ -66,8 +66,7 @@ impl Turn<'_> {
                 let due = self.cx.now + self.cx.state.settings.timing.failure;
                 let switchover = Switchover { to, asked, due, taken: false };
                 self.cx.state.course.set_switchover(Some(switchover));
-                let others = self.cx.all_others();
-                self.beat_to(others);
+                self.beat_to(self.cx.all_others());
             }
             result => self.cx.tell_outcome(asked, result.map(|()| Done::Leads(to))),
         }
@@ -145,17 +144,14 @@ impl Turn<'_> {
     /// An operator clears a switchover: nobody takes over because of it any more, and a leader that leads because of
     /// it is preempted like any other.
     pub fn end_switchover(&mut self, asked: Asker) {
-        let result = match self.cx.state.leads() {
-            true => Ok(Done::SwitchoverEnded),
-            false => Err(Refusal::NotLeader),
-        };
-        self.cx.tell_outcome(asked, result);
-        if result.is_ok() {
-            if let Some(under_way) = self.cx.state.course.switchover() {
-                self.drop_switchover(Refusal::NotTaken(under_way.to));
-            }
-            self.cx.state.eligibility.clear(); // the next heartbeat round finds who is to lead
+        if !self.cx.state.leads() {
+            return self.cx.tell_outcome(asked, Err(Refusal::NotLeader));
         }
+        self.cx.tell_outcome(asked, Ok(Done::SwitchoverEnded));
+        if let Some(under_way) = self.cx.state.course.switchover() {
+            self.drop_switchover(Refusal::NotTaken(under_way.to));
+        }
+        self.cx.state.eligibility.clear(); // the next heartbeat round finds who is to lead
     }
 
     /// A leader whose switchover was cleared hands over to the member that would have preempted it: the others
@@ -176,10 +172,8 @@ impl Turn<'_> {
                 && self.may_succeed(rank.id)
         };
         let best = ranks.filter(takes_over).max().map(|rank| rank.id);
-        if let Some(best) = best.filter(|_| !Fault::ChoiceUncleared.is_planted())
-            && !self.waits_for_job(Ending::Preempted(best))
-        {
-            self.release(Some(best), Reason::Preempted(best));
+        if let Some(best) = best.filter(|_| !Fault::ChoiceUncleared.is_planted()) {
+            self.give_way(best);
         }
     }
 }

@@ -83,7 +83,6 @@ impl TimerTable {
         self.due[timer as usize] = due;
     }
 
-    /// Disarms a timer.
     pub fn cancel(&mut self, timer: Timer) {
         self.due[timer as usize] = NEVER;
     }
@@ -102,7 +101,6 @@ impl TimerTable {
         Some(self.due[timer as usize]).filter(|due| *due < NEVER)
     }
 
-    /// When the next timer is due.
     pub fn next(&self) -> Option<Time> {
         self.due.iter().min().copied().filter(|due| *due < NEVER)
     }

@@ -40,7 +40,7 @@ impl Turn<'_> {
             Input::Checked { healthy } => self.checked(healthy),
             Input::Timed { timing } => self.retime(timing),
             Input::Persisted { number } => self.persisted(number),
-            Input::JobStarted { stops_within } => self.job_started(stops_within),
+            Input::JobStarted { stops_within } => self.cx.state.endings.job.start(stops_within),
             Input::JobEnded => self.job_ended(),
             Input::Command { id, command } => self.command(id, command),
         }
@@ -105,7 +105,7 @@ impl Turn<'_> {
                 self.preempted(from, epoch, rank, &votes);
             }
             Message::PreVote { number, epoch, list } if self.votes() => {
-                self.asked_for_pre_vote(from, number, epoch, list);
+                self.asked_pre_vote(from, number, epoch, list);
             }
             Message::VoteRequest { number, epoch, lease, list } if self.votes() => {
                 let candidate = (from, envelope.incarnation);
@@ -210,8 +210,7 @@ impl Turn<'_> {
 
     /// The connection on which a peer speaks at present.
     fn inbound(&self, id: NodeId) -> Option<ConnectionId> {
-        let peer = self.cx.state.detector.get(id)?;
-        peer.lines.inbound()
+        self.cx.state.detector.get(id)?.lines.inbound()
     }
 
     /// The outcome of a dial to a peer.

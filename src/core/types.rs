@@ -23,7 +23,7 @@ impl fmt::Display for NodeId {
 
 /// The value that members are compared by: first the attribute, then the id, so that of equal values the greater id
 /// leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rank {
     /// The attribute's value; 0 for all if the rank is the id alone.
     pub value: i64,
@@ -38,8 +38,6 @@ pub struct Rank {
 pub struct Epoch(pub u64);
 
 impl Epoch {
-    /// The epoch after this one.
-    #[must_use]
     pub fn next(self) -> Epoch {
         Epoch(self.0.saturating_add(1))
     }
@@ -59,8 +57,6 @@ impl Incarnation {
     /// Above every start that can come: no later start of a member counts that lost what it had stored.
     pub const LOST: Incarnation = Incarnation(1 << 62);
 
-    /// The number of the next start.
-    #[must_use]
     pub fn next(self) -> Incarnation {
         Incarnation(self.0.saturating_add(1))
     }
@@ -79,7 +75,6 @@ pub struct Time(pub u64);
 
 impl Time {
     /// How long ago `earlier` was; zero if it is in the future.
-    #[must_use]
     pub fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -109,14 +104,12 @@ impl Task {
     pub const LONGEST: usize = 64 * 1024;
 
     /// A task that no coordinator has taken yet.
-    #[must_use]
     pub fn new(content: impl Into<Arc<[u8]>>) -> Task {
         Task { version: TaskVersion::default(), content: content.into() }
     }
 
     /// This task as given to a member at its start, which had stored another task and this epoch: newer than the
     /// stored task, unless it is the same.
-    #[must_use]
     pub fn given_over(self, stored: &Task, epoch: Epoch) -> Task {
         let same = self.content == stored.content;
         let version = if same { stored.version } else { stored.version.next(epoch) };
@@ -136,7 +129,6 @@ pub struct Version {
 
 impl Version {
     /// A greater version, made in this epoch.
-    #[must_use]
     pub fn next(self, epoch: Epoch) -> Version {
         Version { epoch: epoch.max(self.epoch), counter: self.counter.saturating_add(1) }
     }

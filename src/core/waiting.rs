@@ -135,7 +135,6 @@ impl Commands {
 /// The result of a command, for the caller that gave it this id.
 pub type Answer = (CommandId, Result<Done, Refusal>);
 
-/// A command for the leader.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Forwarding {
     id: CommandId,

@@ -44,7 +44,7 @@ impl Election for Bully {
     fn receive(&mut self, cx: &mut Context, from: NodeId, message: &Message) -> Option<View> {
         match *message {
             Message::Election { round, rank, eligible } => {
-                self.election(cx, from, round, rank, eligible);
+                self.called(cx, from, round, rank, eligible);
             }
             Message::Answer { round } => self.answer(cx, from, round),
             Message::Lower { round } => self.lower(cx, from, round),
@@ -197,27 +197,26 @@ impl Bully {
     /// T1 has passed: asks the higher members that appeared or could not be asked meanwhile, for as long as a
     /// connection may take; or wins.
     fn win_unless_unasked(&mut self, cx: &mut Context, reason: Reason) {
-        let unasked = self.unasked(cx);
         let timing = cx.state.settings.timing;
         // With a majority a higher member that is not connected yet cannot win too: it takes over later.
         let patience = if cx.state.needs_majority() { timing.t1() } else { timing.failure };
         let patient = cx.now < self.started + patience;
-        if !unasked.is_empty() && !patient {
+        let mut unasked = self.unasked(cx);
+        if !patient && !unasked.is_empty() {
             cx.suspect_unheard(&unasked, self.started);
+            unasked = self.unasked(cx);
         }
+        let (all_asked, eligible) = (unasked.is_empty(), cx.state.is_eligible());
         if self.is_eligible_by_now(cx) {
             self.begin(cx, None, reason);
-        } else if !unasked.is_empty() && patient {
+        } else if patient && !all_asked {
             self.ask(cx, unasked.into_iter().collect());
-        } else if cx.state.is_eligible()
-            && self.round > cx.state.view().epoch
-            && self.unasked(cx).is_empty()
-        {
-            self.win(cx, reason);
-        } else if !cx.state.is_eligible() && self.unasked(cx).is_empty() {
+        } else if all_asked && !eligible {
             // All were asked, and are gone or not eligible either: this member waits until one of them is eligible
             // again.
             cx.become_waiting(cx.now, Reason::MayNotLead);
+        } else if all_asked && self.round > cx.state.view().epoch {
+            self.win(cx, reason);
         } else {
             self.begin(cx, None, reason);
         }
@@ -255,14 +254,7 @@ impl Bully {
 
     /// "If P receives an Election message from another process with a lower ID it sends an
     /// Answer message back and starts the election process at the beginning."
-    fn election(
-        &mut self,
-        cx: &mut Context,
-        from: NodeId,
-        round: Epoch,
-        rank: Rank,
-        eligible: bool,
-    ) {
+    fn called(&mut self, cx: &mut Context, from: NodeId, round: Epoch, rank: Rank, eligible: bool) {
         let rank = Rank { id: from, ..rank };
         let known = cx.state.view().epoch;
         cx.note_round(round);

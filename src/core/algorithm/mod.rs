@@ -34,10 +34,7 @@ impl Algorithm {
     /// The coordinator that a member of the halting algorithm has accepted, before it has its task
     /// and names it as its leader.
     pub fn accepted(&self, state: &State) -> Option<View> {
-        match self {
-            Algorithm::Halting(halting) => halting.accepted(state),
-            _ => None,
-        }
+        if let Algorithm::Halting(halting) = self { halting.accepted(state) } else { None }
     }
 
     pub fn get(&mut self) -> &mut dyn Election {

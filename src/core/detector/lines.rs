@@ -27,25 +27,21 @@ pub struct Lines {
 
 impl Lines {
     /// The connection on which the peer speaks.
-    #[must_use]
     pub fn inbound(&self) -> Option<ConnectionId> {
         self.inbound.as_ref().map(|(connection, _)| *connection)
     }
 
     /// The address that this connection comes from.
-    #[must_use]
     pub fn address(&self) -> Option<&str> {
         self.inbound.as_ref().map(|(_, address)| address.as_str())
     }
 
     /// Whether this member can send to the peer.
-    #[must_use]
     pub fn is_up(&self) -> bool {
         self.outbound
     }
 
     /// Whether the peer was heard for `failure`, while nothing could be sent to it.
-    #[must_use]
     pub fn is_unreachable(&self) -> bool {
         self.unreachable
     }

@@ -27,11 +27,9 @@ pub(in crate::core) enum Met {
 }
 
 /// This member's knowledge of a peer.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Peer {
-    /// The process of the peer.
     pub(super) process: Process,
-    /// Alive, suspected or dead.
     pub(super) status: Liveness,
     /// Whether the death was proved to this member itself, so that hearsay cannot undo it.
     pub(super) proved: bool,
@@ -41,11 +39,8 @@ pub struct Peer {
     pub(super) declared: Option<Time>,
     /// Its rank, as it last said.
     pub(super) rank: Rank,
-    /// Whether it may be nominated.
     pub(super) eligible: bool,
-    /// What else it last said.
     pub(super) said: Said,
-    /// Its connections.
     pub lines: Lines,
     /// For how long it has been eligible without a break.
     pub(super) streak: Streak,
@@ -60,7 +55,6 @@ pub struct Failings {
     passed: Damping,
     /// How often this member, as leader, gave up its epoch for this peer in vain.
     let_down: Damping,
-    /// When it went away last.
     left: Option<Time>,
     /// It went away twice in a short time: it comes last until then, restarts included.
     unsteady: Option<Time>,
@@ -81,7 +75,7 @@ pub struct Process {
 }
 
 /// What a peer last said of itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Said {
     /// The last epoch in which it said that it leads, with the value of its rank then.
     pub(super) leads_with: Option<(Epoch, i64)>,
@@ -89,9 +83,7 @@ pub struct Said {
     pub(super) called: Epoch,
     /// The version of the protocol that both members speak.
     pub(super) protocol: u32,
-    /// Its timings.
     pub(super) timing: Option<[u64; 4]>,
-    /// The version of its member list.
     pub(super) list: ListVersion,
 }
 
@@ -99,44 +91,33 @@ impl Peer {
     /// How often this member has to wait for a peer in vain before it passes the peer over.
     pub(in crate::core) const TWICE: u32 = 2;
 
-    /// Its id.
-    #[must_use]
     pub fn id(&self) -> NodeId {
         self.rank.id
     }
 
-    /// Its rank, as it last said.
-    #[must_use]
     pub fn rank(&self) -> Rank {
         self.rank
     }
 
     /// Whether it may be nominated, as it last said.
-    #[must_use]
     pub fn is_eligible(&self) -> bool {
         self.eligible
     }
 
     /// Whether it went away twice in a short time, and was not steady for long since.
-    #[must_use]
     pub fn is_unsteady(&self) -> bool {
         self.failings.unsteady.is_some()
     }
 
-    /// Alive, suspected or dead.
-    #[must_use]
     pub fn status(&self) -> Liveness {
         self.status
     }
 
     /// The incarnation met last; 0 before the first meeting.
-    #[must_use]
     pub fn incarnation(&self) -> Incarnation {
         self.process.incarnation
     }
 
-    /// Its timings.
-    #[must_use]
     pub fn timing(&self) -> Option<[u64; 4]> {
         self.said.timing
     }
@@ -188,7 +169,6 @@ impl Peer {
     }
 
     /// Whether it is connected, which means in both directions.
-    #[must_use]
     pub fn connected(&self) -> bool {
         self.lines.inbound().is_some() && self.lines.is_up()
     }
@@ -205,7 +185,6 @@ impl Peer {
     }
 
     /// Alive as far as this member knows.
-    #[must_use]
     pub fn alive(&self) -> bool {
         self.status == Liveness::Alive
     }
@@ -216,14 +195,12 @@ impl Peer {
     }
 
     /// Whether it is alive and not unreachable.
-    #[must_use]
     pub fn counts(&self) -> bool {
         self.alive() && (!self.lines.is_unreachable() || Fault::DeafCounts.is_planted())
     }
 
     /// For how long it may be silent, if others may be for `limit`: at least two of its own heartbeat intervals, as
     /// its timings may differ; but no file or lie lets it be silent for ever.
-    #[must_use]
     pub(in crate::core) fn silence(&self, limit: Duration) -> Duration {
         let heartbeat =
             self.said.timing.map_or(Duration::ZERO, |[nanos, ..]| Duration::from_nanos(nanos));
@@ -231,13 +208,11 @@ impl Peer {
     }
 
     /// Whether it was heard within the last `limit`.
-    #[must_use]
     pub fn heard_within(&self, limit: Duration, now: Time) -> bool {
         self.heard.is_some_and(|heard| now.since(heard) < limit)
     }
 
     /// Whether it was to lead and did not, more than once: once may be bad luck.
-    #[must_use]
     pub fn is_passed_over(&self) -> bool {
         self.failings.passed.times() >= Peer::TWICE
     }

@@ -3,6 +3,7 @@
 use uuid::Uuid;
 
 use super::*;
+use crate::core::membership::ListVersion;
 use crate::core::types::Role;
 
 fn id(number: u128) -> NodeId {

@@ -92,39 +92,32 @@ impl Turn<'_> {
         if view.leader.is_some_and(|leader| state.never_leads(leader.id)) {
             return; // the sender lies
         }
-        let news = state.compare(view).is_gt() && !(state.leads() && state.needs_majority());
+        let (own, known, order) = (state.id(), state.view().epoch, state.compare(view));
+        let (leads, storing) = (state.leads(), state.course.storing());
+        let leased = leads && state.needs_majority();
+        let gave_up = state.follows(from) && view.epoch >= known;
+        let second = view.leader.is_some_and(|leader| state.is_of_another(leader.id, view.epoch));
+        let void = second || order.is_lt() || state.phase() == Phase::Stopping;
         match view.leader {
-            Some(leader) if leader.id == from || news => {
+            Some(leader) if leader.id == from || order.is_gt() && !leased => {
                 self.meet_leader(leader.id, view);
             }
             _ => _ = self.cx.state.detector.declares(from, self.cx.now),
         }
         self.cx.note_round(view.epoch);
-        let state = &self.cx.state;
-        if view.leader.is_none() && state.follows(from) && view.epoch >= state.view().epoch {
-            return self.leader_gave_up(from);
-        }
-        let second = view.leader.is_some_and(|leader| state.is_of_another(leader.id, view.epoch));
-        if second && state.leads() && state.needs_majority() {
-            // That member was lied to: it names another leader of this epoch, and would never follow this one.
-            self.outgrow(view.epoch.next());
-            return;
-        }
-        if state.compare(view).is_lt() || second || state.phase() == Phase::Stopping {
-            return;
-        }
         match view.leader {
+            None if gave_up => self.leader_gave_up(from),
+            // That member was lied to: it names another leader of this epoch, and would never follow this one.
+            Some(_) if second && leased => self.outgrow(view.epoch.next()),
+            _ if void => {}
             Some(leader) if leader.id == from => self.accept(view, leader),
             // While its lease runs, no later leader was elected: a third member is mistaken, or lies.
-            _ if state.leads() && state.needs_majority() => self.outgrow(view.epoch),
+            _ if leased => self.outgrow(view.epoch),
             // The leader that this member is about to follow, or an earlier one, is no news.
-            Some(_) if state.course.storing() >= Some(view) => {}
-            Some(leader) if leader.id != state.id() && state.compare(view).is_gt() => {
-                self.outdated(view, leader.id);
-            }
-            _ if state.leads() && view.epoch > state.view().epoch => {
-                self.call(Reason::Overruled(from)); // the leader of that epoch is gone, but the epoch remains
-            }
+            Some(_) if storing >= Some(view) => {}
+            Some(leader) if leader.id != own && order.is_gt() => self.outdated(view, leader.id),
+            // The leader of that epoch is gone, but the epoch remains.
+            _ if leads && view.epoch > known => self.call(Reason::Overruled(from)),
             _ => {}
         }
     }
@@ -146,32 +139,32 @@ impl Turn<'_> {
     /// have forgotten the leader of that epoch, but not its vote.
     pub fn accept(&mut self, view: View, leader: Rank) {
         let state = &self.cx.state;
-        if state.never_leads(leader.id) {
-            return;
-        }
-        if state.voter.is_beyond(view.epoch) || state.is_of_another(leader.id, view.epoch) {
+        let outdated =
+            state.voter.is_beyond(view.epoch) || state.is_of_another(leader.id, view.epoch);
+        // A leader that this member is storing it follows as soon as the epoch is durable.
+        if state.never_leads(leader.id) || outdated || state.course.storing() == Some(view) {
             return;
         }
         // A member that is still discovering the others could not lead immediately: the cluster would have no leader
         // meanwhile.
         let at_once = state.preempts_at_once() && !state.is_discovering(self.cx.now);
-        let lower = state.may_ask_for_release(leader, view.epoch);
-        let higher = lower && state.exceeds_leader(leader, view.epoch);
-        let takes_over = higher && at_once && self.cx.may_take_over();
+        let higher = state.may_ask_for_release(leader, view.epoch)
+            && state.exceeds_leader(leader, view.epoch);
+        let asked = state.course.takeover() == Some(view);
         let known = state.leader() == Some(leader) && state.view() == view;
-        if state.course.storing() == Some(view) {
-            return; // this member follows that leader as soon as the epoch is durable
-        }
-        if !takes_over && !known {
-            if self.algorithm.get().may_follow(&mut self.cx, view, leader.id) {
-                self.follow(view, leader.id);
-            }
-        } else if takes_over && state.course.takeover() != Some(view) {
-            if Fault::NoRelease.is_planted() {
+        match higher && at_once && self.cx.may_take_over() {
+            true if asked => {}
+            true if Fault::NoRelease.is_planted() => {
                 self.cx.state.epochs.learn(view);
-                return self.call(Reason::TakingOver(leader.id));
+                self.call(Reason::TakingOver(leader.id));
             }
-            self.cx.become_taking_over(view, leader.id, Reason::TakingOver(leader.id));
+            true => self.cx.become_taking_over(view, leader.id, Reason::TakingOver(leader.id)),
+            false if known => {}
+            false => {
+                if self.algorithm.get().may_follow(&mut self.cx, view, leader.id) {
+                    self.follow(view, leader.id);
+                }
+            }
         }
     }
 

@@ -1,7 +1,5 @@
 //! How a leadership ends while a job runs: the job ends first, or this member tells nobody before the job has ended.
 
-use std::time::Duration;
-
 use crate::core::api::Output;
 use crate::core::context::Context;
 use crate::core::job::Ending;
@@ -34,11 +32,7 @@ impl State {
     }
 
     /// The message that says that this member does not lead in this epoch any more, or never will.
-    pub(in crate::core) fn release_message(
-        &self,
-        epoch: Epoch,
-        successor: Option<NodeId>,
-    ) -> Message {
+    pub fn release_message(&self, epoch: Epoch, successor: Option<NodeId>) -> Message {
         Message::Release { epoch, successor, eligible: self.is_eligible() }
     }
 
@@ -62,11 +56,6 @@ impl Context<'_> {
 }
 
 impl Turn<'_> {
-    /// A job runs from now on; it ends within this time after it is told to.
-    pub fn job_started(&mut self, stops_within: Duration) {
-        self.cx.state.endings.job.start(stops_within);
-    }
-
     /// Nothing of the job runs any more: does what waited for that.
     pub fn job_ended(&mut self) {
         let withheld = self.cx.state.withholds_release();

@@ -61,40 +61,50 @@ impl Turn<'_> {
         let rank = Rank { id: from, ..rank };
         self.cx.state.detector.change(from, |peer| peer.says_rank(rank, true)); // a member that asks is eligible
         let state = &self.cx.state;
-        // The operator that waits for the outcome of a change gets it first; the higher member asks again.
-        let changes = state.membership.wanted().is_some();
         // A member that an operator chose before may not know yet that this leader has given up on it.
         let next = state.course.switchover().is_some_and(|s| s.to == from);
-        let stays = state.eligibility.is_chosen() && !next && !Fault::ChoiceUnheeded.is_planted();
+        let (leads, outdated) = (state.leads(), state.view().epoch > epoch);
+        match state.leads_in(epoch) && self.gives_way_to(rank, votes, next) {
+            true if !votes.is_empty() && Fault::LeadsAfterRelease.is_planted() => {
+                let release = self.cx.state.release_message(epoch, Some(from));
+                self.cx.send_all(self.cx.all_others(), release);
+            }
+            true if next => self.chosen_takes_over(from),
+            true => self.give_way(from),
+            false if leads || outdated => self.cx.send_view(from),
+            // Some members have its task already; it leads in this epoch before it releases it.
+            false if self.is_about_to_lead(epoch) => {}
+            false if self.repeat_release(from) || !self.cx.state.may_disown(epoch) => {}
+            false => {
+                // An earlier incarnation of this member led, and never will again.
+                self.cx.note_round(epoch);
+                self.cx.send(from, self.cx.state.release_message(epoch, None));
+            }
+        }
+    }
+
+    /// Hands over to a higher member, once the job of this leader has ended.
+    pub fn give_way(&mut self, to: NodeId) {
+        if !self.waits_for_job(Ending::Preempted(to)) {
+            self.release(Some(to), Reason::Preempted(to));
+        }
+    }
+
+    /// Whether this leader hands over to a member that asks for that with these votes, and is chosen or not.
+    fn gives_way_to(&self, rank: Rank, votes: &[NodeId], chosen: bool) -> bool {
+        let (state, id) = (&self.cx.state, rank.id);
+        let stays = state.eligibility.is_chosen() && !Fault::ChoiceUnheeded.is_planted();
         // Voters whose `failure` is longer need not have seen that it comes and goes: the two would take turns.
-        let unsteady = self.cx.comes_and_goes(from) && !next;
-        let higher = state.is_above(rank, true)
-            && !stays
-            && !unsteady
+        let passed_over = stays || self.cx.comes_and_goes(id);
+        // The operator that waits for the outcome of a change gets it first; the higher member asks again.
+        let changes = state.membership.wanted().is_some();
+        state.is_above(rank, true)
+            && (chosen || !passed_over)
             && !state.is_paused()
             && !changes
-            && self.eligible_for_long_enough(from)
-            && self.may_succeed(from)
-            && self.is_majority(votes);
-        let (leads, present) = (state.leads(), state.leads_in(epoch));
-        if present && higher && !votes.is_empty() && Fault::LeadsAfterRelease.is_planted() {
-            let release = self.cx.state.release_message(epoch, Some(from));
-            self.cx.send_all(self.cx.all_others(), release);
-        } else if present && higher && next {
-            self.chosen_takes_over(from);
-        } else if present && higher {
-            if !self.waits_for_job(Ending::Preempted(from)) {
-                self.release(Some(from), Reason::Preempted(from));
-            }
-        } else if leads || state.view().epoch > epoch {
-            self.cx.send_view(from);
-        } else if self.is_about_to_lead(epoch) {
-            // Some members have its task already; it leads in this epoch before it releases it.
-        } else if !self.repeat_release(from) && self.cx.state.may_disown(epoch) {
-            // An earlier incarnation of this member led, and never will again.
-            self.cx.note_round(epoch);
-            self.cx.send(from, self.cx.state.release_message(epoch, None));
-        }
+            && self.eligible_for_long_enough(id)
+            && self.may_succeed(id)
+            && self.is_majority(votes)
     }
 
     /// Whether this member has halted others in this round, and hands out its task.
@@ -143,27 +153,21 @@ impl Turn<'_> {
         self.cx.say_released(epoch, successor);
     }
 
-    pub fn released(
-        &mut self,
-        from: NodeId,
-        epoch: Epoch,
-        successor: Option<NodeId>,
-        eligible: bool,
-    ) {
+    pub fn released(&mut self, from: NodeId, epoch: Epoch, next: Option<NodeId>, eligible: bool) {
         self.cx.state.detector.change(from, |peer| peer.set_eligible(eligible));
         self.cx.be_eligible_if_alone(); // this member may be the last that could lead
         self.cx.state.voter.release(from, epoch);
         let View { epoch: known, leader } = self.cx.state.view();
         let another = known == epoch && leader.is_some_and(|leader| leader.id != from);
-        let designated = Some(epoch).filter(|_| successor == Some(self.cx.state.id()));
+        let designated = Some(epoch).filter(|_| next == Some(self.cx.state.id()));
         self.cx.state.candidacy.designate(designated);
         if let Some(view) = self.cx.state.course.storing().filter(|view| view.epoch == epoch) {
             self.cx.state.epochs.learn(view); // too late to follow its leader
         }
-        if another && !eligible && successor.is_none() {
+        if another && !eligible && next.is_none() {
             return self.declined(from, epoch);
         }
-        self.cx.state.endings.hear(from, epoch, successor);
+        self.cx.state.endings.hear(from, epoch, next);
         let state = &self.cx.state;
         if epoch != state.view().epoch || !(state.is_bound_to(from) || state.follows(from)) {
             return;
@@ -171,7 +175,7 @@ impl Turn<'_> {
         let reason = Reason::LeaderReleased(from);
         self.cx.state.course.leader_released();
         self.cx.state.timers.cancel(Timer::Silence);
-        match successor {
+        match next {
             Some(next) if next == self.cx.state.id() => {
                 self.decline_if_unfit(epoch);
                 self.call(reason);

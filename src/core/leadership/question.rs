@@ -78,27 +78,26 @@ impl Question {
     /// Counts a voter's answer. If the voter would agree once the leader released its epoch, it supports a candidate
     /// that asks the leader for that.
     pub fn hear(&mut self, voter: NodeId, says: Opinion, now: Time) {
-        let (wait, released) = match says {
+        let answers = &mut self.answers;
+        let wait = match says {
             Opinion::Yes => {
-                self.answers.yes.insert(voter);
+                answers.yes.insert(voter);
                 return;
             }
             Opinion::YesIf { released, wait } => {
-                self.answers.bound.insert(voter);
-                (wait, Some(released))
+                answers.bound.insert(voter);
+                if matches!(self.purpose, Purpose::Preempt(view) if view.epoch == released) {
+                    answers.yes_if.insert(voter);
+                }
+                wait
             }
-            Opinion::No { wait } => (wait, None),
+            Opinion::No { wait } => wait,
             Opinion::Uninformed { wait } => {
-                self.answers.uninformed.insert(voter);
-                (wait, None)
+                answers.uninformed.insert(voter);
+                wait
             }
         };
-        self.answers.no.insert(voter, now + wait);
-        if let Purpose::Preempt(view) = self.purpose
-            && released == Some(view.epoch)
-        {
-            self.answers.yes_if.insert(voter);
-        }
+        answers.no.insert(voter, now + wait);
     }
 
     /// Whether this voter has answered.

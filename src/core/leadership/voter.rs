@@ -15,7 +15,6 @@ struct Promise {
     until: Time,
 }
 
-/// The state of a voter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Voter {
     /// What a restart must find again.
@@ -37,14 +36,9 @@ pub struct Voter {
 impl Voter {
     /// A voter that starts now. It waits until the promises of earlier incarnations have expired; the record of
     /// [`VoterRecord::first`] is durable already.
-    pub fn new(
-        now: Time,
-        restored: Option<VoterRecord>,
-        led: Option<Vote>,
-        lease: Duration,
-    ) -> Voter {
-        let record = VoterRecord::first(restored, lease);
-        let before = restored.unwrap_or_default().promised;
+    pub fn new(now: Time, kept: Option<VoterRecord>, led: Option<Vote>, lease: Duration) -> Voter {
+        let record = VoterRecord::first(kept, lease);
+        let before = kept.unwrap_or_default().promised;
         Voter {
             record,
             durable: record.promised,
@@ -115,7 +109,6 @@ impl Voter {
         }
     }
 
-    /// The promises that have not expired.
     fn running(&self, now: Time) -> impl Iterator<Item = &Promise> {
         self.promises.iter().filter(move |promise| now < promise.until)
     }
@@ -123,15 +116,14 @@ impl Voter {
     /// Whether it may not vote for this candidate in this epoch: it voted or promised in a later one or knows a leader
     /// of that, or did so in this one for another candidate.
     fn denies(&self, candidate: NodeId, epoch: Epoch, view: View) -> bool {
-        let votes = [self.record.voted, self.led].into_iter().flatten();
-        let votes = votes.map(|vote| (vote.epoch, Some(vote.candidate)));
-        let mut known = votes.chain([(view.epoch, view.leader.map(|leader| leader.id))]);
-        let is_against = |(known, of): (Epoch, Option<NodeId>)| {
-            let other = of.is_some_and(|of| of != candidate) && !Fault::EpochTwice.is_planted();
-            known > epoch || (known == epoch && other)
-        };
+        let votes = self.record.voted.into_iter().chain(self.led);
+        let votes = votes.map(|vote| (vote.epoch, vote.candidate));
+        let mut known = votes.chain(view.leader.map(|leader| (view.epoch, leader.id)));
+        let other = |of: NodeId| of != candidate && !Fault::EpochTwice.is_planted();
+        let against = |(at, of): (Epoch, NodeId)| at > epoch || at == epoch && other(of);
         let below_floor = epoch <= self.record.floor && self.record.floor > Epoch(0);
-        known.any(is_against) || epoch < self.newest || below_floor
+        let later = view.epoch.max(self.newest) > epoch;
+        later || below_floor || known.any(against)
     }
 
     /// The leader of this epoch, as far as an earlier incarnation knew.

@@ -117,13 +117,7 @@ impl Turn<'_> {
     }
 
     /// A candidate asks for a pre-vote: whether this voter would vote for it.
-    pub fn asked_for_pre_vote(
-        &mut self,
-        from: NodeId,
-        number: u64,
-        epoch: Epoch,
-        list: ListVersion,
-    ) {
+    pub fn asked_pre_vote(&mut self, from: NodeId, number: u64, epoch: Epoch, list: ListVersion) {
         self.cx.exchange_lists(from, list);
         // A voter whose disk hangs could not store its vote, and the candidate would have ended a leader's epoch for
         // nothing.

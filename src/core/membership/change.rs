@@ -64,53 +64,41 @@ impl State {
         ListVersion { epoch: self.view().epoch, counter: newest.max(own).saturating_add(1) }
     }
 
-    /// Why the leader does not make this change, if there is a reason.
-    pub(in crate::core) fn refuses_change(&self, change: &Change, now: Time) -> Option<Refusal> {
+    /// Whether the leader makes this change, or why not.
+    fn judge_change(&self, change: &Change, now: Time) -> Result<(), Refusal> {
         if self.membership.wanted().is_some() {
-            return Some(Refusal::ChangeUnderWay);
+            return Err(Refusal::ChangeUnderWay);
         }
-        let after = self.membership.list().changed(self.membership.version(), change);
+        let list = self.membership.list();
+        let after = list.changed(list.version(), change);
         match change {
             Change::Add(new) => {
-                let taken = self.membership.list().iter().find_map(|old| {
-                    let same = [
-                        (Taken::Id, old.id == new.id),
-                        (Taken::Name, old.name == new.name),
-                        (Taken::Address, old.is_at(&new.address)),
-                        (Taken::Admin, new.admin.as_ref().is_some_and(|admin| old.is_at(admin))),
-                    ];
-                    same.into_iter().find(|(_, same)| *same).map(|(what, _)| (what, old.id))
-                });
-                match taken {
-                    Some((what, by)) => Some(Refusal::Taken { what, by }),
-                    None if self.membership.list().removed().contains(&new.id) => {
-                        Some(Refusal::WasRemoved(new.id))
-                    }
-                    None if after.iter().len() > MOST_MEMBERS => Some(Refusal::ListFull),
-                    None => self.lost_quorum(&after, now),
+                if let Some((what, by)) = list.iter().find_map(|old| taken(old, new)) {
+                    return Err(Refusal::Taken { what, by });
+                } else if list.removed().contains(&new.id) {
+                    return Err(Refusal::WasRemoved(new.id));
+                } else if after.iter().len() > MOST_MEMBERS {
+                    return Err(Refusal::ListFull);
                 }
             }
-            Change::Remove { id, .. } if self.membership.list().get(*id).is_none() => {
-                Some(Refusal::NotMember(*id))
-            }
             Change::Remove { id, force } => {
-                if !after.iter().any(Member::may_lead) {
-                    Some(Refusal::LastCandidate) // then nobody could ever change the list again
+                if list.get(*id).is_none() {
+                    return Err(Refusal::NotMember(*id));
+                } else if !after.iter().any(Member::may_lead) {
+                    return Err(Refusal::LastCandidate); // then nobody could ever change the list again
                 } else if *id == self.id() && !self.detector.iter().any(Peer::connected) {
-                    Some(Refusal::LastMember) // no other would learn the change
-                } else {
-                    self.lost_quorum(&after, now).filter(|_| !force)
+                    return Err(Refusal::LastMember); // no other would learn the change
+                } else if *force {
+                    return Ok(());
                 }
             }
         }
+        self.keeps_quorum(&after, now)
     }
 
     /// The live voters have to be a majority of the new list. A newcomer that runs counts: this member has just
     /// refused it as a stranger.
-    fn lost_quorum(&self, after: &MemberList, now: Time) -> Option<Refusal> {
-        if !self.needs_majority() {
-            return None;
-        }
+    fn keeps_quorum(&self, after: &MemberList, now: Time) -> Result<(), Refusal> {
         let limit = self.settings.timing.failure * 3;
         let lives = |id: NodeId| {
             id == self.id()
@@ -119,8 +107,22 @@ impl State {
         };
         let live = after.voters().filter(|id| lives(*id)).count();
         let needed = after.majority();
-        (live < needed).then_some(Refusal::LosesQuorum { live, needed })
+        match live < needed && self.needs_majority() {
+            true => Err(Refusal::LosesQuorum { live, needed }),
+            false => Ok(()),
+        }
     }
+}
+
+/// What the new member would share with one of the list, and with which.
+fn taken(old: &Member, new: &Member) -> Option<(Taken, NodeId)> {
+    let same = [
+        (Taken::Id, old.id == new.id),
+        (Taken::Name, old.name == new.name),
+        (Taken::Address, old.is_at(&new.address)),
+        (Taken::Admin, new.admin.as_ref().is_some_and(|admin| old.is_at(admin))),
+    ];
+    same.into_iter().find(|(_, same)| *same).map(|(what, _)| (what, old.id))
 }
 
 impl Context<'_> {
@@ -188,9 +190,7 @@ impl Turn<'_> {
         if !self.cx.state.leads_by_list() {
             return Err(Refusal::NotLeader);
         }
-        if let Some(refusal) = self.cx.state.refuses_change(&change, self.cx.now) {
-            return Err(refusal);
-        }
+        self.cx.state.judge_change(&change, self.cx.now)?;
         if let Change::Remove { id, force } = change
             && id == self.cx.state.id()
             && !(force && self.cx.state.best_other().is_none())
@@ -208,26 +208,18 @@ impl Turn<'_> {
         let state = &self.cx.state;
         let leads = state.leads_by_list();
         let Some(wanted) = state.membership.wanted().filter(|_| leads) else { return };
-        let change = wanted.change.clone();
-        if !wanted.made {
-            if state.may_change_list() {
-                self.make(&change);
-            } else if !state.stamped_own_list() {
-                self.cx.confirm_list();
-            }
-            return;
-        }
-        if !state.stamped_own_list() {
-            self.cx.confirm_list(); // this leader was elected anew meanwhile
-            return;
-        }
+        let (change, made) = (wanted.change.clone(), wanted.made);
         // A forced change needs no majority that has stored it, but one remaining member.
         let forced = matches!(change, Change::Remove { force: true, .. });
         let stored = state.is_list_stored() || Fault::DoneTooSoon.is_planted();
-        if state.membership.is_kept(state.needs_majority()) && (stored || forced) {
-            let asker = self.cx.state.membership.end_change();
+        let kept = state.membership.is_kept(state.needs_majority());
+        if !made && state.may_change_list() {
+            self.make(&change);
+        } else if !state.stamped_own_list() {
+            self.cx.confirm_list(); // the list that it found; or this leader was elected anew meanwhile
+        } else if made && kept && (stored || forced) {
             self.cx.state.timers.cancel(Timer::Change);
-            if let Some(asker) = asker {
+            if let Some(asker) = self.cx.state.membership.end_change() {
                 let done = match change {
                     Change::Add(member) => Done::Added(member.id),
                     Change::Remove { id, .. } => Done::Removed { id, stored, handed_over: false },

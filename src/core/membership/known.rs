@@ -29,10 +29,7 @@ pub struct Wanted {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Membership {
     own: NodeId,
-    /// The present member list.
     list: Arc<MemberList>,
-    /// The role of this member in that list; none if it is not listed.
-    role: Option<Role>,
     /// The greatest version that this member heard of.
     newest: ListVersion,
     /// Whether nothing can undo the present list any more, as far as is known: with a majority, the leader made it in
@@ -58,7 +55,7 @@ pub struct Membership {
 impl Membership {
     /// A member that starts with this list.
     pub fn new(own: NodeId, list: Arc<MemberList>, pause: Pause) -> Membership {
-        Membership { own, role: role(&list, own), list, pause, ..Membership::default() }
+        Membership { own, list, pause, ..Membership::default() }
     }
 
     pub fn pause(&self) -> &Pause {
@@ -79,14 +76,13 @@ impl Membership {
 
     /// The role of this member; none if it is not listed.
     pub fn role(&self) -> Option<Role> {
-        self.role
+        self.list.get(self.own).map(|member| member.role)
     }
 
     /// Takes another list, which no member is known to have stored.
     pub fn adopt(&mut self, list: Arc<MemberList>) {
-        self.role = role(&list, self.own);
         let before = std::mem::replace(&mut self.list, list);
-        if self.role.is_some() {
+        if self.role().is_some() {
             self.last_named = None;
         } else if before.get(self.own).is_some() {
             self.last_named = Some(before);
@@ -224,10 +220,6 @@ impl Membership {
     pub fn knocked_within(&self, limit: Duration, id: NodeId, now: Time) -> bool {
         self.knocks.get(&id).is_some_and(|at| now.since(*at) < limit)
     }
-}
-
-fn role(list: &MemberList, member: NodeId) -> Option<Role> {
-    list.get(member).map(|member| member.role)
 }
 
 #[cfg(test)]

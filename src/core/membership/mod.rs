@@ -18,25 +18,21 @@ pub struct Member {
     pub address: String,
     /// The address of its HTTP, host:port; none if it serves none.
     pub admin: Option<String>,
-    /// Its role.
     pub role: Role,
 }
 
 impl Member {
     /// Whether it votes, in mode majority.
-    #[must_use]
     pub fn votes(&self) -> bool {
         self.role != Role::Observer
     }
 
     /// Whether it may ever lead.
-    #[must_use]
     pub fn may_lead(&self) -> bool {
         self.role == Role::Member
     }
 
     /// Whether this is its address, for members or for HTTP: the two never share one.
-    #[must_use]
     pub fn is_at(&self, address: &str) -> bool {
         let same = |own: &str| match (HostPort::parse(own), HostPort::parse(address)) {
             (Ok(own), Ok(address)) => own == address,
@@ -49,11 +45,8 @@ impl Member {
 /// A change of the member list, one member at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
-    /// This member is added.
     Add(Member),
-    /// This member is removed.
     Remove {
-        /// The member.
         id: NodeId,
         /// Removes it even if the live voters are no majority afterwards.
         force: bool,
@@ -81,26 +74,22 @@ pub struct MemberList {
 
 impl MemberList {
     /// A list of these members, in any order; the ids must be distinct.
-    #[must_use]
     pub fn new(version: ListVersion, mut members: Vec<Member>) -> MemberList {
         members.sort_by_key(|member| member.id);
         MemberList { version, members, removed: Vec::new() }
     }
 
     /// The same list, which remembers that these members were removed.
-    #[must_use]
     pub fn with_removed(self, removed: Vec<NodeId>) -> MemberList {
         MemberList { removed, ..self }
     }
 
     /// The same members, in a list of this version.
-    #[must_use]
     pub fn stamped(&self, version: ListVersion) -> MemberList {
         MemberList { version, ..self.clone() }
     }
 
     /// The list after this change.
-    #[must_use]
     pub fn changed(&self, version: ListVersion, change: &Change) -> MemberList {
         let (mut members, mut removed) = (self.members.clone(), self.removed.clone());
         match change {
@@ -116,7 +105,6 @@ impl MemberList {
     }
 
     /// The members that were removed last.
-    #[must_use]
     pub fn removed(&self) -> &[NodeId] {
         &self.removed
     }
@@ -127,27 +115,22 @@ impl MemberList {
     }
 
     /// How many voters are a majority.
-    #[must_use]
     pub fn majority(&self) -> usize {
         self.voters().count() / 2 + 1
     }
 
     /// Whether this list replaces another. Without a majority the two sides of a partition may make different lists
     /// of the same version; of the lists of two files neither is newer.
-    #[must_use]
     pub fn supersedes(&self, other: &MemberList) -> bool {
         self.version.counter > 0 && self > other
     }
 
-    /// The version of this list.
-    #[must_use]
     pub fn version(&self) -> ListVersion {
         self.version
     }
 
     /// A hash of the ids and roles: two lists that differ in these have different hashes, almost certainly (FNV-1a,
     /// 64 bits).
-    #[must_use]
     pub fn digest(&self) -> u64 {
         let bytes = self.members.iter().flat_map(|member| {
             let role = member.role.name().as_bytes();
@@ -163,32 +146,25 @@ impl MemberList {
         self.members.iter()
     }
 
-    /// The member with this id.
-    #[must_use]
     pub fn get(&self, id: NodeId) -> Option<&Member> {
         self.position(id).map(|at| &self.members[at])
     }
 
     /// The member at this place of the list.
-    #[must_use]
     pub fn at(&self, place: usize) -> Option<&Member> {
         self.members.get(place)
     }
 
-    /// The member with this name.
-    #[must_use]
     pub fn named(&self, name: &str) -> Option<&Member> {
         self.members.iter().find(|member| member.name == name)
     }
 
     /// The place of a member in the list, in id order.
-    #[must_use]
     pub fn position(&self, id: NodeId) -> Option<usize> {
         self.members.binary_search_by_key(&id, |member| member.id).ok()
     }
 
     /// The name of a member, or its id if it is not listed.
-    #[must_use]
     pub fn name(&self, id: NodeId) -> String {
         self.get(id).map_or_else(|| id.to_string(), |member| member.name.clone())
     }

@@ -60,7 +60,6 @@ impl State {
 }
 
 impl Context<'_> {
-    /// Sends a member the present list.
     pub fn tell_list(&mut self, to: NodeId) {
         if self.state.detector.is_within_reach(to) {
             let list = self.state.membership.list().clone();
@@ -143,43 +142,48 @@ impl Turn<'_> {
     /// forgotten even where its list is known (`epoch` is the one that the sender knows). Then the other list counts,
     /// and this leader has to lead in a still later epoch.
     pub fn learn(&mut self, from: NodeId, epoch: Epoch, list: &Arc<MemberList>) {
-        let version = list.version();
-        self.cx.note_list(from, version);
+        self.cx.note_list(from, list.version());
         let state = &self.cx.state;
-        if state.phase() == Phase::Stopping || !list.supersedes(state.membership.list()) {
-            return;
-        }
-        if !state.may_tell_list(from) {
-            return;
-        }
-        let (leads, named) = (state.leads(), list.get(state.id()).is_some());
-        if leads && version.epoch <= state.view().epoch {
-            self.cx.out.push(Output::Note(Note::ListOverruled { peer: from, version }));
-            self.cx.confirm_list();
-            return;
-        }
-        // This leader does not hear a stranger otherwise, nor the stranger's leader, which would end its leadership.
-        let heard = state.detector.get(from).is_some() && epoch >= version.epoch;
-        if leads && (state.needs_majority() || heard || !self.cx.heeds_later_list()) {
-            return;
-        }
-        let state = &self.cx.state;
-        let rival = version == state.membership.version();
-        let leader = state.leader().map(|leader| leader.id).filter(|leader| *leader != from);
-        if named {
-            self.adopt(list.clone());
-        }
-        // Two leaders of one epoch may have made different lists of one version. The leader that this member follows
-        // gives its own a new version as soon as it hears of the other.
-        if let Some(leader) = leader.filter(|_| rival && named && !leads) {
-            self.cx.tell_list(leader);
-        }
-        if leads {
-            self.call(Reason::LaterList(from));
+        let newer = list.supersedes(state.membership.list()) && state.may_tell_list(from);
+        match state.phase() {
+            _ if !newer => {}
+            Phase::Stopping => {}
+            Phase::Leading => self.meet_list(from, epoch, list),
+            _ if list.get(state.id()).is_some() => self.take_newer_list(from, list),
+            _ => {}
         }
     }
 
-    /// A member has stored a list.
+    /// This leader meets a newer list that it did not make.
+    fn meet_list(&mut self, from: NodeId, epoch: Epoch, list: &Arc<MemberList>) {
+        let (state, version) = (&self.cx.state, list.version());
+        if version.epoch <= state.view().epoch {
+            self.cx.out.push(Output::Note(Note::ListOverruled { peer: from, version }));
+            return self.cx.confirm_list();
+        }
+        // This leader does not hear a stranger otherwise, nor the stranger's leader, which would end its leadership.
+        let heard = state.detector.get(from).is_some() && epoch >= version.epoch;
+        if state.needs_majority() || heard || !self.cx.heeds_later_list() {
+            return;
+        }
+        if list.get(self.cx.state.id()).is_some() {
+            self.adopt(list.clone());
+        }
+        self.call(Reason::LaterList(from));
+    }
+
+    /// Two leaders of one epoch may have made different lists of one version. The leader that this member follows
+    /// gives its own a new version as soon as it hears of the other.
+    fn take_newer_list(&mut self, from: NodeId, list: &Arc<MemberList>) {
+        let state = &self.cx.state;
+        let rival = list.version() == state.membership.version();
+        let leader = state.leader().filter(|leader| rival && leader.id != from);
+        self.adopt(list.clone());
+        if let Some(leader) = leader {
+            self.cx.tell_list(leader.id);
+        }
+    }
+
     pub fn listed(&mut self, from: NodeId, version: ListVersion) {
         self.cx.note_list(from, version);
         if version > self.cx.state.membership.version() {

@@ -1,6 +1,6 @@
 //! A member's part in another member's election.
 
-use super::{Halting, Step};
+use super::{Call, Halting, Step};
 use crate::core::context::Context;
 use crate::core::message::View;
 use crate::core::phase::{Phase, Reason};
@@ -18,16 +18,8 @@ const MOST_PATIENCE: u32 = 8;
 impl Halting {
     /// "Then the node k stops processing, and sets its status to Election", unless it ranks higher than the
     /// organizer, or obeys one that does.
-    pub(super) fn halt(
-        &mut self,
-        cx: &mut Context,
-        from: NodeId,
-        number: u64,
-        round: Epoch,
-        rank: Rank,
-        incumbent: bool,
-    ) {
-        let rank = Rank { id: from, ..rank };
+    pub fn halt(&mut self, cx: &mut Context, by: Call, round: Epoch, rank: Rank, incumbent: bool) {
+        let (from, rank) = (by.0, Rank { id: by.0, ..rank });
         cx.note_round(round);
         cx.state.detector.change(from, |peer| peer.says_rank(rank, true)); // an organizer is eligible
         let older = cx.state.compare(View { epoch: round, leader: Some(rank) }).is_le();
@@ -51,7 +43,7 @@ impl Halting {
             cx.become_halted(from);
             self.await_next_step(cx);
         }
-        self.answer(cx, from, number, accepted);
+        self.answer(cx, by, accepted);
         if older || leads {
             cx.send_view(from);
         }
@@ -63,7 +55,7 @@ impl Halting {
     /// Whether this peer recently halted this member in vain at least twice, and another member could lead. Without a
     /// majority this member obeys the peer all the same: two members that elect without each other might both lead.
     pub(super) fn is_spoiler(&self, cx: &Context, id: NodeId) -> bool {
-        let halts_in_vain = cx.state.needs_majority() && self.spoilers.halts_in_vain(id, cx.now);
+        let halts_in_vain = cx.state.needs_majority() && self.vain_halts.holds(id, 2, cx.now);
         halts_in_vain && cx.state.can_do_without(id)
     }
 
@@ -96,48 +88,34 @@ impl Halting {
 
     /// "The node k checks if the HALT message was sent from node i", and only then takes it as its coordinator. If
     /// this member has a newer task, it sends that to the organizer, which hands out the newest.
-    pub(super) fn elected(
-        &mut self,
-        cx: &mut Context,
-        from: NodeId,
-        number: u64,
-        round: Epoch,
-        task: TaskVersion,
-    ) {
+    pub fn elected(&mut self, cx: &mut Context, by: Call, round: Epoch, task: TaskVersion) {
         let of_round = |(_, halted): (Rank, Epoch)| halted == round;
-        let obeyed = self.obeys(from, round)
+        let obeyed = self.obeys(by.0, round)
             || Fault::AnyElected.is_planted() && self.halted.is_some_and(of_round);
         let accepted = cx.state.phase() == Phase::Halted && obeyed;
         if accepted {
-            cx.become_reorganizing(Reason::Organized(from));
+            cx.become_reorganizing(Reason::Organized(by.0));
             self.await_next_step(cx);
         }
         let newer = accepted && cx.state.records.task().version > task;
         let newer = newer.then(|| cx.state.records.task().clone());
-        self.answer_with(cx, from, newer, number, accepted);
+        self.answer_with(cx, by, newer, accepted);
     }
 
     /// The task of the accepted coordinator: the member is Normal again. It refuses an older task than its own: its
     /// message with the newer one was lost. Returns the leader to follow.
-    pub(super) fn ready(
-        &mut self,
-        cx: &mut Context,
-        from: NodeId,
-        number: u64,
-        round: Epoch,
-        task: &Task,
-    ) -> Option<View> {
+    pub fn ready(&mut self, cx: &mut Context, by: Call, round: Epoch, task: &Task) -> Option<View> {
         let accepted = cx.state.phase() == Phase::Reorganizing
             && self.organized.step == Step::Idle
-            && self.obeys(from, round)
+            && self.obeys(by.0, round)
             && (task.version >= cx.state.records.task().version || Fault::OlderTask.is_planted());
-        self.answer(cx, from, number, accepted);
+        self.answer(cx, by, accepted);
         let (leader, epoch) = self.halted.filter(|_| accepted)?;
         cx.state.records.hold(task.clone());
         self.ready = epoch;
         self.halted_by_us.clear();
         self.refused.clear();
-        self.spoilers.came_to_lead(from);
+        self.vain_halts.forget(by.0);
         self.look_after_coordinator_from(cx, cx.now);
         Some(View { epoch, leader: Some(leader) })
     }
@@ -149,7 +127,7 @@ impl Halting {
 
     /// A live leader has not taken this member in: it will, as it regularly checks who is Normal.
     pub(super) fn found_leader(&mut self, cx: &mut Context, view: View, leader: NodeId) {
-        self.spoilers.came_to_lead(leader);
+        self.vain_halts.forget(leader);
         let obeys = cx.state.phase().is_halted();
         // The leader of a paused cluster does not release, and takes in the members that say that they are not
         // Normal.

@@ -38,6 +38,9 @@ enum Step {
     Readying,
 }
 
+/// A call that this member answers: the caller, and the number of the call there.
+type Call = (NodeId, u64);
+
 /// The election that this member organizes, if it does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Organized {
@@ -75,8 +78,10 @@ pub struct Halting {
     /// The members that refused this organizer, or did not answer when it told them that it is elected, and since
     /// when. It remembers them until some member leads.
     refused: BTreeMap<NodeId, Time>,
-    /// The peers that disturb this member in vain.
-    spoilers: Spoilers,
+    /// How often each peer halted this member and did not come to lead, since it last led.
+    vain_halts: Spoilers,
+    /// How often this leader began an election because that peer was not Normal.
+    not_normal: Spoilers,
     /// The member whose outcome this one awaits, having given up in step (1) or for another reason.
     awaits: Option<NodeId>,
     /// The number of its call to a coordinator that may be gone (Timeout).
@@ -96,23 +101,23 @@ impl Election for Halting {
         }
         match *message {
             Message::AreYouThere { number, under: Some(epoch), .. } => {
-                self.are_you_coordinator(cx, from, number, epoch);
+                self.are_you_coordinator(cx, (from, number), epoch);
             }
             Message::AreYouThere { number, under: None, rank, eligible } => {
-                self.are_you_there(cx, from, number, rank, eligible);
+                self.are_you_there(cx, (from, number), rank, eligible);
             }
             Message::AreYouNormal { number, epoch } => {
-                self.are_you_normal(cx, from, number, epoch);
+                self.are_you_normal(cx, (from, number), epoch);
             }
             Message::Halt { number, round, rank, incumbent } => {
-                self.halt(cx, from, number, round, rank, incumbent);
+                self.halt(cx, (from, number), round, rank, incumbent);
             }
             Message::Elected { number, round, task } => {
-                self.elected(cx, from, number, round, task);
+                self.elected(cx, (from, number), round, task);
             }
             Message::Task(ref task) => self.told_task(cx, from, task),
             Message::Ready { number, round, ref task } => {
-                return self.ready(cx, from, number, round, task);
+                return self.ready(cx, (from, number), round, task);
             }
             Message::Alive { number } => self.goes_on(cx, from, Epoch(number)),
             Message::Reply { number, accepted } => self.reply(cx, from, number, accepted),
@@ -215,7 +220,6 @@ impl Halting {
         Some(View { epoch, leader: Some(leader) })
     }
 
-    /// Whether this member organizes an election.
     fn organizes(&self, state: &State) -> bool {
         self.organized.step != Step::Idle
             && matches!(state.phase(), Phase::Electing | Phase::Reorganizing)
@@ -238,11 +242,10 @@ impl Halting {
             matches!(reason, NoCoordinator | LeaderSuspected(_) | LeaderGaveUp(_) | HalterLost(_));
         if let Some((halter, _)) = self.halted.filter(|_| in_vain && cx.state.phase().is_halted()) {
             let at = (cx.state.settings.timing.t2(), cx.now);
-            self.spoilers.halted_in_vain(halter.id, cx.state.membership.list(), at);
+            self.vain_halts.count(halter.id, cx.state.membership.list(), at);
         }
     }
 
-    /// A number for the next call.
     fn next_call(&mut self) -> u64 {
         self.calls += 1;
         self.calls
@@ -250,11 +253,14 @@ impl Halting {
 
     /// Forgets the election that it organized, and the organizer that it obeyed.
     fn clear(&mut self) {
-        let halted_by_us = std::mem::take(&mut self.halted_by_us);
-        let refused = std::mem::take(&mut self.refused);
-        let spoilers = std::mem::take(&mut self.spoilers);
-        *self =
-            Halting { calls: self.calls, halted_by_us, refused, spoilers, ..Halting::default() };
+        *self = Halting {
+            calls: self.calls,
+            halted_by_us: std::mem::take(&mut self.halted_by_us),
+            refused: std::mem::take(&mut self.refused),
+            vain_halts: std::mem::take(&mut self.vain_halts),
+            not_normal: std::mem::take(&mut self.not_normal),
+            ..Halting::default()
+        };
     }
 
     /// Gives up, and awaits the outcome of another member's election for T2.
@@ -280,21 +286,15 @@ impl Halting {
     }
 
     /// Replies to a call, as soon as the connection is up: a caller without a reply takes this member for dead.
-    fn answer(&mut self, cx: &mut Context, to: NodeId, number: u64, accepted: bool) {
-        self.answer_with(cx, to, None, number, accepted);
+    fn answer(&mut self, cx: &mut Context, call: Call, accepted: bool) {
+        self.answer_with(cx, call, None, accepted);
     }
 
     /// The same, with a task before the reply.
-    fn answer_with(
-        &mut self,
-        cx: &mut Context,
-        to: NodeId,
-        task: Option<Task>,
-        number: u64,
-        accepted: bool,
-    ) {
-        let reply = Message::Reply { number, accepted };
-        let messages = task.map(Message::Task).into_iter().chain([reply]);
+    fn answer_with(&mut self, cx: &mut Context, by: Call, task: Option<Task>, accepted: bool) {
+        let (to, number) = by;
+        let messages = task.map(Message::Task).into_iter();
+        let messages = messages.chain([Message::Reply { number, accepted }]);
         cx.answer_when_connected(to, messages.collect());
     }
 }

@@ -29,8 +29,7 @@ impl Halting {
         cx.note_round(self.organized.round);
         cx.freeze_rank();
         if !cx.state.is_eligible() && self.unasked(cx).is_none() {
-            self.wait_for(cx, None, cx.now, Reason::MayNotLead);
-            return;
+            return self.wait_for(cx, None, cx.now, Reason::MayNotLead);
         }
         self.organized.step = Step::Asking;
         cx.become_electing(reason);
@@ -48,10 +47,7 @@ impl Halting {
     /// (1) Asks the next member that ranks higher, from the lowest to the highest; after the last, continues with
     /// step (2).
     fn ask_next(&mut self, cx: &mut Context) {
-        let Some(next) = self.unasked(cx) else {
-            self.halt_others(cx);
-            return;
-        };
+        let Some(next) = self.unasked(cx) else { return self.halt_others(cx) };
         self.organized.call = self.next_call();
         self.organized.awaited = BTreeSet::from([next]);
         self.organized.asked.insert(next);
@@ -67,10 +63,7 @@ impl Halting {
 
     /// (2) Halts the others, once the round may become an epoch.
     pub(super) fn halt_others(&mut self, cx: &mut Context) {
-        if self.starts_over(cx) {
-            return;
-        }
-        if !cx.nominate(self.organized.round, Aim::Halt, &Reason::Highest) {
+        if self.starts_over(cx) || !cx.nominate(self.organized.round, Aim::Halt, &Reason::Highest) {
             return;
         }
         self.organized.step = Step::Halting;
@@ -81,8 +74,7 @@ impl Halting {
             |id: &NodeId| self.organized.asked.contains(id) && !self.organized.lower.contains(id);
         self.organized.awaited = alive.filter(|id| !down(id)).collect();
         if self.organized.awaited.is_empty() {
-            self.tell_elected(cx);
-            return;
+            return self.tell_elected(cx);
         }
         cx.arm(Timer::Answer, cx.state.settings.timing.t1());
         cx.arm(Timer::Pulse, cx.state.settings.timing.heartbeat);
@@ -101,19 +93,16 @@ impl Halting {
 
     /// (3) "Once all nodes are in a known state": tells those that halted that it is elected.
     pub(super) fn tell_elected(&mut self, cx: &mut Context) {
-        if self.starts_over(cx) {
-            return;
-        }
-        if !cx.nominate(self.organized.round, Aim::Lead, &Reason::AllHalted) {
+        let round = self.organized.round;
+        if self.starts_over(cx) || !cx.nominate(round, Aim::Lead, &Reason::AllHalted) {
             return;
         }
         if self.organized.up.is_empty() {
-            self.lead(cx);
-            return;
+            return self.lead(cx);
         }
         self.organized.step = Step::Electing;
         cx.become_reorganizing(Reason::AllHalted);
-        let (round, task) = (self.organized.round, cx.state.records.task().version);
+        let task = cx.state.records.task().version;
         self.call_up(cx, |number| Message::Elected { number, round, task });
     }
 
@@ -170,20 +159,16 @@ impl Halting {
     /// If a higher member has appeared, this member asks it first; a round below a known epoch is useless; and a
     /// member that may not lead waits until another does. Returns whether this election is over.
     fn starts_over(&mut self, cx: &mut Context) -> bool {
-        let overtaken = self.organized.round <= cx.state.view().epoch;
-        if overtaken {
+        if self.organized.round <= cx.state.view().epoch {
             self.begin(cx, Reason::Overtaken);
-            return true;
-        }
-        if let Some(higher) = self.unasked(cx) {
+        } else if let Some(higher) = self.unasked(cx) {
             self.begin(cx, Reason::Appeared(higher));
-            return true;
-        }
-        if !cx.state.is_eligible() {
+        } else if !cx.state.is_eligible() {
             self.wait_for(cx, None, cx.now, Reason::MayNotLead);
-            return true;
+        } else {
+            return false;
         }
-        false
+        true
     }
 
     /// "A timeout in (3) or (4) starts again, after a back-off." So does a refusal.
@@ -194,7 +179,6 @@ impl Halting {
         cx.arm(Timer::Coordinator, timing.t1() + jitter);
     }
 
-    /// Takes a reply that it awaits.
     pub(super) fn replied(&mut self, cx: &mut Context, from: NodeId, accepted: bool) {
         self.organized.awaited.remove(&from);
         match (self.organized.step, accepted) {
@@ -264,17 +248,10 @@ impl Halting {
                 cx.suspect_unheard(&silent, self.organized.started);
                 self.go_on(cx);
             }
-            _ => {
-                let mut all = true;
-                for id in silent {
-                    all &= self.goes_on_without(cx, id);
-                }
-                if all {
-                    self.go_on(cx);
-                } else {
-                    self.back_off(cx);
-                }
-            }
+            _ => match silent.iter().filter(|id| !self.goes_on_without(cx, **id)).count() {
+                0 => self.go_on(cx),
+                _ => self.back_off(cx),
+            },
         }
     }
 
@@ -331,8 +308,7 @@ impl Halting {
     /// when it has given up and obeys another organizer.
     pub(super) fn pulse(&mut self, cx: &mut Context) {
         if !cx.state.elects() {
-            self.look_after_coordinator(cx);
-            return;
+            return self.look_after_coordinator(cx);
         }
         let halted: Vec<NodeId> = self.halted_by_us.union(&self.organized.up).copied().collect();
         if !halted.is_empty() {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Halting, Step};
+use super::{Call, Halting, Step};
 use crate::core::context::Context;
 use crate::core::message::Message;
 use crate::core::phase::{Phase, Reason};
@@ -35,60 +35,40 @@ impl Halting {
             cx.state.is_peer_above(peer) && margin.is_exceeded(peer.rank(), own)
         });
         let takes_over = above && cx.state.preempts_at_once();
-        let lately = cx.state.needs_majority() && self.spoilers.was_not_normal(from, cx.now);
+        let lately = cx.state.needs_majority() && self.not_normal.holds(from, 1, cx.now);
         if !normal && !takes_over && !lately && !Fault::NoCheck.is_planted() {
             let at = (cx.state.settings.timing.t2(), cx.now);
-            self.spoilers.is_not_normal(from, cx.state.membership.list(), at);
+            self.not_normal.count(from, cx.state.membership.list(), at);
             self.begin(cx, Reason::NotNormal(from));
         }
     }
 
     /// "Are you normal?": yes only under this coordinator, in its present epoch.
-    pub(super) fn are_you_normal(
-        &mut self,
-        cx: &mut Context,
-        from: NodeId,
-        number: u64,
-        epoch: Epoch,
-    ) {
-        let follows = cx.state.follows(from) && cx.state.view().epoch == epoch;
+    pub fn are_you_normal(&mut self, cx: &mut Context, by: Call, epoch: Epoch) {
+        let follows = cx.state.follows(by.0) && cx.state.view().epoch == epoch;
         // A member that waits for its disk before it follows has accepted the task.
-        let waits = cx.state.is_bound_to(from) && !Fault::DiskNotNormal.is_planted();
-        let accepted = follows || waits;
-        self.answer(cx, from, number, accepted);
+        let waits = cx.state.is_bound_to(by.0) && !Fault::DiskNotNormal.is_planted();
+        self.answer(cx, by, follows || waits);
     }
 
     /// ARE-YOU-THERE: the asker misses its coordinator, so this member looks at its own. It need not if the asker
     /// ranks above it and will halt it; but it does if the asker was its coordinator, which does not lead any more.
-    pub(super) fn are_you_there(
-        &mut self,
-        cx: &mut Context,
-        from: NodeId,
-        number: u64,
-        rank: Rank,
-        eligible: bool,
-    ) {
-        let rank = Rank { id: from, ..rank };
+    pub fn are_you_there(&mut self, cx: &mut Context, by: Call, rank: Rank, eligible: bool) {
+        let (from, rank) = (by.0, Rank { id: by.0, ..rank });
         // Otherwise each of the two might wait for the other.
         cx.state.detector.change(from, |peer| peer.says_rank(rank, eligible));
         let accepted = cx.state.is_eligible() && !cx.state.is_above(rank, eligible);
-        self.answer(cx, from, number, accepted);
+        self.answer(cx, by, accepted);
         if accepted || !eligible || cx.state.follows(from) {
             self.look_at_coordinator(cx, from);
         }
     }
 
     /// A member that had this one as its coordinator asks whether it still has.
-    pub(super) fn are_you_coordinator(
-        &mut self,
-        cx: &mut Context,
-        from: NodeId,
-        number: u64,
-        epoch: Epoch,
-    ) {
+    pub fn are_you_coordinator(&mut self, cx: &mut Context, by: Call, epoch: Epoch) {
         let leads = cx.state.leads_in(epoch);
         let organizes = self.organizes(cx.state) && self.organized.round == epoch;
-        self.answer(cx, from, number, leads || organizes);
+        self.answer(cx, by, leads || organizes);
     }
 
     /// Timeout, now: a coordinator checks the others, a follower calls its coordinator, and a member without a

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::core::algorithm::election::Election;
 use crate::core::context::Context;
+use crate::core::course::Stage;
 use crate::core::detector::Peer;
 use crate::core::leadership::candidacy::Aim;
 use crate::core::message::{Ballot, Candidate, Lap, Message, Run, View};
@@ -52,7 +53,6 @@ pub struct Ring {
     left_out: Option<Ballot>,
     /// The member whose announcement is awaited.
     awaited: Option<NodeId>,
-    /// Counts the probes.
     probes: u64,
     /// The candidates whose ballot or announcement this member stopped because it took them for dead.
     doubts: Doubts,
@@ -135,7 +135,7 @@ impl Election for Ring {
 
     fn await_leader(&mut self, cx: &mut Context, leader: NodeId, reason: Reason) {
         self.awaited = Some(leader);
-        cx.become_awaiting(patience(cx), reason);
+        cx.join_run(Stage::Waiting(None), patience(cx), reason);
     }
 }
 
@@ -189,7 +189,7 @@ impl Ring {
         if called_by_leader {
             cx.state.course.expect_no_heartbeat(); // it is alive, but sends no heartbeats
         }
-        cx.become_voting(patience(cx), reason);
+        cx.join_run(Stage::Electing, patience(cx), reason);
     }
 
     fn ballot(&mut self, cx: &mut Context, from: NodeId, ballot: Ballot) {
@@ -200,27 +200,10 @@ impl Ring {
                 peer.set_eligible(eligible);
             }
         });
-        if ballot.run.epoch <= decided(cx) || self.is_back_from(cx, ballot.run) {
-            cx.send_view(from);
-        } else if cx.state.leads() {
-            // The epoch does not change while a leader leads: it reminds all.
-            cx.arm(Timer::Heartbeat, Duration::ZERO);
-        } else if cx.state.is_promised(cx.now) || cx.state.candidacy.awaits_votes() {
-            cx.send_view(from); // this voter has promised its vote to its leader or to itself
-        } else if cx.state.course.takeover().is_some() {
-            // After its release the lower leader begins a greater run.
-        } else if asks_without_lap(cx) && !cx.state.candidacy.is_denied() {
-            // It joins no run meanwhile: the sender of this ballot may spoil each lap.
-            if !cx.state.candidacy.is_parked() {
-                self.call(cx, Reason::BallotLost);
-            }
-        } else if ballot.run < self.run {
-            if cx.state.phase() == Phase::Waiting {
-                self.call(cx, Reason::Joined(from)); // both runs may have been stopped in favour of this member's
-            } else if ballot.run.epoch < self.run.epoch {
-                self.draw_in(cx, from);
-            }
-        } else if let Some(leader) = cx.state.lower_leader() {
+        if self.stays_out(cx, from, ballot.run) {
+            return;
+        }
+        if let Some(leader) = cx.state.lower_leader() {
             cx.take_over(leader.id, Reason::TakingOver(leader.id));
         } else if left_out_leader(cx, from) {
             cx.send_view(from);
@@ -238,6 +221,35 @@ impl Ring {
         } else {
             self.vote(cx, ballot, Reason::Joined(from));
         }
+    }
+
+    /// Whether this member takes no part in a run that a ballot belongs to. Then it tells the sender why, or does what
+    /// ends that run.
+    fn stays_out(&mut self, cx: &mut Context, from: NodeId, run: Run) -> bool {
+        // This voter has promised its vote to its leader or to itself.
+        let promised = cx.state.is_promised(cx.now) || cx.state.candidacy.awaits_votes();
+        if run.epoch <= decided(cx) || self.is_back_from(cx, run) {
+            cx.send_view(from);
+        } else if cx.state.leads() {
+            // The epoch does not change while a leader leads: it reminds all.
+            cx.arm(Timer::Heartbeat, Duration::ZERO);
+        } else if promised {
+            cx.send_view(from);
+        } else if cx.state.course.takeover().is_some() {
+            // After its release the lower leader begins a greater run.
+        } else if asks_without_lap(cx) && !cx.state.candidacy.is_denied() {
+            // It joins no run meanwhile: the sender of this ballot may spoil each lap.
+            if !cx.state.candidacy.is_parked() {
+                self.call(cx, Reason::BallotLost);
+            }
+        } else if run < self.run && cx.state.phase() == Phase::Waiting {
+            self.call(cx, Reason::Joined(from)); // both runs may have been stopped in favour of this member's
+        } else if run < self.run && run.epoch < self.run.epoch {
+            self.draw_in(cx, from);
+        } else {
+            return run < self.run;
+        }
+        true
     }
 
     /// A member that is still discovering the others does not know its next neighbour yet.
@@ -299,7 +311,7 @@ impl Ring {
     fn returned(&mut self, cx: &mut Context, by: Option<NodeId>, reason: Reason) {
         if !cx.state.is_eligible() {
             self.awaited = self.send_to_left_out(cx, by);
-            cx.become_awaiting(patience(cx), Reason::MayNotLead);
+            cx.join_run(Stage::Waiting(None), patience(cx), Reason::MayNotLead);
         } else if cx.nominate(self.run.epoch, Aim::Lead, &reason) {
             self.lead(cx, reason);
         }

@@ -60,11 +60,7 @@ impl Ring {
     /// The ballot of this ineligible member has come back. An eligible live member was left out, as the link between
     /// it and the member before it is dead: this member sends the ballot straight there, but not to the member that
     /// passed it on last, which would have put itself in. Returns the receiver.
-    pub(super) fn send_to_left_out(
-        &mut self,
-        cx: &mut Context,
-        by: Option<NodeId>,
-    ) -> Option<NodeId> {
+    pub fn send_to_left_out(&mut self, cx: &mut Context, by: Option<NodeId>) -> Option<NodeId> {
         let others = cx.state.eligible().map(|peer| peer.rank());
         let best = others.filter(|rank| Some(rank.id) != by).max()?.id;
         if !cx.state.detector.is_within_reach(best) {

@@ -4,7 +4,7 @@ use electd::core::message::{Forwarded, Message};
 use electd::core::types::{CommandId, Epoch, NodeId};
 use electd::core::{Input, Phase};
 
-use super::{NEVER, all_say, deny, p5_leads, vote, voter};
+use super::{NEVER, all_say, deny, p5_leads, vote};
 use crate::paper::process::{Sent, TIMING, answer, id};
 
 /// The members that a heartbeat names as chosen.
