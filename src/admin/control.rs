@@ -347,6 +347,7 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let state = data.path().join("node");
         DirBuilder::new().mode(0o700).create(&state).unwrap(); // as the store makes both
+        fs::set_permissions(data.path(), Permissions::from_mode(0o700)).unwrap();
         let own = fs::metadata(data.path()).unwrap().gid();
         let _control = Control::listen(&state, Some(&own.to_string())).unwrap();
         for (what, mode) in [(&path(&state), 0o660), (&state, 0o710), (&data.path().into(), 0o710)]
