@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::args::{ConfigArgs, Output, OutputArgs};
 use super::error::CliError;
 use super::exit::Exit;
+use super::hosts::{Unresolved, unresolved};
 use super::print::{self, millis};
 use super::run::check_group;
 use super::token;
@@ -29,7 +30,8 @@ use crate::store::measure;
 /// --node it also reads the `admin_token_file`. If the members changed since the file was written, as far as this
 /// node has stored, it says how. It checks the certificates of `tls`, of this node and of all members whose files are
 /// on this host. State of this node under another name is an error, as it is for `run`. It makes a few durable writes
-/// where the state of this node is or will be, to measure how long one takes, and leaves nothing behind.
+/// where the state of this node is or will be, to measure how long one takes, and leaves nothing behind. It looks up the
+/// host names of the other members.
 ///
 /// Every problem of the file is reported in one go, one line each, with line, column, key, value and remedy; the exit
 /// code is then 78.
@@ -73,6 +75,7 @@ impl Check {
             node,
             sample: ranked::sample(&config, node),
             health: checked::check(&config, node),
+            unresolved: unresolved(&config, node),
             disk: measure(&config.state_dir(&node.name)).map_err(|error| error.to_string()),
         });
         match self.output.output {
@@ -88,6 +91,8 @@ struct Found<'c> {
     sample: Outcome,
     /// The result of its health check, if it has one.
     health: Option<Finding>,
+    /// The other members that it cannot dial.
+    unresolved: Vec<Unresolved<'c>>,
     /// How long a durable write takes where its state is, or why that cannot be measured.
     disk: Result<Duration, String>,
 }
@@ -164,6 +169,7 @@ fn summary(config: &Config, found: Option<&Found>) -> String {
         lines.extend(found.health.iter().map(|health| ("its health", health_words(health))));
         lines.extend(found.node.hooks.as_ref().map(|hooks| ("its hook", hook_words(hooks))));
         lines.push(("its disk", found.disk_words(config)));
+        lines.extend(found.unresolved.iter().map(|unresolved| ("its peers", unresolved.words())));
     }
     lines.iter().map(|(key, value)| format!("{key:<11}{value}\n")).collect()
 }
@@ -326,6 +332,7 @@ fn object(config: &Config, found: Option<&Found>, certificates: &[Judged]) -> Va
             "output": health.output,
             "failure": health.failure,
         })),
+        "unresolved": found.map(|found| found.unresolved.iter().map(Unresolved::object).collect::<Vec<_>>()),
         "tls": config.members.iter().any(|member| member.tls.is_some()),
         "certificates": certificates.iter().map(|judged| json!({
             "member": judged.member,

@@ -16,6 +16,7 @@ mod exec;
 pub mod exit;
 mod health;
 mod history;
+mod hosts;
 mod init;
 mod job;
 mod judge;

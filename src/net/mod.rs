@@ -23,7 +23,7 @@ mod threads;
 mod writer;
 
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +44,14 @@ use peers::Peers;
 use places::Places;
 pub use refused::{Refusals, Who};
 use writer::Surroundings;
+
+/// The addresses of host:port, as a node would look them up.
+///
+/// # Errors
+/// When the name has no address, or has not got one within `limit`.
+pub fn resolve(name: &str, limit: Duration) -> io::Result<Vec<SocketAddr>> {
+    Places::default().resolve(name, limit)
+}
 
 /// The network of one node.
 pub struct Net {
