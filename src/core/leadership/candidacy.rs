@@ -281,8 +281,8 @@ impl Candidacy {
         self.question().filter(wins).map(|_| matches!(self.inquiry, Inquiry::Agreed(_)))
     }
 
-    /// How often enough voters voted for this member in this round, before it asked them last; none if they have not
-    /// voted for it.
+    /// How often this member had repeated its request for the votes that elected it in this round; none if it is not
+    /// elected.
     pub(super) fn votes_repeated(&self, round: Epoch) -> Option<u32> {
         self.lease_of(round)?;
         self.question().map(|question| question.repeats)
