@@ -56,7 +56,7 @@
 //! | job-guard, if there is a guard | the end of the guard, the alarm that it has not acted | the guard has ended |
 //! | exec-N, at most 64 | an attached `electd exec`, changes of the leadership, the next heartbeat | the connection and the guard have ended |
 //! | exec-N-in | input from that `electd exec` | its socket is shut down |
-//! | hooks | a signal of the log of events, a program | the node has stopped |
+//! | hooks, where there is one | a signal of the log of events, a program | the node has stopped |
 //! | supervisor, under a service manager | the time of the next sign of life | it was told to stop |
 //! | log | lines that stderr did not take immediately, and ten seconds | the process ends |
 //! | ctrl-c | INT | the process ends |

@@ -142,7 +142,9 @@ impl Reloader {
         }
         let old = present.members.iter_mut().find(|member| member.name == self.name);
         if let Some(old) = old.filter(|old| old.hooks != own.hooks) {
-            self.hooks.replace(own.hooks.clone());
+            self.hooks
+                .replace(own.hooks.clone())
+                .map_err(|error| format!("the hooks cannot be changed: {error}"))?;
             old.hooks = own.hooks;
             done.push("hooks");
         }

@@ -1,7 +1,7 @@
 //! Hooks: a program that runs for each change that this node sees, one run after the other.
 //!
 //! The thread "hooks" reads the node's log of events, so that a program that hangs delays no other
-//! thread. If changes come faster than the program runs, only the newest of each kind waits; the others
+//! thread. A node without a hook has no such thread. If changes come faster than the program runs, only the newest of each kind waits; the others
 //! are counted.
 
 use std::collections::VecDeque;
@@ -36,11 +36,8 @@ pub fn can_run(program: &Path) -> bool {
     env::split_paths(&folders).any(|folder| runs(&folder.join(program)))
 }
 
-/// The thread that runs the hook of a node.
-pub struct Hooks {
-    shared: Arc<Shared>,
-    thread: JoinHandle<()>,
-}
+/// The hook of a node, and the thread that runs it.
+pub struct Hooks(Arc<Shared>);
 
 /// The handle by which other threads speak to it. Cheap to clone.
 #[derive(Clone)]
@@ -51,17 +48,40 @@ struct Shared {
     /// When nothing is run any more.
     end: Mutex<Option<Instant>>,
     ring: Sender<()>,
+    rings: Receiver<()>,
+    log: Arc<EventLog>,
+    tally: Arc<Tally>,
+    cluster: String,
+    /// None before the first hook.
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl HooksHandle {
-    /// Has another program run from now on, or none.
-    pub fn replace(&self, config: Option<HooksConfig>) {
-        *self.0.config.lock() = config;
+    /// Has another program run from now on, or none. It is told the events from now on.
+    ///
+    /// # Errors
+    /// When it is the first one, and its thread cannot be had: then it does not run.
+    pub fn replace(&self, config: Option<HooksConfig>) -> io::Result<()> {
+        self.0.replace(config, self.0.log.last())
+    }
+}
+
+impl Shared {
+    fn replace(self: &Arc<Shared>, config: Option<HooksConfig>, seen: EventId) -> io::Result<()> {
+        let mut thread = self.thread.lock();
+        let first = thread.is_none() && config.is_some();
+        *self.config.lock() = config; // before the thread looks
+        if first {
+            let worker = Worker { shared: self.clone(), seen, waiting: Waiting::default() };
+            let builder = thread::Builder::new().name("hooks".to_owned()).stack_size(STACK);
+            *thread = Some(builder.spawn(move || worker.run())?);
+        }
+        Ok(())
     }
 }
 
 impl Hooks {
-    /// Starts the thread. It tells all events since the start of the node.
+    /// Has this program run, which is told all events since the start of the node.
     ///
     /// # Errors
     /// When the thread cannot be had.
@@ -71,37 +91,37 @@ impl Hooks {
         config: Option<HooksConfig>,
     ) -> io::Result<Hooks> {
         let (ring, rings) = bounded(1);
-        let shared = Arc::new(Shared { config: config.into(), end: Mutex::default(), ring });
-        let log = node.events();
-        let bell = shared.clone();
-        log.on_news(move || _ = bell.ring.try_send(())); // full: it has yet to look
-        let worker = Worker {
-            seen: EventId { number: 0, ..log.last() },
+        let (log, bell) = (node.events(), ring.clone());
+        log.on_news(move || _ = bell.try_send(())); // full: it has yet to look
+        let shared = Arc::new(Shared {
+            config: Mutex::default(),
+            end: Mutex::default(),
+            ring,
+            rings,
             log,
             tally: node.tally(),
             cluster: cluster.to_owned(),
-            shared: shared.clone(),
-            rings,
-            waiting: Waiting::default(),
-        };
-        let builder = thread::Builder::new().name("hooks".to_owned()).stack_size(STACK);
-        let thread = builder.spawn(move || worker.run())?;
-        Ok(Hooks { shared, thread })
+            thread: Mutex::default(),
+        });
+        let start = EventId { number: 0, ..shared.log.last() };
+        shared.replace(config, start)?;
+        Ok(Hooks(shared))
     }
 
     /// The handle by which others speak to the thread.
     #[must_use]
     pub fn handle(&self) -> HooksHandle {
-        HooksHandle(self.shared.clone())
+        HooksHandle(self.0.clone())
     }
 
     /// After the node has stopped, the program runs for the changes that wait, for at most the time of
     /// one run; then the thread ends.
     pub fn stop(self) {
-        let patience = self.shared.config.lock().as_ref().map_or(Duration::ZERO, |it| it.timeout);
-        *self.shared.end.lock() = Some(Instant::now() + patience);
-        let _ = self.shared.ring.try_send(()); // full: it has yet to look
-        if self.thread.join().is_err() {
+        let Hooks(shared) = self;
+        let patience = shared.config.lock().as_ref().map_or(Duration::ZERO, |it| it.timeout);
+        *shared.end.lock() = Some(Instant::now() + patience);
+        let _ = shared.ring.try_send(()); // full: it has yet to look
+        if shared.thread.lock().take().is_some_and(|thread| thread.join().is_err()) {
             log::error!("the thread of the hooks panicked; this is a defect");
         }
     }
@@ -109,11 +129,7 @@ impl Hooks {
 
 /// The thread's own state.
 struct Worker {
-    log: Arc<EventLog>,
-    tally: Arc<Tally>,
-    cluster: String,
     shared: Arc<Shared>,
-    rings: Receiver<()>,
     /// The event that was seen last.
     seen: EventId,
     waiting: Waiting,
@@ -136,14 +152,14 @@ impl Worker {
                 (None, Some(_)) => self.waiting.events.clear(),
                 (_, None) if end.is_some() => return,
                 // The ring lives as long as this thread.
-                (_, None) => _ = self.rings.recv(),
+                (_, None) => _ = self.shared.rings.recv(),
             }
         }
     }
 
     /// Takes note of new events.
     fn look(&mut self) {
-        let new = self.log.after(self.seen, KEPT);
+        let new = self.shared.log.after(self.seen, KEPT);
         let left_out = self.waiting.take(&mut self.seen, new);
         if left_out > 0 && self.shared.config.lock().is_some() {
             self.count("left_out", left_out);
@@ -155,7 +171,7 @@ impl Worker {
     fn tell(&self, config: &HooksConfig, event: &Event) {
         let end = || *self.shared.end.lock();
         let (what, name) = (event.event.name(), config.program.display());
-        let ended = hook::run(config, event, &self.cluster, &end);
+        let ended = hook::run(config, event, &self.shared.cluster, &end);
         match &ended {
             Ended::Well => {}
             Ended::Badly(how) => warn!(event = "hook"; "the hook {name} for {what} {how}"),
@@ -170,7 +186,7 @@ impl Worker {
     }
 
     fn count(&self, result: &str, more: u64) {
-        self.tally.hooks.get_or_create(&vec![("result", result.to_owned())]).inc_by(more);
+        self.shared.tally.hooks.get_or_create(&vec![("result", result.to_owned())]).inc_by(more);
     }
 }
 

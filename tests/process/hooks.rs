@@ -164,3 +164,21 @@ fn another_hook_counts_after_a_reload() {
     assert_eq!(cluster.node(1).exit_code(), 0);
     logs(cluster.node(1), "hook: second");
 }
+
+/// A node without a hook has no thread for one, which would delay its end.
+#[story]
+fn a_first_hook_is_told_what_happens_after_the_reload() {
+    let cluster = Cluster::start(1);
+    cluster.agree_on(1);
+    let node = cluster.node(1);
+    assert_eq!(node.threads("hooks"), Vec::<String>::new());
+    let mut config = cluster.config().clone();
+    config["hooks"] = hook("echo told of $ELECTD_EVENT", "30s");
+    fs::write(cluster.file(), config.to_string()).unwrap();
+    let answer = node.post("/reload", "").unwrap();
+    assert_eq!(answer.json()["result"], "changed immediately: hooks");
+    node.stop_term();
+    assert_eq!(node.exit_code(), 0);
+    logs(node, "hook: told of ");
+    assert!(!node.log().contains("told of leading"), "that was before: {}", node.log_tail(9));
+}
