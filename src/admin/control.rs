@@ -13,7 +13,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use log::warn;
 use socket2::{Domain, SockAddr, Socket, Type};
+
+use super::group;
 
 /// The name of the socket in the state folder.
 const FILE: &str = "control.sock";
@@ -62,17 +65,20 @@ pub struct Control {
 
 impl Control {
     /// Listens in this state folder, for the user of this process and for this group, if one is named: the group may
-    /// then also pass this folder and the one above, `data_dir`. It replaces a socket that an earlier process left
+    /// then also pass this folder and the one above, `data_dir`, or the log warns. It replaces a socket that an earlier process left
     /// there, so the caller must hold the lock of the folder.
     ///
     /// # Errors
-    /// If the socket cannot be made or given to the group, the group cannot pass a folder, or another kind of file has
-    /// the socket's name.
+    /// If the socket cannot be made or given to the group, or another kind of file has the socket's name.
     pub fn listen(state: &Path, group: Option<&str>) -> io::Result<Control> {
         let file = path(state);
-        let group = group.map(group_id).transpose()?;
+        let group = group.map(group::id).transpose()?;
         if let Some(group) = group {
-            state.parent().into_iter().chain([state]).try_for_each(|dir| let_pass(dir, group))?;
+            for folder in state.parent().into_iter().chain([state]) {
+                // An access control list may let the group pass all the same.
+                group::let_pass(folder, group)
+                    .unwrap_or_else(|error| warn!(event = "control_group"; "{error}"));
+            }
         }
         match fs::symlink_metadata(&file) {
             Ok(left) if left.file_type().is_socket() => fs::remove_file(&file)?,
@@ -104,55 +110,6 @@ impl Drop for Control {
             let _ = fs::remove_file(&self.file); // the next node replaces it
         }
     }
-}
-
-/// Makes sure that there is such a group, given by its name or by its number.
-///
-/// # Errors
-/// If there is none, with the remedy.
-pub fn find_group(name: &str) -> io::Result<()> {
-    group_id(name).map(|_| ())
-}
-
-/// The number of a group, given by its name in /etc/group or by the number.
-fn group_id(name: &str) -> io::Result<u32> {
-    if let Ok(number) = name.parse() {
-        return Ok(number);
-    }
-    let groups = fs::read_to_string("/etc/group")?;
-    let found = groups.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        (fields.next() == Some(name)).then(|| fields.nth(1)?.parse().ok()).flatten()
-    });
-    found.ok_or_else(|| {
-        let what = format!("there is no group \"{name}\" in /etc/group: correct control_group");
-        io::Error::new(ErrorKind::InvalidInput, what)
-    })
-}
-
-/// Lets the users of this group pass a folder on the way to the socket, unless they may already. They cannot list it.
-fn let_pass(folder: &Path, group: u32) -> io::Result<()> {
-    let made = fs::metadata(folder)?;
-    let (mode, is_theirs) = (made.permissions().mode(), made.gid() == group);
-    if mode & if is_theirs { 0o010 } else { 0o001 } != 0 {
-        return Ok(());
-    }
-    if !is_theirs && mode & 0o070 != 0 {
-        return Err(cannot_pass(folder, &io::Error::other("another group may use it"))); // and must not lose that
-    }
-    let given = if is_theirs { Ok(()) } else { chown(folder, None, Some(group)) };
-    let opened =
-        given.and_then(|()| fs::set_permissions(folder, Permissions::from_mode(mode | 0o010)));
-    opened.map_err(|error| cannot_pass(folder, &error))
-}
-
-fn cannot_pass(folder: &Path, error: &io::Error) -> io::Error {
-    let folder = folder.display();
-    let what = format!(
-        "the users of control_group cannot pass {folder}: {error}; let them, by chgrp and chmod g+x, or put the node's \
-         user into that group"
-    );
-    io::Error::new(error.kind(), what)
 }
 
 /// Calls this with a path to the same file that fits into the address of a socket.
@@ -357,21 +314,6 @@ mod tests {
         }
         let unknown = Control::listen(&state, Some("no such group")).unwrap_err();
         assert!(unknown.to_string().contains("correct control_group"), "{unknown}");
-        assert_eq!(group_id("root").unwrap(), 0);
-    }
-
-    #[test]
-    fn a_folder_that_the_group_may_pass_already_or_another_group_uses_stays_as_it_is() {
-        let folder = tempfile::tempdir().unwrap();
-        let own = fs::metadata(folder.path()).unwrap().gid();
-        let mode = || fs::metadata(folder.path()).unwrap().permissions().mode() & 0o777;
-        for (before, group, passes) in
-            [(0o755, own + 1, true), (0o750, own, true), (0o750, own + 1, false)]
-        {
-            fs::set_permissions(folder.path(), Permissions::from_mode(before)).unwrap();
-            assert_eq!(let_pass(folder.path(), group).is_ok(), passes, "{before:o}");
-            assert_eq!(mode(), before);
-        }
     }
 
     #[test]

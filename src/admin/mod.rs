@@ -24,7 +24,7 @@
 //! | `response` | an answer to bytes |
 //! | `metrics` | `GET /metrics`: a node in figures |
 //! | `stream` | `GET /events`: the events of a node, for as long as a client wants |
-//! | `control` | the control socket, for both sides |
+//! | `control`, `group` | the control socket, for both sides, and the group whose users may use it |
 //! | `client`, `order`, `listener`, `ask`, `answer` | the client side, for the commands |
 
 mod answer;
@@ -37,6 +37,7 @@ mod crowd;
 mod dispatch;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
+pub mod group;
 mod guard;
 mod inbound;
 mod line;

@@ -22,7 +22,7 @@ use super::reload::Reloader;
 use super::supervisor::Supervised;
 use super::token;
 use crate::admin::control::{self, Control};
-use crate::admin::{self, ControlServer, Server, Token};
+use crate::admin::{self, ControlServer, Server, Token, group};
 use crate::config::{Config, node_name};
 use crate::core::types::Task;
 use crate::exec::attach::Attached;
@@ -169,8 +169,8 @@ fn listen(config: &Config, name: &str) -> Result<Option<TcpListener>, CliError> 
 
 /// That the group whose users may use the control socket exists on this host.
 pub(super) fn check_group(config: &Config) -> Result<(), CliError> {
-    let group = config.control_group.as_deref();
-    group.map_or(Ok(()), control::find_group).map_err(|error| CliError::new(Exit::Config, error))
+    let name = config.control_group.as_deref();
+    name.map_or(Ok(()), group::find).map_err(|error| CliError::new(Exit::Config, error))
 }
 
 /// Makes the control socket of this member.
