@@ -81,7 +81,8 @@ pub(super) fn socket_error(address: &str, error: &io::Error, silence: &str) -> C
     let reason = match error.kind() {
         io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => REFUSED.to_owned(),
         io::ErrorKind::PermissionDenied => {
-            "it belongs to another user: run this as the node's user, or as root".to_owned()
+            "this user may not open it: run this as the node's user, as root, or as a user of control_group"
+                .to_owned()
         }
         io::ErrorKind::UnexpectedEof => "the node closed the connection".to_owned(),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => silence.to_owned(),

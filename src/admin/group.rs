@@ -1,60 +1,74 @@
 //! The group whose users may use the control socket (`control_group`).
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::Path;
 
-/// Makes sure that there is such a group, given by its name or by its number.
-///
-/// # Errors
-/// If there is none, with the remedy.
-pub fn find(name: &str) -> io::Result<()> {
-    id(name).map(|_| ())
-}
+use log::{info, warn};
+use rustix::fs::{Mode, OFlags, open};
+
+/// The mode of a folder that was made for the node's user alone, once a group may pass it.
+const PASSED: u32 = 0o710;
 
 /// The number of a group, given by its name in /etc/group or by the number.
-pub(super) fn id(name: &str) -> io::Result<u32> {
-    if let Ok(number) = name.parse() {
-        return Ok(number);
-    }
-    let groups = fs::read_to_string("/etc/group")?;
-    let found = groups.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        (fields.next() == Some(name)).then(|| fields.nth(1)?.parse().ok()).flatten()
+///
+/// # Errors
+/// If there is no such group, with the remedy.
+pub fn id(name: &str) -> io::Result<u32> {
+    let number = name.parse().ok().or_else(|| {
+        let groups = fs::read_to_string("/etc/group").ok()?;
+        groups.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            (fields.next() == Some(name)).then(|| fields.nth(1)?.parse().ok()).flatten()
+        })
     });
-    found.ok_or_else(|| {
+    number.filter(|number| *number != u32::MAX).ok_or_else(|| {
         let what = format!("there is no group \"{name}\" in /etc/group: correct control_group");
         io::Error::new(ErrorKind::InvalidInput, what)
     })
 }
 
-/// Lets the users of this group pass a folder on the way to the socket, unless they may already. They cannot list it.
-///
-/// # Errors
-/// If this process may not do that, or another group uses the folder and must not lose that; with the remedy.
-pub(super) fn let_pass(folder: &Path, group: u32) -> io::Result<()> {
+/// Lets the users of this group pass the folder of the state and the one above it, `data_dir`. Warns of each folder on
+/// the way that they may not pass by its mode; an access control list may let them pass all the same.
+pub(super) fn let_in(state: &Path, group: u32) {
+    let way = match state.canonicalize() {
+        Ok(way) => way,
+        Err(error) => {
+            warn!(event = "control_group"; "control_group cannot be let into {}: {error}", state.display());
+            return;
+        }
+    };
+    for (above, folder) in way.ancestors().enumerate() {
+        let may_change = above < 2;
+        if let Err(why) = let_pass(folder, group, may_change) {
+            let folder = folder.display();
+            warn!(
+                event = "control_group";
+                "the users of control_group may not pass {folder}, so that they cannot reach the control socket: {why}; \
+                 let them, by chgrp and chmod g+x, or setfacl"
+            );
+        }
+    }
+}
+
+/// Lets the users of this group pass a folder, unless they may already. They cannot list it.
+fn let_pass(folder: &Path, group: u32, may_change: bool) -> io::Result<()> {
     let made = fs::metadata(folder)?;
-    let (mode, is_theirs) = (made.permissions().mode(), made.gid() == group);
+    let (mode, is_theirs) = (made.mode() & 0o777, made.gid() == group);
     if mode & if is_theirs { 0o010 } else { 0o001 } != 0 {
         return Ok(());
     }
-    if !is_theirs && mode & 0o070 != 0 {
-        return Err(cannot_pass(folder, &io::Error::other("another group may use it")));
+    let is_others = !is_theirs && mode & 0o070 != 0 && mode != PASSED; // they must not lose it
+    if is_others || !may_change {
+        return Err(io::Error::other(format!("its mode is {mode:o}, its group {}", made.gid())));
     }
-    let given = if is_theirs { Ok(()) } else { chown(folder, None, Some(group)) };
-    let opened =
-        given.and_then(|()| fs::set_permissions(folder, Permissions::from_mode(mode | 0o010)));
-    opened.map_err(|error| cannot_pass(folder, &error))
-}
-
-fn cannot_pass(folder: &Path, error: &io::Error) -> io::Error {
-    let folder = folder.display();
-    let what = format!(
-        "the users of control_group may not pass {folder}, so that they cannot reach the control socket: {error}; let \
-         them, by chgrp and chmod g+x, or setfacl"
-    );
-    io::Error::new(error.kind(), what)
+    let folder_open: File =
+        open(folder, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?.into();
+    fchown(&folder_open, None, Some(group))?;
+    folder_open.set_permissions(Permissions::from_mode(mode | 0o010))?;
+    info!(event = "control_group"; "the users of control_group may pass {} now", folder.display());
+    Ok(())
 }
 
 #[cfg(test)]
@@ -64,20 +78,26 @@ mod tests {
     #[test]
     fn a_group_is_known_by_name_and_by_number() {
         assert_eq!((id("root").unwrap(), id("7").unwrap()), (0, 7));
-        assert!(find("no such group").unwrap_err().to_string().contains("correct control_group"));
+        for none in ["no such group", "4294967295"] {
+            assert!(id(none).unwrap_err().to_string().contains("correct control_group"), "{none}");
+        }
     }
 
     #[test]
-    fn a_folder_that_the_group_may_pass_already_or_another_group_uses_stays_as_it_is() {
+    fn only_a_folder_of_the_nodes_user_alone_changes() {
         let folder = tempfile::tempdir().unwrap();
         let own = fs::metadata(folder.path()).unwrap().gid();
-        let mode = || fs::metadata(folder.path()).unwrap().permissions().mode() & 0o777;
-        for (before, group, passes) in
-            [(0o755, own + 1, true), (0o750, own, true), (0o750, own + 1, false)]
-        {
+        let mode = || fs::metadata(folder.path()).unwrap().mode() & 0o777;
+        for (before, group, may_change, after) in [
+            (0o755, own + 1, true, Some(0o755)),
+            (0o750, own, true, Some(0o750)),
+            (0o750, own + 1, true, None),
+            (0o700, own, true, Some(0o710)),
+            (0o700, own, false, None),
+        ] {
             fs::set_permissions(folder.path(), Permissions::from_mode(before)).unwrap();
-            assert_eq!(let_pass(folder.path(), group).is_ok(), passes, "{before:o}");
-            assert_eq!(mode(), before);
+            let passes = let_pass(folder.path(), group, may_change).is_ok();
+            assert_eq!((passes, mode()), (after.is_some(), after.unwrap_or(before)), "{before:o}");
         }
     }
 }

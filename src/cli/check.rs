@@ -10,7 +10,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::hosts::{Unresolved, unresolved};
 use super::print::{self, millis};
-use super::run::check_group;
+use super::run::find_group;
 use super::token;
 use crate::config::guarantee::Guarantee;
 use crate::config::{Config, HealthConfig, HooksConfig, MemberConfig, node_name};
@@ -62,7 +62,7 @@ impl Check {
         // The node would not start otherwise.
         if let Some(node) = node.filter(|_| named.is_some()) {
             token::configured(&config)?;
-            check_group(&config)?;
+            find_group(&config)?;
             find_state(&config, node).map_err(StartError::from)?;
         }
         let certificates = certificates::judge(&config, node.map(|node| node.name.as_str()));

@@ -84,21 +84,22 @@ fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
     // Before the node starts: so no signal is lost, and a port in use leaves no trace.
     let mut signals = Endings::watch()?;
     let token = Token::new(token::configured(config)?);
-    check_group(config)?;
+    let group = find_group(config)?;
     let task = run.task.as_deref().map(read_task).transpose()?;
     let start = Start { task, bootstrap: run.bootstrap };
     let admin = listen(config, name).map_err(|error| held(config, name).unwrap_or(error))?;
     job::await_last(config, name)?;
     run.job.check()?;
     let node = Node::start_with(config, name, start)?;
-    let control = listen_for_control(config, name)?; // the node's lock says that no other process does
+    let control = listen_for_control(config, name, group)?; // the node's lock says that no other process does
     let shared = token.clone();
     let security = Some(node.certificates().security()).filter(|_| config.admin_tls);
     let security = security.unwrap_or_default();
     let server = admin.map(|socket| Server::start_secured(socket, node.handle(), shared, security));
     let server = server.transpose();
     let server = server.map_err(|error| CliError::new(Exit::Internal, error))?;
-    let attached = Attached::new(node.handle(), config.state_dir(name), run.job.addresses());
+    let state = config.state_dir(name);
+    let attached = Attached::new(node.handle(), state, group, run.job.addresses());
     let others = attached.clone();
     let control = ControlServer::start(control, node.handle(), move |stream| others.take(stream));
     let control = control.map_err(|error| CliError::new(Exit::Internal, error))?;
@@ -167,16 +168,20 @@ fn listen(config: &Config, name: &str) -> Result<Option<TcpListener>, CliError> 
     })
 }
 
-/// That the group whose users may use the control socket exists on this host.
-pub(super) fn check_group(config: &Config) -> Result<(), CliError> {
-    let name = config.control_group.as_deref();
-    name.map_or(Ok(()), group::find).map_err(|error| CliError::new(Exit::Config, error))
+/// The group whose users may use the control socket, which has to exist on this host.
+pub(super) fn find_group(config: &Config) -> Result<Option<u32>, CliError> {
+    let group = config.control_group.as_deref().map(group::id);
+    group.transpose().map_err(|error| CliError::new(Exit::Config, error))
 }
 
 /// Makes the control socket of this member.
-fn listen_for_control(config: &Config, name: &str) -> Result<Control, CliError> {
+fn listen_for_control(
+    config: &Config,
+    name: &str,
+    group: Option<u32>,
+) -> Result<Control, CliError> {
     let state = config.state_dir(name);
-    Control::listen(&state, config.control_group.as_deref()).map_err(|error| {
+    Control::listen(&state, group).map_err(|error| {
         let what = format!("cannot listen on {}: {error}", control::path(&state).display());
         CliError::new(Exit::Listen, what)
     })

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufReader, Write};
 use std::net::Shutdown;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, fchown};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,6 +52,8 @@ pub struct Attached {
     node: NodeHandle,
     /// The state folder.
     state: PathBuf,
+    /// The group whose users may use the control socket.
+    group: Option<u32>,
     /// The addresses that the node itself holds while it leads.
     addresses: Arc<[String]>,
     closing: Arc<AtomicBool>,
@@ -67,10 +69,15 @@ struct Line {
 impl Attached {
     /// Nobody yet.
     #[must_use]
-    pub fn new(node: NodeHandle, state: PathBuf, addresses: &[Address]) -> Attached {
+    pub fn new(
+        node: NodeHandle,
+        state: PathBuf,
+        group: Option<u32>,
+        addresses: &[Address],
+    ) -> Attached {
         let addresses = addresses.iter().take(MOST_TOLD).map(Address::to_string).collect();
         let (closing, lines) = (Arc::default(), Arc::default());
-        Attached { node, state, addresses, closing, lines }
+        Attached { node, state, group, addresses, closing, lines }
     }
 
     /// Takes a process in that asked for it on this connection. Does not wait for it.
@@ -104,14 +111,24 @@ impl Attached {
         })?;
         stream.set_write_timeout(Some(WRITE))?;
         let lock = lock::of_exec(&self.state, number);
-        // By the node's user, so that the node may look at it; the users of the control group only read it.
-        File::create(&lock)?.set_permissions(Permissions::from_mode(0o644))?;
+        self.make(&lock)?;
         let (own, input) = (self.clone(), stream.try_clone()?);
         let output = stream.try_clone()?;
         let builder = thread::Builder::new().name(format!("exec-{number}")).stack_size(STACK);
         let thread = builder.spawn(move || own.serve(number, &output, input, &lock))?;
         lines.insert(number, Line { stream: stream.try_clone()?, thread });
         Ok(())
+    }
+
+    /// Makes the file of a lock: by the node's user, so that the node may look at it. The users of the control group
+    /// only read it.
+    fn make(&self, lock: &Path) -> io::Result<()> {
+        let file = File::create(lock)?;
+        let mode = if self.group.is_some() { 0o640 } else { 0o600 };
+        if self.group.is_some() {
+            fchown(&file, None, self.group)?;
+        }
+        file.set_permissions(Permissions::from_mode(mode))
     }
 
     /// The life of one connection.

@@ -1,8 +1,8 @@
 //! Hooks: a program that runs for each change that this node sees, one run after the other.
 //!
 //! The thread "hooks" reads the node's log of events, so that a program that hangs delays no other
-//! thread. A node without a hook has no such thread. If changes come faster than the program runs, only the newest of each kind waits; the others
-//! are counted.
+//! thread. A node without a hook has no such thread. If changes come faster than the program runs, only
+//! the newest of each kind waits; the others are counted.
 
 use std::collections::VecDeque;
 use std::env;
@@ -57,24 +57,33 @@ struct Shared {
 }
 
 impl HooksHandle {
-    /// Has another program run from now on, or none. It is told the events from now on.
+    /// Has another program run from now on, or none. The first one is told the events from now on, a later one those
+    /// that wait too.
     ///
     /// # Errors
     /// When it is the first one, and its thread cannot be had: then it does not run.
     pub fn replace(&self, config: Option<HooksConfig>) -> io::Result<()> {
-        self.0.replace(config, self.0.log.last())
+        self.0.replace(config, |log| log.last())
     }
 }
 
 impl Shared {
-    fn replace(self: &Arc<Shared>, config: Option<HooksConfig>, seen: EventId) -> io::Result<()> {
+    /// The first program is told the events after the one that `seen` gives.
+    fn replace(
+        self: &Arc<Shared>,
+        config: Option<HooksConfig>,
+        seen: impl FnOnce(&EventLog) -> EventId,
+    ) -> io::Result<()> {
         let mut thread = self.thread.lock();
-        let first = thread.is_none() && config.is_some();
+        let stops = self.end.lock().is_some();
+        let first = thread.is_none() && config.is_some() && !stops;
         *self.config.lock() = config; // before the thread looks
         if first {
-            let worker = Worker { shared: self.clone(), seen, waiting: Waiting::default() };
+            let (shared, seen) = (self.clone(), seen(&self.log));
+            let worker = Worker { shared, seen, waiting: Waiting::default() };
             let builder = thread::Builder::new().name("hooks".to_owned()).stack_size(STACK);
-            *thread = Some(builder.spawn(move || worker.run())?);
+            let spawned = builder.spawn(move || worker.run());
+            *thread = Some(spawned.inspect_err(|_| *self.config.lock() = None)?);
         }
         Ok(())
     }
@@ -103,8 +112,7 @@ impl Hooks {
             cluster: cluster.to_owned(),
             thread: Mutex::default(),
         });
-        let start = EventId { number: 0, ..shared.log.last() };
-        shared.replace(config, start)?;
+        shared.replace(config, |log| EventId { number: 0, ..log.last() })?;
         Ok(Hooks(shared))
     }
 
@@ -121,7 +129,8 @@ impl Hooks {
         let patience = shared.config.lock().as_ref().map_or(Duration::ZERO, |it| it.timeout);
         *shared.end.lock() = Some(Instant::now() + patience);
         let _ = shared.ring.try_send(()); // full: it has yet to look
-        if shared.thread.lock().take().is_some_and(|thread| thread.join().is_err()) {
+        let thread = shared.thread.lock().take(); // and nobody waits for this lock meanwhile
+        if thread.is_some_and(|thread| thread.join().is_err()) {
             log::error!("the thread of the hooks panicked; this is a defect");
         }
     }

@@ -23,7 +23,9 @@ mod threads;
 mod writer;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+#[cfg(feature = "cli")]
+use std::net::SocketAddr;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,6 +51,7 @@ use writer::Surroundings;
 ///
 /// # Errors
 /// When the name has no address, or has not got one within `limit`.
+#[cfg(feature = "cli")]
 pub fn resolve(name: &str, limit: Duration) -> io::Result<Vec<SocketAddr>> {
     Places::default().resolve(name, limit)
 }

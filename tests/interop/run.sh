@@ -172,6 +172,16 @@ if has systemd-analyze "the unit"; then
         ok "systemd-analyze verify has nothing to say of the unit"; fi
     figure=$(systemd-analyze security --offline=true "$dir/units/electd@.service" 2>/dev/null | tail -n 1)
     say note "systemd-analyze security: ${figure:-not told}"
+    if has python3 "the system calls of the unit"; then
+        "$electd" init --member confined=127.0.0.1:7501 --quorum none --out "$dir/confined.json" >/dev/null 2>&1
+        sed -i "s/\"cluster\":/\"control_group\": \"$(id -g)\", \"cluster\":/" "$dir/confined.json"
+        background python3 tests/interop/unit.py 'packaging/electd@.service' "$electd" run \
+            --config "$dir/confined.json" --node confined
+        confined_leads() { "$electd" leader --check --config "$dir/confined.json" --node confined; }
+        if await confined_leads; then ok "a node runs with the system calls that the unit allows"
+        elif wait "$last"; [ $? = 75 ]; then say missing "the headers of the kernel (x86_64): the system calls of the unit"
+        else bad "a node does not run with the system calls that the unit allows"; fi
+    fi
 fi
 
 if has dpkg-deb "the package" && has dpkg "its installation"; then
