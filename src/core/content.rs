@@ -22,6 +22,7 @@ pub enum Opinion {
 
 impl Opinion {
     /// The same, with at most this wait.
+    #[must_use]
     pub fn at_most(mut self, longest: Duration) -> Opinion {
         match &mut self {
             Opinion::Yes => {}

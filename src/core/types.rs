@@ -38,6 +38,7 @@ pub struct Rank {
 pub struct Epoch(pub u64);
 
 impl Epoch {
+    #[must_use]
     pub fn next(self) -> Epoch {
         Epoch(self.0.saturating_add(1))
     }
@@ -57,6 +58,7 @@ impl Incarnation {
     /// Above every start that can come: no later start of a member counts that lost what it had stored.
     pub const LOST: Incarnation = Incarnation(1 << 62);
 
+    #[must_use]
     pub fn next(self) -> Incarnation {
         Incarnation(self.0.saturating_add(1))
     }

@@ -80,16 +80,19 @@ impl MemberList {
     }
 
     /// The same list, which remembers that these members were removed.
+    #[must_use]
     pub fn with_removed(self, removed: Vec<NodeId>) -> MemberList {
         MemberList { removed, ..self }
     }
 
     /// The same members, in a list of this version.
+    #[must_use]
     pub fn stamped(&self, version: ListVersion) -> MemberList {
         MemberList { version, ..self.clone() }
     }
 
     /// The list after this change.
+    #[must_use]
     pub fn changed(&self, version: ListVersion, change: &Change) -> MemberList {
         let (mut members, mut removed) = (self.members.clone(), self.removed.clone());
         match change {
