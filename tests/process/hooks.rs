@@ -172,6 +172,10 @@ fn a_first_hook_is_told_what_happens_after_the_reload() {
     cluster.agree_on(1);
     let node = cluster.node(1);
     assert_eq!(node.threads("hooks"), Vec::<String>::new());
+    eventually("the event that it leads is there", || {
+        let last = cluster.status(1)?.last_event;
+        ensure(last.as_deref() == Some("1-1"), || format!("{last:?}"))
+    });
     let mut config = cluster.config().clone();
     config["hooks"] = hook("echo told of $ELECTD_EVENT", "30s");
     fs::write(cluster.file(), config.to_string()).unwrap();
