@@ -8,6 +8,8 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 use ureq::{Timeout, http};
 
+use super::control::WHO_MAY;
+
 /// Why there is no answer, in words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ClientError {
@@ -81,8 +83,7 @@ pub(super) fn socket_error(address: &str, error: &io::Error, silence: &str) -> C
     let reason = match error.kind() {
         io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => REFUSED.to_owned(),
         io::ErrorKind::PermissionDenied => {
-            "this user may not open it: run this as the node's user, as root, or as a user of control_group"
-                .to_owned()
+            format!("this user may not open it: {}", WHO_MAY)
         }
         io::ErrorKind::UnexpectedEof => "the node closed the connection".to_owned(),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => silence.to_owned(),

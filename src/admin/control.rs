@@ -27,6 +27,9 @@ const SCHEME: &str = "unix:";
 /// The longest path that fits into the address of a Unix socket.
 const LONGEST: usize = 107;
 
+/// The remedy for a user who may not open the socket.
+pub const WHO_MAY: &str = "run this as the node's user, or as root, or as a user of control_group";
+
 /// How many clients may wait to be accepted.
 const BACKLOG: i32 = 128;
 
@@ -65,8 +68,8 @@ pub struct Control {
 
 impl Control {
     /// Listens in this state folder, for the user of this process and for this group, if one is named: the group may
-    /// then also pass this folder and the one above, `data_dir`, or the log warns. It replaces a socket that an earlier process left
-    /// there, so the caller must hold the lock of the folder.
+    /// then also pass this folder and the one above, `data_dir`, or the log warns. It replaces a socket that an earlier
+    /// process left there, so the caller must hold the lock of the folder.
     ///
     /// # Errors
     /// If the socket cannot be made or given to the group, or another kind of file has the socket's name.
@@ -84,10 +87,13 @@ impl Control {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         through_short_path(&file, |short| socket.bind(&SockAddr::unix(short)?))?;
         // Nobody can connect before the process listens.
-        let mode = if group.is_some() { 0o660 } else { 0o600 };
-        if group.is_some() {
-            chown(&file, None, group)?; // a unit without a group may forbid the call
-        }
+        let mode = match group {
+            None => 0o600, // without chown: a unit for systemd may forbid the call
+            Some(_) => {
+                chown(&file, None, group)?;
+                0o660
+            }
+        };
         fs::set_permissions(&file, Permissions::from_mode(mode))?;
         let made = fs::symlink_metadata(&file)?;
         socket.listen(BACKLOG)?;
@@ -240,10 +246,9 @@ pub fn upgrade(
     patience: Duration,
 ) -> Result<(UnixStream, Vec<u8>), Refused> {
     let failed = |error: io::Error| match error.kind() {
-        ErrorKind::PermissionDenied => Refused::Forbidden(format!(
-            "this user may not open {}: run this as the node's user, as root, or as a user of control_group",
-            path.display()
-        )),
+        ErrorKind::PermissionDenied => {
+            Refused::Forbidden(format!("this user may not open {}: {WHO_MAY}", path.display()))
+        }
         ErrorKind::NotFound | ErrorKind::ConnectionRefused => Refused::NoAnswer(format!(
             "no node runs on this host: nobody listens on {}",
             path.display()

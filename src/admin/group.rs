@@ -14,15 +14,15 @@ const PASSED: u32 = 0o710;
 /// The number of a group, given by its name in /etc/group or by the number.
 ///
 /// # Errors
-/// If there is no such group, with the remedy.
+/// If there is no such group, with the remedy; or the list of groups cannot be read.
 pub fn id(name: &str) -> io::Result<u32> {
-    let number = name.parse().ok().or_else(|| {
-        let groups = fs::read_to_string("/etc/group").ok()?;
-        groups.lines().find_map(|line| {
+    let number = match name.parse() {
+        Ok(number) => Some(number),
+        Err(_) => fs::read_to_string("/etc/group")?.lines().find_map(|line| {
             let mut fields = line.split(':');
             (fields.next() == Some(name)).then(|| fields.nth(1)?.parse().ok()).flatten()
-        })
-    });
+        }),
+    };
     number.filter(|number| *number != u32::MAX).ok_or_else(|| {
         let what = format!("there is no group \"{name}\" in /etc/group: correct control_group");
         io::Error::new(ErrorKind::InvalidInput, what)
@@ -45,8 +45,8 @@ pub(super) fn let_in(state: &Path, group: u32) {
             let folder = folder.display();
             warn!(
                 event = "control_group";
-                "the users of control_group may not pass {folder}, so that they cannot reach the control socket: {why}; \
-                 let them, by chgrp and chmod g+x, or setfacl"
+                "the users of control_group may not pass {folder}, so that they cannot reach the control socket: \
+                 {why}; let them, by chgrp and chmod g+x, or setfacl"
             );
         }
     }
@@ -63,10 +63,10 @@ fn let_pass(folder: &Path, group: u32, may_change: bool) -> io::Result<()> {
     if is_others || !may_change {
         return Err(io::Error::other(format!("its mode is {mode:o}, its group {}", made.gid())));
     }
-    let folder_open: File =
-        open(folder, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?.into();
-    fchown(&folder_open, None, Some(group))?;
-    folder_open.set_permissions(Permissions::from_mode(mode | 0o010))?;
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = File::from(open(folder, flags, Mode::empty())?);
+    fchown(&opened, None, Some(group))?;
+    opened.set_permissions(Permissions::from_mode(mode | 0o010))?;
     info!(event = "control_group"; "the users of control_group may pass {} now", folder.display());
     Ok(())
 }

@@ -32,9 +32,10 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// Up to 64 of them may run beside one node. CMD is ended before any other member may lead: with TERM, then KILL;
 /// and immediately if this process or the node is killed.
 ///
-/// Exit codes: CMD's own, and 126, 127, 128 + signal as in a shell; 1 this user may not open the node's control socket; 69 no node runs here; 71 an address cannot be
-/// held; 75 the node did not come to lead within --wait, and with 0s nothing is printed; 76 the leadership was lost
-/// and CMD ended for it; 78 the file is of another cluster.
+/// Exit codes: CMD's own, and 126, 127, 128 + signal as in a shell; 1 this user may not open the node's control
+/// socket; 69 no node runs here; 71 an address cannot be held; 75 the node did not come to lead within --wait,
+/// and with 0s nothing is printed; 76 the leadership was lost and CMD ended for it; 78 the file is of another
+/// cluster.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

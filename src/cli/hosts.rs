@@ -1,8 +1,6 @@
 //! For `check`: the members that this host cannot dial, as the name of their host has no address here.
 
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
-use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -41,22 +39,8 @@ impl Unresolved<'_> {
 
 /// The members besides this one whose addresses do not resolve here.
 pub fn unresolved<'c>(config: &'c Config, own: &MemberConfig) -> Vec<Unresolved<'c>> {
-    let named = |member: &&MemberConfig| {
-        member.id != own.id && member.address.parse::<SocketAddr>().is_err()
-    };
-    let named: Vec<&MemberConfig> = config.members.iter().filter(named).collect();
-    thread::scope(|scope| {
-        let ask = |member: &'c MemberConfig| {
-            let ask = || net::resolve(&member.address, PATIENCE);
-            (member, thread::Builder::new().spawn_scoped(scope, ask))
-        };
-        let asked: Vec<_> = named.into_iter().map(ask).collect();
-        let failure = |(member, asked): (_, io::Result<ScopedJoinHandle<'_, _>>)| {
-            let defect = |_| io::Error::other("the thread that asked panicked");
-            let found =
-                asked.and_then(|asked| asked.join().unwrap_or_else(|panic| Err(defect(panic))));
-            Some(Unresolved { member, why: found.err()? })
-        };
-        asked.into_iter().filter_map(failure).collect()
-    })
+    let others = || config.members.iter().filter(|member| member.id != own.id);
+    let names: Vec<&str> = others().map(|member| member.address.as_str()).collect();
+    let found = others().zip(net::look_up(&names, PATIENCE));
+    found.filter_map(|(member, why)| Some(Unresolved { member, why: why? })).collect()
 }

@@ -93,9 +93,9 @@ pub fn named(config: &Config, name: &str) -> Result<Target, CliError> {
     let socket = control::path(&config.state_dir(name));
     if control::reach(&config.state_dir(name)) == Reach::Forbidden {
         let what = format!(
-            "{name} cannot be asked: this user may not open {}; run this as the node's user, as root, or as a user \
-             of control_group",
-            socket.display()
+            "{name} cannot be asked: this user may not open {}; {}",
+            socket.display(),
+            control::WHO_MAY
         );
         return Err(CliError::new(Exit::No, what));
     }

@@ -124,10 +124,13 @@ impl Attached {
     /// only read it.
     fn make(&self, lock: &Path) -> io::Result<()> {
         let file = File::create(lock)?;
-        let mode = if self.group.is_some() { 0o640 } else { 0o600 };
-        if self.group.is_some() {
-            fchown(&file, None, self.group)?;
-        }
+        let mode = match self.group {
+            None => 0o600,
+            Some(_) => {
+                fchown(&file, None, self.group)?;
+                0o640
+            }
+        };
         file.set_permissions(Permissions::from_mode(mode))
     }
 

@@ -23,11 +23,11 @@ mod threads;
 mod writer;
 
 use std::io;
-#[cfg(feature = "cli")]
-use std::net::SocketAddr;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
+#[cfg(feature = "cli")]
+use std::time::Instant;
 
 use crate::core::{Input, Output};
 use crate::tls::Security;
@@ -47,13 +47,17 @@ use places::Places;
 pub use refused::{Refusals, Who};
 use writer::Surroundings;
 
-/// The addresses of host:port, as a node would look them up.
-///
-/// # Errors
-/// When the name has no address, or has not got one within `limit`.
+/// Looks host:port up as a node would, all of them at once. Returns for each what is wrong: it has no address, or has
+/// not got one within `limit`.
 #[cfg(feature = "cli")]
-pub fn resolve(name: &str, limit: Duration) -> io::Result<Vec<SocketAddr>> {
-    Places::default().resolve(name, limit)
+pub fn look_up(names: &[&str], limit: Duration) -> Vec<Option<io::Error>> {
+    let (places, end) = (Places::default(), Instant::now() + limit);
+    for name in names {
+        let _ = places.resolve(name, Duration::ZERO); // asks, and leaves the answer for the next call
+    }
+    let failure =
+        |name: &&str| places.resolve(name, end.saturating_duration_since(Instant::now())).err();
+    names.iter().map(failure).collect()
 }
 
 /// The network of one node.

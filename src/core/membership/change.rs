@@ -99,6 +99,9 @@ impl State {
     /// The live voters have to be a majority of the new list. A newcomer that runs counts: this member has just
     /// refused it as a stranger.
     fn keeps_quorum(&self, after: &MemberList, now: Time) -> Result<(), Refusal> {
+        if !self.needs_majority() {
+            return Ok(());
+        }
         let limit = self.settings.timing.failure * 3;
         let lives = |id: NodeId| {
             id == self.id()
@@ -107,10 +110,7 @@ impl State {
         };
         let live = after.voters().filter(|id| lives(*id)).count();
         let needed = after.majority();
-        match live < needed && self.needs_majority() {
-            true => Err(Refusal::LosesQuorum { live, needed }),
-            false => Ok(()),
-        }
+        if live < needed { Err(Refusal::LosesQuorum { live, needed }) } else { Ok(()) }
     }
 }
 
