@@ -3,15 +3,13 @@
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 
-use rustix::io::fcntl_dupfd_cloexec;
 use socket2::{Domain, Protocol, Socket, Type};
+
+use super::descriptors;
 
 /// Newcomers that the kernel holds for us. With std's 128, a crowd of strangers makes the kernel
 /// drop the dial of a member too, which then waits a second before it tries again.
 const BACKLOG: i32 = 4096;
-
-/// Above every descriptor that a connection gets, and within the usual limit of 1024.
-const HIGH: i32 = 1000;
 
 /// Listens on an address, host:port.
 ///
@@ -33,13 +31,5 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuse_address(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
-    Ok(raise(socket.into()))
-}
-
-/// Moves a listener to a high descriptor. When a process is killed, Linux lets go of its sockets from
-/// the highest descriptor down: so the listener is gone before the connections end, and a peer that
-/// redials when its connection ends is refused immediately.
-fn raise(listener: TcpListener) -> TcpListener {
-    // A process that may not have so many descriptors keeps the low one, and dies a bit slower.
-    fcntl_dupfd_cloexec(&listener, HIGH).map_or(listener, TcpListener::from)
+    Ok(descriptors::of_listener(socket.into()))
 }

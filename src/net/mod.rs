@@ -8,6 +8,7 @@ mod bind;
 mod channel;
 mod counters;
 mod deadline;
+mod descriptors;
 mod greeting;
 mod inbound;
 mod inbox;

@@ -18,6 +18,7 @@ use socket2::SockRef;
 
 use super::channel::Channel;
 use super::deadline::{Deadline, STEP, connect};
+use super::descriptors;
 use super::inbox::Inbox;
 use super::line::Backlog;
 use super::patience::Patience;
@@ -142,6 +143,7 @@ impl Writer {
                 inbox.input(Input::Refused { peer });
             }
         })?;
+        let stream = descriptors::of_connection(stream, self.peer.place);
         stream.set_nodelay(true)?;
         SockRef::from(&stream).set_tcp_user_timeout(Some(self.patience.failure().max(STEP)))?;
         let mut session = self.shake_hands(&stream)?;
