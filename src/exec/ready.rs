@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Sender, bounded};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::retry_on_intr;
+use rustix::io::{fcntl_dupfd_cloexec, retry_on_intr};
 use rustix::process::{Pid, PidfdFlags, Signal, getpgrp, kill_process, pidfd_open};
 use rustix::termios::tcgetpgrp;
 
@@ -27,6 +27,12 @@ use crate::node::leadership::Leadership;
 
 /// How long a guard that is no longer needed may take to end by itself.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The least descriptor of a line to a guard: above those of the connections to the node and to the members, and of
+/// the listeners (`net::descriptors`). Linux lets go of a killed process's descriptors from the highest number down. So a
+/// guard learns first that its electd died: it begins no command for which nothing waits, and ends one that
+/// runs before another member hears that it may lead.
+const LINE: i32 = 1010;
 
 /// A guard that has begun nothing yet.
 pub struct Ready {
@@ -65,6 +71,8 @@ impl Ready {
             .process_group(0)
             .stdin(Stdio::from(OwnedFd::from(far)))
             .spawn()?;
+        // A process that may not have so many descriptors keeps the low one, and its guard learns a bit later.
+        let line = fcntl_dupfd_cloexec(&line, LINE).map_or(line, UnixStream::from);
         line.set_nonblocking(true)?; // a frozen guard delays no other process
         let guard = Pid::from_child(&child);
         Ok(Ready { guard, line, news: watch(child, &alarms)?, alarms })

@@ -5,7 +5,6 @@
 
 use std::io::{self, BufReader, Cursor, Read};
 use std::net::Shutdown;
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +14,6 @@ use std::time::Duration;
 use crossbeam::channel::{Receiver, Sender, bounded};
 use log::warn;
 use parking_lot::Mutex;
-use rustix::io::fcntl_dupfd_cloexec;
 
 use super::address::spec::Address;
 use super::leader::Leader;
@@ -27,11 +25,6 @@ use crate::node::now;
 /// How long the node may take to answer.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// The least number of the descriptor that keeps the connection open to the very end. The kernel closes a dead
-/// process's descriptors in the order of their numbers: a guard then finds its connection closed before the node finds
-/// the connection closed, so that no guard begins a command for which nothing waits.
-const LAST_DESCRIPTOR: i32 = 500;
-
 /// The node of this host, as long as the connection lasts.
 pub struct Remote {
     shared: Arc<Shared>,
@@ -41,7 +34,6 @@ pub struct Remote {
     pub lock: String,
     /// The addresses that the node itself holds while it leads.
     pub addresses: Vec<Address>,
-    _last: Option<OwnedFd>,
 }
 
 struct Shared {
@@ -73,7 +65,6 @@ impl Remote {
         };
         // Nobody can ask this version for an address in a form that it cannot read.
         let addresses = addresses.iter().filter_map(|text| text.parse().ok()).collect();
-        let last = fcntl_dupfd_cloexec(&stream, LAST_DESCRIPTOR).ok();
         let shared = Arc::new(Shared {
             stream: Mutex::new(stream),
             tidings: Tidings::default(),
@@ -90,7 +81,7 @@ impl Remote {
             own.tidings.show(None);
             own.tidings.tell(&Change::NotLeading);
         })?;
-        Ok(Remote { shared, held, resigned, lock, addresses, _last: last })
+        Ok(Remote { shared, held, resigned, lock, addresses })
     }
 }
 

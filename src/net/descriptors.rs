@@ -3,7 +3,8 @@
 //! When a process is killed, Linux lets go of its descriptors from the highest number down. So the listeners have the
 //! highest ones: a peer whose connection ends dials again, and is refused immediately. Below them are the connections to
 //! the peers, in the order of their ids: the member that is likely to lead next hears of the end first. A process
-//! that may not have so many descriptors keeps the low ones, and its peers hear of its end a bit later.
+//! that may not have so many descriptors keeps the low ones, and its peers hear of its end a bit later. The guard of a
+//! job hears of it before any of them: its line has a number above the listeners (`exec::ready`).
 
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
