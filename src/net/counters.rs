@@ -39,8 +39,10 @@ pub struct Counters {
 }
 
 impl Counters {
-    pub(super) fn sent(&self, kind: Kind) {
-        self.sent[kind as usize].fetch_add(1, Ordering::Relaxed);
+    pub(super) fn sent(&self, kinds: &[Kind]) {
+        for kind in kinds {
+            self.sent[*kind as usize].fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn received(&self, kind: Kind) {

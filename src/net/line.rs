@@ -21,7 +21,7 @@ use super::counters::{Counters, Drop};
 use crate::core::message::Kind;
 use crate::wire::Frame;
 
-/// How many messages may wait for one peer: far more than an election or `failure` sends.
+/// How many parcels of messages may wait for one peer: far more than an election or `failure` sends.
 const QUEUE: usize = 128;
 
 /// The election thread's end. Without it the writer sends what is queued and ends.
@@ -39,15 +39,15 @@ pub struct Backlog {
 
 struct Shared {
     connection: Mutex<Option<Arc<Channel>>>,
-    /// How many frames are queued or being written by the writer.
+    /// How many messages are queued or being written by the writer.
     backlog: AtomicUsize,
     counters: Arc<Counters>,
 }
 
-/// A frame for the writer.
+/// Frames for the writer.
 pub struct Queued {
-    kind: Kind,
-    /// The frames that have not left yet.
+    kinds: Vec<Kind>,
+    /// What of them has not left yet.
     pub unsent: Unsent,
 }
 
@@ -60,24 +60,25 @@ pub fn line(counters: Arc<Counters>) -> (Line, Backlog) {
 }
 
 impl Line {
-    /// Sends a frame if the socket takes it without blocking, and leaves it to the writer otherwise. It
-    /// also leaves a failed connection to the writer, which will notice the failure. Never waits.
-    pub fn send(&self, kind: Kind, frame: &Frame) {
+    /// Sends the frames of some messages if the socket takes them without blocking, and leaves them to the writer
+    /// otherwise. It also leaves a failed connection to the writer, which will notice the failure. Never waits.
+    pub fn send(&self, kinds: &[Kind], frames: &Frame) {
         let Shared { connection, backlog, counters } = &*self.shared;
+        let count = kinds.len();
         let connection = connection.try_lock();
         let Some(channel) = connection.as_ref().and_then(|connection| connection.as_ref()) else {
-            return counters.dropped(Drop::NotConnected, 1);
+            return counters.dropped(Drop::NotConnected, count as u64);
         };
         let idle = backlog.load(Ordering::Acquire) == 0;
-        let unsent = if idle { channel.send_some(frame) } else { Unsent::whole(frame) };
+        let unsent = if idle { channel.send_some(frames) } else { Unsent::whole(frames) };
         if unsent.is_empty() {
-            return counters.sent(kind);
+            return counters.sent(kinds);
         }
-        backlog.fetch_add(1, Ordering::Relaxed);
-        // There is room for the rest of a frame: nothing was queued before it.
-        if self.queue.try_send(Queued { kind, unsent }).is_err() {
-            backlog.fetch_sub(1, Ordering::Relaxed);
-            counters.dropped(Drop::QueueFull, 1);
+        backlog.fetch_add(count, Ordering::Relaxed);
+        // There is room for the rest of what was begun: nothing was queued before it.
+        if self.queue.try_send(Queued { kinds: kinds.to_vec(), unsent }).is_err() {
+            backlog.fetch_sub(count, Ordering::Relaxed);
+            counters.dropped(Drop::QueueFull, count as u64);
         }
     }
 }
@@ -88,10 +89,10 @@ impl Backlog {
         *self.shared.connection.lock() = Some(channel.clone());
     }
 
-    /// This one is written whole.
+    /// These are written whole.
     pub fn written(&self, queued: &Queued) {
-        self.shared.counters.sent(queued.kind);
-        self.shared.backlog.fetch_sub(1, Ordering::Release);
+        self.shared.counters.sent(&queued.kinds);
+        self.shared.backlog.fetch_sub(queued.kinds.len(), Ordering::Release);
     }
 
     /// Ends the connection for the election thread, and drops what was handed over for it.
@@ -202,7 +203,7 @@ mod tests {
     fn send_all(line: Line, numbers: std::ops::Range<u32>) -> Line {
         let (done, all) = bounded(1);
         thread::spawn(move || {
-            numbers.for_each(|number| line.send(Kind::Heartbeat, &frame(number)));
+            numbers.for_each(|number| line.send(&[Kind::Heartbeat], &frame(number)));
             done.send(line)
         });
         all.recv_timeout(PATIENCE).expect("to send is not to wait for the peer")
@@ -234,7 +235,7 @@ mod tests {
 
         let numbers = read(far);
         write(&backlog, &near);
-        line.send(Kind::Heartbeat, &frame(MANY));
+        line.send(&[Kind::Heartbeat], &frame(MANY));
         write(&backlog, &near); // the peer may still be behind
         near.close();
         assert_eq!(numbers.iter().collect::<Vec<_>>(), (0..kept).chain([MANY]).collect::<Vec<_>>());
@@ -248,14 +249,14 @@ mod tests {
 
     fn at_once(tls: bool) {
         let Open { counters, line, backlog, near, far } = open_over(tls);
-        line.send(Kind::Heartbeat, &frame(0));
+        line.send(&[Kind::Heartbeat], &frame(0));
         assert!(backlog.queue.is_empty());
         let line = send_all(line, 1..MANY);
         let numbers = read(far);
         write(&backlog, &near);
         let kept = MANY - dropped(&counters, "queue_full");
         assert!(numbers.iter().take(kept as usize).eq(0..kept), "all have arrived");
-        line.send(Kind::Heartbeat, &frame(MANY));
+        line.send(&[Kind::Heartbeat], &frame(MANY));
         assert!(backlog.queue.is_empty());
         assert_eq!(numbers.recv_timeout(PATIENCE), Ok(MANY));
     }
@@ -268,7 +269,7 @@ mod tests {
         backlog.queue.try_iter().for_each(|queued| backlog.written(&queued)); // so to speak
         let numbers = read(far);
         near.send_all(&begun.unsent, PATIENCE).unwrap();
-        line.send(Kind::Heartbeat, &frame(MANY));
+        line.send(&[Kind::Heartbeat], &frame(MANY));
         assert_eq!(backlog.queue.len(), 1, "the writer has not said that it is done");
         backlog.written(&begun);
         write(&backlog, &near);
@@ -296,7 +297,7 @@ mod tests {
         let mut arrived = Vec::new();
         for number in MANY..MANY + (MANY - dropped(&counters, "queue_full")) / 2 {
             arrived.extend([(); 2].map(|()| numbers.recv_timeout(PATIENCE).expect("it goes on")));
-            line.send(Kind::Heartbeat, &frame(number));
+            line.send(&[Kind::Heartbeat], &frame(number));
         }
         drop(line);
         writer.join().unwrap();
@@ -309,7 +310,7 @@ mod tests {
     fn nothing_of_an_old_connection_reaches_a_new_one() {
         let counters = Arc::new(Counters::default());
         let (line, backlog) = line(counters.clone());
-        line.send(Kind::Heartbeat, &frame(0));
+        line.send(&[Kind::Heartbeat], &frame(0));
         assert_eq!(dropped(&counters, "not_connected"), 1);
         let (old, _silent) = connection(false);
         backlog.open(&old);
@@ -320,10 +321,26 @@ mod tests {
 
         let (new, far) = connection(false);
         backlog.open(&new);
-        line.send(Kind::Heartbeat, &frame(MANY));
+        line.send(&[Kind::Heartbeat], &frame(MANY));
         assert!(backlog.queue.is_empty());
         new.close();
         assert_eq!(read(far).iter().collect::<Vec<_>>(), [MANY]);
+    }
+
+    #[test]
+    fn messages_that_leave_together_count_each() {
+        let Open { counters, line, backlog, near, far } = open();
+        let both = [Kind::Coordinator, Kind::Heartbeat];
+        let frames: Frame = [frame(0), frame(1)].concat().into();
+        line.send(&both, &frames);
+        let numbers = read(far);
+        write(&backlog, &near); // what the socket did not take
+        near.close();
+        assert_eq!(sent(&counters), 2);
+        assert_eq!(numbers.iter().collect::<Vec<_>>(), [0, 1]);
+        backlog.close();
+        line.send(&both, &frames);
+        assert_eq!(dropped(&counters, "not_connected"), 2);
     }
 
     #[test]
@@ -333,7 +350,7 @@ mod tests {
         while !near.ended() {
             thread::yield_now(); // the end is on its way
         }
-        line.send(Kind::Heartbeat, &frame(0));
+        line.send(&[Kind::Heartbeat], &frame(0));
         let (left, all) = (backlog.queue.try_recv().unwrap().unsent, frame(0).len());
         assert!(!left.is_empty() && left.len() == all);
     }

@@ -121,15 +121,19 @@ impl Net {
         self.inbound.admit(knock)
     }
 
-    /// Carries out an output that concerns the network; gives back any other.
+    /// Carries out an output that concerns the network; gives back any other. A message leaves before the next output
+    /// of another kind is carried out, or with [`Net::flush`].
     pub fn carry(&mut self, output: Output) -> Option<Output> {
+        if !matches!(output, Output::Send { .. }) {
+            self.flush();
+        }
         match output {
             Output::Hello { to, attempt, hello } => self.outbound.hello(to, attempt, &hello),
             Output::Welcome { connection, peer, welcome } => {
                 self.inbound.welcome(connection, peer, &welcome);
             }
             Output::Reject { connection, reason } => self.inbound.reject(connection, &reason),
-            Output::Send { to, envelope } => self.outbound.send(&to, &envelope),
+            Output::Send { to, envelope } => self.outbound.send(to, &envelope),
             Output::Close { connection } => self.inbound.close(connection),
             Output::Disconnect { peer } => {
                 self.inbound.disconnect(peer);
@@ -139,6 +143,11 @@ impl Net {
             other => return Some(other),
         }
         None
+    }
+
+    /// Sends the messages that have not left yet.
+    pub fn flush(&mut self) {
+        self.outbound.flush();
     }
 
     /// Sends what is queued, closes all connections and, last, the listener. Joins all threads.

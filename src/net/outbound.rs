@@ -1,4 +1,7 @@
 //! The election thread's side of the connections to others: it sends, and never waits.
+//!
+//! Messages for the same receivers that follow each other within a turn leave together, as one parcel. Where members
+//! share a machine, each call of the system may give the processor to a receiver of the call before.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,9 +17,9 @@ use super::patience::Patience;
 use super::peers::PeerAddress;
 use super::threads::thread_name;
 use super::writer::{Control, Surroundings, Writer};
-use crate::core::message::{Envelope, Hello};
+use crate::core::message::{Envelope, Hello, Kind};
 use crate::core::types::NodeId;
-use crate::wire;
+use crate::wire::{self, Frame};
 
 /// How many orders may wait; a writer that does not keep up with these is stuck.
 const ORDERS: usize = 16;
@@ -27,10 +30,19 @@ pub struct Outbound {
     writers: BTreeMap<NodeId, Handle>,
     /// The writers of members that were removed: they end by themselves.
     leaving: Vec<JoinHandle<()>>,
+    /// What was last to be sent, and has not left yet.
+    parcel: Option<Parcel>,
     patience: Patience,
     surroundings: Surroundings,
     counters: Arc<Counters>,
     seed: u64,
+}
+
+/// Messages for the same receivers.
+struct Parcel {
+    to: Vec<NodeId>,
+    kinds: Vec<Kind>,
+    frames: Frame,
 }
 
 struct Handle {
@@ -57,7 +69,8 @@ impl Outbound {
     ) -> io::Result<Outbound> {
         let (patience, counters) = (patience.clone(), counters.clone());
         let (writers, leaving) = (BTreeMap::new(), Vec::new());
-        let mut outbound = Outbound { writers, leaving, patience, surroundings, counters, seed };
+        let mut outbound =
+            Outbound { writers, leaving, parcel: None, patience, surroundings, counters, seed };
         peers.iter().try_for_each(|peer| outbound.add(peer))?;
         Ok(outbound)
     }
@@ -105,13 +118,27 @@ impl Outbound {
         gone
     }
 
-    /// Sends a message to each receiver; it is encoded once. The last of them gets it first: with ranks by id it is
-    /// the next to lead, and a handover waits for it alone.
-    pub fn send(&self, to: &[NodeId], envelope: &Envelope) {
-        let frame = wire::encode_message(envelope);
-        let kind = envelope.message.kind();
+    /// Sends a message to each receiver at the next [`Outbound::flush`]; it is encoded once.
+    pub fn send(&mut self, to: Vec<NodeId>, envelope: &Envelope) {
+        let (kind, frame) = (envelope.message.kind(), wire::encode_message(envelope));
+        match &mut self.parcel {
+            Some(parcel) if parcel.to == to => {
+                parcel.kinds.push(kind);
+                parcel.frames = [&parcel.frames[..], &frame[..]].concat().into();
+            }
+            _ => {
+                self.flush();
+                self.parcel = Some(Parcel { to, kinds: vec![kind], frames: frame });
+            }
+        }
+    }
+
+    /// Sends what has not left yet. The last of its receivers gets it first: with ranks by id it is the next to lead,
+    /// and a handover waits for it alone.
+    pub fn flush(&mut self) {
+        let Some(Parcel { to, kinds, frames }) = self.parcel.take() else { return };
         for writer in to.iter().rev().filter_map(|id| self.writers.get(id)) {
-            writer.line.send(kind, &frame);
+            writer.line.send(&kinds, &frames);
         }
     }
 
@@ -143,5 +170,72 @@ impl Outbound {
                 warn!("a writer thread panicked");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    use crossbeam::channel::unbounded;
+    use uuid::Uuid;
+
+    use super::super::inbox::{Event, Inbox};
+    use super::super::places::Places;
+    use super::super::refused::Refusals;
+    use super::*;
+    use crate::core::message::Message;
+    use crate::core::types::{Epoch, Incarnation};
+    use crate::tls::Security;
+
+    fn id(number: u128) -> NodeId {
+        NodeId(Uuid::from_u128(number))
+    }
+
+    fn probe() -> Envelope {
+        let message = Message::Probe { number: 1 };
+        Envelope { epoch: Epoch(1), incarnation: Incarnation(1), message }
+    }
+
+    /// A connection to each of two peers that never answer a hello, and the counts.
+    fn outbound(silent: &TcpListener) -> (Outbound, Arc<Counters>) {
+        let address = silent.local_addr().unwrap().to_string();
+        let peer = |place: usize| PeerAddress {
+            id: id(place as u128),
+            name: place.to_string(),
+            address: address.clone(),
+            place,
+            higher: true,
+        };
+        let (sender, _events) = unbounded::<Event>();
+        let counters = Arc::new(Counters::default());
+        let surroundings = Surroundings {
+            inbox: Inbox::new(sender),
+            places: Places::default(),
+            security: Security::new(None),
+            refusals: Refusals::new(counters.clone(), |_, _| {}),
+        };
+        let patience = Patience::new(Duration::from_secs(1));
+        let peers = [peer(1), peer(2)];
+        let outbound = Outbound::start(&peers, &patience, surroundings, &counters, 1).unwrap();
+        (outbound, counters)
+    }
+
+    #[test]
+    fn messages_for_the_same_receivers_leave_together() {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (mut outbound, counters) = outbound(&silent);
+        let left = || counters.drops().map(|(_, count)| count).sum::<u64>(); // nobody is connected
+        let both = || vec![id(1), id(2)];
+        outbound.send(both(), &probe());
+        outbound.send(both(), &probe());
+        assert_eq!(left(), 0, "they wait for more");
+        outbound.send(vec![id(2)], &probe());
+        assert_eq!(left(), 4, "two messages for two receivers, before one for others");
+        outbound.flush();
+        outbound.flush();
+        assert_eq!(left(), 5, "each leaves once");
+        outbound.stop();
     }
 }

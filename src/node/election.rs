@@ -227,8 +227,8 @@ impl Election {
         self.published.tally().exec_running.set(count);
     }
 
-    /// One call of the core, and its outputs in their order. A message that must be durable first waits
-    /// for [`Input::Persisted`] inside the core.
+    /// One call of the core, and its outputs in their order, but for the records: no output of the same turn waits
+    /// for its record, since a message that must be durable first waits for [`Input::Persisted`] inside the core.
     fn turn(&mut self, input: Input) {
         let now = clock::now();
         let mut out = std::mem::take(&mut self.out);
@@ -238,11 +238,15 @@ impl Election {
         self.published.round_trips.sending(&out, now);
         self.published.turned(now);
         self.show(&out, now);
+        let mut records = Vec::new();
         for output in out.drain(..) {
-            if let Some(output) = self.net.carry(output) {
-                self.carry(output, now);
+            match self.net.carry(output) {
+                Some(Output::Persist { number, record }) => records.push((number, record)),
+                Some(output) => self.carry(output, now),
+                None => {}
             }
         }
+        self.net.flush();
         self.out = out;
         if !self.log.is_empty() {
             self.ring_after(now);
@@ -250,6 +254,10 @@ impl Election {
         for change in self.log.drain(..) {
             self.story.log(&change, &members);
             self.last_change = Some(change);
+        }
+        // Last, since the thread that writes them may take the processor of this one.
+        for (number, record) in records {
+            self.persist(number, record);
         }
     }
 
@@ -275,7 +283,6 @@ impl Election {
 
     fn carry(&mut self, output: Output, now: Time) {
         match output {
-            Output::Persist { number, record } => self.persist(number, record),
             Output::Changed(change) => {
                 if change.reason == Reason::Removed {
                     self.stopped = true; // it has stepped down, and everybody knows

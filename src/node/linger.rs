@@ -1,11 +1,13 @@
 //! When the process of a leader that stops ends: not before its successor leads.
 //!
 //! The end of a process wakes a thread in every other node, and these redial and elect. If members
-//! share a machine, that takes the processor from the handover.
+//! share a machine, that takes the processor from the handover; and so do the threads of the leader
+//! itself as they end.
 //!
 //! Only the bully does this, since no member waits there for an ineligible one. With the other
 //! algorithms the others wait for the end of the process.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::Receiver;
@@ -20,13 +22,18 @@ use crate::net::Event as NetEvent;
 /// Far longer than a handover takes on one machine.
 const LONGEST: Duration = Duration::from_millis(50);
 
-/// Waits for the successor of a leader that has stepped down, for `message` or 50 ms at most.
+/// The leader that stops is among the first to hear of its successor: by then the others have yet to.
+const COURTESY: Duration = Duration::from_millis(1);
+
+/// Waits for the successor of a leader that has stepped down, for `message` or 50 ms at most, and until the others
+/// know of it too.
 pub fn await_successor(core: &Core, events: &Receiver<Event>) {
     let settings = core.settings();
     if settings.algorithm == AlgorithmKind::Bully
         && let Some(successor) = core.successor()
     {
         await_last_word(successor, events, Instant::now() + settings.timing.message.min(LONGEST));
+        thread::sleep(COURTESY);
     }
 }
 
