@@ -1,6 +1,7 @@
 //! How the log describes a node's changes of state, and which changes are no news: a node without a
 //! leader may repeat the same few changes.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::discriminant;
 
 use log::Level;
@@ -31,13 +32,15 @@ impl Story {
     /// Two changes are equal if there was no progress between them. Progress is a new leader or a new
     /// epoch, except the epochs of a leader that takes one after the other, as when a member reports
     /// ever later ones.
-    fn kind(&mut self, change: &Transition) -> String {
+    fn kind(&mut self, change: &Transition) -> u64 {
         let Transition { from, to, leader, epoch, reason } = change;
         let leads_on = *from == Phase::Leading && *to == Phase::Leading;
         if !leads_on && let Some(leader) = leader {
             self.0 = Some((*leader, *epoch));
         }
-        format!("{from:?} {to:?} {leader:?} {:?} {:?}", discriminant(reason), self.0)
+        let mut hasher = DefaultHasher::new();
+        (from, to, leader, discriminant(reason), self.0).hash(&mut hasher);
+        hasher.finish()
     }
 }
 

@@ -120,7 +120,7 @@ impl Log for NodeLog {
         if !self.filter.matches(record) {
             return;
         }
-        let (text, fields) = (record.args().to_string(), Fields::of(record));
+        let (text, fields) = (record.args().to_string(), Fields::of(record, self.style.format));
         if let Some(limiter) = &self.limiter {
             let site = (record.file().unwrap_or_default(), record.line().unwrap_or_default());
             let same = fields.same.as_deref().unwrap_or(&text);

@@ -137,7 +137,7 @@ fn written(format: LogFormat, with_priority: bool, text: &str) -> String {
         values[1].clone(),
     ];
     let mut record = Record::builder();
-    let fields = Fields::of(&record.key_values(&values).build());
+    let fields = Fields::of(&record.key_values(&values).build(), format);
     style.line(Timestamp::UNIX_EPOCH, Level::Warn, &fields, text)
 }
 
