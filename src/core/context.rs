@@ -296,10 +296,9 @@ impl Context<'_> {
         self.take_lease(epoch);
         // With a majority the lease runs since the vote request was sent, and the voters' disks may have used most of
         // it.
-        let timing = &self.state.settings.timing;
         let first = match self.state.needs_majority() {
-            true => timing.soon(),
-            false => timing.heartbeat,
+            true => Duration::ZERO,
+            false => self.state.settings.timing.heartbeat,
         };
         self.arm(Timer::Heartbeat, first);
         self.listen();

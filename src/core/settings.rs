@@ -163,12 +163,6 @@ impl Timing {
         self.t1() * 2 + self.message * 4
     }
 
-    /// With a majority: how long a new leader waits with its first heartbeat. Hardly, since its lease runs since it
-    /// asked for votes; but where members share a machine, heartbeats would delay the news of who leads.
-    pub fn soon(&self) -> Duration {
-        self.heartbeat / 32
-    }
-
     /// A member that missed its turn for longer than this was stalled and counts itself as failed: two messages
     /// before the others may have replaced it.
     pub fn stall(&self) -> Duration {

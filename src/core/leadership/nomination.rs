@@ -63,8 +63,7 @@ impl Context<'_> {
     /// voters have voted for this member, for long enough to acknowledge its first heartbeat. Otherwise it asks them
     /// once more, if it may.
     pub fn is_elected(&self, round: Epoch) -> bool {
-        let timing = &self.state.settings.timing;
-        let heartbeat = timing.soon() + timing.message * 2;
+        let heartbeat = self.state.settings.timing.message * 2;
         let lasts = || self.state.has_votes(round, self.now + heartbeat);
         let elected = || self.state.has_votes(round, self.now);
         let votes = || lasts() || elected() && !self.state.may_repeat_votes(round);
