@@ -47,7 +47,7 @@ struct Shared {
 /// Frames for the writer.
 pub struct Queued {
     kinds: Vec<Kind>,
-    /// What of them has not left yet.
+    /// The bytes that have not left yet.
     pub unsent: Unsent,
 }
 

@@ -30,7 +30,7 @@ pub struct Outbound {
     writers: BTreeMap<NodeId, Handle>,
     /// The writers of members that were removed: they end by themselves.
     leaving: Vec<JoinHandle<()>>,
-    /// What was last to be sent, and has not left yet.
+    /// The last messages to be sent, as long as they have not left.
     parcel: Option<Parcel>,
     patience: Patience,
     surroundings: Surroundings,
@@ -133,8 +133,8 @@ impl Outbound {
         }
     }
 
-    /// Sends what has not left yet. The last of its receivers gets it first: with ranks by id it is the next to lead,
-    /// and a handover waits for it alone.
+    /// Sends the messages that have not left yet. The last of their receivers gets them first: with ranks by id it is the
+    /// next to lead, and a handover waits for it alone.
     pub fn flush(&mut self) {
         let Some(Parcel { to, kinds, frames }) = self.parcel.take() else { return };
         for writer in to.iter().rev().filter_map(|id| self.writers.get(id)) {
@@ -181,12 +181,11 @@ mod tests {
     use crossbeam::channel::unbounded;
     use uuid::Uuid;
 
-    use super::super::inbox::{Event, Inbox};
-    use super::super::places::Places;
-    use super::super::refused::Refusals;
     use super::*;
     use crate::core::message::Message;
     use crate::core::types::{Epoch, Incarnation};
+    use crate::net::places::Places;
+    use crate::net::{Event, Inbox, Refusals};
     use crate::tls::Security;
 
     fn id(number: u128) -> NodeId {
@@ -198,9 +197,9 @@ mod tests {
         Envelope { epoch: Epoch(1), incarnation: Incarnation(1), message }
     }
 
-    /// A connection to each of two peers that never answer a hello, and the counts.
-    fn outbound(silent: &TcpListener) -> (Outbound, Arc<Counters>) {
-        let address = silent.local_addr().unwrap().to_string();
+    /// Two peers that are not connected, as nobody takes the events of their writers, and the counts.
+    fn outbound(listener: &TcpListener) -> (Outbound, Arc<Counters>) {
+        let address = listener.local_addr().unwrap().to_string();
         let peer = |place: usize| PeerAddress {
             id: id(place as u128),
             name: place.to_string(),
@@ -224,9 +223,9 @@ mod tests {
 
     #[test]
     fn messages_for_the_same_receivers_leave_together() {
-        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (mut outbound, counters) = outbound(&silent);
-        let left = || counters.drops().map(|(_, count)| count).sum::<u64>(); // nobody is connected
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (mut outbound, counters) = outbound(&listener);
+        let left = || counters.drops().map(|(_, count)| count).sum::<u64>(); // into no connection
         let both = || vec![id(1), id(2)];
         outbound.send(both(), &probe());
         outbound.send(both(), &probe());

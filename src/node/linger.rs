@@ -22,11 +22,11 @@ use crate::net::Event as NetEvent;
 /// Far longer than a handover takes on one machine.
 const LONGEST: Duration = Duration::from_millis(50);
 
-/// The leader that stops is among the first to hear of its successor: by then the others have yet to.
+/// How long it waits after that: the leader that stops is among the first to hear of its successor, and the others
+/// need the processor to hear of it.
 const COURTESY: Duration = Duration::from_millis(1);
 
-/// Waits for the successor of a leader that has stepped down, for `message` or 50 ms at most, and until the others
-/// know of it too.
+/// Waits for the successor of a leader that has stepped down, for `message` or 50 ms at most, and [`COURTESY`] more.
 pub fn await_successor(core: &Core, events: &Receiver<Event>) {
     let settings = core.settings();
     if settings.algorithm == AlgorithmKind::Bully

@@ -42,7 +42,8 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Those of this record. A line of text has no others, and takes less of a failover without them.
+    /// Those of this record that count for a line of this format. A line of text shows none, and to read them all would
+    /// delay a failover.
     pub fn of(record: &Record<'_>, format: LogFormat) -> Fields {
         let mut reader = Reader { fields: Fields::default(), format };
         let _ = record.key_values().visit(&mut reader); // it never fails
