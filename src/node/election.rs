@@ -18,7 +18,7 @@ use super::inbox::{Event, Order};
 use super::leadership::Change;
 use super::linger;
 use super::members;
-use super::publish::{Published, Snapshot};
+use super::publish::Published;
 use super::story::Story;
 use super::words;
 use crate::core::durable::Durable;
@@ -44,7 +44,6 @@ pub struct Election {
     store: Writer,
     events: Receiver<Event>,
     published: Arc<Published>,
-    snapshot: Snapshot,
     answers: BTreeMap<CommandId, Sender<Result<Done, Refusal>>>,
     last_command: u64,
     /// Those who hold the leadership, by their numbers, and for how long each may do so.
@@ -75,14 +74,13 @@ impl Election {
         events: Receiver<Event>,
         published: Arc<Published>,
     ) -> Election {
-        let (snapshot, members) = (published.snapshot(), core.members().clone());
+        let members = core.members().clone();
         Election {
             core,
             net,
             store,
             events,
             published,
-            snapshot,
             answers: BTreeMap::new(),
             last_command: 0,
             holds: BTreeMap::new(),
@@ -202,7 +200,7 @@ impl Election {
                 result.ok().map(|number| Input::Persisted { number }) // the store logs failures
             }
             Event::Sampled(outcome) => {
-                self.snapshot.sampled(&outcome);
+                self.published.carry_on(|snapshot| snapshot.sampled(&outcome));
                 Some(Input::Sampled { value: outcome.ok().map(|sample| sample.value) })
             }
             Event::Checked { healthy } => Some(Input::Checked { healthy }),
@@ -248,9 +246,6 @@ impl Election {
         }
         self.net.flush();
         self.out = out;
-        if !self.log.is_empty() {
-            self.ring_after(now);
-        }
         for change in self.log.drain(..) {
             self.story.log(&change, &members);
             self.last_change = Some(change);
@@ -264,21 +259,28 @@ impl Election {
     /// Publishes the state of the core before any message leaves: a leader that steps down stops saying
     /// that it leads before another member may start.
     fn show(&mut self, out: &[Output], now: Time) {
-        let mut news = Vec::new();
         for output in out {
             if let Output::Changed(change) = output
                 && self.log.last().or(self.last_change.as_ref()) != Some(change)
             {
-                self.snapshot.changed(change);
-                news.push(change_of(change));
-                if change.to != Phase::Leading {
-                    self.published.round_trips.clear();
-                }
                 self.log.push(change.clone());
             }
         }
-        self.publish(now);
-        news.iter().for_each(|change| self.published.tidings.tell(change));
+        self.published.tidings.update(&self.core, now);
+        let (core, log) = (&self.core, &self.log);
+        let answers = self.published.carry_on(|snapshot| {
+            log.iter().for_each(|change| snapshot.changed(change));
+            snapshot.update(core, now)
+        });
+        for change in &self.log {
+            if change.to != Phase::Leading {
+                self.published.round_trips.clear();
+            }
+            self.published.tidings.tell(&change_of(change));
+        }
+        if answers || !self.log.is_empty() {
+            self.ring_after(now);
+        }
     }
 
     fn carry(&mut self, output: Output, now: Time) {
@@ -305,14 +307,6 @@ impl Election {
         }
     }
 
-    fn publish(&mut self, now: Time) {
-        self.published.tidings.update(&self.core, now);
-        if self.snapshot.update(&self.core, now) {
-            self.ring_after(now); // a member began or ceased to answer
-        }
-        self.published.publish(&self.snapshot);
-    }
-
     fn persist(&self, number: u64, record: Durable) {
         let kept = Kept { incarnation: self.core.incarnation(), durable: record };
         self.store.submit(number, Record { id: self.core.id(), kept });
@@ -333,7 +327,7 @@ impl Election {
             }
             Note::Connected { peer } => {
                 let shook = self.published.handshakes.forget(peer);
-                if self.snapshot.rejections.forget(peer) || shook {
+                if self.published.carry_on(|snapshot| snapshot.rejections.forget(peer)) || shook {
                     let peer = members.name(peer);
                     info!(event = "accepted", peer = peer; "{peer} accepts this node now");
                 }
@@ -378,13 +372,12 @@ impl Election {
                 );
             }
         }
-        self.publish(now);
     }
 
     /// Logs a refusal once, until it changes.
     fn refused(&mut self, now: Time, (peer, what): (NodeId, &'static str), why: &str) {
-        let members = self.core.members();
-        if self.snapshot.rejections.note(now, members, (Who::Member(peer), what), why) {
+        let (members, who) = (self.core.members(), (Who::Member(peer), what));
+        if self.published.carry_on(|it| it.rejections.note(now, members, who, why)) {
             let peer = members.name(peer);
             warn!(event = "rejected", peer = peer; "{peer} {what}: {why}");
         }

@@ -1,7 +1,7 @@
 //! The published snapshot: what the election thread shows the rest of the process.
 //!
-//! The election thread replaces it as a whole after each turn that changed something; readers take it
-//! as a whole. It carries its own expiry, so that a stalled node does not keep answering "I lead".
+//! The election thread carries it on after each turn; readers take it as a whole, and keep what they took. It carries
+//! its own expiry, so that a stalled node does not keep answering "I lead".
 
 mod apart;
 mod changes;
@@ -27,7 +27,7 @@ use crate::core::Core;
 use crate::core::membership::{Member, MemberList};
 use crate::core::message::Liveness;
 use crate::core::settings::{LONGEST_PROMISE, Quorum, Settings, Timing};
-use crate::core::types::{Incarnation, NodeId, Task, Time};
+use crate::core::types::{Drain, Incarnation, NodeId, Pause, Task, Time};
 use crate::net::Counters;
 use crate::rank;
 use crate::store::Pace;
@@ -36,7 +36,7 @@ use crossbeam::channel::{Receiver, Sender, bounded};
 use jiff::Timestamp;
 use parking_lot::RwLock;
 
-pub use snapshot::Snapshot;
+use snapshot::Snapshot;
 
 /// Called when this member was removed.
 type Call = Box<dyn Fn() + Send + Sync>;
@@ -140,9 +140,14 @@ impl Published {
         self.counters.clone()
     }
 
-    /// The present snapshot, to be carried on.
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot::clone(&self.snapshot.read())
+    /// Why an operator keeps this node from leading.
+    pub fn drain(&self) -> Option<Drain> {
+        self.snapshot.read().drain.clone()
+    }
+
+    /// Whether the cluster is paused.
+    pub fn pause(&self) -> Pause {
+        self.snapshot.read().pause
     }
 
     /// The task handed out last; none where none was.
@@ -185,10 +190,9 @@ impl Published {
         }
     }
 
-    /// Replaces the snapshot.
-    pub fn publish(&self, snapshot: &Snapshot) {
-        let snapshot = Arc::new(snapshot.clone());
-        *self.snapshot.write() = snapshot;
+    /// Carries the snapshot on: in its place, or in a copy while a reader holds it. For the election thread alone.
+    pub fn carry_on<T>(&self, change: impl FnOnce(&mut Snapshot) -> T) -> T {
+        change(Arc::make_mut(&mut self.snapshot.write()))
     }
 
     /// Tells the thread "watch" that there is something new. Never waits.

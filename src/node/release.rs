@@ -48,7 +48,7 @@ impl NodeHandle {
 
     /// Lets this member lead again if its drain is over by now. Does not wait: the caller tries again.
     pub(super) fn end_drain(&self) {
-        let until = self.published.snapshot().drain.and_then(|drain| drain.until);
+        let until = self.published.drain().and_then(|drain| drain.until);
         if until.is_some_and(|until| until <= wall_clock_ms()) {
             self.try_order(Command::Undrain);
         }
@@ -56,7 +56,7 @@ impl NodeHandle {
 
     /// Resumes the cluster if this node leads it and its pause is over by now. Does not wait: the caller tries again.
     pub(super) fn end_pause(&self) {
-        let pause = self.published.snapshot().pause;
+        let pause = self.published.pause();
         let is_over = pause.until.is_some_and(|until| until <= wall_clock_ms());
         if pause.paused && is_over && self.leadership().is_some() {
             self.try_order(Command::EndPause { version: pause.version });

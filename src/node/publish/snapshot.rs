@@ -116,11 +116,12 @@ impl Snapshot {
         if !Arc::ptr_eq(&self.list, core.members()) {
             self.list.clone_from(core.members());
         }
-        let members: Vec<Known> = others.chain([own]).collect();
-        let changed = self.members.len() != members.len()
-            || self.members.iter().zip(&members).any(|(a, b)| (a.id, a.status) != (b.id, b.status));
-        self.members = members;
-        changed
+        let answer = self.members.iter().map(|known| (known.id, known.status));
+        let now_answer = core.detector().iter().map(|peer| (peer.id(), peer.status()));
+        let same = answer.eq(now_answer.chain([(id, status)]));
+        self.members.clear();
+        self.members.extend(others.chain([own]));
+        !same
     }
 
     /// Notes where a sample of the own rank came from.
