@@ -28,6 +28,7 @@ mod merged;
 mod operator;
 mod order;
 mod orders;
+mod outlive;
 mod overview;
 pub mod print;
 mod reload;

@@ -18,6 +18,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::job::{self, Job, JobArgs};
 use super::log::{Journal, LogArgs};
+use super::outlive;
 use super::reload::Reloader;
 use super::supervisor::Supervised;
 use super::token;
@@ -69,6 +70,7 @@ pub struct Run {
 impl Run {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
+        outlive::start();
         let config = self.config.load()?;
         let name = node_name(&config, self.config.node().as_deref())?;
         let journal = self.log.start(name)?;

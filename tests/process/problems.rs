@@ -8,12 +8,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
-use nix::sys::ptrace;
-use nix::unistd::Pid;
 use serde_json::{Value, json};
 use story::story;
 
-use crate::support::{Cluster, Node, electd, ensure, eventually, watchful};
+use crate::support::{Cluster, Held, electd, ensure, eventually, watchful};
 
 fn with_majority(config: &mut Value) {
     watchful(config);
@@ -110,24 +108,6 @@ fn a_frozen_peer() {
     });
     cluster.node(1).thaw();
     over(&cluster, 3, "peer_down", "voter node-1 is up");
-}
-
-/// One thread of a node, held as a debugger holds it; the others run. Dropping this resumes it.
-struct Held(Pid);
-
-impl Held {
-    fn hold(node: &Node, thread: &str) -> Held {
-        let thread = Pid::from_raw(i32::try_from(node.thread(thread)).unwrap());
-        ptrace::seize(thread, ptrace::Options::empty()).unwrap();
-        ptrace::interrupt(thread).unwrap();
-        Held(thread)
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let _ = ptrace::detach(self.0, None); // it may have ended
-    }
 }
 
 #[story]
