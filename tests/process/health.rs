@@ -102,11 +102,8 @@ fn an_unhealthy_leader_hands_over_and_does_not_lead_until_it_is_healthy_again() 
         let problems = cluster.status(3)?.problems;
         ensure(problems.iter().all(|it| it.kind != "health"), || format!("{problems:?}"))
     });
-    let events = cluster.node(3).log();
-    assert!(
-        events.contains("unhealthy: `sh -c test ! -e ")
-            && events.contains("healthy: the health check passes")
-    );
+    cluster.node(3).until_logged(&["unhealthy: `sh -c test ! -e "]);
+    cluster.node(3).until_logged(&[": healthy: the health check passes"]);
 }
 
 /// All three are ill, node-3 at last, which leads.

@@ -22,13 +22,6 @@ fn lines(cluster: &Cluster, name: &str, at_least: usize) -> Vec<String> {
     })
 }
 
-#[track_caller]
-fn logs(node: &Node, text: &str) {
-    eventually(&format!("{} logs {text:?}", node.name), || {
-        ensure(node.log().contains(text), || node.log_tail(20))
-    });
-}
-
 /// A figure of the hooks in the metrics.
 fn count(node: &Node, result: &str) -> u64 {
     let page = node.get("/metrics").unwrap().body;
@@ -54,7 +47,7 @@ fn each_change_is_told_in_order_with_the_event_on_stdin() {
     (1..=2).for_each(|number| cluster.node(number).start());
     let epoch = cluster.agree_on(2);
     let leader = cluster.node(2);
-    logs(leader, &format!("hook: leading node-2 node-2 {epoch}"));
+    leader.until_logged(&[&format!("hook: leading node-2 node-2 {epoch}")]);
 
     leader.kill_9();
     cluster.agree_on(1);
@@ -91,12 +84,12 @@ fn hooks_that_do_not_behave_hold_nobody_up() {
         .unwrap();
     (1..=4).for_each(|number| cluster.node(number).start());
     cluster.agree_on(4);
-    logs(cluster.node(1), "took longer than 200ms and was killed");
-    logs(cluster.node(2), "hook: y");
-    logs(cluster.node(2), "more lines were left out");
-    logs(cluster.node(3), "the hook /no/such/program for");
-    logs(cluster.node(3), "cannot be run: No such file");
-    logs(cluster.node(4), "for leading exited with code 3");
+    cluster.node(1).until_logged(&["took longer than 200ms and was killed"]);
+    cluster.node(2).until_logged(&["hook: y"]);
+    cluster.node(2).until_logged(&["more lines were left out"]);
+    cluster.node(3).until_logged(&["the hook /no/such/program for"]);
+    cluster.node(3).until_logged(&["cannot be run: No such file"]);
+    cluster.node(4).until_logged(&["for leading exited with code 3"]);
     assert!(cluster.node(2).log().matches("hook: y").count() <= 500, "it prints millions");
     for group in lines(&cluster, "forked", 1) {
         let group = rustix::process::Pid::from_raw(group.parse().unwrap()).unwrap();
@@ -155,14 +148,14 @@ fn a_gigabyte_of_output_costs_neither_memory_nor_the_lead() {
 fn another_hook_counts_after_a_reload() {
     let cluster = Cluster::start_with(1, |config| config["hooks"] = hook("echo first", "30s"));
     cluster.agree_on(1);
-    logs(cluster.node(1), "hook: first");
+    cluster.node(1).until_logged(&["hook: first"]);
     let text = fs::read_to_string(cluster.file()).unwrap();
     fs::write(cluster.file(), text.replace("echo first", "echo second")).unwrap();
     let answer = cluster.node(1).post("/reload", "").unwrap();
     assert_eq!(answer.json()["result"], "changed immediately: hooks");
     cluster.node(1).stop_term();
     assert_eq!(cluster.node(1).exit_code(), 0);
-    logs(cluster.node(1), "hook: second");
+    cluster.node(1).until_logged(&["hook: second"]);
 }
 
 /// A node without a hook has no thread for one, which would delay its end.
@@ -183,6 +176,6 @@ fn a_first_hook_is_told_what_happens_after_the_reload() {
     assert_eq!(answer.json()["result"], "changed immediately: hooks");
     node.stop_term();
     assert_eq!(node.exit_code(), 0);
-    logs(node, "hook: told of ");
+    node.until_logged(&["hook: told of "]);
     assert!(!node.log().contains("told of leading"), "that was before: {}", node.log_tail(9));
 }

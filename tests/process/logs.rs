@@ -1,22 +1,12 @@
 //! The log of a node and its forms: the course of a failover, warnings, and lines for programs.
 
-use crate::support::{Cluster, Node, ensure, eventually, watchful};
+use crate::support::{Cluster, ensure, eventually, watchful};
 use serde_json::Value;
 use story::story;
 
 fn with_majority(config: &mut Value) {
     watchful(config);
     config["quorum"] = "majority".into();
-}
-
-/// Waits until a node has logged a line with all of these words, and returns it.
-#[track_caller]
-fn until_logged(node: &Node, words: &[&str]) -> String {
-    eventually(&format!("{words:?} is logged"), || {
-        let log = node.log();
-        let line = log.lines().find(|line| words.iter().all(|word| line.contains(word)));
-        line.map(str::to_owned).ok_or_else(|| node.log_tail(20))
-    })
 }
 
 #[story]
@@ -29,27 +19,25 @@ fn a_failover_is_told_as_a_story() {
         assert!(first.contains(words), "{words} is missing from {first}");
     }
     assert!(first.contains(cluster.file().to_str().unwrap()), "{first}");
-    until_logged(cluster.node(3), &[" leads in epoch", "no leader was known since its start"]);
+    cluster.node(3).until_logged(&[" leads in epoch", "no leader was known since its start"]);
     cluster.node(3).kill_9();
     let next = cluster.agree_on(2);
     assert!(next > epoch);
-    let told = until_logged(
-        cluster.node(2),
-        &[&format!(" leads in epoch {next}: took over from node-3 (")],
-    );
+    let told = cluster
+        .node(2)
+        .until_logged(&[&format!(" leads in epoch {next}: took over from node-3 (")]);
     assert!(told.ends_with(" ms without a leader"), "{told}");
     let down =
         ["WARN", "voter node-3 is down: ", "; 2 of 3 voters left, no further failure tolerated"];
-    until_logged(cluster.node(2), &down);
+    cluster.node(2).until_logged(&down);
     cluster.node(1).kill_9();
-    until_logged(
-        cluster.node(2),
-        &["WARN", "the majority is lost: 1 of 3 voters left, 2 are needed"],
-    );
-    until_logged(cluster.node(2), &["WARN", "leading -> ", "no majority acknowledged it in time"]);
+    cluster
+        .node(2)
+        .until_logged(&["WARN", "the majority is lost: 1 of 3 voters left, 2 are needed"]);
+    cluster.node(2).until_logged(&["WARN", "leading -> ", "no majority acknowledged it in time"]);
     cluster.node(1).start();
-    until_logged(cluster.node(2), &["INFO", "the majority is back: 2 of 3 voters left"]);
-    until_logged(cluster.node(2), &["INFO", "voter node-1 is up"]);
+    cluster.node(2).until_logged(&["INFO", "the majority is back: 2 of 3 voters left"]);
+    cluster.node(2).until_logged(&["INFO", "voter node-1 is up"]);
 }
 
 #[story]

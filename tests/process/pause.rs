@@ -69,9 +69,8 @@ fn a_dead_leader_of_a_paused_cluster_is_replaced_and_the_pause_outlives_it_and_e
     done(&electd(&cluster, &["pause", "--for", "1ms"]));
     cluster.agree_on(3);
     [1, 2, 3].into_iter().for_each(|node| await_pause(&cluster, node, false));
-    let log = cluster.node(2).log();
-    assert!(log.contains("the cluster is paused until it is resumed"), "{log}");
-    assert!(log.contains("the cluster is not paused any more"), "{log}");
+    cluster.node(2).until_logged(&["the cluster is paused until it is resumed"]);
+    cluster.node(2).until_logged(&["the cluster is not paused any more"]);
 }
 
 #[story]

@@ -249,6 +249,17 @@ impl Node {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
+    /// Waits until it has logged a line with all of these words, and returns the line. A line may come later than what
+    /// it tells of.
+    #[track_caller]
+    pub fn until_logged(&self, words: &[&str]) -> String {
+        eventually(&format!("{} logs {words:?}", self.name), || {
+            let log = self.log();
+            let line = log.lines().find(|line| words.iter().all(|word| line.contains(word)));
+            line.map(str::to_owned).ok_or_else(|| self.log_tail(20))
+        })
+    }
+
     /// The end of its log.
     pub fn log_tail(&self, lines: usize) -> String {
         let log = self.log();
