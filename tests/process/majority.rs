@@ -244,7 +244,7 @@ fn an_edited_file_makes_no_second_majority() {
         let words = status.differs_from_file.unwrap();
         assert!(words.contains("with node-4, node-5"), "{words}");
         assert!(words.contains("electd member add"), "{words}");
-        assert!(cluster.node(number).log().contains(&words));
+        cluster.node(number).until_logged(&[&words]);
     }
     let check = std::process::Command::new(env!("CARGO_BIN_EXE_electd"))
         .args(["check", "--node", "node-1", "--config"])

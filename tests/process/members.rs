@@ -194,8 +194,8 @@ fn a_restart_of_all_with_the_old_file_keeps_the_list(algorithm: AlgorithmKind) {
             ensure(differs.starts_with(words), || differs)
         });
         cluster.list(&theirs);
-        let log = cluster.node(1).log(); // of the start: the version has changed since
-        assert!(log.contains(words) && log.contains(" is with node-4; make the file match"));
+        // Of the start: the version has changed since.
+        cluster.node(1).until_logged(&[words, " is with node-4; make the file match"]);
         let check = Command::new(env!("CARGO_BIN_EXE_electd"))
             .args(["check", "--node", "node-4", "--config"])
             .arg(cluster.file())

@@ -142,11 +142,10 @@ fn what_a_later_version_says_is_dropped_and_counted_and_the_connection_goes_on()
     });
     let dropped = scene.cluster.status(2).unwrap().dropped;
     assert_eq!((dropped["unknown"], dropped["junk"]), (2, 0));
-    eventually("one line tells of both", || {
-        let log = scene.cluster.node(2).log();
-        let lines = log.matches("of a later one: \"to_come\"; upgrade this node").count();
-        ensure(lines == 1, || log)
-    });
+    let told = "of a later one: \"to_come\"; upgrade this node";
+    scene.cluster.node(2).until_logged(&[told]);
+    let log = scene.cluster.node(2).log();
+    assert_eq!(log.matches(told).count(), 1, "{log}");
 }
 
 /// How many TIMINGs node-2 has said by the time of the next heartbeat, if node-1 speaks versions up to

@@ -64,16 +64,10 @@ fn hup_reloads_and_ends_nobody() {
     write(&cluster, |config| config["rank"] = json!({"by": "priority", "priority": 3}));
     cluster.node(1).hang_up();
     // A leader keeps the rank that it was elected with until the next election.
-    eventually("the file is read again", || {
-        let log = cluster.node(1).log();
-        ensure(log.contains("was read again: changed immediately: rank"), || log)
-    });
+    cluster.node(1).until_logged(&["was read again: changed immediately: rank"]);
     fs::write(cluster.file(), "{").unwrap();
     cluster.node(1).hang_up();
-    eventually("the bad file is refused", || {
-        let log = cluster.node(1).log();
-        ensure(log.contains("was not taken, and nothing changed"), || log)
-    });
+    cluster.node(1).until_logged(&["was not taken, and nothing changed"]);
     assert_eq!(cluster.agree_on(1), epoch);
     cluster.node(1).stop_term();
     assert_eq!(cluster.node(1).exit_code(), 0);

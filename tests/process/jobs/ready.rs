@@ -57,7 +57,7 @@ fn what_waited_at_a_follower_becomes_its_command_when_it_leads() {
     assert_eq!(lines.runs_next(Some(&before)).node, "node-1");
     let node = cluster.node(1);
     assert_eq!((only_child(node.pid()), only_child(guard)), (Some(guard), Some(waiting)));
-    assert!(node.log().contains(&format!("guard {}", guard.as_raw_nonzero())), "{}", node.log());
+    node.until_logged(&[&format!("guard {}", guard.as_raw_nonzero())]);
 }
 
 /// How often a process has gone to sleep.
