@@ -10,11 +10,11 @@ use crossbeam::channel::{Receiver, bounded};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::args::{ConfigArgs, variable};
+use super::args::ConfigArgs;
 use super::error::CliError;
 use super::exit::Exit;
 use super::job::{JobArgs, Then};
-use super::print;
+use super::log;
 use crate::admin::client::Recipient;
 use crate::admin::control::{self, Refused};
 use crate::config::{Config, node_name};
@@ -61,7 +61,7 @@ impl Exec {
         }
         let config = self.config.load()?;
         let name = node_name(&config, self.config.node().as_deref())?;
-        Messages::start();
+        log::messages()?;
         let (stopping, signal) = stop_at_signals()?;
         self.job.check()?;
         let node = attach(&config, name)?;
@@ -138,27 +138,4 @@ fn stop_at_signals() -> Result<(Receiver<()>, Arc<AtomicI32>), CliError> {
     };
     thread::Builder::new().name("signals".to_owned()).spawn(work).map_err(internal)?;
     Ok((stopping, number))
-}
-
-/// Writes warnings to stderr, which the command uses too; and other records if RUST_LOG=info or debug asks for them.
-struct Messages;
-
-impl Messages {
-    fn start() {
-        let wanted = variable("RUST_LOG").and_then(|level| level.parse().ok());
-        log::set_max_level(wanted.unwrap_or(log::LevelFilter::Warn));
-        let _ = log::set_logger(&Messages); // there is no other logger
-    }
-}
-
-impl log::Log for Messages {
-    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
-        true
-    }
-
-    fn log(&self, record: &log::Record<'_>) {
-        print::message(&format!("electd: {}", record.args()));
-    }
-
-    fn flush(&self) {}
 }

@@ -73,7 +73,7 @@ impl Run {
         outlive::start();
         let config = self.config.load()?;
         let name = node_name(&config, self.config.node().as_deref())?;
-        let journal = self.log.start(name)?;
+        let journal = self.log.start(&config.cluster, name)?;
         fail_stop(journal.clone());
         let outcome = serve(&config, name, &self);
         journal.finish();

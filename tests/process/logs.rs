@@ -55,7 +55,7 @@ fn every_line_for_programs_is_a_document() {
     let lines = log.lines().map(|line| serde_json::from_str(line).expect(line));
     let lines: Vec<Value> = lines.collect();
     for line in &lines {
-        for key in ["time", "level", "node", "event", "message"] {
+        for key in ["time", "level", "cluster", "node", "event", "message"] {
             assert!(line[key].is_string(), "{key} is missing from {line}");
         }
     }
@@ -68,21 +68,17 @@ fn every_line_for_programs_is_a_document() {
 }
 
 #[story]
-#[ignore = "long"]
-fn what_a_node_goes_through_again_and_again_is_counted() {
-    let cluster = Cluster::start_with(3, with_majority);
-    cluster.agree_on(3);
-    let (words, mut lost) = ("voter node-3 is down", 0);
-    let is_count = |line: &&str| line.contains(" node-1: repeated in the last 10 s: ");
-    eventually("what repeats is counted", || {
-        cluster.node(3).restart();
-        cluster.agree_on(3);
-        lost += 1;
-        let log = cluster.node(1).log();
-        let counts = log.lines().filter(is_count).any(|line| line.contains(words));
-        ensure(counts, || cluster.node(1).log_tail(20))
-    });
-    let log = cluster.node(1).log();
-    let told = log.lines().filter(|line| !is_count(line) && line.contains(words)).count();
-    assert!(told < lost, "{told} of {lost} are told one by one\n{log}");
+fn each_loss_of_the_majority_is_a_warning_of_its_own() {
+    let cluster = Cluster::start_with(2, with_majority);
+    cluster.agree_on(2);
+    for times in 1..=3 {
+        cluster.node(2).kill_9();
+        let told =
+            |words| cluster.node(1).log().lines().filter(|line| line.contains(words)).count();
+        let ensure_told = |words| ensure(told(words) == times, || cluster.node(1).log_tail(20));
+        eventually("the loss is told", || ensure_told("WARN  node-1: the majority is lost: "));
+        cluster.node(2).start();
+        cluster.agree_on(2);
+        eventually("its end is told", || ensure_told("INFO  node-1: the majority is back: "));
+    }
 }

@@ -12,11 +12,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crossbeam::channel::{Receiver, Sender, bounded, tick};
-use crossbeam::select;
+use crossbeam::channel::{Receiver, Sender, bounded};
 use rustix::io::{ReadWriteFlags, pwritev2};
-
-use super::limiter::DIGEST;
 
 /// How many lines may wait.
 const QUEUE: usize = 1024;
@@ -50,26 +47,24 @@ enum Job {
 }
 
 impl Journal {
-    /// Starts the thread "log", which ends with the process. It also writes the line of this digest, every ten
-    /// seconds and at the end.
+    /// Starts the thread "log", which ends with the process.
     ///
     /// # Errors
     /// If the system has no thread left.
-    pub fn start(
-        out: OwnedFd,
-        digest: impl FnMut() -> Option<String> + Send + 'static,
-    ) -> io::Result<Journal> {
+    pub fn start(out: OwnedFd) -> io::Result<Journal> {
         let (waiting, dropped) = (AtomicUsize::new(0), AtomicU64::new(0));
         let shared = Arc::new(Shared { out: File::from(out), waiting, dropped });
         let (jobs, ordered) = bounded(QUEUE);
         let its_share = shared.clone();
         let builder = thread::Builder::new().name("log".to_owned()).stack_size(STACK);
-        builder.spawn(move || its_share.work(&ordered, digest))?;
+        builder.spawn(move || its_share.work(&ordered))?;
         Ok(Journal { shared, jobs })
     }
 
-    /// Waits until all lines are written, but not for ever: a reader may be stuck.
+    /// Has the log report what it counted, and waits until all lines are written, but not for ever: a reader may be
+    /// stuck.
     pub fn finish(&self) {
+        log::logger().flush();
         let (tell, told) = bounded(1);
         if self.jobs.send_timeout(Job::Tell(tell), PATIENCE).is_ok() {
             let _ = told.recv_timeout(PATIENCE); // the lines that are not read by then are lost
@@ -77,7 +72,7 @@ impl Journal {
     }
 
     /// Writes a line with its end, or has it written. Never waits.
-    pub fn write(&self, line: &[u8]) {
+    pub fn line(&self, line: &[u8]) {
         let Shared { out, waiting, dropped } = &*self.shared;
         let in_turn = waiting.load(Ordering::Acquire) == 0;
         let written = if in_turn { write_at_once(out, line) } else { 0 };
@@ -100,34 +95,33 @@ fn write_at_once(out: &File, line: &[u8]) -> usize {
 
 impl Shared {
     /// The main loop of the thread. It could report a failure to write to nobody.
-    fn work(&self, jobs: &Receiver<Job>, mut digest: impl FnMut() -> Option<String>) {
-        let (mut out, times) = (&self.out, tick(DIGEST));
-        loop {
-            let job = select! {
-                recv(jobs) -> job => match job {
-                    Ok(job) => Some(job),
-                    Err(_) => return,
-                },
-                recv(times) -> _ => None,
-            };
-            if !matches!(job, Some(Job::Line(_)))
-                && let Some(line) = digest()
-            {
-                let _ = out.write_all(line.as_bytes());
-            }
+    fn work(&self, jobs: &Receiver<Job>) {
+        let mut out = &self.out;
+        for job in jobs {
             match job {
-                Some(Job::Line(line)) => {
+                Job::Line(line) => {
                     let _ = out.write_all(&line);
                     self.waiting.fetch_sub(1, Ordering::AcqRel);
                 }
-                Some(Job::Tell(tell)) => _ = tell.send(()),
-                None => {}
+                Job::Tell(tell) => _ = tell.send(()),
             }
             let lost = self.dropped.swap(0, Ordering::Relaxed);
             if lost > 0 {
                 let _ = writeln!(out, "{lost}{LOSS}");
             }
         }
+    }
+}
+
+/// The logger writes each line by one call.
+impl Write for Journal {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.line(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(()) // it would wait; see `Journal::finish`
     }
 }
 
@@ -138,12 +132,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_logs_never_waits_and_what_is_lost_is_counted() {
+    fn a_thread_that_logs_never_waits_and_what_is_lost_is_counted() {
         const LINES: usize = QUEUE + 1000; // more than the queue and the pipe hold
         let (mut reader, writer) = pipe().unwrap();
-        let journal = Journal::start(writer.into(), || None).unwrap();
+        let journal = Journal::start(writer.into()).unwrap();
         for number in 0..LINES {
-            journal.write(format!("{number:0>99}\n").as_bytes());
+            journal.line(format!("{number:0>99}\n").as_bytes());
         }
         journal.finish(); // nobody reads: it gives up
 
@@ -153,7 +147,7 @@ mod tests {
             text
         });
         journal.finish();
-        journal.write(b"the last\n");
+        journal.line(b"the last\n");
         journal.finish();
         drop(journal); // the last reference to the pipe ends with the thread
 
@@ -167,10 +161,10 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_there_when_write_returns_if_somebody_can_take_it() {
+    fn a_line_is_there_when_the_call_returns_if_somebody_can_take_it() {
         let (mut reader, writer) = pipe().unwrap();
-        let journal = Journal::start(writer.into(), || None).unwrap();
-        journal.write(b"at once\n");
+        let journal = Journal::start(writer.into()).unwrap();
+        journal.line(b"at once\n");
         assert_eq!(journal.shared.waiting.load(Ordering::Acquire), 0);
         let mut line = [0; 8];
         reader.read_exact(&mut line).unwrap();

@@ -1,8 +1,10 @@
 //! A line of the log: as text for people, as JSON for programs, and with a priority for the journal of systemd.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use clap::ValueEnum;
+use env_logger::fmt::Formatter;
 use jiff::Timestamp;
 use log::kv::{self, Key, VisitSource};
 use log::{Level, Record};
@@ -12,10 +14,10 @@ use serde_json::Value;
 /// How the lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// Time, level, node and words.
+    /// Time, level, node and words. Without time and level if systemd's journal has them already.
     #[default]
     Text,
-    /// One JSON document a line: time, level, node, event, message and the fields of the event.
+    /// One JSON document a line: time, level, cluster, node, event, message and the fields of the event.
     Json,
 }
 
@@ -24,88 +26,85 @@ pub enum LogFormat {
 pub struct Style {
     /// How the lines look.
     pub format: LogFormat,
-    /// Whether they begin with their priority, as systemd's journal reads it.
-    pub with_priority: bool,
+    /// Whether they go to systemd's journal, which reads a priority before each line.
+    pub for_journal: bool,
+    /// The name of the cluster.
+    pub cluster: String,
     /// The name of the node.
     pub node: String,
-}
-
-/// The fields of a record.
-#[derive(Debug, Default)]
-pub struct Fields {
-    /// The event, as one word; "log" if the record has none.
-    pub event: Option<String>,
-    /// The text by which the record equals an earlier one; by default its words.
-    pub same: Option<String>,
-    /// All others.
-    pub others: BTreeMap<String, Value>,
-}
-
-impl Fields {
-    /// Those of this record that count for a line of this format. A line of text shows none, and to read them all would
-    /// delay a failover.
-    pub fn of(record: &Record<'_>, format: LogFormat) -> Fields {
-        let mut reader = Reader { fields: Fields::default(), format };
-        let _ = record.key_values().visit(&mut reader); // it never fails
-        reader.fields
-    }
-}
-
-/// Reads the fields that lines of this format need.
-struct Reader {
-    fields: Fields,
-    format: LogFormat,
-}
-
-impl<'kvs> VisitSource<'kvs> for Reader {
-    fn visit_pair(&mut self, key: Key<'kvs>, value: kv::Value<'kvs>) -> Result<(), kv::Error> {
-        match (key.as_str(), self.format) {
-            ("same", _) => self.fields.same = Some(value.to_string()),
-            (_, LogFormat::Text) => {}
-            ("event", LogFormat::Json) => self.fields.event = Some(value.to_string()),
-            (name, LogFormat::Json) => {
-                let value = value.to_u64().map_or_else(|| value.to_string().into(), Value::from);
-                self.fields.others.insert(name.to_owned(), value);
-            }
-        }
-        Ok(())
-    }
 }
 
 #[derive(Serialize)]
 struct Document<'a> {
     time: String,
     level: &'a str,
+    cluster: &'a str,
     node: &'a str,
-    event: &'a str,
-    message: &'a str,
+    event: String,
+    message: String,
     #[serde(flatten)]
-    fields: &'a BTreeMap<String, Value>,
+    fields: BTreeMap<String, Value>,
 }
 
 impl Style {
-    /// The line, with its end.
-    pub fn line(&self, time: Timestamp, level: Level, fields: &Fields, text: &str) -> String {
-        let Style { format, with_priority, node } = self;
-        let line = match format {
-            LogFormat::Text => format!("{time:.3} {level:<5} {node}: {text}"),
-            LogFormat::Json => {
-                let document = Document {
-                    time: format!("{time:.3}"),
-                    level: level.as_str(),
-                    node,
-                    event: fields.event.as_deref().unwrap_or("log"),
-                    message: text,
-                    fields: &fields.others,
-                };
-                // Maps with names for keys can be written.
-                serde_json::to_string(&document).unwrap_or_default()
-            }
+    /// Writes the line of a record, with its end.
+    pub fn write(
+        &self,
+        out: &mut Formatter,
+        time: Timestamp,
+        record: &Record<'_>,
+    ) -> io::Result<()> {
+        let level = record.level();
+        let priority = if self.for_journal { priority(level) } else { "" };
+        let text = match self.format {
+            LogFormat::Text => format!("{}: {}", self.node, record.args()),
+            LogFormat::Json => self.document(time, record),
         };
-        let priority = if *with_priority { priority(level) } else { "" };
+        write!(out, "{priority}")?;
+        if self.format == LogFormat::Text && !self.for_journal {
+            let style = out.default_level_style(level);
+            write!(out, "{time:.3} {style}{level:<5}{style:#} ")?;
+        }
         // The journal takes each line of a longer text as its own entry.
-        let line = line.replace('\n', &format!("\n{priority}"));
-        format!("{priority}{line}\n")
+        writeln!(out, "{}", text.replace('\n', &format!("\n{priority}")))
+    }
+
+    fn document(&self, time: Timestamp, record: &Record<'_>) -> String {
+        let mut fields = Fields::default();
+        let _ = record.key_values().visit(&mut fields); // it never fails
+        let document = Document {
+            time: format!("{time:.3}"),
+            level: record.level().as_str(),
+            cluster: &self.cluster,
+            node: &self.node,
+            event: fields.event.unwrap_or_else(|| "log".to_owned()),
+            message: record.args().to_string(),
+            fields: fields.others,
+        };
+        // A map with names for keys can be written.
+        serde_json::to_string(&document).unwrap_or_default()
+    }
+}
+
+/// The fields of a record.
+#[derive(Default)]
+struct Fields {
+    event: Option<String>,
+    others: BTreeMap<String, Value>,
+}
+
+impl<'kvs> VisitSource<'kvs> for Fields {
+    fn visit_pair(&mut self, key: Key<'kvs>, value: kv::Value<'kvs>) -> Result<(), kv::Error> {
+        match key.as_str() {
+            "event" => self.event = Some(value.to_string()),
+            "same" => {}             // only for those who count lines
+            "cluster" | "node" => {} // every line has them
+            name => {
+                let value = value.to_u64().map_or_else(|| value.to_string().into(), Value::from);
+                self.others.insert(name.to_owned(), value);
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,26 +1,27 @@
-//! The log of a running node: which lines it has, how they look, and where they go.
+//! The log of a running node: which lines it has, how they look, and where they go. The log itself is made by
+//! [`env_logger`].
 
 mod journal;
-mod limiter;
 mod line;
+mod repeats;
 
-use std::io::{self, Stderr};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, IsTerminal, Stderr, Write};
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
-use env_filter::Filter;
+use env_logger::{Builder, Logger, Target, WriteStyle};
 use jiff::Timestamp;
-use log::{Level, LevelFilter, Log, Metadata, Record};
+use log::{LevelFilter, Log, Metadata, Record};
 use parking_lot::Mutex;
 use rustix::fs::fstat;
 
 use super::args::variable;
 use super::error::CliError;
 use super::exit::Exit;
-use limiter::{Limiter, Line};
-use line::{Fields, Style};
+use line::Style;
+use repeats::{Repeated, Repeats};
 
 pub use journal::Journal;
 pub use line::LogFormat;
@@ -37,61 +38,79 @@ impl LogArgs {
     /// Starts the log of the node of this name, on stderr.
     ///
     /// # Errors
-    /// If RUST_LOG is wrong, stderr cannot be used, or the system has no thread left.
-    pub fn start(self, node: &str) -> Result<Journal, CliError> {
-        let filter = filter(variable("RUST_LOG"))?;
-        self.write(node, filter).map_err(|error| {
+    ///
+    /// If `RUST_LOG` is wrong, stderr cannot be used, or the system has no thread left.
+    pub fn start(self, cluster: &str, node: &str) -> Result<Journal, CliError> {
+        let directives = directives(variable("RUST_LOG"))?;
+        let stderr = io::stderr();
+        let style = Style {
+            format: self.log_format,
+            for_journal: is_journal(&stderr),
+            cluster: cluster.to_owned(),
+            node: node.to_owned(),
+        };
+        write_to(&stderr, &directives, style).map_err(|error| {
             CliError::new(Exit::Internal, format!("cannot start the log: {error}"))
         })
     }
-
-    fn write(self, node: &str, filter: Filter) -> io::Result<Journal> {
-        let stderr = io::stderr();
-        let with_priority = is_journal(&stderr);
-        let style = Style { format: self.log_format, with_priority, node: node.to_owned() };
-        let limiter = Arc::new(Mutex::new(Limiter::default()));
-        let (digests, its_style) = (limiter.clone(), style.clone());
-        let digest = move || digest(&digests, &its_style);
-        let journal = Journal::start(stderr.as_fd().try_clone_to_owned()?, digest)?;
-        log::set_max_level(filter.filter());
-        let limiter = Some(limiter).filter(|_| filter.filter() < LevelFilter::Debug);
-        let out = Mutex::new(journal.clone());
-        let log = NodeLog { filter, style, limiter, started: Instant::now(), out };
-        log::set_boxed_logger(Box::new(log)).map_err(io::Error::other)?;
-        Ok(journal)
-    }
 }
 
-/// The filter of RUST_LOG, such as debug or electd::net=trace. A word that is no level would be taken for a module,
-/// and switch off the log of all others.
-fn filter(wanted: Option<String>) -> Result<Filter, CliError> {
-    let mut filter = env_filter::Builder::new();
+fn write_to(stderr: &Stderr, directives: &str, style: Style) -> io::Result<Journal> {
+    let journal = Journal::start(stderr.as_fd().try_clone_to_owned()?)?;
+    let colour = stderr.is_terminal()
+        && anstream::AutoStream::choice(stderr) != anstream::ColorChoice::Never;
+    let logger = Builder::new()
+        .parse_filters(directives)
+        .target(Target::Pipe(Box::new(journal.clone())))
+        .write_style(if colour { WriteStyle::Always } else { WriteStyle::Never })
+        .format(move |out, record| style.write(out, Timestamp::now(), record))
+        .build();
+    let most = logger.filter();
+    let repeats = (most < LevelFilter::Debug).then(Mutex::default);
+    let log = NodeLog { logger, repeats, started: Instant::now() };
+    log::set_boxed_logger(Box::new(log)).map_err(io::Error::other)?;
+    log::set_max_level(most);
+    Ok(journal)
+}
+
+/// Starts the log of a command, on the stderr that it shares with its children: warnings, or what `RUST_LOG` asks for.
+///
+/// # Errors
+///
+/// If `RUST_LOG` is wrong.
+pub fn messages() -> Result<(), CliError> {
+    let directives = directives(variable("RUST_LOG").or(Some("warn".to_owned())))?;
+    let logger = Builder::new()
+        .parse_filters(&directives)
+        .format(|out, record| writeln!(out, "electd: {}", record.args()))
+        .try_init();
+    logger.map_err(|error| CliError::new(Exit::Internal, error))
+}
+
+/// The directives of `RUST_LOG`, such as debug or `electd::net=trace`; info without it. A word that is no level would be
+/// taken for a module, and switch off the log of all others.
+fn directives(wanted: Option<String>) -> Result<String, CliError> {
     let Some(wanted) = wanted else {
-        return Ok(filter.filter_level(LevelFilter::Info).build());
+        return Ok("info".to_owned());
     };
     let is_level = |word: &str| word.parse::<LevelFilter>().is_ok();
-    let directives = wanted.split('/').next().unwrap_or_default().split(',').map(str::trim);
+    let mut parts = wanted.split('/');
     let is_strange = |part: &&str| match part.split_once('=') {
-        Some((_, level)) => !is_level(level),
+        Some((module, level)) => module.is_empty() || !is_level(level),
         None => !part.is_empty() && !is_level(part) && !part.starts_with("electd"),
     };
-    let strange = directives.clone().find(is_strange);
-    if strange.is_none() && filter.try_parse(&wanted).is_ok() {
-        return Ok(filter.build());
+    let strange = parts.next().unwrap_or_default().split(',').map(str::trim).find(is_strange);
+    let strange = strange.or_else(|| parts.nth(1)); // behind a slash stands a text, in which is no other slash
+    match strange {
+        None => Ok(wanted),
+        Some(strange) => {
+            let what = format!(
+                "RUST_LOG={wanted:?}: {strange:?} is no level: use error, warn, info, debug, trace or off, or a module \
+                 and a level such as electd::net=debug"
+            );
+            Err(CliError::new(Exit::Usage, what))
+        }
     }
-    let what = format!(
-        "RUST_LOG={wanted:?}: {:?} is no level: use error, warn, info, debug, trace or off, or a module and a level \
-         such as electd::net=debug",
-        strange.unwrap_or(&wanted)
-    );
-    Err(CliError::new(Exit::Usage, what))
-}
-
-/// The digest of the counted lines, as a line of the log.
-fn digest(limiter: &Mutex<Limiter>, style: &Style) -> Option<String> {
-    let text = limiter.lock().digest()?;
-    let fields = Fields { event: Some("repeated".to_owned()), ..Fields::default() };
-    Some(style.line(Timestamp::now(), Level::Info, &fields, &text))
 }
 
 /// Whether stderr leads to systemd's journal, which says so with the device and the inode of the socket.
@@ -102,40 +121,66 @@ fn is_journal(stderr: &Stderr) -> bool {
 
 /// Takes all records of this process.
 struct NodeLog {
-    filter: Filter,
-    style: Style,
+    logger: Logger,
     /// None if everything is to be logged, as for debugging.
-    limiter: Option<Arc<Mutex<Limiter>>>,
+    repeats: Option<Mutex<Repeats>>,
     started: Instant,
-    /// Makes lines take turns.
-    out: Mutex<Journal>,
+}
+
+impl NodeLog {
+    /// Whether to write this record. Reports earlier ones that were not written.
+    fn admits(&self, record: &Record<'_>) -> bool {
+        let Some((repeats, key)) = self.repeats.as_ref().zip(repeat_key(record)) else {
+            return true;
+        };
+        let (now, text) = (self.started.elapsed(), record.args().to_string());
+        let mut repeats = repeats.lock();
+        self.report(repeats.due(now));
+        repeats.admit(key, record.level(), &text, now)
+    }
+
+    fn report(&self, repeated: Vec<Repeated>) {
+        for Repeated { level, text } in repeated {
+            let event = [("event", "repeated")];
+            let mut record = Record::builder();
+            record.level(level).target(module_path!()).key_values(&event);
+            self.logger.log(&record.args(format_args!("{text}")).build());
+        }
+    }
 }
 
 impl Log for NodeLog {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        self.filter.enabled(metadata)
+        self.logger.enabled(metadata)
     }
 
     fn log(&self, record: &Record<'_>) {
-        if !self.filter.matches(record) {
-            return;
+        if self.logger.matches(record) && self.admits(record) {
+            self.logger.log(record);
         }
-        let (text, fields) = (record.args().to_string(), Fields::of(record, self.style.format));
-        if let Some(limiter) = &self.limiter {
-            let site = (record.file().unwrap_or_default(), record.line().unwrap_or_default());
-            let same = fields.same.as_deref().unwrap_or(&text);
-            let line = Line { site, same, text: &text };
-            if !limiter.lock().admit(&line, self.started.elapsed()) {
-                return;
-            }
-        }
-        let line = self.style.line(Timestamp::now(), record.level(), &fields, &text);
-        self.out.lock().write(line.as_bytes());
     }
 
     fn flush(&self) {
-        // It never waits; see `Journal::finish`.
+        // A panic may have left it locked.
+        if let Some(mut repeats) = self.repeats.as_ref().and_then(Mutex::try_lock) {
+            let rest = repeats.rest(self.started.elapsed());
+            self.report(rest);
+        }
     }
+}
+
+/// What a record has in common with those that it repeats. None for an event, as that is a change of state, unless the
+/// event says itself what it repeats (`same`).
+fn repeat_key(record: &Record<'_>) -> Option<u64> {
+    let fields = record.key_values();
+    let same = fields.get("same".into()).map(|same| same.to_string());
+    if same.is_none() && fields.get("event".into()).is_some() {
+        return None;
+    }
+    let mut hasher = DefaultHasher::new();
+    (record.file(), record.line(), same.unwrap_or_else(|| record.args().to_string()))
+        .hash(&mut hasher);
+    Some(hasher.finish())
 }
 
 #[cfg(test)]
