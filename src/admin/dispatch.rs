@@ -131,8 +131,8 @@ fn view<H: Handle>(request: &Request, shared: &Shared<H>) -> Response {
     };
     let methods = route.methods();
     match (method, route.shows) {
-        ("GET" | "HEAD", Some(show)) => show(&shared.handle),
-        ("OPTIONS", Some(show)) => show(&shared.handle).allowing(methods),
+        ("GET" | "HEAD", Some(show)) => show(&shared.handle, request),
+        ("OPTIONS", Some(show)) => show(&shared.handle, request).allowing(methods),
         ("OPTIONS", None) => {
             Response::json(200, &json!({ "paths": Route::<H>::lines() })).allowing(methods)
         }

@@ -1,5 +1,5 @@
-//! `GET /metrics`: a node in figures, as OpenMetrics text. Made for each request, from the published status and the
-//! counters.
+//! `GET /metrics`: a node in figures, in Prometheus' text format, or as OpenMetrics for a client that asks for that. Made
+//! for each request, from the published status, the counters and what the kernel knows of this process.
 
 use std::sync::atomic::AtomicU64;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,7 +9,6 @@ use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
-use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use crate::node::VERSION;
@@ -18,26 +17,50 @@ use crate::node::problems::ProblemKind;
 use crate::node::status::Status;
 use crate::node::tally::Tally;
 
+use super::process;
+use super::request::Request;
 use super::response::Response;
 
-/// The content type, as Prometheus asks for it.
-const CONTENT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 type Labels = Vec<(&'static str, String)>;
 
-/// The answer with all metrics of a node.
-pub fn answer<H: Handle>(handle: &H) -> Response {
+/// The answer with all metrics of a node. Each has the labels `cluster` and `node`, which keep two clusters apart that one
+/// Prometheus scrapes.
+pub fn answer<H: Handle>(handle: &H, request: &Request) -> Response {
     let (status, tally) = (handle.status(), handle.tally());
-    let mut registry = Registry::default();
+    let labels = [("cluster", status.cluster.clone()), ("node", status.node.name.clone())];
+    let labels = labels.map(|(name, value)| (name.into(), value.into()));
+    let mut registry = Registry::with_labels(labels.into_iter());
     state(&mut registry, &status);
     members(&mut registry, &status);
     messages(&mut registry, &status);
     counted(&mut registry, &tally);
+    process::figures(&mut registry, status.uptime_ms);
     let mut page = String::new();
     match text::encode(&mut page, &registry) {
-        Ok(()) => Response::of(CONTENT, page.into_bytes()),
+        Ok(()) if request.accepts("application/openmetrics-text") => {
+            Response::of(OPEN_METRICS, page.into_bytes())
+        }
+        Ok(()) => Response::of(PLAIN, plain(&page).into_bytes()),
         Err(error) => Response::error(500, format!("the metrics cannot be written: {error}")),
     }
+}
+
+/// OpenMetrics in the older format, version 0.0.4: a counter is described under the name of its samples, and there is no
+/// last line. We use no other kind of metric that differs between the two.
+fn plain(page: &str) -> String {
+    let is_counter = |name: &str| page.contains(&format!("# TYPE {name} counter\n"));
+    let line = |line: &str| match line.split(' ').collect::<Vec<_>>()[..] {
+        ["#", "EOF"] => String::new(),
+        ["#", what, name, ..] if is_counter(name) => {
+            let rest = &line[format!("# {what} {name}").len()..];
+            format!("# {what} {name}_total{rest}\n")
+        }
+        _ => format!("{line}\n"),
+    };
+    page.lines().map(line).collect()
 }
 
 /// The state of the node.
@@ -81,8 +104,9 @@ fn state(registry: &mut Registry, status: &Status) {
     master.get_or_create(&vec![("name", status.cluster.clone())]).set(leads.into());
     let help = "Whether this node leads, under the name that Kubernetes uses";
     registry.register("leader_election_master_status", help, master);
-    let info = Info::new(vec![("version", VERSION)]);
-    registry.register("electd_build", "The version of electd", info);
+    let build = Family::<Labels, Gauge>::default();
+    build.get_or_create(&vec![("version", VERSION.to_owned())]).set(1);
+    registry.register("electd_build_info", "The version of electd", build);
 }
 
 /// The other members.

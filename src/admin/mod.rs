@@ -22,7 +22,7 @@
 //! | `guard` | which clients may give commands |
 //! | `commands` | the commands in progress |
 //! | `response` | an answer to bytes |
-//! | `metrics` | `GET /metrics`: a node in figures |
+//! | `metrics`, `process` | `GET /metrics`: a node in figures, and its process |
 //! | `stream` | `GET /events`: the events of a node, for as long as a client wants |
 //! | `control`, `group` | the control socket, for both sides, and the group whose users may use it |
 //! | `client`, `order`, `listener`, `ask`, `answer` | the client side, for the commands |
@@ -45,6 +45,7 @@ pub mod listener;
 mod metrics;
 mod order;
 mod poller;
+mod process;
 mod reactor;
 mod ready;
 mod request;

@@ -132,6 +132,13 @@ impl Request {
         values.next().filter(|_| values.next().is_none())
     }
 
+    /// Whether the client names this media type among those that it accepts. One that accepts all of them does not.
+    pub fn accepts(&self, media: &str) -> bool {
+        let ranges = self.all("accept").flat_map(|value| value.split(','));
+        let named = |range: &str| range.split(';').next().unwrap_or_default().trim().to_owned();
+        ranges.map(named).any(|range| range.eq_ignore_ascii_case(media))
+    }
+
     /// Whether a header of this name is there at all.
     pub fn has(&self, name: &str) -> bool {
         self.all(name).next().is_some()

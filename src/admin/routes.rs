@@ -17,7 +17,7 @@ use super::{metrics, views};
 pub struct Route<H> {
     path: &'static str,
     /// What the node shows there.
-    pub shows: Option<fn(&H) -> Response>,
+    pub shows: Option<fn(&H, &Request) -> Response>,
     takes: Option<Takes>,
 }
 
@@ -37,13 +37,13 @@ const ANY_MEMBER: &str = "/members/NAME";
 
 impl<H: Handle> Route<H> {
     const ALL: &'static [Route<H>] = &[
-        Route::shown("/status", views::status),
-        Route::shown("/leader", views::leader),
-        Route::shown("/follower", views::follower),
-        Route::shown("/livez", views::live),
-        Route::shown("/readyz", views::ready),
-        Route::shown("/events", |_| Response::of("text/event-stream", Vec::new())),
-        Route::shown("/history", views::history),
+        Route::shown("/status", |node, _| views::status(node)),
+        Route::shown("/leader", |node, _| views::leader(node)),
+        Route::shown("/follower", |node, _| views::follower(node)),
+        Route::shown("/livez", |node, _| views::live(node)),
+        Route::shown("/readyz", |node, _| views::ready(node)),
+        Route::shown("/events", |_, _| Response::of("text/event-stream", Vec::new())),
+        Route::shown("/history", |node, _| views::history(node)),
         Route::shown("/metrics", metrics::answer),
         Route::taken("/elections", |body| nothing(body, Command::Elect)),
         Route::taken("/drain", drain),
@@ -54,14 +54,14 @@ impl<H: Handle> Route<H> {
         Route::taken("/resign", resign),
         Route::taken("/switchover", switchover),
         Route {
-            shows: Some(views::task),
+            shows: Some(|node, _| views::task(node)),
             ..Route::taken("/task", |task| Ok(Command::HandOut { task: task.to_vec() }))
         },
         Route::taken("/members", add),
         Route { path: ANY_MEMBER, shows: None, takes: Some(Takes::Delete(remove)) },
     ];
 
-    const fn shown(path: &'static str, show: fn(&H) -> Response) -> Route<H> {
+    const fn shown(path: &'static str, show: fn(&H, &Request) -> Response) -> Route<H> {
         Route { path, shows: Some(show), takes: None }
     }
 

@@ -86,6 +86,11 @@ END
     await one_leads && ok "Prometheus scrapes three nodes, one of which leads" || bad "Prometheus scrapes /metrics"
 fi
 
+if has promtool "the metrics" && has curl "their client"; then
+    curl -s http://127.0.0.1:7201/metrics | promtool check metrics >"$dir/promtool" 2>&1 \
+        && ok "promtool finds the metrics in order" || { bad "promtool check metrics"; cat "$dir/promtool"; }
+fi
+
 if has haproxy "a load balancer that follows the leader" && has curl "its client"; then
     cat >"$dir/haproxy.cfg" <<END
 defaults

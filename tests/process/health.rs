@@ -64,7 +64,7 @@ fn until_eligible(cluster: &Cluster, observer: usize, eligible: [bool; 3]) {
 
 #[track_caller]
 fn metric(cluster: &Cluster, number: usize, line: &str) {
-    let page = cluster.node(number).get("/metrics").unwrap().body;
+    let page = cluster.node(number).metrics().unwrap();
     assert!(page.lines().any(|found| found == line), "{line} is missing from\n{page}");
 }
 

@@ -24,7 +24,7 @@ fn lines(cluster: &Cluster, name: &str, at_least: usize) -> Vec<String> {
 
 /// A figure of the hooks in the metrics.
 fn count(node: &Node, result: &str) -> u64 {
-    let page = node.get("/metrics").unwrap().body;
+    let page = node.metrics().unwrap();
     let begin = format!("electd_hooks_total{{result=\"{result}\"}} ");
     page.lines().find_map(|line| line.strip_prefix(&begin)?.parse().ok()).unwrap_or(0)
 }

@@ -57,7 +57,7 @@ fn a_dead_leader_of_a_paused_cluster_is_replaced_and_the_pause_outlives_it_and_e
     cluster.agree_on(3);
     assert_eq!(cluster.node(1).post("/pause", "").unwrap().code, 200);
     [1, 2, 3].into_iter().for_each(|node| await_pause(&cluster, node, true));
-    let figures = cluster.node(2).get("/metrics").unwrap().body;
+    let figures = cluster.node(2).metrics().unwrap();
     assert!(figures.contains("electd_paused 1"), "{figures}");
 
     cluster.node(3).kill_9();

@@ -37,7 +37,7 @@ fn seen(cluster: &Cluster, number: usize, kind: &str, words: &str, log: &str) {
         let problems = cluster.status(number)?.problems;
         let told = problems.iter().any(|found| found.kind == kind && found.text.contains(words));
         ensure(told, || format!("{problems:?}"))?;
-        let page = cluster.node(number).get("/metrics")?.body;
+        let page = cluster.node(number).metrics()?;
         let line = format!("electd_problems{{kind=\"{kind}\"}} ");
         let counted = page.lines().find_map(|found| found.strip_prefix(&line));
         ensure(counted.is_some_and(|count| count != "0"), || format!("{counted:?} in\n{page}"))?;
@@ -61,7 +61,7 @@ fn no_problem(cluster: &Cluster, number: usize) {
     eventually(&format!("node-{number} has no problem"), || {
         let problems = cluster.status(number)?.problems;
         ensure(problems.is_empty(), || format!("{problems:?}"))?;
-        let page = cluster.node(number).get("/metrics")?.body;
+        let page = cluster.node(number).metrics()?;
         let counts: Vec<_> = page.lines().filter(|it| it.starts_with("electd_problems{")).collect();
         ensure(!counts.is_empty() && counts.iter().all(|it| it.ends_with(" 0")), || page.clone())
     });

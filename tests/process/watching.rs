@@ -153,7 +153,7 @@ fn a_member_without_a_rank_says_so() {
 
 /// The value of a line of `GET /metrics`.
 fn metric(cluster: &Cluster, number: usize, line: &str) -> Result<f64, String> {
-    let body = cluster.node(number).get("/metrics")?.body;
+    let body = cluster.node(number).metrics()?;
     let value = body.lines().find_map(|found| found.strip_prefix(line)?.trim().parse().ok());
     value.ok_or_else(|| format!("no {line} in\n{body}"))
 }
@@ -191,7 +191,7 @@ fn the_histogram_of_elections_agrees_with_what_is_seen_from_outside() {
         cluster.node(3).start();
         cluster.agree_on(3);
     }
-    let page = cluster.node(1).get("/metrics").unwrap().body;
+    let page = cluster.node(1).metrics().unwrap();
     let buckets = page.lines().filter_map(|line| {
         let (end, count) = line
             .strip_prefix("electd_election_duration_seconds_bucket{le=\"")?

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use electd::node::status::{HealthStatus, Problem};
 
-use super::fake::{FakeNode, get, member, status};
+use super::fake::{FakeNode, ask, get, member, status};
 
 #[test]
 fn a_node_is_shown_in_figures() {
@@ -21,8 +21,9 @@ fn a_node_is_shown_in_figures() {
     });
     let server = node.serve();
     let answer = get(server.local_addr(), "/metrics");
-    let content = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    let content = "text/plain; version=0.0.4; charset=utf-8";
     assert_eq!((answer.code, answer.header("content-type")), (200, Some(content)));
+    let shown = without_labels(&answer.body);
     for line in [
         "electd_is_leader 1",
         "electd_has_leader 1",
@@ -41,15 +42,45 @@ fn a_node_is_shown_in_figures() {
         "electd_election_duration_seconds_count 0",
         "leader_election_master_status{name=\"demo\"} 1",
     ] {
-        assert!(
-            answer.body.lines().any(|found| found == line),
-            "{line} is missing:\n{}",
-            answer.body
-        );
+        assert!(shown.lines().any(|found| found == line), "{line} is missing:\n{shown}");
     }
     assert!(
-        answer.body.contains("electd_build_info{version=\"") && answer.body.ends_with("# EOF\n")
+        shown.contains("# TYPE electd_build_info gauge\nelectd_build_info{version=\""),
+        "{shown}"
     );
+    for figure in ["cpu_seconds_total", "resident_memory_bytes", "open_fds", "max_fds", "threads"] {
+        let line = shown.lines().find_map(|line| line.strip_prefix(&format!("process_{figure} ")));
+        assert!(
+            line.is_some_and(|value| value.parse::<f64>().unwrap() > 0.0),
+            "{figure} in {shown}"
+        );
+    }
+}
+
+/// The text without the labels that each of its lines has.
+fn without_labels(body: &str) -> String {
+    let labels = r#"cluster="demo",node="node-1""#;
+    let is_sample = |line: &&str| !line.starts_with('#');
+    let bare: Vec<_> = body.lines().filter(is_sample).filter(|it| !it.contains(labels)).collect();
+    assert!(bare.is_empty(), "without labels: {bare:?}");
+    body.replace(&format!("{{{labels}}}"), "").replace(&format!("{labels},"), "")
+}
+
+#[test]
+fn a_counter_is_described_under_the_name_that_each_format_gives_it() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let plain = get(server.local_addr(), "/metrics");
+    assert!(plain.body.contains("# TYPE electd_stalls_total counter\nelectd_stalls_total{"));
+    assert!(plain.body.contains("# HELP electd_stalls_total How often"), "{}", plain.body);
+    assert!(!plain.body.contains("# EOF"));
+    let asked = "GET /metrics HTTP/1.1\r\nHost: node\r\nAccept: application/openmetrics-text;version=1.0.0,\
+                 text/plain;version=0.0.4;q=0.5\r\n\r\n";
+    let open = ask(server.local_addr(), asked);
+    let content = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert_eq!(open.header("content-type"), Some(content));
+    assert!(open.body.contains("# TYPE electd_stalls counter\nelectd_stalls_total{"));
+    assert!(open.body.ends_with("# EOF\n"));
 }
 
 #[test]
@@ -60,7 +91,7 @@ fn a_stalled_leader_is_none() {
         state.status.stalled = true;
     });
     let server = node.serve();
-    let body = get(server.local_addr(), "/metrics").body;
+    let body = without_labels(&get(server.local_addr(), "/metrics").body);
     assert!(
         body.contains("\nelectd_is_leader 0\n") && body.contains("\nelectd_has_leader 0\n"),
         "{body}"
@@ -71,7 +102,9 @@ fn a_stalled_leader_is_none() {
 fn names(text: &str) -> BTreeSet<&str> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     words
-        .filter(|word| word.starts_with("electd_") || word.starts_with("leader_election_"))
+        .filter(|word| {
+            ["electd_", "leader_election_", "process_"].iter().any(|it| word.starts_with(it))
+        })
         .collect()
 }
 

@@ -199,6 +199,21 @@ impl Node {
         if self.serves_https { self.tell("GET", path, "") } else { self.ask("GET", path, "") }
     }
 
+    /// The metrics, without the labels `cluster` and `node`, which all of them have.
+    pub fn metrics(&self) -> Result<String, String> {
+        let body = self.get("/metrics")?.body;
+        let (Some(start), Some(end)) = (body.find("{cluster=\""), body.find(&self.node_label()))
+        else {
+            return Err(format!("no labels in\n{body}"));
+        };
+        let labels = &body[start + 1..end + self.node_label().len()];
+        Ok(body.replace(&format!("{{{labels}}}"), "").replace(&format!("{labels},"), ""))
+    }
+
+    fn node_label(&self) -> String {
+        format!("node=\"{}\"", self.name)
+    }
+
     /// POST through the control socket; an error in words if there is no answer.
     pub fn post(&self, path: &str, body: &str) -> Result<Answer, String> {
         self.tell("POST", path, body)
