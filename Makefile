@@ -47,14 +47,15 @@ install-files:
 	$(PROGRAM) completions fish > $(SHARE)/fish/vendor_completions.d/electd.fish
 	install -d $(UNITS)
 	sed 's|@BIN@|$(PREFIX)/bin|' packaging/electd@.service > $(UNITS)/electd@.service
+	sed 's|@BIN@|$(PREFIX)/bin|' packaging/electd-exec@.service > $(UNITS)/electd-exec@.service
 	install -D -m 644 packaging/electd.sysusers $(USERS)/electd.conf
 	install -d $(DOC)/docs $(DOC)/examples
-	install -m 644 README.md LICENSE $(DOC)
+	install -m 644 README.md LICENSE CONTRIBUTING.md SECURITY.md $(DOC)
 	install -m 644 docs/*.md docs/*.svg $(DOC)/docs
 	cp -R examples/. $(DOC)/examples
 	chmod -R u=rwX,go=rX $(DOC)
 	rm -f $(DOC)/examples/cluster.json
-	$(PROGRAM) init --member a=10.0.0.1 --member b=10.0.0.2 --member c=10.0.0.3 --data-dir /var/lib/electd \
+	$(PROGRAM) init --member a=10.0.0.1 --member b=10.0.0.2 --member c=10.0.0.3 \
 		--out $(DOC)/examples/cluster.json >/dev/null 2>&1
 	chmod 644 $(DOC)/examples/cluster.json
 

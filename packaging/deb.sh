@@ -25,7 +25,7 @@ install -d "$tree/DEBIAN"
 maintainer="${DEBFULLNAME:-electd} <${DEBEMAIL:-root@localhost}>"
 sed -e "s/@VERSION@/$version/" -e "s/@MAINTAINER@/$maintainer/" -e "s/@ARCH@/$arch/" -e "s/@DEPENDS@/libc6 (>= $libc), libgcc-s1/" \
     packaging/debian/control.in > "$tree/DEBIAN/control"
-install -m 755 packaging/debian/postinst packaging/debian/postrm "$tree/DEBIAN/"
+install -m 755 packaging/debian/postinst packaging/debian/prerm packaging/debian/postrm "$tree/DEBIAN/"
 package=$out/electd_${version}_$arch.deb
 mkdir -p "$out"
 dpkg-deb --root-owner-group --build "$tree" "$package" >/dev/null

@@ -1,20 +1,27 @@
 //! electd elects one leader among N processes and keeps it elected.
 //!
 //! The command `electd` is the usual way to use it; this library is the same code. A program that
-//! embeds a member starts a [`node::Node`] from a [`config::Config`] and asks its handle who
+//! embeds a member starts a [`node::Node`] from a [`config::Config`] and acts while it
 //! leads:
 //!
 //! ```no_run
 //! use electd::config;
-//! use electd::node::{Node, handle::Handle};
+//! use electd::node::while_leading;
+//! use std::time::Duration;
 //!
 //! let config = config::load("cluster.json".as_ref())?;
-//! let node = Node::start(&config, "node-1")?;
-//! let status = node.handle().status();
-//! println!("{} leads", status.leader.map_or("nobody".to_owned(), |leader| leader.name));
-//! node.stop();
+//! while_leading(&config, "a", |lead| {
+//!     while lead.goes_on(Duration::from_secs(1)) {
+//!         println!("one step of the work, in epoch {}", lead.epoch());
+//!     }
+//! })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! This starts the member "a" of the file, with threads of its own, and runs the closure in the calling thread each time
+//! that the member leads. The closure must not block for long without asking whether it [`goes_on`](node::Lead::goes_on):
+//! after that another member leads. TERM and INT end the work, then the member hands over. [`config::Builder`] makes the
+//! configuration in code; a [`node::Node`] and its handle give a program all parts of this one by one.
 //!
 //! # Features
 //!

@@ -47,6 +47,59 @@ pub fn write<'m>(
     Ok(folder)
 }
 
+/// Replaces the certificate and the key of a member, by the authority whose key is in the folder beside this file.
+///
+/// # Errors
+///
+/// If the authority's files are not there or are damaged, or something cannot be written.
+pub fn renew(file: &Path, cluster: &str, member: &str) -> Result<PathBuf, CliError> {
+    let folder = file.with_file_name(FOLDER);
+    sign_anew(&folder, cluster, member).map_err(|error| {
+        let what = format!(
+            "{member} gets no new certificate: {error}: put ca.pem and ca-key.pem of the cluster's authority into {}",
+            folder.display()
+        );
+        CliError::new(Exit::Usage, what)
+    })
+}
+
+#[cfg(not(feature = "tls"))]
+fn sign_anew(_: &Path, _: &str, _: &str) -> io::Result<PathBuf> {
+    Err(io::Error::other("this electd was built without the feature `tls`"))
+}
+
+#[cfg(feature = "tls")]
+fn sign_anew(folder: &Path, cluster: &str, member: &str) -> io::Result<PathBuf> {
+    let read = |name: &str| {
+        let file = folder.join(name);
+        fs::read_to_string(&file)
+            .map_err(|error| io::Error::other(format!("{}: {error}", file.display())))
+    };
+    let authority =
+        crate::tls::make::Authority::load(cluster, &read("ca.pem")?, &read("ca-key.pem")?);
+    let authority = authority.map_err(io::Error::other)?;
+    let (own, next) = (folder.join(member), folder.join(format!("{member}.new")));
+    if next.exists() {
+        fs::remove_dir_all(&next)?; // of an attempt that was cut short
+    }
+    put_member(&authority, folder, &format!("{member}.new"), member)?;
+    let files = ["ca.pem", "cert.pem", "key.pem"].map(|name| next.join(name));
+    let [ca, cert, key] = files;
+    // That the key in the folder is the authority's own shows here.
+    crate::tls::Credentials::load(&crate::tls::Files { ca, cert, key }, cluster, member)
+        .map_err(io::Error::other)?;
+    if own.exists() {
+        // The key first: a certificate with another key is refused as a whole, and the old one goes on.
+        for name in ["ca.pem", "key.pem", "cert.pem"] {
+            fs::rename(next.join(name), own.join(name))?;
+        }
+        fs::remove_dir(&next)?;
+    } else {
+        fs::rename(&next, &own)?;
+    }
+    Ok(own)
+}
+
 #[cfg(not(feature = "tls"))]
 fn fill<'m>(_: &Path, _: &str, _: impl Iterator<Item = &'m str>) -> io::Result<()> {
     Err(io::Error::other("this electd was built without the feature `tls`"))
@@ -62,14 +115,25 @@ fn fill<'m>(
     put(&folder.join("ca.pem"), authority.certificate(), 0o644)?;
     put(&folder.join("ca-key.pem"), &authority.key(), 0o600)?;
     for member in members {
-        let own = folder.join(member);
-        DirBuilder::new().mode(0o700).create(&own)?;
-        let pair = authority.sign(member).map_err(io::Error::other)?;
-        put(&own.join("ca.pem"), authority.certificate(), 0o644)?;
-        put(&own.join("cert.pem"), &pair.cert, 0o644)?;
-        put(&own.join("key.pem"), &pair.key, 0o600)?;
+        put_member(&authority, folder, member, member)?;
     }
     Ok(())
+}
+
+/// Writes the files of a member into a new folder of this name.
+#[cfg(feature = "tls")]
+fn put_member(
+    authority: &crate::tls::make::Authority,
+    folder: &Path,
+    name: &str,
+    member: &str,
+) -> io::Result<()> {
+    let own = folder.join(name);
+    DirBuilder::new().mode(0o700).create(&own)?;
+    let pair = authority.sign(member).map_err(io::Error::other)?;
+    put(&own.join("ca.pem"), authority.certificate(), 0o644)?;
+    put(&own.join("cert.pem"), &pair.cert, 0o644)?;
+    put(&own.join("key.pem"), &pair.key, 0o600)
 }
 
 #[cfg(feature = "tls")]

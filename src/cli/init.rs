@@ -46,12 +46,13 @@ const CALM: &str = "30s";
 /// later member ranks higher and the last one is the first to lead.
 #[derive(Args, Debug)]
 #[command(
-    group(ArgGroup::new("who").required(true).args(["nodes", "member"])),
+    group(ArgGroup::new("who").required(true).args(["nodes", "member", "renew"])),
     after_help = "\
 Examples:
   electd init --nodes 5 --out cluster.json
+  electd init --tls --renew a --out cluster.json       a new certificate for a, by the authority of this file
   electd init --cluster billing --member db1=10.0.0.1 --member db2=10.0.0.2:7301 \\
-      --witness w=10.0.0.3 --tls --data-dir /var/lib/electd --out /etc/electd/cluster.json"
+      --witness w=10.0.0.3 --tls --out /etc/electd/cluster.json"
 )]
 pub struct Init {
     /// Number of members to create, all on this machine.
@@ -99,14 +100,24 @@ pub struct Init {
     #[arg(long, value_enum, default_value_t)]
     timing: Network,
 
-    /// The folder of the nodes' state; a relative one starts at the folder of the file.
-    #[arg(long, value_name = "DIR", default_value = "data")]
-    data_dir: String,
+    /// The folder of the nodes' state; a relative one starts at the folder of the file. Default: /var/lib/electd with
+    /// --member, data with --nodes.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<String>,
 
     /// Have the members speak TLS: make an authority, and a certificate and a key for each member, in the folder
     /// `tls` beside the file.
     #[arg(long, requires = "out")]
     tls: bool,
+
+    /// Make a new certificate and key for this member of the existing file --out, in `tls/NAME` beside it; the key of the
+    /// authority has to be there, `tls/ca-key.pem`. Also for a member that was added later.
+    #[arg(long, value_name = "NAME", requires_all = ["tls", "out"], conflicts_with_all = ["nodes", "member"])]
+    renew: Option<String>,
+
+    /// If the file exists, leave it as it is, and succeed.
+    #[arg(long, requires = "out", conflicts_with = "renew")]
+    if_absent: bool,
 
     /// The file to write, which must not exist yet. Without it: stdout.
     #[arg(long, value_name = "FILE")]
@@ -148,6 +159,13 @@ struct NewMember {
 impl Init {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
+        if let (Some(member), Some(file)) = (&self.renew, &self.out) {
+            return renew(file, member);
+        }
+        if let Some(file) = self.out.as_ref().filter(|file| self.if_absent && file.exists()) {
+            print::message(&format!("{} exists, and is left as it is", file.display()));
+            return Ok(());
+        }
         let text = self.document()?;
         // Conflicts between members, and the cluster's name, only show in the whole.
         config::parse(&text, self.out.as_deref().unwrap_or(Path::new("(new)")))
@@ -197,6 +215,12 @@ impl Init {
         self.quorum.unwrap_or(default)
     }
 
+    /// The folder that was asked for, or the one that suits the hosts: that of the packaged unit, or one for a trial.
+    fn data_dir(&self) -> &str {
+        let default = if self.nodes.is_some() { "data" } else { "/var/lib/electd" };
+        self.data_dir.as_deref().unwrap_or(default)
+    }
+
     /// What an operator should know of this cluster before it runs.
     fn warning(&self) -> Option<&'static str> {
         let voters = self.member.len() + self.witness.len();
@@ -223,7 +247,7 @@ impl Init {
         let mut keys = vec![
             ("cluster", Value::from(self.cluster.as_str())),
             ("quorum", Value::from(self.quorum().name())),
-            ("data_dir", Value::from(self.data_dir.as_str())),
+            ("data_dir", Value::from(self.data_dir())),
         ];
         keys.extend(self.preempt().map(|preempt| ("preempt", preempt)));
         let failure = self.timing.failure();
@@ -272,6 +296,21 @@ impl NewMember {
              \"admin\": \"{admin}\"{role}{tls}}}"
         )
     }
+}
+
+/// Replaces the certificate and the key of a member of this file.
+fn renew(file: &Path, member: &str) -> Result<(), CliError> {
+    let config = config::load(file).map_err(|errors| CliError::new(Exit::Config, errors))?;
+    if config.member(member).is_none() {
+        let what = format!("{member} is no member of {}: add it to the file first", file.display());
+        return Err(CliError::new(Exit::Usage, what));
+    }
+    let folder = certificates::renew(file, &config.cluster, member)?;
+    print::message(&format!(
+        "wrote {0}: copy it to the host of {member}, beside the file; the node takes it within a second",
+        folder.display()
+    ));
+    Ok(())
 }
 
 /// node-1 to node-N on this machine.

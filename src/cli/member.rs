@@ -1,5 +1,7 @@
 //! `electd member`: the members of the cluster.
 
+mod file;
+
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
@@ -9,9 +11,10 @@ use crate::limits::{NAME_RULE, is_id, is_name};
 use crate::node::status::{MemberStatus, Status};
 
 use super::args::Output;
+use super::ask::{Asked, NodeArgs};
 use super::error::CliError;
 use super::exit::Exit;
-use super::order::{OrderArgs, give};
+use super::order::{OrderArgs, TokenArgs, give};
 use super::print;
 
 /// Add, remove or list the members of a running cluster.
@@ -63,6 +66,10 @@ struct Add {
     /// Its role.
     #[arg(long, value_enum, default_value_t)]
     role: RoleArg,
+
+    /// If the cluster has this member already, with the same addresses and role, change nothing and succeed.
+    #[arg(long)]
+    if_absent: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -102,7 +109,22 @@ struct Remove {
 #[derive(Args, Debug)]
 struct List {
     #[command(flatten)]
-    order: OrderArgs,
+    nodes: NodeArgs,
+    #[command(flatten)]
+    token: TokenArgs,
+
+    /// How they are printed: for people, for programs, or as the configuration file, with these members in place of those
+    /// that it lists.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: ListOutput,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum ListOutput {
+    #[default]
+    Table,
+    Json,
+    Config,
 }
 
 impl Members {
@@ -133,14 +155,26 @@ impl Add {
     fn run(self) -> Result<(), CliError> {
         let entry = self.entry().map_err(|error| CliError::new(Exit::Usage, error))?;
         let (client, asked) = self.order.ask()?;
-        let done = give(&client, &asked, &Order::post("members", &entry))?;
-        match self.order.output.output {
-            Output::Json => print::json(&json!({ "result": done.result, "id": done.id })),
-            Output::Table => {
-                let id = done.id.unwrap_or_default();
-                print::result(&format!("{}\nits id is {id}\n", done.result))
+        let present = members(&asked).iter().find(|member| self.if_absent && self.is(member));
+        let (result, id) = match present {
+            Some(member) => (format!("{} is a member already", self.name), member.id.clone()),
+            None => {
+                let done = give(&client, &asked, &Order::post("members", &entry))?;
+                (done.result, done.id.unwrap_or_default())
             }
+        };
+        match self.order.output.output {
+            Output::Json => print::json(&json!({ "result": result, "id": id })),
+            Output::Table => print::result(&format!("{result}\nits id is {id}\n")),
         }
+    }
+
+    /// Whether this is the member to add.
+    fn is(&self, member: &MemberStatus) -> bool {
+        let Add { name, id, address, member_admin, role, .. } = self;
+        let has_id = id.as_ref().is_none_or(|id| *id == member.id);
+        let own = (name, address, member_admin, role.name());
+        has_id && own == (&member.name, &member.address, &member.admin, member.role.as_str())
     }
 }
 
@@ -159,15 +193,29 @@ impl Remove {
 
 impl List {
     fn run(self) -> Result<(), CliError> {
-        let (_, asked) = self.order.ask()?;
-        let statuses = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
-        let latest = statuses.max_by_key(|status| (status.leader.is_some(), status.epoch));
-        let members = latest.map(|status: &Status| &status.members[..]).unwrap_or_default();
-        match self.order.output.output {
-            Output::Json => print::json(&json!({ "members": members })),
-            Output::Table => print::result(&table(members)),
+        let targets = self.nodes.targets()?;
+        let asked = targets.ask_for_any(&self.token.client(&targets)?)?;
+        let members = members(&asked);
+        match self.output {
+            ListOutput::Json => print::json(&json!({ "members": members })),
+            ListOutput::Table => print::result(&table(members)),
+            ListOutput::Config => {
+                let Some(config) = &targets.config else {
+                    let what = "the other keys come from the file: name it with --config";
+                    return Err(CliError::new(Exit::Usage, what));
+                };
+                let text = file::with_members(&config.file, members);
+                print::result(&text.map_err(|error| CliError::new(Exit::Config, error))?)
+            }
         }
     }
+}
+
+/// The members, as the node with the latest view knows them.
+fn members(asked: &[Asked]) -> &[MemberStatus] {
+    let statuses = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    let latest = statuses.max_by_key(|status| (status.leader.is_some(), status.epoch));
+    latest.map(|status: &Status| &status.members[..]).unwrap_or_default()
 }
 
 fn table(members: &[MemberStatus]) -> String {

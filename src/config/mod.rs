@@ -12,7 +12,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+mod builder;
 mod choices;
+mod comments;
 mod document;
 pub mod entry;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -30,12 +32,15 @@ mod report;
 mod timing;
 mod tls;
 pub mod types;
+mod written;
 
+pub use builder::Builder;
 pub use node::{NodeNameError, node_name};
 pub use problem::{ConfigErrors, Position, Problem};
 #[cfg(feature = "http")]
 pub(crate) use timing::with_unit;
 pub use types::{Attribute, Config, HealthConfig, HooksConfig, MemberConfig, RankConfig};
+pub use written::WrittenMembers;
 
 use crate::core::settings::Quorum;
 
@@ -69,8 +74,8 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Validates the text of a configuration. `path` says where it comes from: errors name it, and
-/// paths in the text start at its folder.
+/// Validates the text of a configuration: JSON, with comments from `//` to the end of a line. `path` says where it comes
+/// from: errors name it, and paths in the text start at its folder.
 ///
 /// ```
 /// let error = electd::config::parse("{}", "cluster.json".as_ref()).unwrap_err();
@@ -80,6 +85,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// With all problems found in the text.
 pub fn parse(text: &str, path: &Path) -> Result<Config, ConfigErrors> {
+    let text = &*comments::blanked(text);
     let root = json::Node::parse(text).map_err(|error| syntax(&error, text, path))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut report = report::Report::new(text);
@@ -97,7 +103,7 @@ fn syntax(error: &serde_json::Error, text: &str, path: &Path) -> ConfigErrors {
     let remedy = if text.starts_with('\u{feff}') {
         "save it without a byte order mark"
     } else {
-        "mind commas, quotes and brackets just before this place; JSON has no comments"
+        "mind commas, quotes and brackets just before this place; a comment begins with //"
     };
     let place = format!(" at line {} column {}", error.line(), error.column());
     let reason = error.to_string();
@@ -131,6 +137,18 @@ mod tests {
                 let _ = parse(&format!("{before}{piece}{after}"), Path::new("c.json"));
             }
         }
+    }
+
+    #[test]
+    fn comments_are_read_over_and_a_problem_keeps_its_place() {
+        let good = include_str!("../../conf/cluster.json");
+        let commented = good.replace(",\n", ", // a comment, \"quorum\"\n");
+        let path = Path::new("c.json");
+        assert_eq!(parse(&commented, path).unwrap(), parse(good, path).unwrap());
+        let wrong = "// one\n{ // two\n  \"cluster\": 7 // three\n}";
+        let problems = parse(wrong, path).unwrap_err().problems;
+        let found = problems.iter().find(|problem| problem.key == "cluster").unwrap();
+        assert_eq!(found.position, Some(Position { line: 3, column: 14 }));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub struct Example {
     folder: Folder,
 }
 
-struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
@@ -51,7 +51,7 @@ impl Drop for Example {
 }
 
 /// A cluster of one member, "a", whose node does not run; and its folder.
-fn cluster() -> io::Result<(Config, Folder)> {
+pub(super) fn cluster() -> io::Result<(Config, Folder)> {
     let folder = Folder(env::temp_dir().join(format!("electd-example-{}", Uuid::new_v4())));
     fs::create_dir(&folder.0)?;
     let file = folder.0.join("cluster.json");

@@ -54,6 +54,17 @@ impl Authority {
         Ok(Authority { cluster: cluster.to_owned(), issuer: Issuer::new(params, key), certificate })
     }
 
+    /// The authority of this certificate and this key, both in PEM, to sign more certificates.
+    ///
+    /// # Errors
+    ///
+    /// If one of them is none, or the key does not belong to the certificate.
+    pub fn load(cluster: &str, certificate: &str, key: &str) -> Result<Authority, Error> {
+        let issuer = Issuer::from_ca_cert_pem(certificate, KeyPair::from_pem(key)?)?;
+        let (cluster, certificate) = (cluster.to_owned(), certificate.to_owned());
+        Ok(Authority { cluster, issuer, certificate })
+    }
+
     /// Its certificate, in PEM, which all members trust.
     #[must_use]
     pub fn certificate(&self) -> &str {

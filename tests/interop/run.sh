@@ -178,7 +178,7 @@ if has systemd-analyze "the unit"; then
     figure=$(systemd-analyze security --offline=true "$dir/units/electd@.service" 2>/dev/null | tail -n 1)
     say note "systemd-analyze security: ${figure:-not told}"
     if has python3 "the system calls of the unit"; then
-        "$electd" init --member confined=127.0.0.1:7501 --quorum none --out "$dir/confined.json" >/dev/null 2>&1
+        "$electd" init --member confined=127.0.0.1:7501 --quorum none --data-dir data --out "$dir/confined.json" >/dev/null 2>&1
         sed -i "s/\"cluster\":/\"control_group\": \"$(id -g)\", \"cluster\":/" "$dir/confined.json"
         background python3 tests/interop/unit.py 'packaging/electd@.service' "$electd" run \
             --config "$dir/confined.json" --node confined

@@ -120,3 +120,35 @@ fn check_warns_before_a_certificate_ends_and_of_a_key_that_others_may_read() {
         assert!(text.contains(words), "{words} is missing from\n{text}");
     }
 }
+
+#[test]
+fn a_certificate_is_renewed_by_the_authority_of_the_file_and_by_no_other() {
+    let folder = made();
+    let (file, of) = (file(&folder), |path: &str| folder.path().join("tls").join(path));
+    let read = || ["ca", "cert", "key"].map(|it| fs::read(of(&format!("a/{it}.pem"))).unwrap());
+    let renew = |member| electd(&["init", "--tls", "--renew", member, "--out", &file]);
+    let [ca, cert, key] = read();
+    let output = renew("a");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let renewed = read();
+    assert!(renewed[0] == ca && renewed[1] != cert && renewed[2] != key);
+    assert_eq!(mode(&of("a/key.pem")), 0o600);
+    fs::remove_dir_all(of("b")).unwrap(); // as of a member that was added later
+    assert_eq!(renew("b").status.code(), Some(0));
+    let output = electd(&["check", "--config", &file, "--output", "json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = json["certificates"].as_array().unwrap();
+    assert!(found.iter().all(|it| it["warnings"].as_array().unwrap().is_empty()), "{json}");
+
+    let refused = |member, words: &str| {
+        let output = renew(member);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(stderr(&output).contains(words), "{words} is missing from {output:?}");
+        assert_eq!(read(), renewed, "nothing changed");
+    };
+    refused("nobody", "is no member of");
+    fs::copy(made().path().join("tls/ca-key.pem"), of("ca-key.pem")).unwrap();
+    refused("a", "a gets no new certificate");
+    fs::remove_file(of("ca-key.pem")).unwrap();
+    refused("a", "put ca.pem and ca-key.pem");
+}

@@ -155,6 +155,20 @@ fn init_writes_a_local_cluster_that_check_passes() {
 }
 
 #[test]
+fn init_leaves_a_file_as_it_is_if_it_is_told_to_write_an_absent_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cluster.json");
+    let args = ["init", "--nodes", "2", "--if-absent", "--out", path.to_str().unwrap()];
+    assert_eq!(electd(&args).status.code(), Some(0));
+    let before = fs::read(&path).unwrap();
+    let output = electd(&args);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stderr(&output).contains("exists, and is left as it is"), "{output:?}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(electd(&["init", "--nodes", "2", "--if-absent"]).status.code(), Some(2));
+}
+
+#[test]
 fn init_writes_a_cluster_of_hosts_to_stdout() {
     let args = ["init", "--quorum", "none", "--cluster", "a \"b\"", "--member", "db1=10.0.0.1"];
     let output = electd(&[&args[..], &["--member", "db2=[::1]:7301", "db3=h"]].concat());
@@ -175,6 +189,7 @@ fn init_for_hosts_is_safe_unless_it_is_told_otherwise() {
     assert_eq!(written["quorum"], "majority");
     assert_eq!(written["preempt"]["after"], "30s");
     assert_eq!(written["timing"]["failure"], "3s");
+    assert_eq!(written["data_dir"], "/var/lib/electd", "where the packaged unit has its state");
     let members = checked_members(&ConfigFile::new(&stdout(&output)).path);
     let roles: Vec<_> = members.iter().map(|member| &member["role"]).collect();
     assert_eq!(roles, ["member", "member", "witness", "observer"]);

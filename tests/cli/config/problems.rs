@@ -117,12 +117,13 @@ fn types() {
 
 #[test]
 fn syntax() {
-    let remedy = "mind commas, quotes and brackets just before this place; JSON has no comments";
+    let remedy =
+        "mind commas, quotes and brackets just before this place; a comment begins with //";
     let cases = [
         (format!("{GOOD}x"), "11:1: is not JSON: trailing characters"),
         (GOOD.replace("\"none\",", "\"none\""), "4:3: is not JSON: expected `,` or `}`"),
         (GOOD.replace("]\n}", "]"), "10:1: is not JSON: EOF while parsing an object"),
-        (GOOD.replace("\"none\",", "\"none\", // none"), "3:21: is not JSON: key must be a string"),
+        (GOOD.replace("\"none\",", "\"none\", # none"), "3:21: is not JSON: key must be a string"),
         (String::new(), "1:1: is not JSON: EOF while parsing a value"),
     ];
     for (text, expected) in cases {
