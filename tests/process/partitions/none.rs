@@ -6,7 +6,8 @@ use electd::core::bounds;
 use electd::core::settings::AlgorithmKind;
 
 use super::{LONG, NODES, flaps, scene};
-use crate::support::recorder::{Pair, Recorder};
+use crate::support::claims::Pair;
+use crate::support::recorder::Recorder;
 use crate::support::{Cluster, ensure, eventually, for_each_algorithm};
 
 for_each_algorithm! {

@@ -15,16 +15,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Cluster, ensure, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// All namespaces of tests begin so; the process that made one follows.
 const PREFIX: &str = "electd-test-";
 
-/// The port that members dial, and how the system lists it.
-const PORT: u16 = 7100;
-const MEMBERS: &str = ":1BBC";
+/// The port that members dial.
+pub const PORT: u16 = 7100;
 
 /// The state of a switch port, as the kernel numbers it.
 const DISABLED: u8 = 0;
@@ -42,17 +40,17 @@ pub struct Network {
 impl Network {
     /// A whole network. None, with a line that says so, where this process may not make one.
     pub fn of(nodes: usize) -> Option<Network> {
+        let told = |error| println!("skipped: a network of namespaces needs root and ip: {error}");
+        Network::make(nodes).map_err(told).ok()
+    }
+
+    /// A whole network.
+    pub fn make(nodes: usize) -> Result<Network, String> {
         static LAST: AtomicU32 = AtomicU32::new(0);
         clear_away();
         let number = LAST.fetch_add(1, Ordering::Relaxed);
         let network = Network { title: format!("{PREFIX}{}-{number}", process::id()), nodes };
-        match network.build() {
-            Ok(()) => Some(network),
-            Err(error) => {
-                println!("skipped: a network of namespaces needs root and ip: {error}");
-                None
-            }
-        }
+        network.build().map(|()| network)
     }
 
     fn build(&self) -> Result<(), String> {
@@ -181,19 +179,6 @@ impl Network {
         }
     }
 
-    /// A node that is cut off dies with its host: the others never hear of that.
-    pub fn vanish(&self, cluster: &Cluster, node: usize) {
-        let home = self.home(node);
-        let proc = "/proc/sys/net/ipv4/tcp_orphan_retries";
-        inside(&home, || fs::write(proc, "1")).unwrap(); // what is left in the system dies too
-        cluster.node(node).kill_9();
-        eventually("its host has forgotten its connections", || {
-            let sockets =
-                inside(&home, || fs::read_to_string("/proc/thread-self/net/tcp")).unwrap();
-            ensure(!sockets.contains(MEMBERS), || sockets)
-        });
-    }
-
     fn others(&self, node: usize) -> impl Iterator<Item = usize> + use<> {
         (1..=self.nodes).filter(move |other| *other != node)
     }
@@ -233,12 +218,15 @@ fn clear_away() {
     }
 }
 
+/// The processes in a namespace.
+pub fn processes(namespace: &str) -> Vec<Pid> {
+    let pids = ip_says(&["netns", "pids", namespace]).unwrap_or_default();
+    pids.lines().filter_map(|pid| Pid::from_raw(pid.trim().parse().ok()?)).collect()
+}
+
 /// Ends what a test that was killed left running there.
 fn end_processes(namespace: &str) {
-    let found = Command::new("ip").args(["netns", "pids", namespace]).output();
-    let pids = found.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let pids = pids.unwrap_or_default();
-    for pid in pids.lines().filter_map(|pid| Pid::from_raw(pid.trim().parse().ok()?)) {
+    for pid in processes(namespace) {
         let _ = kill_process(pid, Signal::KILL); // it may have ended by itself
     }
 }
