@@ -5,6 +5,7 @@ CONFIG ?= conf/cluster.json
 ALGORITHM ?=
 SEEDS  ?= 1000
 STATES ?= 1000000
+MINUTES ?= 10
 MUTANTS ?=
 PREFIX  ?= /usr/local
 DESTDIR ?=
@@ -22,7 +23,7 @@ DOC   := $(SHARE)/doc/electd
 UNITS := $(DESTDIR)$(PREFIX)/lib/systemd/system
 USERS := $(DESTDIR)$(PREFIX)/lib/sysusers.d
 
-.PHONY: help build install deb interop test test-long test-tls lint fmt run-cluster run-node run-job sim exhaustive mutants fuzz bench bench-job bench-address cargo rust-tools
+.PHONY: help build install deb interop test test-long test-tls lint fmt run-cluster run-node run-job jepsen sim exhaustive mutants fuzz bench bench-job bench-address cargo rust-tools
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -101,6 +102,10 @@ TOOL = $(CARGO) test --profile model --test model
 sim: export SEEDS := $(SEEDS)
 run-job: build ## run a job on one of three nodes, and see it move when the leader is killed
 	@sh examples/run-job.sh target/release/electd
+
+jepsen: export MINUTES := $(MINUTES)
+jepsen: cargo ## harm clusters of real processes in network namespaces at random, as root: make jepsen [MINUTES=10] [SEED=1]
+	$(CARGO) test --test jepsen
 
 sim: cargo ## simulate SEEDS runs with faults, of each kind: make sim [SEEDS=1000]
 	$(TOOL) -- --ignored --nocapture sweep::

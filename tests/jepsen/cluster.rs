@@ -1,0 +1,285 @@
+//! The cluster of a round: its hosts, what they share, and what is noted of it.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use electd::core::random::Random;
+use electd::tls::make::Authority;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::events::{Counts, Events, now};
+use crate::host::{Host, program, signal};
+use crate::leaders::Leaders;
+use crate::ledger::Ledger;
+use crate::network::Network;
+use crate::plan::{Plan, usize};
+use crate::process::{End, KILLED};
+use crate::pulse::Pulse;
+
+/// How an order may end: done, refused, nobody answers, or its host lost its power.
+const ENDS_OF_ORDERS: &[End] = &[0, 1, 69, KILLED];
+
+/// A rule that was broken, and when.
+pub struct Broken {
+    pub at: u64,
+    pub what: String,
+}
+
+impl Broken {
+    /// It was seen at this moment.
+    pub fn now(what: String) -> Broken {
+        Broken { at: now(), what }
+    }
+}
+
+/// What `electd check` prints of a file.
+#[derive(Clone, Copy)]
+pub struct Bounds {
+    pub failover: Duration,
+    pub lease: Duration,
+    pub job_kill: Duration,
+}
+
+pub struct Cluster<'p> {
+    pub plan: &'p Plan,
+    pub random: Random,
+    pub hosts: Vec<Host>,
+    pub events: Events,
+    pub ledger: Ledger,
+    pub leaders: Leaders,
+    pub pulse: Pulse,
+    /// What was broken, and when that was seen.
+    pub broken: Vec<Broken>,
+    /// A host whose cable comes and goes: when it does so next, and whether it carries then.
+    pub flaps: Option<(usize, Instant, bool)>,
+    /// When the network is whole again.
+    pub heals: Option<Instant>,
+    /// Commands of an operator that have not ended.
+    orders: Vec<(String, Child)>,
+    /// Of the shortest and the longest timings that a reload may give.
+    pub shortest: Bounds,
+    pub longest: Bounds,
+    pub network: Network,
+    folder: TempDir,
+}
+
+impl<'p> Cluster<'p> {
+    pub fn new(plan: &'p Plan) -> Result<Cluster<'p>, String> {
+        let network = Network::make(plan.voters)?;
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        let folder = folder.map_err(|error| format!("no folder: {error}"))?;
+        let path = folder.path();
+        if plan.tls {
+            certify(plan, path);
+        }
+        let bounds = |length: (u32, u32)| {
+            write_config(plan, path, &network, length);
+            Bounds::of(&path.join("cluster.json"))
+        };
+        let (shortest, longest) = (bounds(LENGTHS[0])?, bounds(LENGTHS[2])?);
+        write_config(plan, path, &network, LENGTHS[1]);
+        let new = |number| Host::new(number, network.home(number), path, plan);
+        let hosts: Vec<Host> = (1..=plan.voters).map(new).collect();
+        let leaders = Leaders::of(hosts.iter().map(|host| (host.name.clone(), host.state())));
+        Ok(Cluster {
+            plan,
+            random: plan.random(),
+            ledger: Ledger::new(path),
+            hosts,
+            events: Events::default(),
+            leaders,
+            pulse: Pulse::start(),
+            broken: Vec::new(),
+            flaps: None,
+            heals: None,
+            orders: Vec::new(),
+            shortest,
+            longest,
+            network,
+            folder,
+        })
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A number below this one.
+    pub fn pick(&mut self, choices: usize) -> usize {
+        usize(self.random.below(choices as u64))
+    }
+
+    /// A time between these, short ones as often as long ones.
+    pub fn time(&mut self, shortest: u64, longest: u64) -> Duration {
+        let doublings = u64::from((longest / shortest).ilog2()) + 1;
+        let bound = shortest << self.random.below(doublings);
+        let millis = bound + self.random.below(bound);
+        Duration::from_millis(millis.min(longest))
+    }
+
+    /// One turn of what goes on beside the faults: starts what is due, sees what has ended, and undoes what is over.
+    pub fn turn(&mut self, counts: &mut Counts) {
+        for host in &mut self.hosts {
+            host.thaw(false);
+            for process in host.all() {
+                match process.ended() {
+                    Ok(Some(end)) => {
+                        self.events.note(format!("{} ended with {end}", process.title));
+                        let kind = process.title.split(['-', ' ']).next().unwrap_or_default();
+                        *counts.ends.entry(format!("{kind} {end}")).or_default() += 1;
+                    }
+                    Ok(None) => {}
+                    Err(why) => self.broken.push(Broken::now(why)),
+                }
+            }
+            host.start(self.plan, &mut self.random, self.ledger.path());
+        }
+        self.reap_orders();
+        self.turn_network();
+        sleep(Duration::from_millis(5));
+    }
+
+    fn turn_network(&mut self) {
+        let now = Instant::now();
+        if self.heals.is_some_and(|heals| heals <= now) {
+            self.heal_network();
+        } else if let Some((host, next, carries)) = self.flaps
+            && next <= now
+        {
+            self.network.plug(host, carries);
+            let next = now + self.time(20, 600);
+            self.flaps = Some((host, next, !carries));
+        }
+    }
+
+    pub fn heal_network(&mut self) {
+        if self.heals.take().is_some() {
+            self.flaps = None;
+            self.network.heal();
+            self.events.note("the network is whole");
+        }
+    }
+
+    /// Gives an order as an operator does on this host.
+    pub fn order(&mut self, host: usize, words: &[&str]) {
+        let host = &self.hosts[host];
+        let words = [words, &["--timeout", "10s"]].concat();
+        let mut command = host.electd(&words, self.ledger.path());
+        let spawn = || command.spawn().expect("electd can be started");
+        let child = crate::network::inside(&host.home, spawn);
+        self.orders.push((format!("{} at {}", words.join(" "), host.name), child));
+    }
+
+    fn reap_orders(&mut self) {
+        let (events, broken) = (&mut self.events, &mut self.broken);
+        self.orders.retain_mut(|(title, child)| {
+            let Some(status) = child.try_wait().expect("it is a child") else { return true };
+            let end = status.code().unwrap_or(KILLED);
+            events.note(format!("{title}: exit code {end}"));
+            if !ENDS_OF_ORDERS.contains(&end) {
+                broken.push(Broken::now(format!("{title}: exit code {end}")));
+            }
+            false
+        });
+    }
+
+    /// Whether no order is under way.
+    pub fn has_answered(&self) -> bool {
+        self.orders.is_empty()
+    }
+
+    /// Writes the file with other timings: a host takes them when it restarts or is told to.
+    pub fn retime(&mut self) {
+        let length = LENGTHS[self.pick(LENGTHS.len())];
+        write_config(self.plan, self.folder.path(), &self.network, length);
+    }
+}
+
+impl Drop for Cluster<'_> {
+    fn drop(&mut self) {
+        for _ in 0..100 {
+            let left: Vec<_> = self.hosts.iter().flat_map(Host::processes).collect();
+            signal(&left, Signal::KILL);
+            for process in self.hosts.iter_mut().flat_map(Host::all) {
+                let _ = process.ended(); // takes it off the system's list, however it ended
+            }
+            if left.is_empty() {
+                break;
+            }
+        }
+        for (_, mut child) in self.orders.drain(..) {
+            let _ = child.kill(); // it may have ended
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Bounds {
+    fn of(file: &Path) -> Result<Bounds, String> {
+        let mut check = Command::new(program());
+        check.arg("check").arg("--config").arg(file).args(["--output", "json"]);
+        let output = check.output().map_err(|error| format!("electd check: {error}"))?;
+        let said: Value = serde_json::from_slice(&output.stdout)
+            .map_err(|error| format!("electd check: {error}: {output:?}"))?;
+        let time = |value: &Value| Duration::from_secs_f64(value.as_f64().unwrap_or(0.0) / 1000.0);
+        Ok(Bounds {
+            failover: time(&said["worst_failover_ms"]),
+            lease: time(&said["timing"]["lease_ms"]),
+            job_kill: time(&said["timing"]["job_kill_ms"]),
+        })
+    }
+}
+
+/// The timings that a reload may give, as parts of those at the start.
+const LENGTHS: [(u32, u32); 3] = [(2, 3), (1, 1), (3, 2)];
+
+fn write_config(plan: &Plan, folder: &Path, network: &Network, (times, part): (u32, u32)) {
+    let tls = |name: &str| {
+        let path = |file: &str| format!("tls/{name}/{file}.pem");
+        json!({"ca": path("ca"), "cert": path("cert"), "key": path("key")})
+    };
+    let member = |(number, (address, _)): (u32, (SocketAddr, SocketAddr))| {
+        let name = format!("node-{number}");
+        let id = format!("{number:08x}-0000-4000-8000-000000000000");
+        let mut member = json!({"name": name, "id": id, "address": address});
+        // For orders that one host gives another.
+        member["admin"] = SocketAddr::new(address.ip(), 7200).to_string().into();
+        if plan.tls {
+            member["tls"] = tls(&name);
+        }
+        member
+    };
+    let members: Vec<Value> = (1..).zip(network.places()).map(member).collect();
+    let failure = plan.failure * times / part;
+    let config = json!({
+        "cluster": "jepsen", "data_dir": "data", "members": members, "preempt": plan.preempt,
+        "algorithm": plan.algorithm.name(), "quorum": if plan.majority { "majority" } else { "none" },
+        "timing": {"failure": format!("{}ms", failure.as_millis())},
+    });
+    // In one step: a node that starts may read it at this moment.
+    let new: PathBuf = folder.join("cluster.json.new");
+    let text = serde_json::to_string_pretty(&config).expect("it is JSON");
+    fs::write(&new, text).expect("a file can be written");
+    fs::rename(&new, folder.join("cluster.json")).expect("a file can be renamed");
+}
+
+fn certify(plan: &Plan, folder: &Path) {
+    let authority = Authority::new("jepsen").expect("a certificate can be made");
+    for number in 1..=plan.voters {
+        let name = format!("node-{number}");
+        let pair = authority.sign(&name).expect("a certificate can be made");
+        let own = folder.join("tls").join(name);
+        fs::create_dir_all(&own).expect("a folder can be made");
+        for (file, text) in
+            [("ca", authority.certificate()), ("cert", &pair.cert), ("key", &pair.key)]
+        {
+            fs::write(own.join(format!("{file}.pem")), text).expect("a file can be written");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A host: a node and what is beside it, in a namespace of their own.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use electd::core::random::Random;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::events::now;
+use crate::job;
+use crate::network::{inside, processes};
+use crate::plan::Plan;
+use crate::process::{End, Process, commands, guards};
+
+/// Without a node, or when its leadership ends, `exec` ends with these codes.
+const ENDS_OF_EXEC: &[End] = &[69, 76];
+
+/// Processes that are stopped by SIGSTOP.
+struct Frozen {
+    pids: Vec<Pid>,
+    until: Instant,
+    /// Since when the whole host stands still.
+    whole: Option<u64>,
+}
+
+pub struct Host {
+    pub name: String,
+    /// Its namespace.
+    pub home: String,
+    pub folder: PathBuf,
+    pub node: Process,
+    pub execs: Vec<Process>,
+    frozen: Option<Frozen>,
+    /// When the whole host was frozen, and for a moment after.
+    pub excepted: Vec<(u64, u64)>,
+}
+
+impl Host {
+    pub fn new(number: usize, home: String, folder: &Path, plan: &Plan) -> Host {
+        let name = format!("node-{number}");
+        let exec = |slot| Process::new(format!("exec {slot} of {name}"), ENDS_OF_EXEC);
+        Host {
+            home,
+            folder: folder.to_owned(),
+            node: Process::new(name.clone(), &[]),
+            execs: (1..=plan.execs).map(exec).collect(),
+            name,
+            frozen: None,
+            excepted: Vec::new(),
+        }
+    }
+
+    pub fn state(&self) -> PathBuf {
+        self.folder.join("data").join(&self.name)
+    }
+
+    /// Starts what is due.
+    pub fn start(&mut self, plan: &Plan, random: &mut Random, ledger: &Path) {
+        if self.node.is_due() {
+            let mut command = self.electd(&["run", "--log-format", "json"], ledger);
+            if plan.runs {
+                self.add_job(&mut command, plan, random, 0);
+            }
+            let home = self.home.clone();
+            self.node.start(command, |command| inside(&home, || command.spawn()));
+        }
+        for at in 0..self.execs.len() {
+            if self.execs[at].is_due() {
+                let mut command = self.electd(&["exec"], ledger);
+                if plan.restarts {
+                    command.args(["--restart", "always"]);
+                }
+                self.add_job(&mut command, plan, random, at + 1);
+                let home = self.home.clone();
+                self.execs[at].start(command, |command| inside(&home, || command.spawn()));
+            }
+        }
+    }
+
+    fn add_job(&self, command: &mut Command, plan: &Plan, random: &mut Random, slot: usize) {
+        let program = std::env::current_exe().expect("this program has a path");
+        let stop_after = format!("{}ms", plan.stop_after.as_millis());
+        command.args(["--stop-after", &stop_after, "--"]).arg(program);
+        command.args(job::draw(random, slot));
+    }
+
+    /// A command of electd about this node, whose output goes to the log of this host.
+    pub fn electd(&self, words: &[&str], ledger: &Path) -> Command {
+        let mut command = Command::new(program());
+        command.arg(words[0]).arg("--config").arg(self.folder.join("cluster.json"));
+        command.args(["--node", &self.name]).args(&words[1..]).env(job::LEDGER, ledger);
+        for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "ELECTD_ADMIN", "RUST_LOG"] {
+            command.env_remove(variable);
+        }
+        let log = File::options().create(true).append(true).open(self.log());
+        let log = log.expect("a log can be written");
+        let same = log.try_clone().expect("it is open");
+        command.stdin(Stdio::null()).stdout(same).stderr(log);
+        command
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.folder.join(format!("{}.log", self.name))
+    }
+
+    pub fn all(&mut self) -> impl Iterator<Item = &mut Process> {
+        std::iter::once(&mut self.node).chain(&mut self.execs)
+    }
+
+    /// Whether its node runs, and nothing of the host is frozen.
+    pub fn is_well(&self) -> bool {
+        self.node.pid().is_some() && !self.node.is_stopping() && self.frozen.is_none()
+    }
+
+    /// The guards of the node and of each `exec`, with a number: 0 is the node's.
+    pub fn guards(&self) -> Vec<(usize, Pid)> {
+        let parents = std::iter::once(&self.node).chain(&self.execs).enumerate();
+        let of = |(at, parent): (usize, &Process)| {
+            let guards = parent.pid().into_iter().flat_map(guards);
+            guards.map(|guard| (at, guard)).collect::<Vec<_>>()
+        };
+        parents.flat_map(of).collect()
+    }
+
+    /// The commands that run, with the number of their job.
+    pub fn commands(&self) -> Vec<(usize, Pid)> {
+        let below = |(at, guard)| commands(guard).map(move |pid| (at, pid)).collect::<Vec<_>>();
+        self.guards().into_iter().flat_map(below).collect()
+    }
+
+    pub fn processes(&self) -> Vec<Pid> {
+        processes(&self.home)
+    }
+
+    pub fn freeze(&mut self, pids: Vec<Pid>, time: Duration) {
+        signal(&pids, Signal::STOP);
+        self.frozen = Some(Frozen { pids, until: Instant::now() + time, whole: None });
+    }
+
+    /// Freezes all its processes.
+    pub fn freeze_whole(&mut self, time: Duration) {
+        let begin = now();
+        let pids = self.stop_all();
+        self.frozen = Some(Frozen { pids, until: Instant::now() + time, whole: Some(begin) });
+    }
+
+    /// Stops all its processes, those too that others start meanwhile.
+    fn stop_all(&self) -> Vec<Pid> {
+        let mut stopped = Vec::new();
+        loop {
+            let all = self.processes();
+            signal(&all, Signal::STOP);
+            if all == stopped {
+                return all;
+            }
+            stopped = all;
+        }
+    }
+
+    /// The power of this host fails: nothing that runs there does anything more.
+    pub fn power_off(&mut self, down: Duration) {
+        let pids = self.stop_all();
+        for process in self.all().filter(|process| process.pid().is_some()) {
+            process.kill(down);
+        }
+        signal(&pids, Signal::KILL);
+        self.frozen = None;
+    }
+
+    /// Lets go on what is frozen, if its time is over or `anyway`.
+    pub fn thaw(&mut self, anyway: bool) {
+        let over = |frozen: &mut Frozen| anyway || frozen.until <= Instant::now();
+        if let Some(frozen) = self.frozen.take_if(over) {
+            signal(&frozen.pids, Signal::CONT);
+            self.excepted.extend(frozen.whole.map(|begin| (begin, now())));
+        }
+    }
+}
+
+/// The build under test.
+pub fn program() -> PathBuf {
+    std::env::var_os("JEPSEN_ELECTD").unwrap_or_else(|| env!("CARGO_BIN_EXE_electd").into()).into()
+}
+
+/// Signals processes, which may have ended.
+pub fn signal(pids: &[Pid], signal: Signal) {
+    for pid in pids {
+        let _ = kill_process(*pid, signal);
+    }
+}

@@ -1,0 +1,97 @@
+//! What must hold after a round: never two jobs, never two leaders, one leader of each epoch, nothing odd in the logs.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::cluster::{Broken, Cluster};
+use crate::events::{Counts, nanos};
+use crate::ledger::Finding;
+
+/// After a frozen host goes on, its jobs run until one of electd and the guard acts.
+const MOMENT: u64 = 1_000_000_000;
+
+/// What a log has only if there is a defect.
+const DEFECTS: &[&str] = &["panicked at", "please report this", "RUST_BACKTRACE"];
+
+pub fn judge(cluster: &mut Cluster<'_>, counts: &mut Counts) -> Vec<Broken> {
+    let mut broken: Vec<Broken> = cluster.broken.drain(..).collect();
+    cluster.ledger.read();
+    counts.jobs += cluster.ledger.begun;
+    let leaders = leaders(cluster);
+    counts.leaderships += leaders.len();
+    broken.extend(defects(cluster).into_iter().map(Broken::now));
+    if !cluster.plan.majority {
+        return broken; // docs/guarantees.md promises none of the following
+    }
+    counts.refused += cluster.ledger.refused;
+    counts.idle.extend(cluster.ledger.gaps());
+    let findings = cluster.ledger.findings.iter().cloned().chain(cluster.ledger.overlaps());
+    for finding in findings {
+        if excepted(cluster, &finding) {
+            counts.excepted += 1;
+        } else {
+            let still = pause(cluster, &finding);
+            let what = format!("{} (the machine stood still for {still:?} at most)", finding.what);
+            broken.push(Broken { at: finding.from, what });
+        }
+    }
+    for (epoch, nodes) in leaders {
+        if nodes.len() > 1 {
+            broken.push(Broken::now(format!("epoch {epoch} had the leaders {nodes:?}")));
+        }
+    }
+    let pairs = cluster.leaders.claims().pairs();
+    broken.extend(pairs.iter().map(|pair| Broken::now(format!("two leaders: {pair}"))));
+    broken
+}
+
+/// Whether docs/exec.md excepts this.
+fn excepted(cluster: &Cluster<'_>, finding: &Finding) -> bool {
+    let hosts = cluster.hosts.iter().filter(|host| finding.nodes.contains(&host.name));
+    let mut frozen = hosts.flat_map(|host| &host.excepted);
+    let was_frozen = frozen
+        .any(|(from, until)| finding.from + MOMENT / 20 > *from && finding.until < until + MOMENT);
+    !finding.always && (was_frozen || pause(cluster, finding) >= cluster.shortest.job_kill)
+}
+
+/// For how long the machine did not run this program while the older job should have ended.
+fn pause(cluster: &Cluster<'_>, finding: &Finding) -> std::time::Duration {
+    let before = nanos(cluster.longest.lease);
+    cluster.pulse.longest(finding.from.saturating_sub(before), finding.until)
+}
+
+/// The nodes that led in each epoch: as they said when asked, and in their logs.
+fn leaders(cluster: &Cluster<'_>) -> BTreeMap<u64, Vec<String>> {
+    let mut leaders: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    let mut add = |epoch: u64, node: &str| {
+        let nodes = leaders.entry(epoch).or_default();
+        if !nodes.iter().any(|known| known == node) {
+            nodes.push(node.to_owned());
+        }
+    };
+    for leadership in cluster.leaders.claims().leaderships() {
+        add(leadership.epoch, &leadership.node);
+    }
+    for host in &cluster.hosts {
+        let log = fs::read_to_string(host.log()).unwrap_or_default();
+        for line in log.lines().filter(|line| line.contains("\"event\":\"leading\"")) {
+            let line: Value = serde_json::from_str(line).unwrap_or_default(); // its end may be missing
+            if let Some(epoch) = line["epoch"].as_u64() {
+                add(epoch, &host.name);
+            }
+        }
+    }
+    leaders
+}
+
+fn defects(cluster: &Cluster<'_>) -> Vec<String> {
+    let of = |host: &crate::host::Host| {
+        let log = fs::read_to_string(host.log()).unwrap_or_default();
+        let has = |line: &&str| DEFECTS.iter().any(|words| line.contains(words));
+        let line = log.lines().find(has).map(str::to_owned);
+        line.map(|line| format!("the log of {} says: {line}", host.name))
+    };
+    cluster.hosts.iter().filter_map(of).collect()
+}

@@ -1,0 +1,257 @@
+//! One round: a cluster starts, suffers, is healed and agrees, some times over; then it stops, and all of it is judged.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use electd::node::status::Status;
+use rustix::process::Signal;
+
+use crate::cluster::{Broken, Cluster};
+use crate::events::{Counts, now};
+use crate::faults::strike;
+use crate::host::Host;
+use crate::http;
+use crate::judge::judge;
+use crate::network::inside;
+use crate::plan::Plan;
+
+/// What a busy machine may add to a printed bound: the back-off of a dial and of an election that was lost are in it.
+const SLACK: Duration = Duration::from_secs(20);
+
+/// How long a stop may take beyond `--stop-after`, and the last of its processes after that.
+const STOP: Duration = Duration::from_secs(20);
+const GONE: Duration = Duration::from_secs(5);
+
+/// How many broken rules are shown with the events around them; the folder of the round has all.
+const SHOWN: usize = 3;
+
+pub enum Outcome {
+    Passed,
+    /// What was broken, with the events around it.
+    Failed(String),
+    Interrupted,
+}
+
+pub fn run(plan: &Plan, counts: &mut Counts, stop: &AtomicBool) -> Outcome {
+    let mut cluster = Cluster::new(plan).unwrap_or_else(|error| panic!("no cluster: {error}"));
+    let mut ended = play(&mut cluster, counts, stop);
+    if stop.load(Ordering::SeqCst) {
+        return Outcome::Interrupted;
+    }
+    if ended.is_ok() {
+        ended = end(&mut cluster, counts);
+    }
+    cluster.broken.extend(ended.err().map(Broken::now));
+    let broken = judge(&mut cluster, counts);
+    if broken.is_empty() { Outcome::Passed } else { Outcome::Failed(told(&cluster, &broken)) }
+}
+
+/// Faults and heals, until something is broken.
+fn play(cluster: &mut Cluster<'_>, counts: &mut Counts, stop: &AtomicBool) -> Result<(), String> {
+    settle(cluster, counts, stop)?;
+    for _ in 0..cluster.plan.phases {
+        let end = Instant::now() + cluster.time(8000, 15_999);
+        let mut next = Instant::now();
+        while Instant::now() < end && !stop.load(Ordering::SeqCst) {
+            if next <= Instant::now() {
+                strike(cluster, counts);
+                next = Instant::now() + cluster.time(20, 2500);
+            }
+            cluster.turn(counts);
+        }
+        cluster.events.note("heal");
+        heal(cluster);
+        settle(cluster, counts, stop)?;
+    }
+    Ok(())
+}
+
+fn heal(cluster: &mut Cluster<'_>) {
+    cluster.heal_network();
+    for host in &mut cluster.hosts {
+        host.thaw(true);
+        for process in host.all() {
+            process.stay_down(Duration::ZERO);
+        }
+    }
+}
+
+/// Waits until all members agree on a leader that alone leads, and its host runs all jobs.
+fn settle(cluster: &mut Cluster<'_>, counts: &mut Counts, stop: &AtomicBool) -> Result<(), String> {
+    let bound = cluster.longest.failover + SLACK;
+    let begin = Instant::now();
+    let mut undrained = vec![false; cluster.hosts.len()];
+    let all_are_up = |cluster: &mut Cluster<'_>| {
+        for (host, undrained) in cluster.hosts.iter().zip(&mut undrained) {
+            *undrained = *undrained || undrain(host);
+        }
+        let ready = cluster.has_answered() && undrained.iter().all(|undrained| *undrained);
+        let why = || format!("nodes answer: {undrained:?}, orders: {}", cluster.has_answered());
+        if ready { Ok(String::new()) } else { Err(why()) }
+    };
+    await_that(cluster, counts, stop, bound, all_are_up)?;
+    let leader = await_that(cluster, counts, stop, bound, agreed)?;
+    let took = begin.elapsed();
+    cluster.events.note(format!("all follow {leader} after {took:?}"));
+    counts.agreed.push(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
+    order_anyone(cluster, "/resume", "{}");
+    order_anyone(cluster, "/switchover", "{\"clear\": true}");
+    await_that(cluster, counts, stop, bound, runs_its_jobs)?;
+    cluster.events.note("all jobs run");
+    Ok(())
+}
+
+/// Takes turns until this holds.
+fn await_that(
+    cluster: &mut Cluster<'_>,
+    counts: &mut Counts,
+    stop: &AtomicBool,
+    bound: Duration,
+    mut look: impl FnMut(&mut Cluster<'_>) -> Result<String, String>,
+) -> Result<String, String> {
+    let begin = Instant::now();
+    loop {
+        cluster.turn(counts);
+        match look(cluster) {
+            Ok(found) => return Ok(found),
+            Err(why) if begin.elapsed() > bound => {
+                return Err(format!("not within {bound:?} after a heal: {why}"));
+            }
+            Err(_) if stop.load(Ordering::SeqCst) => return Err("interrupted".to_owned()),
+            Err(_) => {}
+        }
+    }
+}
+
+fn undrain(host: &Host) -> bool {
+    let answer = http::tell(&host.state(), "POST", "/undrain", "{}");
+    answer.is_ok_and(|answer| answer.code == 200)
+}
+
+fn order_anyone(cluster: &mut Cluster<'_>, path: &str, body: &str) {
+    let answer = http::tell(&cluster.hosts[0].state(), "POST", path, body);
+    let code = answer.map_or_else(|error| error.to_string(), |answer| answer.code.to_string());
+    cluster.events.note(format!("{path}: {code}"));
+}
+
+fn status(host: &Host) -> Result<Status, String> {
+    let answer = http::tell(&host.state(), "GET", "/status", "");
+    let answer = answer.map_err(|error| format!("{}: {error}", host.name))?;
+    serde_json::from_str(&answer.body).map_err(|error| format!("{}: {error}", host.name))
+}
+
+/// The leader that all members name, in one epoch, and that alone leads.
+fn agreed(cluster: &mut Cluster<'_>) -> Result<String, String> {
+    let statuses = cluster.hosts.iter().map(status).collect::<Result<Vec<Status>, String>>()?;
+    let named = |status: &Status| status.leader.as_ref().map(|leader| leader.name.clone());
+    let row = |status: &Status| {
+        let named = named(status).unwrap_or_default();
+        format!("{} {} {named} {}", status.node.name, status.state, status.epoch)
+    };
+    let table = || statuses.iter().map(row).collect::<Vec<_>>().join("; ");
+    let leader = named(&statuses[0]).ok_or_else(table)?;
+    let agrees = statuses.iter().all(|status| {
+        let leads = status.node.name == leader;
+        named(status).as_ref() == Some(&leader)
+            && status.epoch == statuses[0].epoch
+            && status.state == if leads { "leading" } else { "following" }
+    });
+    if agrees { Ok(leader) } else { Err(table()) }
+}
+
+/// All jobs wrote just now, on the host of the leader.
+fn runs_its_jobs(cluster: &mut Cluster<'_>) -> Result<String, String> {
+    cluster.ledger.read();
+    let leader = agreed(cluster)?;
+    let fresh = now().saturating_sub(300_000_000);
+    for slot in cluster.plan.slots() {
+        let latest = cluster.ledger.latest(slot);
+        if !latest.is_some_and(|(node, _, time)| *node == leader && *time > fresh) {
+            return Err(format!("job {slot} does not run at {leader}: {latest:?}"));
+        }
+    }
+    Ok(leader)
+}
+
+/// Ends all nodes, cleanly or not. Nothing of them is left then.
+fn end(cluster: &mut Cluster<'_>, counts: &mut Counts) -> Result<(), String> {
+    let cleanly = cluster.pick(3) > 0;
+    cluster.events.note(if cleanly { "the end by TERM" } else { "the end by KILL" });
+    let patience = cluster.plan.stop_after + STOP;
+    let for_good = patience * 10;
+    for host in &mut cluster.hosts {
+        let all: Vec<_> = host.all().collect();
+        for (at, process) in all.into_iter().enumerate() {
+            if cleanly {
+                let ends: &[i32] = if at == 0 { &[0] } else { &[0, 143, 137, 75] };
+                ends.iter().for_each(|end| process.expect(*end));
+                process.stop(Signal::TERM, patience);
+            } else {
+                process.kill(for_good);
+            }
+            process.stay_down(for_good);
+        }
+    }
+    let stopped = |cluster: &mut Cluster<'_>| {
+        let runs = |host: &mut Host| host.all().any(|process| process.pid().is_some());
+        if cluster.hosts.iter_mut().any(runs) { Err(String::new()) } else { Ok(String::new()) }
+    };
+    let never = AtomicBool::new(false);
+    await_that(cluster, counts, &never, patience + STOP, stopped)
+        .map_err(|_| "not all processes have ended".to_owned())?;
+    await_that(cluster, counts, &never, GONE, is_gone).map(drop)
+}
+
+/// Whether no process, no listener and no address is left of the cluster.
+fn is_gone(cluster: &mut Cluster<'_>) -> Result<String, String> {
+    for host in &cluster.hosts {
+        let left = host.processes();
+        if let Some(pid) = left.first() {
+            let line = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero()));
+            let line = String::from_utf8_lossy(&line.unwrap_or_default()).replace('\0', " ");
+            return Err(format!("{} processes are left on {}: {line}", left.len(), host.name));
+        }
+        let listening = |line: &&str| line.split_whitespace().nth(3) == Some("0A");
+        let sockets = inside(&host.home, || fs::read_to_string("/proc/thread-self/net/tcp"));
+        let sockets = sockets.unwrap_or_default();
+        if let Some(line) = sockets.lines().find(listening) {
+            return Err(format!("a listener is left on {}: {line}", host.name));
+        }
+    }
+    Ok(String::new())
+}
+
+/// Says what was broken, and keeps the files of the round.
+fn told(cluster: &Cluster<'_>, broken: &[Broken]) -> String {
+    let plan = cluster.plan;
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("jepsen");
+    let kept = kept.join(format!("seed-{}-round-{}", plan.seed, plan.round));
+    let mut text = format!("FAILED: SEED={} ROUND={}: {plan}\n", plan.seed, plan.round);
+    for Broken { at, what } in broken.iter().take(SHOWN) {
+        text += &format!("{what}\n{}", cluster.events.around(*at));
+    }
+    if let Some(more) = broken.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        text += &format!("and {more} more\n");
+    }
+    let all: Vec<&str> = broken.iter().map(|broken| broken.what.as_str()).collect();
+    let report = format!("{}\n\n{}", all.join("\n"), cluster.events.all());
+    let _ = fs::remove_dir_all(&kept); // that of an earlier run
+    copy(cluster.folder(), &kept);
+    fs::write(kept.join("report"), report).expect("a file can be written");
+    text + &format!("kept in {}", kept.display())
+}
+
+/// Copies the regular files of a folder.
+fn copy(from: &Path, to: &PathBuf) {
+    fs::create_dir_all(to).expect("a folder can be made");
+    for entry in fs::read_dir(from).into_iter().flatten().flatten() {
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() {
+            copy(&entry.path(), &to.join(entry.file_name()));
+        } else if kind.is_file() {
+            fs::copy(entry.path(), to.join(entry.file_name())).expect("a file can be copied");
+        }
+    }
+}
