@@ -61,7 +61,7 @@ pub struct Counts {
     /// Lines that the resource refused, as a later epoch had written.
     pub refused: usize,
     /// Overlaps that docs/exec.md excepts: of a host that was frozen as a whole, and while the machine stood still.
-    pub excepted: usize,
+    pub excepted: BTreeMap<&'static str, u32>,
     /// From a heal until all members agreed, and how long no job ran, in milliseconds.
     pub agreed: Vec<u64>,
     pub idle: Vec<u64>,
@@ -70,19 +70,19 @@ pub struct Counts {
 impl fmt::Display for Counts {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let faults: u32 = self.faults.values().sum();
-        let list = |(name, count): (&&str, &u32)| format!("{name} {count}");
-        let by_kind: Vec<String> = self.faults.iter().map(list).collect();
-        writeln!(to, "{faults} faults: {}", by_kind.join(", "))?;
-        let ends: Vec<String> = self.ends.iter().map(|(how, n)| format!("{how} {n}")).collect();
-        writeln!(to, "ends: {}", ends.join(", "))?;
-        writeln!(
-            to,
-            "{} leaderships, {} jobs started; {} late writes refused, {} excepted overlaps",
-            self.leaderships, self.jobs, self.refused, self.excepted
-        )?;
+        writeln!(to, "{faults} faults: {}", list(&self.faults))?;
+        writeln!(to, "ends of processes: {}", list(&self.ends))?;
+        writeln!(to, "{} leaderships, {} jobs started", self.leaderships, self.jobs)?;
+        let excepted = list(&self.excepted);
+        writeln!(to, "{} late writes refused; excepted overlaps: {excepted}", self.refused)?;
         writeln!(to, "agreed after a heal: {}", spread(&self.agreed))?;
         write!(to, "without a job: {}", spread(&self.idle))
     }
+}
+
+fn list(counts: &BTreeMap<impl fmt::Display, u32>) -> String {
+    let each = counts.iter().map(|(name, count)| format!("{name} {count}"));
+    each.reduce(|all, one| all + ", " + &one).unwrap_or_else(|| "none".to_owned())
 }
 
 /// The middle one and the longest of these times.

@@ -138,11 +138,12 @@ impl Writer {
         let told = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(SIGTERM, told.clone()).expect("TERM can be handled");
         let mut more = now() % 40;
-        while !polite || more > 0 {
+        loop {
             self.write(LIVES);
             sleep(EVERY);
-            if told.load(Ordering::Relaxed) {
-                more = more.saturating_sub(1);
+            if polite && told.load(Ordering::Relaxed) {
+                let Some(left) = more.checked_sub(1) else { return };
+                more = left;
             }
         }
     }

@@ -101,7 +101,8 @@ impl Ledger {
         Some(())
     }
 
-    /// The resource accepts a write unless its epoch is older than the newest that has written.
+    /// The resource accepts a write unless its epoch is older than the newest that has written. A host that leads again may
+    /// still be ending its job of before.
     fn arrive(&mut self, time: u64, node: &str, epoch: u64) {
         match &self.accepted {
             Some((newest, holder)) if *newest == epoch && holder != node => {
@@ -109,6 +110,7 @@ impl Ledger {
                 let nodes = [holder.clone(), node.to_owned()];
                 self.find(time, nodes, what, true);
             }
+            Some((newest, holder)) if *newest > epoch && holder == node => self.refused += 1,
             Some((newest, holder)) if *newest > epoch => {
                 let what =
                     format!("{node} wrote in epoch {epoch} after {holder} in epoch {newest}");
