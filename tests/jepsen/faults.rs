@@ -1,85 +1,61 @@
 //! The faults: each is done to one host or to the network, and undone by the turns of the cluster or by the heal.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 
 use crate::cluster::Cluster;
 use crate::events::Counts;
-use crate::host::signal;
+use crate::host::{Host, signal};
+use crate::process::Process;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
-    KillNode,
-    KillGuard,
-    KillExec,
-    KillCommand,
-    FreezeNode,
-    FreezeGuard,
-    FreezeExec,
-    FreezeHost,
-    Power,
-    PowerOfAll,
-    Term,
-    Cut,
-    CutOut,
-    CutIn,
-    CutLink,
-    Part,
-    Flap,
-    Resign,
-    Switchover,
-    Drain,
-    Undrain,
-    Pause,
-    Resume,
-    Reload,
-}
+/// Does something to this host, or as an operator there. None if that cannot be done now, otherwise more words about it.
+type Deed = fn(&mut Cluster<'_>, usize) -> Option<String>;
 
 /// The faults with their names, and how often each is drawn.
-const ALL: &[(Fault, &str, usize)] = &[
-    (Fault::KillNode, "kill of electd", 4),
-    (Fault::KillGuard, "kill of a guard", 4),
-    (Fault::KillExec, "kill of exec", 2),
-    (Fault::KillCommand, "kill of a command", 1),
-    (Fault::FreezeNode, "stop of electd", 4),
-    (Fault::FreezeGuard, "stop of a guard", 3),
-    (Fault::FreezeExec, "stop of exec", 2),
-    (Fault::FreezeHost, "stop of a host", 2),
-    (Fault::Power, "power cut", 2),
-    (Fault::PowerOfAll, "power cut of all", 1),
-    (Fault::Term, "TERM", 2),
-    (Fault::Cut, "cut", 4),
-    (Fault::CutOut, "cut outwards", 2),
-    (Fault::CutIn, "cut inwards", 2),
-    (Fault::CutLink, "cut of a link one way", 2),
-    (Fault::Part, "partition", 3),
-    (Fault::Flap, "flapping cable", 2),
-    (Fault::Resign, "resign", 2),
-    (Fault::Switchover, "switchover", 2),
-    (Fault::Drain, "drain", 1),
-    (Fault::Undrain, "undrain", 2),
-    (Fault::Pause, "pause", 1),
-    (Fault::Resume, "resume", 1),
-    (Fault::Reload, "reload", 2),
+const ALL: &[(&str, usize, Deed)] = &[
+    ("kill of electd", 4, |cluster, host| kill(cluster, host, |host, _| Some(&mut host.node))),
+    ("kill of exec", 2, |cluster, host| kill(cluster, host, an_exec)),
+    ("kill of a guard", 4, |cluster, host| kill_below(cluster, host, Host::guards)),
+    ("kill of a command", 1, |cluster, host| kill_below(cluster, host, Host::commands)),
+    ("stop of electd", 4, |cluster, host| freeze(cluster, host, |host, _| host.node.pid())),
+    ("stop of exec", 2, |cluster, host| freeze(cluster, host, |host, at| an_exec(host, at)?.pid())),
+    ("stop of a guard", 3, |cluster, host| freeze(cluster, host, a_guard)),
+    ("stop of a host", 2, freeze_whole),
+    ("power cut", 2, power_off),
+    ("power cut of all", 1, power_off_all),
+    ("TERM", 2, terminate),
+    ("cut", 4, |cluster, host| cut(cluster, |cluster| cluster.network.plug(host + 1, false))),
+    ("cut outwards", 2, |cluster, host| cut_ways(cluster, host, |own, other| (own, other))),
+    ("cut inwards", 2, |cluster, host| cut_ways(cluster, host, |own, other| (other, own))),
+    ("cut of a link one way", 2, cut_link),
+    ("partition", 3, part),
+    ("flapping cable", 2, |cluster, host| {
+        cut(cluster, |cluster| cluster.flaps = Some((host + 1, Instant::now(), false)))
+    }),
+    ("resign", 2, |cluster, host| order(cluster, host, &["resign"])),
+    ("switchover", 2, |cluster, host| {
+        let to = another(cluster, host);
+        let to = cluster.hosts[to].name.clone();
+        order(cluster, host, &["switchover", "--to", &to]).map(|_| format!("to {to}"))
+    }),
+    ("drain", 1, |cluster, host| order(cluster, host, &["drain"])),
+    ("undrain", 2, |cluster, host| order(cluster, host, &["undrain"])),
+    ("pause", 1, |cluster, host| order(cluster, host, &["pause", "--for", "5s"])),
+    ("resume", 1, |cluster, host| order(cluster, host, &["resume"])),
+    ("reload", 2, reload),
 ];
 
 /// Does something to the cluster: more often to the leader's host than to another.
 pub fn strike(cluster: &mut Cluster<'_>, counts: &mut Counts) {
-    let all: usize = ALL.iter().map(|(_, _, weight)| weight).sum();
+    let drawn: Vec<_> = ALL.iter().flat_map(|fault| std::iter::repeat_n(fault, fault.1)).collect();
     loop {
-        let mut at = cluster.pick(all);
-        let drawn = ALL.iter().find(|(_, _, weight)| {
-            let found = at < *weight;
-            at = at.saturating_sub(*weight);
-            found
-        });
-        let (fault, name, _) = *drawn.expect("it is below the sum");
+        let (name, _, deed) = drawn[cluster.pick(drawn.len())];
         let latest = cluster.leaders.latest().filter(|_| cluster.pick(3) > 0);
         let leader = cluster.hosts.iter().position(|host| Some(&host.name) == latest.as_ref());
         let anyone = cluster.pick(cluster.hosts.len());
         let host = leader.unwrap_or(anyone);
-        if let Some(more) = does(fault, cluster, host) {
+        if let Some(more) = deed(cluster, host) {
             let on = &cluster.hosts[host].name;
             cluster.events.note(format!("{name}: {on} {more}"));
             *counts.faults.entry(name).or_default() += 1;
@@ -88,140 +64,140 @@ pub fn strike(cluster: &mut Cluster<'_>, counts: &mut Counts) {
     }
 }
 
-/// Does this. None if it cannot be done to this host now, otherwise more words about it.
-fn does(fault: Fault, cluster: &mut Cluster<'_>, host: usize) -> Option<String> {
-    match fault {
-        Fault::KillNode
-        | Fault::KillGuard
-        | Fault::KillExec
-        | Fault::KillCommand
-        | Fault::FreezeNode
-        | Fault::FreezeGuard
-        | Fault::FreezeExec
-        | Fault::FreezeHost
-        | Fault::Power
-        | Fault::PowerOfAll
-        | Fault::Term => to_processes(fault, cluster, host),
-        Fault::Cut | Fault::CutOut | Fault::CutIn | Fault::CutLink | Fault::Part | Fault::Flap => {
-            to_network(fault, cluster, host)
-        }
-        Fault::Resign
-        | Fault::Switchover
-        | Fault::Drain
-        | Fault::Undrain
-        | Fault::Pause
-        | Fault::Resume
-        | Fault::Reload => by_operator(fault, cluster, host),
-    }
-}
-
-/// On a host with a frozen process nothing else is killed or frozen: docs/exec.md excepts a host on which neither electd nor
-/// the guard can act.
-fn to_processes(fault: Fault, cluster: &mut Cluster<'_>, number: usize) -> Option<String> {
-    let (down, frozen) = (cluster.time(1, 3000), cluster.time(50, 5000));
-    let (one, patience) = (cluster.pick(64), cluster.plan.stop_after + Duration::from_secs(20));
-    if fault == Fault::PowerOfAll {
-        for at in 0..cluster.hosts.len() {
-            let down = cluster.time(1, 1500);
-            cluster.hosts[at].power_off(down);
-        }
-        return Some("and all others".to_owned());
-    }
-    let host = &mut cluster.hosts[number];
-    if !host.is_well() {
-        return None;
-    }
-    match fault {
-        Fault::KillNode => host.node.kill(down),
-        Fault::KillGuard => {
-            let (of, guard) = *any(&host.guards(), one)?;
-            if let Some(exec) = of.checked_sub(1) {
-                host.execs[exec].expect(137); // the kernel kills the command
-            }
-            signal(&[guard], Signal::KILL);
-            return Some(format!("of job {of}"));
-        }
-        Fault::KillCommand => {
-            let (of, command) = *any(&host.commands(), one)?;
-            host.all().nth(of)?.expect(137);
-            signal(&[command], Signal::KILL);
-            return Some(format!("of job {of}"));
-        }
-        Fault::KillExec => {
-            let count = host.execs.len().max(1);
-            host.execs.get_mut(one % count).filter(|exec| exec.pid().is_some())?.kill(down);
-        }
-        Fault::FreezeNode => host.freeze(host.node.pid().into_iter().collect(), frozen),
-        Fault::FreezeGuard => {
-            let (of, guard) = *any(&host.guards(), one)?;
-            host.freeze(vec![guard], frozen);
-            return Some(format!("of job {of} for {frozen:?}"));
-        }
-        Fault::FreezeExec => {
-            let exec = any(&host.execs, one)?.pid()?;
-            host.freeze(vec![exec], frozen);
-        }
-        Fault::FreezeHost => host.freeze_whole(frozen),
-        Fault::Power => host.power_off(down),
-        _ => {
-            host.node.expect(0);
-            host.node.stop(Signal::TERM, patience);
-            host.node.stay_down(down);
-        }
-    }
-    Some(format!("for {:?}", if host.is_well() { down } else { frozen }))
+/// This host, if nothing on it is frozen: docs/exec.md excepts a host on which neither electd nor the guard can act, so
+/// nothing else is killed or frozen there.
+fn well<'c>(cluster: &'c mut Cluster<'_>, host: usize) -> Option<&'c mut Host> {
+    Some(&mut cluster.hosts[host]).filter(|host| host.is_well())
 }
 
 fn any<T>(all: &[T], number: usize) -> Option<&T> {
     all.get(number % all.len().max(1))
 }
 
-fn to_network(fault: Fault, cluster: &mut Cluster<'_>, host: usize) -> Option<String> {
-    let (own, all) = (host + 1, cluster.hosts.len());
-    let other = (host + 1 + cluster.pick(all - 1)) % all + 1;
-    let others = (1..=all).filter(|number| *number != own);
-    let network = &cluster.network;
-    let mut what = String::new();
-    match fault {
-        Fault::Cut => network.plug(own, false),
-        Fault::CutOut => others.for_each(|to| network.carry(own, to, false)),
-        Fault::CutIn => others.for_each(|from| network.carry(from, own, false)),
-        Fault::CutLink => {
-            network.carry(own, other, false);
-            what = format!("to node-{other} ");
-        }
-        Fault::Part => {
-            let some = [own, other];
-            network.part(&some[..1 + usize::from(all > 3)]);
-            what = format!("and node-{other} if there are more than three ");
-        }
-        _ => cluster.flaps = Some((own, Instant::now(), false)),
-    }
-    let time = cluster.time(100, 8000);
-    let until = Instant::now() + time;
-    cluster.heals = Some(cluster.heals.map_or(until, |heals| heals.max(until)));
-    Some(format!("{what}for {time:?}"))
+fn an_exec(host: &mut Host, number: usize) -> Option<&mut Process> {
+    let count = host.execs.len().max(1);
+    host.execs.get_mut(number % count).filter(|exec| exec.pid().is_some())
 }
 
-fn by_operator(fault: Fault, cluster: &mut Cluster<'_>, host: usize) -> Option<String> {
-    let other = cluster.pick(cluster.hosts.len());
-    let other = cluster.hosts[other].name.clone();
-    match fault {
-        Fault::Resign => cluster.order(host, &["resign"]),
-        Fault::Switchover => cluster.order(host, &["switchover", "--to", &other]),
-        Fault::Drain => cluster.order(host, &["drain"]),
-        Fault::Undrain => cluster.order(host, &["undrain"]),
-        Fault::Pause => cluster.order(host, &["pause", "--for", "5s"]),
-        Fault::Resume => cluster.order(host, &["resume"]),
-        _ => {
-            cluster.retime();
-            for number in 0..cluster.hosts.len() {
-                if cluster.pick(2) == 0 {
-                    cluster.order(number, &["reload"]);
-                }
-            }
+fn a_guard(host: &mut Host, number: usize) -> Option<Pid> {
+    any(&host.guards(), number).map(|(_, guard)| *guard)
+}
+
+fn another(cluster: &mut Cluster<'_>, host: usize) -> usize {
+    let all = cluster.hosts.len();
+    (host + 1 + cluster.pick(all - 1)) % all
+}
+
+fn kill(
+    cluster: &mut Cluster<'_>,
+    host: usize,
+    which: fn(&mut Host, usize) -> Option<&mut Process>,
+) -> Option<String> {
+    let (down, one) = (cluster.time(1, 3000), cluster.pick(64));
+    which(well(cluster, host)?, one)?.kill(down);
+    Some(format!("for {down:?}"))
+}
+
+/// Kills a guard or a command. The kernel kills the command with its guard.
+fn kill_below(
+    cluster: &mut Cluster<'_>,
+    host: usize,
+    which: fn(&Host) -> Vec<(usize, Pid)>,
+) -> Option<String> {
+    let one = cluster.pick(64);
+    let host = well(cluster, host)?;
+    let (job, pid) = *any(&which(host), one)?;
+    host.all().nth(job)?.expect(137);
+    signal(&[pid], Signal::KILL);
+    Some(format!("of job {job}"))
+}
+
+fn freeze(
+    cluster: &mut Cluster<'_>,
+    host: usize,
+    which: fn(&mut Host, usize) -> Option<Pid>,
+) -> Option<String> {
+    let (time, one) = (cluster.time(50, 5000), cluster.pick(64));
+    let host = well(cluster, host)?;
+    let pid = which(host, one)?;
+    host.freeze(vec![pid], time);
+    Some(format!("for {time:?}"))
+}
+
+fn freeze_whole(cluster: &mut Cluster<'_>, host: usize) -> Option<String> {
+    let time = cluster.time(50, 5000);
+    well(cluster, host)?.freeze_whole(time);
+    Some(format!("for {time:?}"))
+}
+
+fn power_off(cluster: &mut Cluster<'_>, host: usize) -> Option<String> {
+    let down = cluster.time(1, 3000);
+    well(cluster, host)?.power_off(down);
+    Some(format!("for {down:?}"))
+}
+
+fn power_off_all(cluster: &mut Cluster<'_>, _host: usize) -> Option<String> {
+    for at in 0..cluster.hosts.len() {
+        let down = cluster.time(1, 1500);
+        cluster.hosts[at].power_off(down);
+    }
+    Some("and all others".to_owned())
+}
+
+fn terminate(cluster: &mut Cluster<'_>, host: usize) -> Option<String> {
+    let (down, patience) = (cluster.time(1, 3000), cluster.plan.patience());
+    let node = &mut well(cluster, host)?.node;
+    node.expect(0);
+    node.stop(Signal::TERM, patience);
+    node.stay_down(down);
+    Some(format!("for {down:?}"))
+}
+
+/// Does something to the network, which is whole again after a while, with all that was cut before.
+fn cut(cluster: &mut Cluster<'_>, deed: impl FnOnce(&mut Cluster<'_>)) -> Option<String> {
+    deed(cluster);
+    let time = cluster.time(100, 8000);
+    cluster.heals.get_or_insert(Instant::now() + time);
+    Some(format!("for {time:?} at most"))
+}
+
+fn cut_ways(
+    cluster: &mut Cluster<'_>,
+    host: usize,
+    way: fn(usize, usize) -> (usize, usize),
+) -> Option<String> {
+    cut(cluster, |cluster| {
+        for other in (0..cluster.hosts.len()).filter(|other| *other != host) {
+            let (from, to) = way(host + 1, other + 1);
+            cluster.network.carry(from, to, false);
+        }
+    })
+}
+
+fn cut_link(cluster: &mut Cluster<'_>, host: usize) -> Option<String> {
+    let other = another(cluster, host) + 1;
+    let time = cut(cluster, |cluster| cluster.network.carry(host + 1, other, false))?;
+    Some(format!("to node-{other} {time}"))
+}
+
+fn part(cluster: &mut Cluster<'_>, host: usize) -> Option<String> {
+    let other = another(cluster, host) + 1;
+    let some = if cluster.hosts.len() > 3 { vec![host + 1, other] } else { vec![host + 1] };
+    let time = cut(cluster, |cluster| cluster.network.part(&some))?;
+    Some(format!("{some:?} from the others {time}"))
+}
+
+fn order(cluster: &mut Cluster<'_>, host: usize, words: &[&str]) -> Option<String> {
+    cluster.order(host, words);
+    Some(String::new())
+}
+
+fn reload(cluster: &mut Cluster<'_>, _host: usize) -> Option<String> {
+    cluster.retime();
+    for number in 0..cluster.hosts.len() {
+        if cluster.pick(2) == 0 {
+            cluster.order(number, &["reload"]);
         }
     }
-    let to = format!("to {other}");
-    Some(if fault == Fault::Switchover { to } else { String::new() })
+    Some("and others".to_owned())
 }

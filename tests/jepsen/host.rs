@@ -166,7 +166,7 @@ impl Host {
             process.kill(down);
         }
         signal(&pids, Signal::KILL);
-        self.frozen = None;
+        self.thaw(true);
     }
 
     /// Lets go on what is frozen, if its time is over or `anyway`.

@@ -12,6 +12,9 @@ const DECK: u64 = 24;
 
 const VOTERS: std::ops::RangeInclusive<usize> = 3..=6;
 
+/// How long a stop may take beyond `--stop-after`.
+const STOP: Duration = Duration::from_secs(20);
+
 pub struct Plan {
     pub seed: u64,
     pub round: u64,
@@ -66,6 +69,11 @@ impl Plan {
     /// What the faults of this round are drawn from.
     pub fn random(&self) -> Random {
         Random::new(self.seed.rotate_left(32) ^ self.round)
+    }
+
+    /// How long a stop may take.
+    pub fn patience(&self) -> Duration {
+        self.stop_after + STOP
     }
 
     /// The numbers of the jobs on one host: 0 is that of `run`.

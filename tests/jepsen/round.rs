@@ -20,8 +20,7 @@ use crate::plan::Plan;
 /// What a busy machine may add to a printed bound: the back-off of a dial and of an election that was lost are in it.
 const SLACK: Duration = Duration::from_secs(20);
 
-/// How long a stop may take beyond `--stop-after`, and the last of its processes after that.
-const STOP: Duration = Duration::from_secs(20);
+/// How long the last processes may take to be gone after the end of their node.
 const GONE: Duration = Duration::from_secs(5);
 
 /// How many broken rules are shown with the events around them; the folder of the round has all.
@@ -53,11 +52,13 @@ fn play(cluster: &mut Cluster<'_>, counts: &mut Counts, stop: &AtomicBool) -> Re
     settle(cluster, counts, stop)?;
     for _ in 0..cluster.plan.phases {
         let end = Instant::now() + cluster.time(8000, 15_999);
+        // In a storm one fault meets what another one left; in the calm a job runs when it comes.
+        let (shortest, longest) = [(20, 1000), (300, 4000)][cluster.pick(2)];
         let mut next = Instant::now();
         while Instant::now() < end && !stop.load(Ordering::SeqCst) {
             if next <= Instant::now() {
                 strike(cluster, counts);
-                next = Instant::now() + cluster.time(20, 2500);
+                next = Instant::now() + cluster.time(shortest, longest);
             }
             cluster.turn(counts);
         }
@@ -179,7 +180,7 @@ fn runs_its_jobs(cluster: &mut Cluster<'_>) -> Result<String, String> {
 fn end(cluster: &mut Cluster<'_>, counts: &mut Counts) -> Result<(), String> {
     let cleanly = cluster.pick(3) > 0;
     cluster.events.note(if cleanly { "the end by TERM" } else { "the end by KILL" });
-    let patience = cluster.plan.stop_after + STOP;
+    let patience = cluster.plan.patience();
     let for_good = patience * 10;
     for host in &mut cluster.hosts {
         let all: Vec<_> = host.all().collect();
@@ -199,7 +200,7 @@ fn end(cluster: &mut Cluster<'_>, counts: &mut Counts) -> Result<(), String> {
         if cluster.hosts.iter_mut().any(runs) { Err(String::new()) } else { Ok(String::new()) }
     };
     let never = AtomicBool::new(false);
-    await_that(cluster, counts, &never, patience + STOP, stopped)
+    await_that(cluster, counts, &never, patience + GONE, stopped)
         .map_err(|_| "not all processes have ended".to_owned())?;
     await_that(cluster, counts, &never, GONE, is_gone).map(drop)
 }
