@@ -14,12 +14,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::events::{Counts, Events, now};
-use crate::host::{Host, program, signal};
+use crate::host::{Host, signal};
 use crate::leaders::Leaders;
 use crate::ledger::Ledger;
 use crate::network::Network;
 use crate::plan::{Plan, usize};
 use crate::process::{End, KILLED};
+use crate::programs;
 use crate::pulse::Pulse;
 
 /// How an order may end: done, refused, nobody answers, or its host lost its power.
@@ -72,8 +73,7 @@ pub struct Cluster<'p> {
 impl<'p> Cluster<'p> {
     pub fn new(plan: &'p Plan) -> Result<Cluster<'p>, String> {
         let network = Network::make(plan.voters)?;
-        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
-        let folder = folder.map_err(|error| format!("no folder: {error}"))?;
+        let folder = programs::folder().map_err(|error| format!("no folder: {error}"))?;
         let path = folder.path();
         if plan.tls {
             certify(plan, path);
@@ -222,7 +222,7 @@ impl Drop for Cluster<'_> {
 
 impl Bounds {
     fn of(file: &Path) -> Result<Bounds, String> {
-        let mut check = Command::new(program());
+        let mut check = Command::new(programs::electd());
         check.arg("check").arg("--config").arg(file).args(["--output", "json"]);
         let output = check.output().map_err(|error| format!("electd check: {error}"))?;
         let said: Value = serde_json::from_slice(&output.stdout)

@@ -13,6 +13,7 @@ use crate::job;
 use crate::network::{inside, processes};
 use crate::plan::Plan;
 use crate::process::{End, Process, commands, guards};
+use crate::programs;
 
 /// Without a node, or when its leadership ends, `exec` ends with these codes.
 const ENDS_OF_EXEC: &[End] = &[69, 76];
@@ -80,15 +81,14 @@ impl Host {
     }
 
     fn add_job(&self, command: &mut Command, plan: &Plan, random: &mut Random, slot: usize) {
-        let program = std::env::current_exe().expect("this program has a path");
         let stop_after = format!("{}ms", plan.stop_after.as_millis());
-        command.args(["--stop-after", &stop_after, "--"]).arg(program);
+        command.args(["--stop-after", &stop_after, "--"]).arg(programs::own());
         command.args(job::draw(random, slot));
     }
 
     /// A command of electd about this node, whose output goes to the log of this host.
     pub fn electd(&self, words: &[&str], ledger: &Path) -> Command {
-        let mut command = Command::new(program());
+        let mut command = Command::new(programs::electd());
         command.arg(words[0]).arg("--config").arg(self.folder.join("cluster.json"));
         command.args(["--node", &self.name]).args(&words[1..]).env(job::LEDGER, ledger);
         for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "ELECTD_ADMIN", "RUST_LOG"] {
@@ -177,11 +177,6 @@ impl Host {
             self.excepted.extend(frozen.whole.map(|begin| (begin, now())));
         }
     }
-}
-
-/// The build under test.
-pub fn program() -> PathBuf {
-    std::env::var_os("JEPSEN_ELECTD").unwrap_or_else(|| env!("CARGO_BIN_EXE_electd").into()).into()
 }
 
 /// Signals processes, which may have ended.

@@ -21,6 +21,7 @@ mod leaders;
 mod ledger;
 mod plan;
 mod process;
+mod programs;
 mod pulse;
 mod round;
 
@@ -63,6 +64,8 @@ fn main() -> ExitCode {
         eprintln!("it needs root, and `ip` and `bridge` of iproute2: {missing}");
         return ExitCode::from(2);
     }
+    let folder = programs::folder().expect("a folder can be made");
+    programs::copy(folder.path()).expect("the programs can be copied");
     let fresh = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_secs());
     let seed = number("SEED").unwrap_or_else(fresh);
     println!("SEED={seed}");

@@ -45,6 +45,11 @@ impl Pulse {
         let near = pauses.iter().filter(|(begin, end)| *begin < until && *end > from);
         Duration::from_nanos(near.map(|(begin, end)| end - begin).max().unwrap_or(0))
     }
+
+    /// Whether the machine ran us all the time for this long, but for pauses shorter than this.
+    pub fn was_steady(&self, time: Duration, pause: Duration) -> bool {
+        self.longest(now().saturating_sub(nanos(time)), now()) < pause
+    }
 }
 
 impl Drop for Pulse {
