@@ -1,6 +1,7 @@
 //! A host: a node and what is beside it, in a namespace of their own.
 
 use std::fs::File;
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -18,6 +19,9 @@ use crate::programs;
 /// Without a node, or when its leadership ends, `exec` ends with these codes.
 const ENDS_OF_EXEC: &[End] = &[69, 76];
 
+/// What the leader's host holds in some rounds.
+const ADDRESS: &str = "10.0.0.99";
+
 /// Processes that are stopped by SIGSTOP.
 struct Frozen {
     pids: Vec<Pid>,
@@ -34,7 +38,7 @@ pub struct Host {
     pub node: Process,
     pub execs: Vec<Process>,
     frozen: Option<Frozen>,
-    /// When the whole host was frozen, and for a moment after.
+    /// When the whole host was frozen.
     pub excepted: Vec<(u64, u64)>,
 }
 
@@ -61,6 +65,9 @@ impl Host {
     pub fn start(&mut self, plan: &Plan, random: &mut Random, ledger: &Path) {
         if self.node.is_due() {
             let mut command = self.electd(&["run", "--log-format", "json"], ledger);
+            if plan.address {
+                command.args(["--address", &format!("{ADDRESS}/24%cable")]);
+            }
             if plan.runs {
                 self.add_job(&mut command, plan, random, 0);
             }
@@ -128,6 +135,10 @@ impl Host {
     pub fn commands(&self) -> Vec<(usize, Pid)> {
         let below = |(at, guard)| commands(guard).map(move |pid| (at, pid)).collect::<Vec<_>>();
         self.guards().into_iter().flat_map(below).collect()
+    }
+
+    pub fn has_address(&self) -> bool {
+        inside(&self.home, || UdpSocket::bind((ADDRESS, 0)).is_ok())
     }
 
     pub fn processes(&self) -> Vec<Pid> {

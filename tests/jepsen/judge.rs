@@ -28,7 +28,8 @@ pub fn judge(cluster: &mut Cluster<'_>, counts: &mut Counts) -> Vec<Broken> {
     }
     counts.refused += cluster.ledger.refused;
     counts.idle.extend(cluster.ledger.gaps());
-    let findings = cluster.ledger.findings.iter().cloned().chain(cluster.ledger.overlaps());
+    let mut findings = cluster.ledger.findings.clone();
+    findings.extend(cluster.ledger.overlaps());
     for finding in findings {
         let still = pause(cluster, &finding);
         let what = format!("{} (the machine stood still for {still:?} at most)", finding.what);

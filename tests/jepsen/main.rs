@@ -9,7 +9,7 @@
 //! | `JEPSEN_ELECTD` | another build of electd |
 //!
 //! The same seed gives the same clusters and the same faults, while the moments differ by what the machine does. It exits
-//! with 0 if all rounds passed, 1 if one failed, and 2 if something is missing.
+//! with 0 if all rounds passed, 1 if one failed, 2 if something is missing, and 130 after a signal.
 
 mod cluster;
 mod events;
@@ -104,7 +104,8 @@ fn campaign(seed: u64, time: Duration, stop: &AtomicBool) -> ExitCode {
     }
     println!("{counts}\nSEED={seed}, {:.1} minutes", begin.elapsed().as_secs_f64() / 60.0);
     println!("{passed} passed, {failed} failed");
-    ExitCode::from(u8::from(failed > 0))
+    let interrupted = stop.load(Ordering::SeqCst);
+    ExitCode::from(if interrupted { 130 } else { u8::from(failed > 0) })
 }
 
 /// The whole number in a variable, if it is set.

@@ -27,6 +27,8 @@ pub struct Plan {
     /// Whether each node runs a job itself, and how many `electd exec` are beside it.
     pub runs: bool,
     pub execs: usize,
+    /// Whether each node holds an address while it leads.
+    pub address: bool,
     /// Whether `exec` starts its command again; otherwise this program starts `exec` again.
     pub restarts: bool,
     pub stop_after: Duration,
@@ -60,6 +62,7 @@ impl Plan {
             failure: Duration::from_millis([500, 800, 1500][usize(pick(3))]),
             runs,
             execs: usize(execs),
+            address: runs && pick(2) == 0,
             restarts: pick(2) == 0,
             stop_after: Duration::from_millis(100 + pick(900)),
             phases: 2,
@@ -104,7 +107,12 @@ impl fmt::Display for Plan {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quorum = if self.majority { "majority" } else { "none" };
         let tls = if self.tls { "TLS" } else { "plain" };
-        let (run, execs) = (if self.runs { "run + " } else { "" }, self.execs);
+        let run = match (self.runs, self.address) {
+            (true, true) => "run with an address + ",
+            (true, false) => "run + ",
+            (false, _) => "",
+        };
+        let execs = self.execs;
         let restart = if self.restarts && execs > 0 { " --restart always" } else { "" };
         write!(
             to,

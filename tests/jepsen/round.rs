@@ -225,6 +225,9 @@ fn is_gone(cluster: &mut Cluster<'_>) -> Result<String, String> {
         if let Some(line) = sockets.lines().find(listening) {
             return Err(format!("a listener is left on {}: {line}", host.name));
         }
+        if host.has_address() {
+            return Err(format!("the address is left on {}", host.name));
+        }
     }
     Ok(String::new())
 }
