@@ -54,6 +54,8 @@ fn play(cluster: &mut Cluster<'_>, counts: &mut Counts, stop: &AtomicBool) -> Re
         let end = Instant::now() + cluster.time(8000, 15_999);
         // In a storm one fault meets what another one left; in the calm a job runs when it comes.
         let (shortest, longest) = [(20, 1000), (300, 4000)][cluster.pick(2)];
+        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        cluster.events.note(format!("faults begin; the machine's load is {}", load.trim()));
         let mut next = Instant::now();
         while Instant::now() < end && !stop.load(Ordering::SeqCst) {
             if next <= Instant::now() {
