@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::cluster::{Bounds, Broken, Cluster};
+use crate::cluster::{Broken, Cluster};
+use crate::config::Bounds;
 use crate::events::{Counts, nanos};
 use crate::ledger::Finding;
 

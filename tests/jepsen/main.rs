@@ -12,6 +12,7 @@
 //! with 0 if all rounds passed, 1 if one failed, 2 if something is missing, and 130 after a signal.
 
 mod cluster;
+mod config;
 mod events;
 mod faults;
 mod host;
@@ -23,6 +24,7 @@ mod plan;
 mod process;
 mod programs;
 mod pulse;
+mod report;
 mod round;
 
 #[path = "../process/support/claims.rs"]
