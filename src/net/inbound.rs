@@ -140,7 +140,7 @@ impl Reception {
         if !self.inbox.send(Event::Knock(Box::new(knock))) {
             return None;
         }
-        answered.recv().ok()
+        self.inbox.answer(answered)
     }
 
     /// Reads messages until the connection ends, then immediately redials: a refusal proves that the

@@ -37,7 +37,7 @@ pub use bind::listen;
 pub use counters::Counters;
 use greeting::Greeter;
 use inbound::{Inbound, Reception};
-pub use inbox::{Event, Inbox};
+pub use inbox::{Answering, End, Event, Inbox, NoAnswer};
 use knock::Knock;
 use listener::Listener;
 use outbound::Outbound;

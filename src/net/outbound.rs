@@ -210,7 +210,7 @@ mod tests {
         let (sender, _events) = unbounded::<Event>();
         let counters = Arc::new(Counters::default());
         let surroundings = Surroundings {
-            inbox: Inbox::new(sender),
+            inbox: Inbox::new(sender, super::super::inbox::End::new().1),
             places: Places::default(),
             security: Security::new(None),
             refusals: Refusals::new(counters.clone(), |_, _| {}),

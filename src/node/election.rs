@@ -27,7 +27,7 @@ use crate::core::message::{Done, Refusal};
 use crate::core::restart::Kept;
 use crate::core::types::{NodeId, Time};
 use crate::core::{CommandId, Core, Input, Note, Output, Phase, Reason, Transition};
-use crate::net::{Event as NetEvent, Net, Who};
+use crate::net::{Answering, Event as NetEvent, Net, Who};
 use crate::store::{Record, Writer};
 
 /// How many inputs are taken before the timers get their turn, however many wait.
@@ -43,6 +43,8 @@ pub struct Election {
     net: Net,
     store: Writer,
     events: Receiver<Event>,
+    /// Those who wait for an answer wait no longer than this lives.
+    _answering: Answering,
     published: Arc<Published>,
     answers: BTreeMap<CommandId, Sender<Result<Done, Refusal>>>,
     last_command: u64,
@@ -71,7 +73,7 @@ impl Election {
         core: Core,
         net: Net,
         store: Writer,
-        events: Receiver<Event>,
+        (events, answering): (Receiver<Event>, Answering),
         published: Arc<Published>,
     ) -> Election {
         let members = core.members().clone();
@@ -80,6 +82,7 @@ impl Election {
             net,
             store,
             events,
+            _answering: answering,
             published,
             answers: BTreeMap::new(),
             last_command: 0,

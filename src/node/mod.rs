@@ -47,7 +47,7 @@ use crossbeam::channel::{Receiver, Sender, bounded};
 use crate::config::Config;
 use crate::core::settings::Quorum;
 use crate::core::{self, Core};
-use crate::net::{Inbox, Net, Refusals};
+use crate::net::{End, Inbox, Net, Refusals};
 use crate::store::{Store, Writer};
 use crate::tls::Security;
 
@@ -369,7 +369,8 @@ fn start_threads(
     let store = Writer::start(store, move |result| {
         let _ = stored.send(Event::Stored(result)); // the election thread may have ended
     })?;
-    let (inbox, counters) = (Inbox::new(event.clone()), published.counters());
+    let (answering, end) = End::new();
+    let (inbox, counters) = (Inbox::new(event.clone(), end.clone()), published.counters());
     let peers = members::peers(core.members(), own);
     let told = published.clone();
     let refusals = Refusals::new(counters.clone(), move |who, fault| {
@@ -377,8 +378,8 @@ fn start_threads(
     });
     let secured = (security, refusals);
     let net = Net::start(socket, peers, config.timing.failure, inbox, secured, counters, seed)?;
-    let election = Election::new(core, net, store, events, published.clone());
+    let election = Election::new(core, net, store, (events, answering), published.clone());
     let builder = thread::Builder::new().name("election".to_owned());
     let thread = builder.spawn(move || election.run())?;
-    Ok((NodeHandle { published, events: event }, thread))
+    Ok((NodeHandle { published, events: event, end }, thread))
 }

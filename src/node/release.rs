@@ -10,10 +10,12 @@ use super::NodeHandle;
 use super::clock::wall_clock_ms;
 use super::handle::CommandError;
 use super::inbox::{Event, Order};
+use super::running::unanswered;
 use crate::core::Command;
 use crate::core::membership::Change;
 use crate::core::message::{Done, Forwarded, Refusal};
 use crate::core::types::NodeId;
+use crate::net::NoAnswer;
 
 /// How long a member waits for the end of another member's leadership, as it does not know how long a hold may delay
 /// that.
@@ -94,6 +96,9 @@ impl NodeHandle {
         let most = if own { self.published.longest_hold() + AFTER_HOLD } else { LONGEST };
         let begin = Instant::now();
         while self.published.led_epoch() == Some(epoch) {
+            if self.end.has_come() {
+                return Err(unanswered(NoAnswer::Never)); // this member hears nothing more
+            }
             if begin.elapsed() > most {
                 let what = format!(
                     "the leader of epoch {epoch} leads on after {most:?}: what it runs has not ended, or nobody can \

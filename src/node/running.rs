@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam::channel::{Receiver, SendTimeoutError, Sender, bounded};
 
 use super::events::EventLog;
 use super::handle::{Command, CommandError, Handle, Outcome};
@@ -23,6 +23,10 @@ use crate::core;
 use crate::core::membership::{self, MemberList};
 use crate::core::message::{Done, Forwarded, Refusal};
 use crate::core::settings::Timing;
+use crate::net::{End, NoAnswer};
+
+/// How long the election thread may take to answer.
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// The handle of a [`Node`](super::Node).
 ///
@@ -39,6 +43,8 @@ use crate::core::settings::Timing;
 pub struct NodeHandle {
     pub(super) published: Arc<Published>,
     pub(super) events: Sender<Event>,
+    /// The end of the election thread.
+    pub(super) end: End,
 }
 
 impl NodeHandle {
@@ -126,22 +132,18 @@ impl NodeHandle {
     /// stopping.
     pub fn hold_for(&self, most: Duration) -> Result<Hold, CommandError> {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        let unanswered = || CommandError::Unanswered("this node did not answer in time".to_owned());
         let (held, holds) = bounded(1);
         self.published.held_for(most);
         let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-        let timeout = Duration::from_secs(5);
-        let event = Event::Held { number, most, held };
-        self.events.send_timeout(event, timeout).map_err(|_| unanswered())?;
+        self.send(Event::Held { number, most, held }, ANSWER)?;
         let events = self.events.clone();
         let hold = Hold { number, events }; // dropped, and undone, without an answer
-        match holds.recv_timeout(timeout) {
-            Ok(()) => Ok(hold),
-            Err(RecvTimeoutError::Timeout) => Err(unanswered()),
-            Err(RecvTimeoutError::Disconnected) => {
-                Err(CommandError::Refused("the leadership is about to end".to_owned()))
+        self.end.answer(&holds, Some(ANSWER)).map(|()| hold).map_err(|none| match none {
+            NoAnswer::Never if !self.end.has_come() => {
+                CommandError::Refused("the leadership is about to end".to_owned())
             }
-        }
+            none => unanswered(none),
+        })
     }
 }
 
@@ -231,13 +233,9 @@ impl NodeHandle {
     /// # Errors
     /// If the election thread does not answer, since it is stopping.
     pub fn retime(&self, timing: Timing) -> Result<(), CommandError> {
-        let unanswered = || CommandError::Unanswered("this node did not answer in time".to_owned());
         let (done, is_done) = bounded(1);
-        let timeout = Duration::from_secs(5);
-        self.events
-            .send_timeout(Event::Timed { timing, done }, timeout)
-            .map_err(|_| unanswered())?;
-        is_done.recv_timeout(timeout).map_err(|_| unanswered())
+        self.send(Event::Timed { timing, done }, ANSWER)?;
+        self.end.answer(&is_done, Some(ANSWER)).map_err(unanswered)
     }
 
     pub(super) fn order(
@@ -255,14 +253,29 @@ impl NodeHandle {
         timeout: Duration,
         meanwhile: impl FnOnce(),
     ) -> Result<Result<Done, Refusal>, CommandError> {
-        let unanswered = || CommandError::Unanswered("this node did not answer in time".to_owned());
         let (answer, answered) = bounded(1);
-        let order = Event::Order(Order { command, answer });
-        let sent = self.events.send_timeout(order, timeout);
+        let sent = self.send(Event::Order(Order { command, answer }), timeout);
         meanwhile();
-        sent.map_err(|_| unanswered())?;
-        answered.recv_timeout(timeout).map_err(|_| unanswered())
+        sent?;
+        self.end.answer(&answered, Some(timeout)).map_err(unanswered)
     }
+
+    /// Puts a request into the queue of the election thread.
+    fn send(&self, event: Event, timeout: Duration) -> Result<(), CommandError> {
+        self.events.send_timeout(event, timeout).map_err(|error| match error {
+            SendTimeoutError::Timeout(_) => unanswered(NoAnswer::Late),
+            SendTimeoutError::Disconnected(_) => unanswered(NoAnswer::Never),
+        })
+    }
+}
+
+/// The election thread gives no answer.
+pub(super) fn unanswered(why: NoAnswer) -> CommandError {
+    let what = match why {
+        NoAnswer::Late => "this node did not answer in time",
+        NoAnswer::Never => "this node is stopping",
+    };
+    CommandError::Unanswered(what.to_owned())
 }
 
 impl Handle for NodeHandle {
