@@ -20,7 +20,7 @@ use crate::admin::control::{self, Refused};
 use crate::config::{Config, node_name};
 use crate::exec::leader::Leader;
 use crate::exec::plan::End;
-use crate::exec::remote::Remote;
+use crate::exec::remote::{Remote, Unattached};
 use crate::exec::runner;
 use crate::exec::words::PROTOCOL;
 
@@ -35,7 +35,7 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// Exit codes: CMD's own, and 126, 127, 128 + signal as in a shell; 1 this user may not open the node's control
 /// socket; 69 no node runs here; 71 an address cannot be held; 75 the node did not come to lead within --wait,
 /// and with 0s nothing is printed; 76 the leadership was lost and CMD ended for it; 78 the file is of another
-/// cluster.
+/// cluster, or the node has another clock (time namespace).
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -118,8 +118,12 @@ fn attach(config: &Config, name: &str) -> Result<Remote, CliError> {
         CliError::new(exit, refused)
     })?;
     Remote::start(stream, first).map_err(|error| {
+        let exit = match error {
+            Unattached::Clock { .. } => Exit::Config,
+            Unattached::Io(_) => Exit::Unavailable,
+        };
         let what = format!("{name} does not run commands of others at {}: {error}", path.display());
-        CliError::new(Exit::Unavailable, what)
+        CliError::new(exit, what)
     })
 }
 

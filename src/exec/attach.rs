@@ -26,8 +26,8 @@ use log::warn;
 use parking_lot::Mutex;
 
 use super::address::spec::Address;
-use super::lock;
 use super::words::{self, FromExec, FromNode, PROTOCOL};
+use super::{clock, lock};
 use crate::node::NodeHandle;
 use crate::node::handle::{Command, Handle};
 use crate::node::leadership::{Change, Hold, Leadership};
@@ -198,7 +198,8 @@ impl Serving<'_> {
         stream.write_all(format!("{head}{PROTOCOL}\r\n\r\n").as_bytes())?;
         let name = lock.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let addresses = self.attached.addresses.to_vec();
-        words::write(self.stream, &FromNode::Welcome { lock: name, addresses })?;
+        let clock = Some(clock::own());
+        words::write(self.stream, &FromNode::Welcome { lock: name, addresses, clock })?;
         let node = &self.attached.node;
         let changes = node.leadership_changes();
         let (sender, lines) = bounded(LINES);

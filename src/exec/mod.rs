@@ -15,6 +15,7 @@
 pub mod address;
 mod alarms;
 pub mod attach;
+mod clock;
 pub mod deadlines;
 pub mod guard;
 mod guarded;

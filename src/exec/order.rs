@@ -1,11 +1,13 @@
 //! The orders of electd to a guard, and of the guard to the process that becomes the command.
 //!
-//! No order says when the leadership ends: the guard gets the alarms with its first order.
+//! No order says when the leadership ends: the guard gets the alarms with its first order. And none holds a moment,
+//! which a guard in another time namespace would take for another one.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use rustix::cmsg_space;
 use rustix::io::{Errno, retry_on_intr};
@@ -17,6 +19,7 @@ use rustix::process::Pid;
 
 use super::alarms::{Alarm, Alarms};
 use crate::core::types::Time;
+use crate::node::now;
 
 /// An order to a guard while its job runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +37,12 @@ impl Order {
     /// Its length on the wire.
     pub const LENGTH: usize = 16;
 
-    /// How it is written: which one, and the time, both as little-endian numbers.
+    /// How it is written: which one, and the time that is left, both as little-endian numbers.
     #[must_use]
     pub fn bytes(self) -> [u8; Order::LENGTH] {
         let (which, time) = match self {
             Order::Answer => (0, 0),
-            Order::End { kill } => (1, kill.0),
+            Order::End { kill } => (1, kill.0.saturating_sub(now().0)),
         };
         pair(which, time)
     }
@@ -49,7 +52,7 @@ impl Order {
     pub fn read(bytes: &[u8; Order::LENGTH]) -> Order {
         match number(bytes, 0) {
             0 => Order::Answer,
-            _ => Order::End { kill: Time(number(bytes, 8)) },
+            _ => Order::End { kill: now() + Duration::from_nanos(number(bytes, 8)) },
         }
     }
 }
@@ -137,15 +140,16 @@ fn number(bytes: &[u8], at: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::exec::deadlines::Deadlines;
 
     #[test]
     fn each_word_is_read_as_it_was_written() {
-        for order in [Order::Answer, Order::End { kill: Time(u64::MAX - 7) }] {
-            assert_eq!(Order::read(&order.bytes()), order);
+        assert_eq!(Order::read(&Order::Answer.bytes()), Order::Answer);
+        for left in [Duration::ZERO, Duration::from_secs(600)] {
+            let (before, bytes) = (now(), Order::End { kill: now() + left }.bytes());
+            let Order::End { kill } = Order::read(&bytes) else { panic!("{bytes:?}") };
+            assert!((before + left..=now() + left).contains(&kill), "{kill:?}");
         }
         for group in [None, Pid::from_raw(i32::MAX)] {
             let begin = Begin { epoch: u64::MAX - 1, group };

@@ -14,8 +14,10 @@ use std::time::Duration;
 use crossbeam::channel::{Receiver, Sender, bounded};
 use log::warn;
 use parking_lot::Mutex;
+use thiserror::Error;
 
 use super::address::spec::Address;
+use super::clock;
 use super::leader::Leader;
 use super::words::{self, FromExec, FromNode};
 use crate::core::types::Time;
@@ -50,19 +52,42 @@ impl Shared {
     }
 }
 
+/// Why this process cannot run commands beside a node.
+#[derive(Debug, Error)]
+pub enum Unattached {
+    /// When the leadership ends would be another moment here.
+    #[error(
+        "the node has another clock than this process (time namespaces {node} and {own}), so that the command would \
+         not end in time: run both in one time namespace"
+    )]
+    Clock {
+        /// The name of this process's clock.
+        own: String,
+        /// That of the node's.
+        node: String,
+    },
+    /// The node does not speak this protocol, or has ended the connection.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
 impl Remote {
     /// Speaks with a node over this connection, after its answer to the request; `first` is what was read of its
     /// lines already.
     ///
     /// # Errors
-    /// When the node does not speak this protocol, or ends the connection.
-    pub fn start(stream: UnixStream, first: Vec<u8>) -> io::Result<Remote> {
+    /// When the node has another clock, does not speak this protocol, or ends the connection.
+    pub fn start(stream: UnixStream, first: Vec<u8>) -> Result<Remote, Unattached> {
         stream.set_read_timeout(Some(ANSWER))?;
         stream.set_write_timeout(Some(ANSWER))?;
         let mut lines = BufReader::new(Cursor::new(first).chain(stream.try_clone()?));
-        let Some(FromNode::Welcome { lock, addresses }) = words::read(&mut lines)? else {
-            return Err(io::Error::other("it did not say which lock to take"));
+        let Some(FromNode::Welcome { lock, addresses, clock }) = words::read(&mut lines)? else {
+            return Err(io::Error::other("it did not say which lock to take").into());
         };
+        let own = clock::own();
+        if let Some(node) = clock.filter(|node| *node != own) {
+            return Err(Unattached::Clock { own, node });
+        }
         // Nobody can ask this version for an address in a form that it cannot read.
         let addresses = addresses.iter().filter_map(|text| text.parse().ok()).collect();
         let shared = Arc::new(Shared {
@@ -150,6 +175,7 @@ impl Leader for Remote {
     }
 
     fn hand_over(&self) {
+        while self.resigned.try_recv().is_ok() {} // an answer that came too late
         self.shared.say(&FromExec::Resign);
         match self.resigned.recv_timeout(ANSWER) {
             Ok(None) => {}

@@ -26,12 +26,15 @@ pub enum FromNode {
         /// may hold. An older node omits them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         addresses: Vec<String>,
+        /// The name of the node's clock ([`super::clock`]). An older node does not say so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        clock: Option<String>,
     },
     /// The node leads, and for how long if nothing renews that.
     Leads {
         /// The epoch.
         epoch: u64,
-        /// When that ends, in nanoseconds of CLOCK_BOOTTIME.
+        /// When that ends, in nanoseconds of CLOCK_BOOTTIME: of the clock that the first line names.
         until: u64,
         /// For how long a renewal is good, in nanoseconds. An older node does not say so.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,8 +91,16 @@ mod tests {
     #[test]
     fn lines_are_read_as_they_were_written() {
         let words = [
-            FromNode::Welcome { lock: "exec-1.lock".to_owned(), addresses: Vec::new() },
-            FromNode::Welcome { lock: "exec-2.lock".to_owned(), addresses: vec!["a".to_owned()] },
+            FromNode::Welcome {
+                lock: "exec-1.lock".to_owned(),
+                addresses: Vec::new(),
+                clock: None,
+            },
+            FromNode::Welcome {
+                lock: "exec-2.lock".to_owned(),
+                addresses: vec!["a".to_owned()],
+                clock: Some("time:[1]".to_owned()),
+            },
             FromNode::Leads { epoch: 7, until: u64::MAX, renewal: None },
             FromNode::Leads { epoch: 7, until: 9, renewal: Some(3) },
             FromNode::DoesNotLead,

@@ -3,6 +3,7 @@
 
 mod attached;
 mod bad;
+mod clocks;
 mod guard;
 mod lines;
 mod ready;
