@@ -11,17 +11,19 @@ use crossbeam::select;
 use log::{error, warn};
 
 use super::address::netlink::remove_left;
+use super::deadlines::Deadlines;
 use super::job::{Job, JobEnd};
 use super::leader::Leader;
 use super::plan::{End, Plan, Restart};
 use super::ready::Ready;
 use super::tree;
-use crate::node::leadership::Change;
+use crate::node::leadership::{Change, Leadership};
 
 /// The shortest and the longest wait before a command is started again.
 const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// Until the leadership is asked for again that could not be held, as it is about to end.
+/// Until the leadership is looked at again that could not be held, or would have ended the job at once, as it is about
+/// to end.
 const NOT_HELD: Duration = Duration::from_millis(20);
 
 /// A node that has not led for this long keeps a guard ready, but not earlier, when it may be busy with
@@ -108,7 +110,7 @@ fn is_closed(stopping: &Receiver<()>) -> bool {
     matches!(stopping.try_recv(), Err(TryRecvError::Disconnected))
 }
 
-/// Waits until the node leads; or tells why not: it is to stop, the node has ended, or does not lead in time. Has a
+/// Waits until the node leads for long enough to begin; or tells why not: it is to stop, the node has ended, or does not lead in time. Has a
 /// guard ready meanwhile.
 fn await_leadership(
     node: &impl Leader,
@@ -125,11 +127,15 @@ fn await_leadership(
         if node.is_gone() {
             return Some(End::NodeGone);
         }
-        if node.leadership().is_some() {
+        let leadership = node.leadership();
+        if leadership.as_ref().is_some_and(|leadership| has_time(plan, leadership)) {
             return None;
         }
+        // Nobody tells of a renewal.
+        let renewed = leadership.map_or_else(never, |_| after(NOT_HELD));
         select! {
             recv(changes) -> _ => {}
+            recv(renewed) -> _ => {}
             recv(stopping) -> _ => return Some(End::Stopped(None)),
             recv(late) -> _ => return Some(End::NotGained),
             recv(calm) -> _ => {
@@ -138,6 +144,12 @@ fn await_leadership(
             }
         }
     }
+}
+
+/// Whether a job that begins now would not be ended immediately: TERM is due only later.
+fn has_time(plan: &Plan, leadership: &Leadership) -> bool {
+    let deadlines = leadership.renewal().map_or(plan.deadlines, Deadlines::of_renewal);
+    leadership.remaining() > deadlines.term
 }
 
 /// Runs the command once, if the node still leads.

@@ -7,6 +7,7 @@ mod clocks;
 mod guard;
 mod lines;
 mod ready;
+mod renewal;
 mod terminal;
 mod worker;
 
