@@ -28,6 +28,7 @@ use crate::config::{Config, node_name};
 use crate::core::types::Task;
 use crate::exec::attach::Attached;
 use crate::exec::hooks::Hooks;
+use crate::exec::orphans;
 use crate::node::{Node, Start, StartError};
 use crate::store::{Store, Trouble};
 
@@ -228,18 +229,25 @@ struct Endings(SignalsInfo);
 impl Endings {
     fn watch() -> Result<Endings, CliError> {
         let internal = |error: String| CliError::new(Exit::Internal, error);
-        let signals = Signals::new([SIGTERM, SIGQUIT, SIGHUP])
+        let signals = Signals::new([SIGTERM, SIGQUIT, SIGHUP, orphans::SIGNAL])
             .map_err(|error| internal(error.to_string()))?;
         let interrupted = signals.handle();
         ctrlc::set_handler(move || interrupted.close())
             .map_err(|error| internal(error.to_string()))?;
+        orphans::adopt();
         Ok(Endings(signals))
     }
 
     /// Waits for a signal that ends the node; calls this for each HUP until then.
     fn wait(&mut self, on_hup: impl Fn()) {
         // Without a signal, INT ended them.
-        self.0.forever().take_while(|signal| *signal == SIGHUP).for_each(|_| on_hup());
+        for signal in self.0.forever() {
+            match signal {
+                SIGHUP => on_hup(),
+                orphans::SIGNAL => orphans::reap(),
+                _ => return,
+            }
+        }
     }
 }
 

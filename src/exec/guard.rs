@@ -29,7 +29,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitStatus, getpid, kill_process, pidfd_open};
 use rustix::time::Timespec;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use thiserror::Error;
 
@@ -164,8 +164,8 @@ impl Guard {
         addresses: &[Address],
         command: &[OsString],
     ) -> Result<Option<Guard>, Failed> {
-        // By handlers, not by SIG_IGN: the command would inherit that.
-        for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+        // By handlers, not by SIG_IGN: the command would inherit that. CHLD wakes it to reap what the command left.
+        for signal in [SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
             signal_hook::flag::register(signal, Arc::default())?;
         }
         let electd = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);

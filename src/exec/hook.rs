@@ -17,6 +17,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use crate::config::HooksConfig;
 use crate::node::events::Event;
 use crate::rank::HELPER;
+use crate::rank::children;
 
 /// How many lines of one run are logged, and how many bytes of a line.
 const LINES: u64 = 100;
@@ -74,7 +75,7 @@ pub fn run(
     let watched = watch(&child, &mut output, &late);
     // Before the program is reaped, since its number may be another's afterwards.
     let _ = kill_process_group(group, Signal::KILL);
-    let status = child.wait();
+    let status = children::wait(&mut child);
     output.finish();
     match (watched, status) {
         (Ok(true), Ok(status)) => ended(status),
@@ -85,7 +86,8 @@ pub fn run(
 
 fn start(config: &HooksConfig, event: &Event, cluster: &str) -> io::Result<(Child, Output)> {
     let (out, input) = io::pipe()?;
-    let mut child = Command::new(&config.program)
+    let mut command = Command::new(&config.program);
+    command
         .args(&config.arguments)
         .env("ELECTD_EVENT", event.event.name())
         .env("ELECTD_CLUSTER", cluster)
@@ -97,8 +99,9 @@ fn start(config: &HooksConfig, event: &Event, cluster: &str) -> io::Result<(Chil
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(input.try_clone()?)
-        .stderr(input)
-        .spawn()?;
+        .stderr(input);
+    let mut child = children::start(&mut command)?;
+    drop(command); // and with it the writing end of the pipe
     if let Some(stdin) = child.stdin.take() {
         let stdin = File::from(OwnedFd::from(stdin));
         let _ = ioctl_fionbio(&stdin, true); // it is far shorter than what a pipe takes

@@ -25,6 +25,7 @@ mod job;
 pub mod leader;
 pub mod lock;
 mod order;
+pub mod orphans;
 pub mod plan;
 mod ready;
 pub mod remote;

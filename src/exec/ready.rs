@@ -24,6 +24,7 @@ use super::guard::{GUARD, SEPARATOR};
 use super::order::Begin;
 use super::plan::Plan;
 use crate::node::leadership::Leadership;
+use crate::rank::children;
 
 /// How long a guard that is no longer needed may take to end by itself.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -59,7 +60,8 @@ impl Ready {
     pub fn start(plan: &Plan) -> io::Result<Ready> {
         let alarms = Arc::new(Alarms::new(plan.deadlines)?);
         let (line, far) = UnixStream::pair()?;
-        let child = Command::new("/proc/self/exe")
+        let mut command = Command::new("/proc/self/exe");
+        command
             .arg(GUARD)
             .arg(&plan.lock)
             .args(plan.addresses.iter().map(ToString::to_string))
@@ -69,8 +71,9 @@ impl Ready {
             .env("ELECTD_NODE", &plan.node)
             .env("ELECTD_LEADER", &plan.node)
             .process_group(0)
-            .stdin(Stdio::from(OwnedFd::from(far)))
-            .spawn()?;
+            .stdin(Stdio::from(OwnedFd::from(far)));
+        let child = children::start(&mut command)?;
+        drop(command); // and with it the guard's end of the line
         // A process that may not have so many descriptors keeps the low one, and its guard learns a bit later.
         let line = fcntl_dupfd_cloexec(&line, LINE).map_or(line, UnixStream::from);
         line.set_nonblocking(true)?; // a frozen guard delays no other process
@@ -115,7 +118,7 @@ fn watch(mut guard: Child, alarms: &Arc<Alarms>) -> io::Result<Receiver<News>> {
     let builder = thread::Builder::new().name("job-guard".to_owned()).stack_size(128 * 1024);
     builder.spawn(move || {
         while !has_ended(&process, &alarms.late, &news) {}
-        let _ = news.send(News::Ended(guard.wait())); // the runner outlives its jobs
+        let _ = news.send(News::Ended(children::wait(&mut guard))); // the runner outlives its jobs
     })?;
     Ok(heard)
 }

@@ -6,6 +6,7 @@
 
 mod address;
 mod check;
+pub mod children;
 mod command;
 mod cpu;
 mod folder;

@@ -15,7 +15,7 @@ use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::stop::{Stop, Woken};
-use super::{HELPER, Variables};
+use super::{HELPER, Variables, children};
 
 /// A program may print this much on each of its two outputs; electd reads no more.
 const MOST: usize = 64 * 1024;
@@ -55,7 +55,7 @@ impl Program<'_> {
         let mut command = Command::new(self.program);
         command.args(self.arguments).process_group(0).env(HELPER.0, HELPER.1).envs(variables());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = match command.spawn() {
+        let mut child = match children::start(&mut command) {
             Ok(child) => child,
             Err(error) => return cut(format!("cannot be run: {error}")),
         };
@@ -65,7 +65,7 @@ impl Program<'_> {
         // afterwards. This also happens after a successful run, as nothing else would end the processes
         // that it left.
         let _ = kill_process_group(group, Signal::KILL);
-        let status = child.wait();
+        let status = children::wait(&mut child);
         let (woken, printed) = match watched {
             Ok(watched) => watched,
             Err(error) => return cut(format!("cannot be watched: {error}")),

@@ -6,6 +6,7 @@ mod bad;
 mod clocks;
 mod guard;
 mod lines;
+mod orphans;
 mod ready;
 mod renewal;
 mod terminal;

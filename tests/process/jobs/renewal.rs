@@ -12,6 +12,7 @@ fn no_job_begins_when_it_would_be_ended_at_once() {
     let cluster = Cluster::prepare(3, |config| {
         with_majority(config);
         config["preempt"] = "always".into();
+        config["timing"]["failure"] = "8s".into(); // long enough for many guards in its last quarter
     });
     let lines = Lines::beside(&cluster);
     let (command, file) = (command(), lines.file());

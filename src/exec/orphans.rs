@@ -1,0 +1,31 @@
+//! Orphans: processes that became children of this one when their parents ended. That happens to the first process of a
+//! PID namespace, such as a container's, and to one that runs a job ([`super::tree::adopt_orphans`]).
+//!
+//! An orphan that nobody reaps keeps its number for ever, and a container may have only so many. The kernel sends CHLD
+//! when any child ends; the programs that this process started itself are left to the threads that wait for them.
+
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
+use signal_hook::consts::SIGCHLD;
+
+use crate::rank::children;
+
+/// The signal at which [`reap`] is to be called.
+pub const SIGNAL: i32 = SIGCHLD;
+
+/// From now on orphans are also reaped after each program that this process started has been: the kernel tells of one
+/// child at a time, and that program may have been the one.
+pub fn adopt() {
+    children::after_each(reap);
+}
+
+/// Reaps all orphans that have ended.
+pub fn reap() {
+    children::while_none_starts(|started| {
+        let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        while let Some(pid) = waitid(Id::All, look).ok().as_ref().and_then(WaitStatus::pid) {
+            if started(pid.as_raw()) || waitpid(pid, Some(WaitPidFlag::WNOHANG)).is_err() {
+                return;
+            }
+        }
+    });
+}

@@ -1,0 +1,60 @@
+//! The programs that this process has started and waits for.
+//!
+//! A process may also get children that it never started (`exec/orphans.rs`), and has to reap them, but not these: the
+//! exit code of each is for the thread that waits for it.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::OnceLock;
+
+use parking_lot::{Mutex, RwLock};
+
+/// Shared by all that start a program, from before it runs until its number is noted. Nobody waits for this lock: the
+/// start of a program may hang, on a file system that does not answer.
+static STARTING: RwLock<()> = RwLock::new(());
+
+/// The processes that were started and not reaped yet.
+static STARTED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+/// Called after each of them was reaped.
+static THEN: OnceLock<fn()> = OnceLock::new();
+
+/// Starts a program, which has to be waited for by [`wait`].
+///
+/// # Errors
+/// When it cannot be started.
+pub fn start(command: &mut Command) -> io::Result<Child> {
+    let _starting = STARTING.read();
+    let child = command.spawn()?;
+    STARTED.lock().insert(child.id());
+    Ok(child)
+}
+
+/// Waits for the end of a program, and reaps it.
+///
+/// # Errors
+/// When the system cannot wait for it, which is a defect.
+pub fn wait(child: &mut Child) -> io::Result<ExitStatus> {
+    let status = child.wait();
+    STARTED.lock().remove(&child.id());
+    if let Some(then) = THEN.get() {
+        then();
+    }
+    status
+}
+
+/// Calls this from now on after each program that was reaped.
+#[cfg(feature = "cli")]
+pub fn after_each(then: fn()) {
+    let _ = THEN.set(then); // it is set by one command of the program, once
+}
+
+/// Calls this unless a program is about to start: then its end is another occasion. It is told of a process whether this
+/// process started it, and still has to reap it.
+#[cfg(feature = "cli")]
+pub fn while_none_starts(work: impl FnOnce(&dyn Fn(i32) -> bool)) {
+    if let Some(_none_starts) = STARTING.try_write() {
+        work(&|pid| u32::try_from(pid).is_ok_and(|pid| STARTED.lock().contains(&pid)));
+    }
+}

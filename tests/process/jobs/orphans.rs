@@ -1,0 +1,116 @@
+//! Processes whose parents have ended: whichever process of electd gets them reaps them, and takes no exit code of a
+//! program that another part of it waits for.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use rustix::process::Pid;
+use serde_json::{Value, json};
+use story::story;
+
+use super::{children, command_of, only_child};
+use crate::support::{Cluster, Node, ensure, eventually};
+
+/// Leaves processes behind: one that is killed with its group, and two that end by themselves.
+const LEAVES: &str = "sleep 1000 & setsid sleep 0.01 & setsid -f sleep 0.02; echo >>";
+
+fn is_zombie(process: &Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
+    stat.is_ok_and(|stat| stat.contains(") Z "))
+}
+
+#[track_caller]
+fn until_reaped(process: Pid) {
+    eventually("all that has ended is reaped", || {
+        let zombies = children(process).filter(is_zombie).count();
+        ensure(zombies == 0, || format!("{zombies} zombies"))
+    });
+}
+
+/// A node whose check and whose hook leave processes behind.
+fn leaving(cluster: &Cluster) {
+    let folder = cluster.file().parent().unwrap().display().to_string();
+    let mut config: Value = cluster.config().clone();
+    let leaves = |name: &str| json!(["sh", "-c", format!("{LEAVES}{folder}/{name}")]);
+    config["hooks"] = json!({"on_change": leaves("hook")});
+    config["members"][0]["health"] =
+        json!({"command": leaves("check"), "every": "1s", "timeout": "900ms", "fall": 1});
+    fs::write(cluster.file(), config.to_string()).unwrap();
+}
+
+/// Waits until this node has run its check and its hook a few times.
+#[track_caller]
+fn until_left(cluster: &Cluster) {
+    for (name, times) in [("check", 4), ("hook", 1)] {
+        eventually(&format!("{name} has run"), || {
+            let ran = fs::read_to_string(cluster.file().with_file_name(name)).unwrap_or_default();
+            ensure(ran.lines().count() >= times, || ran)
+        });
+    }
+}
+
+/// Every run of its check and its hook has its own exit code.
+#[track_caller]
+fn all_went_well(node: &Node) {
+    let log = node.log();
+    for wrong in ["unhealthy", "cannot be w", "exited with", "was killed"] {
+        assert!(!log.contains(wrong), "{}", node.log_tail(20));
+    }
+}
+
+#[story]
+fn the_first_process_of_a_pid_namespace_reaps_what_its_programs_leave() {
+    let elsewhere = ["--pid", "--fork", "--kill-child", "--mount-proc"];
+    let can = Command::new("unshare").args(elsewhere).arg("true").output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        println!("skipped: a PID namespace needs root and unshare");
+        return;
+    }
+    let cluster = Cluster::prepare(1, |_| {});
+    leaving(&cluster);
+    let (node, build) = (cluster.node(1), cluster.file().with_file_name("first"));
+    let electd = env!("CARGO_BIN_EXE_electd");
+    let script = format!("#!/bin/sh\nexec unshare {} {electd} \"$@\"\n", elsewhere.join(" "));
+    fs::write(&build, script).unwrap();
+    fs::set_permissions(&build, Permissions::from_mode(0o755)).unwrap();
+    node.build.replace(Some(build));
+    node.start();
+    cluster.agree_on(1);
+    until_left(&cluster);
+    until_reaped(only_child(node.pid()).unwrap());
+    all_went_well(node);
+}
+
+/// A process that runs a job gets what its other programs leave behind.
+#[story]
+fn a_node_with_a_job_reaps_what_its_other_programs_leave() {
+    let cluster = Cluster::prepare(1, |_| {});
+    leaving(&cluster);
+    let node = cluster.node(1);
+    node.start_with(&["--", "sleep", "1000"]);
+    cluster.agree_on(1);
+    until_left(&cluster);
+    until_reaped(node.pid());
+    all_went_well(node);
+    node.stop_term();
+    assert_eq!(node.exit_code(), 0);
+}
+
+#[story]
+fn a_guard_reaps_what_its_command_leaves_while_the_command_runs() {
+    let cluster = Cluster::prepare(1, |_| {});
+    let (node, file) = (cluster.node(1), cluster.file().with_file_name("left"));
+    let leave = "setsid -f sleep 0.2; ".repeat(10);
+    let script = format!("{leave} echo >{}; exec sleep 1000", file.display());
+    node.start_with(&["--", "sh", "-c", &script]);
+    eventually("the command has left ten processes behind", || {
+        ensure(file.exists(), || node.log_tail(9))
+    });
+    let guard = only_child(node.pid()).unwrap();
+    let command = command_of(guard).unwrap();
+    eventually("the guard has no other child than the command", || {
+        let children: Vec<Pid> = children(guard).collect();
+        ensure(children == [command], || format!("{children:?}"))
+    });
+}
