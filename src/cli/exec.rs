@@ -21,7 +21,7 @@ use crate::config::{Config, node_name};
 use crate::exec::leader::Leader;
 use crate::exec::plan::End;
 use crate::exec::remote::{Remote, Unattached};
-use crate::exec::{orphans, runner};
+use crate::exec::{orphans, runner, signals};
 use crate::exec::words::PROTOCOL;
 
 /// How long the node may take to answer.
@@ -130,14 +130,15 @@ fn attach(config: &Config, name: &str) -> Result<Remote, CliError> {
 /// A channel that the first signal that ends this process closes, and the number of that signal.
 fn stop_at_signals() -> Result<(Receiver<()>, Arc<AtomicI32>), CliError> {
     let internal = |error: std::io::Error| CliError::new(Exit::Internal, error);
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGQUIT, SIGHUP, orphans::SIGNAL]).map_err(internal)?;
+    let ends = [vec![SIGTERM], signals::heeded(&[SIGINT, SIGQUIT, SIGHUP])].concat();
+    let mut heard = Signals::new([ends, vec![orphans::SIGNAL]].concat()).map_err(internal)?;
     orphans::adopt();
     let (sender, stopping) = bounded(0);
     let number = Arc::new(AtomicI32::new(0));
     let told = number.clone();
     let work = move || {
         let mut sender = Some(sender);
-        for signal in signals.forever() {
+        for signal in heard.forever() {
             if signal == orphans::SIGNAL {
                 orphans::reap();
             } else if sender.take().is_some() {

@@ -6,6 +6,7 @@
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use signal_hook::consts::SIGHUP;
 
 pub mod args;
 mod ask;
@@ -48,6 +49,7 @@ mod watch;
 use error::CliError;
 use exit::Exit;
 
+use crate::exec::signals;
 use crate::node::VERSION;
 
 /// Elects one leader among N processes and keeps it elected.
@@ -113,6 +115,7 @@ pub fn main() -> ExitCode {
     if let Some(code) = crate::exec::guard::if_asked() {
         return code; // this process is a part of a job
     }
+    survive_signals();
     let outcome = match Cli::try_parse() {
         Ok(cli) => cli.command.run(),
         Err(error) => usage(&error),
@@ -125,6 +128,19 @@ pub fn main() -> ExitCode {
             }
             exit.into()
         }
+    }
+}
+
+/// Before all else: a signal that is no order to end must not end a process that is about to run a node or a job. A HUP
+/// means to read the configuration again, which a node has yet to do.
+fn survive_signals() {
+    let more: &[i32] = match std::env::args_os().nth(1) {
+        Some(command) if command == "run" => &[SIGHUP],
+        Some(command) if command == "exec" => &[],
+        _ => return,
+    };
+    if let Err(error) = signals::survive(more) {
+        print::message(&format!("electd: signals such as USR1 end this process: {error}"));
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use log::{error, info};
 use rustix::fs::OFlags;
-use signal_hook::consts::{SIGHUP, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::{Signals, SignalsInfo};
 
 use super::args::ConfigArgs;
@@ -28,7 +28,7 @@ use crate::config::{Config, node_name};
 use crate::core::types::Task;
 use crate::exec::attach::Attached;
 use crate::exec::hooks::Hooks;
-use crate::exec::orphans;
+use crate::exec::{orphans, signals};
 use crate::node::{Node, Start, StartError};
 use crate::store::{Store, Trouble};
 
@@ -36,8 +36,8 @@ use crate::store::{Store, Trouble};
 ///
 /// It logs to stderr, one line for each change; repeated lines are counted, and the count is logged every 10 s. Under
 /// systemd the lines have priorities. RUST_LOG=debug logs more, and all repetitions. HUP makes it read its file
-/// again, as `electd reload` does. TERM, INT and QUIT make it hand over if it leads, and end with 0; a member that is
-/// removed from the cluster ends with 77.
+/// again, as `electd reload` does. TERM, INT and QUIT make it hand over if it leads, and end with 0; HUP, INT and QUIT
+/// stay ignored if they were when it started. A member that is removed from the cluster ends with 77.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -72,20 +72,21 @@ impl Run {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         outlive::start();
+        let signals = Endings::hear()?;
         let config = self.config.load()?;
         let name = node_name(&config, self.config.node().as_deref())?;
         let journal = self.log.start(&config.cluster, name)?;
         fail_stop(journal.clone());
-        let outcome = serve(&config, name, &self);
+        let outcome = serve(&config, name, &self, signals);
         journal.finish();
         outcome
     }
 }
 
 /// Runs the node until a signal ends it.
-fn serve(config: &Config, name: &str, run: &Run) -> Result<(), CliError> {
+fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result<(), CliError> {
     // Before the node starts: so no signal is lost, and a port in use leaves no trace.
-    let mut signals = Endings::watch()?;
+    signals.watch()?;
     let token = Token::new(token::configured(config)?);
     let group = find_group(config)?;
     let task = run.task.as_deref().map(read_task).transpose()?;
@@ -227,15 +228,29 @@ fn read_task(path: &Path) -> Result<Vec<u8>, CliError> {
 struct Endings(SignalsInfo);
 
 impl Endings {
-    fn watch() -> Result<Endings, CliError> {
-        let internal = |error: String| CliError::new(Exit::Internal, error);
-        let signals = Signals::new([SIGTERM, SIGQUIT, SIGHUP, orphans::SIGNAL])
-            .map_err(|error| internal(error.to_string()))?;
-        let interrupted = signals.handle();
-        ctrlc::set_handler(move || interrupted.close())
-            .map_err(|error| internal(error.to_string()))?;
+    /// From now on none is lost that does not end this process.
+    fn hear() -> Result<Endings, CliError> {
+        let heard = [signals::heeded(&[SIGHUP]), vec![orphans::SIGNAL]].concat();
+        let signals = Signals::new(heard).map_err(|error| CliError::new(Exit::Internal, error))?;
         orphans::adopt();
         Ok(Endings(signals))
+    }
+
+    /// From now on no signal ends this process. Until then, what hangs, such as a file, can be interrupted.
+    fn watch(&mut self) -> Result<(), CliError> {
+        if signals::heeded(&[SIGHUP]).is_empty() {
+            info!(event = "signals"; "HUP is ignored, as this process was started so: use electd reload");
+        }
+        let handle = self.0.handle();
+        let [term, quit] = [&[SIGTERM][..], &signals::heeded(&[SIGQUIT])];
+        for signal in term.iter().chain(quit) {
+            handle.add_signal(*signal).map_err(|error| CliError::new(Exit::Internal, error))?;
+        }
+        if signals::heeded(&[SIGINT]).is_empty() {
+            return Ok(());
+        }
+        ctrlc::set_handler(move || handle.close())
+            .map_err(|error| CliError::new(Exit::Internal, error))
     }
 
     /// Waits for a signal that ends the node; calls this for each HUP until then.

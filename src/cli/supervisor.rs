@@ -5,6 +5,10 @@
 //! gives a sign of life only while the election thread turns: a node whose election thread hangs is restarted.
 //! Without a service manager there is no thread.
 
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -16,6 +20,9 @@ use crate::node::status::Status;
 
 /// How often the line is compared with the last one that was sent.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// The variable with the name of the service manager's socket.
+const SOCKET: &str = "NOTIFY_SOCKET";
 
 const STACK: usize = 256 * 1024;
 
@@ -29,7 +36,7 @@ impl Supervised {
     /// Tells the service manager that this node is ready, and from then on its state. None if no service manager
     /// asked for that.
     pub fn start(node: impl Handle) -> Option<Supervised> {
-        std::env::var_os("NOTIFY_SOCKET")?;
+        std::env::var_os(SOCKET)?;
         let (end, ended) = bounded(0);
         let work = move || report(&node, &ended);
         let builder = thread::Builder::new().name("supervisor".to_owned()).stack_size(STACK);
@@ -75,9 +82,20 @@ fn report(node: &impl Handle, ended: &Receiver<()>) {
 }
 
 fn tell(what: &[NotifyState]) {
-    if let Err(error) = sd_notify::notify(what) {
+    if let Err(error) = try_tell(what) {
         log::debug!("the service manager cannot be told: {error}");
     }
+}
+
+/// Sends lines to the socket of the service manager. A name that begins with @ is abstract: no file system has it.
+fn try_tell(what: &[NotifyState]) -> io::Result<()> {
+    let Some(name) = std::env::var_os(SOCKET) else { return Ok(()) };
+    let address = match name.as_bytes() {
+        [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
+        _ => SocketAddr::from_pathname(&name)?,
+    };
+    let lines: String = what.iter().map(|line| format!("{line}\n")).collect();
+    UnixDatagram::unbound()?.send_to_addr(lines.as_bytes(), &address).map(drop)
 }
 
 /// The state of a node, in one line.

@@ -22,14 +22,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitStatus, getpid, kill_process, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitStatus, pidfd_open};
 use rustix::time::Timespec;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::low_level::emulate_default_handler;
 
 use thiserror::Error;
 
@@ -38,7 +38,7 @@ use super::address::spec::Address;
 use super::alarms::Alarm;
 use super::guarded::{GUARDED, Waiting, become_command};
 use super::order::{Begin, Order};
-use super::{lock, tree};
+use super::{lock, signals, tree};
 use crate::core::types::Time;
 use crate::node::now;
 
@@ -115,7 +115,7 @@ fn guard(arguments: Vec<OsString>) -> ExitCode {
 
 /// Ends this process.
 fn end_by(signal: Signal) -> ExitCode {
-    let _ = kill_process(getpid(), signal);
+    let _ = emulate_default_handler(signal.as_raw());
     ExitCode::from(70) // not reached
 }
 
@@ -164,10 +164,8 @@ impl Guard {
         addresses: &[Address],
         command: &[OsString],
     ) -> Result<Option<Guard>, Failed> {
-        // By handlers, not by SIG_IGN: the command would inherit that. CHLD wakes it to reap what the command left.
-        for signal in [SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
-            signal_hook::flag::register(signal, Arc::default())?;
-        }
+        // CHLD wakes it to reap what the command left behind.
+        signals::survive(&[SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
         let electd = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
         tree::adopt_orphans(true)?;
         let waiting = if command.is_empty() { None } else { Some(Waiting::start(command)?) };

@@ -30,5 +30,6 @@ pub mod plan;
 mod ready;
 pub mod remote;
 pub mod runner;
+pub mod signals;
 mod tree;
 pub mod words;

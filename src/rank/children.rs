@@ -10,6 +10,18 @@ use std::sync::OnceLock;
 
 use parking_lot::{Mutex, RwLock};
 
+/// The variables by which a service manager speaks with the one process that it started: a program that inherited them
+/// could speak in its place.
+const OF_MANAGER: [&str; 7] = [
+    "NOTIFY_SOCKET",
+    "WATCHDOG_USEC",
+    "WATCHDOG_PID",
+    "LISTEN_FDS",
+    "LISTEN_FDNAMES",
+    "LISTEN_PID",
+    "LISTEN_PIDFDID",
+];
+
 /// Shared by all that start a program, from before it runs until its number is noted. Nobody waits for this lock: the
 /// start of a program may hang, on a file system that does not answer.
 static STARTING: RwLock<()> = RwLock::new(());
@@ -20,11 +32,12 @@ static STARTED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 /// Called after each of them was reaped.
 static THEN: OnceLock<fn()> = OnceLock::new();
 
-/// Starts a program, which has to be waited for by [`wait`].
+/// Starts a program, without the variables that are for this process alone. It has to be waited for by [`wait`].
 ///
 /// # Errors
 /// When it cannot be started.
 pub fn start(command: &mut Command) -> io::Result<Child> {
+    OF_MANAGER.into_iter().for_each(|variable| _ = command.env_remove(variable));
     let _starting = STARTING.read();
     let child = command.spawn()?;
     STARTED.lock().insert(child.id());

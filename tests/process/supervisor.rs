@@ -1,7 +1,8 @@
 //! The messages of a node to the service manager that started it. The test is the service manager.
 
 use std::io;
-use std::os::unix::net::UnixDatagram;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use crate::support::{Cluster, DEADLINE};
 use story::story;
@@ -20,6 +21,15 @@ impl Manager {
         let socket = UnixDatagram::bind(&path).unwrap();
         socket.set_read_timeout(Some(DEADLINE)).unwrap();
         Manager { socket, _folder: folder, path }
+    }
+
+    /// One whose socket no file system has.
+    fn nowhere() -> Manager {
+        let name = format!("electd-test-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(&name).unwrap();
+        let socket = UnixDatagram::bind_addr(&address).unwrap();
+        socket.set_read_timeout(Some(DEADLINE)).unwrap();
+        Manager { socket, _folder: tempfile::tempdir().unwrap(), path: format!("@{name}") }
     }
 
     /// Lets messages wait in its socket until no more fit.
@@ -58,6 +68,18 @@ fn a_node_says_that_it_is_ready_where_it_stands_that_it_lives_and_that_it_stops(
     manager.hear("STATUS=leads in epoch 1");
     manager.hear("WATCHDOG=1");
     manager.hear("WATCHDOG=1");
+    node.stop_term();
+    manager.hear("STOPPING=1");
+    assert_eq!(node.exit_code(), 0);
+}
+
+#[story]
+fn a_service_manager_may_have_an_abstract_socket() {
+    let (cluster, manager) = (Cluster::prepare(1, |_| {}), Manager::nowhere());
+    let node = cluster.node(1);
+    node.start_in(&[("NOTIFY_SOCKET", &manager.path)]);
+    manager.hear("READY=1");
+    manager.hear("STATUS=leads in epoch 1");
     node.stop_term();
     manager.hear("STOPPING=1");
     assert_eq!(node.exit_code(), 0);

@@ -1,7 +1,7 @@
 //! `electd exec`: commands beside a node that runs already.
 
 use std::cell::RefCell;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -14,7 +14,7 @@ use super::{command_of, only_child, with_majority};
 use crate::support::{Cluster, ensure, eventually, http};
 
 /// An `electd exec`; killed, and its command with it, when this is dropped.
-struct Attached(Child);
+pub struct Attached(pub Child);
 
 impl Drop for Attached {
     fn drop(&mut self) {
@@ -24,11 +24,24 @@ impl Drop for Attached {
 }
 
 impl Attached {
-    fn pid(&self) -> Pid {
+    pub fn pid(&self) -> Pid {
         Pid::from_child(&self.0)
     }
 
-    fn code(&mut self) -> i32 {
+    /// Waits until its command has written a line.
+    pub fn hear(&mut self) {
+        self.0.stdout.as_mut().unwrap().read_exact(&mut [0; 1]).unwrap();
+    }
+
+    /// Waits until it has written a line with these words to stderr.
+    #[track_caller]
+    pub fn until_told(&mut self, words: &str) {
+        let mut lines = BufReader::new(self.0.stderr.as_mut().unwrap()).lines();
+        let told = lines.any(|line| line.unwrap().contains(words));
+        assert!(told, "it ended, and did not say {words:?}");
+    }
+
+    pub fn code(&mut self) -> i32 {
         let status = eventually("electd exec ends", || {
             self.0.try_wait().unwrap().ok_or_else(|| "it runs".to_owned())
         });

@@ -9,6 +9,7 @@ mod lines;
 mod orphans;
 mod ready;
 mod renewal;
+mod signals;
 mod terminal;
 mod worker;
 

@@ -1,0 +1,50 @@
+//! The signals that end a process of electd, and those that must not.
+//!
+//! A signal that was ignored when electd started stays ignored, here and in every program that electd starts: `nohup`
+//! means all of them. Other signals get handlers and are never ignored, since a program would inherit that.
+
+use std::fs;
+use std::io;
+use std::sync::Arc;
+
+use signal_hook::consts::{SIGALRM, SIGUSR1, SIGUSR2};
+
+/// Signals that mean nothing to electd, and that would end it.
+const FOREIGN: [i32; 3] = [SIGALRM, SIGUSR1, SIGUSR2];
+
+/// Keeps [`FOREIGN`] signals and these from ending this process.
+///
+/// # Errors
+/// When the system has no memory for a handler.
+pub fn survive(more: &[i32]) -> io::Result<()> {
+    let all = heeded(&[&FOREIGN, more].concat());
+    all.into_iter()
+        .try_for_each(|signal| signal_hook::flag::register(signal, Arc::default()).map(drop))
+}
+
+/// Those of these signals that this process does not ignore.
+#[must_use]
+pub fn heeded(signals: &[i32]) -> Vec<i32> {
+    let ignored = ignored().unwrap_or_default();
+    signals.iter().copied().filter(|signal| ignored >> (signal - 1) & 1 == 0).collect()
+}
+
+/// The signals that this process ignores, a bit for each; none if the system does not say so.
+fn ignored() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use signal_hook::consts::{SIGCHLD, SIGPIPE};
+
+    use super::*;
+
+    #[test]
+    fn what_is_ignored_is_not_heeded() {
+        // Every Rust program ignores PIPE.
+        assert_eq!(heeded(&[SIGPIPE, SIGCHLD]), [SIGCHLD]);
+    }
+}
