@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use crossbeam::channel::{Receiver, bounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError, bounded};
+use log::warn;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -19,13 +20,16 @@ use crate::admin::client::Recipient;
 use crate::admin::control::{self, Refused};
 use crate::config::{Config, node_name};
 use crate::exec::leader::Leader;
-use crate::exec::plan::End;
+use crate::exec::plan::{End, Plan};
 use crate::exec::remote::{Remote, Unattached};
-use crate::exec::{orphans, runner, signals};
 use crate::exec::words::PROTOCOL;
+use crate::exec::{orphans, runner, signals};
 
 /// How long the node may take to answer.
 const ANSWER: Duration = Duration::from_secs(5);
+
+/// Between two looks for a node where none runs.
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// Run a command while the node of this host leads.
 ///
@@ -33,9 +37,9 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// and immediately if this process or the node is killed.
 ///
 /// Exit codes: CMD's own, and 126, 127, 128 + signal as in a shell; 1 this user may not open the node's control
-/// socket; 69 no node runs here; 71 an address cannot be held; 75 the node did not come to lead within --wait,
-/// and with 0s nothing is printed; 76 the leadership was lost and CMD ended for it; 78 the file is of another
-/// cluster, or the node has another clock (time namespace).
+/// socket; 69 no node runs here, nor did within --wait; with --restart it is waited for; 71 an address cannot be held;
+/// 75 the node did not come to lead within --wait, and with 0s nothing is printed; 76 the leadership was lost and CMD
+/// ended for it; 78 the file is of another cluster, or the node has another clock (time namespace).
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -64,13 +68,7 @@ impl Exec {
         log::messages()?;
         let (stopping, signal) = stop_at_signals()?;
         self.job.check()?;
-        let node = attach(&config, name)?;
-        self.job.differs_from(&node.addresses)?;
-        let plan = self.job.plan(&config, name, config.state_dir(name).join(&node.lock), false);
-        let end = runner::run(&node, &plan, &stopping);
-        if matches!(end, End::Command(_)) && self.job.then() == Some(Then::Resign) {
-            node.hand_over();
-        }
+        let end = self.attached(&config, name, &stopping)?;
         match end {
             End::Command(0) | End::Stopped(Some(0)) => Ok(()),
             End::Command(code) | End::Stopped(Some(code)) => {
@@ -96,8 +94,65 @@ impl Exec {
                 );
                 Err(CliError::new(Exit::Listen, what))
             }
-            End::NodeGone => Err(CliError::new(Exit::Unavailable, format!("{name} has ended"))),
+            End::NodeGone { .. } => {
+                Err(CliError::new(Exit::Unavailable, format!("{name} has ended")))
+            }
         }
+    }
+
+    /// Runs the command beside the node, and beside the next one of this host when that has ended: with --restart for
+    /// ever, and with --wait until that is over or the command has run.
+    fn attached(
+        &self,
+        config: &Config,
+        name: &str,
+        stopping: &Receiver<()>,
+    ) -> Result<End, CliError> {
+        let late = self.job.wait().map(|wait| Instant::now() + wait);
+        let (mut has_run, mut told) = (false, false);
+        loop {
+            let left = late.filter(|_| !has_run);
+            let left = left.map(|late| late.saturating_duration_since(Instant::now()));
+            let outcome = self.run_beside(config, name, left, stopping);
+            let why = match &outcome {
+                Ok(End::NodeGone { has_run: ran }) => {
+                    has_run |= ran;
+                    format!("{name} has ended")
+                }
+                Err(error) if error.exit == Exit::Unavailable => error.message.clone(),
+                _ => return outcome,
+            };
+            let is_late = left.is_some_and(|left| left.is_zero());
+            if is_late || (left.is_none() && !self.job.is_restarted()) {
+                return outcome;
+            }
+            if !std::mem::replace(&mut told, outcome.is_err()) {
+                warn!("{why}; waiting for a node on this host");
+            }
+            let pause = left.map_or(AGAIN, |left| left.min(AGAIN));
+            if stopping.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
+                return Ok(End::Stopped(None));
+            }
+        }
+    }
+
+    /// Runs the command beside the node that runs now.
+    fn run_beside(
+        &self,
+        config: &Config,
+        name: &str,
+        wait: Option<Duration>,
+        stopping: &Receiver<()>,
+    ) -> Result<End, CliError> {
+        let node = attach(config, name)?;
+        self.job.differs_from(&node.addresses)?;
+        let lock = config.state_dir(name).join(&node.lock);
+        let plan = Plan { wait, ..self.job.plan(config, name, lock, false) };
+        let end = runner::run(&node, &plan, stopping);
+        if matches!(end, End::Command(_)) && self.job.then() == Some(Then::Resign) {
+            node.hand_over();
+        }
+        Ok(end)
     }
 }
 

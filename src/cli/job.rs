@@ -138,6 +138,16 @@ impl JobArgs {
             .map_err(|refused| CliError::new(Exit::Listen, refused))
     }
 
+    /// How long the first leadership is waited for.
+    pub fn wait(&self) -> Option<Duration> {
+        self.wait
+    }
+
+    /// Whether the command is started again after it has ended.
+    pub fn is_restarted(&self) -> bool {
+        self.restart != RestartArg::Never
+    }
+
     /// Whether it runs only if the node leads at once.
     pub fn asks_once(&self) -> bool {
         self.wait == Some(Duration::ZERO)
@@ -207,9 +217,13 @@ impl Job {
     pub fn finish(self) -> Result<(), CliError> {
         drop(self.stopping);
         match self.thread.join() {
-            Ok(End::Stopped(_) | End::Lost | End::NoAddress | End::NodeGone | End::Command(0)) => {
-                Ok(())
-            }
+            Ok(
+                End::Stopped(_)
+                | End::Lost
+                | End::NoAddress
+                | End::NodeGone { .. }
+                | End::Command(0),
+            ) => Ok(()),
             Ok(End::Command(code)) => Err(CliError::silent(Exit::Command(code))),
             Ok(End::NotGained) => {
                 Err(CliError::new(Exit::NotGained, "this node did not come to lead within --wait"))

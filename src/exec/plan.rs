@@ -56,7 +56,10 @@ pub enum End {
     /// An address could not be held.
     NoAddress,
     /// The node has ended.
-    NodeGone,
+    NodeGone {
+        /// Whether the command has run beside it.
+        has_run: bool,
+    },
     /// It was to stop; with the exit code of the command, if that ran.
     Stopped(Option<u8>),
 }

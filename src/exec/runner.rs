@@ -52,10 +52,13 @@ fn run_until(
 ) -> End {
     let changes = node.changes();
     let mut give_up = plan.wait.map(|wait| Instant::now() + wait);
-    let mut back_off = BACK_OFF.0;
+    let (mut back_off, mut has_run) = (BACK_OFF.0, false);
     loop {
         if let Some(end) = await_leadership(node, (plan, ready), (&changes, stopping), give_up) {
-            return end;
+            return match end {
+                End::NodeGone { .. } => End::NodeGone { has_run },
+                end => end,
+            };
         }
         let began = Instant::now();
         let end = match run_once(node, (plan, ready), (&changes, stopping)) {
@@ -70,7 +73,7 @@ fn run_until(
                 return End::Command(70);
             }
         };
-        give_up = None;
+        (give_up, has_run) = (None, true);
         if began.elapsed() > BACK_OFF.1 {
             back_off = BACK_OFF.0;
         }
@@ -125,7 +128,7 @@ fn await_leadership(
             return Some(End::Stopped(None));
         }
         if node.is_gone() {
-            return Some(End::NodeGone);
+            return Some(End::NodeGone { has_run: false });
         }
         let leadership = node.leadership();
         if leadership.as_ref().is_some_and(|leadership| has_time(plan, leadership)) {
