@@ -10,6 +10,7 @@ mod lines;
 mod orphans;
 mod ready;
 mod renewal;
+mod several;
 mod signals;
 mod terminal;
 mod worker;

@@ -1,0 +1,107 @@
+//! Several commands beside one node: the leadership waits for all of them, and each ends for itself.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process};
+use story::story;
+
+use super::attached::{Attached, exec, lives};
+use super::{command_of, only_child};
+use crate::support::{Cluster, ensure, eventually, http};
+
+/// A command beside the leader that ends after TERM, once the test lets it.
+struct Gated {
+    exec: Attached,
+    command: Pid,
+    gate: PathBuf,
+}
+
+impl Gated {
+    fn start(cluster: &Cluster, leader: usize, number: usize, stop_after: &str) -> Gated {
+        let gate = cluster.file().with_file_name(format!("gate-{number}"));
+        let script = format!(
+            "trap 'until [ -e {} ]; do sleep 0.02; done; exit 0' TERM; echo; while :; do sleep 0.02; done",
+            gate.display()
+        );
+        let mut exec =
+            exec(cluster, leader, &["--stop-after", stop_after, "--", "sh", "-c", &script]);
+        let mut exec = Attached(exec.stdout(Stdio::piped()).spawn().unwrap());
+        exec.hear();
+        let command = command_of(only_child(exec.pid()).unwrap()).unwrap();
+        Gated { exec, command, gate }
+    }
+
+    fn open(&self) {
+        std::fs::write(&self.gate, "").unwrap();
+    }
+}
+
+/// Waits until this leader has sent this many heartbeats more.
+#[track_caller]
+fn leads_on(cluster: &Cluster, number: usize, more: u64) {
+    let sent = || {
+        let status = cluster.status(number)?;
+        ensure(status.state == "leading", || panic!("it is {}", status.state))?;
+        Ok::<u64, String>(status.messages["heartbeat"].sent)
+    };
+    let first = eventually("it answers", sent);
+    eventually("it leads on", || {
+        let now = sent()?;
+        ensure(now >= first + more, || format!("{now} after {first}"))
+    });
+}
+
+#[story]
+fn a_leadership_waits_for_the_command_that_ends_last() {
+    let cluster = Cluster::start(2);
+    cluster.agree_on(2);
+    // The first may take the shortest time: more heartbeats are sent than fit into it.
+    let mut all = [(1, "300ms"), (2, "1000s"), (3, "1000s"), (4, "1000s")]
+        .map(|(number, stop_after)| Gated::start(&cluster, 2, number, stop_after));
+    let state = cluster.node(2).state();
+    thread::scope(|scope| {
+        let asked = scope.spawn(|| http::tell(&state, "POST", "/resign", "").unwrap());
+        // It is killed after its time.
+        assert_eq!(all[0].exec.code(), 76);
+        leads_on(&cluster, 2, 20);
+        // It is killed together with its exec.
+        kill_process(all[1].exec.pid(), Signal::KILL).unwrap();
+        eventually("its guard has killed it", || {
+            ensure(!lives(all[1].command), || "it lives".to_owned())
+        });
+        leads_on(&cluster, 2, 20);
+        // It ends by itself.
+        all[2].open();
+        assert_eq!(all[2].exec.code(), 76);
+        leads_on(&cluster, 2, 20);
+        assert!(!asked.is_finished() && lives(all[3].command));
+        all[3].open();
+        assert_eq!(all[3].exec.code(), 76);
+        let answer = asked.join().unwrap();
+        assert_eq!(answer.code, 200, "{answer:?}");
+    });
+    cluster.agree_on(1);
+}
+
+#[story]
+fn one_command_of_several_ends_alone() {
+    let cluster = Cluster::start(2);
+    let epoch = cluster.agree_on(2);
+    let mut all = [1, 2, 3].map(|number| Gated::start(&cluster, 2, number, "1000s"));
+    all[1].open();
+    kill_process(all[1].exec.pid(), Signal::TERM).unwrap();
+    assert_eq!(all[1].exec.code(), 0, "the command's own code");
+    leads_on(&cluster, 2, 5);
+    assert!([0, 2].into_iter().all(|other| lives(all[other].command)));
+    kill_process(all[0].exec.pid(), Signal::KILL).unwrap();
+    eventually("its guard has killed it", || {
+        ensure(!lives(all[0].command), || "it lives".to_owned())
+    });
+    leads_on(&cluster, 2, 5);
+    assert!(lives(all[2].command));
+    assert_eq!(cluster.agree_on(2), epoch);
+    let metrics = cluster.node(2).get("/metrics").unwrap().body;
+    assert!(metrics.contains("electd_exec_running 1\n"), "{metrics}");
+}
